@@ -28,7 +28,9 @@ from jpweb.stream.transcript.items import PlacedElement
 AT = "2026-01-02 03:04:05.0"
 
 
-def element(kind: EventKind, *, at: str = AT, metadata: dict[str, Any] | None = None) -> Element:
+def make_element(
+    kind: EventKind, *, at: str = AT, metadata: dict[str, Any] | None = None
+) -> Element:
     """Return the element of an event as it would be written and read again."""
     return wire.read_element(wire.write_element(ConversationEvent(at, kind, metadata or {})).raw)
 
@@ -41,7 +43,7 @@ def raw(value: Any) -> Element:
 def stream(*kinds: EventKind | Element) -> list[Element]:
     """Return a stream, one event a second; ready-made elements are taken as they are."""
     return [
-        kind if isinstance(kind, Element) else element(kind, at=_at(second))
+        kind if isinstance(kind, Element) else make_element(kind, at=_at(second))
         for second, kind in enumerate(kinds)
     ]
 
@@ -52,17 +54,17 @@ def _at(second: int) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S}.0"
 
 
-def called(id: str, name: str = "fs_modify_file", **arguments: Any) -> ToolCallRequest:  # noqa: A002  JP calls it id
+def make_call(id: str, name: str = "fs_modify_file", **arguments: Any) -> ToolCallRequest:  # noqa: A002  JP calls it id
     """Return a tool call."""
     return ToolCallRequest(id, name, arguments)
 
 
-def returned(id: str, content: str = "Done.", *, is_error: bool = False) -> ToolCallResponse:  # noqa: A002  JP calls it id
+def make_result(id: str, content: str = "Done.", *, is_error: bool = False) -> ToolCallResponse:  # noqa: A002  JP calls it id
     """Return the result of a tool call."""
     return ToolCallResponse(id, content, is_error)
 
 
-def asked(
+def make_inquiry(
     id: str,  # noqa: A002  JP calls it id
     text: str = "Apply the changes?",
     *,
@@ -77,11 +79,11 @@ def asked(
     )
 
 
-def answered(id: str, answer: Any = True) -> InquiryResponse:  # noqa: A002  JP calls it id
+def make_answer(id: str, answer: Any = True) -> InquiryResponse:  # noqa: A002  JP calls it id
     """Return an answer."""
     return InquiryResponse(id, Answered(answer))
 
 
-def everywhere(shown: Outline) -> list[PlacedElement]:
+def list_placed(outline: Outline) -> list[PlacedElement]:
     """Return everything that has a place in an outline, in its order."""
-    return [here for turn in shown.turns for item in turn.items for here in item.elements]
+    return [element for turn in outline.turns for item in turn.items for element in item.elements]

@@ -9,6 +9,6 @@ from jpweb.store.exports import ExportChunk
 
 def join_pieces(pieces: Iterable[ExportChunk]) -> bytes:
     """Return the file; every piece but the last one says that another follows."""
-    made = list(pieces)
-    assert [piece.is_last for piece in made] == [False] * (len(made) - 1) + [True]
-    return b"".join(piece.data for piece in made)
+    chunks = list(pieces)
+    assert [piece.is_last for piece in chunks] == [False] * (len(chunks) - 1) + [True]
+    return b"".join(piece.data for piece in chunks)

@@ -18,9 +18,9 @@ from jpweb.stream.events import (
     ToolCallRequest,
     TurnStart,
 )
-from tests.builders import asked, called, element, returned, stream
+from tests.builders import make_call, make_element, make_inquiry, make_result, stream
 
-__all__ = ["Document", "conversation", "documents", "elements", "stream"]
+__all__ = ["Document", "list_documents", "make_conversation", "make_elements", "stream"]
 
 SAMPLES = Path(__file__).parent / "samples" / "hostile"
 
@@ -31,33 +31,36 @@ class Document(NamedTuple):
     text: str
 
 
-def documents() -> list[Document]:
-    found = [(path.stem, json.loads(path.read_text())) for path in sorted(SAMPLES.glob("*.json"))]
-    return [Document(name, made["as"], _text(made["text"])) for name, made in found]
+def list_documents() -> list[Document]:
+    samples = [(path.stem, json.loads(path.read_text())) for path in sorted(SAMPLES.glob("*.json"))]
+    return [Document(name, sample["as"], _text(sample["text"])) for name, sample in samples]
 
 
-def conversation() -> list[Element]:
+def make_conversation() -> list[Element]:
     """Return one conversation that holds them all."""
-    parts = [part for document in documents() for part in elements(document)]
+    parts = [part for document in list_documents() for part in make_elements(document)]
     return stream(TurnStart(), *parts)
 
 
-def elements(document: Document) -> list[EventKind | Element]:
+def make_elements(document: Document) -> list[EventKind | Element]:
     name, place, text = document
     if place == "raw":
         return [wire.read_element(text)]
-    kept = {"rendered_arguments": base64_fields.encode_text(text)}
-    given = json.loads(text) if place == "arguments" else {}
-    made: dict[str, list[EventKind | Element]] = {
+    metadata = {"rendered_arguments": base64_fields.encode_text(text)}
+    arguments = json.loads(text) if place == "arguments" else {}
+    elements_by_place: dict[str, list[EventKind | Element]] = {
         "message": [ChatResponse("message", text), ChatResponse("reasoning", text)],
         "person": [ChatRequest(text, author=text[:50])],
-        "result": [called(name, "read"), returned(name, text)],
-        "arguments": [called(name, "write", **given), returned(name)],
-        "formatted": [element(called(name, text="x"), metadata=kept), returned(name, text)],
-        "question": [called(name, "ask"), asked(f"{name}.q.1", text)],
-        "call": [ToolCallRequest(name, text, {text: text}), returned(name)],
+        "result": [make_call(name, "read"), make_result(name, text)],
+        "arguments": [make_call(name, "write", **arguments), make_result(name)],
+        "formatted": [
+            make_element(make_call(name, text="x"), metadata=metadata),
+            make_result(name, text),
+        ],
+        "question": [make_call(name, "ask"), make_inquiry(f"{name}.q.1", text)],
+        "call": [ToolCallRequest(name, text, {text: text}), make_result(name)],
     }
-    return made[place]
+    return elements_by_place[place]
 
 
 def _text(pieces: list[Any]) -> str:

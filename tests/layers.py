@@ -30,7 +30,7 @@ def channel_layers(url: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def unseal(text: str, secret_key: str) -> str:
+def unseal_text(text: str, secret_key: str) -> str:
     """Return a text in which what a key has sealed stands in clear."""
     serializer = registry.get_serializer("msgpack", symmetric_encryption_keys=make_keys(secret_key))
-    return _TOKEN.sub(lambda found: repr(serializer.deserialize(found[0].encode())), text)
+    return _TOKEN.sub(lambda match: repr(serializer.deserialize(match[0].encode())), text)

@@ -41,24 +41,24 @@ async def answer(question: Question) -> Answer:
 async def ask(name: str, base_url: str) -> None:
     """Let a model fail, or reply."""
     provider = ProviderConfig(base_url)
-    said = ConversationEvent("2026-01-01T00:00:00Z", ChatRequest(CANARY))
-    request = ProviderRequest(ThreadParts((CANARY,), (said,)), ())
+    request_event = ConversationEvent("2026-01-01T00:00:00Z", ChatRequest(CANARY))
+    request = ProviderRequest(ThreadParts((CANARY,), (request_event,)), ())
     model = ModelConfig(name, "vendor/model")
     stream: Any = PROVIDERS[name](model, provider, CANARY).stream(request)
     async with aclosing(stream):
         try:
             print(name, len([event async for event in stream]))
-        except ProviderFailed as failed:
-            print(name, failed.kind)
+        except ProviderFailed as error:
+            print(name, error.kind)
 
 
 async def talk(mcp: str, vendor: str) -> None:
-    here = Path.cwd()
+    folder = Path.cwd()
     servers = [
-        McpServer("chatty", sys.executable, (str(OLDER), str(here))),
+        McpServer("chatty", sys.executable, (str(OLDER), str(folder))),
         McpServer("web", url=f"{mcp}?key={CANARY}", headers={"X-Key": CANARY}),
     ]
-    async with connect_servers(servers, here) as connections:
+    async with connect_servers(servers, folder) as connections:
         print(dict(connections.unavailable))
         for server, tool, arguments in (
             ("chatty", "chat", {"forms": [FORM]}),

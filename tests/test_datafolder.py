@@ -40,45 +40,45 @@ def open_to_all(folder: Path) -> list[Path]:
 
 
 def test_close_takes_every_right_of_others_and_follows_no_link(tmp_path: Path):
-    outside, data = tmp_path / "outside", tmp_path / "data"
-    outside.mkdir()
-    (outside / "file").write_text("theirs")
+    outside_folder, data = tmp_path / "outside", tmp_path / "data"
+    outside_folder.mkdir()
+    (outside_folder / "file").write_text("theirs")
     (data / "team").mkdir(parents=True)
     for name in ("jpweb.sqlite3", "jpweb.sqlite3-wal", "secret-key", "team/lock"):
         (data / name).write_text("ours")
-    (data / "away").symlink_to(outside)
+    (data / "away").symlink_to(outside_folder)
     os.mkfifo(data / "pipe")
-    for path in (outside, outside / "file", *data.rglob("*"), data):
+    for path in (outside_folder, outside_folder / "file", *data.rglob("*"), data):
         path.chmod(0o777)
     mended = datafolder.close_folder(data)
     assert len(mended) == 7
     assert open_to_all(data) == [data / "away"]
-    assert (mode(outside), mode(outside / "file")) == (0o777, 0o777)
+    assert (mode(outside_folder), mode(outside_folder / "file")) == (0o777, 0o777)
     assert mode(data / "secret-key") == 0o700
     assert datafolder.close_folder(data) == []
     assert datafolder.close_folder(tmp_path / "missing") == []
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_migrate_closes_a_folder_that_is_open_or_missing(tmp_path: Path, there: bool):
+@pytest.mark.parametrize("exists", [True, False])
+def test_migrate_closes_a_folder_that_is_open_or_missing(tmp_path: Path, exists: bool):
     data = tmp_path / "deep" / "data"
-    if there:
+    if exists:
         data.mkdir(parents=True)
         data.chmod(0o755)
         (data / "jpweb.sqlite3").touch(mode=0o644)
-    done = run(data, "migrate", "store", "0001", "--verbosity", "0")
-    assert done.returncode == 0, done.stderr
+    result = run(data, "migrate", "store", "0001", "--verbosity", "0")
+    assert result.returncode == 0, result.stderr
     assert open_to_all(data) == []
-    told = [line for line in done.stderr.splitlines() if "open to other users" in line]
-    assert len(told) == (1 if there else 0)
+    warnings = [line for line in result.stderr.splitlines() if "open to other users" in line]
+    assert len(warnings) == (1 if exists else 0)
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
-    done = run(tmp_path / "file" / "data", "migrate")
-    assert done.returncode == 1
-    assert done.stderr.startswith("jpweb: JPWEB_DATA cannot be used: ")
-    assert done.stderr.count("\n") == 1
+    result = run(tmp_path / "file" / "data", "migrate")
+    assert result.returncode == 1
+    assert result.stderr.startswith("jpweb: JPWEB_DATA cannot be used: ")
+    assert result.stderr.count("\n") == 1
 
 
 def test_what_tools_make_has_the_umask_of_the_people(tmp_path: Path):

@@ -41,14 +41,14 @@ def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 
 def test_without_an_address_links_lead_to_this_machine(read: Any):
-    found = read(JPWEB_PORT="8123")
-    assert found["PUBLIC_URL"] == "http://127.0.0.1:8123"
-    assert found["ALLOWED_HOSTS"] == ["127.0.0.1", "localhost", "[::1]"]
-    assert not (FOLLOWS | {PROXY}) & set(found)
+    values = read(JPWEB_PORT="8123")
+    assert values["PUBLIC_URL"] == "http://127.0.0.1:8123"
+    assert values["ALLOWED_HOSTS"] == ["127.0.0.1", "localhost", "[::1]"]
+    assert not (FOLLOWS | {PROXY}) & set(values)
 
 
 @pytest.mark.parametrize(
-    ("typed", "url", "host"),
+    ("url_text", "url", "host"),
     [
         (HTTPS, HTTPS, "jp.example.org"),
         (" HTTPS://JP.Example.org/ ", HTTPS, "jp.example.org"),
@@ -57,37 +57,37 @@ def test_without_an_address_links_lead_to_this_machine(read: Any):
     ],
 )
 def test_behind_https_the_host_is_known_and_cookies_are_secure(
-    read: Any, typed: str, url: str, host: str
+    read: Any, url_text: str, url: str, host: str
 ):
-    found = read(JPWEB_URL=typed)
-    assert found["PUBLIC_URL"] == url
-    assert found["ALLOWED_HOSTS"][-1] == host
-    assert found["CSRF_TRUSTED_ORIGINS"] == [url]
-    assert found["CSRF_COOKIE_SECURE"] is found["SESSION_COOKIE_SECURE"] is True
-    assert found[PROXY] == ("HTTP_X_FORWARDED_PROTO", "https")
-    assert found["SECURE_HSTS_SECONDS"] >= 31_536_000
-    assert all(found[name].startswith("__Host-jpweb_") for name in COOKIES)
+    values = read(JPWEB_URL=url_text)
+    assert values["PUBLIC_URL"] == url
+    assert values["ALLOWED_HOSTS"][-1] == host
+    assert values["CSRF_TRUSTED_ORIGINS"] == [url]
+    assert values["CSRF_COOKIE_SECURE"] is values["SESSION_COOKIE_SECURE"] is True
+    assert values[PROXY] == ("HTTP_X_FORWARDED_PROTO", "https")
+    assert values["SECURE_HSTS_SECONDS"] >= 31_536_000
+    assert all(values[name].startswith("__Host-jpweb_") for name in COOKIES)
 
 
 def test_without_https_no_cookie_is_bound_to_it_and_no_header_believed(read: Any):
-    found = read(JPWEB_URL="http://10.0.0.5:8000", JPWEB_HOSTS="other")
-    assert found["ALLOWED_HOSTS"] == ["other", "10.0.0.5"]
-    assert not any(found[name].startswith("__") for name in COOKIES)
-    assert not (FOLLOWS | {PROXY}) & set(found)
+    values = read(JPWEB_URL="http://10.0.0.5:8000", JPWEB_HOSTS="other")
+    assert values["ALLOWED_HOSTS"] == ["other", "10.0.0.5"]
+    assert not any(values[name].startswith("__") for name in COOKIES)
+    assert not (FOLLOWS | {PROXY}) & set(values)
 
 
 @pytest.mark.parametrize(
-    "typed",
+    "url_text",
     [
         *("jp.example.org", "ftp://x", "https://", "https://x/y", "https://x?q", "https://x#f"),
         *("https://u:p@x", "https://x:99999", "https://x:y", "https://[x", "https:/x"),
     ],
 )
-def test_what_is_no_address_is_told_in_one_line(read: Any, typed: str):
-    with pytest.raises(ImproperlyConfigured) as refused:
-        read(JPWEB_URL=typed)
-    assert str(refused.value).startswith("JPWEB_URL must be an address such as https://")
-    assert "\n" not in str(refused.value)
+def test_what_is_no_address_is_told_in_one_line(read: Any, url_text: str):
+    with pytest.raises(ImproperlyConfigured) as error:
+        read(JPWEB_URL=url_text)
+    assert str(error.value).startswith("JPWEB_URL must be an address such as https://")
+    assert "\n" not in str(error.value)
 
 
 def test_the_services_that_may_be_used_can_be_chosen(read: Any):
@@ -102,9 +102,9 @@ def test_a_form_sent_through_the_proxy_is_taken_and_its_cookies_are_secure(
     read: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("channels.db.close_old_connections", lambda: None)
-    found = read(JPWEB_URL=HTTPS)
+    values = read(JPWEB_URL=HTTPS)
     for name in (*FOLLOWS, *COOKIES, PROXY, "ALLOWED_HOSTS"):
-        setattr(settings, name, found[name])
+        setattr(settings, name, values[name])
     client = Client(
         enforce_csrf_checks=True,
         headers={"host": "jp.example.org", "x-forwarded-proto": "https", "origin": HTTPS},
@@ -117,8 +117,10 @@ def test_a_form_sent_through_the_proxy_is_taken_and_its_cookies_are_secure(
     assert page["Strict-Transport-Security"] == "max-age=31536000; includeSubDomains"
     reply = client.post("/sign-out", {"csrfmiddlewaretoken": token})
     assert (reply.status_code, reply["Location"]) == (302, "/sign-in")
-    elsewhere = {"origin": "https://evil.example"}
+    foreign_headers = {"origin": "https://evil.example"}
     assert (
-        client.post("/sign-out", {"csrfmiddlewaretoken": token}, headers=elsewhere).status_code
+        client.post(
+            "/sign-out", {"csrfmiddlewaretoken": token}, headers=foreign_headers
+        ).status_code
         == 403
     )

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.agent.tools.mcp.serving import over_http
-from tests.machine.vendors import Reply, Say, vendor
+from tests.machine.vendors import Reply, Say, run_vendor
 from tests.talkative import CANARY
 
 TALKATIVE = Path(__file__).with_name("talkative.py")
@@ -14,7 +14,7 @@ TALKATIVE = Path(__file__).with_name("talkative.py")
 
 def test_no_secret_key_or_conversation_reaches_the_log_at_any_level(tmp_path: Path):
     """A server echoes a secret on its standard output; libraries log what they send and get."""
-    told = {
+    variables = {
         "DJANGO_SETTINGS_MODULE": "jpweb.settings",
         "JPWEB_LOG_LEVEL": "DEBUG",
         "OPENAI_LOG": "debug",
@@ -23,22 +23,22 @@ def test_no_secret_key_or_conversation_reaches_the_log_at_any_level(tmp_path: Pa
         "PYTHONPATH": str(TALKATIVE.parents[1]),
     }
     replies = [Reply(Say(CANARY))] * 6
-    with over_http() as url, vendor("openai", replies) as standin:
-        ran = subprocess.run(
+    with over_http() as url, run_vendor("openai", replies) as standin:
+        result = subprocess.run(
             [sys.executable, str(TALKATIVE), url, standin.base_url],
             cwd=tmp_path,
-            env={**os.environ, **told},
+            env={**os.environ, **variables},
             capture_output=True,
             text=True,
             check=False,
             timeout=120,
         )
-    assert ran.returncode == 0, ran.stderr
-    assert [line.split()[0] for line in ran.stdout.splitlines()] == [
+    assert result.returncode == 0, result.stderr
+    assert [line.split()[0] for line in result.stdout.splitlines()] == [
         "{}", "chat", "babble", "fail", "settings",
         "anthropic", "google", "llamacpp", "ollama", "openai", "openrouter",
     ]  # fmt: skip
-    assert "babble Failed" in ran.stdout
-    assert "openai bad_request" not in ran.stdout
-    assert "DEBUG jpweb: this is logged" in ran.stderr
-    assert CANARY not in ran.stderr
+    assert "babble Failed" in result.stdout
+    assert "openai bad_request" not in result.stdout
+    assert "DEBUG jpweb: this is logged" in result.stderr
+    assert CANARY not in result.stderr

@@ -61,8 +61,8 @@ class ListRecorder:
 
     events: list[ConversationEvent] = field(default_factory=list)
     complete: bool = False
-    held: dict[str, CallProgress] = field(default_factory=dict)
-    keeps: list[tuple[str, CallProgress]] = field(default_factory=list)
+    progress: dict[str, CallProgress] = field(default_factory=dict)
+    saved_progress: list[tuple[str, CallProgress]] = field(default_factory=list)
 
     async def record(self, *events: ConversationEvent, is_last: bool = False) -> None:
         await asyncio.sleep(0)
@@ -70,18 +70,18 @@ class ListRecorder:
         self.complete = is_last
         for event in events:
             if isinstance(event.kind, ToolCallResponse):
-                self.held.pop(event.kind.id, None)
+                self.progress.pop(event.kind.id, None)
 
-    async def save_progress(self, tool_call_id: str, kept: CallProgress) -> None:
+    async def save_progress(self, tool_call_id: str, progress: CallProgress) -> None:
         await asyncio.sleep(0)
-        self.keeps.append((tool_call_id, kept))
-        self.held[tool_call_id] = kept
+        self.saved_progress.append((tool_call_id, progress))
+        self.progress[tool_call_id] = progress
 
     async def load_progress(self) -> Mapping[str, CallProgress]:
-        return dict(self.held)
+        return dict(self.progress)
 
     async def clear_progress(self) -> None:
-        self.held.clear()
+        self.progress.clear()
 
     async def elements(self) -> tuple[Element, ...]:
         return tuple(wire.read_element(wire.write_element(event).raw) for event in self.events)
@@ -118,7 +118,7 @@ class QueuePrompter:
     recorder: ListRecorder
     replies: list[Reply] = field(default_factory=list)
     is_reachable: bool = True
-    asked: list[QuestionPrompt] = field(default_factory=list)
+    questions: list[QuestionPrompt] = field(default_factory=list)
     withdrawn: list[tuple[str, CancellationReason]] = field(default_factory=list)
     on_record_when_asked: list[list[EventKind]] = field(default_factory=list)
     waiting: asyncio.Event = field(default_factory=asyncio.Event)
@@ -129,21 +129,21 @@ class QueuePrompter:
     async def has_reachable_person(self) -> bool:
         return self.is_reachable
 
-    async def ask(self, asked: QuestionPrompt) -> Answer | Declined:
-        self.asked.append(asked)
+    async def ask(self, prompt: QuestionPrompt) -> Answer | Declined:
+        self.questions.append(prompt)
         self.on_record_when_asked.append(self.recorder.kinds)
         self.waiting.set()
         reply = self.replies.pop(0)
         if not isinstance(reply, Answer | Declined):
             reply = await reply
-        await self._commit(asked, reply)
+        await self._commit(prompt, reply)
         return reply
 
-    async def withdraw(self, asked: QuestionPrompt, reason: CancellationReason) -> None:
-        if any(r.id == asked.inquiry_id for r in self.recorder.of(InquiryResponse)):
+    async def withdraw(self, prompt: QuestionPrompt, reason: CancellationReason) -> None:
+        if any(r.id == prompt.inquiry_id for r in self.recorder.of(InquiryResponse)):
             return
-        self.withdrawn.append((asked.inquiry_id, reason))
-        await self._commit(asked, Declined(reason))
+        self.withdrawn.append((prompt.inquiry_id, reason))
+        await self._commit(prompt, Declined(reason))
 
     async def permit(self, prompt: RunPrompt) -> Permitted | Skipped:
         decision: Permitted | Skipped = await self._decide(prompt)
@@ -161,28 +161,28 @@ class QueuePrompter:
         decision = self.decisions.pop(0)
         return await decision if isinstance(decision, Awaitable) else decision
 
-    async def _commit(self, asked: QuestionPrompt, reply: Answer | Declined) -> None:
-        ended: Ended
+    async def _commit(self, prompt: QuestionPrompt, reply: Answer | Declined) -> None:
+        outcome: Ended
         if isinstance(reply, Declined):
-            ended = Cancelled(reply.reason)
-        elif asked.question.answer_type.RECORDS_ANSWER:
-            ended = Answered(reply.value)
+            outcome = Cancelled(reply.reason)
+        elif prompt.question.answer_type.RECORDS_ANSWER:
+            outcome = Answered(reply.value)
         else:
-            ended = Redacted()
-        said = {"note": reply.note} if isinstance(reply, Declined) and reply.note else {}
-        note = {"jpweb": {"by": {"kind": "person"}, **said}}
-        response = InquiryResponse(asked.inquiry_id, ended)
+            outcome = Redacted()
+        reply_note = {"note": reply.note} if isinstance(reply, Declined) and reply.note else {}
+        note = {"jpweb": {"by": {"kind": "person"}, **reply_note}}
+        response = InquiryResponse(prompt.inquiry_id, outcome)
         await self.recorder.record(ConversationEvent(AT, response, note))
 
 
 @dataclass
 class ListDisplay:
-    shown: list[tuple[str, str]] = field(default_factory=list)
+    partials: list[tuple[str, str]] = field(default_factory=list)
 
     async def partial(
         self, variant: Literal["message", "reasoning", "tool_call"], text: str
     ) -> None:
-        self.shown.append((variant, text))
+        self.partials.append((variant, text))
 
 
 @dataclass
@@ -191,7 +191,7 @@ class QueueProvider:
 
     replies: Sequence[Sequence[Any]]
     requests: list[ProviderRequest] = field(default_factory=list)
-    closed: int = 0
+    closed_count: int = 0
     waiting: asyncio.Event | None = None
     NAME: str = "queue"
 
@@ -210,7 +210,7 @@ class QueueProvider:
                 else:
                     yield step
         finally:
-            self.closed += 1
+            self.closed_count += 1
 
 
 Run: TypeAlias = Callable[
@@ -246,7 +246,7 @@ class StubTool:
 CONFIRM = Question("confirm", "Overwrite?", Boolean())
 
 
-def asks(
+def make_asker(
     *questions: Question, name: str = "tool", config: QuestionConfig | None = None
 ) -> StubTool:
     """Return a tool that asks the questions in turn, then says what it was given."""
@@ -277,18 +277,18 @@ class OutsideStub:
         return await self.run(arguments, answers, ask)
 
 
-def setup_of(tools: Sequence[Any], changes: Mapping[str, Any], **more: Any) -> TurnSetup:
+def setup_of(tools: Sequence[Any], changes: Mapping[str, Any], **options: Any) -> TurnSetup:
     """Return a setup of these tools, each with its name's changes to the configuration."""
     return TurnSetup(
         tools=tuple(replace(default_config(t), **changes.get(t.NAME, {})) for t in tools),
         builtins=tuple(t for t in tools if not isinstance(t, OutsideStub)),
         outside={t.NAME: t for t in tools if isinstance(t, OutsideStub)},
-        **more,
+        **options,
     )
 
 
 @dataclass
-class Bench:
+class ToolBench:
     """A coordinator with its surroundings; ``changes`` are to the configurations, by tool."""
 
     tools: tuple[Any, ...]
@@ -315,7 +315,7 @@ class Bench:
 
 
 @dataclass
-class Stage:
+class TurnBench:
     """A turn's ports, and what it runs with."""
 
     provider: Any
@@ -365,12 +365,12 @@ async def run_turn(
     return await resume_turn(ports, interrupts, setup)
 
 
-async def never(*_: Any) -> Any:
+async def wait_forever(*_: Any) -> Any:
     """Wait for something that does not come."""
     await asyncio.Event().wait()
 
 
-async def until(condition: Callable[[], object]) -> None:
+async def wait_until(condition: Callable[[], object]) -> None:
     """Let the others run until the condition holds, which it must soon."""
     for _ in range(1000):
         if condition():
@@ -379,6 +379,6 @@ async def until(condition: Callable[[], object]) -> None:
     raise TimeoutError("what was waited for did not come")
 
 
-def others() -> set[asyncio.Task[Any]]:
+def other_tasks() -> set[asyncio.Task[Any]]:
     """Return the tasks besides the one that asks."""
     return asyncio.all_tasks() - {asyncio.current_task()}

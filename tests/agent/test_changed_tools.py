@@ -13,12 +13,12 @@ from jpweb.agent.ports import Answer, Permitted, RunPrompt, Skipped
 from jpweb.agent.tool_outcome import NeedsInput, Question, Success, ToolOutcome
 from jpweb.stream.answer_type import Boolean
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryRequest
-from tests.agent.doubles import Bench, OutsideStub, never, until
-from tests.agent.test_rebuilding import NOTE, PERSON, WAITS, ended, event, resume, stage
-from tests.builders import called
+from tests.agent.doubles import OutsideStub, ToolBench, wait_forever, wait_until
+from tests.agent.test_rebuilding import NOTE, PERSON, WAITS, event, make_turn, resume, settle
+from tests.builders import make_call
 
 QUESTION = Question("confirm", "Overwrite?", Boolean())
-CALL = called("c1", "tool")
+CALL = make_call("c1", "tool")
 
 
 class Shell:
@@ -38,115 +38,117 @@ def changes(default: str, mode: Mode = Mode.ASK) -> dict[str, Any]:
     return {"run": mode, "parameters": schema, "source": Local("tool", ToolCommand("true"))}
 
 
-async def parked(mode: Mode, definition: str, permitted: Any = None) -> dict[str, Any]:
+async def make_parked_note(mode: Mode, definition: str, permitted: Any = None) -> dict[str, Any]:
     """Return the note of the question at which a call waits that had the default "safe"."""
     shell = Shell()
-    bench = Bench((shell.tool,), [never()], changes={"tool": changes("safe", mode)})
+    bench = ToolBench((shell.tool,), [wait_forever()], changes={"tool": changes("safe", mode)})
     inquirer = bench.coordinator._inquiry_runner
     bench.coordinator._definitions = {"tool": definition}
     bench.coordinator._inquiry_runner = replace(inquirer, definitions={"tool": definition})
     bench.prompter.decisions = [Permitted({"target": "safe"} if permitted is None else permitted)]
-    running = asyncio.create_task(bench.run([CALL]))
-    await until(lambda: bench.prompter.asked)
-    running.cancel()
-    await asyncio.wait([running])
+    task = asyncio.create_task(bench.run([CALL]))
+    await wait_until(lambda: bench.prompter.questions)
+    task.cancel()
+    await asyncio.wait([task])
     (note,) = bench.recorder.notes(InquiryRequest)
     assert isinstance(note, dict)
     return note
 
 
-def rebuilt(shell: Shell, definition: str, mode: Mode, *events: Any) -> Any:
+def make_changed_turn(shell: Shell, definition: str, mode: Mode, *events: Any) -> Any:
     """Return the turn that goes on with the default "rm -rf"."""
-    made = stage(CALL, *events, tools=(shell.tool,), tool=changes("rm -rf", mode))
-    made.setup = replace(made.setup, definitions={"tool": definition})
-    return made
+    turn = make_turn(CALL, *events, tools=(shell.tool,), tool=changes("rm -rf", mode))
+    turn.setup = replace(turn.setup, definitions={"tool": definition})
+    return turn
 
 
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.EDIT, Mode.UNATTENDED])
 async def test_resumed_call_with_another_default_runs_its_old_arguments(mode):
-    note = await parked(mode, "one")
+    note = await make_parked_note(mode, "one")
     shell = Shell()
-    made = rebuilt(shell, "one", mode, event(WAITS, **note), ended(Answered(answer=True), **PERSON))
-    await resume(made)
+    turn = make_changed_turn(
+        shell, "one", mode, event(WAITS, **note), settle(Answered(answer=True), **PERSON)
+    )
+    await resume(turn)
     assert shell.runs == [{"target": "safe"}]
-    assert made.prompter.prompts == []
+    assert turn.prompter.prompts == []
 
 
 async def test_resumed_call_runs_what_a_person_had_edited():
-    note = await parked(Mode.EDIT, "one", {"target": "mine"})
+    note = await make_parked_note(Mode.EDIT, "one", {"target": "mine"})
     shell = Shell()
-    done = ended(Answered(answer=True), **PERSON)
-    made = rebuilt(shell, "one", Mode.EDIT, event(WAITS, **note), done)
-    await resume(made)
+    response = settle(Answered(answer=True), **PERSON)
+    turn = make_changed_turn(shell, "one", Mode.EDIT, event(WAITS, **note), response)
+    await resume(turn)
     assert shell.runs == [{"target": "mine"}]
 
 
 async def test_resumed_call_of_a_changed_tool_asks_for_everything_again():
-    note = await parked(Mode.ASK, "one")
+    note = await make_parked_note(Mode.ASK, "one")
     shell = Shell()
-    done = ended(Answered(answer=True), **PERSON)
-    made = rebuilt(shell, "two", Mode.ASK, event(WAITS, **note), done)
-    made.prompter.decisions = [Permitted({"target": "rm -rf"})]
-    made.prompter.replies[:] = [Answer(value=False)]
-    await resume(made)
-    (prompt,) = made.prompter.prompts
+    response = settle(Answered(answer=True), **PERSON)
+    turn = make_changed_turn(shell, "two", Mode.ASK, event(WAITS, **note), response)
+    turn.prompter.decisions = [Permitted({"target": "rm -rf"})]
+    turn.prompter.replies[:] = [Answer(value=False)]
+    await resume(turn)
+    (prompt,) = turn.prompter.prompts
     assert isinstance(prompt, RunPrompt)
     assert (prompt.arguments, prompt.definition) == ({"target": "rm -rf"}, "two")
-    assert [asked.inquiry_id for asked in made.prompter.asked] == ["c1.confirm.2"]
+    assert [question.inquiry_id for question in turn.prompter.questions] == ["c1.confirm.2"]
     assert shell.runs == [{"target": "rm -rf"}] * 2
 
 
 async def test_changed_tool_that_a_person_skips_does_not_run():
-    note = await parked(Mode.ASK, "one")
+    note = await make_parked_note(Mode.ASK, "one")
     shell = Shell()
-    done = ended(Answered(answer=True), **PERSON)
-    made = rebuilt(shell, "two", Mode.ASK, event(WAITS, **note), done)
-    made.prompter.decisions = [Skipped()]
-    await resume(made)
+    response = settle(Answered(answer=True), **PERSON)
+    turn = make_changed_turn(shell, "two", Mode.ASK, event(WAITS, **note), response)
+    turn.prompter.decisions = [Skipped()]
+    await resume(turn)
     assert shell.runs == []
 
 
 async def test_question_that_waits_for_a_changed_tool_is_closed_and_asked_again():
-    note = await parked(Mode.UNATTENDED, "one")
+    note = await make_parked_note(Mode.UNATTENDED, "one")
     shell = Shell()
-    made = rebuilt(shell, "two", Mode.UNATTENDED, event(WAITS, **note))
-    made.prompter.replies[:] = [Answer(value=True)]
-    await resume(made)
-    assert made.prompter.withdrawn == [("c1.confirm.1", CancellationReason.LOST)]
-    assert made.recorder.outcomes == [
+    turn = make_changed_turn(shell, "two", Mode.UNATTENDED, event(WAITS, **note))
+    turn.prompter.replies[:] = [Answer(value=True)]
+    await resume(turn)
+    assert turn.prompter.withdrawn == [("c1.confirm.1", CancellationReason.LOST)]
+    assert turn.recorder.outcomes == [
         Cancelled(CancellationReason.LOST),
         Answered(answer=True),
     ]
 
 
 async def test_unattended_call_that_is_gated_now_needs_permission():
-    note = await parked(Mode.UNATTENDED, "one")
+    note = await make_parked_note(Mode.UNATTENDED, "one")
     shell = Shell()
-    done = ended(Answered(answer=True), **PERSON)
-    made = rebuilt(shell, "one", Mode.ASK, event(WAITS, **note), done)
-    made.prompter.decisions = [Skipped()]
-    await resume(made)
-    assert (shell.runs, len(made.prompter.prompts)) == ([], 1)
+    response = settle(Answered(answer=True), **PERSON)
+    turn = make_changed_turn(shell, "one", Mode.ASK, event(WAITS, **note), response)
+    turn.prompter.decisions = [Skipped()]
+    await resume(turn)
+    assert (shell.runs, len(turn.prompter.prompts)) == ([], 1)
 
 
 @pytest.mark.parametrize(("definition", "prompts"), [("one", 0), ("two", 1)])
 async def test_permission_for_the_turn_holds_for_the_tool_as_it_was(definition, prompts):
     shell = Shell()
-    made = rebuilt(shell, definition, Mode.ASK)
-    made.prompter.decisions = [Skipped()]
-    made.prompter.replies[:] = [Answer(value=True)]
-    await resume(made, permissions={("tool", "one"): True})
-    assert len(made.prompter.prompts) == prompts
+    turn = make_changed_turn(shell, definition, Mode.ASK)
+    turn.prompter.decisions = [Skipped()]
+    turn.prompter.replies[:] = [Answer(value=True)]
+    await resume(turn, permissions={("tool", "one"): True})
+    assert len(turn.prompter.prompts) == prompts
     assert bool(shell.runs) is (prompts == 0)
 
 
-@pytest.mark.parametrize(("definition", "asked"), [("one", 0), ("two", 1)])
-async def test_answer_for_the_turn_holds_for_the_tool_as_it_was(definition, asked):
+@pytest.mark.parametrize(("definition", "question_count"), [("one", 0), ("two", 1)])
+async def test_answer_for_the_turn_holds_for_the_tool_as_it_was(definition, question_count):
     shell = Shell()
     note = NOTE | {"definition": "one", "tool_call_id": "c0"}
-    earlier = [event(WAITS, **note), ended(Answered(answer=True), remember=True, **PERSON)]
-    made = rebuilt(shell, definition, Mode.UNATTENDED, *earlier)
-    made.prompter.replies[:] = [Answer(value=True)]
-    await resume(made)
-    assert len(made.prompter.asked) == asked
-    assert made.recorder.results[-1][1] == "done"
+    earlier = [event(WAITS, **note), settle(Answered(answer=True), remember=True, **PERSON)]
+    turn = make_changed_turn(shell, definition, Mode.UNATTENDED, *earlier)
+    turn.prompter.replies[:] = [Answer(value=True)]
+    await resume(turn)
+    assert len(turn.prompter.questions) == question_count
+    assert turn.recorder.results[-1][1] == "done"

@@ -4,7 +4,15 @@ from typing import Any
 
 from jpweb.agent.history import normalize_history
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse, TurnStart
-from tests.builders import answered, asked, called, element, raw, returned, stream
+from tests.builders import (
+    make_answer,
+    make_call,
+    make_element,
+    make_inquiry,
+    make_result,
+    raw,
+    stream,
+)
 
 INTERRUPTED = "Tool call was interrupted."
 
@@ -13,12 +21,12 @@ def kinds(elements) -> Any:
     return [element.kind for element in normalize_history(elements)]
 
 
-def lost(tool_call_id) -> Any:
+def make_lost_response(tool_call_id) -> Any:
     return ToolCallResponse(tool_call_id, INTERRUPTED, is_error=True)
 
 
 def test_a_whole_stream_stays_as_it_is():
-    elements = stream(TurnStart(), ChatRequest("Go."), called("a"), returned("a"))
+    elements = stream(TurnStart(), ChatRequest("Go."), make_call("a"), make_result("a"))
     assert normalize_history(elements) == tuple(elements)
 
 
@@ -27,24 +35,30 @@ def test_an_empty_stream_stays_empty():
 
 
 def test_a_request_without_response_gets_one_right_after_it():
-    elements = stream(TurnStart(), ChatRequest("Go."), called("a"), TurnStart(), ChatRequest("On."))
-    assert kinds(elements) == [*(e.kind for e in elements[:3]), lost("a"), *kinds(elements[3:])]
+    elements = stream(
+        TurnStart(), ChatRequest("Go."), make_call("a"), TurnStart(), ChatRequest("On.")
+    )
+    assert kinds(elements) == [
+        *(e.kind for e in elements[:3]),
+        make_lost_response("a"),
+        *kinds(elements[3:]),
+    ]
 
 
 def test_the_response_has_the_time_of_its_request():
-    elements = stream(TurnStart(), called("a"))
+    elements = stream(TurnStart(), make_call("a"))
     inserted: Any = normalize_history(elements)[2].body
     assert inserted.timestamp == "2026-01-02 03:00:01.0"
 
 
 def test_of_two_requests_with_one_id_the_later_lacks_its_response():
-    elements = stream(TurnStart(), called("a"), returned("a"), called("a"))
-    assert kinds(elements)[-1] == lost("a")
+    elements = stream(TurnStart(), make_call("a"), make_result("a"), make_call("a"))
+    assert kinds(elements)[-1] == make_lost_response("a")
     assert len(kinds(elements)) == 5
 
 
 def test_the_response_of_a_later_turn_does_not_count():
-    elements = stream(TurnStart(), called("a"), TurnStart(), called("a"), returned("a"))
+    elements = stream(TurnStart(), make_call("a"), TurnStart(), make_call("a"), make_result("a"))
     assert [isinstance(kind, ToolCallResponse) for kind in kinds(elements)] == [
         False,
         False,
@@ -57,16 +71,16 @@ def test_the_response_of_a_later_turn_does_not_count():
 
 def test_a_response_that_cannot_be_read_counts_as_none():
     broken = raw({"type": "tool_call_response", "timestamp": "2026-01-02 03:04:05.0", "id": "a"})
-    assert lost("a") in kinds([*stream(TurnStart(), called("a")), broken])
+    assert make_lost_response("a") in kinds([*stream(TurnStart(), make_call("a")), broken])
 
 
 def test_a_response_without_a_request_is_left_out():
-    elements = stream(TurnStart(), returned("a"), ChatResponse("message", "Done."))
+    elements = stream(TurnStart(), make_result("a"), ChatResponse("message", "Done."))
     assert kinds(elements) == [TurnStart(), ChatResponse("message", "Done.")]
 
 
 def test_an_unanswered_inquiry_is_none_of_its_business():
-    elements = stream(TurnStart(), called("a"), asked("a.q.1"), returned("a"))
+    elements = stream(TurnStart(), make_call("a"), make_inquiry("a.q.1"), make_result("a"))
     assert normalize_history(elements) == tuple(elements)
-    paired = [*elements[:3], element(answered("a.q.1")), elements[3]]
+    paired = [*elements[:3], make_element(make_answer("a.q.1")), elements[3]]
     assert normalize_history(paired) == tuple(paired)

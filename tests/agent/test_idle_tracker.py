@@ -19,20 +19,20 @@ from jpweb.stream.events import ChatRequest, ConversationEvent, TurnStart
 from tests.agent.doubles import (
     AT,
     CONFIRM,
-    Bench,
     ListRecorder,
     OutsideStub,
     QueueProvider,
-    Stage,
     StubTool,
-    asks,
-    never,
-    others,
-    until,
+    ToolBench,
+    TurnBench,
+    make_asker,
+    other_tasks,
+    wait_forever,
+    wait_until,
 )
-from tests.builders import called
+from tests.builders import make_call
 
-CALL = called("c1", "tool")
+CALL = make_call("c1", "tool")
 SECRET = Question("key", "Key?", Secret())
 
 
@@ -40,50 +40,50 @@ class Never:
     """A reply that does not come, which nobody has to wait for."""
 
     def __await__(self) -> Any:
-        return never().__await__()
+        return wait_forever().__await__()
 
 
 # counting
 
 
-def rest(resting: IdleTracker) -> bool:
+def is_idle(resting: IdleTracker) -> bool:
     """Look anew: what it says changes between two looks."""
     return resting.is_idle
 
 
 def test_nothing_rests_where_nobody_is_asked():
     resting = IdleTracker()
-    assert not rest(resting)
+    assert not is_idle(resting)
     resting.start_batch(1)
-    assert not rest(resting)
+    assert not is_idle(resting)
     resting.start_batch(0)
-    assert not rest(resting)
+    assert not is_idle(resting)
 
 
 def test_it_rests_once_every_call_that_lives_waits():
     resting = IdleTracker()
     resting.start_batch(3)
     with resting.waiting_for_person():
-        assert not rest(resting)
+        assert not is_idle(resting)
         resting.end_call()
-        assert not rest(resting)
+        assert not is_idle(resting)
         with resting.waiting_for_person():
-            assert rest(resting)
-        assert not rest(resting)
+            assert is_idle(resting)
+        assert not is_idle(resting)
         resting.end_call()
-        assert rest(resting)
-    assert not rest(resting)
+        assert is_idle(resting)
+    assert not is_idle(resting)
 
 
 def test_calls_that_queue_wait_where_somebody_is_asked_at_the_gate_alone():
     resting = IdleTracker()
     resting.start_batch(2)
     with resting.queued_at_gate():
-        assert not rest(resting)
+        assert not is_idle(resting)
         with resting.waiting_for_person():
-            assert not rest(resting)
+            assert not is_idle(resting)
         with resting.waiting_for_person(gate=True):
-            assert rest(resting)
+            assert is_idle(resting)
 
 
 def test_what_memory_alone_holds_is_not_put_down():
@@ -91,8 +91,8 @@ def test_what_memory_alone_holds_is_not_put_down():
     resting.start_batch(1)
     with resting.waiting_for_person():
         with resting.prevent_idle(), resting.prevent_idle():
-            assert not rest(resting)
-        assert rest(resting)
+            assert not is_idle(resting)
+        assert is_idle(resting)
 
 
 @pytest.mark.parametrize("block", ["waiting_for_person", "queued_at_gate", "prevent_idle"])
@@ -102,14 +102,14 @@ def test_a_block_that_fails_counts_no_longer(block):
         raise RuntimeError
     resting.start_batch(1)
     with resting.waiting_for_person():
-        assert rest(resting)
+        assert is_idle(resting)
 
 
 async def test_who_waits_for_rest_is_woken_in_rest_and_who_waits_for_work_at_work():
     resting = IdleTracker()
     await resting.wait_busy()
-    rest, seen = asyncio.create_task(resting.wait_idle()), []
-    rest.add_done_callback(lambda _: seen.append(resting.is_idle))
+    idle_task, idle_states = asyncio.create_task(resting.wait_idle()), []
+    idle_task.add_done_callback(lambda _: idle_states.append(resting.is_idle))
     await asyncio.sleep(0)
     with ExitStack() as stack:
         resting.start_batch(1)
@@ -117,175 +117,188 @@ async def test_who_waits_for_rest_is_woken_in_rest_and_who_waits_for_work_at_wor
             pass
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        assert not rest.done()  # it was over before anybody could look
+        assert not idle_task.done()  # it was over before anybody could look
         stack.enter_context(resting.waiting_for_person())
-        await rest
+        await idle_task
         work = asyncio.create_task(resting.wait_busy())
         await asyncio.sleep(0)
         assert not work.done()
     await work
-    assert seen == [True]
+    assert idle_states == [True]
 
 
 # what a turn does
 
 
-async def rests(bench: Bench, calls: Any, ready: Any) -> bool:
+async def does_rest(bench: ToolBench, calls: Any, ready: Any) -> bool:
     """Run the calls until they are ready, tell whether they rest, and stop them."""
-    running = asyncio.create_task(bench.run(calls))
-    await until(ready)
+    task = asyncio.create_task(bench.run(calls))
+    await wait_until(ready)
     for _ in range(10):
         await asyncio.sleep(0)
-    found = bench.state.idle_tracker.is_idle
+    is_idle = bench.state.idle_tracker.is_idle
     bench.stop.interrupt(Stop())
-    await running
+    await task
     assert not bench.state.idle_tracker.is_idle
-    assert not others()
-    return found
+    assert not other_tasks()
+    return is_idle
 
 
 def busy(name: str = "busy") -> Any:
-    return StubTool(name, lambda *_: never())
+    return StubTool(name, lambda *_: wait_forever())
 
 
-def bench(*tools: Any, decisions: Any = (), **changes: Any) -> Any:
-    made = Bench(tools, [Never(), Never()], changes=changes)
-    made.prompter.decisions = [*decisions, Never(), Never()]
-    return made
+def make_bench(*tools: Any, decisions: Any = (), **changes: Any) -> Any:
+    bench = ToolBench(tools, [Never(), Never()], changes=changes)
+    bench.prompter.decisions = [*decisions, Never(), Never()]
+    return bench
 
 
 async def test_a_question_to_a_person_is_rest():
-    made = bench(asks(CONFIRM))
-    assert await rests(made, [CALL], lambda: made.prompter.asked)
+    bench = make_bench(make_asker(CONFIRM))
+    assert await does_rest(bench, [CALL], lambda: bench.prompter.questions)
 
 
 async def test_a_permission_is_rest_for_the_calls_that_queue_behind_it_too():
-    made = bench(asks(), tool={"run": Mode.ASK})
-    calls = [CALL, called("c2", "tool"), called("c3", "tool")]
-    assert await rests(made, calls, lambda: made.prompter.prompts)
-    assert len(made.prompter.prompts) == 1
+    bench = make_bench(make_asker(), tool={"run": Mode.ASK})
+    calls = [CALL, make_call("c2", "tool"), make_call("c3", "tool")]
+    assert await does_rest(bench, calls, lambda: bench.prompter.prompts)
+    assert len(bench.prompter.prompts) == 1
 
 
 async def test_a_result_that_a_person_is_to_see_is_rest():
-    made = bench(asks(), tool={"result": Mode.ASK})
-    assert await rests(made, [CALL], lambda: made.prompter.prompts)
+    bench = make_bench(make_asker(), tool={"result": Mode.ASK})
+    assert await does_rest(bench, [CALL], lambda: bench.prompter.prompts)
 
 
 async def test_all_ways_of_waiting_are_rest_together_and_calls_that_have_ended_do_not_count():
-    tools = (asks(CONFIRM, name="q"), asks(name="p"), asks(name="d"), asks(name="done"))
-    made = bench(*tools, p={"run": Mode.ASK}, d={"result": Mode.ASK})
-    calls = [called(name, name) for name in ("q", "p", "d", "done")]
-    assert await rests(made, calls, lambda: made.prompter.asked and len(made.prompter.prompts) == 2)
+    tools = (
+        make_asker(CONFIRM, name="q"),
+        make_asker(name="p"),
+        make_asker(name="d"),
+        make_asker(name="done"),
+    )
+    bench = make_bench(*tools, p={"run": Mode.ASK}, d={"result": Mode.ASK})
+    calls = [make_call(name, name) for name in ("q", "p", "d", "done")]
+    assert await does_rest(
+        bench, calls, lambda: bench.prompter.questions and len(bench.prompter.prompts) == 2
+    )
 
 
-@pytest.mark.parametrize("waits", ["question", "permission", "result"])
-async def test_beside_a_tool_that_runs_nothing_is_rest(waits):
-    tool = asks(CONFIRM) if waits == "question" else asks()
-    changes = {"permission": {"run": Mode.ASK}, "result": {"result": Mode.ASK}}.get(waits, {})
+@pytest.mark.parametrize("wait_kind", ["question", "permission", "result"])
+async def test_beside_a_tool_that_runs_nothing_is_rest(wait_kind):
+    tool = make_asker(CONFIRM) if wait_kind == "question" else make_asker()
+    changes = {"permission": {"run": Mode.ASK}, "result": {"result": Mode.ASK}}.get(wait_kind, {})
     work = busy()
-    made = bench(tool, work, tool=changes)
-    ready = lambda: work.runs and (made.prompter.asked or made.prompter.prompts)  # noqa: E731  named where it is used
-    assert not await rests(made, [CALL, called("c2", "busy")], ready)
+    bench = make_bench(tool, work, tool=changes)
+    ready = lambda: work.runs and (bench.prompter.questions or bench.prompter.prompts)  # noqa: E731  named where it is used
+    assert not await does_rest(bench, [CALL, make_call("c2", "busy")], ready)
 
 
 async def test_a_call_that_was_let_through_the_gate_works_while_the_next_waits_there():
     work = busy("tool")
-    made = bench(work, decisions=[Permitted({})], tool={"run": Mode.ASK})
-    ready = lambda: len(made.prompter.prompts) == 2 and work.runs  # noqa: E731  named where it is used
-    assert not await rests(made, [CALL, called("c2", "tool")], ready)
+    bench = make_bench(work, decisions=[Permitted({})], tool={"run": Mode.ASK})
+    ready = lambda: len(bench.prompter.prompts) == 2 and work.runs  # noqa: E731  named where it is used
+    assert not await does_rest(bench, [CALL, make_call("c2", "tool")], ready)
 
 
 async def test_while_the_gate_passes_from_one_call_to_the_next_nothing_rests():
     """The next prompt is not put yet: who put the turn down then would leave nobody asked."""
-    seen = []
+    idle_states = []
 
     async def skip() -> Any:
         return Skipped()
 
-    made = bench(asks(CONFIRM), asks(name="gated"), decisions=[skip()], gated={"run": Mode.ASK})
-    reachable = made.prompter.has_reachable_person
+    bench = make_bench(
+        make_asker(CONFIRM), make_asker(name="gated"), decisions=[skip()], gated={"run": Mode.ASK}
+    )
+    reachable = bench.prompter.has_reachable_person
 
-    async def watched() -> Any:
-        if made.prompter.prompts:
-            seen.append(made.state.idle_tracker.is_idle)
+    async def has_person() -> Any:
+        if bench.prompter.prompts:
+            idle_states.append(bench.state.idle_tracker.is_idle)
         return await reachable()
 
-    made.prompter.has_reachable_person = watched
-    calls = [called("a", "gated"), called("b", "gated"), CALL]
-    assert await rests(made, calls, lambda: len(made.prompter.prompts) == 2)
-    assert seen
-    assert not any(seen)
+    bench.prompter.has_reachable_person = has_person
+    calls = [make_call("a", "gated"), make_call("b", "gated"), CALL]
+    assert await does_rest(bench, calls, lambda: len(bench.prompter.prompts) == 2)
+    assert idle_states
+    assert not any(idle_states)
 
 
 async def test_a_question_in_the_middle_of_a_call_is_no_rest():
     async def run(arguments: Any, answers: Any, ask: Any) -> Any:
         return Success(str(await ask(CONFIRM)))
 
-    made = bench(OutsideStub("tool", run))
-    assert not await rests(made, [CALL], lambda: made.prompter.asked)
+    bench = make_bench(OutsideStub("tool", run))
+    assert not await does_rest(bench, [CALL], lambda: bench.prompter.questions)
 
 
 async def test_a_question_at_the_inquiry_backend_is_no_rest():
-    class Stuck:
-        asked = 0
+    class StuckBackend:
+        inquiry_count = 0
 
         async def inquire(self, *_: Any) -> Any:
-            self.asked += 1
-            await never()
+            self.inquiry_count += 1
+            await wait_forever()
 
-    made = bench(asks(CONFIRM, config=QuestionConfig(QuestionTarget.ASSISTANT)))
-    backend = Stuck()
-    made = Bench(made.tools, backend=backend)
-    assert not await rests(made, [CALL], lambda: backend.asked)
+    bench = make_bench(make_asker(CONFIRM, config=QuestionConfig(QuestionTarget.ASSISTANT)))
+    backend = StuckBackend()
+    bench = ToolBench(bench.tools, backend=backend)
+    assert not await does_rest(bench, [CALL], lambda: backend.inquiry_count)
 
 
 async def test_while_it_is_decided_who_answers_nothing_rests():
-    made = bench(asks(CONFIRM))
-    looking, seen = asyncio.Event(), asyncio.Event()
+    bench = make_bench(make_asker(CONFIRM))
+    lookup_event, gate = asyncio.Event(), asyncio.Event()
 
     async def reachable() -> bool:
-        looking.set()
-        await seen.wait()
+        lookup_event.set()
+        await gate.wait()
         return True
 
-    made.prompter.has_reachable_person = reachable
-    running = asyncio.create_task(made.run([CALL]))
-    await looking.wait()
+    bench.prompter.has_reachable_person = reachable
+    task = asyncio.create_task(bench.run([CALL]))
+    await lookup_event.wait()
     for _ in range(10):
         await asyncio.sleep(0)
-    assert not made.state.idle_tracker.is_idle
-    seen.set()
-    await made.state.idle_tracker.wait_idle()
-    assert made.prompter.asked
-    made.stop.interrupt(Stop())
-    await running
+    assert not bench.state.idle_tracker.is_idle
+    gate.set()
+    await bench.state.idle_tracker.wait_idle()
+    assert bench.prompter.questions
+    bench.stop.interrupt(Stop())
+    await task
 
 
-@pytest.mark.parametrize("given", ["person", "configuration"])
-async def test_a_call_that_holds_a_secret_is_no_rest_until_its_tool_has_its_result(given):
+@pytest.mark.parametrize("source", ["person", "configuration"])
+async def test_a_call_that_holds_a_secret_is_no_rest_until_its_tool_has_its_result(source):
     static = {"key": QuestionConfig(answer=StaticAnswer("hunter2"))}
-    tool = asks(SECRET, CONFIRM)
-    made = Bench((tool,), [Answer("hunter2"), Never()])
-    if given == "configuration":
-        made = Bench((tool,), [Never()], changes={"tool": {"questions": static}})
-    asked = 2 if given == "person" else 1
-    assert not await rests(made, [CALL], lambda: len(made.prompter.asked) == asked)
-    after = Bench((asks(SECRET),), [Answer("hunter2")], changes={"tool": {"result": Mode.ASK}})
+    tool = make_asker(SECRET, CONFIRM)
+    bench = ToolBench((tool,), [Answer("hunter2"), Never()])
+    if source == "configuration":
+        bench = ToolBench((tool,), [Never()], changes={"tool": {"questions": static}})
+    question_count = 2 if source == "person" else 1
+    assert not await does_rest(
+        bench, [CALL], lambda: len(bench.prompter.questions) == question_count
+    )
+    after = ToolBench(
+        (make_asker(SECRET),), [Answer("hunter2")], changes={"tool": {"result": Mode.ASK}}
+    )
     after.prompter.decisions = [Never()]
-    assert await rests(after, [CALL], lambda: after.prompter.prompts)
+    assert await does_rest(after, [CALL], lambda: after.prompter.prompts)
 
 
 async def test_a_secret_that_one_call_holds_keeps_the_others_up():
-    holding, waiting = asks(SECRET, CONFIRM), asks(CONFIRM, name="other")
-    made = Bench((holding, waiting), [Never(), Answer("hunter2"), Never()])
-    calls = [called("c2", "other"), CALL]
-    assert not await rests(made, calls, lambda: len(made.prompter.asked) == 3)
+    holding, waiting = make_asker(SECRET, CONFIRM), make_asker(CONFIRM, name="other")
+    bench = ToolBench((holding, waiting), [Never(), Answer("hunter2"), Never()])
+    calls = [make_call("c2", "other"), CALL]
+    assert not await does_rest(bench, calls, lambda: len(bench.prompter.questions) == 3)
 
 
 async def test_calls_with_one_id_are_no_rest_since_their_results_cannot_be_told_apart():
-    made = bench(asks(CONFIRM))
-    assert not await rests(made, [CALL, CALL], lambda: len(made.prompter.asked) == 2)
-    assert made.recorder.keeps == []
+    bench = make_bench(make_asker(CONFIRM))
+    assert not await does_rest(bench, [CALL, CALL], lambda: len(bench.prompter.questions) == 2)
+    assert bench.recorder.saved_progress == []
 
 
 async def test_an_answer_is_the_end_of_rest_and_the_next_question_rest_again():
@@ -296,43 +309,43 @@ async def test_an_answer_is_the_end_of_rest_and_the_next_question_rest_again():
         return Answer(value)
 
     second = Question("second", "?", Text())
-    made = Bench((asks(CONFIRM, second),), [reply(gates[0], True), reply(gates[1], "x")])
-    running = asyncio.create_task(made.run([CALL]))
+    bench = ToolBench((make_asker(CONFIRM, second),), [reply(gates[0], True), reply(gates[1], "x")])
+    task = asyncio.create_task(bench.run([CALL]))
     for number, gate in enumerate(gates):
-        await made.state.idle_tracker.wait_idle()
-        assert len(made.prompter.asked) == number + 1
+        await bench.state.idle_tracker.wait_idle()
+        assert len(bench.prompter.questions) == number + 1
         gate.set()
-        await made.state.idle_tracker.wait_busy()
-    await running
+        await bench.state.idle_tracker.wait_busy()
+    await task
 
 
 async def test_a_turn_tells_those_outside_when_it_rests():
-    stage = Stage(QueueProvider([]), (asks(CONFIRM),), [Never()], ListRecorder())
-    started = [ConversationEvent(AT, kind) for kind in (TurnStart(), ChatRequest("Go."))]
-    stage.recorder.events += [*started, ConversationEvent(AT, CALL)]
-    running = asyncio.create_task(resume_turn(stage.ports, stage.stop, stage.setup))
+    stage = TurnBench(QueueProvider([]), (make_asker(CONFIRM),), [Never()], ListRecorder())
+    opening_events = [ConversationEvent(AT, kind) for kind in (TurnStart(), ChatRequest("Go."))]
+    stage.recorder.events += [*opening_events, ConversationEvent(AT, CALL)]
+    task = asyncio.create_task(resume_turn(stage.ports, stage.stop, stage.setup))
     await stage.ports.idle_tracker.wait_idle()
     stage.stop.interrupt(Stop())
-    await running
+    await task
 
 
 async def test_while_the_model_answers_nothing_rests():
     provider = QueueProvider([[asyncio.Event()]])
-    stage = Stage(provider)
+    stage = TurnBench(provider)
     stage.recorder.events += [
         ConversationEvent(AT, kind) for kind in (TurnStart(), ChatRequest("Go."))
     ]
-    running = asyncio.create_task(resume_turn(stage.ports, stage.stop, stage.setup))
-    await until(lambda: provider.requests)
+    task = asyncio.create_task(resume_turn(stage.ports, stage.stop, stage.setup))
+    await wait_until(lambda: provider.requests)
     assert not stage.ports.idle_tracker.is_idle
     stage.stop.interrupt(Stop())
-    await running
+    await task
 
 
 async def test_a_result_is_kept_before_the_rest_begins():
-    made = Bench((asks(CONFIRM), asks(name="quick")), [Never()])
-    running = asyncio.create_task(made.run([CALL, called("c2", "quick")]))
-    await made.state.idle_tracker.wait_idle()
-    assert list(made.recorder.held) == ["c2"]
-    made.stop.interrupt(Stop())
-    await running
+    bench = ToolBench((make_asker(CONFIRM), make_asker(name="quick")), [Never()])
+    task = asyncio.create_task(bench.run([CALL, make_call("c2", "quick")]))
+    await bench.state.idle_tracker.wait_idle()
+    assert list(bench.recorder.progress) == ["c2"]
+    bench.stop.interrupt(Stop())
+    await task

@@ -23,40 +23,40 @@ from jpweb.stream.inquiry import (
 )
 from tests.agent.doubles import (
     CONFIRM,
-    Bench,
     QueueProvider,
-    Stage,
     StubTool,
-    asks,
-    never,
-    others,
+    ToolBench,
+    TurnBench,
+    make_asker,
+    other_tasks,
     run_turn,
-    until,
+    wait_forever,
+    wait_until,
 )
-from tests.builders import called
+from tests.builders import make_call
 
 
-async def stopped(bench, calls, ready) -> Any:
+async def run_and_stop(bench, calls, ready) -> Any:
     """Run the calls, say stop once ready, and wait for the end."""
-    running = asyncio.create_task(bench.run(calls))
-    await until(ready)
+    task = asyncio.create_task(bench.run(calls))
+    await wait_until(ready)
     bench.stop.interrupt(Stop())
-    await running
-    assert not others()
+    await task
+    assert not other_tasks()
 
 
 async def test_a_stop_withdraws_the_open_question_and_tells_the_model():
-    bench = Bench((asks(CONFIRM),), [never()])
-    await stopped(bench, [called("c1", "tool")], lambda: bench.prompter.asked)
+    bench = ToolBench((make_asker(CONFIRM),), [wait_forever()])
+    await run_and_stop(bench, [make_call("c1", "tool")], lambda: bench.prompter.questions)
     assert bench.prompter.withdrawn == [("c1.confirm.1", CancellationReason.USER)]
     assert bench.recorder.outcomes == [Cancelled(CancellationReason.USER)]
     assert bench.recorder.results == [("c1", model_messages.STOPPED, False)]
 
 
 async def test_a_stop_withdraws_every_open_question():
-    bench = Bench((asks(CONFIRM),), [never(), never()])
-    calls = [called("a", "tool"), called("b", "tool")]
-    await stopped(bench, calls, lambda: len(bench.prompter.asked) == 2)
+    bench = ToolBench((make_asker(CONFIRM),), [wait_forever(), wait_forever()])
+    calls = [make_call("a", "tool"), make_call("b", "tool")]
+    await run_and_stop(bench, calls, lambda: len(bench.prompter.questions) == 2)
     assert sorted(bench.prompter.withdrawn) == [
         ("a.confirm.1", CancellationReason.USER),
         ("b.confirm.1", CancellationReason.USER),
@@ -64,30 +64,30 @@ async def test_a_stop_withdraws_every_open_question():
 
 
 async def test_a_stop_cancels_the_running_tool_and_keeps_the_results_that_are_there():
-    running, cleaned = asyncio.Event(), []
+    start_event, cleaned = asyncio.Event(), []
 
     async def slow(arguments, answers) -> Any:
-        running.set()
+        start_event.set()
         try:
-            return await never()
+            return await wait_forever()
         finally:
             cleaned.append("slow")
 
-    bench = Bench((StubTool("slow", slow), StubTool("fast", lambda *_: Success("result"))))
-    await stopped(bench, [called("a", "slow"), called("b", "fast")], running.is_set)
+    bench = ToolBench((StubTool("slow", slow), StubTool("fast", lambda *_: Success("result"))))
+    await run_and_stop(bench, [make_call("a", "slow"), make_call("b", "fast")], start_event.is_set)
     assert bench.recorder.results == [("a", model_messages.STOPPED, False), ("b", "result", False)]
     assert cleaned == ["slow"]
 
 
 async def test_an_answer_that_comes_with_the_stop_stays_and_the_tool_is_not_run_again():
-    bench = Bench((asks(CONFIRM),))
+    bench = ToolBench((make_asker(CONFIRM),))
 
     async def answer() -> Any:
         bench.stop.interrupt(Stop())
         return Answer(value=True)
 
     bench.replies.append(answer())
-    await bench.run([called("c1", "tool")])
+    await bench.run([make_call("c1", "tool")])
     assert bench.recorder.outcomes == [Answered(answer=True)]
     assert bench.prompter.withdrawn == []
     assert bench.tools[0].runs == [{}]
@@ -95,16 +95,16 @@ async def test_an_answer_that_comes_with_the_stop_stays_and_the_tool_is_not_run_
 
 
 async def test_a_question_that_is_being_recorded_at_the_stop_is_closed_too(monkeypatch):
-    bench = Bench((asks(CONFIRM),))
+    bench = ToolBench((make_asker(CONFIRM),))
     record = bench.recorder.record
 
-    async def record_and_stop(*events, **more) -> Any:
+    async def record_and_stop(*events, **options) -> Any:
         bench.stop.interrupt(Stop())
-        await record(*events, **more)
+        await record(*events, **options)
 
     monkeypatch.setattr(bench.recorder, "record", record_and_stop)
-    await bench.run([called("c1", "tool")])
-    assert bench.prompter.asked == []
+    await bench.run([make_call("c1", "tool")])
+    assert bench.prompter.questions == []
     assert bench.prompter.withdrawn == [("c1.confirm.1", CancellationReason.USER)]
     assert [type(kind) for kind in bench.recorder.kinds] == [
         InquiryRequest,
@@ -114,38 +114,38 @@ async def test_a_question_that_is_being_recorded_at_the_stop_is_closed_too(monke
 
 
 async def test_a_cancellation_from_outside_records_nothing_and_leaks_nothing():
-    slow = StubTool("slow", lambda *_: never())
-    bench = Bench((asks(CONFIRM), slow), [never()])
-    running = asyncio.create_task(bench.run([called("a", "tool"), called("b", "slow")]))
+    slow = StubTool("slow", lambda *_: wait_forever())
+    bench = ToolBench((make_asker(CONFIRM), slow), [wait_forever()])
+    task = asyncio.create_task(bench.run([make_call("a", "tool"), make_call("b", "slow")]))
     await bench.prompter.waiting.wait()
-    running.cancel()
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await running
+        await task
     assert [type(kind) for kind in bench.recorder.kinds] == [InquiryRequest]
     assert bench.prompter.withdrawn == []
-    assert not others()
+    assert not other_tasks()
 
 
 async def turn_stopped(stage, ready) -> Any:
-    running = asyncio.create_task(run_turn(stage.ports, "Go.", None, stage.stop, stage.setup))
-    await until(ready)
+    task = asyncio.create_task(run_turn(stage.ports, "Go.", None, stage.stop, stage.setup))
+    await wait_until(ready)
     stage.stop.interrupt(Stop())
-    end = await running
-    assert not others()
+    end = await task
+    assert not other_tasks()
     return end
 
 
 async def test_a_stop_while_text_comes_commits_the_text_so_far():
     provider = QueueProvider([[TextDelta("message", "Half a"), asyncio.Event()]])
-    stage = Stage(provider)
-    end = await turn_stopped(stage, lambda: stage.display.shown)
+    stage = TurnBench(provider)
+    end = await turn_stopped(stage, lambda: stage.display.partials)
     assert end is TurnEnd.STOPPED
     assert stage.recorder.kinds[2:] == [ChatResponse("message", "Half a")]
-    assert provider.closed == 1
+    assert provider.closed_count == 1
 
 
 async def test_a_stop_between_two_pieces_closes_the_stream(monkeypatch):
-    stage = Stage(QueueProvider([[TextDelta("message", "a"), TextDelta("message", "b")]]))
+    stage = TurnBench(QueueProvider([[TextDelta("message", "a"), TextDelta("message", "b")]]))
 
     async def partial(variant, text) -> Any:
         stage.stop.interrupt(Stop())
@@ -153,15 +153,15 @@ async def test_a_stop_between_two_pieces_closes_the_stream(monkeypatch):
     monkeypatch.setattr(stage.display, "partial", partial)
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.STOPPED
     assert stage.recorder.kinds[2:] == [ChatResponse("message", "a")]
-    assert stage.provider.closed == 1
-    assert not others()
+    assert stage.provider.closed_count == 1
+    assert not other_tasks()
 
 
 async def test_a_stop_after_a_call_was_announced_answers_the_call():
     steps = [CompleteToolCall("c1", "tool", {}), PartialToolCall("tool", "{"), asyncio.Event()]
-    tool = asks(CONFIRM)
-    stage = Stage(QueueProvider([steps]), (tool,))
-    end = await turn_stopped(stage, lambda: stage.display.shown)
+    tool = make_asker(CONFIRM)
+    stage = TurnBench(QueueProvider([steps]), (tool,))
+    end = await turn_stopped(stage, lambda: stage.display.partials)
     assert end is TurnEnd.STOPPED
     assert stage.recorder.results == [("c1", model_messages.STOPPED, False)]
     assert tool.runs == []
@@ -169,26 +169,26 @@ async def test_a_stop_after_a_call_was_announced_answers_the_call():
 
 async def test_a_stop_while_a_question_waits_ends_the_turn():
     provider = QueueProvider([[CompleteToolCall("c1", "tool", {}), ReplyFinished()]])
-    stage = Stage(provider, (asks(CONFIRM),), [never()])
-    assert await turn_stopped(stage, lambda: stage.prompter.asked) is TurnEnd.STOPPED
+    stage = TurnBench(provider, (make_asker(CONFIRM),), [wait_forever()])
+    assert await turn_stopped(stage, lambda: stage.prompter.questions) is TurnEnd.STOPPED
     assert stage.recorder.outcomes == [Cancelled(CancellationReason.USER)]
     assert stage.recorder.results == [("c1", model_messages.STOPPED, False)]
     assert len(provider.requests) == 1
 
 
 async def test_a_stop_before_the_first_request_sends_none():
-    stage = Stage(QueueProvider([[ReplyFinished()]]))
+    stage = TurnBench(QueueProvider([[ReplyFinished()]]))
     stage.stop.interrupt(Stop())
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.STOPPED
     assert [kind.TAG for kind in stage.recorder.kinds] == ["turn_start", "chat_request"]
 
 
 async def test_a_reply_that_was_complete_when_the_stop_came_completes_the_turn(monkeypatch):
-    stage = Stage(QueueProvider([[TextDelta("message", "Done."), ReplyFinished()]]))
+    stage = TurnBench(QueueProvider([[TextDelta("message", "Done."), ReplyFinished()]]))
     record = stage.recorder.record
 
-    async def record_and_stop(*events, **more) -> Any:
-        await record(*events, **more)
+    async def record_and_stop(*events, **options) -> Any:
+        await record(*events, **options)
         if isinstance(events[0].kind, ChatResponse):
             stage.stop.interrupt(Stop())
 
@@ -198,26 +198,28 @@ async def test_a_reply_that_was_complete_when_the_stop_came_completes_the_turn(m
 
 @pytest.mark.parametrize("steps", [[], [TextDelta("message", "Half a")]])
 async def test_a_cancellation_while_text_comes_records_nothing_more(steps):
-    stage = Stage(QueueProvider([[*steps, asyncio.Event()]]))
-    running = asyncio.create_task(run_turn(stage.ports, "Go.", None, stage.stop, stage.setup))
-    await until(lambda: stage.provider.requests and len(stage.display.shown) == len(steps))
-    running.cancel()
+    stage = TurnBench(QueueProvider([[*steps, asyncio.Event()]]))
+    task = asyncio.create_task(run_turn(stage.ports, "Go.", None, stage.stop, stage.setup))
+    await wait_until(lambda: stage.provider.requests and len(stage.display.partials) == len(steps))
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await running
+        await task
     assert [kind.TAG for kind in stage.recorder.kinds] == ["turn_start", "chat_request"]
-    assert stage.provider.closed == 1
-    assert not others()
+    assert stage.provider.closed_count == 1
+    assert not other_tasks()
 
 
 async def test_a_failing_provider_fails_the_turn_after_the_text_so_far():
-    stage = Stage(QueueProvider([[TextDelta("message", "Half a"), ProviderFailed("Overloaded.")]]))
+    stage = TurnBench(
+        QueueProvider([[TextDelta("message", "Half a"), ProviderFailed("Overloaded.")]])
+    )
     with pytest.raises(ProviderFailed, match="Overloaded"):
         await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
     assert stage.recorder.kinds[2:] == [ChatResponse("message", "Half a")]
 
 
 async def test_a_reply_without_an_end_is_a_failure_of_the_provider():
-    stage = Stage(QueueProvider([[TextDelta("message", "Half a")]]))
+    stage = TurnBench(QueueProvider([[TextDelta("message", "Half a")]]))
     with pytest.raises(ProviderFailed, match="ended before it was complete"):
         await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
     assert stage.recorder.kinds[2:] == [ChatResponse("message", "Half a")]

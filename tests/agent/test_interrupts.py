@@ -17,7 +17,7 @@ from jpweb.agent.interrupts import (
     gather_or_cancel,
     run_interruptible,
 )
-from tests.agent.doubles import never, others
+from tests.agent.doubles import other_tasks, wait_forever
 
 
 async def value(result, after=0) -> Any:
@@ -28,34 +28,34 @@ async def value(result, after=0) -> Any:
 
 async def test_work_that_ends_gives_its_result():
     assert await run_interruptible(value(7), Interrupts()) == 7
-    assert not others()
+    assert not other_tasks()
 
 
 async def test_a_stop_cancels_the_work_and_waits_until_it_is_gone():
-    stop, seen = Interrupts(), []
+    stop, steps = Interrupts(), []
 
     async def work() -> Any:
         stop.interrupt(Stop())
         try:
-            await never()
+            await wait_forever()
         finally:
             await asyncio.sleep(0)
-            seen.append("cleaned up")
+            steps.append("cleaned up")
 
     assert await run_interruptible(work(), stop) == Stopped()
-    assert seen == ["cleaned up"]
-    assert not others()
+    assert steps == ["cleaned up"]
+    assert not other_tasks()
 
 
 async def test_after_a_stop_no_work_is_started():
-    stop, seen = Interrupts(), []
+    stop, steps = Interrupts(), []
     stop.interrupt(Stop())
 
     async def work() -> Any:
-        seen.append("started")
+        steps.append("started")
 
     assert await run_interruptible(work(), stop) == Stopped()
-    assert seen == []
+    assert steps == []
 
 
 async def test_work_that_ends_together_with_the_stop_keeps_its_result():
@@ -74,7 +74,7 @@ async def test_work_that_answers_the_stop_with_a_result_keeps_it():
     async def work() -> Any:
         stop.interrupt(Stop())
         try:
-            await never()
+            await wait_forever()
         except asyncio.CancelledError:
             return "saved"
 
@@ -87,7 +87,7 @@ async def test_what_work_raises_comes_out():
 
     with pytest.raises(LookupError, match="gone"):
         await run_interruptible(work(), Interrupts())
-    assert not others()
+    assert not other_tasks()
 
 
 async def test_work_cancelled_by_itself_is_no_stop():
@@ -99,12 +99,12 @@ async def test_work_cancelled_by_itself_is_no_stop():
 
 
 async def test_a_cancellation_from_outside_takes_the_work_with_it():
-    task = asyncio.create_task(run_interruptible(never(), Interrupts()))
+    task = asyncio.create_task(run_interruptible(wait_forever(), Interrupts()))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not others()
+    assert not other_tasks()
 
 
 async def test_results_come_in_the_order_of_the_works():
@@ -120,53 +120,55 @@ async def test_the_first_to_raise_cancels_the_others_and_comes_out_as_it_is():
         raise LookupError("gone")
 
     with pytest.raises(LookupError, match="gone"):
-        await gather_or_cancel([never(), work(), never()])
-    assert not others()
+        await gather_or_cancel([wait_forever(), work(), wait_forever()])
+    assert not other_tasks()
 
 
 async def test_a_cancellation_from_outside_takes_all_works_with_it():
     task = asyncio.create_task(
-        gather_or_cancel([never(), run_interruptible(never(), Interrupts())])
+        gather_or_cancel([wait_forever(), run_interruptible(wait_forever(), Interrupts())])
     )
     for _ in range(3):
         await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not others()
+    assert not other_tasks()
 
 
 # what is said
 
 SAID = [Restart(), Respond(), Respond("A."), Respond("B.", "Alice"), Stop()]
-said = st.sampled_from(SAID)
+sampled_interrupts = st.sampled_from(SAID)
 
 
-@given(st.lists(said))
+@given(st.lists(sampled_interrupts))
 def test_the_most_severe_that_was_said_stands_and_of_responses_every_text(all_said):
     interrupts = Interrupts()
-    for what in all_said:
-        interrupts.interrupt(what)
-    worst = max((what.SEVERITY for what in all_said), default=None)
-    expected = [what for what in all_said if worst == what.SEVERITY]
+    for interrupt in all_said:
+        interrupts.interrupt(interrupt)
+    worst = max((interrupt.SEVERITY for interrupt in all_said), default=None)
+    expected = [interrupt for interrupt in all_said if worst == interrupt.SEVERITY]
     pending = interrupts.pending
     assert (pending and pending.SEVERITY) == worst
     if isinstance(pending, Respond):
-        assert pending.text == "\n\n".join(what.text for what in expected if what.text)
+        assert pending.text == "\n\n".join(
+            interrupt.text for interrupt in expected if interrupt.text
+        )
         assert pending.author == expected[-1].author
     assert interrupts.is_set() == bool(all_said)
 
 
-@given(st.lists(said))
+@given(st.lists(sampled_interrupts))
 def test_what_was_taken_is_gone_unless_it_is_a_stop(all_said):
     interrupts = Interrupts()
-    for what in all_said:
-        interrupts.interrupt(what)
-    stopped = Stop() in all_said
+    for interrupt in all_said:
+        interrupts.interrupt(interrupt)
+    is_stopped = Stop() in all_said
     first = interrupts.take_pending()
-    assert (first == Stop()) == stopped
-    assert interrupts.take_pending() == (Stop() if stopped else None)
-    assert interrupts.is_set() == stopped
+    assert (first == Stop()) == is_stopped
+    assert interrupts.take_pending() == (Stop() if is_stopped else None)
+    assert interrupts.is_set() == is_stopped
 
 
 def test_a_stop_is_worse_than_a_response_and_that_than_a_restart():
@@ -202,7 +204,7 @@ async def test_a_call_waits_for_either_and_leaves_nothing_behind(of_the_turn):
     else:
         call.end_call()
     await waiting
-    assert not others()
+    assert not other_tasks()
 
 
 async def test_a_call_that_no_longer_waits_leaves_nothing_behind():
@@ -211,7 +213,7 @@ async def test_a_call_that_no_longer_waits_leaves_nothing_behind():
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert not others()
+    assert not other_tasks()
 
 
 def test_of_two_responses_that_come_together_the_model_is_told_both():

@@ -25,9 +25,9 @@ from tests.agent.doubles import (
     ListDisplay,
     ListRecorder,
     QueueProvider,
-    Stage,
-    asks,
+    TurnBench,
     clock,
+    make_asker,
     run_turn,
 )
 
@@ -35,7 +35,7 @@ DONE = (TextDelta("message", "Done."), ReplyFinished())
 SIGNED = {"anthropic_signature": "abc"}
 
 
-async def recorded(*steps) -> Any:
+async def record_reply(*steps) -> Any:
     """Return kinds and metadata of what these pieces leave on record."""
     recorder = ListRecorder()
     reply = ReplyRecorder(EventWriter(recorder, clock), ListDisplay())
@@ -46,76 +46,78 @@ async def recorded(*steps) -> Any:
     return [(event.kind, dict(event.metadata)) for event in recorder.events]
 
 
-def said(variant, content, **metadata) -> Any:
+def make_response(variant, content, **metadata) -> Any:
     return (ChatResponse(variant, content), metadata)
 
 
 async def test_a_note_ends_the_text_before_it_and_stands_beside_it():
-    assert await recorded(
+    assert await record_reply(
         TextDelta("reasoning", "Hm"),
         TextDelta("reasoning", "."),
         ReplyMetadata("reasoning", SIGNED),
-    ) == [said("reasoning", "Hm.", **SIGNED)]
+    ) == [make_response("reasoning", "Hm.", **SIGNED)]
 
 
 @pytest.mark.parametrize("variant", ["message", "reasoning"])
 @pytest.mark.parametrize("text", [" ", "\n\n", "\u2003\t"], ids=["space", "lines", "wide"])
 async def test_reply_of_whitespace_alone_is_not_recorded(variant: Any, text: str):
-    assert await recorded(TextDelta(variant, text)) == []
-    other: Any = "reasoning" if variant == "message" else "message"
-    assert await recorded(TextDelta(variant, text), TextDelta(other, "x")) == [said(other, "x")]
-    signed = await recorded(TextDelta(variant, text), ReplyMetadata(variant, SIGNED))
-    assert signed == [said(variant, text, **SIGNED)]
+    assert await record_reply(TextDelta(variant, text)) == []
+    other_variant: Any = "reasoning" if variant == "message" else "message"
+    assert await record_reply(TextDelta(variant, text), TextDelta(other_variant, "x")) == [
+        make_response(other_variant, "x")
+    ]
+    events = await record_reply(TextDelta(variant, text), ReplyMetadata(variant, SIGNED))
+    assert events == [make_response(variant, text, **SIGNED)]
 
 
 async def test_text_of_a_reply_keeps_its_whitespace():
     pieces = (TextDelta("message", "\n"), TextDelta("message", " a "), TextDelta("message", "\n"))
-    assert await recorded(*pieces) == [said("message", "\n a \n")]
+    assert await record_reply(*pieces) == [make_response("message", "\n a \n")]
 
 
 async def test_text_after_a_note_is_another_event_though_of_the_same_variant():
-    assert await recorded(
+    assert await record_reply(
         TextDelta("reasoning", "One."),
         ReplyMetadata("reasoning", SIGNED),
         TextDelta("reasoning", "Two."),
         TextDelta("message", "Three."),
     ) == [
-        said("reasoning", "One.", **SIGNED),
-        said("reasoning", "Two."),
-        said("message", "Three."),
+        make_response("reasoning", "One.", **SIGNED),
+        make_response("reasoning", "Two."),
+        make_response("message", "Three."),
     ]
 
 
 @pytest.mark.parametrize("variant", ["reasoning", "message"])
 async def test_a_note_without_text_has_an_empty_event_to_itself(variant):
-    noted = ReplyMetadata(variant, {"redacted": "xyz"})
-    assert await recorded(noted) == [said(variant, "", redacted="xyz")]
-    assert await recorded(
-        TextDelta("message", "Before."), noted, TextDelta("message", "After.")
+    metadata = ReplyMetadata(variant, {"redacted": "xyz"})
+    assert await record_reply(metadata) == [make_response(variant, "", redacted="xyz")]
+    assert await record_reply(
+        TextDelta("message", "Before."), metadata, TextDelta("message", "After.")
     ) == (
-        [said("message", "Before."), said("reasoning", "", redacted="xyz")]
+        [make_response("message", "Before."), make_response("reasoning", "", redacted="xyz")]
         if variant == "reasoning"
-        else [said("message", "Before.", redacted="xyz")]
-    ) + [said("message", "After.")]
+        else [make_response("message", "Before.", redacted="xyz")]
+    ) + [make_response("message", "After.")]
 
 
 async def test_an_empty_note_without_text_leaves_nothing():
-    assert await recorded(ReplyMetadata("reasoning", {}), TextDelta("message", "")) == []
+    assert await record_reply(ReplyMetadata("reasoning", {}), TextDelta("message", "")) == []
 
 
 async def test_a_call_keeps_what_the_provider_wants_back_with_it():
     call = CompleteToolCall("c1", "tool", {"x": 1}, {"thought": "t"})
-    assert await recorded(TextDelta("message", "First."), call) == [
-        said("message", "First."),
+    assert await record_reply(TextDelta("message", "First."), call) == [
+        make_response("message", "First."),
         (ToolCallRequest("c1", "tool", {"x": 1}), {"thought": "t"}),
     ]
 
 
 @pytest.mark.parametrize("value", [{"a": [1, None]}, [], None, "text", 0])
 async def test_structured_data_are_a_response_of_their_own(value):
-    assert await recorded(TextDelta("reasoning", "Hm."), StructuredReply(value)) == [
-        said("reasoning", "Hm."),
-        said("data", value),
+    assert await record_reply(TextDelta("reasoning", "Hm."), StructuredReply(value)) == [
+        make_response("reasoning", "Hm."),
+        make_response("data", value),
     ]
 
 
@@ -126,7 +128,7 @@ async def test_a_call_that_is_still_coming_is_shown_and_not_recorded():
     await reply.take_event(PartialToolCall("tool", '{"x"'))
     await reply.take_event(TextDelta("message", "call."))
     await reply.close()
-    assert display.shown == [
+    assert display.partials == [
         ("message", "I "),
         ("tool_call", 'tool {"x"'),
         ("message", "I call."),
@@ -135,7 +137,7 @@ async def test_a_call_that_is_still_coming_is_shown_and_not_recorded():
 
 
 @pytest.mark.parametrize(
-    ("event", "begun"),
+    ("event", "has_begun"),
     [
         (TextDelta("message", "x"), True),
         (TextDelta("message", ""), False),
@@ -146,13 +148,13 @@ async def test_a_call_that_is_still_coming_is_shown_and_not_recorded():
         (StructuredReply(None), True),
     ],
 )
-async def test_a_reply_has_begun_once_something_of_it_will_be_on_record(event, begun):
+async def test_a_reply_has_begun_once_something_of_it_will_be_on_record(event, has_begun):
     reply = ReplyRecorder(EventWriter(ListRecorder(), clock), ListDisplay())
     assert not reply.has_begun
     await reply.take_event(event)
-    assert reply.has_begun is begun
+    assert reply.has_begun is has_begun
     await reply.take_event(PartialToolCall("tool", "{"))
-    assert reply.has_begun is begun
+    assert reply.has_begun is has_begun
 
 
 variants = st.sampled_from(["message", "reasoning"])
@@ -160,12 +162,14 @@ variants = st.sampled_from(["message", "reasoning"])
 
 @given(st.lists(st.builds(TextDelta, variants, st.text(max_size=3))))
 async def test_however_text_is_cut_the_same_text_is_recorded(deltas):
-    kinds = [kind for kind, _ in await recorded(*deltas)]
+    kinds = [kind for kind, _ in await record_reply(*deltas)]
     for variant in ("message", "reasoning"):
         runs = groupby(deltas, key=lambda delta: delta.variant)
-        texts = ["".join(d.text for d in run) for own, run in runs if own == variant]
-        whole = "".join(text for text in texts if text.strip())
-        assert "".join(kind.content for kind in kinds if kind.variant == variant) == whole
+        texts = [
+            "".join(d.text for d in run) for run_variant, run in runs if run_variant == variant
+        ]
+        full_text = "".join(text for text in texts if text.strip())
+        assert "".join(kind.content for kind in kinds if kind.variant == variant) == full_text
     assert all(kind.content for kind in kinds)
 
 
@@ -177,13 +181,13 @@ async def test_what_the_provider_wants_back_comes_with_the_next_request():
         CompleteToolCall("c1", "tool", {}, {"thought": "t"}),
         ReplyFinished(),
     ]
-    stage = Stage(QueueProvider([first, DONE]), (asks(),))
+    stage = TurnBench(QueueProvider([first, DONE]), (make_asker(),))
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
-    sent = [(e.kind, dict(e.metadata)) for e in stage.provider.requests[1].parts.events]
-    assert sent == [
+    sent_events = [(e.kind, dict(e.metadata)) for e in stage.provider.requests[1].parts.events]
+    assert sent_events == [
         (ChatRequest("Go."), {}),
-        said("reasoning", "", redacted="xyz"),
-        said("reasoning", "Hm.", **SIGNED),
+        make_response("reasoning", "", redacted="xyz"),
+        make_response("reasoning", "Hm.", **SIGNED),
         (ToolCallRequest("c1", "tool", {}), {"thought": "t"}),
         (ToolCallResponse("c1", "done", is_error=False), {}),
     ]

@@ -24,13 +24,13 @@ from jpweb.stream.events import (
 from tests.agent.doubles import (
     CONFIRM,
     QueueProvider,
-    Stage,
     StubTool,
-    asks,
-    never,
-    others,
+    TurnBench,
+    make_asker,
+    other_tasks,
     run_turn,
-    until,
+    wait_forever,
+    wait_until,
 )
 
 DONE = (TextDelta("message", "Done."), ReplyFinished())
@@ -40,25 +40,25 @@ TOLD = ChatRequest("Leave it.", author="Alice")
 CALLED = (CompleteToolCall("c1", "tool", {}), PartialToolCall("tool", "{"))
 
 
-async def interrupted(stage, ready, *said) -> Any:
-    running = asyncio.create_task(run_turn(stage.ports, "Go.", None, stage.stop, stage.setup))
-    await until(ready)
-    for what in said:
-        stage.stop.interrupt(what)
-    end = await running
-    assert not others()
+async def interrupt_turn(stage, ready, *interrupts) -> Any:
+    task = asyncio.create_task(run_turn(stage.ports, "Go.", None, stage.stop, stage.setup))
+    await wait_until(ready)
+    for interrupt in interrupts:
+        stage.stop.interrupt(interrupt)
+    end = await task
+    assert not other_tasks()
     return end
 
 
-def half(*steps) -> Any:
+def make_hanging_turn(*steps) -> Any:
     """Return a stage whose first reply hangs after these steps."""
     steps = steps or (TextDelta("message", "Half a"),)
-    return Stage(QueueProvider([[*steps, asyncio.Event()], DONE]), (asks(),))
+    return TurnBench(QueueProvider([[*steps, asyncio.Event()], DONE]), (make_asker(),))
 
 
 async def test_what_is_said_to_a_reply_follows_its_partial_text_in_the_same_turn():
-    stage = half()
-    assert await interrupted(stage, lambda: stage.display.shown, SAID) is TurnEnd.COMPLETE
+    stage = make_hanging_turn()
+    assert await interrupt_turn(stage, lambda: stage.display.partials, SAID) is TurnEnd.COMPLETE
     assert stage.recorder.kinds == [
         TurnStart(),
         ChatRequest("Go."),
@@ -67,13 +67,15 @@ async def test_what_is_said_to_a_reply_follows_its_partial_text_in_the_same_turn
         ChatResponse("message", "Done."),
     ]
     assert [e.kind for e in stage.provider.requests[1].parts.events] == stage.recorder.kinds[1:4]
-    assert stage.provider.closed == 2
+    assert stage.provider.closed_count == 2
 
 
-@pytest.mark.parametrize("said", [Respond(), Restart()])
-async def test_a_reply_that_is_interrupted_without_words_is_gone_on_with(said):
-    stage = half()
-    assert await interrupted(stage, lambda: stage.display.shown, said) is TurnEnd.COMPLETE
+@pytest.mark.parametrize("interrupt", [Respond(), Restart()])
+async def test_a_reply_that_is_interrupted_without_words_is_gone_on_with(interrupt):
+    stage = make_hanging_turn()
+    assert (
+        await interrupt_turn(stage, lambda: stage.display.partials, interrupt) is TurnEnd.COMPLETE
+    )
     assert stage.recorder.kinds[2:] == [
         ChatResponse("message", "Half a"),
         ChatResponse("message", "Done."),
@@ -82,23 +84,25 @@ async def test_a_reply_that_is_interrupted_without_words_is_gone_on_with(said):
 
 
 async def test_a_call_of_an_interrupted_reply_reads_what_was_said_and_is_not_run():
-    stage = half(*CALLED)
-    await interrupted(stage, lambda: stage.display.shown, SAID)
+    stage = make_hanging_turn(*CALLED)
+    await interrupt_turn(stage, lambda: stage.display.partials, SAID)
     assert stage.recorder.results == [("c1", model_messages.describe_response("Leave it."), False)]
     assert stage.recorder.of(ChatRequest) == [ChatRequest("Go.")]
     assert len(stage.provider.requests) == 2
 
 
-@pytest.mark.parametrize("said", [Respond(), Restart()], ids=["respond", "restart"])
-async def test_reply_interrupted_without_words_records_no_call(said):
-    stage = half(*CALLED)
-    assert await interrupted(stage, lambda: stage.display.shown, said) is TurnEnd.COMPLETE
+@pytest.mark.parametrize("interrupt", [Respond(), Restart()], ids=["respond", "restart"])
+async def test_reply_interrupted_without_words_records_no_call(interrupt):
+    stage = make_hanging_turn(*CALLED)
+    assert (
+        await interrupt_turn(stage, lambda: stage.display.partials, interrupt) is TurnEnd.COMPLETE
+    )
     assert stage.recorder.of(ToolCallRequest) == []
     assert len(stage.provider.requests) == 2
 
 
 @pytest.mark.parametrize(
-    ("said", "end"),
+    ("interrupts", "end"),
     [
         ([SAID, Stop()], TurnEnd.STOPPED),
         ([Stop(), SAID], TurnEnd.STOPPED),
@@ -107,16 +111,16 @@ async def test_reply_interrupted_without_words_records_no_call(said):
         ([SAID, Restart()], TurnEnd.COMPLETE),
     ],
 )
-async def test_a_stop_beats_a_response_and_a_response_a_restart(said, end):
-    stage = half()
-    assert await interrupted(stage, lambda: stage.display.shown, *said) is end
+async def test_a_stop_beats_a_response_and_a_response_a_restart(interrupts, end):
+    stage = make_hanging_turn()
+    assert await interrupt_turn(stage, lambda: stage.display.partials, *interrupts) is end
     assert (TOLD in stage.recorder.kinds) == (end is TurnEnd.COMPLETE)
 
 
 async def test_what_is_said_while_calls_run_is_told_once():
     provider = QueueProvider([[CompleteToolCall("c1", "tool", {}), ReplyFinished()], DONE])
-    stage = Stage(provider, (asks(CONFIRM),), [never()])
-    assert await interrupted(stage, lambda: stage.prompter.asked, SAID) is TurnEnd.COMPLETE
+    stage = TurnBench(provider, (make_asker(CONFIRM),), [wait_forever()])
+    assert await interrupt_turn(stage, lambda: stage.prompter.questions, SAID) is TurnEnd.COMPLETE
     assert stage.recorder.results == [("c1", model_messages.describe_response("Leave it."), False)]
     assert stage.recorder.of(ChatRequest) == [ChatRequest("Go.")]
 
@@ -127,27 +131,27 @@ async def test_what_is_said_when_every_call_has_its_result_is_told_nevertheless(
         return Success("result")
 
     provider = QueueProvider([[CompleteToolCall("c1", "tool", {}), ReplyFinished()], DONE])
-    stage = Stage(provider, (StubTool("tool", run),))
+    stage = TurnBench(provider, (StubTool("tool", run),))
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
     assert stage.recorder.results == [("c1", "result", False)]
     assert stage.recorder.kinds[-2:] == [TOLD, ChatResponse("message", "Done.")]
 
 
-def saying(stage, kind, *said) -> None:
+def interrupt_after(stage, kind, *interrupts) -> None:
     """Say that each time an event of the kind has just been recorded, once for each."""
-    left, record = list(said), stage.recorder.record
+    queue, record = list(interrupts), stage.recorder.record
 
-    async def record_and_say(*events, **more) -> None:
-        await record(*events, **more)
-        if isinstance(events[0].kind, kind) and left:
-            stage.stop.interrupt(left.pop(0))
+    async def record_and_say(*events, **options) -> None:
+        await record(*events, **options)
+        if isinstance(events[0].kind, kind) and queue:
+            stage.stop.interrupt(queue.pop(0))
 
     stage.recorder.record = record_and_say
 
 
 async def test_what_is_said_as_the_reply_ends_makes_another_cycle():
-    stage = Stage(QueueProvider([DONE, DONE]))
-    saying(stage, ChatResponse, SAID)
+    stage = TurnBench(QueueProvider([DONE, DONE]))
+    interrupt_after(stage, ChatResponse, SAID)
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
     assert stage.recorder.kinds[2:] == [
         ChatResponse("message", "Done."),
@@ -156,20 +160,20 @@ async def test_what_is_said_as_the_reply_ends_makes_another_cycle():
     ]
 
 
-@pytest.mark.parametrize("said", [Respond(), Restart(), Stop()])
-async def test_without_words_a_complete_reply_completes_the_turn(said):
-    stage = Stage(QueueProvider([DONE]))
-    saying(stage, ChatResponse, said)
+@pytest.mark.parametrize("interrupt", [Respond(), Restart(), Stop()])
+async def test_without_words_a_complete_reply_completes_the_turn(interrupt):
+    stage = TurnBench(QueueProvider([DONE]))
+    interrupt_after(stage, ChatResponse, interrupt)
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
 
 
 async def test_a_turn_that_is_restarted_without_end_is_ended_by_its_limit():
     replies = [[TextDelta("message", f"{n}"), TextDelta("message", "!")] for n in range(3)]
-    stage = Stage(QueueProvider(replies), cycle_limit=3)
-    shown = stage.display.partial
+    stage = TurnBench(QueueProvider(replies), cycle_limit=3)
+    show_partial = stage.display.partial
 
     async def partial(variant, text) -> None:
-        await shown(variant, text)
+        await show_partial(variant, text)
         stage.stop.interrupt(Restart())
 
     stage.display.partial = partial  # type: ignore[method-assign]  # a double
@@ -179,16 +183,16 @@ async def test_a_turn_that_is_restarted_without_end_is_ended_by_its_limit():
 
 async def test_of_two_things_that_are_said_each_is_told_once():
     replies = [[CompleteToolCall("c1", "tool", {}), ReplyFinished()], DONE]
-    stage = Stage(QueueProvider(replies), (asks(CONFIRM),), [never()])
-    saying(stage, ToolCallResponse, Respond("And this.", "Eve"))
-    assert await interrupted(stage, lambda: stage.prompter.asked, SAID) is TurnEnd.COMPLETE
+    stage = TurnBench(QueueProvider(replies), (make_asker(CONFIRM),), [wait_forever()])
+    interrupt_after(stage, ToolCallResponse, Respond("And this.", "Eve"))
+    assert await interrupt_turn(stage, lambda: stage.prompter.questions, SAID) is TurnEnd.COMPLETE
     assert stage.recorder.results == [("c1", model_messages.describe_response("Leave it."), False)]
     assert stage.recorder.of(ChatRequest)[1:] == [ChatRequest("And this.", author="Eve")]
 
 
 async def test_what_is_said_to_a_reply_that_fails_is_on_record():
     failing = ProviderFailed("No.", FailureKind.WRONG_KEY)
-    stage = Stage(QueueProvider([[TextDelta("message", "Half a"), asyncio.Event(), failing]]))
+    stage = TurnBench(QueueProvider([[TextDelta("message", "Half a"), asyncio.Event(), failing]]))
 
     class Late(QueueProvider):
         async def stream(self, request) -> Any:
@@ -208,21 +212,23 @@ async def test_a_choice_of_tool_holds_until_one_is_called(choice):
         [TextDelta("message", "Hm."), asyncio.Event()],
         [CompleteToolCall("c1", "tool", {}), ReplyFinished()],
     ]
-    stage = Stage(QueueProvider([*replies, DONE]), (StubTool("tool", lambda *_: Success("ok")),))
+    stage = TurnBench(
+        QueueProvider([*replies, DONE]), (StubTool("tool", lambda *_: Success("ok")),)
+    )
     stage.setup = replace(stage.setup, tool_choice=choice)
-    assert await interrupted(stage, lambda: stage.display.shown, SAID) is TurnEnd.COMPLETE
+    assert await interrupt_turn(stage, lambda: stage.display.partials, SAID) is TurnEnd.COMPLETE
     assert [r.tool_choice for r in stage.provider.requests] == [choice, choice, "auto"]
 
 
 async def test_a_formatter_holds_up_no_stop():
-    begun = asyncio.Event()
+    start_event = asyncio.Event()
 
     async def slow(_arguments) -> Any:
-        begun.set()
-        return await never()
+        start_event.set()
+        return await wait_forever()
 
     replies = [[CompleteToolCall("c1", "tool", {}), ReplyFinished()]]
-    stage = Stage(QueueProvider(replies), (asks(),))
+    stage = TurnBench(QueueProvider(replies), (make_asker(),))
     stage.setup = replace(stage.setup, formatters={"tool": slow})
-    assert await interrupted(stage, begun.is_set, Stop()) is TurnEnd.STOPPED
+    assert await interrupt_turn(stage, start_event.is_set, Stop()) is TurnEnd.STOPPED
     assert stage.recorder.results == [("c1", model_messages.STOPPED, False)]

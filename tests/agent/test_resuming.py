@@ -36,16 +36,16 @@ from tests.agent.doubles import (
     ListRecorder,
     OutsideStub,
     QueueProvider,
-    Stage,
     StubTool,
-    asks,
-    never,
-    until,
+    TurnBench,
+    make_asker,
+    wait_forever,
+    wait_until,
 )
-from tests.builders import answered, asked, called, returned
+from tests.builders import make_answer, make_call, make_inquiry, make_result
 
 DONE = (TextDelta("message", "Done."), ReplyFinished())
-START, SAYS, CALL = TurnStart(), ChatRequest("Go."), called("c1", "tool")
+START, SAYS, CALL = TurnStart(), ChatRequest("Go."), make_call("c1", "tool")
 NOTE = {"tool_call_id": "c1", "tool": "tool", "question_id": "confirm", "attempt": 1}
 
 
@@ -53,14 +53,14 @@ def event(kind, **note) -> ConversationEvent:
     return ConversationEvent(AT, kind, {"jpweb": note} if note else {})
 
 
-def stage(*events, replies=(), turns=(DONE,), tools=None, **more) -> Any:
+def make_turn(*events, replies=(), turns=(DONE,), tools=None, **options) -> Any:
     recorder = ListRecorder([e if isinstance(e, ConversationEvent) else event(e) for e in events])
-    tools = (asks(CONFIRM),) if tools is None else tools
-    return Stage(QueueProvider(turns), tools, list(replies), recorder, **more)
+    tools = (make_asker(CONFIRM),) if tools is None else tools
+    return TurnBench(QueueProvider(turns), tools, list(replies), recorder, **options)
 
 
-async def resume(made) -> Any:
-    return await resume_turn(made.ports, made.stop, made.setup)
+async def resume(turn) -> Any:
+    return await resume_turn(turn.ports, turn.stop, turn.setup)
 
 
 @pytest.mark.parametrize(
@@ -70,30 +70,30 @@ async def resume(made) -> Any:
         [START],
         [START, SAYS],
         [START, SAYS, ChatResponse("message", "Half a")],
-        [START, SAYS, CALL, returned("c1")],
+        [START, SAYS, CALL, make_result("c1")],
     ],
     ids=["empty", "started", "asked", "half a text", "results"],
 )
 async def test_where_no_call_is_open_the_provider_is_asked_with_all_there_is(events):
-    made = stage(*events)
-    assert await resume(made) is TurnEnd.COMPLETE
+    turn = make_turn(*events)
+    assert await resume(turn) is TurnEnd.COMPLETE
     visible = [kind for kind in events if kind.PROVIDER_VISIBLE]
-    assert [e.kind for e in made.provider.requests[0].parts.events] == visible
-    assert made.recorder.kinds[len(events) :] == [ChatResponse("message", "Done.")]
+    assert [e.kind for e in turn.provider.requests[0].parts.events] == visible
+    assert turn.recorder.kinds[len(events) :] == [ChatResponse("message", "Done.")]
 
 
 async def test_open_calls_are_run_first_and_those_with_a_response_are_not():
-    made = stage(
-        START, SAYS, called("c0", "tool"), CALL, returned("c0"), replies=[Answer(value=True)]
+    turn = make_turn(
+        START, SAYS, make_call("c0", "tool"), CALL, make_result("c0"), replies=[Answer(value=True)]
     )
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert [r.id for r in made.recorder.of(InquiryRequest)] == ["c1.confirm.1"]
-    assert made.recorder.kinds[-2:] == [
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert [r.id for r in turn.recorder.of(InquiryRequest)] == ["c1.confirm.1"]
+    assert turn.recorder.kinds[-2:] == [
         ToolCallResponse("c1", "done", is_error=False),
         ChatResponse("message", "Done."),
     ]
-    sent = made.provider.requests[0].parts.events
-    assert sent[-1].kind == ToolCallResponse("c1", "done", is_error=False)
+    request_events = turn.provider.requests[0].parts.events
+    assert request_events[-1].kind == ToolCallResponse("c1", "done", is_error=False)
 
 
 WAITS = InquiryRequest(
@@ -102,12 +102,12 @@ WAITS = InquiryRequest(
 
 
 async def test_a_question_that_was_open_goes_on_waiting_under_its_own_number():
-    made = stage(START, SAYS, CALL, event(WAITS, **NOTE), replies=[Answer(value=True)])
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert made.recorder.of(InquiryRequest) == [WAITS]
-    assert [r.id for r in made.recorder.of(InquiryResponse)] == ["c1.confirm.1"]
-    assert [asked.inquiry_id for asked in made.prompter.asked] == ["c1.confirm.1"]
-    assert made.tools[0].runs == [{}, {"confirm": True}]
+    turn = make_turn(START, SAYS, CALL, event(WAITS, **NOTE), replies=[Answer(value=True)])
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert turn.recorder.of(InquiryRequest) == [WAITS]
+    assert [r.id for r in turn.recorder.of(InquiryResponse)] == ["c1.confirm.1"]
+    assert [prompt.inquiry_id for prompt in turn.prompter.questions] == ["c1.confirm.1"]
+    assert turn.tools[0].runs == [{}, {"confirm": True}]
 
 
 @pytest.mark.parametrize(
@@ -118,120 +118,124 @@ async def test_a_question_that_was_open_goes_on_waiting_under_its_own_number():
     ],
 )
 async def test_a_question_that_is_another_now_is_closed_as_lost_and_asked_anew(before):
-    made = stage(START, SAYS, CALL, event(before, **NOTE), replies=[Answer(value=True)])
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert made.recorder.outcomes == [Cancelled(CancellationReason.LOST), Answered(answer=True)]
-    assert [r.id for r in made.recorder.of(InquiryResponse)] == ["c1.confirm.1", "c1.confirm.2"]
+    turn = make_turn(START, SAYS, CALL, event(before, **NOTE), replies=[Answer(value=True)])
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert turn.recorder.outcomes == [Cancelled(CancellationReason.LOST), Answered(answer=True)]
+    assert [r.id for r in turn.recorder.of(InquiryResponse)] == ["c1.confirm.1", "c1.confirm.2"]
 
 
 async def test_a_call_goes_on_with_the_answers_it_had():
-    answer = event(answered("c1.confirm.1"), by={"kind": "person"})
-    made = stage(START, SAYS, CALL, event(WAITS, **NOTE), answer)
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert made.prompter.asked == []
-    assert made.recorder.of(InquiryRequest) == [WAITS]
-    assert made.tools[0].runs == [{"confirm": True}]
+    answer = event(make_answer("c1.confirm.1"), by={"kind": "person"})
+    turn = make_turn(START, SAYS, CALL, event(WAITS, **NOTE), answer)
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert turn.prompter.questions == []
+    assert turn.recorder.of(InquiryRequest) == [WAITS]
+    assert turn.tools[0].runs == [{"confirm": True}]
 
 
 async def test_what_was_declined_is_not_asked_again():
     no = event(InquiryResponse("c1.confirm.1", Cancelled(CancellationReason.USER)))
-    made = stage(START, SAYS, CALL, event(WAITS, **NOTE), no)
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert made.prompter.asked == []
-    assert made.recorder.results == [("c1", model_messages.INPUT_CANCELLED, False)]
+    turn = make_turn(START, SAYS, CALL, event(WAITS, **NOTE), no)
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert turn.prompter.questions == []
+    assert turn.recorder.results == [("c1", model_messages.INPUT_CANCELLED, False)]
 
 
 @pytest.mark.parametrize(
     "outcome", [Redacted(), Cancelled(CancellationReason.BACKEND_ERROR)], ids=["secret", "failed"]
 )
 async def test_what_left_no_answer_is_asked_again_under_the_next_number(outcome):
-    ended = event(InquiryResponse("c1.confirm.1", outcome))
-    made = stage(START, SAYS, CALL, event(WAITS, **NOTE), ended, replies=[Answer(value=True)])
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert [r.id for r in made.recorder.of(InquiryRequest)] == ["c1.confirm.1", "c1.confirm.2"]
+    response_event = event(InquiryResponse("c1.confirm.1", outcome))
+    turn = make_turn(
+        START, SAYS, CALL, event(WAITS, **NOTE), response_event, replies=[Answer(value=True)]
+    )
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert [r.id for r in turn.recorder.of(InquiryRequest)] == ["c1.confirm.1", "c1.confirm.2"]
 
 
 async def test_what_an_ended_call_had_come_to_is_nothing_to_another_of_its_id():
-    answer = event(answered("c1.confirm.1"), by={"kind": "person"})
+    answer = event(make_answer("c1.confirm.1"), by={"kind": "person"})
     no = event(InquiryResponse("c1.confirm.2", Cancelled(CancellationReason.USER)))
     open_still = event(replace(WAITS, id="c1.confirm.3"), **NOTE)
     before = [event(WAITS, **NOTE), answer, event(replace(WAITS, id="c1.confirm.2"), **NOTE), no]
-    made = stage(
-        *(START, SAYS, CALL, *before, open_still, returned("c1"), CALL),
+    turn = make_turn(
+        *(START, SAYS, CALL, *before, open_still, make_result("c1"), CALL),
         replies=[Answer(value=False)],
     )
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert [r.id for r in made.recorder.of(InquiryRequest)][-1] == "c1.confirm.4"
-    assert made.tools[0].runs == [{}, {"confirm": False}]
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert [r.id for r in turn.recorder.of(InquiryRequest)][-1] == "c1.confirm.4"
+    assert turn.tools[0].runs == [{}, {"confirm": False}]
 
 
 async def test_a_tool_that_asked_in_the_middle_has_its_answers_when_it_asks_again():
     async def run(arguments, answers, ask) -> Any:
         return Success(str([(await ask(CONFIRM)).value, (await ask(CONFIRM)).value]))
 
-    answer = event(answered("c1.confirm.1"), by={"kind": "person"})
+    answer = event(make_answer("c1.confirm.1"), by={"kind": "person"})
     tools = (OutsideStub("tool", run),)
-    made = stage(
+    turn = make_turn(
         START, SAYS, CALL, event(WAITS, **NOTE), answer, tools=tools, replies=[Answer(value=False)]
     )
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert made.recorder.results == [("c1", "[True, False]", False)]
-    assert [asked.inquiry_id for asked in made.prompter.asked] == ["c1.confirm.2"]
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert turn.recorder.results == [("c1", "[True, False]", False)]
+    assert [prompt.inquiry_id for prompt in turn.prompter.questions] == ["c1.confirm.2"]
 
 
 async def test_answers_that_were_to_be_remembered_still_are():
-    remembered = event(answered("c1.confirm.1"), remember=True, by={"kind": "person"})
-    two = [called("c1", "tool"), called("c2", "tool")]
-    made = stage(START, SAYS, *two, event(WAITS, **NOTE), remembered)
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert made.prompter.asked == []
-    assert made.recorder.notes(InquiryResponse)[-1] == {"by": {"kind": "memory"}}
-    assert made.tools[0].runs[-1] == {"confirm": True}
+    response_event = event(make_answer("c1.confirm.1"), remember=True, by={"kind": "person"})
+    two = [make_call("c1", "tool"), make_call("c2", "tool")]
+    turn = make_turn(START, SAYS, *two, event(WAITS, **NOTE), response_event)
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert turn.prompter.questions == []
+    assert turn.recorder.notes(InquiryResponse)[-1] == {"by": {"kind": "memory"}}
+    assert turn.tools[0].runs[-1] == {"confirm": True}
 
 
 async def test_of_an_earlier_turn_neither_numbers_nor_answers_count():
-    earlier = [START, SAYS, CALL, event(asked("c1.confirm.1"), **NOTE)]
-    ended = [event(answered("c1.confirm.1"), remember=True), returned("c1")]
+    earlier = [START, SAYS, CALL, event(make_inquiry("c1.confirm.1"), **NOTE)]
+    closing_events = [event(make_answer("c1.confirm.1"), remember=True), make_result("c1")]
     spoken = ChatResponse("message", "Done.")
-    made = stage(*earlier, *ended, spoken, START, SAYS, CALL, replies=[Answer(value=False)])
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert [r.id for r in made.recorder.of(InquiryRequest)] == ["c1.confirm.1", "c1.confirm.1"]
-    assert made.tools[0].runs[-1] == {"confirm": False}
+    turn = make_turn(
+        *earlier, *closing_events, spoken, START, SAYS, CALL, replies=[Answer(value=False)]
+    )
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert [r.id for r in turn.recorder.of(InquiryRequest)] == ["c1.confirm.1", "c1.confirm.1"]
+    assert turn.tools[0].runs[-1] == {"confirm": False}
 
 
 async def test_a_stop_while_open_calls_run_ends_the_turn_before_any_request():
-    made = stage(START, SAYS, CALL, replies=[never()])
-    running = asyncio.create_task(resume(made))
-    await until(lambda: made.prompter.asked)
-    made.stop.interrupt(Stop())
-    assert await running is TurnEnd.STOPPED
-    assert made.recorder.results == [("c1", model_messages.STOPPED, False)]
-    assert made.provider.requests == []
+    turn = make_turn(START, SAYS, CALL, replies=[wait_forever()])
+    task = asyncio.create_task(resume(turn))
+    await wait_until(lambda: turn.prompter.questions)
+    turn.stop.interrupt(Stop())
+    assert await task is TurnEnd.STOPPED
+    assert turn.recorder.results == [("c1", model_messages.STOPPED, False)]
+    assert turn.provider.requests == []
 
 
 async def test_a_response_while_open_calls_run_is_told_and_the_turn_goes_on():
-    made = stage(START, SAYS, CALL, replies=[never()])
-    running = asyncio.create_task(resume(made))
-    await until(lambda: made.prompter.asked)
-    made.stop.interrupt(Respond("Leave it."))
-    assert await running is TurnEnd.COMPLETE
-    assert made.recorder.results == [("c1", model_messages.describe_response("Leave it."), False)]
-    assert made.recorder.of(ChatRequest) == [SAYS]
+    turn = make_turn(START, SAYS, CALL, replies=[wait_forever()])
+    task = asyncio.create_task(resume(turn))
+    await wait_until(lambda: turn.prompter.questions)
+    turn.stop.interrupt(Respond("Leave it."))
+    assert await task is TurnEnd.COMPLETE
+    assert turn.recorder.results == [("c1", model_messages.describe_response("Leave it."), False)]
+    assert turn.recorder.of(ChatRequest) == [SAYS]
 
 
 async def test_calls_of_the_next_cycle_go_on_counting():
-    made = stage(
+    turn = make_turn(
         START,
         SAYS,
         CALL,
-        event(asked("c1.confirm.1"), **NOTE),
-        answered("c1.confirm.1"),
-        returned("c1"),
+        event(make_inquiry("c1.confirm.1"), **NOTE),
+        make_answer("c1.confirm.1"),
+        make_result("c1"),
         turns=([CompleteToolCall("c1", "tool", {}), ReplyFinished()], DONE),
         replies=[Answer(value=True)],
     )
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert made.recorder.of(InquiryRequest)[-1].id == "c1.confirm.2"
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert turn.recorder.of(InquiryRequest)[-1].id == "c1.confirm.2"
 
 
 # the schema of a turn
@@ -240,15 +244,17 @@ SCHEMA = {"type": "object"}
 
 
 async def test_the_first_request_of_the_turn_says_what_every_reply_looks_like():
-    wanted = ChatRequest("Go.", SCHEMA)
+    schema_request = ChatRequest("Go.", SCHEMA)
     replies = (
         [CompleteToolCall("c1", "tool", {}), ReplyFinished()],
         [StructuredReply({"a": 1}), ReplyFinished()],
     )
-    made = stage(START, wanted, ChatRequest("More."), turns=replies, tools=(asks(),))
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert [request.schema for request in made.provider.requests] == [SCHEMA, SCHEMA]
-    assert made.recorder.kinds[-1] == ChatResponse("data", {"a": 1})
+    turn = make_turn(
+        START, schema_request, ChatRequest("More."), turns=replies, tools=(make_asker(),)
+    )
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert [request.schema for request in turn.provider.requests] == [SCHEMA, SCHEMA]
+    assert turn.recorder.kinds[-1] == ChatResponse("data", {"a": 1})
 
 
 @pytest.mark.parametrize(
@@ -261,70 +267,72 @@ async def test_the_first_request_of_the_turn_says_what_every_reply_looks_like():
     ],
 )
 async def test_a_schema_of_another_request_or_turn_does_not_count(events):
-    made = stage(*events)
-    await resume(made)
-    assert made.provider.requests[0].schema is None
+    turn = make_turn(*events)
+    await resume(turn)
+    assert turn.provider.requests[0].schema is None
 
 
 async def test_a_call_whose_tool_is_gone_is_told_so_and_the_turn_goes_on():
-    made = stage(START, SAYS, ToolCallRequest("c1", "gone", {}))
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert made.recorder.results == [("c1", model_messages.describe_unknown_tool("gone"), True)]
+    turn = make_turn(START, SAYS, ToolCallRequest("c1", "gone", {}))
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert turn.recorder.results == [("c1", model_messages.describe_unknown_tool("gone"), True)]
 
 
 async def test_what_a_restart_withdrew_was_not_declined():
     withdrawn = event(
         InquiryResponse("c1.confirm.1", Cancelled(CancellationReason.USER)), withdrawn=True
     )
-    made = stage(START, SAYS, CALL, event(WAITS, **NOTE), withdrawn, replies=[Answer(value=True)])
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert [asked.inquiry_id for asked in made.prompter.asked] == ["c1.confirm.2"]
+    turn = make_turn(
+        START, SAYS, CALL, event(WAITS, **NOTE), withdrawn, replies=[Answer(value=True)]
+    )
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert [prompt.inquiry_id for prompt in turn.prompter.questions] == ["c1.confirm.2"]
 
 
 async def test_a_call_that_is_run_again_says_so_and_later_ones_do_not():
-    again = (CompleteToolCall("c2", "tool", {}), ReplyFinished())
+    second_call = (CompleteToolCall("c2", "tool", {}), ReplyFinished())
     replies = [Answer(value=True), Answer(value=True)]
-    made = stage(START, SAYS, CALL, turns=[again, DONE], replies=replies)
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert made.recorder.notes(ToolCallResponse) == [{"again": True}, None]
+    turn = make_turn(START, SAYS, CALL, turns=[second_call, DONE], replies=replies)
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert turn.recorder.notes(ToolCallResponse) == [{"again": True}, None]
 
 
 # other calls of the same id
 
 
 async def test_a_later_call_of_the_same_id_was_not_run_again():
-    later = (CompleteToolCall("c1", "tool", {}), ReplyFinished())
-    made = stage(START, SAYS, CALL, turns=[later, DONE], tools=(asks(),))
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert made.recorder.notes(ToolCallResponse) == [{"again": True}, None]
+    second_call = (CompleteToolCall("c1", "tool", {}), ReplyFinished())
+    turn = make_turn(START, SAYS, CALL, turns=[second_call, DONE], tools=(make_asker(),))
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert turn.recorder.notes(ToolCallResponse) == [{"again": True}, None]
 
 
 @pytest.mark.parametrize("reason", [CancellationReason.USER, CancellationReason.EXPIRED])
 async def test_what_closed_a_question_is_nothing_to_another_call_of_its_id(reason):
     no = event(InquiryResponse("c1.confirm.1", Cancelled(reason)))
-    before = [START, SAYS, CALL, event(WAITS, **NOTE), no, returned("c1")]
-    made = stage(*before, CALL, replies=[Answer(value=True)])
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert made.recorder.results[-1] == ("c1", "done", False)
-    assert made.recorder.notes(ToolCallResponse)[-1] == {"again": True}
+    before = [START, SAYS, CALL, event(WAITS, **NOTE), no, make_result("c1")]
+    turn = make_turn(*before, CALL, replies=[Answer(value=True)])
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert turn.recorder.results[-1] == ("c1", "done", False)
+    assert turn.recorder.notes(ToolCallResponse)[-1] == {"again": True}
 
 
 async def test_what_a_call_was_permitted_to_run_with_is_nothing_to_another_of_its_id():
     note = NOTE | {"permitted": True, "arguments": {"n": 2}}
-    answer = event(answered("c1.confirm.1"), by={"kind": "person"})
+    answer = event(make_answer("c1.confirm.1"), by={"kind": "person"})
     free = event(replace(WAITS, id="c1.confirm.2", source=InquirySource.for_tool("free")), **NOTE)
-    seen: list[Any] = []
+    run_arguments: list[Any] = []
 
     def run(arguments, answers) -> Any:
-        seen.append(dict(arguments))
+        run_arguments.append(dict(arguments))
         return Success("done") if answers else NeedsInput(CONFIRM)
 
-    before = [START, SAYS, CALL, event(WAITS, **note), answer, returned("c1")]
-    made = stage(
-        *before, called("c1", "free"), free, tools=(StubTool("free", run),), replies=[Answer(1)]
+    before = [START, SAYS, CALL, event(WAITS, **note), answer, make_result("c1")]
+    turn = make_turn(
+        *before, make_call("c1", "free"), free, tools=(StubTool("free", run),), replies=[Answer(1)]
     )
-    assert await resume(made) is TurnEnd.COMPLETE
-    assert seen == [{}, {}]
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert run_arguments == [{}, {}]
 
 
 WHOLE = (
@@ -336,34 +344,36 @@ WHOLE = (
 )
 
 
-@pytest.mark.parametrize("received", range(len(WHOLE) + 1))
-async def test_reply_cut_off_at_any_piece_is_asked_for_again(received):
+@pytest.mark.parametrize("piece_count", range(len(WHOLE) + 1))
+async def test_reply_cut_off_at_any_piece_is_asked_for_again(piece_count):
     hang = asyncio.Event()
-    cut = (*WHOLE[:received], hang, *WHOLE[received:], ReplyFinished())
-    made = stage(START, SAYS, turns=(cut,), tools=(asks(),))
-    running = asyncio.create_task(resume(made))
-    await until(lambda: made.provider.waiting is hang)
-    running.cancel()
+    cut = (*WHOLE[:piece_count], hang, *WHOLE[piece_count:], ReplyFinished())
+    turn = make_turn(START, SAYS, turns=(cut,), tools=(make_asker(),))
+    task = asyncio.create_task(resume(turn))
+    await wait_until(lambda: turn.provider.waiting is hang)
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await running
+        await task
 
-    again = stage(*made.recorder.events, turns=((*WHOLE, ReplyFinished()), DONE), tools=(asks(),))
-    assert await resume(again) is TurnEnd.COMPLETE
-    assert [call.id for call in again.recorder.of(ToolCallRequest)] == ["c1", "c2"]
-    assert again.recorder.results == [("c1", "done", False), ("c2", "done", False)]
-    assert len(again.provider.requests) == 2
+    second_turn = make_turn(
+        *turn.recorder.events, turns=((*WHOLE, ReplyFinished()), DONE), tools=(make_asker(),)
+    )
+    assert await resume(second_turn) is TurnEnd.COMPLETE
+    assert [call.id for call in second_turn.recorder.of(ToolCallRequest)] == ["c1", "c2"]
+    assert second_turn.recorder.results == [("c1", "done", False), ("c2", "done", False)]
+    assert len(second_turn.provider.requests) == 2
 
 
 async def test_reply_calls_and_text_after_them_are_one_commit(monkeypatch):
-    made = stage(START, SAYS, turns=((*WHOLE, ReplyFinished()), DONE), tools=(asks(),))
-    commits, record = [], made.recorder.record
+    turn = make_turn(START, SAYS, turns=((*WHOLE, ReplyFinished()), DONE), tools=(make_asker(),))
+    commits, record = [], turn.recorder.record
 
-    async def watched(*events, is_last=False) -> None:
+    async def note_commit(*events, is_last=False) -> None:
         commits.append([type(event.kind) for event in events])
         await record(*events, is_last=is_last)
 
-    monkeypatch.setattr(made.recorder, "record", watched)
-    await resume(made)
+    monkeypatch.setattr(turn.recorder, "record", note_commit)
+    await resume(turn)
     assert commits[:2] == [
         [ChatResponse],
         [ToolCallRequest, ChatResponse, ToolCallRequest, ChatResponse],

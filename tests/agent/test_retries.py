@@ -21,12 +21,20 @@ from jpweb.agent.ports import (
 )
 from jpweb.agent.turn import TurnEnd, TurnPorts
 from jpweb.stream.events import ChatRequest, ChatResponse
-from tests.agent.doubles import QueueProvider, Stage, asks, never, others, run_turn, until
+from tests.agent.doubles import (
+    QueueProvider,
+    TurnBench,
+    make_asker,
+    other_tasks,
+    run_turn,
+    wait_forever,
+    wait_until,
+)
 
 DONE = (TextDelta("message", "Done."), ReplyFinished())
 
 
-def failing(kind=FailureKind.RATE_LIMIT, after=None) -> Any:
+def make_failing_reply(kind=FailureKind.RATE_LIMIT, after=None) -> Any:
     return ProviderFailed("Overloaded.", kind, after)
 
 
@@ -37,7 +45,7 @@ async def run(stage) -> Any:
 @pytest.mark.parametrize("kind", FailureKind)
 @pytest.mark.parametrize("before", [[], [PartialToolCall("tool", "{")], [TextDelta("message", "")]])
 async def test_what_may_pass_is_asked_again_while_nothing_has_come(kind, before):
-    stage = Stage(QueueProvider([[*before, failing(kind)], DONE]))
+    stage = TurnBench(QueueProvider([[*before, make_failing_reply(kind)], DONE]))
     if kind in TRANSIENT_FAILURES:
         assert await run(stage) is TurnEnd.COMPLETE
         assert stage.pauses == [1.0]
@@ -47,7 +55,7 @@ async def test_what_may_pass_is_asked_again_while_nothing_has_come(kind, before)
         with pytest.raises(ProviderFailed, match="Overloaded"):
             await run(stage)
         assert stage.pauses == []
-    assert stage.provider.closed == len(stage.provider.requests)
+    assert stage.provider.closed_count == len(stage.provider.requests)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +69,7 @@ async def test_what_may_pass_is_asked_again_while_nothing_has_come(kind, before)
     ],
 )
 async def test_after_something_has_come_nothing_is_asked_again(come):
-    stage = Stage(QueueProvider([[come, failing()], DONE]), (asks(),))
+    stage = TurnBench(QueueProvider([[come, make_failing_reply()], DONE]), (make_asker(),))
     with pytest.raises(ProviderFailed, match="Overloaded"):
         await run(stage)
     assert len(stage.provider.requests) == 1
@@ -71,14 +79,14 @@ async def test_after_something_has_come_nothing_is_asked_again(come):
 
 
 async def test_a_reply_that_breaks_off_before_its_beginning_is_asked_for_again():
-    stage = Stage(QueueProvider([[], DONE]))
+    stage = TurnBench(QueueProvider([[], DONE]))
     assert await run(stage) is TurnEnd.COMPLETE
     assert stage.pauses == [1.0]
 
 
 async def test_pauses_double_up_to_the_longest_and_after_the_last_the_failure_stands():
     request = RequestConfig(max_retries=4, base_backoff=2.0, max_backoff=10.0)
-    stage = Stage(QueueProvider([[failing()]] * 5), request=request)
+    stage = TurnBench(QueueProvider([[make_failing_reply()]] * 5), request=request)
     with pytest.raises(ProviderFailed, match="Overloaded"):
         await run(stage)
     assert stage.pauses == [2.0, 4.0, 8.0, 10.0]
@@ -86,7 +94,9 @@ async def test_pauses_double_up_to_the_longest_and_after_the_last_the_failure_st
 
 
 async def test_without_retries_the_first_failure_stands():
-    stage = Stage(QueueProvider([[failing()], DONE]), request=RequestConfig(max_retries=0))
+    stage = TurnBench(
+        QueueProvider([[make_failing_reply()], DONE]), request=RequestConfig(max_retries=0)
+    )
     with pytest.raises(ProviderFailed):
         await run(stage)
     assert stage.pauses == []
@@ -94,54 +104,54 @@ async def test_without_retries_the_first_failure_stands():
 
 @pytest.mark.parametrize("advised", [0.0, 0.5, 60.0])
 async def test_the_providers_advice_comes_before_our_own_pause(advised):
-    stage = Stage(QueueProvider([[failing(after=advised)], DONE]))
+    stage = TurnBench(QueueProvider([[make_failing_reply(after=advised)], DONE]))
     assert await run(stage) is TurnEnd.COMPLETE
     assert stage.pauses == [advised]
 
 
 async def test_a_pause_that_is_longer_than_the_longest_is_not_begun():
-    stage = Stage(QueueProvider([[failing(after=60.5)], DONE]))
-    with pytest.raises(ProviderFailed, match="Overloaded") as caught:
+    stage = TurnBench(QueueProvider([[make_failing_reply(after=60.5)], DONE]))
+    with pytest.raises(ProviderFailed, match="Overloaded") as error:
         await run(stage)
-    assert caught.value.retry_after == 60.5
+    assert error.value.retry_after == 60.5
     assert stage.pauses == []
 
 
 async def test_retries_are_counted_for_each_cycle():
-    calling = [CompleteToolCall("c1", "tool", {}), ReplyFinished()]
-    replies = [[failing()], calling, [failing()], DONE]
-    stage = Stage(QueueProvider(replies), (asks(),), request=RequestConfig(max_retries=1))
+    call_steps = [CompleteToolCall("c1", "tool", {}), ReplyFinished()]
+    replies = [[make_failing_reply()], call_steps, [make_failing_reply()], DONE]
+    stage = TurnBench(QueueProvider(replies), (make_asker(),), request=RequestConfig(max_retries=1))
     assert await run(stage) is TurnEnd.COMPLETE
     assert stage.pauses == [1.0, 1.0]
 
 
-async def paused(said) -> tuple[Any, Any]:
+async def interrupt_pause(interrupt) -> tuple[Any, Any]:
     """Interrupt the first of endless pauses; return the stage and how the turn ended."""
-    stage = Stage(QueueProvider([[failing()], DONE]))
-    begun = asyncio.Event()
+    stage = TurnBench(QueueProvider([[make_failing_reply()], DONE]))
+    start_event = asyncio.Event()
 
     async def pause(seconds) -> None:
-        begun.set()
-        await never()
+        start_event.set()
+        await wait_forever()
 
     stage.ports = replace(stage.ports, pause=pause)
-    running = asyncio.create_task(run(stage))
-    await begun.wait()
-    stage.stop.interrupt(said)
-    end = await running
-    assert not others()
+    task = asyncio.create_task(run(stage))
+    await start_event.wait()
+    stage.stop.interrupt(interrupt)
+    end = await task
+    assert not other_tasks()
     return stage, end
 
 
 async def test_a_stop_ends_a_pause_and_the_turn():
-    stage, end = await paused(Stop())
+    stage, end = await interrupt_pause(Stop())
     assert end is TurnEnd.STOPPED
     assert len(stage.provider.requests) == 1
     assert len(stage.recorder.events) == 2
 
 
 async def test_what_is_said_in_a_pause_is_sent_with_the_next_request():
-    stage, end = await paused(Respond("Try this.", "Alice"))
+    stage, end = await interrupt_pause(Respond("Try this.", "Alice"))
     assert end is TurnEnd.COMPLETE
     assert stage.recorder.kinds[2:] == [
         ChatRequest("Try this.", author="Alice"),
@@ -150,26 +160,26 @@ async def test_what_is_said_in_a_pause_is_sent_with_the_next_request():
     assert stage.provider.requests[1].parts.events[-1].kind.content == "Try this."
 
 
-@pytest.mark.parametrize("said", [Restart(), Respond()])
-async def test_a_pause_may_be_cut_short(said):
-    stage, end = await paused(said)
+@pytest.mark.parametrize("interrupt", [Restart(), Respond()])
+async def test_a_pause_may_be_cut_short(interrupt):
+    stage, end = await interrupt_pause(interrupt)
     assert end is TurnEnd.COMPLETE
     assert stage.recorder.kinds[2:] == [ChatResponse("message", "Done.")]
 
 
 async def test_a_cancellation_ends_a_pause():
-    stage = Stage(QueueProvider([[failing()], DONE]))
-    stage.ports = replace(stage.ports, pause=lambda _: never())
-    running = asyncio.create_task(run(stage))
-    await until(lambda: stage.provider.closed)
-    running.cancel()
+    stage = TurnBench(QueueProvider([[make_failing_reply()], DONE]))
+    stage.ports = replace(stage.ports, pause=lambda _: wait_forever())
+    task = asyncio.create_task(run(stage))
+    await wait_until(lambda: stage.provider.closed_count)
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await running
-    assert not others()
+        await task
+    assert not other_tasks()
 
 
 def test_pauses_are_real_unless_told_otherwise():
-    ports = Stage(QueueProvider([])).ports
+    ports = TurnBench(QueueProvider([])).ports
     assert TurnPorts(ports.provider, ports.prompter, ports.recorder, ports.display).pause is (
         asyncio.sleep
     )

@@ -18,7 +18,15 @@ from jpweb.stream.events import (
     TurnStart,
 )
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
-from tests.agent.doubles import AT, CONFIRM, ListRecorder, QueueProvider, Stage, asks, run_turn
+from tests.agent.doubles import (
+    AT,
+    CONFIRM,
+    ListRecorder,
+    QueueProvider,
+    TurnBench,
+    make_asker,
+    run_turn,
+)
 
 DONE = (TextDelta("message", "Done."), ReplyFinished())
 
@@ -28,7 +36,7 @@ async def run(stage, content="Go.", author=None) -> Any:
 
 
 async def test_a_turn_without_tool_calls_is_one_reply():
-    stage = Stage(QueueProvider([DONE]))
+    stage = TurnBench(QueueProvider([DONE]))
     assert await run(stage, "Hello", "Alice") is TurnEnd.COMPLETE
     assert stage.recorder.events == [
         ConversationEvent(AT, TurnStart()),
@@ -39,7 +47,7 @@ async def test_a_turn_without_tool_calls_is_one_reply():
 
 async def test_the_query_is_committed_at_once_with_the_turns_start(monkeypatch):
     batches = []
-    stage = Stage(QueueProvider([DONE]))
+    stage = TurnBench(QueueProvider([DONE]))
 
     async def record(*events, **_more) -> Any:
         batches.append([event.kind.TAG for event in events])
@@ -57,13 +65,13 @@ async def test_pieces_of_one_variant_become_one_event():
         TextDelta("message", "works."),
         ReplyFinished(),
     ]
-    stage = Stage(QueueProvider([pieces]))
+    stage = TurnBench(QueueProvider([pieces]))
     await run(stage)
     assert stage.recorder.kinds[2:] == [
         ChatResponse("reasoning", "Let me see."),
         ChatResponse("message", "It works."),
     ]
-    assert stage.display.shown == [
+    assert stage.display.partials == [
         ("reasoning", "Let me "),
         ("reasoning", "Let me see."),
         ("message", "It "),
@@ -79,7 +87,7 @@ async def test_a_tool_call_commits_the_text_before_it_and_itself():
         CompleteToolCall("b", "gone", {}),
         ReplyFinished(),
     ]
-    stage = Stage(QueueProvider([first, DONE]), (asks(CONFIRM),), [Answer(value=True)])
+    stage = TurnBench(QueueProvider([first, DONE]), (make_asker(CONFIRM),), [Answer(value=True)])
     assert await run(stage) is TurnEnd.COMPLETE
     without_inquiries = [
         kind
@@ -98,21 +106,21 @@ async def test_a_tool_call_commits_the_text_before_it_and_itself():
 
 
 async def test_a_reply_of_nothing_completes_the_turn():
-    stage = Stage(QueueProvider([[TextDelta("message", ""), ReplyFinished()]]))
+    stage = TurnBench(QueueProvider([[TextDelta("message", ""), ReplyFinished()]]))
     assert await run(stage) is TurnEnd.COMPLETE
     assert len(stage.recorder.events) == 2
 
 
 async def test_what_comes_after_the_end_of_a_reply_is_not_read():
-    stage = Stage(QueueProvider([[ReplyFinished(), TextDelta("message", "too late")]]))
+    stage = TurnBench(QueueProvider([[ReplyFinished(), TextDelta("message", "too late")]]))
     await run(stage)
     assert len(stage.recorder.events) == 2
-    assert stage.provider.closed == 1
+    assert stage.provider.closed_count == 1
 
 
 async def test_each_cycle_sends_system_prompt_tools_and_all_that_is_visible():
-    stage = Stage(
-        QueueProvider([[CompleteToolCall("a", "tool", {}), ReplyFinished()], DONE]), (asks(),)
+    stage = TurnBench(
+        QueueProvider([[CompleteToolCall("a", "tool", {}), ReplyFinished()], DONE]), (make_asker(),)
     )
     await run(stage)
     first, second = stage.provider.requests
@@ -127,9 +135,9 @@ async def test_each_cycle_sends_system_prompt_tools_and_all_that_is_visible():
 
 
 async def test_no_inquiry_event_reaches_the_provider():
-    stage = Stage(
+    stage = TurnBench(
         QueueProvider([[CompleteToolCall("a", "tool", {}), ReplyFinished()], DONE]),
-        (asks(CONFIRM),),
+        (make_asker(CONFIRM),),
         [Answer(value=True)],
     )
     await run(stage)
@@ -139,9 +147,9 @@ async def test_no_inquiry_event_reaches_the_provider():
 
 
 async def test_a_call_that_a_crash_left_open_is_closed_in_the_request_alone():
-    left: list[Any] = [TurnStart(), ChatRequest("Before."), ToolCallRequest("old", "tool", {})]
-    recorder = ListRecorder([ConversationEvent(AT, kind) for kind in left])
-    stage = Stage(QueueProvider([DONE]), recorder=recorder)
+    kinds: list[Any] = [TurnStart(), ChatRequest("Before."), ToolCallRequest("old", "tool", {})]
+    recorder = ListRecorder([ConversationEvent(AT, kind) for kind in kinds])
+    stage = TurnBench(QueueProvider([DONE]), recorder=recorder)
     await run(stage)
     [request] = stage.provider.requests
     assert [event.kind for event in request.parts.events] == [
@@ -156,7 +164,9 @@ async def test_a_call_that_a_crash_left_open_is_closed_in_the_request_alone():
 async def test_attempts_go_on_over_the_cycles_of_a_turn_and_begin_anew_with_the_next():
     cycle = [CompleteToolCall("same", "tool", {}), ReplyFinished()]
     replies = [Answer(value=True)] * 3
-    stage = Stage(QueueProvider([cycle, cycle, DONE, cycle, DONE]), (asks(CONFIRM),), replies)
+    stage = TurnBench(
+        QueueProvider([cycle, cycle, DONE, cycle, DONE]), (make_asker(CONFIRM),), replies
+    )
     await run(stage)
     await run(stage)
     assert [request.id for request in stage.recorder.of(InquiryRequest)] == [
@@ -169,23 +179,25 @@ async def test_attempts_go_on_over_the_cycles_of_a_turn_and_begin_anew_with_the_
 async def test_an_answer_is_remembered_over_the_cycles_of_a_turn_but_not_longer():
     cycle = [CompleteToolCall("c", "tool", {}), ReplyFinished()]
     replies = [Answer(value=True, remember=True), Answer(value=False)]
-    stage = Stage(QueueProvider([cycle, cycle, DONE, cycle, DONE]), (asks(CONFIRM),), replies)
+    stage = TurnBench(
+        QueueProvider([cycle, cycle, DONE, cycle, DONE]), (make_asker(CONFIRM),), replies
+    )
     await run(stage)
-    assert len(stage.prompter.asked) == 1
+    assert len(stage.prompter.questions) == 1
     await run(stage)
-    assert len(stage.prompter.asked) == 2
+    assert len(stage.prompter.questions) == 2
 
 
 async def test_a_turn_that_calls_tools_without_end_is_ended_whole():
     cycle = [CompleteToolCall("c", "tool", {}), ReplyFinished()]
-    stage = Stage(QueueProvider([cycle] * 4), (asks(),), cycle_limit=3)
+    stage = TurnBench(QueueProvider([cycle] * 4), (make_asker(),), cycle_limit=3)
     assert await run(stage) is TurnEnd.CYCLE_LIMIT
     assert len(stage.recorder.of(ToolCallResponse)) == 3
     assert len(stage.provider.requests) == 3
 
 
 async def test_a_provider_may_be_any_iterator():
-    class Plain:
+    class IteratorProvider:
         NAME = "plain"
 
         def stream(self, request) -> Any:
@@ -197,17 +209,17 @@ async def test_a_provider_may_be_any_iterator():
         async def __anext__(self) -> Any:
             return ReplyFinished()
 
-    stage = Stage(Plain())
+    stage = TurnBench(IteratorProvider())
     assert await run(stage) is TurnEnd.COMPLETE
 
 
 async def test_without_configuration_every_builtin_is_offered_and_the_clock_is_real():
-    stage = Stage(QueueProvider([DONE]))
+    stage = TurnBench(QueueProvider([DONE]))
     ports = stage.ports
     real = TurnPorts(ports.provider, ports.prompter, ports.recorder, ports.display)
     await run_turn(real, "Go.", None, stage.stop)
-    offered = [tool.name for tool in stage.provider.requests[0].tools]
-    assert offered == [tool.NAME for tool in BUILTINS]
+    tool_names = [tool.name for tool in stage.provider.requests[0].tools]
+    assert tool_names == [tool.NAME for tool in BUILTINS]
     assert UNCONFIGURED_SETUP.cycle_limit == 50
     assert all(event.timestamp > AT for event in stage.recorder.events)
     assert all(

@@ -36,13 +36,13 @@ def readings(path: Path) -> Iterator[int]:
 
 
 def test_machine_clock_is_read_in_one_place():
-    found = [
+    matches = [
         f"{path.relative_to(ROOT)}:{line}"
         for path in sorted((ROOT / "jpweb").rglob("*.py"))
         if str(path.relative_to(ROOT)) not in MAY and "migrations" not in path.parts
         for line in readings(path)
     ]
-    assert found == [], "use jpweb.store.database.clock.now"
+    assert matches == [], "use jpweb.store.database.clock.now"
 
 
 def test_exceptions_exist_and_read_the_clock():

@@ -19,10 +19,10 @@ from jpweb.store.search import passages
 from jpweb.stream import answer_type, events, inquiry, markdown_export, outline, wire
 from jpweb.stream.transcript.categories import CATEGORIES, categorize_element
 from jpweb.web import display_text
-from tests.architecture.tree import files, text
+from tests.architecture.tree import list_files, read_text
 
-TEMPLATES = {str(path) for path in files() if path.parts[0] == "templates"}
-SAMPLES = {path.name for path in files() if path.parts[:3] == ("tests", "samples", "events")}
+TEMPLATES = {str(path) for path in list_files() if path.parts[0] == "templates"}
+SAMPLES = {path.name for path in list_files() if path.parts[:3] == ("tests", "samples", "events")}
 OUTCOMES = [outcome.TAG for outcome in get_args(inquiry.InquiryOutcome)]
 UNSETTLED = ["open", "unanswered"]
 REASONS = [reason.value for reason in inquiry.CancellationReason]
@@ -30,7 +30,7 @@ REASONS = [reason.value for reason in inquiry.CancellationReason]
 SAMPLED = {
     name: element
     for name in sorted(SAMPLES)
-    if (element := wire.read_element(text(Path("tests/samples/events", name)))).kind
+    if (element := wire.read_element(read_text(Path("tests/samples/events", name)))).kind
 }
 ALL_OPTIONS = markdown_export.MarkdownOptions(reasoning=True)
 #: Kinds that the Markdown export counts as omitted, and kinds in which search finds nothing.
@@ -67,8 +67,8 @@ def test_each_sample_has_a_category(name: str):
 
 
 def test_each_category_is_that_of_a_sample_and_is_counted_in_words():
-    found = {categorize_element(element) for element in SAMPLED.values()}
-    assert found | {"legacy", "unknown", "broken"} == {*CATEGORIES}
+    categories = {categorize_element(element) for element in SAMPLED.values()}
+    assert categories | {"legacy", "unknown", "broken"} == {*CATEGORIES}
     assert {*display_text.COUNT_LABELS} == {*CATEGORIES, "stray"}
 
 
@@ -121,7 +121,7 @@ def test_for_each_reason_is_said_whether_it_is_final_and_whether_it_is_listed():
 
 @pytest.mark.parametrize("tag", inquiry.UNDECIDED_REASONS)
 def test_each_reason_that_is_listed_is_explained(tag: str):
-    assert f'row.reason == "{tag}"' in text(Path("templates/questions/_row.html"))
+    assert f'row.reason == "{tag}"' in read_text(Path("templates/questions/_row.html"))
 
 
 @pytest.mark.parametrize("tag", answer_type.ANSWER_TYPES)
@@ -153,17 +153,21 @@ def test_each_provider_is_known_with_its_usual_address_and_key(name: str):
     address, variable = KNOWN_PROVIDERS[name]
     assert address.startswith(str(defaults.base_url))
     assert variable == (defaults.api_key_env or "")
-    row = next(line for line in text(Path("docs/models.md")).splitlines() if f"| `{name}`" in line)
+    row = next(
+        line for line in read_text(Path("docs/models.md")).splitlines() if f"| `{name}`" in line
+    )
     assert f"`{variable}`" in row if variable else "none" in row
 
 
 @pytest.mark.parametrize(
-    ("folder", "known"),
+    ("folder", "known_stems"),
     [
         ("events", {*events.KINDS, "unknown", "broken"}),
         ("answers", {*answer_type.ANSWER_TYPES, "unknown"}),
     ],
 )
-def test_no_template_is_left_of_what_is_gone(folder: str, known: set[str]):
-    there = {Path(t).stem for t in TEMPLATES if Path(t).parent == Path("templates", folder)}
-    assert {stem for stem in there if not stem.startswith("_")} <= known
+def test_no_template_is_left_of_what_is_gone(folder: str, known_stems: set[str]):
+    template_stems = {
+        Path(t).stem for t in TEMPLATES if Path(t).parent == Path("templates", folder)
+    }
+    assert {stem for stem in template_stems if not stem.startswith("_")} <= known_stems

@@ -10,11 +10,11 @@ import pytest
 
 from jpweb.cli.entrypoint import COMMANDS
 from jpweb.web.views.help.pages import CONTENTS, PAGES
-from tests.architecture.tree import files, text
+from tests.architecture.tree import list_files, read_text
 
 README, OPERATIONS = Path("README.md"), Path("docs/operations.md")
 DOCUMENTS = [README, *(Path(f"docs/{name}.md") for name in (CONTENTS, *PAGES))]
-PICTURES = [path for path in files() if path.parent == Path("docs/pictures")]
+PICTURES = [path for path in list_files() if path.parent == Path("docs/pictures")]
 MAX_LINE_CHARACTERS, MAX_SENTENCE_WORDS, MAX_PICTURE_BYTES = 100, 25, 150_000
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _CODE_BLOCK = re.compile(r"^```.*?^```\n", re.DOTALL | re.MULTILINE)
@@ -33,25 +33,25 @@ def remove_markup(document: str) -> str:
 
 def list_first_cells(document: Path, heading: str) -> list[str]:
     """Return the first word of each row of the table below a heading."""
-    section = text(document).partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    section = read_text(document).partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     return re.findall(r"^\| `(\w+)", section, re.MULTILINE)
 
 
 def list_links() -> Iterator[tuple[Path, str]]:
     for document in DOCUMENTS:
-        for link in _LINK.findall(text(document)):
+        for link in _LINK.findall(read_text(document)):
             if "//" not in link:
                 yield document, link
 
 
 def name_anchors(document: Path) -> set[str]:
     """Return the fragments that lead to the headings of a page, as GitHub and comrak name them."""
-    headings = re.findall(r"^#+ (.*)$", text(document), re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", read_text(document), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_operations_name_every_setting_once():
-    settings = set(_SETTING.findall(text(Path("jpweb/settings.py"))))
+    settings = set(_SETTING.findall(read_text(Path("jpweb/settings.py"))))
     assert len(settings) > 15
     assert sorted(list_first_cells(OPERATIONS, "Settings")) == sorted(settings)
 
@@ -63,17 +63,17 @@ def test_operations_name_every_command_once():
 def test_labels_in_help_are_those_of_the_product():
     """Bold stands for a label in ``docs``, and for nothing else."""
     product = "\n".join(
-        text(path)
-        for path in files()
+        read_text(path)
+        for path in list_files()
         if path.parts[0] in ("templates", "static") and path.suffix in (".html", ".js")
     )
     labels = {
         (str(page), label)
         for page in DOCUMENTS
         if page != README
-        for label in re.findall(r"\*\*([^*]+)\*\*", text(page))
+        for label in re.findall(r"\*\*([^*]+)\*\*", read_text(page))
     }
-    unknown = [each for each in labels if not re.search(rf"\b{re.escape(each[1])}\b", product)]
+    unknown = [label for label in labels if not re.search(rf"\b{re.escape(label[1])}\b", product)]
     assert sorted(unknown) == []
 
 
@@ -82,30 +82,30 @@ def test_links_of_documents_lead_to_files_and_headings():
     for document, link in list_links():
         name, _, fragment = link.partition("#")
         target = document.parent / name if name else document
-        if target not in files() or (fragment and fragment not in name_anchors(target)):
+        if target not in list_files() or (fragment and fragment not in name_anchors(target)):
             dead.append(f"{document}: {link}")
     assert dead == []
 
 
 def test_links_of_help_pages_stay_within_docs():
-    outside = [link for page, link in list_links() if page != README and link.startswith("..")]
-    assert outside == []
+    links = [link for page, link in list_links() if page != README and link.startswith("..")]
+    assert links == []
 
 
 def test_pictures_are_small_and_shown():
-    shown = {link.rpartition("/")[2] for _, link in list_links()}
-    assert {path.name for path in PICTURES} <= shown
+    names = {link.rpartition("/")[2] for _, link in list_links()}
+    assert {path.name for path in PICTURES} <= names
     heavy = [path.name for path in PICTURES if path.stat().st_size > MAX_PICTURE_BYTES]
     assert heavy == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
 def test_lines_of_documents_are_wrapped(document: Path):
-    prose = re.sub(r"^(?:\||!\[).*$", "", text(document), flags=re.MULTILINE)
+    prose = re.sub(r"^(?:\||!\[).*$", "", read_text(document), flags=re.MULTILINE)
     assert [line for line in prose.splitlines() if len(line) > MAX_LINE_CHARACTERS] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
 def test_sentences_of_documents_are_short(document: Path):
-    sentences = _SENTENCE_END.split(remove_markup(text(document)))
-    assert [each for each in sentences if len(each.split()) > MAX_SENTENCE_WORDS] == []
+    sentences = _SENTENCE_END.split(remove_markup(read_text(document)))
+    assert [sentence for sentence in sentences if len(sentence.split()) > MAX_SENTENCE_WORDS] == []

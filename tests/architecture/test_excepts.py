@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.tree import modules, nodes, text
+from tests.architecture.tree import list_modules, read_text, walk_nodes
 
 #: The edge where a run's failure becomes a recorded fact, whatever it was.
 MAY_CATCH_ALL = Path("jpweb/runtime/execution/turn_runner.py")
@@ -28,7 +28,7 @@ def broad(node: ast.AST) -> bool:
     if isinstance(node, ast.ExceptHandler):
         return node.type is None or _names(node.type) & BROAD != set()
     if isinstance(node, ast.Call) and "suppress" in _names(node.func):
-        return any(_names(each) & BROAD for each in node.args)
+        return any(_names(argument) & BROAD for argument in node.args)
     return False
 
 
@@ -52,22 +52,22 @@ def silenced_without_reason(source: str) -> list[int]:
 
 
 def test_errors_are_caught_by_name():
-    everything = [
+    handlers = [
         f"{path}:{getattr(node, 'lineno', 0)}"
-        for path in modules("jpweb", "tests", "manage.py")
-        if path != MAY_CATCH_ALL and CATCHING.search(text(path))
-        for node in nodes(path)
+        for path in list_modules("jpweb", "tests", "manage.py")
+        if path != MAY_CATCH_ALL and CATCHING.search(read_text(path))
+        for node in walk_nodes(path)
         if broad(node)
     ]
-    assert everything == []
+    assert handlers == []
 
 
 def test_a_silenced_rule_says_why():
     silent = [
         f"{path}:{line}"
-        for path in modules("jpweb", "tests", "manage.py")
-        if SILENCED.search(text(path))
-        for line in silenced_without_reason(text(path))
+        for path in list_modules("jpweb", "tests", "manage.py")
+        if SILENCED.search(read_text(path))
+        for line in silenced_without_reason(read_text(path))
     ]
     assert silent == []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.tree import modules, nodes
+from tests.architecture.tree import list_modules, walk_nodes
 
 DOOR = Path("jpweb/store/jp_files/directory_handles.py")
 #: Methods of a path that look at, open or change what it names.
@@ -27,10 +27,10 @@ MODULES = {"glob", "shutil", "tempfile", "fileinput", "io"}
 
 def touches(path: Path) -> Iterator[str]:
     """Yield what a module does with paths by itself."""
-    for node in nodes(path):
+    for node in walk_nodes(path):
         if isinstance(node, ast.Call) and _is_touch(node):
             yield f"{path}:{node.lineno} {ast.unparse(node.func)}"
-        elif isinstance(node, ast.Import) and MODULES & {each.name for each in node.names}:
+        elif isinstance(node, ast.Import) and MODULES & {alias.name for alias in node.names}:
             yield f"{path}:{node.lineno} {ast.unparse(node)}"
 
 
@@ -43,14 +43,14 @@ def _is_touch(call: ast.Call) -> bool:
         case ast.Attribute(value=ast.Call(), attr="exists"):  # a query's
             return False
         case ast.Attribute(attr=name):
-            own = name in {"is_dir", "is_file", "stat"} and not (call.args or call.keywords)
-            return own or name in METHODS
+            is_method = name in {"is_dir", "is_file", "stat"} and not (call.args or call.keywords)
+            return is_method or name in METHODS
         case _:
             return False
 
 
 def test_one_module_reaches_the_files_of_a_workspace():
-    disk = [path for path in modules("jpweb") if path.is_relative_to("jpweb/store/jp_files")]
+    disk = [path for path in list_modules("jpweb") if path.is_relative_to("jpweb/store/jp_files")]
     assert DOOR in disk
     assert [line for path in disk if path != DOOR for line in touches(path)] == []
 

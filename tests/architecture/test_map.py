@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.tree import files, modules, text
+from tests.architecture.tree import list_files, list_modules, read_text
 
 MAP = Path("ARCHITECTURE.md")
 MAX_BYTES = 8192
@@ -47,30 +47,32 @@ _SYMBOL = re.compile(r"_?[a-z]+(?:_[a-z0-9]+)+|(?:[A-Z]+[a-z0-9]+){2,}|[A-Z]+(?:
 
 def list_packages() -> set[str]:
     """Return the folders below ``jpweb`` that hold modules, ``jpweb`` itself as a dot."""
-    holders = {path.parent for path in modules("jpweb") if path.name != "__init__.py"}
+    holders = {path.parent for path in list_modules("jpweb") if path.name != "__init__.py"}
     return {str(folder.relative_to("jpweb")) for folder in holders}
 
 
 def list_rows() -> list[str]:
     """Return the files that the map says to start at."""
-    section = text(MAP).partition("\n## Packages\n")[2].partition("\n## ")[0]
+    section = read_text(MAP).partition("\n## Packages\n")[2].partition("\n## ")[0]
     return _ROW.findall(section)
 
 
 def list_first_files() -> list[str]:
     """Return the files that the map says to read first."""
-    section = text(MAP).partition("\n## Six files\n")[2].partition("\n## ")[0]
+    section = read_text(MAP).partition("\n## Six files\n")[2].partition("\n## ")[0]
     return _STEP.findall(section)
 
 
 def list_spans(page: Path) -> list[str]:
     """Return what a page has in backticks, code blocks left out, each once."""
-    return list(dict.fromkeys(_SPAN.findall(_CODE_BLOCK.sub("", text(page)))))
+    return list(dict.fromkeys(_SPAN.findall(_CODE_BLOCK.sub("", read_text(page)))))
 
 
 def is_path(span: str) -> bool:
     """Tell whether a text looks like a file or folder of the project."""
-    tops = {path.parts[0] for path in files()} | {path.parts[1] for path in modules("jpweb")}
+    tops = {path.parts[0] for path in list_files()} | {
+        path.parts[1] for path in list_modules("jpweb")
+    }
     if _FOLDER.fullmatch(span):
         return span.partition("/")[0] in tops
     return bool(_FILE.fullmatch(span))
@@ -79,9 +81,9 @@ def is_path(span: str) -> bool:
 @cache
 def list_names() -> frozenset[str]:
     """Return every file and folder, by its path from the root and from ``jpweb``."""
-    known = {str(path) for path in files()}
-    known |= {str(folder) for path in files() for folder in path.parents}
-    return frozenset(known | {name.removeprefix("jpweb/") for name in known})
+    names = {str(path) for path in list_files()}
+    names |= {str(folder) for path in list_files() for folder in path.parents}
+    return frozenset(names | {name.removeprefix("jpweb/") for name in names})
 
 
 def is_known_path(span: str) -> bool:
@@ -94,7 +96,7 @@ def is_known_path(span: str) -> bool:
 @cache
 def read_code() -> str:
     """Return the text of everything that can define a name."""
-    return "\n".join(text(path) for path in modules("jpweb", "tests"))
+    return "\n".join(read_text(path) for path in list_modules("jpweb", "tests"))
 
 
 def is_defined(name: str) -> bool:
@@ -115,14 +117,14 @@ def test_map_has_one_row_a_package():
 
 def test_map_names_six_short_files_to_read_first():
     lines_by_file = {
-        name: len(text(Path("jpweb") / name).splitlines()) for name in list_first_files()
+        name: len(read_text(Path("jpweb") / name).splitlines()) for name in list_first_files()
     }
     assert len(lines_by_file) == FIRST_FILES
     assert {name: n for name, n in lines_by_file.items() if n > MAX_FIRST_LINES} == {}
 
 
 def test_map_takes_two_pages():
-    assert len(text(MAP).encode()) <= MAX_BYTES
+    assert len(read_text(MAP).encode()) <= MAX_BYTES
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
@@ -142,7 +144,7 @@ def test_names_that_a_page_quotes_are_defined(page: Path):
 
 def test_module_names_of_a_layer_differ():
     holders: defaultdict[tuple[str, str], list[Path]] = defaultdict(list)
-    for path in modules("jpweb"):
+    for path in list_modules("jpweb"):
         if path.parts[1] in LAYERS and path.name != "__init__.py":
             holders[path.parts[1], path.stem].append(path)
     shared = {key: paths for key, paths in holders.items() if len(paths) > 1}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.tree import files
+from tests.architecture.tree import list_files
 from tests.installing.package import build_package, unpack_sdist
 
 #: The top-level folders of the product.
@@ -38,7 +38,7 @@ def list_wheel(file: Path) -> list[str]:
 
 
 def list_product() -> list[Path]:
-    return [path for path in files() if path.parts[0] in PRODUCT]
+    return [path for path in list_files() if path.parts[0] in PRODUCT]
 
 
 def test_wheel_holds_each_file_of_the_product(tmp_path: Path):

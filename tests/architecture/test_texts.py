@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.architecture.tree import modules, text
+from tests.architecture.tree import list_modules, read_text
 
 WEB = Path("jpweb/web")
 TEXT_MODULES = {WEB / "display_text.py", WEB / "notice_text.py"}
@@ -56,12 +56,12 @@ def list_literals(node: ast.AST) -> Iterator[tuple[int, str]]:
 
 def find_texts(path: Path) -> list[str]:
     """Return the labels and sentences of a module, each behind its line."""
-    found = list_literals(ast.parse(text(path)))
+    found = list_literals(ast.parse(read_text(path)))
     return [f"{path}:{line}: {literal}" for line, literal in found if is_text(literal)]
 
 
 def test_text_of_pages_stands_in_templates_labels_and_notices_alone():
-    holders = [path for path in modules("jpweb") if path.parts[1] == "web"]
+    holders = [path for path in list_modules("jpweb") if path.parts[1] == "web"]
     others = [path for path in holders if path not in TEXT_MODULES | EXEMPT_MODULES.keys()]
     assert others
     assert [line for path in others for line in find_texts(path)] == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.tree import ROOT, files, templates, text
+from tests.architecture.tree import ROOT, list_files, list_templates, read_text
 
 FOLDERS = {"jpweb", "templates", "static", "tests", "docs"}
 TOOLS = {"manage.py", "pyproject.toml", "Makefile", "constraints.txt"}
@@ -24,7 +24,7 @@ INLINE = re.compile(
 )
 
 
-def found(pattern: re.Pattern[str], paths: list[Path]) -> list[str]:
+def list_matches(pattern: re.Pattern[str], paths: list[Path]) -> list[str]:
     return [
         f"{path}: {match[0]}"
         for path in paths
@@ -34,20 +34,20 @@ def found(pattern: re.Pattern[str], paths: list[Path]) -> list[str]:
 
 
 def test_the_top_level_holds_what_it_should_alone():
-    tops = {path.parts[0] for path in files()}
+    tops = {path.parts[0] for path in list_files()}
     assert {top for top in tops if not top.startswith(".")} == FOLDERS | TOOLS | PAPERS
 
 
 def test_nothing_is_locked_to_one_registry():
-    assert [path for path in files() if LOCK.fullmatch(path.name)] == []
+    assert [path for path in list_files() if LOCK.fullmatch(path.name)] == []
 
 
 def test_no_file_names_a_machine_or_a_registry():
-    assert found(ELSEWHERE, files()) == []
+    assert list_matches(ELSEWHERE, list_files()) == []
 
 
 def test_templates_carry_no_inline_script_or_style():
-    assert found(INLINE, templates()) == []
+    assert list_matches(INLINE, list_templates()) == []
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_other_markup_is_not(good: str):
 
 
 def test_every_constraint_is_an_exact_version():
-    lines = text(Path("constraints.txt")).splitlines()
+    lines = read_text(Path("constraints.txt")).splitlines()
     assert [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
     names = [line.partition("==")[0].lower() for line in lines]
     assert names == sorted(names)

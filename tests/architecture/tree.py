@@ -12,31 +12,33 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @cache
-def files() -> list[Path]:
+def list_files() -> list[Path]:
     """Return every file that is tracked or would be, relative to the root."""
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    done = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True)
+    result = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True)
     return sorted(
-        path for path in map(Path, done.stdout.split("\0")[:-1]) if (ROOT / path).exists()
+        path for path in map(Path, result.stdout.split("\0")[:-1]) if (ROOT / path).exists()
     )
 
 
-def modules(*tops: str) -> list[Path]:
+def list_modules(*tops: str) -> list[Path]:
     """Return the Python files below these folders, migrations left out."""
     return [
         path
-        for path in files()
+        for path in list_files()
         if path.suffix == ".py" and path.parts[0] in tops and "migrations" not in path.parts
     ]
 
 
-def templates() -> list[Path]:
-    return [path for path in files() if path.parts[0] == "templates" and path.suffix == ".html"]
+def list_templates() -> list[Path]:
+    return [
+        path for path in list_files() if path.parts[0] == "templates" and path.suffix == ".html"
+    ]
 
 
-def text(path: Path) -> str:
+def read_text(path: Path) -> str:
     return (ROOT / path).read_text()
 
 
-def nodes(path: Path) -> Iterator[ast.AST]:
-    return ast.walk(ast.parse(text(path)))
+def walk_nodes(path: Path) -> Iterator[ast.AST]:
+    return ast.walk(ast.parse(read_text(path)))

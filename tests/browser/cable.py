@@ -51,17 +51,17 @@ class Cable:
                 if self.pulled:
                     _cut(near)
                     continue
-                far = socket.create_connection((LOOPBACK, self.server_port))
-                self._ends += [near, far]
-                for here, there in ((near, far), (far, near)):
-                    threading.Thread(target=_pump, args=(here, there), daemon=True).start()
+                far_socket = socket.create_connection((LOOPBACK, self.server_port))
+                self._ends += [near, far_socket]
+                for source, target in ((near, far_socket), (far_socket, near)):
+                    threading.Thread(target=_pump, args=(source, target), daemon=True).start()
 
 
-def _pump(here: socket.socket, there: socket.socket) -> None:
+def _pump(source: socket.socket, target: socket.socket) -> None:
     with suppress(OSError):  # one end was cut
-        while chunk := here.recv(CHUNK):
-            there.sendall(chunk)
-    _cut(there)
+        while chunk := source.recv(CHUNK):
+            target.sendall(chunk)
+    _cut(target)
 
 
 def _cut(end: socket.socket) -> None:

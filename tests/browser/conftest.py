@@ -60,7 +60,7 @@ def visiting(open_page: Pages) -> Callable[[Server], Visit]:
 def _elsewhere(folder: Path) -> Path:
     """Make a second workspace, of one conversation."""
     root = folder / ELSEWHERE
-    one = next((DEMO / "conversations").glob("*-release-*"))
-    shutil.copytree(one, root / ".jp" / "conversations" / one.name)
+    source = next((DEMO / "conversations").glob("*-release-*"))
+    shutil.copytree(source, root / ".jp" / "conversations" / source.name)
     (root / ".jp" / ".id").write_text("other\n")
     return root

@@ -16,7 +16,7 @@ from tests.machine.serving import Server
 STORAGE = "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])"
 
 
-class Asked(NamedTuple):
+class InquiryRecord(NamedTuple):
     """An inquiry as its two events have it."""
 
     id: str
@@ -25,7 +25,7 @@ class Asked(NamedTuple):
     outcome: dict[str, Any]
 
 
-def journal(server: Server, conversation: int) -> list[dict[str, Any]]:
+def read_journal(server: Server, conversation: int) -> list[dict[str, Any]]:
     """Return the events of a conversation, read past the application from its database file."""
     path = f"file:{server.data / 'jpweb.sqlite3'}?mode=ro"
     query = "SELECT text FROM store_journalentry WHERE conversation_id = ? ORDER BY position"
@@ -34,31 +34,33 @@ def journal(server: Server, conversation: int) -> list[dict[str, Any]]:
     return [json.loads(text) for (text,) in rows]
 
 
-def asked(events: list[dict[str, Any]]) -> list[Asked]:
+def pair_inquiries(events: list[dict[str, Any]]) -> list[InquiryRecord]:
     """Pair the requests with their responses, in the order in which they were asked."""
     outcomes: dict[str, dict[str, Any]] = {
-        each["id"]: {key: each[key] for key in ("outcome", "answer", "reason") if key in each}
-        for each in events
-        if each["type"] == "inquiry_response"
+        event["id"]: {key: event[key] for key in ("outcome", "answer", "reason") if key in event}
+        for event in events
+        if event["type"] == "inquiry_response"
     }
     return [
-        Asked(e["id"], e["source"], e["question"]["answer_type"]["type"], outcomes.get(e["id"], {}))
+        InquiryRecord(
+            e["id"], e["source"], e["question"]["answer_type"]["type"], outcomes.get(e["id"], {})
+        )
         for e in events
         if e["type"] == "inquiry_request"
     ]
 
 
-def results(events: list[dict[str, Any]]) -> list[str]:
+def list_results(events: list[dict[str, Any]]) -> list[str]:
     """Return what the tool calls gave the model, decoded."""
-    encoded = [each["content"] for each in events if each["type"] == "tool_call_response"]
-    return [base64.b64decode(each).decode() for each in encoded]
+    encoded = [event["content"] for event in events if event["type"] == "tool_call_response"]
+    return [base64.b64decode(content).decode() for content in encoded]
 
 
-def traces(canary: str, data: Path, *texts: str) -> list[str]:
+def find_traces(canary: str, data: Path, *texts: str) -> list[str]:
     """Return where a secret is found, in any spelling: files under a folder, and texts."""
-    found = [str(path) for path in data.rglob("*") if path.is_file() and _in(canary, path)]
-    found += [text[:200] for text in texts if any(s in text.encode() for s in _spellings(canary))]
-    return found
+    places = [str(path) for path in data.rglob("*") if path.is_file() and _in(canary, path)]
+    places += [text[:200] for text in texts if any(s in text.encode() for s in _spellings(canary))]
+    return places
 
 
 def kept_by(page: Page) -> str:
@@ -67,8 +69,8 @@ def kept_by(page: Page) -> str:
 
 
 def _in(canary: str, path: Path) -> bool:
-    held = path.read_bytes()
-    return any(spelling in held for spelling in _spellings(canary))
+    content = path.read_bytes()
+    return any(spelling in content for spelling in _spellings(canary))
 
 
 def _spellings(canary: str) -> list[bytes]:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from playwright.sync_api import Page
 
-from tests.machine.browsing import PHONE, WIDE, inaccessible
+from tests.machine.browsing import PHONE, WIDE, list_violations
 from tests.machine.sizes import IS_PROOF
 
 Scheme = Literal["light", "dark"]
@@ -31,7 +31,7 @@ SQUEEZED = """() => [...document.querySelectorAll('main *, header *')].filter(ea
 }).slice(0, 5).map(each => each.outerHTML.slice(0, 120))"""
 
 
-def check(page: Page, part: str = "") -> None:
+def check_accessibility(page: Page, part: str = "") -> None:
     """Find nothing that bars anybody, and no need to scroll sideways, on a desk and on a phone.
 
     ``part`` selects the elements that axe inspects where another test has seen the rest: axe takes
@@ -40,18 +40,22 @@ def check(page: Page, part: str = "") -> None:
     for (width, height), scheme in LOOKS:
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=scheme)
-        barriers = inaccessible(page, part=part)
+        barriers = list_violations(page, part=part)
         assert barriers == [], (page.url, scheme, width, barriers)
         assert not page.evaluate(TOO_WIDE), (page.url, width)
         squeezed = page.evaluate(SQUEEZED)
         assert squeezed == [], (page.url, width, squeezed)
         if IS_PROOF:
-            other: Scheme = "light" if scheme == "dark" else "dark"
-            page.emulate_media(color_scheme=other)
-            assert inaccessible(page, only=COLOURS, part=part) == [], (page.url, other, width)
+            other_scheme: Scheme = "light" if scheme == "dark" else "dark"
+            page.emulate_media(color_scheme=other_scheme)
+            assert list_violations(page, rule=COLOURS, part=part) == [], (
+                page.url,
+                other_scheme,
+                width,
+            )
 
 
 def check_under_proof(page: Page) -> None:
-    """Check a state whose parts ``check`` has seen in other states, under proof alone."""
+    """Check under proof alone a state whose parts other states have."""
     if IS_PROOF:
-        check(page)
+        check_accessibility(page)

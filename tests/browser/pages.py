@@ -86,7 +86,7 @@ class Visit:
 
     home: Home
     pages: Pages
-    begun: list[str] = field(default_factory=list)
+    begun_paths: list[str] = field(default_factory=list)
 
     @property
     def server(self) -> Server:
@@ -98,8 +98,8 @@ class Visit:
         """Open a page as a person who is signed in: the owner unless told otherwise."""
         page = self.pages(**look)
         cookies = [
-            {"name": each.name, "value": each.value or "", "url": self.server.url}
-            for each in (who or self.home.owner).cookies
+            {"name": cookie.name, "value": cookie.value or "", "url": self.server.url}
+            for cookie in (who or self.home.owner).cookies
         ]
         page.context.add_cookies(cookies)  # type: ignore[arg-type]  # a TypedDict of these keys
         page.goto(self.server.url + path)
@@ -108,24 +108,24 @@ class Visit:
     def find(self, title: str) -> str:
         """Return the path of the one listed conversation whose title begins so."""
         listed = self.home.owner.get(f"/conversations?{urlencode({'q': title})}").text
-        found = re.search(rf'href="(/conversations/\d+)[^<]*>[^<]*(?:<(?!/a)[^<]*)*{title}', listed)
-        assert found, f"{title} is not listed"
-        return found[1]
+        match = re.search(rf'href="(/conversations/\d+)[^<]*>[^<]*(?:<(?!/a)[^<]*)*{title}', listed)
+        assert match, f"{title} is not listed"
+        return match[1]
 
     def begin(self, text: str = "Show me", *, workspace: str = "Demo", **look: Any) -> Page:
         """Start a conversation as a program does; returns its page."""
         place = self.home.workspaces()[workspace]
         path = self.home.owner.begin(place, text)
-        self.begun.append(path)
+        self.begun_paths.append(path)
         return self.open(path, **look)
 
     def begin_on(self, page: Page, text: str, workspace: str = "Demo") -> None:
         """Start a conversation with the form on a page."""
-        choose(page, workspace)
+        choose_workspace(page, workspace)
         page.get_by_label("First message").fill(text)
         page.get_by_role("button", name="Start").click()
         page.wait_for_url(re.compile(r"/conversations/\d+"))
-        self.begun.append(path_of(page))
+        self.begun_paths.append(path_of(page))
 
     def leave(self) -> None:
         """Stop what was begun, so that nothing waits when the next test comes.
@@ -133,7 +133,7 @@ class Visit:
         The pages are closed first: what they would show of the end is no test's fact.
         """
         self.pages.close()
-        for path in self.begun:
+        for path in self.begun_paths:
             reply = self.home.owner.post_again(f"{path}/stop", NEW)
             if RUNNING in reply.text:
                 wait_until(partial(self._has_ended, path), f"{path} ends")
@@ -142,11 +142,11 @@ class Visit:
         return RUNNING not in self.home.owner.get(path).text
 
 
-def choose(page: Page, workspace: str) -> None:
+def choose_workspace(page: Page, workspace: str) -> None:
     """Choose a workspace on the form for a new conversation; who plays there stands behind it."""
     field = page.get_by_label("Workspace")
-    offered = field.get_by_role("option", name=re.compile(rf"^{workspace}\b"))
-    field.select_option(offered.get_attribute("value"))
+    option = field.get_by_role("option", name=re.compile(rf"^{workspace}\b"))
+    field.select_option(option.get_attribute("value"))
 
 
 def path_of(page: Page) -> str:
@@ -159,46 +159,46 @@ def number_of(page: Page) -> int:
     return int(path_of(page).rpartition("/")[2])
 
 
-def cards(page: Page, kind: str = "") -> Locator:
+def find_cards(page: Page, kind: str = "") -> Locator:
     """Return the open cards, of an answer type."""
     return page.locator(f"#inbox {_card(kind)}")
 
 
-def card(page: Page, kind: str) -> Locator:
+def find_card(page: Page, kind: str) -> Locator:
     """Wait for the one open card of an answer type, on the desk or on a page of its own."""
-    found = page.locator(_card(kind))
-    expect(found).to_have_count(1)
-    return found
+    locator = page.locator(_card(kind))
+    expect(locator).to_have_count(1)
+    return locator
 
 
 def _card(kind: str) -> str:
     return ".card[data-outcome=open]" + (f"[data-answer-type={kind}]" if kind else "")
 
 
-def answer(page: Page, kind: str, value: str) -> None:
+def answer_question(page: Page, kind: str, value: str) -> None:
     """Answer the open question of an answer type, by mouse."""
-    asked = card(page, kind)
+    question_card = find_card(page, kind)
     if kind in (BOOLEAN, SELECT):
-        asked.get_by_label(value, exact=True).check()
+        question_card.get_by_label(value, exact=True).check()
     else:
-        asked.locator("[name=answer]").fill(value)
-    asked.get_by_role("button", name="Answer").click()
+        question_card.locator("[name=answer]").fill(value)
+    question_card.get_by_role("button", name="Answer").click()
     expect(page.locator(_card(kind))).to_have_count(0)
 
 
-def decline(page: Page, kind: str) -> None:
+def decline_question(page: Page, kind: str) -> None:
     """Decline the open question of an answer type."""
-    card(page, kind).get_by_role("button", name="Decline").click()
+    find_card(page, kind).get_by_role("button", name="Decline").click()
     expect(page.locator(_card(kind))).to_have_count(0)
 
 
 def answer_all(page: Page, secret: str) -> None:
     """Answer the four questions of the script, and wait for its end."""
-    answer(page, BOOLEAN, "Yes")
-    answer(page, SELECT, "without a backup")
-    answer(page, TEXT, REPORT)
-    answer(page, SECRET, secret)
-    expect(composer(page)).to_be_visible()
+    answer_question(page, BOOLEAN, "Yes")
+    answer_question(page, SELECT, "without a backup")
+    answer_question(page, TEXT, REPORT)
+    answer_question(page, SECRET, secret)
+    expect(find_composer(page)).to_be_visible()
 
 
 def reload_until(page: Page, selector: str) -> None:
@@ -213,13 +213,13 @@ def reload_until(page: Page, selector: str) -> None:
     wait_until(has_come, f"{selector} has come")
 
 
-def say(page: Page, text: str) -> None:
+def send_message(page: Page, text: str) -> None:
     """Say something in the conversation on the page."""
-    composer(page).fill(text)
+    find_composer(page).fill(text)
     page.get_by_role("button", name="Send").click()
 
 
-def composer(page: Page) -> Locator:
+def find_composer(page: Page) -> Locator:
     """Return the field in which a person goes on; it is there when nothing runs."""
     return page.get_by_label("Message", exact=True)
 
@@ -229,35 +229,35 @@ def last_words(page: Page) -> Locator:
     return page.locator("article.assistant[data-variant=message]").last
 
 
-def inquiries(page: Page) -> Locator:
+def find_inquiries(page: Page) -> Locator:
     """Return the inquiries of the transcript, each in its tool call."""
     return page.locator("[data-kind=tool_call_request] [data-kind=inquiry_request]")
 
 
-def waiting(page: Page) -> Locator:
+def find_waiting_count(page: Page) -> Locator:
     """Return the count in the navigation."""
     return page.locator("#question-count")
 
 
-def connected(page: Page) -> None:
+def wait_until_connected(page: Page) -> None:
     """Wait until the page has its socket."""
     state = "document.body?.['htmx-internal-data']?.webSocket?.socket?.readyState"
     wait_until(lambda: page.evaluate(state) == 1, "the page has its socket")
 
 
 @contextmanager
-def staying(page: Page) -> Iterator[None]:
+def stay_on_page(page: Page) -> Iterator[None]:
     """Check that the page neither reloads nor goes elsewhere; its folds may be in its address."""
-    left: list[str] = []
-    here = path_of(page)
+    urls: list[str] = []
+    path = path_of(page)
 
     def note(_frame: Any) -> None:
-        if path_of(page) != here:
-            left.append(page.url)
+        if path_of(page) != path:
+            urls.append(page.url)
 
     page.on("framenavigated", note)
     page.evaluate("window.unbroken = true")
     yield
     assert page.evaluate("window.unbroken") is True
-    assert left == []
+    assert urls == []
     page.remove_listener("framenavigated", note)

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.workshop.shop import ENVIRONMENT, NAME, Shop, Stay, copied, stay
-from tests.machine.browsing import PHONE, Pages, chromium
+from tests.browser.workshop.shop import ENVIRONMENT, NAME, Shop, Stay, copy_sample, visit_workshop
+from tests.machine.browsing import PHONE, Pages, run_chromium
 from tests.machine.ports import wait_until
-from tests.machine.programs import HEADLESS_CHROMIUM, find
+from tests.machine.programs import HEADLESS_CHROMIUM, ensure_program
 from tests.machine.serving import ROOT, Server
-from tests.machine.vendors import Call, Reply, Say, Think, vendor
+from tests.machine.vendors import Call, Reply, Say, Think, run_vendor
 
 FOLDER = ROOT / "docs" / "pictures"
 MAX_BYTES = 150_000
@@ -41,22 +41,22 @@ def serve_workshop() -> Iterator[Stay]:
     """Serve the demo and a workshop in which everything is trusted."""
     with (
         tempfile.TemporaryDirectory(prefix="jpweb-pictures-") as folder,
-        vendor("anthropic") as model,
-        chromium(find(HEADLESS_CHROMIUM)) as browser,
+        run_vendor("anthropic") as model,
+        run_chromium(ensure_program(HEADLESS_CHROMIUM)) as browser,
     ):
-        root = copied(Path(folder))
+        root = copy_sample(Path(folder))
         server = Server(Path(folder) / "data", workspace=root, settings=dict(ENVIRONMENT))
         try:
             shop = Shop(root, model, server.start())
             shop.open_up()
-            yield stay(shop, Pages(browser))
+            yield visit_workshop(shop, Pages(browser))
         finally:
             server.close()
 
 
 def begin_deployment(visit: Stay) -> str:
     """Have two turns, of which the second waits for an answer; return the conversation's path."""
-    visit.shop.says(
+    visit.shop.set_replies(
         Reply(Say(_CHANGED)),
         Reply(Think(_PLAN), Say("I'll deploy the blog now."), Call("deploy", {"service": "blog"})),
     )
@@ -70,7 +70,7 @@ def begin_deployment(visit: Stay) -> str:
 
 def begin_approval(visit: Stay) -> Page:
     """Have a turn that waits for an approval and for an answer; return its page."""
-    visit.shop.says(Reply(Call("wild"), Call("deploy", {"service": "shop"}, id="call_2")))
+    visit.shop.set_replies(Reply(Call("wild"), Call("deploy", {"service": "shop"}, id="call_2")))
     return visit.begin("Tidy up, then deploy the shop", workspace=NAME, size=_WINDOW)
 
 

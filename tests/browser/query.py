@@ -24,15 +24,15 @@ def write(stream: Path, elements: list[object], *, keep: bool) -> None:
 
 def main(action: str, lock: Path, folders: list[Path]) -> None:
     elements = json.load(sys.stdin)
-    held = jp.acquire(lock)
-    if held is None:
+    handle = jp.acquire(lock)
+    if handle is None:
         raise SystemExit(f"{lock} is held")
     for folder in folders:
         if action == "remove":
             shutil.rmtree(folder)
         else:
             write(folder / "events.json", elements, keep=action == "append")
-    jp.release(lock, held)
+    jp.release(lock, handle)
 
 
 if __name__ == "__main__":

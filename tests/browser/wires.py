@@ -12,19 +12,19 @@ from playwright.sync_api import Page, WebSocketRoute
 _SOCKET = re.compile("/ws$")
 
 
-class Wire:
-    """Carries all that a page and its server say, but for answers, which it does as it is told.
+class PageWire:
+    """Relays the messages of a page and its server; ``way`` says how it treats answers.
 
-    ``said``: what the page has said; ``sent``: the answers of it. ``way``: what is done with one:
+    ``page_messages`` are all that the page has sent, ``answers`` those with an answer. The ways:
     ``carry``, ``drop`` it, ``hold`` it until ``let_go``, ``break`` the line, ``lose`` the reply, or
     ``twist`` it into what fits nothing.
     """
 
     def __init__(self, page: Page, way: str = "carry") -> None:
         self.way = way
-        self.said: list[dict[str, Any]] = []
-        self.sent: list[dict[str, Any]] = []
-        self._held: list[str] = []
+        self.page_messages: list[dict[str, Any]] = []
+        self.answers: list[dict[str, Any]] = []
+        self._held_messages: list[str] = []
         self._server: WebSocketRoute | None = None
         self._page: WebSocketRoute | None = None
         page.route_web_socket(_SOCKET, self._open)
@@ -37,10 +37,10 @@ class Wire:
     def let_go(self, answer: str | None = None) -> None:
         """Carry what was held, or another answer in its place."""
         assert self._server is not None
-        for message in self._held:
-            says = json.loads(message)
-            self._server.send(json.dumps(says if answer is None else says | {"answer": answer}))
-        self._held = []
+        for message in self._held_messages:
+            fields = json.loads(message)
+            self._server.send(json.dumps(fields if answer is None else fields | {"answer": answer}))
+        self._held_messages = []
 
     def _open(self, line: WebSocketRoute) -> None:
         self._page = line
@@ -49,19 +49,19 @@ class Wire:
         server.on_message(lambda message: self._from_server(line, str(message)))
 
     def _from_page(self, line: WebSocketRoute, server: WebSocketRoute, message: str) -> None:
-        says = json.loads(message)
-        self.said.append(says)
-        if "answer" not in says:
+        fields = json.loads(message)
+        self.page_messages.append(fields)
+        if "answer" not in fields:
             server.send(message)
             return
-        self.sent.append(says)
+        self.answers.append(fields)
         match self.way:
             case "carry" | "lose":
                 server.send(message)
             case "hold":
-                self._held.append(message)
+                self._held_messages.append(message)
             case "twist":
-                server.send(json.dumps(says | {"answer": "neither"}))
+                server.send(json.dumps(fields | {"answer": "neither"}))
             case "break":
                 line.close(code=1012)
             case _:

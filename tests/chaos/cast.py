@@ -23,10 +23,10 @@ from jpweb.store.models import Membership, Person  # noqa: E402  needs Django se
 def main() -> None:
     owner = accounts.get_or_create_owner()
     homes = accounts.list_workspaces(owner.pk, Role.OWNER)
-    (home,) = (each for each in homes if each.name != "Demo")
+    (home,) = (workspace for workspace in homes if workspace.name != "Demo")
     things = [thing.item for thing in configuration.load_workspace_config(home).trust_statuses]
-    seen = [(each.kind.value, each.name, each.fingerprint) for each in things]
-    configuration.grant_trust(home, seen, owner)
+    trust_keys = [(item.kind.value, item.name, item.fingerprint) for item in things]
+    configuration.grant_trust(home, trust_keys, owner)
     size, name = int(sys.argv[1]), sys.argv[2]
     people = []
     for account in (f"{name}-{n}" for n in range(size)):

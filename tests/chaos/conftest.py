@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from tests.chaos import stage
-from tests.machine.household import Team, team
+from tests.machine.household import Team, run_team
 
 
 @pytest.fixture(scope="package")
 def chaos_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return stage.workspace(tmp_path_factory.mktemp("workspace"))
+    return stage.make_workspace(tmp_path_factory.mktemp("workspace"))
 
 
 @pytest.fixture(scope="package")
 def household(tmp_path_factory: pytest.TempPathFactory, chaos_workspace: Path) -> Iterator[Team]:
     """A team's jpweb with short waits, so that much happens in little time."""
     data = tmp_path_factory.mktemp("chaos") / "data"
-    waits = {"JPWEB_LEASE": "6", "JPWEB_HOLD": "2", "JPWEB_SCRIPT_PACE": "0.005"}
-    with team(data, chaos_workspace, **waits) as running:
-        yield running
+    short_waits = {"JPWEB_LEASE": "6", "JPWEB_HOLD": "2", "JPWEB_SCRIPT_PACE": "0.005"}
+    with run_team(data, chaos_workspace, **short_waits) as running_team:
+        yield running_team

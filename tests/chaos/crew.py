@@ -14,8 +14,8 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from tests.machine.faults.clocks import shift_clock
-from tests.machine.faults.proxy import Proxy, proxied
-from tests.machine.ports import LOOPBACK, end, free_port, wait_until
+from tests.machine.faults.proxy import Proxy, run_proxy
+from tests.machine.ports import LOOPBACK, end_process, free_port, wait_until
 from tests.machine.templates import ROOT, inherit_environment
 
 #: How many minutes the clock of each process is ahead; the database's is right.
@@ -68,10 +68,10 @@ class Crew:
         """Start a process, or start it again."""
         direct = f":{conninfo_to_dict(self.database)['port']}/"
         line = self.database.replace(direct, f":{self.proxies[name].port}/")
-        more = ("serve", "--workspace", str(self.workspace)) if name == "web" else ("work",)
+        arguments = ("serve", "--workspace", str(self.workspace)) if name == "web" else ("work",)
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "manage.py", *more],
+                [sys.executable, "manage.py", *arguments],
                 cwd=ROOT,
                 env={**self.environment(), **shift_clock(CLOCKS[name]), "DATABASE_URL": line},
                 stdin=subprocess.DEVNULL,
@@ -110,18 +110,18 @@ class Crew:
 
 
 @contextmanager
-def crew(folder: Path, workspace: Path, database: str, redis: str) -> Iterator[Crew]:
+def run_crew(folder: Path, workspace: Path, database: str, redis: str) -> Iterator[Crew]:
     """Run a web server and two workers on a migrated database."""
-    made = Crew(folder, workspace, database, redis)
+    running_crew = Crew(folder, workspace, database, redis)
     port = int(conninfo_to_dict(database)["port"] or 0)
     with ExitStack() as stack:
         for name in CLOCKS:
-            made.proxies[name] = stack.enter_context(proxied(port))
+            running_crew.proxies[name] = stack.enter_context(run_proxy(port))
         try:
             for name in CLOCKS:
-                made.start(name)
-            made.wait_until_ready()
-            yield made
+                running_crew.start(name)
+            running_crew.wait_until_ready()
+            yield running_crew
         finally:
-            for process in made.processes.values():
-                end(process)
+            for process in running_crew.processes.values():
+                end_process(process)

@@ -18,7 +18,7 @@ from websockets import Origin
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
-from tests.chaos.record import Place
+from tests.chaos.record import Deployment
 from tests.machine.serving import ROOT
 
 #: What breaks while servers are killed. People try again.
@@ -55,7 +55,7 @@ class ServersInTurn(httpx2.AsyncHTTPTransport):
 
 
 @dataclass(slots=True)
-class Person:
+class CrowdPerson:
     """Somebody who is signed in; every request may meet another server."""
 
     client: httpx2.AsyncClient
@@ -65,7 +65,7 @@ class Person:
     #: What was acknowledged: the text by the question's key.
     settled: dict[int, str] = field(default_factory=dict)
     #: Who was first, as the latest answer was told.
-    told: str = ""
+    winner_name: str = ""
 
     async def get(self, path: str) -> httpx2.Response:
         return await self.client.get(path)
@@ -86,24 +86,24 @@ class Person:
         ``by``: ``socket`` or ``form`` alone; else as a page does, which sends the form where no
         reply comes.
         """
-        typed = secrets.choice(_TYPED.get(kind, (f"{self.name} says {next(self.numbers)}",)))
+        answer_text = secrets.choice(_TYPED.get(kind, (f"{self.name} says {next(self.numbers)}",)))
         status, html = 0, ""
         if kind != "secret" and (by or secrets.choice(("socket", "form"))) == "socket":
-            status, html = await self._over_socket(key, typed)
+            status, html = await self._over_socket(key, answer_text)
         if not status and by != "socket":
-            reply = await self.post(f"/questions/{key}/answer", answer=typed)
+            reply = await self.post(f"/questions/{key}/answer", answer=answer_text)
             status, html = reply.status_code, reply.text
         if status == 200:
-            self.settled[key] = typed
+            self.settled[key] = answer_text
         first = _FIRST.search(html)
-        self.told = first[1] if first else ""
+        self.winner_name = first[1] if first else ""
         return status
 
-    async def _over_socket(self, key: int, typed: str) -> tuple[int, str]:
+    async def _over_socket(self, key: int, answer_text: str) -> tuple[int, str]:
         """Return the status and what is shown; 0 where no reply came."""
         url = str(self.client.base_url).rstrip("/")
         cookies = "; ".join(f"{name}={value}" for name, value in self.client.cookies.items())
-        opened = connect(
+        connection = connect(
             url.replace("http", "ws", 1) + "/ws",
             origin=Origin(url),
             additional_headers={"Cookie": cookies},
@@ -111,12 +111,12 @@ class Person:
             proxy=None,
         )
         try:
-            async with asyncio.timeout(PATIENCE), opened as line:
-                await line.send(json.dumps({"number": key, "question": key, "answer": typed}))
+            async with asyncio.timeout(PATIENCE), connection as line:
+                await line.send(json.dumps({"number": key, "question": key, "answer": answer_text}))
                 while True:
-                    said = str(await line.recv())
-                    if said.startswith('{"reply"'):
-                        reply = json.loads(said)
+                    frame = str(await line.recv())
+                    if frame.startswith('{"reply"'):
+                        reply = json.loads(frame)
                         return reply["status"], reply.get("html", "")
         except (WebSocketException, OSError):
             return 0, ""
@@ -127,9 +127,9 @@ class Person:
         return reply.status_code
 
 
-def cast(place: Place, size: int, name: str) -> tuple[int, dict[str, str]]:
+def make_people(place: Deployment, size: int, name: str) -> tuple[int, dict[str, str]]:
     """Return the workspace, and sign-in links of so many people; their names begin so."""
-    ran = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "tests.chaos.cast", str(size), name],
         cwd=ROOT,
         env=place.environment(),
@@ -137,14 +137,15 @@ def cast(place: Place, size: int, name: str) -> tuple[int, dict[str, str]]:
         text=True,
         check=False,
     )
-    assert ran.returncode == 0, ran.stderr
-    made = json.loads(ran.stdout)
-    return made["workspace"], {
-        each: f"{place.url}/sign-in#{token}" for each, token in made["tokens"].items()
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    return report["workspace"], {
+        person_name: f"{place.url}/sign-in#{token}"
+        for person_name, token in report["tokens"].items()
     }
 
 
-async def signed_in(place: Place, link: str, name: str) -> Person:
+async def signed_in(place: Deployment, link: str, name: str) -> CrowdPerson:
     """Return somebody who has used their link, and has a page's token for forms."""
     servers = ServersInTurn(place.ports)
     client = httpx2.AsyncClient(
@@ -156,18 +157,18 @@ async def signed_in(place: Place, link: str, name: str) -> Person:
     assert (await client.post(address, data=form)).status_code == 302
     assert (await client.get("/conversations/new")).status_code == 200
     assert client.cookies.get("jpweb_csrf")
-    return Person(client, servers, name)
+    return CrowdPerson(client, servers, name)
 
 
-async def all_signed_in(place: Place, links: dict[str, str]) -> list[Person]:
+async def all_signed_in(place: Deployment, links: dict[str, str]) -> list[CrowdPerson]:
     """Let everybody sign in, by their names and links."""
     return list(await asyncio.gather(*(signed_in(place, links[name], name) for name in links)))
 
 
-async def first_question(who: Person) -> tuple[int, str]:
+async def first_question(person: CrowdPerson) -> tuple[int, str]:
     """Return the first thing that waits for somebody, once something does."""
     async with asyncio.timeout(60):
         while True:
-            if waiting := await who.questions():
+            if waiting := await person.questions():
                 return waiting[0]
             await asyncio.sleep(0.1)

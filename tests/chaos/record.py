@@ -35,7 +35,7 @@ WHERE act IN ('inquiry_answered', 'inquiry_cancelled') GROUP BY subject
 """
 
 
-class Place(Protocol):
+class Deployment(Protocol):
     """A jpweb of several processes, and a line to its database that nothing disturbs."""
 
     @property
@@ -52,20 +52,20 @@ class Place(Protocol):
 
 
 @dataclass(slots=True)
-class Talk:
+class ConversationJournal:
     """The journal of one conversation, by what its events belong to."""
 
     key: int
     positions: list[int] = field(default_factory=list)
     anchors: list[str] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
-    wanted: int = 0
+    call_count: int = 0
     calls: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     results: dict[str, list[tuple[int, dict[str, Any]]]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    asked: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    answered: dict[str, list[tuple[int, dict[str, Any]]]] = field(
+    questions: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    answers: dict[str, list[tuple[int, dict[str, Any]]]] = field(
         default_factory=lambda: defaultdict(list)
     )
 
@@ -75,15 +75,15 @@ class Talk:
         self.kinds.append(kind)
         match kind:
             case "chat_request":
-                self.wanted += event.get("content", "").count("/call ")
+                self.call_count += event.get("content", "").count("/call ")
             case "tool_call_request":
                 self.calls[event["id"]].append(position)
             case "tool_call_response":
                 self.results[event["id"]].append((position, event))
             case "inquiry_request":
-                self.asked[event["id"]].append(position)
+                self.questions[event["id"]].append(position)
             case "inquiry_response":
-                self.answered[event["id"]].append((position, event))
+                self.answers[event["id"]].append((position, event))
             case _:
                 pass
 
@@ -95,37 +95,41 @@ class Talk:
             yield "two events have one name"
         if self.kinds.count("turn_start") != 1 or self.kinds.count("chat_request") != 1:
             yield "its turn was opened more than once"
-        if self.wanted not in (0, len(self.calls)):
-            yield f"its reply made {self.wanted} calls, and {len(self.calls)} are on record"
+        if self.call_count not in (0, len(self.calls)):
+            yield f"its reply made {self.call_count} calls, and {len(self.calls)} are on record"
         yield from self._unpaired("call", self.calls, self.results)
-        yield from self._unpaired("question", self.asked, self.answered)
+        yield from self._unpaired("question", self.questions, self.answers)
 
     def _unpaired(
         self,
-        what: str,
-        opened: Mapping[str, list[int]],
-        closed: Mapping[str, list[tuple[int, dict[str, Any]]]],
+        label: str,
+        openings: Mapping[str, list[int]],
+        closings: Mapping[str, list[tuple[int, dict[str, Any]]]],
     ) -> Iterator[str]:
-        for name in opened.keys() | closed.keys():
-            begins, ends = opened.get(name, []), closed.get(name, [])
-            if len(begins) != 1 or len(ends) != 1:
-                yield f"{what} {name} has {len(begins)} requests and {len(ends)} responses"
-            elif begins[0] >= ends[0][0]:
-                yield f"{what} {name} was answered before it was asked"
+        for name in openings.keys() | closings.keys():
+            starts, ends = openings.get(name, []), closings.get(name, [])
+            if len(starts) != 1 or len(ends) != 1:
+                yield f"{label} {name} has {len(starts)} requests and {len(ends)} responses"
+            elif starts[0] >= ends[0][0]:
+                yield f"{label} {name} was answered before it was asked"
 
 
-def talks(place: Place) -> list[Talk]:
+def list_journals(place: Deployment) -> list[ConversationJournal]:
     """Read the journals."""
-    found: dict[int, Talk] = {}
+    journals: dict[int, ConversationJournal] = {}
     for key, position, kind, anchor, text in place.rows(_JOURNAL):
-        found.setdefault(key, Talk(key)).add(position, kind, anchor, json.loads(text))
-    return list(found.values())
+        journals.setdefault(key, ConversationJournal(key)).add(
+            position, kind, anchor, json.loads(text)
+        )
+    return list(journals.values())
 
 
-def faults(place: Place) -> list[str]:
+def list_faults(place: Deployment) -> list[str]:
     """Return everything that is wrong with the record."""
     wrong = [
-        f"conversation {talk.key}: {fault}" for talk in talks(place) for fault in talk.faults()
+        f"conversation {talk.key}: {fault}"
+        for talk in list_journals(place)
+        for fault in talk.faults()
     ]
     states = Counter(state for (state,) in place.rows("SELECT state FROM store_run"))
     if set(states) - {"done"}:
@@ -136,7 +140,7 @@ def faults(place: Place) -> list[str]:
     return wrong + ledger_faults(place)
 
 
-def ledger_faults(place: Place) -> list[str]:
+def ledger_faults(place: Deployment) -> list[str]:
     """Return what is wrong with the ledger: its chain, and decisions not recorded exactly once."""
     ((sequence, chain_hash),) = place.rows(_HEAD)
     links = (Link(*values) for values in place.rows(_LEDGER))
@@ -151,21 +155,23 @@ def ledger_faults(place: Place) -> list[str]:
     return wrong
 
 
-def repeated(place: Place, ran: Mapping[str, int]) -> list[str]:
-    """Return what the tool did more often than the record says; ``ran``: how often, by word.
+def list_repeated_runs(place: Deployment, run_counts: Mapping[str, int]) -> list[str]:
+    """Return what the tool did more often than the record says; ``run_counts``: by word.
 
     Only the call that was under way when its process ended may run again, and its result says so.
     """
     wrong = []
-    for talk in talks(place):
-        for each in (each for ends in talk.results.values() for _, each in ends):
-            word = b64decode(each["content"]).decode().partition("counted ")[2].strip()
-            again = each.get("metadata", {}).get("jpweb", {}).get("again", False)
-            if word and (ran.get(word, 0) != 1 if not again else not ran.get(word)):
-                wrong.append(f"{word} ran {ran.get(word, 0)} times; told: {again}")
+    for talk in list_journals(place):
+        for response in (response for ends in talk.results.values() for _, response in ends):
+            word = b64decode(response["content"]).decode().partition("counted ")[2].strip()
+            was_rerun = response.get("metadata", {}).get("jpweb", {}).get("again", False)
+            if word and (
+                run_counts.get(word, 0) != 1 if not was_rerun else not run_counts.get(word)
+            ):
+                wrong.append(f"{word} ran {run_counts.get(word, 0)} times; told: {was_rerun}")
     return wrong
 
 
-def answers(place: Place) -> dict[int, Any]:
+def list_answers(place: Deployment) -> dict[int, Any]:
     """Return what each question was answered with."""
     return {row[0]: row[6] for row in place.rows(_INQUIRIES)}

@@ -32,7 +32,7 @@ echo "counted $1"
 """
 
 
-def workspace(folder: Path) -> Path:
+def make_workspace(folder: Path) -> Path:
     """Make the workspace."""
     (folder / ".jp" / "conversations").mkdir(parents=True)
     (folder / ".jp" / ".id").write_text("chaos")
@@ -42,12 +42,12 @@ def workspace(folder: Path) -> Path:
     return folder
 
 
-def tallied(folder: Path) -> list[str]:
+def read_tally(folder: Path) -> list[str]:
     """Return a word for each time the tool ran."""
     return (folder / "tally").read_text().split()
 
 
-def turn(number: int) -> str:
+def make_turn_text(number: int) -> str:
     """Return what makes the script ask two questions and run the tool, all at once."""
     return "\n".join(
         (

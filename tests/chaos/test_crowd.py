@@ -22,20 +22,20 @@ SELECT count(*) FROM store_journalentry WHERE conversation_id=%s AND kind='inqui
 
 
 async def test_of_many_who_answer_at_once_one_wins_and_the_others_are_told(household: Team):
-    workspace, links = people.cast(household, PEOPLE, "crowd")
-    everybody = await people.all_signed_in(household, links)
-    first = everybody[0]
-    asked = '/call ask_user {"question": "Who is first?"}'
-    assert await first.begin(workspace, asked) == 302
+    workspace, links = people.make_people(household, PEOPLE, "crowd")
+    members = await people.all_signed_in(household, links)
+    first = members[0]
+    prompt = '/call ask_user {"question": "Who is first?"}'
+    assert await first.begin(workspace, prompt) == 302
     key, kind = await people.first_question(first)
     ways = cycle(("socket", "form"))
     statuses = await asyncio.gather(
-        *(person.answer(key, kind, way) for person, way in zip(everybody, ways, strict=False))
+        *(person.answer(key, kind, way) for person, way in zip(members, ways, strict=False))
     )
     assert Counter(statuses) == {200: 1, 409: PEOPLE - 1}
 
-    (winner,) = (person for person in everybody if key in person.settled)
+    (winner,) = (person for person in members if key in person.settled)
     ((_, talk, state, answer, decider),) = household.rows(_QUESTION, key)
     assert (state, answer, decider) == ("answered", winner.settled[key], winner.name)
     assert household.rows(_RESPONSES, talk) == [(1,)]
-    assert {person.told for person in everybody if person is not winner} == {winner.name}
+    assert {person.winner_name for person in members if person is not winner} == {winner.name}

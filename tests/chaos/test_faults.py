@@ -18,9 +18,9 @@ import pytest
 
 from jpweb.store.database.timeouts import make_connection_options
 from tests.chaos import people, record, stage
-from tests.chaos.crew import LEASE_SECONDS, Crew, crew
-from tests.chaos.turns import answer_all, begin_turns, settle
-from tests.machine.faults.starving import paused, starve
+from tests.chaos.crew import LEASE_SECONDS, Crew, run_crew
+from tests.chaos.turns import answer_all, begin_turns, wait_until_settled
+from tests.machine.faults.starving import pause_process, starve_process
 from tests.machine.servers import Cluster
 from tests.machine.sizes import choose_size
 
@@ -70,13 +70,13 @@ async def half_open_lines(crew: Crew) -> None:
 
 
 async def pause_worker(crew: Crew) -> None:
-    with paused(crew.pid("worker1")):
+    with pause_process(crew.pid("worker1")):
         await asyncio.sleep(2 * LEASE_SECONDS)
 
 
 async def starve_workers(crew: Crew) -> None:
     await asyncio.gather(
-        *(starve(crew.pid(name), FAULT_SECONDS) for name in ("worker1", "worker2"))
+        *(starve_process(crew.pid(name), FAULT_SECONDS) for name in ("worker1", "worker2"))
     )
 
 
@@ -100,7 +100,7 @@ FAULTS: dict[str, Fault] = {
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return stage.workspace(tmp_path_factory.mktemp("faults-workspace"))
+    return stage.make_workspace(tmp_path_factory.mktemp("faults-workspace"))
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +108,8 @@ def staff(
     tmp_path_factory: pytest.TempPathFactory, shop: Path, postgres: Cluster, redis_url: str
 ) -> Iterator[Crew]:
     folder = tmp_path_factory.mktemp("faults")
-    with crew(folder, shop, postgres.make_migrated(), redis_url) as running:
-        yield running
+    with run_crew(folder, shop, postgres.make_migrated(), redis_url) as running_crew:
+        yield running_crew
 
 
 @pytest.fixture(scope="module")
@@ -117,9 +117,9 @@ def numbers() -> Iterator[int]:
     return count()
 
 
-async def cast(staff: Crew, size: int, number: int) -> tuple[int, list[people.Person]]:
+async def cast(staff: Crew, size: int, number: int) -> tuple[int, list[people.CrowdPerson]]:
     """Return the workspace, whose questions expire, and new people who are signed in."""
-    workspace, links = people.cast(staff, size, f"faults{number}")
+    workspace, links = people.make_people(staff, size, f"faults{number}")
     with psycopg.connect(staff.database, autocommit=True) as line:
         line.execute("UPDATE store_workspace SET expires_after = %s", [EXPIRES_SECONDS])
     return workspace, await people.all_signed_in(staff, links)
@@ -136,20 +136,20 @@ async def cast(staff: Crew, size: int, number: int) -> tuple[int, list[people.Pe
 async def test_fault_costs_no_question_no_call_and_no_turn(
     staff: Crew, shop: Path, numbers: count[int], fault: Fault
 ):
-    workspace, everybody = await cast(staff, 3, next(numbers))
-    done, before = asyncio.Event(), staff.rows("SELECT count(*) FROM store_run")[0][0]
+    workspace, members = await cast(staff, 3, next(numbers))
+    stop_event, before = asyncio.Event(), staff.rows("SELECT count(*) FROM store_run")[0][0]
     async with asyncio.TaskGroup() as group:
-        for person in everybody[1:]:
-            group.create_task(answer_all(person, done))
-        begun = group.create_task(begin_turns(everybody[0], workspace, numbers, TURNS))
+        for person in members[1:]:
+            group.create_task(answer_all(person, stop_event))
+        begin_task = group.create_task(begin_turns(members[0], workspace, numbers, TURNS))
         await asyncio.sleep(0.5)
         await fault(staff)
-        await begun
-        await settle(staff, everybody[0], workspace, numbers, before + TURNS)
-        done.set()
+        await begin_task
+        await wait_until_settled(staff, members[0], workspace, numbers, before + TURNS)
+        stop_event.set()
 
-    assert record.faults(staff) == [], staff.log_text()[-4000:]
-    assert record.repeated(staff, Counter(stage.tallied(shop))) == []
+    assert record.list_faults(staff) == [], staff.log_text()[-4000:]
+    assert record.list_repeated_runs(staff, Counter(stage.read_tally(shop))) == []
     assert "Traceback" not in staff.log_text()
 
 
@@ -163,8 +163,8 @@ async def test_pages_open_while_a_silent_connection_holds_their_rows(
     with lock_held_in_silence(staff.database):
         for path in (page, "/", "/conversations", "/questions"):
             assert (await person.get(path)).status_code == 200, path
-    done = asyncio.Event()
-    answering = asyncio.create_task(answer_all(person, done))
-    await settle(staff, person, workspace, numbers, 0)
-    done.set()
-    await answering
+    stop_event = asyncio.Event()
+    task = asyncio.create_task(answer_all(person, stop_event))
+    await wait_until_settled(staff, person, workspace, numbers, 0)
+    stop_event.set()
+    await task

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos import people, record, stage
-from tests.chaos.turns import answer_all, begin_turns, settle
+from tests.chaos.turns import answer_all, begin_turns, wait_until_settled
 from tests.machine.household import Team
 
 pytestmark = pytest.mark.chaos
@@ -46,31 +46,31 @@ async def test_whatever_is_killed_no_question_is_lost_and_none_is_answered_twice
     household: Team, chaos_workspace: Path
 ):
     print(f"JPWEB_CHAOS_SEED={stage.SEED}")
-    workspace, links = people.cast(household, STARTERS + ANSWERERS, "chaos")
-    everybody = await people.all_signed_in(household, links)
-    numbers, done, trouble = count(), asyncio.Event(), Trouble(household, stage.SEED)
+    workspace, links = people.make_people(household, STARTERS + ANSWERERS, "chaos")
+    members = await people.all_signed_in(household, links)
+    numbers, stop_event, trouble = count(), asyncio.Event(), Trouble(household, stage.SEED)
     async with asyncio.TaskGroup() as group:
-        for person in everybody[STARTERS:]:
-            group.create_task(answer_all(person, done))
+        for person in members[STARTERS:]:
+            group.create_task(answer_all(person, stop_event))
         raging = group.create_task(trouble.rage(stage.SECONDS))
-        each = stage.RUNS // STARTERS
-        pause = 0.8 * stage.SECONDS / each  # turns begin while there is trouble
-        begun = [
-            group.create_task(begin_turns(person, workspace, numbers, each, pause))
-            for person in everybody[:STARTERS]
+        runs_per_starter = stage.RUNS // STARTERS
+        pause = 0.8 * stage.SECONDS / runs_per_starter  # turns begin while there is trouble
+        begin_tasks = [
+            group.create_task(begin_turns(person, workspace, numbers, runs_per_starter, pause))
+            for person in members[:STARTERS]
         ]
-        await asyncio.wait([raging, *begun])
-        await settle(household, everybody[0], workspace, numbers, stage.RUNS)
-        done.set()
+        await asyncio.wait([raging, *begin_tasks])
+        await wait_until_settled(household, members[0], workspace, numbers, stage.RUNS)
+        stop_event.set()
     print(f"killed: {dict(trouble.struck)}")
 
-    assert record.faults(household) == []
-    ran = Counter(stage.tallied(chaos_workspace))
-    assert record.repeated(household, ran) == []
-    kept = record.answers(household)
-    told = {key: typed for person in everybody for key, typed in person.settled.items()}
+    assert record.list_faults(household) == []
+    run_counts = Counter(stage.read_tally(chaos_workspace))
+    assert record.list_repeated_runs(household, run_counts) == []
+    answers = record.list_answers(household)
+    acknowledgements = {key: typed for person in members for key, typed in person.settled.items()}
     typed = {"true": True, "false": False}
-    assert {key: typed.get(text, text) for key, text in told.items()} == {
-        key: kept[key] for key in told
+    assert {key: typed.get(text, text) for key, text in acknowledgements.items()} == {
+        key: answers[key] for key in acknowledgements
     }, "what was acknowledged is on record"
     assert set(trouble.struck) == set(TARGETS), "each was killed at least once"

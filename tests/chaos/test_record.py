@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.record import Talk
+from tests.chaos.record import ConversationJournal
 
 Entry = tuple[str, dict[str, Any]]
 OPENING: list[Entry] = [("turn_start", {}), ("chat_request", {})]
@@ -16,7 +16,7 @@ WHOLE = [*OPENING, CALL, ASKED, ANSWER, RESULT]
 
 
 def faults(entries: list[Entry], first: int = 0, twins: int = 0) -> list[str]:
-    talk = Talk(1)
+    talk = ConversationJournal(1)
     for position, (kind, event) in enumerate(entries, first):
         talk.add(position, kind, f"name-{max(position, twins)}", event)
     return list(talk.faults())

@@ -8,8 +8,8 @@ from contextlib import suppress
 from itertools import count
 
 from tests.chaos import stage
-from tests.chaos.people import BROKEN, Person
-from tests.chaos.record import Place
+from tests.chaos.people import BROKEN, CrowdPerson
+from tests.chaos.record import Deployment
 
 #: Seconds that a slow machine gets, once nothing is killed any more.
 PATIENCE = 400.0
@@ -24,36 +24,36 @@ SELECT (SELECT count(*) FROM store_run WHERE state IN ('queued', 'running', 'par
 
 
 async def begin_turns(
-    who: Person, workspace: int, numbers: count[int], enough: int, pause: float = 0.2
+    person: CrowdPerson, workspace: int, numbers: count[int], enough: int, pause: float = 0.2
 ) -> None:
     """Begin turns until there were enough; whether one that broke has begun, nobody knows."""
-    begun = 0
-    while begun < enough:
+    turn_count = 0
+    while turn_count < enough:
         with suppress(*BROKEN):
-            begun += await who.begin(workspace, stage.turn(next(numbers))) == 302
+            turn_count += await person.begin(workspace, stage.make_turn_text(next(numbers))) == 302
         await asyncio.sleep(pause)
 
 
-async def answer_all(who: Person, done: asyncio.Event) -> None:
+async def answer_all(person: CrowdPerson, stop_event: asyncio.Event) -> None:
     """Answer whatever waits, in no order, until everything is done."""
-    dice = random.Random(who.name)  # noqa: S311  people differ
-    while not done.is_set():
+    dice = random.Random(person.name)  # noqa: S311  people differ
+    while not stop_event.is_set():
         with suppress(*BROKEN):
-            waiting = await who.questions()
+            waiting = await person.questions()
             for key, kind in dice.sample(waiting, min(4, len(waiting))):
-                await who.answer(key, kind)
+                await person.answer(key, kind)
         await asyncio.sleep(0.2)
 
 
-async def settle(
-    place: Place, more: Person, workspace: int, numbers: count[int], enough: int
+async def wait_until_settled(
+    place: Deployment, starter: CrowdPerson, workspace: int, numbers: count[int], enough: int
 ) -> None:
     """Wait until all is done, and see to it that there were ``enough`` turns."""
     async with asyncio.timeout(PATIENCE):
         while True:
-            left, runs = place.rows_later(_LEFT), place.rows_later(_RUNS)
-            if left == [(0,)] and runs and runs[0][0] >= enough:
+            left_rows, runs = place.rows_later(_LEFT), place.rows_later(_RUNS)
+            if left_rows == [(0,)] and runs and runs[0][0] >= enough:
                 return
             if runs and runs[0][0] < enough:
-                await begin_turns(more, workspace, numbers, enough - runs[0][0])
+                await begin_turns(starter, workspace, numbers, enough - runs[0][0])
             await asyncio.sleep(0.5)

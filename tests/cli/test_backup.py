@@ -22,7 +22,7 @@ from jpweb.cli.data_folder_lock import lock_data_dir
 from jpweb.store import accounts
 from jpweb.store.backups.archive import BackupTable, create_archive, open_archive
 from tests.browser import evidence
-from tests.installing.crawling import crawl, diff_pages
+from tests.installing.crawling import crawl_pages, diff_pages
 from tests.installing.owner import Owner
 from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
@@ -45,7 +45,7 @@ C430B99_DUMP = ROOT / "tests" / "samples" / "upgrade" / "c430b99" / "sqlite.sql"
 
 def run_command(server: Server, *arguments: str) -> tuple[int, str]:
     """Run a command on a server's data; return its code and what it printed."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
         env=server._environment(),
@@ -54,7 +54,7 @@ def run_command(server: Server, *arguments: str) -> tuple[int, str]:
         text=True,
         check=False,
     )
-    return done.returncode, done.stdout
+    return result.returncode, result.stdout
 
 
 def read_tables(backup: Path) -> dict[str, str]:
@@ -69,7 +69,7 @@ def read_pages(owner: Owner) -> dict[str, str]:
     owner.visitor.wait_until_indexed()
     return {
         path: _drop_differences(text)
-        for path, text in crawl(owner.visitor).items()
+        for path, text in crawl_pages(owner.visitor).items()
         if path != "/account"  # it lists sign-ins, which are in no backup
     }
 
@@ -102,8 +102,8 @@ def make_busy(server: Server, canary: str) -> tuple[Owner, str]:
     server.start()
     owner.sign_in()
     wait_until(lambda: not owner.is_running(parked), "it is parked")
-    running = owner.begin("Running")
-    wait_until(lambda: owner.is_running(running), "it runs")
+    conversation_path = owner.begin("Running")
+    wait_until(lambda: owner.is_running(conversation_path), "it runs")
     return owner, parked
 
 
@@ -126,22 +126,22 @@ def test_backup_of_a_busy_server_restores_elsewhere(
     pages = read_pages(owner)
     backup = tmp_path / "file"
     assert run_command(server, "backup", str(backup))[0] == 0
-    other = live(start=False)
-    other.settings |= databases[target] | {"JPWEB_SCRIPT_PACE": "20"}
-    code, printed = run_command(other, "restore", str(backup))
-    assert code == 0, printed
-    restored = Owner(other.start())
+    second_server = live(start=False)
+    second_server.settings |= databases[target] | {"JPWEB_SCRIPT_PACE": "20"}
+    code, output = run_command(second_server, "restore", str(backup))
+    assert code == 0, output
+    restored = Owner(second_server.start())
     assert diff_pages(pages, read_pages(restored)) == []
     assert len(pages) > 90
-    other.settings["JPWEB_SCRIPT_PACE"] = "0"
-    other.restart()
+    second_server.settings["JPWEB_SCRIPT_PACE"] = "0"
+    second_server.restart()
     restored.sign_in()
     restored.answer(parked, "boolean", "true")
     restored.find_question(parked, "select")
     with zipfile.ZipFile(backup) as archive:
         texts = [archive.read(name).decode() for name in archive.namelist()]
     assert any("Waiting" in text for text in texts)
-    assert evidence.traces(canary, other.data, other.log_text(), *texts) == []
+    assert evidence.find_traces(canary, second_server.data, second_server.log_text(), *texts) == []
 
 
 def read_older_columns() -> dict[str, list[str]]:
@@ -158,16 +158,16 @@ def read_older_columns() -> dict[str, list[str]]:
 def write_older_backup(newest: Path, older: Path, columns: dict[str, list[str]]) -> None:
     """Write the rows of a backup again, without the tables and columns that came later."""
     with open_archive(newest) as source, create_archive(older) as target:
-        kept = []
+        backup_tables = []
         for table in source.manifest.tables:
             name = OLDER_TABLES.get(table.name, table.name)
             names = [OLDER_COLUMNS.get((table.name, column), column) for column in table.columns]
             places = [n for n, column in enumerate(names) if column in columns.get(name, ())]
             if places:
-                kept.append(BackupTable(name, [names[place] for place in places]))
+                backup_tables.append(BackupTable(name, [names[place] for place in places]))
                 rows = ([row[place] for place in places] for row in source.read_rows(table))
-                target.write_table(kept[-1], rows)
-        source.manifest.tables, source.manifest.migration = kept, C430B99_MIGRATION
+                target.write_table(backup_tables[-1], rows)
+        source.manifest.tables, source.manifest.migration = backup_tables, C430B99_MIGRATION
         target.write_manifest(source.manifest)
 
 
@@ -177,13 +177,13 @@ def test_older_backup_is_brought_up_to_date(live: Live, tmp_path: Path):
     for server in (source, target):
         copy_migrated_sqlite(server.data)
     run_command(source, "mirror", "jpweb/store/jp_files/demo")
-    newest, older, again = (tmp_path / name for name in ("newest", "older", "again"))
+    newest, older, second_backup = (tmp_path / name for name in ("newest", "older", "again"))
     assert run_command(source, "backup", str(newest))[0] == 0
     write_older_backup(newest, older, read_older_columns())
-    code, printed = run_command(target, "restore", str(older))
-    assert code == 0, printed
-    assert run_command(target, "backup", str(again))[0] == 0
-    assert read_tables(again) == read_tables(newest)
+    code, output = run_command(target, "restore", str(older))
+    assert code == 0, output
+    assert run_command(target, "backup", str(second_backup))[0] == 0
+    assert read_tables(second_backup) == read_tables(newest)
 
 
 def call(*arguments: str) -> str:
@@ -214,8 +214,8 @@ def test_commands_refuse_what_would_destroy_something(settings: Any, tmp_path: P
 
 def test_backup_without_data_is_one_line_and_makes_none(live: Live, tmp_path: Path):
     server = live(start=False)
-    code, printed = run_command(server, "backup", str(tmp_path / "file"))
+    code, output = run_command(server, "backup", str(tmp_path / "file"))
     assert code == 1
-    assert printed.startswith("CommandError: There is nothing to back up: ")
+    assert output.startswith("CommandError: There is nothing to back up: ")
     assert not list(server.data.glob("*.sqlite3"))
     assert not (tmp_path / "file").exists()

@@ -27,19 +27,19 @@ from jpweb.store.models import (
 )
 from jpweb.stream.events import ChatRequest, EventKind, TurnStart
 from jpweb.stream.inquiry import InquiryResponse, Redacted
-from tests.builders import answered, asked, called, returned, stream
+from tests.builders import make_answer, make_call, make_inquiry, make_result, stream
 from tests.exporting import join_pieces
 from tests.store import making
-from tests.store.making import folder
+from tests.store.making import write_folder
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAME = "17000000000-a-talk"
 KINDS: list[EventKind] = [
     TurnStart(),
     ChatRequest("Hi"),
-    called("c"),
-    asked("c.q.1"),
-    answered("c.q.1"),
+    make_call("c"),
+    make_inquiry("c.q.1"),
+    make_answer("c.q.1"),
 ]
 TOUR = 17911890124
 
@@ -50,36 +50,36 @@ def no_silo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
 
 
-def printed(command: str, *words: object, **options: Any) -> tuple[str, str]:
+def capture_command(command: str, *words: object, **options: Any) -> tuple[str, str]:
     """Return what a command wrote to its output and to its errors."""
     out, err = io.StringIO(), io.StringIO()
     call_command(command, *map(str, words), stdout=out, stderr=err, **options)
     return out.getvalue(), err.getvalue()
 
 
-def refused(command: str, *words: object) -> str:
+def get_refusal(command: str, *words: object) -> str:
     with pytest.raises(CommandError) as problem:
-        printed(command, *words)
-    said = str(problem.value)
-    assert "\n" not in said
-    return said
+        capture_command(command, *words)
+    message = str(problem.value)
+    assert "\n" not in message
+    return message
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    made = tmp_path / "garden"
-    folder(made, NAME, stream(*KINDS, returned("c")))
-    folder(made, "17000000001-broken", b"[{", archived=True)
-    (made / ".jp" / ".id").write_text("# JP's own\nab1z9\n")
-    return made
+    workspace_folder = tmp_path / "garden"
+    write_folder(workspace_folder, NAME, stream(*KINDS, make_result("c")))
+    write_folder(workspace_folder, "17000000001-broken", b"[{", archived=True)
+    (workspace_folder / ".jp" / ".id").write_text("# JP's own\nab1z9\n")
+    return workspace_folder
 
 
 def test_mirror_prints_json_that_adds_up():
-    out, _ = printed("mirror", mirror.DEMO_PATH, "--json")
-    found = json.loads(out)
-    assert set(found) == {"workspace", "problems", "conversations"}
-    assert found["workspace"]["root"] == "demo"
-    conversations = found["conversations"]
+    out, _ = capture_command("mirror", mirror.DEMO_PATH, "--json")
+    report = json.loads(out)
+    assert set(report) == {"workspace", "problems", "conversations"}
+    assert report["workspace"]["root"] == "demo"
+    conversations = report["conversations"]
     assert len(conversations) == Conversation.objects.count() == 5
     assert sum(c["elements"] for c in conversations) == JournalEntry.objects.count()
     for entry in conversations:
@@ -90,36 +90,42 @@ def test_mirror_prints_json_that_adds_up():
 
 
 def test_mirror_names_what_it_could_not_read_and_makes_an_owner(root: Path):
-    found = json.loads(printed("mirror", root, "--json")[0])
-    (problem,) = found["problems"]
+    report = json.loads(capture_command("mirror", root, "--json")[0])
+    (problem,) = report["problems"]
     assert problem.startswith("17000000001-broken: events.json")
-    whole, broken = found["conversations"]
-    assert (whole["elements"], whole["turns"], whole["inquiries"]) == (6, 1, {"answered": 1})
+    readable, broken = report["conversations"]
+    assert (readable["elements"], readable["turns"], readable["inquiries"]) == (
+        6,
+        1,
+        {"answered": 1},
+    )
     assert (broken["elements"], bool(broken["problem"]), broken["archived"]) == (0, True, True)
     member = Membership.objects.get(workspace=Workspace.objects.get())
     assert member.person == accounts.get_or_create_owner()
 
 
 def test_mirror_prints_a_table_and_a_line(root: Path, capsys: pytest.CaptureFixture[str]):
-    out, err = printed("mirror", root)
+    out, err = capture_command("mirror", root)
     table = capsys.readouterr().out
     for word in ("conversation", "inquiries", NAME, "1 answered"):
         assert word in table
     assert out.startswith("2 conversations; 6 new events; 1 inquiries (1 answered)")
     assert "17000000001-broken" in err
-    again, _ = printed("mirror", root)
-    assert again.startswith("2 conversations; 2 unchanged"), "what is broken and stays is known"
+    second_output, _ = capture_command("mirror", root)
+    assert second_output.startswith("2 conversations; 2 unchanged"), (
+        "what is broken and stays is known"
+    )
 
 
 def test_mirror_of_no_workspace_is_one_line(tmp_path: Path):
     bare = tmp_path / "bare"
     bare.mkdir()
-    assert str(bare) in refused("mirror", bare)
+    assert str(bare) in get_refusal("mirror", bare)
     assert not Workspace.objects.exists()
 
 
 def test_check_stream_finds_nothing_to_do(root: Path):
-    out, _ = printed("check_stream", root / ".jp" / "conversations" / NAME / "events.json")
+    out, _ = capture_command("check_stream", root / ".jp" / "conversations" / NAME / "events.json")
     lines = out.splitlines()
     assert lines[0].startswith("elements: 6 (1 chat_request, 1 inquiry_request")
     assert lines[1:3] == ["turns: 1", "inquiries: 1 answered"]
@@ -134,12 +140,12 @@ def test_check_stream_lists_what_repair_would_do_and_what_an_older_jp_cannot_ope
     odd = [*KINDS[:4], InquiryResponse("c.q.1", Redacted())]
     path.write_bytes(b"\xef\xbb\xbf" + making.stream_file(stream(*odd)))
     before = path.read_bytes()
-    found = json.loads(printed("check_stream", path, "--json")[0])
-    assert (found["file"], found["faithful"], found["elements"]) == (str(path), True, 5)
-    assert found["repair"], "the call has no result"
-    assert [each["position"] for each in found["obstacles"]] == [None, 4]
-    out, _ = printed("check_stream", path)
-    assert f"repairs: {len(found['repair'])}" in out
+    report = json.loads(capture_command("check_stream", path, "--json")[0])
+    assert (report["file"], report["faithful"], report["elements"]) == (str(path), True, 5)
+    assert report["repair"], "the call has no result"
+    assert [obstacle["position"] for obstacle in report["obstacles"]] == [None, 4]
+    out, _ = capture_command("check_stream", path)
+    assert f"repairs: {len(report['repair'])}" in out
     assert "  #4 inquiry_response cannot be opened: " in out
     assert "  file cannot be opened: the file begins with a byte order mark" in out
     assert path.read_bytes() == before
@@ -149,9 +155,9 @@ def test_check_stream_lists_what_repair_would_do_and_what_an_older_jp_cannot_ope
     "path", sorted(mirror.DEMO_PATH.rglob("events.json")), ids=lambda p: p.parent.name
 )
 def test_check_stream_agrees_with_mirror_on_the_demo(path: Path):
-    checked = json.loads(printed("check_stream", path, "--json")[0])
-    entries = json.loads(printed("mirror", mirror.DEMO_PATH, "--json")[0])["conversations"]
-    (entry,) = [each for each in entries if each["folder"] == path.parent.name]
+    checked = json.loads(capture_command("check_stream", path, "--json")[0])
+    entries = json.loads(capture_command("mirror", mirror.DEMO_PATH, "--json")[0])["conversations"]
+    (entry,) = [candidate for candidate in entries if candidate["folder"] == path.parent.name]
     assert checked["faithful"] is True
     for key in ("elements", "kinds", "turns", "inquiries", "unanswered", "unknown", "broken"):
         assert checked[key] == entry[key]
@@ -161,19 +167,19 @@ def test_check_stream_agrees_with_mirror_on_the_demo(path: Path):
 def test_check_stream_of_no_stream_is_one_line(tmp_path: Path, data: bytes):
     path = tmp_path / "none.json"
     path.write_bytes(data)
-    assert refused("check_stream", path).startswith(f"{path} is not an event stream: ")
+    assert get_refusal("check_stream", path).startswith(f"{path} is not an event stream: ")
 
 
 def test_check_stream_of_no_file_is_one_line(tmp_path: Path):
     for path in (tmp_path / "away.json", tmp_path):
-        assert refused("check_stream", path).startswith(f"{path} cannot be read: ")
+        assert get_refusal("check_stream", path).startswith(f"{path} cannot be read: ")
 
 
 @pytest.mark.parametrize("spelling", ["{}", "jp-c{}", "jp-c{}-{}", " jp-c{} "])
 def test_export_knows_each_spelling(tmp_path: Path, spelling: str):
     home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     target = tmp_path / "out"
-    out, err = printed("export", spelling.format(TOUR, home.jp_id), "--output", target)
+    out, err = capture_command("export", spelling.format(TOUR, home.jp_id), "--output", target)
     (source,) = mirror.DEMO_PATH.rglob(f"{TOUR}-*/events.json")
     assert target.read_bytes() == source.read_bytes()
     assert (out, err) == ("", f"{target}: {len(target.read_bytes())} bytes\n")
@@ -189,24 +195,24 @@ def test_export_writes_to_standard_output(form: str, capfdbinary: pytest.Capture
 
 @pytest.mark.parametrize("odd", ["", "tour", "jp-c", "-5", "1" * 20, "1" * 400, "17-", "17_1"])
 def test_export_of_no_id_is_one_line(odd: str):
-    assert f"“{odd}” is no id" in refused("export", "--", odd)
+    assert f"“{odd}” is no id" in get_refusal("export", "--", odd)
 
 
 def test_export_of_what_is_not_here_is_one_line():
     mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     for unknown in ("17", f"jp-c{TOUR}-zzzzz"):
-        assert refused("export", unknown) == f"No conversation here has the id {unknown}."
+        assert get_refusal("export", unknown) == f"No conversation here has the id {unknown}."
 
 
 def test_export_of_what_two_workspaces_have_names_both(root: Path, tmp_path: Path):
-    folder(tmp_path / "orchard", NAME, stream(*KINDS))
+    write_folder(tmp_path / "orchard", NAME, stream(*KINDS))
     (tmp_path / "orchard" / ".jp" / ".id").write_text("zz000\n")
     mirror.mirror_workspace(root)
     mirror.mirror_workspace(tmp_path / "orchard")
-    said = refused("export", "jp-c17000000000")
+    message = get_refusal("export", "jp-c17000000000")
     for word in ("garden (ab1z9)", "orchard (zz000)", "jp-c17000000000-"):
-        assert word in said
-    printed("export", "jp-c17000000000-zz000", "--output", tmp_path / "out")
+        assert word in message
+    capture_command("export", "jp-c17000000000-zz000", "--output", tmp_path / "out")
     talk = Conversation.objects.get(workspace__jp_id="zz000")
     assert (tmp_path / "out").read_bytes() == join_pieces(exports.export_jp_json(talk))
 
@@ -214,12 +220,12 @@ def test_export_of_what_two_workspaces_have_names_both(root: Path, tmp_path: Pat
 def test_export_into_a_folder_that_is_not_there_is_one_line(tmp_path: Path):
     mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     target = tmp_path / "away" / "out"
-    assert refused("export", str(TOUR), "--output", target).startswith(f"{target} cannot be")
+    assert get_refusal("export", str(TOUR), "--output", target).startswith(f"{target} cannot be")
 
 
 def test_sign_in_link_signs_the_owner_in_once():
     owner = accounts.get_or_create_owner()
-    address = printed("sign_in_link")[0].strip()
+    address = capture_command("sign_in_link")[0].strip()
     token = address.rpartition("/sign-in#")[2]
     assert address.startswith("http://127.0.0.1:")
     assert accounts.use_link(token).person == owner
@@ -227,16 +233,16 @@ def test_sign_in_link_signs_the_owner_in_once():
 
 def test_sign_in_link_knows_others_by_name():
     ada = making.person("ada")
-    token = printed("sign_in_link", "ada")[0].strip().rpartition("#")[2]
+    token = capture_command("sign_in_link", "ada")[0].strip().rpartition("#")[2]
     assert accounts.use_link(token).person == ada
-    assert refused("sign_in_link", "nobody") == "No person named “nobody”."
+    assert get_refusal("sign_in_link", "nobody") == "No person named “nobody”."
 
 
 def test_sign_in_link_of_an_ambiguous_name_asks_for_the_account():
     for account in ("eve-1", "eve-2"):
         Person.objects.create(username=account, first_name="Eve")
-    assert refused("sign_in_link", "Eve").endswith("the account's name instead: eve-1, eve-2.")
-    assert "/sign-in#" in printed("sign_in_link", "eve-2")[0]
+    assert get_refusal("sign_in_link", "Eve").endswith("the account's name instead: eve-1, eve-2.")
+    assert "/sign-in#" in capture_command("sign_in_link", "eve-2")[0]
 
 
 def test_sign_out_ends_sign_ins_and_links_of_one_person_alone():
@@ -245,18 +251,18 @@ def test_sign_out_ends_sign_ins_and_links_of_one_person_alone():
         clients[name] = Client()
         clients[name].force_login(making.person(name))
     tokens = {name: accounts.issue_link(accounts.find_by_name(name)[0]) for name in clients}
-    run = making.running(making.conversation(making.workspace("home")))
+    run = making.start_run(making.conversation(making.workspace("home")))
     for name in clients:
         person = accounts.find_by_name(name)[0]
         expiry = clock.now() + timedelta(days=1)
         AnswerLink.objects.create(
             inquiry=making.question(run), person=person, token_hash=name, expires_at=expiry
         )
-    out, _ = printed("sign_out", "ada")
+    out, _ = capture_command("sign_out", "ada")
     assert out.startswith("Ended 1 sign-in of Ada (account ada), ")
-    assert [each.person.username for each in AnswerLink.objects.all()] == ["ben"]
+    assert [link.person.username for link in AnswerLink.objects.all()] == ["ben"]
     assert [clients[name].get("/account").status_code for name in clients] == [302, 200]
     with pytest.raises(InvalidLink):
         accounts.use_link(tokens["ada"])
     assert accounts.use_link(tokens["ben"]).person.username == "ben"
-    assert refused("sign_out", "nobody") == "No person named “nobody”."
+    assert get_refusal("sign_out", "nobody") == "No person named “nobody”."

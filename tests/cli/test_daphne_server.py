@@ -31,13 +31,13 @@ class Protocol:
         self.closed = code
 
 
-async def nothing() -> None:
+async def do_nothing() -> None:
     """End what was never begun."""
 
 
 async def replied(error: Exception) -> int:
     protocol = Protocol(error)
-    quiet = DaphneServer(nothing, application=None, endpoints=["tcp:port=0"])
+    quiet = DaphneServer(do_nothing, application=None, endpoints=["tcp:port=0"])
     quiet.connections = {protocol: {}}
     await quiet.handle_reply(protocol, {"type": "websocket.send", "text": "news"})
     return protocol.closed
@@ -53,7 +53,7 @@ async def test_a_browser_that_would_be_sent_too_much_at_once_is_hung_up_on_alone
 
 async def test_a_browser_whose_socket_fails_by_our_fault_sees_it_drop_and_comes_back():
     protocol = Protocol(OSError("autobahn sends no such code"))
-    quiet = DaphneServer(nothing, application=None, endpoints=["tcp:port=0"])
+    quiet = DaphneServer(do_nothing, application=None, endpoints=["tcp:port=0"])
     quiet.connections = {protocol: {}}
     await quiet.handle_reply(
         protocol, {"type": "websocket.close", "code": close_codes.SERVER_FAULT}
@@ -72,13 +72,13 @@ async def test_it_leaves_once_what_it_started_has_ended_and_not_later_than_its_p
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(daphne_server, "DRAIN_SECONDS", 0)
-    ended: list[str] = []
+    order: list[str] = []
 
-    async def ends() -> None:
-        ended.append("tools")
+    async def end_tasks() -> None:
+        order.append("tools")
 
-    await DaphneServer(ends, application=None, endpoints=["tcp:port=0"])._run_on_stop()
-    assert ended == ["tools"]
+    await DaphneServer(end_tasks, application=None, endpoints=["tcp:port=0"])._run_on_stop()
+    assert order == ["tools"]
     monkeypatch.setattr(daphne_server, "SHUTDOWN_TIMEOUT_SECONDS", 0.01)
 
     async def never_ends() -> None:

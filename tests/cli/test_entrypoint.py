@@ -35,23 +35,23 @@ def test_help_names_each_command_of_jpweb():
 @pytest.mark.parametrize("arguments", [[], ["help"], ["--help"]], ids=str)
 def test_help_is_a_line_a_command(capsys: pytest.CaptureFixture[str], arguments: list[str]):
     entrypoint.main(["/usr/bin/jpweb", *arguments])
-    printed = capsys.readouterr().out
-    assert printed.startswith("usage: jpweb COMMAND")
+    output = capsys.readouterr().out
+    assert output.startswith("usage: jpweb COMMAND")
     for name, line in entrypoint.COMMANDS.items():
-        assert f"  {name} " in printed
-        assert line in printed
-    assert max(map(len, printed.splitlines())) <= 100
+        assert f"  {name} " in output
+        assert line in output
+    assert max(map(len, output.splitlines())) <= 100
 
 
 def test_help_of_one_command_is_its_own(tmp_path: Path):
-    done = run_jpweb(tmp_path, "help", "mirror")
-    assert done.stdout.startswith("usage: jpweb mirror")
-    assert run_jpweb(tmp_path, "mirror", "--help").stdout == done.stdout
+    result = run_jpweb(tmp_path, "help", "mirror")
+    assert result.stdout.startswith("usage: jpweb mirror")
+    assert run_jpweb(tmp_path, "mirror", "--help").stdout == result.stdout
 
 
 def test_help_makes_no_data_folder(tmp_path: Path):
-    done = run_jpweb(tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+    result = run_jpweb(tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -64,15 +64,15 @@ def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]):
     ("name", "hint"), [("serv", " Did you mean “serve”? "), ("dance", " “jpweb help”")]
 )
 def test_unknown_command_is_one_line(tmp_path: Path, name: str, hint: str):
-    done = run_jpweb(tmp_path, name)
-    assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
+    result = run_jpweb(tmp_path, name)
+    assert result.returncode == 1
+    (line,) = result.stderr.splitlines()
     assert line.startswith(f"jpweb: unknown command “{name}”.{hint}")
 
 
 def test_bad_setting_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(os.environ, "DJANGO_SETTINGS_MODULE", "jpweb.settings")
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "jpweb", "check"],
         cwd=ROOT,
         env=inherit_environment() | {"JPWEB_DATA": str(tmp_path), "JPWEB_PORT": "many"},
@@ -80,12 +80,12 @@ def test_bad_setting_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         text=True,
         check=False,
     )
-    assert done.returncode == 1
-    assert done.stderr == "jpweb: JPWEB_PORT must be a number, not “many”.\n"
+    assert result.returncode == 1
+    assert result.stderr == "jpweb: JPWEB_PORT must be a number, not “many”.\n"
 
 
 def test_command_for_other_processes_runs_this_package(tmp_path: Path):
-    done = subprocess.run(
+    result = subprocess.run(
         [*installation.build_command("--version")],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": installation.build_import_path()},
@@ -93,4 +93,4 @@ def test_command_for_other_processes_runs_this_package(tmp_path: Path):
         text=True,
         check=True,
     )
-    assert done.stdout.startswith("jpweb ")
+    assert result.stdout.startswith("jpweb ")

@@ -46,8 +46,8 @@ class Line:
     def send(self, data: bytes) -> bytes:
         """Send bytes; return all that was answered so far."""
         self.channel.dataReceived(data)
-        answered: bytes = self.transport.value()
-        return answered
+        response_bytes: bytes = self.transport.value()
+        return response_bytes
 
     def passes(self, seconds: float) -> bool:
         """Let time pass; tell whether the connection is aborted."""
@@ -55,11 +55,11 @@ class Line:
         return bool(self.transport.disconnected)
 
 
-@pytest.mark.parametrize("sent", [b"", b"G", b"GET / HTTP/1.1\r\nHost: x\r\nX: "])
-def test_a_head_that_does_not_arrive_ends_the_connection(sent: bytes):
+@pytest.mark.parametrize("head_bytes", [b"", b"G", b"GET / HTTP/1.1\r\nHost: x\r\nX: "])
+def test_a_head_that_does_not_arrive_ends_the_connection(head_bytes: bytes):
     line = Line()
-    if sent:
-        line.send(sent)
+    if head_bytes:
+        line.send(head_bytes)
     assert not line.passes(http_limits.HEAD_SECONDS - 1)
     assert line.passes(1)
 
@@ -88,10 +88,10 @@ def test_a_request_that_is_being_answered_has_all_the_time():
     assert not line.passes(1000)
 
 
-@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("is_whole", [True, False])
 @pytest.mark.parametrize("signed_in", [True, False])
 def test_a_body_above_its_limit_is_refused_by_its_length(
-    signed_in: bool, whole: bool, settings: Any
+    signed_in: bool, is_whole: bool, settings: Any
 ):
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = limit = LARGE * 2
     limit = limit if signed_in else http_limits.MAX_ANONYMOUS_BYTES
@@ -102,7 +102,7 @@ def test_a_body_above_its_limit_is_refused_by_its_length(
     assert answer.endswith(b"the limit is %d KiB.\n" % (limit // 1024))
     line.send(b"x" * limit)
     assert line.transport.value() == answer, "it is answered once"
-    if whole:
+    if is_whole:
         line.send(b"x")
         assert line.transport.disconnecting
     else:
@@ -128,14 +128,14 @@ def test_a_body_within_its_limit_stays_in_memory():
 
 
 def test_the_server_makes_bounded_connections(monkeypatch: pytest.MonkeyPatch):
-    made: list[Any] = []
-    monkeypatch.setattr("daphne.server.Server.run", lambda self: made.append(self))  # noqa: PLW0108  a method
+    servers: list[Any] = []
+    monkeypatch.setattr("daphne.server.Server.run", lambda self: servers.append(self))  # noqa: PLW0108  a method
     monkeypatch.setattr("daphne.server.HTTPFactory", None)
 
-    async def ends() -> None:
+    async def end_tasks() -> None:
         """End nothing."""
 
-    DaphneServer(ends, application=None, endpoints=["tcp:port=0"]).run()
+    DaphneServer(end_tasks, application=None, endpoints=["tcp:port=0"]).run()
     import daphne.server  # noqa: PLC0415  as it is now
 
-    assert (len(made), daphne.server.HTTPFactory) == (1, BoundedFactory)
+    assert (len(servers), daphne.server.HTTPFactory) == (1, BoundedFactory)

@@ -15,7 +15,7 @@ from tests.store import making
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def told(*options: str) -> str:
+def run_index(*options: str) -> str:
     out = StringIO()
     call_command("index", *options, stdout=out)
     return out.getvalue()
@@ -23,21 +23,21 @@ def told(*options: str) -> str:
 
 @pytest.fixture
 def talk() -> Conversation:
-    made: Conversation = making.conversation(making.workspace())
-    journal.append_events(made.pk, [making.event(ChatResponse("message", "pear"))])
-    making.conversation(made.workspace)
-    return made
+    conversation: Conversation = making.conversation(making.workspace())
+    journal.append_events(conversation.pk, [making.event(ChatResponse("message", "pear"))])
+    making.conversation(conversation.workspace)
+    return conversation
 
 
 def test_what_has_yet_to_be_indexed_is(talk: Conversation):
-    assert told() == "2 conversations indexed.\n"
+    assert run_index() == "2 conversations indexed.\n"
     assert Passage.objects.filter(body="pear").count() == 1
-    assert told() == "0 conversations indexed.\n"
+    assert run_index() == "0 conversations indexed.\n"
 
 
 def test_all_is_indexed_anew_where_asked(talk: Conversation):
-    told()
+    run_index()
     Passage.objects.filter(body="pear").update(body="plum")
-    assert told("--all") == "2 conversations indexed.\n"
+    assert run_index("--all") == "2 conversations indexed.\n"
     assert Passage.objects.filter(body="pear").count() == 1
     assert not Passage.objects.filter(body="plum").exists()

@@ -17,7 +17,7 @@ import pytest
 
 from jpweb.store.search import indexer
 from tests.load import synthetic
-from tests.machine.ports import end, wait_until
+from tests.machine.ports import end_process, wait_until
 from tests.machine.sizes import IS_PROOF, choose_size
 from tests.machine.templates import ROOT, inherit_environment
 
@@ -46,11 +46,11 @@ class Installation:
         return self.folder / "jpweb.sqlite3"
 
     def begin(self, *command: str) -> subprocess.Popen[bytes]:
-        own = {"JPWEB_DATA": str(self.folder), "JP_USER_DATA_DIR": str(self.folder / "jp")}
+        variables = {"JPWEB_DATA": str(self.folder), "JP_USER_DATA_DIR": str(self.folder / "jp")}
         return subprocess.Popen(
             [sys.executable, "manage.py", *command],
             cwd=ROOT,
-            env=inherit_environment() | own,
+            env=inherit_environment() | variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -60,17 +60,17 @@ class Installation:
         """Run something to its end; return what it printed."""
         process = self.begin(*command)
         try:
-            said = process.communicate(timeout=300)[0].decode()
+            output = process.communicate(timeout=300)[0].decode()
         finally:
-            end(process)
-        assert process.returncode == 0, said
-        return said
+            end_process(process)
+        assert process.returncode == 0, output
+        return output
 
     def rows(self, query: str) -> list[Any]:
         with closing(sqlite3.connect(self.database, timeout=20)) as connection:
             return connection.execute(query).fetchall()
 
-    def known(self) -> int | None:
+    def count_indexed(self) -> int | None:
         """Return how many entries search knows; None where nothing is left to look at."""
         query = "SELECT needs_indexing, indexed_entry_count FROM store_conversation"
         ((needs_indexing, length),) = self.rows(query)
@@ -78,56 +78,56 @@ class Installation:
 
     def die(self, least: int, *options: str) -> int:
         """Index, killed once more is known than before, and at least so much; return how much."""
-        before = self.known() or 0
-        seen = [before]
+        before = self.count_indexed() or 0
+        counts = [before]
         process = self.begin("index", *options)
 
         def strikes() -> bool:
-            known = self.known()
-            if known is not None:
-                seen.append(known)
-            return max(least, before + 1) <= seen[-1] < EVENTS or process.poll() is not None
+            entry_count = self.count_indexed()
+            if entry_count is not None:
+                counts.append(entry_count)
+            return max(least, before + 1) <= counts[-1] < EVENTS or process.poll() is not None
 
         try:
             wait_until(strikes, f"{least} entries are indexed", 120)
             process.kill()
             code = process.wait(30)
         finally:
-            said = process.communicate(timeout=30)[0].decode()
-        assert code == -signal.SIGKILL, said
-        assert min(seen) == before, "it goes on where the one before it was killed"
-        return self.known() or 0
+            output = process.communicate(timeout=30)[0].decode()
+        assert code == -signal.SIGKILL, output
+        assert min(counts) == before, "it goes on where the one before it was killed"
+        return self.count_indexed() or 0
 
 
 @pytest.fixture(scope="module")
 def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     """Return where a conversation is mirrored, of which nothing is indexed."""
     folder = tmp_path_factory.mktemp("killed")
-    root = synthetic.workspace(folder / "garden", EVENTS - 1)
+    root = synthetic.write_workspace(folder / "garden", EVENTS - 1)
     (file,) = root.glob(".jp/conversations/*/events.json")
     last = {"timestamp": "2027-01-01 00:00:00.0", "type": "chat_response", "message": LAST}
     file.write_text(json.dumps([*json.loads(file.read_bytes()), last]))
-    made = Installation(folder / "data")
-    made.folder.mkdir()
-    made.run("mirror", str(root))
-    assert made.rows("SELECT entry_count FROM store_conversation") == [(EVENTS,)]
-    assert made.known() == 0
-    return made
+    installation = Installation(folder / "data")
+    installation.folder.mkdir()
+    installation.run("mirror", str(root))
+    assert installation.rows("SELECT entry_count FROM store_conversation") == [(EVENTS,)]
+    assert installation.count_indexed() == 0
+    return installation
 
 
 @pytest.fixture(scope="module")
-def whole(mirrored: Installation) -> Installation:
+def reference_installation(mirrored: Installation) -> Installation:
     """Return the same, indexed by one process that nobody disturbed."""
-    made = copied(mirrored, "whole")
-    made.run("index")
-    assert made.known() is None
-    return made
+    installation = copy_installation(mirrored, "whole")
+    installation.run("index")
+    assert installation.count_indexed() is None
+    return installation
 
 
-def copied(given: Installation, name: str) -> Installation:
-    made = Installation(given.folder.with_name(name))
-    shutil.copytree(given.folder, made.folder)
-    return made
+def copy_installation(original: Installation, name: str) -> Installation:
+    installation = Installation(original.folder.with_name(name))
+    shutil.copytree(original.folder, installation.folder)
+    return installation
 
 
 def passages(of: Installation) -> list[Any]:
@@ -143,24 +143,26 @@ def passages(of: Installation) -> list[Any]:
     ],
 )
 def test_killed_again_and_again_it_ends_as_one_that_never_was(
-    mirrored: Installation, whole: Installation, options: tuple[str, ...]
+    mirrored: Installation, reference_installation: Installation, options: tuple[str, ...]
 ):
-    here = copied(whole if options else mirrored, "again" if options else "first")
+    installation = copy_installation(
+        reference_installation if options else mirrored, "again" if options else "first"
+    )
     for death, least in enumerate(DEATHS):
-        assert least <= here.die(least, *(() if death else options)) < EVENTS
-        there = len(passages(here))
-        assert 0 < there < len(passages(whole))
-    here.run("index")
-    assert here.known() is None
-    assert passages(here) == passages(whole)
-    places = here.rows("SELECT position, part FROM store_passage")
+        assert least <= installation.die(least, *(() if death else options)) < EVENTS
+        passage_count = len(passages(installation))
+        assert 0 < passage_count < len(passages(reference_installation))
+    installation.run("index")
+    assert installation.count_indexed() is None
+    assert passages(installation) == passages(reference_installation)
+    places = installation.rows("SELECT position, part FROM store_passage")
     assert len(places) == len(set(places)) > EVENTS // 2
     # Raises where the index of words is not that of the table.
-    here.rows(
+    installation.rows(
         "INSERT INTO store_passage_words(store_passage_words, rank) VALUES('integrity-check', 1)"
     )
-    assert here.rows("PRAGMA integrity_check") == [("ok",)]
-    assert here.run("shell", "-v0", "-c", _SEARCH).split("\n")[-2] == str([EVENTS - 1])
+    assert installation.rows("PRAGMA integrity_check") == [("ok",)]
+    assert installation.run("shell", "-v0", "-c", _SEARCH).split("\n")[-2] == str([EVENTS - 1])
 
 
 def test_between_two_deaths_lies_more_than_is_written_at_once():

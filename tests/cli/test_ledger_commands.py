@@ -71,7 +71,7 @@ def test_verify_ledger_names_each_problem_and_fails(capsys: pytest.CaptureFixtur
 def test_verify_ledger_finds_an_answer_that_was_changed_in_the_journal(
     capsys: pytest.CaptureFixture[str],
 ):
-    question = making.question(making.running(making.conversation(making.workspace())))
+    question = making.question(making.start_run(making.conversation(making.workspace())))
     making.settle(question, making.ANSWER)
     assert call("verify_ledger").startswith("No problems")
     responses = JournalEntry.objects.filter(kind="inquiry_response")
@@ -83,15 +83,15 @@ def test_verify_ledger_finds_an_answer_that_was_changed_in_the_journal(
 
 def test_ledger_head_is_one_line_that_verify_ledger_reads(tmp_path: Path):
     record_roles(2)
-    kept = tmp_path / "elsewhere.jsonl"
-    kept.write_text(call("ledger_head"))
-    assert json.loads(kept.read_text())["head"]["sequence"] == 2
-    assert call("verify_ledger", "--heads", str(kept)).startswith("No problems")
+    heads_file = tmp_path / "elsewhere.jsonl"
+    heads_file.write_text(call("ledger_head"))
+    assert json.loads(heads_file.read_text())["head"]["sequence"] == 2
+    assert call("verify_ledger", "--heads", str(heads_file)).startswith("No problems")
     LedgerEntry.objects.all().delete()
     LedgerHead.objects.all().delete()
     record_roles(2)
     with pytest.raises(CommandError, match="1 problem"):
-        call_command("verify_ledger", heads=[kept])
+        call_command("verify_ledger", heads=[heads_file])
 
 
 def test_ledger_head_of_an_empty_ledger_is_refused():

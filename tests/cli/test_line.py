@@ -13,7 +13,7 @@ from channels_redis.pubsub import RedisPubSubChannelLayer
 
 from jpweb.runtime.broadcast import channel_layer, publisher
 from tests.layers import make_keys
-from tests.load.crowd import Crowd, Visitor, crowd
+from tests.load.crowd import Crowd, CrowdSocket, run_crowd
 from tests.machine.serving import Server, run_server
 from tests.machine.visiting import Visitor as Guest
 
@@ -34,8 +34,8 @@ def resident(server: Server) -> int:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, redis_url: str) -> Iterator[Server]:
     data = tmp_path_factory.mktemp("line") / "data"
-    with run_server(data, REDIS_URL=redis_url, JPWEB_SECRET_KEY=SECRET_KEY) as running:
-        yield running
+    with run_server(data, REDIS_URL=redis_url, JPWEB_SECRET_KEY=SECRET_KEY) as running_server:
+        yield running_server
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +46,12 @@ def reader(server: Server) -> tuple[str, int]:
 def signed_in(server: Server) -> tuple[str, int]:
     """Return the cookie of a sign-in, and a conversation that it may read."""
     visitor = Guest(server.url)
-    found = re.search(r'href="/conversations/(\d+)', visitor.sign_in(server.link).text)
-    assert found is not None
-    return "; ".join(f"{each.name}={each.value}" for each in visitor.cookies), int(found[1])
+    match = re.search(r'href="/conversations/(\d+)', visitor.sign_in(server.link).text)
+    assert match is not None
+    return "; ".join(f"{cookie.name}={cookie.value}" for cookie in visitor.cookies), int(match[1])
 
 
-def told(url: str, *signals: dict[str, Any], each: Callable[[], object]) -> None:
+def send_signals(url: str, *signals: dict[str, Any], callback: Callable[[], object]) -> None:
     """Say something as another process does, and do something after every two."""
 
     async def say() -> None:
@@ -63,7 +63,7 @@ def told(url: str, *signals: dict[str, Any], each: Callable[[], object]) -> None
                 channel_layer.make_group(signal["kind"]), signal | {"origin": "another"}
             )
             if not number % 2:
-                await asyncio.to_thread(each)
+                await asyncio.to_thread(callback)
         await layer.flush()
 
     asyncio.run(say())
@@ -78,28 +78,28 @@ def test_a_browser_that_stops_reading_costs_little_and_ends_with_the_latest(
         {"kind": "partial", "to": topic, "variant": "message", "text": f"<{n}>".ljust(SIZE)}
         for n in range(TEXTS)
     ]
-    with crowd() as reading:
-        slow = Visitor(server.port, "/ws", cookie, room=4096)
-        slow.opened()
+    with run_crowd() as reading:
+        slow = CrowdSocket(server.port, "/ws", cookie, room=4096)
+        slow.wait_until_open()
         (quick,) = reading.enter(server.port, "/ws", [cookie], lambda _: None)
         for visitor in (slow, quick):
             visitor.say({"conversation": talk})
         reading.watch(2)
         before = resident(server)
-        told(server.settings["REDIS_URL"], *texts, each=lambda: reading.watch(1))
+        send_signals(server.settings["REDIS_URL"], *texts, callback=lambda: reading.watch(1))
         until(reading, quick, f"&lt;{TEXTS - 1}&gt;")
-        grown = resident(server) - before
+        growth = resident(server) - before
         assert quick.frames >= TEXTS / 2, "who reads is told all the while"
-        assert grown < ROOM, f"{grown / 1e6:.1f} MB for {TEXTS * SIZE / 1e6:.0f} MB"
+        assert growth < ROOM, f"{growth / 1e6:.1f} MB for {TEXTS * SIZE / 1e6:.0f} MB"
         frames = slow.frames
-        with crowd() as late:
-            late.let_in(slow)
-            until(late, slow, f"&lt;{TEXTS - 1}&gt;")
+        with run_crowd() as slow_crowd:
+            slow_crowd.let_in(slow)
+            until(slow_crowd, slow, f"&lt;{TEXTS - 1}&gt;")
         assert slow.frames - frames < TEXTS / 20, "what was old by then was not sent"
     slow.line.close()
 
 
-def until(people: Crowd, visitor: Visitor, text: str) -> None:
+def until(people: Crowd, visitor: CrowdSocket, text: str) -> None:
     """Read until the newest frame of a visitor has a text."""
     while text not in visitor.last:
         people.watch(1, 20)
@@ -108,13 +108,15 @@ def until(people: Crowd, visitor: Visitor, text: str) -> None:
 def test_a_frame_of_megabytes_reaches_a_browser(server: Server, reader: tuple[str, int]):
     cookie, talk = reader
     text = {"variant": "message", "text": "<" * 500_000 + "x" * 1_000_000}
-    with crowd() as reading:
+    with run_crowd() as reading:
         (visitor,) = reading.enter(server.port, "/ws", [cookie], lambda _: None)
         visitor.say({"conversation": talk})
         reading.watch(2)
         topic = publisher.make_conversation_topic(talk)
-        told(
-            server.settings["REDIS_URL"], {"kind": "partial", "to": topic} | text, each=lambda: None
+        send_signals(
+            server.settings["REDIS_URL"],
+            {"kind": "partial", "to": topic} | text,
+            callback=lambda: None,
         )
         until(reading, visitor, "x</div>")
         assert len(visitor.last) > 3_000_000

@@ -25,9 +25,9 @@ _FIRST_CARD = re.compile(r'data-question="(\d+)"')
 
 def refusal(server: Server) -> str:
     """Let a server start where it cannot; return the one line that it prints."""
-    code, printed = server.run()
+    code, output = server.run()
     assert code != 0
-    (line,) = printed.splitlines()
+    (line,) = output.splitlines()
     return line
 
 
@@ -48,9 +48,9 @@ def begin(server: Server) -> tuple[Visitor, str, str]:
     fields = {"workspace": workspace[1], "text": ASKS}
     page = owner.post("/conversations/new", "/conversations/new", **fields).url
     wait_until(lambda: _FIRST_CARD.search(owner.get("/questions").text), "a question waits")
-    found = _FIRST_CARD.search(owner.get("/questions").text)
-    assert found is not None
-    return owner, page, found[1]
+    match = _FIRST_CARD.search(owner.get("/questions").text)
+    assert match is not None
+    return owner, page, match[1]
 
 
 def answer(owner: Visitor, question: str) -> tuple[int, str]:

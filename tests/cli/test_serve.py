@@ -23,17 +23,17 @@ SIGN_IN = "/sign-in"
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Run a server that goes on through the tests; one of them uses its link up."""
-    with run_server(tmp_path_factory.mktemp("serve") / "data") as running:
-        yield running
+    with run_server(tmp_path_factory.mktemp("serve") / "data") as running_server:
+        yield running_server
 
 
 def test_the_printed_link_signs_in_once(server: Server):
-    owner, late = Visitor(server.url), Visitor(server.url)
+    owner, late_visitor = Visitor(server.url), Visitor(server.url)
     assert server.link.startswith(f"{server.url}/sign-in#")
     assert owner.sign_in(server.link).url == f"{server.url}/"
     assert "Demo" in owner.get().text
-    assert late.sign_in(server.link).status == 403
-    assert SIGN_IN in late.get().url
+    assert late_visitor.sign_in(server.link).status == 403
+    assert SIGN_IN in late_visitor.get().url
 
 
 def test_nothing_is_open_without_the_link(server: Server):
@@ -41,18 +41,18 @@ def test_nothing_is_open_without_the_link(server: Server):
     for path in ("/", "/conversations", "/questions", "/audit", "/conversations/1"):
         assert SIGN_IN in stranger.get(path).url
     assert stranger.get(f"{SIGN_IN}/guessed").status == 404
-    with stranger.socket() as heard, pytest.raises(ConnectionClosed):
-        heard.recv(timeout=10)
+    with stranger.socket() as connection, pytest.raises(ConnectionClosed):
+        connection.recv(timeout=10)
 
 
 def end_beside_a_socket(server: Server, owner: Visitor, by: signal.Signals) -> int:
     """End a server while a page is open; return its code."""
-    with owner.socket() as heard:
-        heard.send('{"inbox": true, "questions": []}')
-        heard.recv(timeout=10)
+    with owner.socket() as connection:
+        connection.send('{"inbox": true, "questions": []}')
+        connection.recv(timeout=10)
         code = server.stop(by)
         with pytest.raises(ConnectionClosed):
-            drain(heard)
+            drain(connection)
     return code
 
 
@@ -65,19 +65,19 @@ def test_server_that_ends_keeps_everything_for_the_next_start(live: Live):
     for by, code in ((signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)):
         assert end_beside_a_socket(server, owner, by) == code
         links.append(server.start(seconds=20).link)
-        again = owner.get()
-        assert again.url == f"{server.url}/", "the sign-in outlives the process"
-        assert before.count('href="/conversations/') == again.text.count('href="/conversations/')
+        page = owner.get()
+        assert page.url == f"{server.url}/", "the sign-in outlives the process"
+        assert before.count('href="/conversations/') == page.text.count('href="/conversations/')
     assert end_beside_a_socket(server, owner, signal.SIGINT) == 0
     assert before.count('href="/conversations/') > 1
     assert len(set(links)) == len(links)
     assert "Traceback" not in server.log_text()
 
 
-def drain(heard: ClientConnection) -> None:
+def drain(connection: ClientConnection) -> None:
     """Read until the socket closes."""
     while True:
-        heard.recv(timeout=10)
+        connection.recv(timeout=10)
 
 
 def refusal(output: str) -> str:
@@ -88,18 +88,18 @@ def refusal(output: str) -> str:
 
 
 def test_a_taken_port_is_one_line(live: Live):
-    with socket.create_server((LOOPBACK, 0)) as other:
-        port = other.getsockname()[1]
-        code, printed = live(start=False, port=port).run()
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        port = listener.getsockname()[1]
+        code, output = live(start=False, port=port).run()
     assert code != 0
-    assert f"Port {port}" in refusal(printed)
+    assert f"Port {port}" in refusal(output)
 
 
 def test_a_second_server_on_the_same_data_is_refused(server: Server):
     second = Server(server.data)  # which prints to the same file
-    code, printed = second.run()
+    code, output = second.run()
     assert code != 0
-    assert str(server.data) in refusal(printed)
+    assert str(server.data) in refusal(output)
     assert Visitor(server.url).get(SIGN_IN).status == 200
 
 
@@ -107,9 +107,9 @@ def test_a_folder_without_jp_is_one_line_and_leaves_nothing(live: Live, tmp_path
     bare = tmp_path / "bare"
     bare.mkdir()
     server = live(start=False, workspace=bare)
-    code, printed = server.run()
+    code, output = server.run()
     assert code != 0
-    assert str(bare) in refusal(printed)
+    assert str(bare) in refusal(output)
     assert not list(server.data.glob("*.sqlite3"))
 
 
@@ -117,9 +117,9 @@ def test_it_serves_from_postgres_and_redis(live: Live, postgres: Cluster, redis_
     server = live(DATABASE_URL=postgres.make_migrated(), REDIS_URL=redis_url)
     owner = Visitor(server.url)
     assert "Demo" in owner.sign_in(server.link).text
-    with owner.socket() as heard:
-        heard.send('{"inbox": true, "questions": []}')
-        assert heard.recv(timeout=10)
+    with owner.socket() as connection:
+        connection.send('{"inbox": true, "questions": []}')
+        assert connection.recv(timeout=10)
         assert server.stop() == 0
     assert not list(server.data.glob("*.sqlite3"))
     assert "Traceback" not in server.log_text()

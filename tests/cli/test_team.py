@@ -15,7 +15,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.machine.household import NAMES, Team, team
+from tests.machine.household import NAMES, Team, run_team
 from tests.machine.ports import LOOPBACK, free_port, wait_until
 from tests.machine.templates import ROOT, inherit_environment
 from tests.machine.visiting import Visitor
@@ -24,34 +24,34 @@ _LINK = re.compile(r"https?://\S+/sign-in#\S+")
 
 
 @pytest.fixture(scope="module")
-def together(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
-    with team(tmp_path_factory.mktemp("team") / "data") as running:
-        yield running
+def running_team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
+    with run_team(tmp_path_factory.mktemp("team") / "data") as team_server:
+        yield team_server
 
 
 @pytest.fixture(scope="module", autouse=True)
-def first_log(together: Team) -> str:
+def first_log(running_team: Team) -> str:
     """Return what the first start prints, before any test."""
-    return together.log_text()
+    return running_team.log_text()
 
 
 @pytest.fixture(scope="module")
-def visitor(together: Team, first_log: str) -> Visitor:
+def visitor(running_team: Team, first_log: str) -> Visitor:
     """Return somebody who has used the first link up."""
-    made = Visitor(together.url)
-    assert "Demo" in made.sign_in(together.link).text
-    return made
+    visitor = Visitor(running_team.url)
+    assert "Demo" in visitor.sign_in(running_team.link).text
+    return visitor
 
 
 def test_one_link_is_printed_and_signs_in_on_both_servers(
-    together: Team, first_log: str, visitor: Visitor
+    running_team: Team, first_log: str, visitor: Visitor
 ):
     assert "Traceback" not in first_log
     (link,) = set(_LINK.findall(first_log))
-    assert link.startswith(f"{together.url}/sign-in#")
-    addresses = [f"http://{LOOPBACK}:{port}" for port in together.ports]
+    assert link.startswith(f"{running_team.url}/sign-in#")
+    addresses = [f"http://{LOOPBACK}:{port}" for port in running_team.ports]
     assert f"on each web server: {' and '.join(addresses)}\n" in first_log
-    assert addresses[0] == together.url
+    assert addresses[0] == running_team.url
     for address in addresses:
         visiting = Visitor(address, visitor.cookies)
         assert visiting.get("/audit").url == f"{address}/audit"
@@ -60,9 +60,9 @@ def test_one_link_is_printed_and_signs_in_on_both_servers(
             assert line.recv(timeout=20)
 
 
-def test_each_process_has_its_name_before_what_it_says(together: Team):
-    said = [line for line in together.log_text().splitlines() if "CommandError" not in line]
-    assert {line.partition("|")[0].strip() for line in said} == {"team", *NAMES}
+def test_each_process_has_its_name_before_what_it_says(running_team: Team):
+    lines = [line for line in running_team.log_text().splitlines() if "CommandError" not in line]
+    assert {line.partition("|")[0].strip() for line in lines} == {"team", *NAMES}
 
 
 def is_serving(port: int) -> bool:
@@ -77,38 +77,38 @@ def is_serving(port: int) -> bool:
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("name", ["worker1", "web2", "redis", "postgres"])
-def test_a_process_that_dies_is_told_of_and_started_again(together: Team, name: str):
-    before = together.process(name)
-    assert together.strike(name)
-    wait_until(lambda: together.process(name) != before, "it runs again", 30)
-    assert re.search(rf"team +\| {name}: killed by signal 9\. Restarting", together.log_text())
-    wait_until(lambda: all(map(is_serving, together.ports)), "others find both servers", 60)
+def test_a_process_that_dies_is_told_of_and_started_again(running_team: Team, name: str):
+    before = running_team.process(name)
+    assert running_team.strike(name)
+    wait_until(lambda: running_team.process(name) != before, "it runs again", 30)
+    assert re.search(rf"team +\| {name}: killed by signal 9\. Restarting", running_team.log_text())
+    wait_until(lambda: all(map(is_serving, running_team.ports)), "others find both servers", 60)
 
 
-def test_a_second_one_on_the_same_data_is_refused(together: Team):
-    second = Team(together.data, free_port())
-    code, printed = second.run()
+def test_a_second_one_on_the_same_data_is_refused(running_team: Team):
+    second = Team(running_team.data, free_port())
+    code, output = second.run()
     assert code == 1
-    (line,) = [each for each in printed.splitlines() if "CommandError" in each]
-    assert str(together.data) in line
+    (line,) = [text_line for text_line in output.splitlines() if "CommandError" in text_line]
+    assert str(running_team.data) in line
 
 
 @pytest.mark.chaos
-def test_it_ends_in_order_and_a_second_start_has_everything(together: Team, visitor: Visitor):
+def test_it_ends_in_order_and_a_second_start_has_everything(running_team: Team, visitor: Visitor):
     home = visitor.get("/").text
-    pids = [together.process(name) for name in NAMES]
-    before = len(together.log_text())
-    code = together.stop(signal.SIGINT, seconds=60)
-    ended = together.log_text()[before:]
-    left = [pid for pid in pids if Path(f"/proc/{pid}").exists()]
-    together.start()  # others need it
-    assert (code, left) == (0, [])
-    order = [ended.rindex(f"\n{name} ") for name in ("web1", "redis", "postgres", "team")]
+    pids = [running_team.process(name) for name in NAMES]
+    before = len(running_team.log_text())
+    code = running_team.stop(signal.SIGINT, seconds=60)
+    log_text = running_team.log_text()[before:]
+    left_pids = [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+    running_team.start()  # others need it
+    assert (code, left_pids) == (0, [])
+    order = [log_text.rindex(f"\n{name} ") for name in ("web1", "redis", "postgres", "team")]
     assert order == sorted(order)
-    assert "Traceback" not in ended
-    again = visitor.get("/")
-    assert again.url == f"{together.url}/", "the sign-in is kept"
-    assert again.text.count("/conversations/") == home.count("/conversations/")
+    assert "Traceback" not in log_text
+    page = visitor.get("/")
+    assert page.url == f"{running_team.url}/", "the sign-in is kept"
+    assert page.text.count("/conversations/") == home.count("/conversations/")
 
 
 def test_it_may_be_ended_while_it_starts(tmp_path: Path):
@@ -122,12 +122,12 @@ def test_it_may_be_ended_while_it_starts(tmp_path: Path):
 
 
 def test_a_taken_port_is_one_line(tmp_path: Path):
-    with socket.create_server((LOOPBACK, 0)) as other:
-        port = other.getsockname()[1]
-        code, printed = Team(tmp_path / "data", port).run()
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        port = listener.getsockname()[1]
+        code, output = Team(tmp_path / "data", port).run()
     assert code == 1
-    assert len(printed.splitlines()) == 1
-    assert f"Port {port}" in printed
+    assert len(output.splitlines()) == 1
+    assert f"Port {port}" in output
 
 
 def test_what_is_missing_is_named_with_what_gets_it(tmp_path: Path):
@@ -138,24 +138,24 @@ def test_what_is_missing_is_named_with_what_gets_it(tmp_path: Path):
         "from django.core.management import execute_from_command_line\n"
         "execute_from_command_line(['manage.py', 'team'])\n"
     )
-    own = {"JPWEB_DATA": str(tmp_path), "JPWEB_PORT": str(free_port())}
-    ran = subprocess.run(
+    variables = {"JPWEB_DATA": str(tmp_path), "JPWEB_PORT": str(free_port())}
+    result = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,
-        env=inherit_environment() | own | {"DJANGO_SETTINGS_MODULE": "jpweb.settings"},
+        env=inherit_environment() | variables | {"DJANGO_SETTINGS_MODULE": "jpweb.settings"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert ran.returncode == 1
-    assert ran.stderr == (
+    assert result.returncode == 1
+    assert result.stderr == (
         "CommandError: PostgreSQL and Redis are missing: apt-get install postgresql redis-server\n"
     )
 
 
-def test_nothing_of_it_is_open_to_others_on_the_machine(together: Team):
+def test_nothing_of_it_is_open_to_others_on_the_machine(running_team: Team):
     for name in ("postgres", "redis"):
-        place = (together.data / "team" / "sockets" / name).stat()
+        place = (running_team.data / "team" / "sockets" / name).stat()
         assert place.st_mode & 0o077 == 0
-    assert "JPWEB_SECRET_KEY" not in together.log_text()
-    assert (together.data / "secret-key").stat().st_uid == os.getuid()
+    assert "JPWEB_SECRET_KEY" not in running_team.log_text()
+    assert (running_team.data / "secret-key").stat().st_uid == os.getuid()

@@ -17,7 +17,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tests.machine import servers
-from tests.machine.ports import end, wait_until
+from tests.machine.ports import end_process, wait_until
 from tests.machine.servers import Cluster
 from tests.machine.sizes import choose_size
 from tests.machine.templates import ROOT, inherit_environment
@@ -49,15 +49,15 @@ class Works:
 
     @property
     def env(self) -> dict[str, str]:
-        own = {"DATABASE_URL": self.database, "JPWEB_DATA": str(self.folder / "data")}
-        return inherit_environment() | own | {"JPWEB_RUNS": "workers"} | self.settings
+        variables = {"DATABASE_URL": self.database, "JPWEB_DATA": str(self.folder / "data")}
+        return inherit_environment() | variables | {"JPWEB_RUNS": "workers"} | self.settings
 
-    def start(self, *more: str) -> subprocess.Popen[bytes]:
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a worker, and wait until it takes jobs."""
         before = self.queues()
         with self.log(len(self.processes)).open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "manage.py", "work", *more],
+                [sys.executable, "manage.py", "work", *arguments],
                 cwd=ROOT,
                 env=self.env,
                 stdin=subprocess.DEVNULL,
@@ -80,7 +80,7 @@ class Works:
     def begin(self, text: str) -> int:
         """Begin a turn; return the key of its run."""
         code = _BEGIN.format(text=text)
-        ran = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "manage.py", "shell", "-v0", "-c", code],
             cwd=ROOT,
             env=self.env,
@@ -88,8 +88,8 @@ class Works:
             text=True,
             check=False,
         )
-        assert ran.returncode == 0, ran.stderr
-        return int(ran.stdout.split()[-1])
+        assert result.returncode == 0, result.stderr
+        return int(result.stdout.split()[-1])
 
     def rows(self, query: str, *values: Any) -> list[Any]:
         with psycopg.connect(self.database) as connection:
@@ -100,26 +100,28 @@ class Works:
         ((state, holder),) = self.rows("SELECT state, holder FROM store_run WHERE id=%s", key)
         return state, holder
 
-    def waits(self, key: int) -> bool:
+    def is_waiting(self, key: int) -> bool:
         """Tell whether a run is executed and waits for somebody."""
-        asked = self.rows("SELECT id FROM store_inquiry WHERE run_id=%s AND state='open'", key)
-        return bool(asked) and self.run(key)[0] == "running"
+        rows = self.rows("SELECT id FROM store_inquiry WHERE run_id=%s AND state='open'", key)
+        return bool(rows) and self.run(key)[0] == "running"
 
 
 @pytest.fixture
-def works(tmp_path: Path, postgres: Cluster, redis_url: str) -> Iterator[Callable[..., Works]]:
-    made: list[Works] = []
+def make_workers(
+    tmp_path: Path, postgres: Cluster, redis_url: str
+) -> Iterator[Callable[..., Works]]:
+    instances: list[Works] = []
 
     def make(database: str = "", **settings: str) -> Works:
         settings = {"REDIS_URL": redis_url, "JPWEB_HOLD": "600"} | settings
-        made.append(Works(tmp_path, database or postgres.make_migrated(), settings))
-        return made[-1]
+        instances.append(Works(tmp_path, database or postgres.make_migrated(), settings))
+        return instances[-1]
 
     try:
         yield make
     finally:
-        for each in (process for works in made for process in works.processes):
-            end(each)
+        for process in (process for works in instances for process in works.processes):
+            end_process(process)
 
 
 @pytest.mark.parametrize(
@@ -140,13 +142,13 @@ def test_bad_settings_are_one_line(tmp_path: Path, settings: dict[str, str], lin
         | settings
     )
     env = {name: value for name, value in env.items() if value}
-    ran = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "manage.py", "work"],
         cwd=ROOT, env=env, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert ran.returncode == 1
-    assert line in ran.stderr
-    assert len(ran.stderr.splitlines()) == 1
+    assert result.returncode == 1
+    assert line in result.stderr
+    assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -168,18 +170,18 @@ def test_work_that_cannot_be_done_is_refused(settings: Any, mode: str, runs: int
 
 
 def test_workers_that_start_at_once_on_an_empty_database_all_come_up(
-    works: Callable[..., Works], postgres: Cluster
+    make_workers: Callable[..., Works], postgres: Cluster
 ):
-    here = works(postgres())
+    workers = make_workers(postgres())
     command = [sys.executable, "manage.py", "work"]
-    with (here.folder / "all.log").open("wb") as log:
-        started = [
-            subprocess.Popen(command, cwd=ROOT, env=here.env, stdout=log, stderr=log)
+    with (workers.folder / "all.log").open("wb") as log:
+        processes = [
+            subprocess.Popen(command, cwd=ROOT, env=workers.env, stdout=log, stderr=log)
             for _ in range(STARTING_WORKERS)
         ]
-    here.processes += started
-    wait_until(lambda: here.queues() == STARTING_WORKERS, "all take jobs", 120)
-    assert [process.poll() for process in started] == [None] * STARTING_WORKERS
+    workers.processes += processes
+    wait_until(lambda: workers.queues() == STARTING_WORKERS, "all take jobs", 120)
+    assert [process.poll() for process in processes] == [None] * STARTING_WORKERS
 
 
 @pytest.mark.chaos
@@ -191,42 +193,48 @@ def test_workers_that_start_at_once_on_an_empty_database_all_come_up(
     ],
 )
 def test_what_a_worker_lets_go_of_another_goes_on_with_at_once(
-    works: Callable[..., Works], by: signal.Signals
+    make_workers: Callable[..., Works], by: signal.Signals
 ):
-    here = works(JPWEB_LEASE="600")
-    first = here.start()
-    key = here.begin(ASKS)
-    wait_until(lambda: here.waits(key), "the question waits", 60)
-    before = here.run(key)[1]
-    here.start("--runs", "3")
+    workers = make_workers(JPWEB_LEASE="600")
+    first = workers.start()
+    key = workers.begin(ASKS)
+    wait_until(lambda: workers.is_waiting(key), "the question waits", 60)
+    before = workers.run(key)[1]
+    workers.start("--runs", "3")
     first.send_signal(by)
     assert first.wait(30) == 0
-    wait_until(lambda: here.waits(key) and here.run(key)[1] != before, "another has it", 30)
-    printed = here.log(0).read_text().splitlines()
-    assert printed == [
+    wait_until(
+        lambda: workers.is_waiting(key) and workers.run(key)[1] != before, "another has it", 30
+    )
+    lines = workers.log(0).read_text().splitlines()
+    assert lines == [
         "Executing up to 50 turns at once. Press Ctrl-C to stop.",
         "Stopped. Unfinished turns left to other workers: 1.",
     ]
 
 
 @pytest.mark.proof  # silence counts as death after 12 s; tests/chaos kills workers in any case
-def test_a_killed_worker_is_outlived_by_its_runs_and_leaves_no_job(works: Callable[..., Works]):
-    here = works(JPWEB_LEASE="3")
-    first = here.start()
-    key = here.begin(ASKS)
-    wait_until(lambda: here.waits(key), "the question waits", 60)
-    before = here.run(key)[1]
-    here.start()
+def test_a_killed_worker_is_outlived_by_its_runs_and_leaves_no_job(
+    make_workers: Callable[..., Works],
+):
+    workers = make_workers(JPWEB_LEASE="3")
+    first = workers.start()
+    key = workers.begin(ASKS)
+    wait_until(lambda: workers.is_waiting(key), "the question waits", 60)
+    before = workers.run(key)[1]
+    workers.start()
     os.kill(first.pid, signal.SIGKILL)
-    wait_until(lambda: here.waits(key) and here.run(key)[1] != before, "another has it", 60)
-    wait_until(lambda: here.queues() == 1, "the dead is forgotten", 60)
+    wait_until(
+        lambda: workers.is_waiting(key) and workers.run(key)[1] != before, "another has it", 60
+    )
+    wait_until(lambda: workers.queues() == 1, "the dead is forgotten", 60)
     jobs = "SELECT worker_id = (SELECT id FROM procrastinate_workers) FROM procrastinate_jobs"
-    wait_until(lambda: set(here.rows(jobs)) == {(True,)}, "every job is the other's", 60)
+    wait_until(lambda: set(workers.rows(jobs)) == {(True,)}, "every job is the other's", 60)
 
 
 @pytest.mark.chaos
 @pytest.mark.parametrize(
-    "which",
+    "service",
     [
         # tests/chaos kills PostgreSQL under workers in any case.
         pytest.param("postgres", marks=pytest.mark.proof),
@@ -234,21 +242,21 @@ def test_a_killed_worker_is_outlived_by_its_runs_and_leaves_no_job(works: Callab
     ],
 )
 def test_a_worker_goes_on_by_itself_once_what_it_stands_on_is_back(
-    works: Callable[..., Works], which: str, request: pytest.FixtureRequest
+    make_workers: Callable[..., Works], service: str, request: pytest.FixtureRequest
 ):
     with ExitStack() as stack:
-        signals = stack.enter_context(servers.redis())
-        if which == "postgres":
-            cluster = stack.enter_context(servers.postgres())
+        signals = stack.enter_context(servers.run_redis())
+        if service == "postgres":
+            cluster = stack.enter_context(servers.run_postgres())
         else:
             cluster = request.getfixturevalue("postgres")
-        here = works(cluster.make_migrated(), REDIS_URL=signals.url)
-        worker = here.start()
-        server = cluster if which == "postgres" else signals
+        workers = make_workers(cluster.make_migrated(), REDIS_URL=signals.url)
+        worker = workers.start()
+        server = cluster if service == "postgres" else signals
         server.kill()
         server.start()
-        key = here.begin(ENDS)
-        wait_until(lambda: here.run(key)[0] == "done", "a run is executed", 90)
+        key = workers.begin(ENDS)
+        wait_until(lambda: workers.run(key)[0] == "done", "a run is executed", 90)
         assert worker.poll() is None
         worker.terminate()
         assert worker.wait(30) == 0

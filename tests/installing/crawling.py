@@ -23,7 +23,7 @@ _VARIABLE = (
 )
 
 
-def crawl(visitor: Visitor) -> dict[str, str]:
+def crawl_pages(visitor: Visitor) -> dict[str, str]:
     """Follow all links from the start page; return the text of each page by its path."""
     texts: dict[str, str] = {}
     waiting = deque(["/"])
@@ -52,6 +52,6 @@ def diff_pages(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]
     differences: list[str] = []
     for path in sorted({*before, *after}):
         old, new = (pages.get(path, "no such page").splitlines() for pages in (before, after))
-        changed = list(difflib.unified_diff(old, new, n=0, lineterm=""))[2:]
-        differences += [f"{path}: {line}" for line in changed if not line.startswith("@@")]
+        diff_lines = list(difflib.unified_diff(old, new, n=0, lineterm=""))[2:]
+        differences += [f"{path}: {line}" for line in diff_lines if not line.startswith("@@")]
     return differences

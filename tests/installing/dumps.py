@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psycopg
 
-from tests.machine.programs import POSTGRES, find
+from tests.machine.programs import POSTGRES, ensure_program
 
 #: The index of words: a virtual table, whose own tables hold what its content table says as well.
 _WORDS = "store_passage_words"
@@ -24,8 +24,8 @@ def dump_sqlite(file: Path) -> str:
     """Return the SQL that makes a copy of a database."""
     with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(":memory:")) as copy:
         source.backup(copy)
-        linked = "SELECT sql FROM sqlite_master WHERE type = 'trigger' OR name = ?"
-        statements = [text for (text,) in copy.execute(f"{linked} ORDER BY type DESC", [_WORDS])]
+        query = "SELECT sql FROM sqlite_master WHERE type = 'trigger' OR name = ?"
+        statements = [text for (text,) in copy.execute(f"{query} ORDER BY type DESC", [_WORDS])]
         triggers = "SELECT name FROM sqlite_master WHERE type = 'trigger'"
         for (name,) in copy.execute(triggers).fetchall():
             copy.execute(f"DROP TRIGGER {name}")
@@ -45,11 +45,11 @@ def load_sqlite(text: str, file: Path) -> None:
 
 def dump_postgresql(url: str) -> str:
     """Return the SQL that makes a copy of a database."""
-    program = find(POSTGRES).resolve().parent / "pg_dump"
+    program = ensure_program(POSTGRES).resolve().parent / "pg_dump"
     options = ("--no-owner", "--no-privileges", "--inserts", "--rows-per-insert=500")
-    done = subprocess.run([program, *options, url], check=True, capture_output=True, text=True)
+    result = subprocess.run([program, *options, url], check=True, capture_output=True, text=True)
     # Lines for psql alone, such as \restrict, and comments with the version of the server.
-    return re.sub(r"^(\\.*|--.*)?\n", "", done.stdout, flags=re.MULTILINE)
+    return re.sub(r"^(\\.*|--.*)?\n", "", result.stdout, flags=re.MULTILINE)
 
 
 def load_postgresql(text: str, url: str) -> None:

@@ -39,10 +39,10 @@ class Owner:
     def find_question(self, path: str, kind: str) -> str:
         """Wait until a conversation asks a question of a type; return its key."""
 
-        def asks() -> bool:
-            return any(asked == kind for _, asked in self._list_questions(path))
+        def is_asked() -> bool:
+            return any(question_kind == kind for _, question_kind in self._list_questions(path))
 
-        wait_until(asks, f"{path} asks a {kind} question")
+        wait_until(is_asked, f"{path} asks a {kind} question")
         return {kind: key for key, kind in self._list_questions(path)}[kind]
 
     def answer(self, path: str, kind: str, answer: str) -> None:

@@ -27,15 +27,15 @@ def list_paths(owner: Owner) -> list[str]:
         "/workspaces/2/tools",
         "/search?q=backup+in:orchard",
     ]
-    found = owner.read("/conversations?workspace=2") + owner.read(
+    html = owner.read("/conversations?workspace=2") + owner.read(
         "/conversations?workspace=2&archived=1"
     )
-    talks = sorted(set(re.findall(r'href="/conversations/(\d+)', found)), key=int)
+    talks = sorted(set(re.findall(r'href="/conversations/(\d+)', html)), key=int)
     views = [f"/conversations/{key}{view}" for key in talks for view in _VIEWS]
-    asked = [
+    question_keys = [
         key for talk in talks for key in re.findall(r"/questions/(\d+)", owner.read(_page(talk)))
     ]
-    return [*lists, *views, *(f"/questions/{key}" for key in sorted(set(asked), key=int))]
+    return [*lists, *views, *(f"/questions/{key}" for key in sorted(set(question_keys), key=int))]
 
 
 def read_pages(owner: Owner, paths: list[str] | None = None) -> dict[str, str]:
@@ -52,8 +52,8 @@ def read_text(owner: Owner, path: str) -> str:
     if main is None:
         return text.strip()
     # PostgreSQL keeps the labels in an order of its own.
-    shown = re.sub(r'.*class="tag".*', "", main[1])
-    lines = (" ".join(line.split()) for line in _TAG.sub("\n", shown).splitlines())
+    main_html = re.sub(r'.*class="tag".*', "", main[1])
+    lines = (" ".join(line.split()) for line in _TAG.sub("\n", main_html).splitlines())
     return html.unescape("\n".join(line for line in lines if line))
 
 

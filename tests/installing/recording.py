@@ -60,7 +60,7 @@ class EarlierServer(Server):
 
     def call(self, *arguments: str) -> str:
         """Run a command; return what it printed."""
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "manage.py", *arguments],
             cwd=self.checkout,
             env=self._environment(),
@@ -68,7 +68,7 @@ class EarlierServer(Server):
             stdout=subprocess.PIPE,
             text=True,
         )
-        return done.stdout
+        return result.stdout
 
 
 def copy_workspace(checkout: Path, root: Path) -> None:
@@ -88,9 +88,9 @@ def make_conversations(server: Server) -> None:
     declined = owner.begin("All declined")
     for kind in ("boolean", "select", "text", "secret"):
         owner.decline(declined, kind, "Not today" if kind == "text" else "")
-    stopped = owner.begin("Stopped")
-    owner.find_question(stopped, "boolean")
-    owner.visitor.post(f"{stopped}/stop", stopped)
+    stopped_path = owner.begin("Stopped")
+    owner.find_question(stopped_path, "boolean")
+    owner.visitor.post(f"{stopped_path}/stop", stopped_path)
     waiting = owner.begin("Waiting")
     owner.answer(waiting, "boolean", "false")
     owner.find_question(waiting, "select")
@@ -98,11 +98,11 @@ def make_conversations(server: Server) -> None:
 
 def invite(owner: Owner, name: str, role: str) -> None:
     """Make somebody a member of the workspace."""
-    found = re.search(rf'"(/workspaces/\d+/people)">[^<]*{owner.workspace}', owner.read("/"))
-    assert found
-    number = re.search(rf'<option value="(\d+)">{role}<', owner.read(found[1]), re.IGNORECASE)
+    match = re.search(rf'"(/workspaces/\d+/people)">[^<]*{owner.workspace}', owner.read("/"))
+    assert match
+    number = re.search(rf'<option value="(\d+)">{role}<', owner.read(match[1]), re.IGNORECASE)
     assert number
-    owner.visitor.post(f"{found[1]}/invite", found[1], name=name, role=number[1])
+    owner.visitor.post(f"{match[1]}/invite", match[1], name=name, role=number[1])
 
 
 def record(checkout: Path, target: Path, scratch: Path) -> None:
@@ -136,7 +136,7 @@ def record_postgresql(server: EarlierServer, target: Path, scratch: Path) -> Non
     rows = scratch / "rows.xml"  # JSON keeps milliseconds alone
     excluded = [f"--exclude={name}" for name in _EXCLUDED]
     server.call("dumpdata", "--format", "xml", "--output", str(rows), *excluded)
-    with servers.postgres() as cluster:
+    with servers.run_postgres() as cluster:
         server.settings["DATABASE_URL"] = url = cluster()
         server.call("migrate", "-v0")
         server.call("loaddata", "-v0", str(rows))

@@ -20,17 +20,17 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tests.load.benchmark import BENCHMARKS, Benchmark, BenchRun, Row
+from tests.load.benchmark import BENCHMARKS, Benchmark, BenchmarkResult, BenchRun
 from tests.load.sizes import FULL, TOY, Size
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    only = [name for name in options.only.split(",") if name]
-    unknown = [name for name in only if name not in BENCHMARKS]
+    selection = [name for name in options.only.split(",") if name]
+    unknown = [name for name in selection if name not in BENCHMARKS]
     if unknown:
-        there = ", ".join(BENCHMARKS)
-        print(f"No benchmark is called {', '.join(unknown)}; there are: {there}", file=sys.stderr)
+        names = ", ".join(BENCHMARKS)
+        print(f"No benchmark is called {', '.join(unknown)}; there are: {names}", file=sys.stderr)
         return 2
     try:
         size = (TOY if options.toy else FULL).change(options.set)
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ |= {"DATABASE_URL": "sqlite://:memory:", "JPWEB_DATA": data}
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jpweb.settings")
         django.setup()
-        rows = _measure([BENCHMARKS[name] for name in only or BENCHMARKS], size, console)
+        rows = _measure([BENCHMARKS[name] for name in selection or BENCHMARKS], size, console)
     console.print(_table(rows))
     if size != FULL:
         console.print("Not written to bench.json: this was not the full size.")
@@ -73,8 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _measure(chosen: list[Benchmark], size: Size, console: Console) -> list[Row]:
-    rows: list[Row] = []
+def _measure(benchmarks: list[Benchmark], size: Size, console: Console) -> list[BenchmarkResult]:
+    rows: list[BenchmarkResult] = []
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -84,39 +84,41 @@ def _measure(chosen: list[Benchmark], size: Size, console: Console) -> list[Row]
         BenchRun(size) as bench,
         Progress(*columns, TimeElapsedColumn(), console=console) as progress,
     ):
-        module = chosen[0].module
-        for each in chosen:
-            if each.module != module:
+        module = benchmarks[0].module
+        for benchmark in benchmarks:
+            if benchmark.module != module:
                 bench.release()
-                module = each.module
-            task = progress.add_task(each.name, total=1)
-            value, floor = import_string(each.measure)(
+                module = benchmark.module
+            task = progress.add_task(benchmark.name, total=1)
+            value, floor = import_string(benchmark.measure)(
                 bench,
                 lambda done, total, task=task: progress.update(task, completed=done, total=total),
             )
-            rows.append(_row(each, value, floor))
+            rows.append(_row(benchmark, value, floor))
     return rows
 
 
-def _row(each: Benchmark, value: float, floor: float) -> Row:
+def _row(benchmark: Benchmark, value: float, floor: float) -> BenchmarkResult:
     return {
-        "name": each.name,
+        "name": benchmark.name,
         "value": round(value, 3),
-        "unit": each.unit,
+        "unit": benchmark.unit,
         "floor": round(floor, 3),
         "ratio": round(value / floor, 3),
-        "goal": each.goal,
+        "goal": benchmark.goal,
     }
 
 
-def _table(rows: list[Row]) -> Table:
+def _table(rows: list[BenchmarkResult]) -> Table:
     table = Table()
     for heading in ("benchmark", "value", "floor", "ratio", "goal", "met"):
         table.add_column(heading, justify="left" if heading == "benchmark" else "right")
     for row in rows:
         value, floor = (f"{amount:.2f} {row['unit']}" for amount in (row["value"], row["floor"]))
-        met = "[green]yes[/]" if row["ratio"] <= row["goal"] else "[red]no[/]"
-        table.add_row(row["name"], value, floor, f"{row['ratio']:.2f}", f"{row['goal']:.2f}", met)
+        verdict = "[green]yes[/]" if row["ratio"] <= row["goal"] else "[red]no[/]"
+        table.add_row(
+            row["name"], value, floor, f"{row['ratio']:.2f}", f"{row['goal']:.2f}", verdict
+        )
     return table
 
 

@@ -38,7 +38,7 @@ class Benchmark:
         return self.measure.rpartition(".")[0]
 
 
-class Row(TypedDict):
+class BenchmarkResult(TypedDict):
     """A result as ``bench.json`` keeps it; ``ratio`` is value by floor."""
 
     name: str
@@ -52,29 +52,29 @@ class Row(TypedDict):
 BENCHMARKS = {
     each.name: each
     for each in [
-        Benchmark("import.largest", "ms", 2.0, "tests.load.importing.largest"),
-        Benchmark("render.markdown", "ms/MB", 1.5, "tests.load.rendering.markdown"),
-        Benchmark("import.million", "s", 2.0, "tests.load.million.time"),
-        Benchmark("import.memory", "MB", 1.1, "tests.load.million.memory"),
+        Benchmark("import.largest", "ms", 2.0, "tests.load.importing.measure_largest"),
+        Benchmark("render.markdown", "ms/MB", 1.5, "tests.load.rendering.measure_markdown"),
+        Benchmark("import.million", "s", 2.0, "tests.load.million.measure_time"),
+        Benchmark("import.memory", "MB", 1.1, "tests.load.million.measure_memory"),
         Benchmark("ledger.append", "ms", 1.5, "tests.load.answers.ledger.measure_append"),
-        Benchmark("fanout.5000", "ms", 1.3, "tests.load.fanout.loop"),
-        Benchmark("fanout.5000.layer", "ms", 0.2, "tests.load.fanout.layer"),
-        Benchmark("socket.idle", "KB", 1.5, "tests.load.sockets.idle"),
-        Benchmark("answer.p99", "ms", 2.0, "tests.load.answers.answering.p99"),
-        Benchmark("answer.p99.form", "ms", 2.0, "tests.load.answers.answering.form"),
-        Benchmark("answer.p99.durable", "ms", 2.0, "tests.load.answers.answering.durable"),
+        Benchmark("fanout.5000", "ms", 1.3, "tests.load.fanout.measure_loop"),
+        Benchmark("fanout.5000.layer", "ms", 0.2, "tests.load.fanout.measure_layer"),
+        Benchmark("socket.idle", "KB", 1.5, "tests.load.sockets.measure_idle"),
+        Benchmark("answer.p99", "ms", 2.0, "tests.load.answers.answering.measure_p99"),
+        Benchmark("answer.p99.form", "ms", 2.0, "tests.load.answers.answering.measure_form"),
+        Benchmark("answer.p99.durable", "ms", 2.0, "tests.load.answers.answering.measure_durable"),
         Benchmark(
             "page.conversation", "ms", 5.0, "tests.load.browsing.paging.measure_conversation"
         ),
         Benchmark("page.list", "ms", 5.0, "tests.load.browsing.paging.measure_list"),
         Benchmark("page.audit", "ms", 5.0, "tests.load.browsing.paging.measure_audit"),
-        Benchmark("open.100k", "ms", 1.3, "tests.load.browsing.opening.first"),
-        Benchmark("list.1m", "ms", 1.5, "tests.load.browsing.listing.pages"),
-        Benchmark("search.1m", "ms", 2.0, "tests.load.browsing.searching.p95"),
-        Benchmark("neighbour.p95", "ms", 2.0, "tests.load.browsing.neighbour.p95"),
-        Benchmark("parked.100k.start", "s", 1.5, "tests.load.answers.parked.start"),
-        Benchmark("parked.100k.memory", "MB", 1.5, "tests.load.answers.parked.memory"),
-        Benchmark("parked.100k.answer", "ms", 1.5, "tests.load.answers.parked.answer"),
+        Benchmark("open.100k", "ms", 1.3, "tests.load.browsing.opening.measure_first"),
+        Benchmark("list.1m", "ms", 1.5, "tests.load.browsing.listing.measure_pages"),
+        Benchmark("search.1m", "ms", 2.0, "tests.load.browsing.searching.measure_p95"),
+        Benchmark("neighbour.p95", "ms", 2.0, "tests.load.browsing.neighbour.measure_p95"),
+        Benchmark("parked.100k.start", "s", 1.5, "tests.load.answers.parked.measure_start"),
+        Benchmark("parked.100k.memory", "MB", 1.5, "tests.load.answers.parked.measure_memory"),
+        Benchmark("parked.100k.answer", "ms", 1.5, "tests.load.answers.parked.measure_answer"),
     ]
 }
 
@@ -134,17 +134,17 @@ class BenchRun:
         return data / SQLITE_FILE
 
 
-def interleaved(
+def measure_interleaved(
     bench: BenchRun, ours: Round, floor: Round, progress: Progress, rounds: int = 9
 ) -> tuple[float, float]:
     """Run both in turn and return the median seconds of each, without the warm-up rounds."""
     warm_up = bench.size.warm_up_rounds
     total = warm_up + bench.size.limit_rounds(rounds)
-    taken: tuple[list[float], list[float]] = ([], [])
+    samples: tuple[list[float], list[float]] = ([], [])
     for done in range(total):
         progress(done, total)
-        for one, times in zip((ours, floor), taken, strict=True):
+        for run_round, times in zip((ours, floor), samples, strict=True):
             gc.collect()
-            times.append(one())
+            times.append(run_round())
     progress(total, total)
-    return statistics.median(taken[0][warm_up:]), statistics.median(taken[1][warm_up:])
+    return statistics.median(samples[0][warm_up:]), statistics.median(samples[1][warm_up:])

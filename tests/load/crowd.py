@@ -19,7 +19,7 @@ _TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
 _MASK = bytes(4)
 
 
-class Visitor:
+class CrowdSocket:
     """One open socket."""
 
     __slots__ = ("_last", "frames", "line", "waits")
@@ -38,45 +38,45 @@ class Visitor:
             "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
         )
 
-    def opened(self) -> None:
+    def wait_until_open(self) -> None:
         """Wait until the server has accepted. Raises ConnectionError."""
         while b"\r\n\r\n" not in self.waits:
-            came = self.line.recv(65536)
-            if not came:
+            data = self.line.recv(65536)
+            if not data:
                 raise ConnectionError("the server hung up")
-            self.waits += came
-        head, _, rest = bytes(self.waits).partition(b"\r\n\r\n")
+            self.waits += data
+        head, _, tail = bytes(self.waits).partition(b"\r\n\r\n")
         if b" 101 " not in head:
             raise ConnectionError(head.decode())
-        self.waits = bytearray(rest)
+        self.waits = bytearray(tail)
 
     @property
     def last(self) -> str:
         """The newest text."""
         return self._last.decode()
 
-    def say(self, what: dict[str, Any]) -> None:
-        self._send(_TEXT, json.dumps(what).encode())
+    def say(self, message: dict[str, Any]) -> None:
+        self._send(_TEXT, json.dumps(message).encode())
 
     def take(self) -> int:
         """Read what came; returns how many texts are whole by now. Raises ConnectionError."""
-        came = self.line.recv(1 << 20)
-        if not came:
+        data = self.line.recv(1 << 20)
+        if not data:
             raise ConnectionError("the server hung up")
         if self.waits:
-            self.waits += came
-            came = bytes(self.waits)
+            self.waits += data
+            data = bytes(self.waits)
         texts, at = 0, 0
-        while (frame := _frame(came, at)) is not None:
+        while (frame := _frame(data, at)) is not None:
             code, begin, end = frame
             if code == _TEXT:
-                texts, self._last = texts + 1, came[begin:end]
+                texts, self._last = texts + 1, data[begin:end]
             elif code == _PING:
-                self._send(_PONG, came[begin:end])
+                self._send(_PONG, data[begin:end])
             elif code == _CLOSE:
-                raise ConnectionError(f"the server closed: {came[begin:end]!r}")
+                raise ConnectionError(f"the server closed: {data[begin:end]!r}")
             at = end
-        self.waits = bytearray(came[at:])
+        self.waits = bytearray(data[at:])
         self.frames += texts
         return texts
 
@@ -105,25 +105,25 @@ class Crowd:
     """Open sockets, and an eye on all of them."""
 
     def __init__(self) -> None:
-        self.visitors: dict[int, Visitor] = {}
+        self.visitors: dict[int, CrowdSocket] = {}
         self._eye = select.epoll()
 
     def enter(
-        self, port: int, path: str, cookies: Sequence[str], told: Callable[[int], None]
-    ) -> list[Visitor]:
+        self, port: int, path: str, cookies: Sequence[str], on_progress: Callable[[int], None]
+    ) -> list[CrowdSocket]:
         """Open a socket with each cookie."""
-        opened: list[Visitor] = []
+        sockets: list[CrowdSocket] = []
         for start in range(0, len(cookies), BATCH):
-            batch = [Visitor(port, path, cookie) for cookie in cookies[start : start + BATCH]]
+            batch = [CrowdSocket(port, path, cookie) for cookie in cookies[start : start + BATCH]]
             for visitor in batch:
-                visitor.opened()
+                visitor.wait_until_open()
                 self.let_in(visitor)
-            opened += batch
+            sockets += batch
             self.idle(0.001)  # servers ask now and then whether one is still there
-            told(len(opened))
-        return opened
+            on_progress(len(sockets))
+        return sockets
 
-    def let_in(self, visitor: Visitor) -> None:
+    def let_in(self, visitor: CrowdSocket) -> None:
         """Keep an eye on a visitor whose socket is open."""
         self.visitors[visitor.line.fileno()] = visitor
         self._eye.register(visitor.line.fileno(), select.EPOLLIN)
@@ -135,10 +135,10 @@ class Crowd:
         """
         last = perf_counter()
         while texts > 0:
-            found = self._eye.poll(patience)
-            if not found:
+            poll_events = self._eye.poll(patience)
+            if not poll_events:
                 raise TimeoutError(f"{texts} texts have not come")
-            for number, _ in found:
+            for number, _ in poll_events:
                 texts -= self.visitors[number].take()
             last = perf_counter()
         return last
@@ -146,8 +146,8 @@ class Crowd:
     def idle(self, seconds: float) -> None:
         """Take what comes for a while."""
         end = perf_counter() + seconds
-        while (left := end - perf_counter()) > 0:
-            for number, _ in self._eye.poll(left):
+        while (seconds_left := end - perf_counter()) > 0:
+            for number, _ in self._eye.poll(seconds_left):
                 self.visitors[number].take()
 
     def go(self) -> None:
@@ -158,10 +158,10 @@ class Crowd:
 
 
 @contextmanager
-def crowd() -> Iterator[Crowd]:
+def run_crowd() -> Iterator[Crowd]:
     """Return a crowd that goes at the end."""
-    made = Crowd()
+    running_crowd = Crowd()
     try:
-        yield made
+        yield running_crowd
     finally:
-        made.go()
+        running_crowd.go()

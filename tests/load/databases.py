@@ -10,7 +10,7 @@ from django.db import connection
 
 
 @contextmanager
-def database(path: Path) -> Iterator[Path]:
+def use_database(path: Path) -> Iterator[Path]:
     """Let Django use this SQLite file, and afterwards its own database again."""
     connection.close()
     assert connection.connection is None, "an open database in memory cannot be closed and reopened"

@@ -32,18 +32,18 @@ from tests.store import making  # noqa: E402  as above
 GROUP = "everybody"
 
 
-class Bare(AsyncWebsocketConsumer):
+class BareEchoConsumer(AsyncWebsocketConsumer):
     """Stands in a list."""
 
     channel_layer_alias = "none"
-    everybody: list[AsyncWebsocketConsumer] = []  # noqa: RUF012  there is one list
+    connections: list[AsyncWebsocketConsumer] = []  # noqa: RUF012  there is one list
 
     async def connect(self) -> None:
         await self.accept()
-        self.everybody.append(self)
+        self.connections.append(self)
 
     async def disconnect(self, code: int) -> None:
-        self.everybody.remove(self)
+        self.connections.remove(self)
 
 
 class Grouped(AsyncWebsocketConsumer):
@@ -65,14 +65,14 @@ class _Record:
     text = "x" * 1000
 
     def __init__(self) -> None:
-        self._made = conversation_updates.find_conversation_updates
+        self._find_updates = conversation_updates.find_conversation_updates
 
     def __call__(self, *about: Any) -> Any:
-        told = self._made(*about)
+        updates = self._find_updates(*about)
         self.text = (
-            max((new.html for new in told.values() if new), key=len, default="") or self.text
+            max((new.html for new in updates.values() if new), key=len, default="") or self.text
         )
-        return told
+        return updates
 
 
 record = _Record()
@@ -85,35 +85,35 @@ async def change(way: str) -> float:
         talk = await run_in_db_thread(Conversation.objects.latest, "pk")
         word = making.event(ChatResponse("message", "A word, as models say them."))
         await run_in_db_thread(journal.append_events, talk.pk, [word])
-        began = perf_counter()
+        start_time = perf_counter()
         await publisher.publish_conversation_changed(talk.pk)
-        return began
-    began = perf_counter()
+        return start_time
+    start_time = perf_counter()
     if way == "bare":
-        for each in Bare.everybody:
-            await each.send(record.text)
+        for consumer in BareEchoConsumer.connections:
+            await consumer.send(record.text)
     else:
         event = {"type": "told", "text": record.text}
         await channel_layers["stock"].group_send(GROUP, event)
-    return began
+    return start_time
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
     """Choose by path."""
     path = scope["path"]
     if path == "/bare":
-        await Bare.as_asgi()(scope, receive, send)
+        await BareEchoConsumer.as_asgi()(scope, receive, send)
     elif path == "/layer":
         await Grouped.as_asgi()(scope, receive, send)
     elif scope["type"] == "websocket":
         await jpweb(scope, receive, send)
     else:
-        began = 0.0
+        start_time = 0.0
         if path.startswith("/change/"):
-            began = await change(path.rpartition("/")[2])
+            start_time = await change(path.rpartition("/")[2])
         gc.collect()
         await send({"type": "http.response.start", "status": 200, "headers": []})
-        body = json.dumps({"began": began, "size": len(record.text.encode())}).encode()
+        body = json.dumps({"began": start_time, "size": len(record.text.encode())}).encode()
         await send({"type": "http.response.body", "body": body})
 
 

@@ -1,7 +1,7 @@
 """How long a change takes until the last of many open sockets has got its frame.
 
 The floor is a bare loop in the same daphne that sends the same bytes to as many other sockets;
-for ``layer`` it is a group send of Channels' own in-memory layer.
+for ``measure_layer`` it is a group send of Channels' own in-memory layer.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from django.test import Client
 from jpweb.store import journal
 from jpweb.store.choices import Role
 from jpweb.stream.events import ChatRequest, TurnStart
-from tests.load.benchmark import BenchRun, Progress, interleaved
-from tests.load.crowd import Crowd, crowd
-from tests.load.databases import database
+from tests.load.benchmark import BenchRun, Progress, measure_interleaved
+from tests.load.crowd import Crowd, run_crowd
+from tests.load.databases import use_database
 from tests.load.programs import Program, run_program
 from tests.store import making
 
@@ -32,27 +32,29 @@ from tests.store import making
 PEOPLE = 50
 
 
-def loop(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+def measure_loop(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of jpweb and of a bare loop."""
     return _against(bench, "bare", progress, rounds=9)
 
 
-def layer(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+def measure_layer(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of jpweb and of Channels' own group send."""
     return _against(bench, "layer", progress, rounds=2)
 
 
-def _against(bench: BenchRun, other: str, progress: Progress, rounds: int) -> tuple[float, float]:
+def _against(
+    bench: BenchRun, other_way: str, progress: Progress, rounds: int
+) -> tuple[float, float]:
     many = bench.size.told_sockets
-    with daphne(bench) as server, crowd() as people:
+    with run_daphne(bench) as server, run_crowd() as people:
         port = server.port
         server.enter(people, "ws", many, lambda n: progress(n, 2 * many))
-        server.enter(people, other, many, lambda n: progress(many + n, 2 * many))
+        server.enter(people, other_way, many, lambda n: progress(many + n, 2 * many))
         people.idle(bench.size.settle_ms / 1000)
-        value, floor = interleaved(
+        value, floor = measure_interleaved(
             bench,
             partial(_told, people, port, many, "ws"),
-            partial(_told, people, port, many, other),
+            partial(_told, people, port, many, other_way),
             progress,
             rounds,
         )
@@ -61,10 +63,10 @@ def _against(bench: BenchRun, other: str, progress: Progress, rounds: int) -> tu
 
 def _told(people: Crowd, port: int, many: int, way: str) -> float:
     """Make a change and return the seconds until the last socket has its frame."""
-    Request(port, "/").answer()
-    said = Request(port, f"/change/{way}")
+    PendingRequest(port, "/").answer()
+    request = PendingRequest(port, f"/change/{way}")
     last = people.watch(many)
-    seconds: float = last - said.answer()["began"]
+    seconds: float = last - request.answer()["began"]
     return seconds
 
 
@@ -80,12 +82,12 @@ class Daphne:
     def port(self) -> int:
         return self.program.port
 
-    def enter(self, people: Crowd, way: str, many: int, told: Callable[[int], None]) -> None:
+    def enter(self, people: Crowd, way: str, many: int, on_progress: Callable[[int], None]) -> None:
         """Open sockets; those of jpweb are pages of the conversation that show everything."""
-        every = [self.cookies[n % len(self.cookies)] if way == "ws" else "" for n in range(many)]
-        came = people.enter(self.port, f"/{way}", every, told)
+        cookies = [self.cookies[n % len(self.cookies)] if way == "ws" else "" for n in range(many)]
+        sockets = people.enter(self.port, f"/{way}", cookies, on_progress)
         if way == "ws":
-            for visitor in came:
+            for visitor in sockets:
                 visitor.say(
                     {
                         "conversation": self.talk,
@@ -96,9 +98,9 @@ class Daphne:
                 )
             people.watch(many)  # the counter
 
-    def rest(self) -> None:
+    def collect_garbage(self) -> None:
         """Have it collect its garbage."""
-        Request(self.port, "/").answer()
+        PendingRequest(self.port, "/").answer()
 
     def resident(self) -> int:
         """Return the bytes of memory that it has."""
@@ -106,7 +108,7 @@ class Daphne:
         return int(status.partition("VmRSS:")[2].split()[0]) * 1024
 
 
-class Request:
+class PendingRequest:
     """A request whose answer is read later."""
 
     def __init__(self, port: int, path: str) -> None:
@@ -114,18 +116,18 @@ class Request:
         self._line.request("GET", path)
 
     def answer(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self._line.getresponse().read())
+        fields: dict[str, Any] = json.loads(self._line.getresponse().read())
         self._line.close()
-        return found
+        return fields
 
 
 @contextmanager
-def daphne(bench: BenchRun) -> Iterator[Daphne]:
+def run_daphne(bench: BenchRun) -> Iterator[Daphne]:
     """Run jpweb and the barest consumers, with as many files as a process may have open."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
     try:
-        with database(bench.make_database()) as path:
+        with use_database(bench.make_database()) as path:
             talk, cookies = _prepare(min(PEOPLE, bench.size.told_sockets))
         with run_program("tests.load.echo", path) as program:
             yield Daphne(program, talk, cookies)

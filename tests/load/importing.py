@@ -21,8 +21,8 @@ from django.conf import settings
 from django.db import connection
 
 from jpweb.store.jp_files import mirror
-from tests.load.benchmark import BenchRun, Progress, interleaved
-from tests.load.databases import database
+from tests.load.benchmark import BenchRun, Progress, measure_interleaved
+from tests.load.databases import use_database
 from tests.load.sizes import TOY
 
 _BESIDE = Path(settings.BASE_DIR).parent / "shared" / "workspace"
@@ -32,13 +32,13 @@ PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_ke
 Rows = dict[str, list[tuple[Any, ...]]]
 
 
-def largest(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+def measure_largest(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of the mirror and of the floor."""
     folder = bench.make_folder()
-    events = _alone(workspace(bench), folder / "workspace")
+    events = _alone(find_workspace(bench), folder / "workspace")
     empty = bench.make_database()
-    rows = made(folder, empty, folder / "workspace")
-    value, floor = interleaved(
+    rows = import_once(folder, empty, folder / "workspace")
+    value, floor = measure_interleaved(
         bench,
         lambda: _mirrored(folder, empty),
         lambda: _bare(folder, empty, events, rows),
@@ -47,69 +47,69 @@ def largest(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     return value * 1000, floor * 1000
 
 
-def workspace(bench: BenchRun) -> Path:
+def find_workspace(bench: BenchRun) -> Path:
     """Return the workspace to measure with: the one named, the one beside, or the demo.
 
     At toy size always the demo.
     """
     if bench.size == TOY:
         return mirror.DEMO_PATH
-    named = os.environ.get("JPWEB_BENCH_WORKSPACE")
-    if named:
-        return Path(named)
+    folder_name = os.environ.get("JPWEB_BENCH_WORKSPACE")
+    if folder_name:
+        return Path(folder_name)
     return _BESIDE if _BESIDE.is_dir() else mirror.DEMO_PATH
 
 
 def _alone(source: Path, home: Path) -> Path:
     """Copy the largest conversation into a workspace of its own; return its events."""
-    found = sorted(
+    paths = sorted(
         (source / ".jp" / "conversations").glob("*/events.json"),
         key=lambda path: path.stat().st_size,
     )
-    if not found:
+    if not paths:
         raise SystemExit(
             f"No conversation in {source}: name a JP workspace in JPWEB_BENCH_WORKSPACE"
         )
-    copy = home / ".jp" / "conversations" / found[-1].parent.name
-    shutil.copytree(found[-1].parent, copy)
+    copy = home / ".jp" / "conversations" / paths[-1].parent.name
+    shutil.copytree(paths[-1].parent, copy)
     return copy / "events.json"
 
 
-def made(folder: Path, empty: Path, home: Path) -> Rows:
+def import_once(folder: Path, empty: Path, home: Path) -> Rows:
     """Import once and return the rows that were not there before."""
-    with database(_fresh(folder, empty)) as path:
+    with use_database(_fresh(folder, empty)) as path:
         mirror.mirror_workspace(home)
         with sqlite3.connect(path) as reader:
             tables = [model._meta.db_table for model in apps.get_app_config("store").get_models()]
-            every = {t: f"SELECT * FROM {t}" for t in tables}  # noqa: S608  Django's own names
-            rows = {t: reader.execute(query).fetchall() for t, query in every.items()}
+            queries = {t: f"SELECT * FROM {t}" for t in tables}  # noqa: S608  Django's own names
+            rows = {t: reader.execute(query).fetchall() for t, query in queries.items()}
         reader.close()
-    return {table: made for table, made in rows.items() if made}
+    return {table: table_rows for table, table_rows in rows.items() if table_rows}
 
 
 def _mirrored(folder: Path, empty: Path) -> float:
-    with database(_fresh(folder, empty)):
+    with use_database(_fresh(folder, empty)):
         connection.ensure_connection()
-        began = perf_counter()
+        start_time = perf_counter()
         mirror.mirror_workspace(folder / "workspace")
-        return perf_counter() - began
+        return perf_counter() - start_time
 
 
 def _bare(folder: Path, empty: Path, events: Path, rows: Rows) -> float:
-    with writing(_fresh(folder, empty)) as writer:
+    with open_database(_fresh(folder, empty)) as writer:
         writer.executescript(PRAGMAS)
-        began = perf_counter()
+        start_time = perf_counter()
         json.loads(events.read_bytes())
         with writer:
             for table, values in rows.items():
                 marks = ", ".join("?" * len(values[0]))
                 insert = f"INSERT INTO {table} VALUES ({marks})"  # noqa: S608  Django's own names
                 writer.executemany(insert, values)
-        return perf_counter() - began
+        return perf_counter() - start_time
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[sqlite3.Connection]:
+def open_database(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a database without Django."""
     writer = sqlite3.connect(path)
     try:

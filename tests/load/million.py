@@ -12,9 +12,9 @@ from time import perf_counter
 
 from jpweb.store.jp_files import mirror
 from tests.load.benchmark import BenchRun, Progress
-from tests.load.databases import database
-from tests.load.importing import PRAGMAS, Rows, made, writing
-from tests.load.synthetic import conversation
+from tests.load.databases import use_database
+from tests.load.importing import PRAGMAS, Rows, import_once, open_database
+from tests.load.synthetic import make_events_json
 from tests.machine.templates import inherit_environment
 
 #: The memory of many conversations is compared with this part of them.
@@ -22,20 +22,20 @@ FEW_SHARE = 20
 FIRST = 17_700_000_000
 
 
-def time(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+def measure_time(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the seconds of the mirror and of the floor, one after the other, once each."""
     many, events = bench.size.mirrored_conversations, bench.size.mirrored_events
     folder = bench.make_folder()
     empty = bench.make_database()
     home = workspace(folder / "many", many, events, progress)
-    rows = made(folder, empty, workspace(folder / "one", 1, events, progress))
+    rows = import_once(folder, empty, workspace(folder / "one", 1, events, progress))
     value = _mirrored(home, folder, empty, progress)
     floor = _bare(home, folder, empty, rows, events)
     progress(many, many)
     return value, floor
 
 
-def memory(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+def measure_memory(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the peak megabytes of a process that mirrors many conversations, and few."""
     many, events = bench.size.mirrored_conversations, bench.size.mirrored_events
     peaks = []
@@ -51,7 +51,7 @@ def memory(bench: BenchRun, progress: Progress) -> tuple[float, float]:
 
 def workspace(home: Path, conversations: int, events: int, progress: Progress) -> Path:
     """Write a workspace of equal conversations with ids of their own."""
-    text = conversation(events)
+    text = make_events_json(events)
     for number in range(conversations):
         folder = home / ".jp" / "conversations" / f"{FIRST + number}-synthetic"
         folder.mkdir(parents=True)
@@ -64,24 +64,24 @@ def workspace(home: Path, conversations: int, events: int, progress: Progress) -
 
 
 def _mirrored(home: Path, folder: Path, empty: Path, progress: Progress) -> float:
-    with database(Path(shutil.copy(empty, folder / "ours.sqlite3"))):
-        began = perf_counter()
+    with use_database(Path(shutil.copy(empty, folder / "ours.sqlite3"))):
+        start_time = perf_counter()
         mirror.mirror_workspace(home, "", lambda done, total, _: progress(done, total))
-        taken = perf_counter() - began
+        seconds = perf_counter() - start_time
     (folder / "ours.sqlite3").unlink()
-    return taken
+    return seconds
 
 
 def _bare(home: Path, folder: Path, empty: Path, rows: Rows, events: int) -> float:
     """Parse each file and insert the rows of one conversation, the keys made different."""
-    with writing(Path(shutil.copy(empty, folder / "bare.sqlite3"))) as writer:
+    with open_database(Path(shutil.copy(empty, folder / "bare.sqlite3"))) as writer:
         writer.executescript(PRAGMAS)
-        began = perf_counter()
+        start_time = perf_counter()
         for number, path in enumerate(sorted(home.glob(".jp/conversations/*/events.json"))):
             json.loads(path.read_bytes())
             with writer:
                 _insert(writer, rows, number, events)
-        return perf_counter() - began
+        return perf_counter() - start_time
 
 
 def _insert(writer: sqlite3.Connection, rows: Rows, number: int, events: int) -> None:
@@ -91,8 +91,8 @@ def _insert(writer: sqlite3.Connection, rows: Rows, number: int, events: int) ->
                 writer.executemany(_statement(table, values), values)
             continue
         columns = [row[1] for row in writer.execute(f"PRAGMA table_info({table})")]
-        moved = [_moved(columns, row, number, events) for row in values]
-        writer.executemany(_statement(table, values), moved)
+        new_rows = [_moved(columns, row, number, events) for row in values]
+        writer.executemany(_statement(table, values), new_rows)
 
 
 def _moved(
@@ -125,11 +125,11 @@ def _peak(home: Path, data: Path) -> float:
         "DATABASE_URL": f"sqlite:///{data / 'jpweb.sqlite3'}",
         "DJANGO_SETTINGS_MODULE": "jpweb.settings",
     }
-    printed = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program, str(home)],
         env=environment,
         check=True,
         capture_output=True,
         text=True,
     )
-    return int(printed.stdout) / 1024
+    return int(result.stdout) / 1024

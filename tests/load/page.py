@@ -31,7 +31,7 @@ _TOKEN = "bench" * 6 + "ok"
 PATIENCE = 30.0
 
 
-def cookie(person: Person) -> str:
+def make_cookie(person: Person) -> str:
     """Sign a person in; return what their browser sends with each request."""
     client = Client()
     client.force_login(person)
@@ -56,14 +56,14 @@ class Browser:
     def get(self, path: str) -> tuple[int, bytes]:
         """Open a page."""
         self.line.request("GET", path, headers={"Cookie": self.cookie})
-        came = self.line.getresponse()
-        return came.status, came.read()
+        response = self.line.getresponse()
+        return response.status, response.read()
 
     def time_page(self, path: str) -> float:
         """Return the seconds until a whole page is there. Raises AssertionError for a refusal."""
-        began = perf_counter()
+        start_time = perf_counter()
         status, _ = self.get(path)
-        seconds = perf_counter() - began
+        seconds = perf_counter() - start_time
         assert status == 200, f"{path} answers {status}"
         return seconds
 
@@ -77,11 +77,11 @@ class Browser:
             "HX-Request": "true",
         }
         self.line.request("POST", path, form, headers)
-        came = self.line.getresponse()
-        return came.status, came.read()
+        response = self.line.getresponse()
+        return response.status, response.read()
 
 
-class Page:
+class PageSocket:
     """An open socket; raises ConnectionError where it is refused or closed."""
 
     def __init__(self, port: int, cookie: str = "", path: str = "/ws") -> None:
@@ -94,8 +94,8 @@ class Page:
         request.headers["Origin"] = f"http://127.0.0.1:{port}"
         self._talk.send_request(request)
         self._send()
-        self._opened = False
-        while not self._opened:
+        self._is_open = False
+        while not self._is_open:
             self._hear()
 
     def __enter__(self) -> Self:
@@ -109,9 +109,9 @@ class Page:
     ) -> None:
         self._line.close()
 
-    def say(self, what: dict[str, Any]) -> None:
+    def say(self, message: dict[str, Any]) -> None:
         """Say what the page shows."""
-        self.reply(dumps(what))
+        self.reply(dumps(message))
 
     def reply(self, text: str) -> None:
         self._talk.send_text(text.encode())
@@ -134,24 +134,24 @@ class Page:
 
     def card(self) -> str:
         """Return where the next card that comes is answered."""
-        while (found := _CARD.search(self.text())) is None:
+        while (match := _CARD.search(self.text())) is None:
             pass
-        return found[1]
+        return match[1]
 
-    def answer(self, typed: str) -> None:
+    def answer(self, answer_text: str) -> None:
         """Answer the next card that comes, as its page does; the reply is another text."""
         question = int(self.card().split("/")[2])
-        self.say({"number": question, "question": question, "answer": typed})
+        self.say({"number": question, "question": question, "answer": answer_text})
 
     def _hear(self) -> None:
-        came = self._line.recv(1 << 20)
-        if not came:
+        data = self._line.recv(1 << 20)
+        if not data:
             raise ConnectionError("the server hung up")
-        self._talk.receive_data(came)
+        self._talk.receive_data(data)
         for event in self._talk.events_received():
             if isinstance(event, Response):
-                self._opened = self._talk.handshake_exc is None
-                if not self._opened:
+                self._is_open = self._talk.handshake_exc is None
+                if not self._is_open:
                     raise ConnectionError(f"no socket: {event.status_code}")
             elif isinstance(event, Frame) and event.opcode is Opcode.TEXT:
                 self._texts.append(bytes(event.data).decode())
@@ -160,6 +160,6 @@ class Page:
         self._send()
 
     def _send(self) -> None:
-        said = b"".join(self._talk.data_to_send())
-        if said:
-            self._line.sendall(said)
+        data = b"".join(self._talk.data_to_send())
+        if data:
+            self._line.sendall(data)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from tests.machine.ports import end, free_port
+from tests.machine.ports import end_process, free_port
 from tests.machine.templates import ROOT, inherit_environment
 
 
@@ -27,7 +27,7 @@ class Program:
 def run_program(module: str, database: Path) -> Iterator[Program]:
     """Run ``python -m MODULE PORT`` until the context ends; it prints ``ready`` once it serves.
 
-    The folder of ``database`` is its data folder.
+    The folder of ``use_database`` is its data folder.
     """
     port = free_port()
     environment = inherit_environment() | {
@@ -46,4 +46,4 @@ def run_program(module: str, database: Path) -> Iterator[Program]:
                 raise RuntimeError(f"{module} ended before it served; it printed {line!r}")
             yield Program(process.pid, port)
         finally:
-            end(process)
+            end_process(process)

@@ -13,17 +13,17 @@ import comrak
 from jpweb.runtime.rendering import markdown as renderer
 from jpweb.stream import wire
 from jpweb.stream.events import ChatRequest, ChatResponse
-from tests.load.benchmark import BenchRun, Progress, interleaved
-from tests.load.importing import workspace
+from tests.load.benchmark import BenchRun, Progress, measure_interleaved
+from tests.load.importing import find_workspace
 
 MEGABYTE = 1_000_000
 
 
-def markdown(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+def measure_markdown(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds that a megabyte of real messages takes, and those of the floor."""
     texts = messages(bench)
     size = sum(len(text.encode()) for text in texts) / MEGABYTE
-    value, floor = interleaved(
+    value, floor = measure_interleaved(
         bench,
         lambda: _timed(renderer.render_markdown, texts),
         lambda: _timed(_bare, texts),
@@ -34,19 +34,19 @@ def markdown(bench: BenchRun, progress: Progress) -> tuple[float, float]:
 
 def messages(bench: BenchRun) -> list[str]:
     """Return what was said in the conversations at hand, repeated to the size of the run."""
-    found: list[str] = []
-    home = workspace(bench)
+    texts: list[str] = []
+    home = find_workspace(bench)
     for path in sorted((home / ".jp" / "conversations").glob("*/events.json")):
         for raw in wire.split_array(path.read_bytes()):
             for event in wire.read_element(raw).events:
                 match event.kind:
                     case ChatRequest(content=text) | ChatResponse(content=str(text)):
-                        found.append(text)
+                        texts.append(text)
                     case _:
                         pass
-    if not found:
+    if not texts:
         raise SystemExit(f"No message in {home}: name another in JPWEB_BENCH_WORKSPACE")
-    return found * (bench.size.rendered_characters // sum(map(len, found)) + 1)
+    return texts * (bench.size.rendered_characters // sum(map(len, texts)) + 1)
 
 
 def _timed(make: Callable[[str], object], texts: list[str]) -> float:
@@ -58,5 +58,5 @@ def _timed(make: Callable[[str], object], texts: list[str]) -> float:
 
 def _bare(text: str) -> str:
     options = (renderer.EXTENSIONS, None, renderer.RENDER_OPTIONS)
-    made: str = renderer.CLEANER.clean(comrak.markdown_to_html(text, *options))
-    return made
+    html: str = renderer.CLEANER.clean(comrak.markdown_to_html(text, *options))
+    return html

@@ -1,7 +1,7 @@
 """Conversations of any length that look like real ones: turns, tool calls, inquiries.
 
-``conversation`` is plain; ``everything`` holds what there is: all kinds, all outcomes and reasons,
-large results, compactions, unknown and broken elements. Both are the same each time.
+``make_events_json`` is plain; ``make_events_file`` holds all kinds, all outcomes and reasons, large
+results, compactions, unknown and broken elements. Both return the same each time.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from jpweb.stream.outline import build_outline
 BEGIN = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PROSE = "The planner keeps a list of beds and what grows in each of them. " * 8
 CODE = "def water(bed):\n    return bed.thirst > 3\n" * 20
-#: A word that is in one turn alone, to be searched for; ``needle`` makes it.
+#: A word that is in one turn alone, to be searched for; ``make_needle`` makes it.
 NEEDLE = "snapdragon"
-#: JP's number of the conversation of ``workspace``.
+#: JP's number of the conversation of ``write_workspace``.
 NUMBER = 17_670_000_000
 #: Every so many turns a result is so many times ``CODE``: about 3 KB, about 130 KB.
 _RARE, _LARGE, _HUGE = 100, 3, 150
@@ -65,7 +65,7 @@ _ENDS: Sequence[tuple[AnswerType, InquiryOutcome | None]] = (
 )
 
 
-def conversation(events: int) -> bytes:
+def make_events_json(events: int) -> bytes:
     """Return an ``events.json`` of so many events."""
     texts = []
     for number, kind in zip(range(events), _kinds(), strict=False):
@@ -74,41 +74,41 @@ def conversation(events: int) -> bytes:
     return wire.join_array(texts).encode()
 
 
-def everything(events: int) -> bytes:
+def make_events_file(events: int) -> bytes:
     """Return an ``events.json`` of so many elements, of every kind that there is."""
     return wire.join_array(_texts(events)).encode()
 
 
-def imported(home: Workspace, events: int) -> Conversation:
-    """Put ``everything`` into the journal of a new conversation, as a mirror does."""
+def import_conversation(home: Workspace, events: int) -> Conversation:
+    """Write ``make_events_file`` into the journal of a new conversation, as a mirror does."""
     elements = [wire.read_element(text) for text in _texts(events)]
-    shown = build_outline(elements)
-    made = Conversation(
+    outline = build_outline(elements)
+    conversation = Conversation(
         workspace=home,
         jp_id=NUMBER + events,
         origin=Origin.MIRRORED,
         title=f"{events} events",
         last_activity=BEGIN,
     )
-    made.save()
-    journal.replace_elements(made, elements, shown.anchors)
-    inquiries.derive_rows(made, shown)
-    made.save()
-    return made
+    conversation.save()
+    journal.replace_elements(conversation, elements, outline.anchors)
+    inquiries.derive_rows(conversation, outline)
+    conversation.save()
+    return conversation
 
 
-def workspace(root: Path, events: int) -> Path:
-    """Write a JP workspace that holds ``everything`` as its one conversation; return its root."""
+def write_workspace(root: Path, events: int) -> Path:
+    """Write a JP workspace with ``make_events_file`` as its one conversation; return its root."""
     folder = root / ".jp" / "conversations" / f"{NUMBER + events}-everything"
     folder.mkdir(parents=True)
-    (folder / "events.json").write_bytes(everything(events))
+    (folder / "events.json").write_bytes(make_events_file(events))
     about = {"title": f"{events} events", "last_activated_at": timestamps.format_timestamp(BEGIN)}
     (folder / "metadata.json").write_text(json.dumps(about, indent=2) + "\n")
     return root
 
 
-def needle(turn: int) -> str:
-    """Return the word that a turn of ``everything``, from 0, has to itself."""
+def make_needle(turn: int) -> str:
+    """Return the word that a turn of ``make_events_file``, from 0, has to itself."""
     return f"{NEEDLE}{turn}x"
 
 
@@ -121,8 +121,8 @@ def _texts(events: int) -> list[str]:
 
 def _written(number: int, kind: EventKind) -> str:
     stamp = timestamps.format_timestamp(BEGIN + timedelta(seconds=7 * number))
-    noted = {"rendered_arguments": "\x1b[32m+ bed\x1b[0m"} if number % 40 == 7 else {}
-    metadata = noted if isinstance(kind, ToolCallRequest) else {}
+    note = {"rendered_arguments": "\x1b[32m+ bed\x1b[0m"} if number % 40 == 7 else {}
+    metadata = note if isinstance(kind, ToolCallRequest) else {}
     return wire.write_element(ConversationEvent(stamp, kind, metadata)).raw
 
 
@@ -133,7 +133,9 @@ def _every() -> Iterator[EventKind | str]:
         yield TurnStart()
         if turn % 5 == 0:
             yield ConfigDelta({"assistant": {"model": {"parameters": {"top_k": turn}}}})
-        yield ChatRequest(f"Look after bed {turn}, the {needle(turn)}. {PROSE[:200]}", author="Ada")
+        yield ChatRequest(
+            f"Look after bed {turn}, the {make_needle(turn)}. {PROSE[:200]}", author="Ada"
+        )
         yield ChatResponse("reasoning", f"Bed {turn} may be dry. {PROSE}")
         yield ChatResponse("message", f"I read bed {turn}:\n\n```python\n{CODE[:130]}\n```\n")
         yield from _reading(turn)
@@ -144,10 +146,10 @@ def _every() -> Iterator[EventKind | str]:
 
 
 def _reading(turn: int) -> Iterator[EventKind]:
-    call, failed = f"toolu_{turn}_read", turn % 6 == 4
+    call, is_failed = f"toolu_{turn}_read", turn % 6 == 4
     times = _HUGE if turn % _RARE == 1 else _LARGE
     yield ToolCallRequest(call, "fs_read_file", {"path": f"beds/{turn}.py", "lines": [1, turn]})
-    yield ToolCallResponse(call, "No such bed." if failed else CODE * times, is_error=failed)
+    yield ToolCallResponse(call, "No such bed." if is_failed else CODE * times, is_error=is_failed)
 
 
 def _changing(turn: int) -> Iterator[EventKind]:
@@ -155,14 +157,14 @@ def _changing(turn: int) -> Iterator[EventKind]:
     call, name = f"toolu_{turn}_change", "fs_modify_file"
     yield ToolCallRequest(call, name, {"path": f"beds/{turn}.py", "patch": CODE[:300]})
     kind, outcome = _ENDS[turn % len(_ENDS)]
-    again = () if outcome is None or isinstance(outcome, Answered) else ((kind, Answered("yes")),)
-    for attempt, (wanted, end) in enumerate(((kind, outcome), *again), 1):
-        asked = f"{call}.apply.{attempt}"
-        wanted_now = wanted if attempt == 1 else Text()
+    repeats = () if outcome is None or isinstance(outcome, Answered) else ((kind, Answered("yes")),)
+    for attempt, (answer_type, end) in enumerate(((kind, outcome), *repeats), 1):
+        inquiry_id = f"{call}.apply.{attempt}"
+        wanted_now = answer_type if attempt == 1 else Text()
         question = InquiryQuestion(f"Apply this to bed {turn}?\n\n{CODE[:400]}", wanted_now)
-        yield InquiryRequest(asked, InquirySource.for_tool(name), question)
+        yield InquiryRequest(inquiry_id, InquirySource.for_tool(name), question)
         if end is not None:
-            yield InquiryResponse(asked, end)
+            yield InquiryResponse(inquiry_id, end)
     yield ToolCallResponse(call, f"Bed {turn} is changed.", is_error=False)
 
 
@@ -203,8 +205,8 @@ def _kinds() -> Iterator[EventKind]:
             yield ToolCallRequest(call, name, {"path": f"beds/{turn}.py", "patch": CODE[:300]})
             if name == "fs_modify_file":
                 question = InquiryQuestion(f"Apply this to bed {turn}?\n\n{CODE[:400]}", Boolean())
-                asked = f"{call}.apply_changes.1"
-                yield InquiryRequest(asked, InquirySource.for_tool(name), question)
-                yield InquiryResponse(asked, Answered(True))
+                inquiry_id = f"{call}.apply_changes.1"
+                yield InquiryRequest(inquiry_id, InquirySource.for_tool(name), question)
+                yield InquiryResponse(inquiry_id, Answered(True))
             yield ToolCallResponse(call, CODE, is_error=False)
         yield ChatResponse("message", f"Bed {turn} is looked after. {PROSE}")

@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 
 from tests.load.benchmark import BENCHMARKS, Benchmark, BenchRun
 from tests.load.sizes import TOY, Size
-from tests.machine.ports import end, wait_until
+from tests.machine.ports import end_process, wait_until
 from tests.machine.templates import ROOT
 
 
@@ -50,15 +50,15 @@ def start_toy_run(scratch: Path, only: str) -> Iterator[subprocess.Popen[bytes]]
         try:
             yield run
         finally:
-            end(run)
+            end_process(run)
 
 
 def test_toy_run_prints_a_table_and_leaves_nothing(tmp_path: Path) -> None:
     with start_toy_run(tmp_path, "render.markdown") as run:
-        printed, _ = run.communicate(timeout=120)
+        output, _ = run.communicate(timeout=120)
 
     assert run.returncode == 0
-    assert b"render.markdown" in printed
+    assert b"render.markdown" in output
     assert list(tmp_path.iterdir()) == []
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 
 from jpweb.cli.local_cluster.binaries import MissingProgram
-from tests.machine.programs import WANTED, find
+from tests.machine.programs import WANTED, ensure_program
 
 
 def main() -> int:
     missing = 0
-    for wanted in WANTED:
+    for requirement in WANTED:
         try:
-            print(f"{wanted.program.title}: {find(wanted)}", flush=True)
+            print(f"{requirement.program.title}: {ensure_program(requirement)}", flush=True)
         except MissingProgram as error:
             print(error, file=sys.stderr)
             missing += 1

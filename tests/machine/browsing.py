@@ -42,13 +42,13 @@ _FIND_VIOLATIONS = """([part, options]) => axe.run(part || document, options).th
 
 
 @contextmanager
-def chromium(path: Path) -> Iterator[Browser]:
+def run_chromium(path: Path) -> Iterator[Browser]:
     """Run a browser without a window."""
     expect.set_options(timeout=EXPECT_MS)
     with sync_playwright() as library:
-        running = library.chromium.launch(executable_path=path, args=list(ARGUMENTS))
-        yield running
-        running.close()
+        running_browser = library.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        yield running_browser
+        running_browser.close()
 
 
 @dataclass  # without slots: Playwright notes its handlers on the object
@@ -71,10 +71,10 @@ class Pages:
         javascript: bool = True,
         size: tuple[int, int] = WIDE,
         scheme: Literal["light", "dark"] = "light",
-        beside: Page | None = None,
+        sibling: Page | None = None,
     ) -> Page:
-        """Open a page; ``beside`` another one it shares that page's sign-in."""
-        context = beside.context if beside else self._context(javascript, size, scheme)
+        """Open a page; with a ``sibling`` it shares that page's sign-in."""
+        context = sibling.context if sibling else self._context(javascript, size, scheme)
         page = context.new_page()
         page.on("console", self._heard)
         page.on("pageerror", lambda error: self._complain(f"uncaught: {error}"))
@@ -115,15 +115,15 @@ class Pages:
             self.complaints.append(text)
 
 
-def inaccessible(page: Page, only: str = "", part: str = "") -> list[str]:
+def list_violations(page: Page, rule: str = "", part: str = "") -> list[str]:
     """Return the violations that axe finds on the page, one line each.
 
-    ``only`` names one rule to check, ``part`` selects elements to check. Raises
+    ``rule`` is the one to check, else all are, ``part`` selects elements to check. Raises
     ``playwright.sync_api.Error`` where no element matches ``part``.
     """
     # Preloading fetches every style sheet again, for a rule that axe does not run by default.
     options = {"resultTypes": ["violations"], "preload": False}
-    options |= {"runOnly": [only]} if only else {}
+    options |= {"runOnly": [rule]} if rule else {}
     if not page.evaluate("Boolean(window.axe)"):
         page.evaluate(AXE_SCRIPT)
     violations: list[str] = page.evaluate(_FIND_VIOLATIONS, [part, options])

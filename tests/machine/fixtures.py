@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 from tests.machine import browsing, servers
 from tests.machine.browsing import Pages
 from tests.machine.ports import free_port
-from tests.machine.programs import CHROMIUM, find
+from tests.machine.programs import CHROMIUM, ensure_program
 from tests.machine.servers import Cluster
 from tests.machine.serving import Server
 
@@ -34,24 +34,24 @@ class Live(Protocol):
 
 @pytest.fixture(scope="session")
 def chromium_path() -> Path:
-    return find(CHROMIUM)
+    return ensure_program(CHROMIUM)
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Cluster]:
-    with servers.postgres() as cluster:
+    with servers.run_postgres() as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    with servers.redis() as running:
-        yield running.url
+    with servers.run_redis() as running_redis:
+        yield running_redis.url
 
 
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[Live]:
-    made: list[Server] = []
+    live_servers: list[Server] = []
 
     def make(
         *,
@@ -61,20 +61,20 @@ def live(tmp_path: Path) -> Iterator[Live]:
         data: Path | None = None,
         **settings: str,
     ) -> Server:
-        folder = data or tmp_path / f"data{len(made)}"
+        folder = data or tmp_path / f"data{len(live_servers)}"
         server = Server(folder, port or free_port(), workspace, settings)
-        made.append(server)
+        live_servers.append(server)
         return server.start() if start else server
 
     yield make
-    for server in made:
+    for server in live_servers:
         server.close()
 
 
 @pytest.fixture(scope="session")
 def browser(chromium_path: Path) -> Iterator[Browser]:
-    with browsing.chromium(chromium_path) as running:
-        yield running
+    with browsing.run_chromium(chromium_path) as running_browser:
+        yield running_browser
 
 
 @pytest.fixture

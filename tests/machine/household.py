@@ -70,9 +70,9 @@ class Team(Server):
 
     def process(self, name: str) -> int:
         """Return the process that has this name now."""
-        found = re.findall(rf"^{name} +\| Process (\d+)\.$", self.log_text(), re.MULTILINE)
-        assert found, f"{name} was never started"
-        return int(found[-1])
+        pids = re.findall(rf"^{name} +\| Process (\d+)\.$", self.log_text(), re.MULTILINE)
+        assert pids, f"{name} was never started"
+        return int(pids[-1])
 
     def strike(self, name: str) -> bool:
         """Kill one of its processes, and all that it has started, as a power cut would.
@@ -82,9 +82,9 @@ class Team(Server):
         pid = self.process(name)
         if pid not in _children(self.pid):
             return False
-        for each in (pid, *_descendants(pid)):
+        for process_id in (pid, *_descendants(pid)):
             with suppress(ProcessLookupError):
-                os.kill(each, signal.SIGKILL)
+                os.kill(process_id, signal.SIGKILL)
         return True
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -100,21 +100,23 @@ class Team(Server):
 
 
 @contextmanager
-def team(data: Path, workspace: Path | None = None, **settings: str) -> Iterator[Team]:
+def run_team(data: Path, workspace: Path | None = None, **settings: str) -> Iterator[Team]:
     """Run a team's jpweb; what it kept outside its folder is gone afterwards."""
-    running = Team(data, free_port(), workspace, settings, copies_template=False)
+    running_team = Team(data, free_port(), workspace, settings, copies_template=False)
     try:
-        yield running.start()
+        yield running_team.start()
     finally:
-        running.forget()
+        running_team.forget()
 
 
 def _children(pid: int) -> list[int]:
     try:
-        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        return [
+            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        ]
     except OSError:
         return []
 
 
 def _descendants(pid: int) -> list[int]:
-    return [each for child in _children(pid) for each in (child, *_descendants(child))]
+    return [process_id for child in _children(pid) for process_id in (child, *_descendants(child))]

@@ -31,7 +31,7 @@ def free_port() -> int:
     raise OSError(f"no port from {FIRST_PORT} to {LAST_PORT} is free")
 
 
-def accepts(port: int) -> bool:
+def is_accepting(port: int) -> bool:
     """Tell whether a connection to the port is accepted."""
     try:
         socket.create_connection((LOOPBACK, port), timeout=1).close()
@@ -41,17 +41,17 @@ def accepts(port: int) -> bool:
 
 
 def wait_until(
-    holds: Callable[[], object], what: str, seconds: float = 30, pause: float = 0.02
+    condition: Callable[[], object], description: str, seconds: float = 30, pause: float = 0.02
 ) -> None:
     """Poll until ``holds()`` is true. Raises AssertionError after ``seconds``."""
     deadline = time.monotonic() + seconds
-    while not holds():
+    while not condition():
         if time.monotonic() > deadline:
-            raise AssertionError(f"{what}: not within {seconds:g} s")
+            raise AssertionError(f"{description}: not within {seconds:g} s")
         time.sleep(pause)
 
 
-def end(process: subprocess.Popen[bytes], seconds: float = 10) -> int:
+def end_process(process: subprocess.Popen[bytes], seconds: float = 10) -> int:
     """Terminate the process, kill it if it stays; return its code."""
     if process.poll() is None:
         process.terminate()

@@ -65,32 +65,32 @@ WANTED = (CHROMIUM, POSTGRES, REDIS, FAKETIME)
 
 
 @functools.cache
-def find(wanted: Wanted) -> Path:
+def ensure_program(requirement: Wanted) -> Path:
     """Return the program's path, installing it if need be. Raises Missing."""
-    program = wanted.program
-    named = os.environ.get(wanted.variable)
-    if named:
-        return _named(wanted, Path(named))
-    found = find_program(program)
-    if found is None and shutil.which("apt-get") and os.geteuid() == 0:
-        found = _from_debian(program)
-    if found is None and wanted.download:
-        found = _downloaded(wanted)
-    if found is None:
+    program = requirement.program
+    value = os.environ.get(requirement.variable)
+    if value:
+        return _named(requirement, Path(value))
+    path = find_program(program)
+    if path is None and shutil.which("apt-get") and os.geteuid() == 0:
+        path = _from_debian(program)
+    if path is None and requirement.download:
+        path = _downloaded(requirement)
+    if path is None:
         raise MissingProgram(
             f"{program.title} is missing: apt-get install {program.package}, "
-            f"or name one in {wanted.variable}"
+            f"or name one in {requirement.variable}"
         )
-    return found
+    return path
 
 
-def _named(wanted: Wanted, path: Path) -> Path:
+def _named(requirement: Wanted, path: Path) -> Path:
     """Take a file, or a folder that holds one of the names."""
-    names = wanted.program.names
+    names = requirement.program.names
     for candidate in (path, *(path / name for name in names)):
-        if candidate.is_file() and (wanted == FAKETIME or os.access(candidate, os.X_OK)):
+        if candidate.is_file() and (requirement == FAKETIME or os.access(candidate, os.X_OK)):
             return candidate
-    raise MissingProgram(f"{wanted.variable} names {path}, where no {names[0]} is")
+    raise MissingProgram(f"{requirement.variable} names {path}, where no {names[0]} is")
 
 
 def _from_debian(program: Program) -> Path | None:
@@ -99,9 +99,9 @@ def _from_debian(program: Program) -> Path | None:
     _say(f"installing Debian's {program.package} ...")
     _refresh()
     install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", program.package]
-    done = _run(install, env=quiet)
-    if done.returncode:
-        _say(done.stderr.strip())
+    result = _run(install, env=quiet)
+    if result.returncode:
+        _say(result.stderr.strip())
     return find_program(program)
 
 
@@ -110,13 +110,13 @@ def _refresh() -> None:
     _run(["apt-get", "update", "-qq"])
 
 
-def _downloaded(wanted: Wanted) -> Path | None:
+def _downloaded(requirement: Wanted) -> Path | None:
     """Let Playwright fetch its own browser, unless it did before."""
     expected = _playwright_chromium()
     if expected.is_file():
         return expected
-    _say(f"downloading {wanted.program.title}: {' '.join(wanted.download)} ...")
-    _run([sys.executable, "-m", *wanted.download])
+    _say(f"downloading {requirement.program.title}: {' '.join(requirement.download)} ...")
+    _run([sys.executable, "-m", *requirement.download])
     return expected if expected.is_file() else None
 
 

@@ -18,8 +18,8 @@ import psycopg
 from psycopg import sql
 
 from jpweb.cli.local_cluster import postgres_redis
-from tests.machine.ports import LOOPBACK, accepts, end, free_port, wait_until
-from tests.machine.programs import POSTGRES, REDIS, find
+from tests.machine.ports import LOOPBACK, end_process, free_port, is_accepting, wait_until
+from tests.machine.programs import POSTGRES, REDIS, ensure_program
 from tests.machine.templates import migrate_database
 
 #: What makes a cluster quick that need not outlive anything.
@@ -62,7 +62,7 @@ class Cluster:
 
     def _create(self, statement: LiteralString, *names: str, prefix: str = "") -> str:
         name = f"{prefix}jpweb_{os.getpid()}_{next(self._numbers)}"
-        identifiers = [sql.Identifier(each) for each in (name, *names)]
+        identifiers = [sql.Identifier(part) for part in (name, *names)]
         with psycopg.connect(f"{self.address}/postgres", autocommit=True) as connection:
             connection.execute(sql.SQL(statement).format(*identifiers))
         return f"{self.address}/{name}"
@@ -78,9 +78,9 @@ class Cluster:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        more = (f"listen_addresses={LOOPBACK}", f"port={self.port}", *self.settings)
+        options = (f"listen_addresses={LOOPBACK}", f"port={self.port}", *self.settings)
         command = postgres_redis.build_postgres_command(
-            self._programs, self.folder / "data", self.folder, more
+            self._programs, self.folder / "data", self.folder, options
         )
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -106,11 +106,11 @@ class Cluster:
         """End it at once, without a checkpoint."""
         if self._process is not None:
             self._process.send_signal(signal.SIGQUIT)
-            end(self._process)
+            end_process(self._process)
 
     @property
     def _programs(self) -> Path:
-        return find(POSTGRES).resolve().parent
+        return ensure_program(POSTGRES).resolve().parent
 
     def _serves(self) -> bool:
         assert self._process is not None
@@ -139,9 +139,9 @@ class Signals:
         """Start it, and wait until it answers."""
         place = ("--port", str(self.port), "--bind", LOOPBACK, "--dir", str(self.folder))
         with (self.folder / "log").open("ab") as log:
-            command = postgres_redis.build_redis_command(find(REDIS), *place)
+            command = postgres_redis.build_redis_command(ensure_program(REDIS), *place)
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
-        wait_until(lambda: accepts(self.port), "Redis answers")
+        wait_until(lambda: is_accepting(self.port), "Redis answers")
 
     def kill(self) -> None:
         """End it as a power cut would."""
@@ -152,11 +152,11 @@ class Signals:
     def close(self) -> None:
         """End it."""
         if self._process is not None:
-            end(self._process)
+            end_process(self._process)
 
 
 @contextmanager
-def postgres(settings: Sequence[str] = QUICK) -> Iterator[Cluster]:
+def run_postgres(settings: Sequence[str] = QUICK) -> Iterator[Cluster]:
     """Run a cluster; what is in it is gone afterwards."""
     with _folder("jpweb-postgres-") as folder:
         cluster = Cluster(folder, settings)
@@ -169,15 +169,15 @@ def postgres(settings: Sequence[str] = QUICK) -> Iterator[Cluster]:
 
 
 @contextmanager
-def redis() -> Iterator[Signals]:
+def run_redis() -> Iterator[Signals]:
     """Run a Redis."""
     with _folder("jpweb-redis-") as folder:
-        running = Signals(folder)
+        running_redis = Signals(folder)
         try:
-            running.start()
-            yield running
+            running_redis.start()
+            yield running_redis
         finally:
-            running.close()
+            running_redis.close()
 
 
 @contextmanager
@@ -195,7 +195,7 @@ def _children(pid: int) -> list[int]:
         listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     except OSError:
         return []
-    return [int(each) for each in listed.split()]
+    return [int(child) for child in listed.split()]
 
 
 def _lives(pid: int) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from tests.machine import templates
-from tests.machine.ports import LOOPBACK, end, free_port, wait_until
+from tests.machine.ports import LOOPBACK, end_process, free_port, wait_until
 from tests.machine.templates import copy_migrated_sqlite, inherit_environment
 
 ROOT = templates.ROOT
@@ -62,20 +62,20 @@ class Server:
 
     def start(self, seconds: float = 60) -> Self:
         """Start, and wait for the sign-in link. Raises AssertionError with the log's end."""
-        printed = len(self.log_text())
+        log_length = len(self.log_text())
         self.begin()
 
-        def linked() -> bool:
-            said = self.log_text()
-            if _SERVING.search(said[printed:]):  # beside workers: a link is asked for
-                said, printed_to = self._asked_for_link(), 0
+        def has_link() -> bool:
+            text = self.log_text()
+            if _SERVING.search(text[log_length:]):  # beside workers: a link is asked for
+                text, printed_to = self._asked_for_link(), 0
             else:
-                printed_to = printed
-            found = self.LINK.search(said, printed_to)
-            self.link = found[0] if found else ""
-            return bool(found) or self._process is None or self._process.poll() is not None
+                printed_to = log_length
+            match = self.LINK.search(text, printed_to)
+            self.link = match[0] if match else ""
+            return bool(match) or self._process is None or self._process.poll() is not None
 
-        wait_until(linked, "the server prints its link", seconds)
+        wait_until(has_link, "the server prints its link", seconds)
         assert self.link, f"the server did not start:\n{self.log_text()[-4000:]}"
         return self
 
@@ -87,13 +87,13 @@ class Server:
 
     def run(self, seconds: float = 60) -> tuple[int, str]:
         """Run where it is expected to refuse; return the exit code and what it printed."""
-        printed = len(self.log_text())
+        log_length = len(self.log_text())
         self._process = self._spawn()
         try:
             code = self._process.wait(seconds)
         finally:
-            end(self._process)
-        return code, self.log_text()[printed:]
+            end_process(self._process)
+        return code, self.log_text()[log_length:]
 
     def stop(self, by: signal.Signals = signal.SIGTERM, seconds: float = 60) -> int:
         """Send a signal and return the exit code. Raises TimeoutExpired if it stays."""
@@ -114,24 +114,28 @@ class Server:
     def close(self) -> None:
         """End it, whatever state it is in."""
         if self._process is not None:
-            end(self._process)
+            end_process(self._process)
 
     def ask_for_link(self) -> str:
         """Return another sign-in link of the first owner."""
-        found = self.LINK.search(self._asked_for_link())
-        assert found, "no link was printed"
-        return found[0]
+        match = self.LINK.search(self._asked_for_link())
+        assert match, "no link was printed"
+        return match[0]
 
     def _asked_for_link(self) -> str:
         command = [sys.executable, "manage.py", "sign_in_link"]
-        done = subprocess.run(
+        result = subprocess.run(
             command, cwd=ROOT, env=self._environment(), capture_output=True, text=True, check=True
         )
-        return done.stdout
+        return result.stdout
 
     def _environment(self) -> dict[str, str]:
-        own = {"JPWEB_DATA": str(self.data), "JPWEB_PORT": str(self.port), "PYTHONUNBUFFERED": "1"}
-        return inherit_environment() | own | self.settings
+        variables = {
+            "JPWEB_DATA": str(self.data),
+            "JPWEB_PORT": str(self.port),
+            "PYTHONUNBUFFERED": "1",
+        }
+        return inherit_environment() | variables | self.settings
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         command = [*self.wrapper, sys.executable, "manage.py", self.COMMAND]

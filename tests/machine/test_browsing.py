@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.machine.browsing import PHONE, Pages, inaccessible
+from tests.machine.browsing import PHONE, Pages, list_violations
 from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
@@ -39,11 +39,11 @@ def test_a_page_has_the_size_scheme_and_scripts_asked_for(open_page: Pages):
 def test_axe_names_what_is_wrong(open_page: Pages):
     page = open_page()
     page.set_content("<html lang=en><title>t</title><main><h1>h</h1><input></main>")
-    assert [line.split(":")[0] for line in inaccessible(page)] == ["label"]
+    assert [line.split(":")[0] for line in list_violations(page)] == ["label"]
 
 
 def test_inaccessible_with_a_part_leaves_the_rest_out(open_page: Pages):
     page = open_page()
     page.set_content("<html lang=en><title>t</title><main><h1>h</h1><input><p>p</p></main>")
-    assert inaccessible(page, part="p") == []
-    assert [line.split(":")[0] for line in inaccessible(page, part="main")] == ["label"]
+    assert list_violations(page, part="p") == []
+    assert [line.split(":")[0] for line in list_violations(page, part="main")] == ["label"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jpweb.cli.local_cluster.binaries import MissingProgram, Program
-from tests.machine.programs import REDIS, Wanted, find
+from tests.machine.programs import REDIS, Wanted, ensure_program
 
 NOTHING = Program(title="Nothing", names=("no-such-program",), package="nothing")
 NOWHERE = Wanted(NOTHING, "JPWEB_TEST_NOTHING")
@@ -14,19 +14,19 @@ NOWHERE = Wanted(NOTHING, "JPWEB_TEST_NOTHING")
 
 @pytest.fixture(autouse=True)
 def forgetful():
-    find.cache_clear()
+    ensure_program.cache_clear()
     yield
-    find.cache_clear()
+    ensure_program.cache_clear()
 
 
 def test_a_variable_names_a_program_or_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    own = tmp_path / "redis-server"
-    own.write_text("#!/bin/sh\n")
-    own.chmod(0o755)
-    for value in (own, tmp_path):
-        find.cache_clear()
+    program = tmp_path / "redis-server"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    for value in (program, tmp_path):
+        ensure_program.cache_clear()
         monkeypatch.setenv(REDIS.variable, str(value))
-        assert find(REDIS) == own
+        assert ensure_program(REDIS) == program
 
 
 def test_a_variable_that_names_nothing_is_not_passed_over(
@@ -36,13 +36,13 @@ def test_a_variable_that_names_nothing_is_not_passed_over(
     with pytest.raises(
         MissingProgram, match=r"JPWEB_TEST_REDIS names .*, where no redis-server is"
     ):
-        find(REDIS)
+        ensure_program(REDIS)
 
 
 def test_what_is_missing_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(MissingProgram) as missing:
-        find(NOWHERE)
+        ensure_program(NOWHERE)
     assert str(missing.value) == (
         "Nothing is missing: apt-get install nothing, or name one in JPWEB_TEST_NOTHING"
     )

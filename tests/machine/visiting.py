@@ -37,7 +37,7 @@ class _NoRedirects(HTTPRedirectHandler):
         """Follow nothing."""
 
 
-class Reply(NamedTuple):
+class HttpReply(NamedTuple):
     """What came back, redirects followed."""
 
     status: int
@@ -54,16 +54,16 @@ class Visitor:
     #: The CSRF token of a form, with the cookie that it belongs to.
     _token: tuple[str, str] = ("", "")
 
-    def get(self, link: str = "/") -> Reply:
+    def get(self, link: str = "/") -> HttpReply:
         """Follow a link."""
         return self._open(link, None)
 
-    def post(self, link: str, page: str = "/", **fields: str) -> Reply:
+    def post(self, link: str, page: str = "/", **fields: str) -> HttpReply:
         """Send a form as it stands on ``page``, from which the CSRF token is taken."""
         self._take_token(page)
         return self._send(link, fields)
 
-    def post_again(self, link: str, page: str = "/", **fields: str) -> Reply:
+    def post_again(self, link: str, page: str = "/", **fields: str) -> HttpReply:
         """Send a form with the last CSRF token while it is valid; else as ``post`` does."""
         if not self._token[1] or self._token[0] != self._csrf_cookie():
             return self.post(link, page, **fields)
@@ -78,9 +78,9 @@ class Visitor:
         if not self._token[1] or self._token[0] != self._csrf_cookie():
             self._take_token(form)
         reply = self._send(form, {"workspace": workspace, "text": text}, _NoRedirects())
-        found = _BEGUN.search(reply.url)
-        assert found, reply.text
-        return found[0]
+        match = _BEGUN.search(reply.url)
+        assert match, reply.text
+        return match[0]
 
     def wait_until_indexed(self, seconds: float = 30) -> None:
         """Wait until search finds everything that the person may read."""
@@ -90,19 +90,19 @@ class Visitor:
         reply = self.get("/search")  # refused (429) where somebody searched too often
         return reply.status == 200 and not _INDEXING.search(reply.text)
 
-    def sign_in(self, link: str) -> Reply:
+    def sign_in(self, link: str) -> HttpReply:
         """Use a sign-in link up, as its page does."""
         return self.post("/sign-in", "/sign-in", code=link)
 
     def socket(self, path: str = "/ws") -> ClientConnection:
         """Open a websocket as this visitor; use it as a context."""
-        cookies = "; ".join(f"{each.name}={each.value}" for each in self.cookies)
+        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.cookies)
         address = urljoin(self.url.replace("http", "ws", 1), path)
         headers = {"Cookie": cookies}
         return connect(address, origin=Origin(self.url), additional_headers=headers, proxy=None)
 
     def _csrf_cookie(self) -> str:
-        values = (each.value for each in self.cookies if each.name == "jpweb_csrf")
+        values = (cookie.value for cookie in self.cookies if cookie.name == "jpweb_csrf")
         return next(values, "") or ""
 
     def _take_token(self, page: str) -> None:
@@ -110,17 +110,17 @@ class Visitor:
         assert token, f"{page} holds no form"
         self._token = (self._csrf_cookie(), token[1])
 
-    def _send(self, link: str, fields: dict[str, str], *more: HTTPRedirectHandler) -> Reply:
+    def _send(self, link: str, fields: dict[str, str], *handlers: HTTPRedirectHandler) -> HttpReply:
         form = {"csrfmiddlewaretoken": self._token[1]} | fields
-        return self._open(link, urlencode(form).encode(), *more)
+        return self._open(link, urlencode(form).encode(), *handlers)
 
-    def _open(self, link: str, body: bytes | None, *more: HTTPRedirectHandler) -> Reply:
-        direct, kept = ProxyHandler({}), HTTPCookieProcessor(self.cookies)
-        opener: OpenerDirector = build_opener(direct, kept, *more)
+    def _open(self, link: str, body: bytes | None, *handlers: HTTPRedirectHandler) -> HttpReply:
+        proxy_handler, cookie_handler = ProxyHandler({}), HTTPCookieProcessor(self.cookies)
+        opener: OpenerDirector = build_opener(proxy_handler, cookie_handler, *handlers)
         try:
             answer = opener.open(urljoin(self.url, link), body, timeout=20)
         except HTTPError as refusal:
             answer = refusal
         with answer:
             url = urljoin(answer.url, answer.headers.get("Location", ""))
-            return Reply(answer.status or 0, answer.read().decode(), url)
+            return HttpReply(answer.status or 0, answer.read().decode(), url)

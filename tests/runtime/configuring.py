@@ -22,25 +22,25 @@ command = "serve"
 """
 
 
-def write(home: Workspace, text: str) -> None:
+def write_config(home: Workspace, text: str) -> None:
     (Path(home.root) / ".jp" / "config.toml").write_text(text)
 
 
 def trust_all(home: Workspace, person: Person) -> None:
-    seen = [
+    trust_keys = [
         (thing.item.kind.value, thing.item.name, thing.item.fingerprint)
         for thing in configuration.load_workspace_config(home).trust_statuses
     ]
-    configuration.grant_trust(home, seen, person)
+    configuration.grant_trust(home, trust_keys, person)
 
 
-def save(home: Workspace, text: str) -> None:
+def save_overrides(home: Workspace, text: str) -> None:
     configuration.save_overrides(home, text, overrides.hash_text(home.overrides))
 
 
-def why(now: WorkspaceConfig, name: str) -> ToolAvailability:
-    return next(offer.availability for offer in now.offers if offer.tool.name == name)
+def get_availability(config: WorkspaceConfig, name: str) -> ToolAvailability:
+    return next(offer.availability for offer in config.offers if offer.tool.name == name)
 
 
-def names(now: WorkspaceConfig) -> set[str]:
-    return {tool.name for tool in now.tools}
+def list_tool_names(config: WorkspaceConfig) -> set[str]:
+    return {tool.name for tool in config.tools}

@@ -36,10 +36,10 @@ def scene(transactional_db: None) -> Scene:
 def home(db: None, tmp_path: Path) -> Workspace:
     """Return a workspace whose configuration files a test may write."""
     (tmp_path / ".jp").mkdir()
-    made = making.workspace()
-    Workspace.objects.filter(pk=made.pk).update(root=str(tmp_path))
-    made.refresh_from_db()
-    return made
+    workspace = making.workspace()
+    Workspace.objects.filter(pk=workspace.pk).update(root=str(tmp_path))
+    workspace.refresh_from_db()
+    return workspace
 
 
 @pytest.fixture

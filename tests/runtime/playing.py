@@ -35,24 +35,24 @@ class Scene:
 
         def ask() -> Inquiry:
             run = Run.objects.filter(conversation=self.talk).first()
-            return making.question(run or making.running(self.talk, self.ada), *args)
+            return making.question(run or making.start_run(self.talk, self.ada), *args)
 
         return await run_in_db_thread(ask)
 
     async def elements(self) -> tuple[Element, ...]:
         return await run_in_db_thread(journal.read_elements, self.talk.pk)
 
-    async def opened(self) -> Any:
+    async def get_question(self) -> Any:
         """Return the one question that waits, once there is one and its call waits for it."""
 
-        async def one() -> Inquiry | None:
+        async def find_open() -> Inquiry | None:
             row = await run_in_db_thread(
                 Inquiry.objects.filter(conversation=self.talk, state="open").first
             )
-            waits = row is not None and row.pk in resolution.settlement_waiters.waiters_by_key
-            return row if waits else None
+            is_waiting = row is not None and row.pk in resolution.settlement_waiters.waiters_by_key
+            return row if is_waiting else None
 
-        return await eventually(one)
+        return await eventually(find_open)
 
     async def start(self, text: str = "Begin") -> tuple[Run, asyncio.Task[None]]:
         run = await runs.start_turn(self.talk, self.ada, text)
@@ -64,11 +64,11 @@ class Scene:
         """Let this process take up what nobody executes; return the task that executes the run."""
         await run_executor.renew_and_recover()
 
-        async def taken() -> asyncio.Task[None] | None:
+        async def find_task() -> asyncio.Task[None] | None:
             active = run_executor._active_runs.get(run.pk)
             return None if active is None else active.task
 
-        task: asyncio.Task[None] = await eventually(taken)
+        task: asyncio.Task[None] = await eventually(find_task)
         return task
 
     async def reload(self, row: Inquiry) -> Inquiry:
@@ -78,10 +78,10 @@ class Scene:
         """Return everything that the database keeps of the conversation."""
 
         def read() -> str:
-            kept: list[Any] = list(JournalEntry.objects.values_list())
-            kept += Inquiry.objects.values_list()
-            kept += [conversations.get_conversation(self.talk.pk).title, *Run.objects.values_list()]
-            return repr(kept)
+            rows: list[Any] = list(JournalEntry.objects.values_list())
+            rows += Inquiry.objects.values_list()
+            rows += [conversations.get_conversation(self.talk.pk).title, *Run.objects.values_list()]
+            return repr(rows)
 
         return await run_in_db_thread(read)
 
@@ -89,12 +89,12 @@ class Scene:
 async def eventually(look: Callable[[], Awaitable[Any]]) -> Any:
     """Return the first thing that is found. Raises TimeoutError."""
     async with asyncio.timeout(SOON):
-        while not (found := await look()):  # noqa: ASYNC110  # it is looked for in the database
+        while not (result := await look()):  # noqa: ASYNC110  # it is looked for in the database
             await asyncio.sleep(0.005)
-        return found
+        return result
 
 
-async def done(task: asyncio.Task[Any]) -> Any:
+async def wait_for_task(task: asyncio.Task[Any]) -> Any:
     return await asyncio.wait_for(task, SOON)
 
 
@@ -104,25 +104,25 @@ async def cut_off(task: asyncio.Task[None]) -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def waiting(row: Inquiry, call: Callable[[Inquiry], Any]) -> asyncio.Task[Any]:
+async def start_waiting(row: Inquiry, call: Callable[[Inquiry], Any]) -> asyncio.Task[Any]:
     """Start a call that waits for a row; return once it does."""
     task = asyncio.create_task(call(row))
 
-    async def waits() -> bool:
+    async def is_waiting() -> bool:
         return task.done() or row.pk in resolution.settlement_waiters.waiters_by_key
 
-    await eventually(waits)
+    await eventually(is_waiting)
     return task
 
 
-class Ear:
+class SignalQueue:
     """Keeps what is told to a topic, without its name."""
 
     def __init__(self) -> None:
         self._signals: list[dict[str, Any]] = []
 
     def on_signal(self, signal: dict[str, Any]) -> None:
-        self._signals.append({name: said for name, said in signal.items() if name != "to"})
+        self._signals.append({name: value for name, value in signal.items() if name != "to"})
 
     async def __call__(self) -> dict[str, Any]:
         """Return the next signal, waiting for it. Raises TimeoutError."""
@@ -133,14 +133,14 @@ class Ear:
 
     def take_all(self) -> list[dict[str, Any]]:
         """Return and forget all signals so far: who announces returns after they are here."""
-        taken, self._signals = self._signals, []
-        return taken
+        signals, self._signals = self._signals, []
+        return signals
 
 
 @asynccontextmanager
-async def ear(topic: str) -> AsyncIterator[Ear]:
+async def subscribe(topic: str) -> AsyncIterator[SignalQueue]:
     """Hear what is announced to a topic."""
-    listening = Ear()
+    listening = SignalQueue()
     local_bus.add_subscriber(topic, listening.on_signal)
     try:
         yield listening

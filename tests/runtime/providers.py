@@ -52,24 +52,24 @@ class Asks:
 
 
 class Hangs:
-    """Says a word, then nothing more; ``said`` is set once the word has been taken."""
+    """Says a word, then nothing more; ``said_event`` is set once the word has been taken."""
 
     NAME = "hangs"
 
     def __init__(self) -> None:
-        self.said = asyncio.Event()
+        self.said_event = asyncio.Event()
 
     async def stream(self, request: ProviderRequest) -> AsyncIterator[ProviderEvent]:
         yield TextDelta("message", "Half a ")
-        self.said.set()
+        self.said_event.set()
         await asyncio.Event().wait()
 
 
-def fail() -> None:
+def fail_run() -> None:
     raise ProviderFailed("The vendor says no.")
 
 
-def use(monkeypatch: pytest.MonkeyPatch, provider: object = None) -> None:
+def use_provider(monkeypatch: pytest.MonkeyPatch, provider: object = None) -> None:
     """Let every run be played by this provider, the script without its pauses by default."""
     monkeypatch.setattr(
         wiring, "open_model", lambda _now, _model: provider or ScriptedProvider(pace=0)

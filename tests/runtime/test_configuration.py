@@ -10,32 +10,44 @@ from jpweb.runtime.configuration import ToolAvailability
 from jpweb.store.errors import InvalidConfigFile
 from jpweb.store.models import Person, Workspace
 from jpweb.store.workspace_config.trust import TrustState
-from tests.runtime.configuring import LOCAL, names, save, trust_all, why, write
+from tests.runtime.configuring import (
+    LOCAL,
+    get_availability,
+    list_tool_names,
+    save_overrides,
+    trust_all,
+    write_config,
+)
 
 
 def test_without_any_configuration_the_built_ins_are_offered(home: Workspace):
-    now = configuration.load_workspace_config(home)
-    assert {"ask_user", "demo_vault"} <= names(now)
-    assert (now.problem, now.notes, now.unavailable, now.trust_statuses) == ("", (), {}, ())
+    config = configuration.load_workspace_config(home)
+    assert {"ask_user", "demo_vault"} <= list_tool_names(config)
+    assert (config.problem, config.notes, config.unavailable, config.trust_statuses) == (
+        "",
+        (),
+        {},
+        (),
+    )
 
 
 def test_the_overrides_lie_over_the_files(home: Workspace):
-    write(home, 'assistant.name = "file"\nassistant.model.id = "a/b"')
-    save(home, 'assistant.name = "owner"')
-    found = configuration.load_workspace_config(home).configuration.assistant
-    assert (found.name, found.model.name) == ("owner", "b")
+    write_config(home, 'assistant.name = "file"\nassistant.model.id = "a/b"')
+    save_overrides(home, 'assistant.name = "owner"')
+    assistant = configuration.load_workspace_config(home).configuration.assistant
+    assert (assistant.name, assistant.model.name) == ("owner", "b")
 
 
 def test_all_tools_are_switched_but_those_that_must_be_named_or_are_locked(home: Workspace):
-    write(
+    write_config(
         home,
         f'{LOCAL}[conversation.tools.locked]\nsource = "builtin"\nenable = "always"\n'
         '[conversation.tools.u]\nsource = "local"\ncommand = "x"\nenable = false',
     )
-    left = ["ask_user", "describe_tools", "locked"]
-    assert configuration.switch_all_tools(home, is_on=False) == left
+    enabled_names = ["ask_user", "describe_tools", "locked"]
+    assert configuration.switch_all_tools(home, is_on=False) == enabled_names
     tools = configuration.load_workspace_config(home).configuration.tools
-    assert {name for name, tool in tools.items() if tool.enable.state} == set(left)
+    assert {name for name, tool in tools.items() if tool.enable.state} == set(enabled_names)
     assert "[conversation.tools.u]" not in home.overrides
     configuration.switch_tool(home, "ask_user", is_on=False)
     assert configuration.switch_all_tools(home, is_on=True) == ["ask_user"]
@@ -44,24 +56,27 @@ def test_all_tools_are_switched_but_those_that_must_be_named_or_are_locked(home:
 
 
 def test_an_address_with_a_key_in_it_is_shown_to_nobody(home: Workspace):
-    write(home, '[providers.llm.own]\nbase_url = "https://me:s3cret@x/v1?key=s3cret"')
-    now = configuration.load_workspace_config(home)
-    assert [each.address for each in configuration.list_provider_statuses(now)] == [
+    write_config(home, '[providers.llm.own]\nbase_url = "https://me:s3cret@x/v1?key=s3cret"')
+    config = configuration.load_workspace_config(home)
+    assert [status.address for status in configuration.list_provider_statuses(config)] == [
         "https://…@x/v1?…"
     ]
-    assert "s3cret" not in now.trust_statuses[0].item.display_text
-    assert now.configuration.providers["own"].base_url == "https://me:s3cret@x/v1?key=s3cret"
+    assert "s3cret" not in config.trust_statuses[0].item.display_text
+    assert config.configuration.providers["own"].base_url == "https://me:s3cret@x/v1?key=s3cret"
 
 
 def test_a_tool_that_is_off_is_not_offered_whatever_is_trusted(home: Workspace, ada: Person):
-    write(home, f"{LOCAL}enable = false")
+    write_config(home, f"{LOCAL}enable = false")
     trust_all(home, ada)
-    assert why(configuration.load_workspace_config(home), "t") is ToolAvailability.OFF
+    assert get_availability(configuration.load_workspace_config(home), "t") is ToolAvailability.OFF
 
 
 def test_a_built_in_that_jpweb_has_not_is_not_offered(home: Workspace):
-    write(home, '[conversation.tools.unheard]\nsource = "builtin"')
-    assert why(configuration.load_workspace_config(home), "unheard") is ToolAvailability.NO_BUILTIN
+    write_config(home, '[conversation.tools.unheard]\nsource = "builtin"')
+    assert (
+        get_availability(configuration.load_workspace_config(home), "unheard")
+        is ToolAvailability.NO_BUILTIN
+    )
 
 
 BROKEN = [
@@ -70,54 +85,57 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text", "said"), BROKEN)
+@pytest.mark.parametrize(("name", "text", "message"), BROKEN)
 def test_a_broken_file_offers_nothing_and_says_so_in_one_line(
-    home: Workspace, name: str, text: str, said: str
+    home: Workspace, name: str, text: str, message: str
 ):
-    write(home, text)
-    now = configuration.load_workspace_config(home)
-    assert now.problem.startswith(said)
-    assert "\n" not in now.problem
-    assert now.tools == ()
-    assert set(now.unavailable.values()) == {ToolAvailability.BROKEN.value}
+    write_config(home, text)
+    config = configuration.load_workspace_config(home)
+    assert config.problem.startswith(message)
+    assert "\n" not in config.problem
+    assert config.tools == ()
+    assert set(config.unavailable.values()) == {ToolAvailability.BROKEN.value}
 
 
 def test_overrides_that_make_no_sense_are_not_kept(home: Workspace):
     for bad in ("a = = 1", "[conversation.tools.t]", 'conversation.tools.ask_user.run = "x"'):
         with pytest.raises(InvalidConfigFile, match=r"^overrides: "):
-            save(home, bad)
+            save_overrides(home, bad)
     home.refresh_from_db()
     assert home.overrides == ""
 
 
 def test_overrides_may_put_right_what_a_file_says_wrong(home: Workspace):
-    write(home, "assistant.name = 1")
+    write_config(home, "assistant.name = 1")
     assert configuration.load_workspace_config(home).problem
-    save(home, 'assistant.name = "x"')
+    save_overrides(home, 'assistant.name = "x"')
     assert configuration.load_workspace_config(home).problem == ""
 
 
 def test_a_tool_is_switched_by_its_name(home: Workspace):
     configuration.switch_tool(home, "ask_user", is_on=False)
-    assert why(configuration.load_workspace_config(home), "ask_user") is ToolAvailability.OFF
+    assert (
+        get_availability(configuration.load_workspace_config(home), "ask_user")
+        is ToolAvailability.OFF
+    )
     configuration.switch_tool(home, "ask_user", is_on=True)
-    found = configuration.load_workspace_config(home).configuration.tools["ask_user"].enable
-    assert (found.state, found.allow_toggle) == (True, AllowToggle.IF_NAMED)
+    enable = configuration.load_workspace_config(home).configuration.tools["ask_user"].enable
+    assert (enable.state, enable.allow_toggle) == (True, AllowToggle.IF_NAMED)
 
 
 @pytest.mark.parametrize(
-    ("tool", "said"), [("locked", "“locked” is locked"), ("none", "Unknown tool “none”.")]
+    ("tool", "pattern"), [("locked", "“locked” is locked"), ("none", "Unknown tool “none”.")]
 )
-def test_what_may_not_be_switched_is_not(home: Workspace, tool: str, said: str):
-    write(home, '[conversation.tools.locked]\nsource = "builtin"\nenable = "always"')
-    with pytest.raises(InvalidConfigFile, match=said):
+def test_what_may_not_be_switched_is_not(home: Workspace, tool: str, pattern: str):
+    write_config(home, '[conversation.tools.locked]\nsource = "builtin"\nenable = "always"')
+    with pytest.raises(InvalidConfigFile, match=pattern):
         configuration.switch_tool(home, tool, is_on=False)
     home.refresh_from_db()
     assert home.overrides == ""
 
 
 def test_who_may_switch_is_said_by_the_policy(home: Workspace):
-    write(
+    write_config(
         home,
         '[conversation.tools.locked]\nsource = "builtin"\nenable = "always"\n'
         '[conversation.tools.named]\nsource = "builtin"\nenable = "explicit"',
@@ -128,10 +146,10 @@ def test_who_may_switch_is_said_by_the_policy(home: Workspace):
 
 
 def test_no_key_goes_elsewhere_on_a_files_word(home: Workspace, ada: Person):
-    write(home, '[providers.llm.anthropic]\nbase_url = "https://evil.example"')
-    now = configuration.load_workspace_config(home)
-    assert "“anthropic”" in now.find_provider_problem("anthropic")
-    assert now.find_provider_problem("openai") == ""
+    write_config(home, '[providers.llm.anthropic]\nbase_url = "https://evil.example"')
+    config = configuration.load_workspace_config(home)
+    assert "“anthropic”" in config.find_provider_problem("anthropic")
+    assert config.find_provider_problem("openai") == ""
     trust_all(home, ada)
     assert configuration.load_workspace_config(home).find_provider_problem("anthropic") == ""
 
@@ -141,27 +159,27 @@ def test_providers_tell_whether_their_key_is_there_and_never_the_key(
 ):
     monkeypatch.setenv("MY_KEY", "s3cret")
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    write(
+    write_config(
         home,
         'assistant.model.id = "anthropic/claude"\n[providers.llm.own]\napi_key_env = "MY_KEY"\n'
         'base_url = "https://own.example"\n[providers.llm.bare]',
     )
-    now = configuration.load_workspace_config(home)
-    shown = {each.name: each for each in configuration.list_provider_statuses(now)}
-    assert list(shown) == ["anthropic", "own", "bare"]
-    assert (shown["own"].key_variable, shown["own"].has_key) == ("MY_KEY", True)
-    assert shown["own"].standing is TrustState.NEW
-    assert (shown["anthropic"].key_variable, shown["anthropic"].has_key) == (
+    config = configuration.load_workspace_config(home)
+    statuses = {status.name: status for status in configuration.list_provider_statuses(config)}
+    assert list(statuses) == ["anthropic", "own", "bare"]
+    assert (statuses["own"].key_variable, statuses["own"].has_key) == ("MY_KEY", True)
+    assert statuses["own"].standing is TrustState.NEW
+    assert (statuses["anthropic"].key_variable, statuses["anthropic"].has_key) == (
         "ANTHROPIC_API_KEY",
         False,
     )
-    assert shown["anthropic"].address == "https://api.anthropic.com"
-    assert not shown["bare"].has_key
-    assert "s3cret" not in repr(shown)
+    assert statuses["anthropic"].address == "https://api.anthropic.com"
+    assert not statuses["bare"].has_key
+    assert "s3cret" not in repr(statuses)
 
 
 def test_notes_of_files_and_of_keys_are_kept(home: Workspace):
-    write(home, "nonsense = 1")
+    write_config(home, "nonsense = 1")
     (Path(home.root) / ".jp" / "config.yaml").write_text("")
     assert configuration.load_workspace_config(home).notes == (
         ".jp/config.yaml was not read: only TOML is, here.",
@@ -180,7 +198,7 @@ def test_notes_of_files_and_of_keys_are_kept(home: Workspace):
     ],
 )
 def test_a_source_is_told_as_jp_writes_it(home: Workspace, source: str, words: str):
-    write(home, f'[conversation.tools.t]\nsource = "{source}"\ncommand = "c"')
+    write_config(home, f'[conversation.tools.t]\nsource = "{source}"\ncommand = "c"')
     assert (
         configuration.format_tool_source(
             configuration.load_workspace_config(home).configuration.tools["t"]

@@ -11,7 +11,7 @@ from django.db import connection
 
 from jpweb.runtime import db_threads
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread, thread_use
-from tests.runtime.playing import SOON, done
+from tests.runtime.playing import SOON, wait_for_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -62,7 +62,7 @@ async def test_wait_until_quiet_during_a_call_returns_after_it(monkeypatch: pyte
     await asyncio.sleep(0)
     assert not waiting.done()
     gate.set()
-    await done(waiting)
+    await wait_for_task(waiting)
     assert call.done()
 
 

@@ -28,12 +28,12 @@ from jpweb.stream.inquiry import (
 )
 from jpweb.stream.markdown_export import MarkdownOptions, export_markdown
 from jpweb.stream.outline import build_outline
-from tests.builders import answered, asked, called, returned, stream
+from tests.builders import make_answer, make_call, make_inquiry, make_result, stream
 from tests.exporting import join_pieces
-from tests.load.synthetic import imported
+from tests.load.synthetic import import_conversation
 from tests.machine.sizes import mark_proof
 from tests.store import making
-from tests.store.making import folder
+from tests.store.making import write_folder
 
 pytestmark = pytest.mark.django_db
 LAYOUTS = Path(__file__).parents[1] / "samples" / "layouts"
@@ -48,13 +48,13 @@ def no_silo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JP_USER_DATA_DIR", str(tmp_path / "data"))
 
 
-class Page(HTMLParser):
+class ExportedPage(HTMLParser):
     """Keeps every tag with its attributes, and the text."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.said = ""
+        self.text = ""
         self.feed(page)
         self.close()
 
@@ -62,7 +62,7 @@ class Page(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
     def handle_data(self, data: str) -> None:
-        self.said += data
+        self.text += data
 
 
 def demo() -> list[Conversation]:
@@ -70,22 +70,31 @@ def demo() -> list[Conversation]:
     return list(home.conversations.order_by("jp_id"))
 
 
-def one(tmp_path: Path, *kinds: EventKind, title: str = "A talk") -> Conversation:
-    folder(tmp_path, "17000000000", stream(*kinds), title=title)
+def make_conversation(tmp_path: Path, *kinds: EventKind, title: str = "A talk") -> Conversation:
+    write_folder(tmp_path, "17000000000", stream(*kinds), title=title)
     mirror.mirror_workspace(tmp_path)
     return Conversation.objects.get()
 
 
 def outcomes(tmp_path: Path) -> Conversation:
-    said: tuple[tuple[str, InquiryOutcome], ...] = (
+    outcome_pairs: tuple[tuple[str, InquiryOutcome], ...] = (
         ("c.q.1", Redacted()),
         ("c.q.2", Cancelled(CancellationReason.USER)),
         ("c.q.3", Cancelled(UnknownReason("of\nlater"))),
     )
     pairs: list[EventKind] = [
-        kind for key, outcome in said for kind in (asked(key), InquiryResponse(key, outcome))
+        kind
+        for key, outcome in outcome_pairs
+        for kind in (make_inquiry(key), InquiryResponse(key, outcome))
     ]
-    return one(tmp_path, called("c"), *pairs, asked("c.x.1"), answered("c.x.1", "ß"), returned("c"))
+    return make_conversation(
+        tmp_path,
+        make_call("c"),
+        *pairs,
+        make_inquiry("c.x.1"),
+        make_answer("c.x.1", "ß"),
+        make_result("c"),
+    )
 
 
 def _text(talk: Conversation, *, reasoning: bool = True) -> str:
@@ -101,22 +110,24 @@ def test_markdown_has_each_outcome_in_jps_words(tmp_path: Path):
 
 
 def test_the_demo_has_them_too():
-    whole = "\n".join(
+    text = "\n".join(
         join_pieces(FORMATS["markdown"].make_pieces(talk)).decode() for talk in demo()
     ).split("\n")
-    assert "Answer: <redacted>" in whole
-    assert "Cancelled (user)" in whole
+    assert "Answer: <redacted>" in text
+    assert "Cancelled (user)" in text
 
 
 def test_reasoning_is_there_unless_it_is_not_wanted(tmp_path: Path):
-    talk = one(tmp_path, ChatResponse("reasoning", "Deep thought"), ChatResponse("message", "Hi"))
+    talk = make_conversation(
+        tmp_path, ChatResponse("reasoning", "Deep thought"), ChatResponse("message", "Hi")
+    )
     assert "> Deep thought" in _text(talk)
     assert "Deep thought" not in _text(talk, reasoning=False)
     assert "Omitted: reasoning 1." in _text(talk, reasoning=False)
 
 
 def test_without_a_title_the_id_stands_for_it(tmp_path: Path):
-    talk = one(tmp_path, title="")
+    talk = make_conversation(tmp_path, title="")
     assert _text(talk).startswith("# jp\\-c17000000000")
     assert (
         "<title>jp-c17000000000</title>" in join_pieces(FORMATS["html"].make_pieces(talk)).decode()
@@ -126,7 +137,7 @@ def test_without_a_title_the_id_stands_for_it(tmp_path: Path):
 @pytest.mark.parametrize("position", range(5))
 def test_the_page_loads_and_runs_nothing(position: int):
     talk = demo()[position]
-    page = Page(join_pieces(FORMATS["html"].make_pieces(talk)).decode())
+    page = ExportedPage(join_pieces(FORMATS["html"].make_pieces(talk)).decode())
     assert LOADS & {tag for tag, _ in page.tags} == set()
     for tag, attributes in page.tags:
         assert [name for name in attributes if name.startswith("on")] == [], tag
@@ -148,16 +159,18 @@ def test_the_style_of_the_page_loads_nothing():
 
 def test_hostile_text_is_shown_as_text():
     (talk,) = [talk for talk in demo() if "hostile" in talk.source]
-    page = Page(join_pieces(FORMATS["html"].make_pieces(talk)).decode())
-    assert "<script>alert(1)</script>" in page.said
-    assert "<img src=x onerror=alert(1)>" in page.said
+    page = ExportedPage(join_pieces(FORMATS["html"].make_pieces(talk)).decode())
+    assert "<script>alert(1)</script>" in page.text
+    assert "<img src=x onerror=alert(1)>" in page.text
 
 
 def test_a_hostile_title_stays_in_its_place(tmp_path: Path):
     title = "</title></style><script>alert(1)</script># *x*"
-    page = Page(join_pieces(FORMATS["html"].make_pieces(one(tmp_path, title=title))).decode())
+    page = ExportedPage(
+        join_pieces(FORMATS["html"].make_pieces(make_conversation(tmp_path, title=title))).decode()
+    )
     assert "script" not in {tag for tag, _ in page.tags}
-    assert page.said.count(title) == 2
+    assert page.text.count(title) == 2
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -168,16 +181,16 @@ def test_every_format_gives_every_conversation_as_text(name: str):
 
 def _expected(talk: Conversation) -> str:
     """Return the Markdown made of the whole conversation at once."""
-    shown = build_outline(journal.read_elements(talk.pk))
+    outline = build_outline(journal.read_elements(talk.pk))
     return export_markdown(
-        shown, MarkdownOptions(title=talk.title or f"jp-c{talk.jp_id}", reasoning=True)
+        outline, MarkdownOptions(title=talk.title or f"jp-c{talk.jp_id}", reasoning=True)
     )
 
 
 def _layouts(root: Path) -> list[Conversation]:
     """Return a conversation of each layout that JP ever wrote."""
     for number, sample in enumerate(sorted(LAYOUTS.glob("*.json"))):
-        folder(root, f"{17000000000 + number}", sample.read_bytes())
+        write_folder(root, f"{17000000000 + number}", sample.read_bytes())
     home, _ = mirror.mirror_workspace(root)
     return list(home.conversations.order_by("jp_id"))
 
@@ -190,15 +203,15 @@ def test_pieces_of_any_size_make_the_file_of_the_whole_conversation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entries: int
 ):
     (tmp_path / ".jp").mkdir()
-    talks = [*demo(), *_layouts(tmp_path), imported(making.workspace(), 700)]
+    talks = [*demo(), *_layouts(tmp_path), import_conversation(making.workspace(), 700)]
     monkeypatch.setattr(item_batches, "MAX_BATCH_ENTRIES", entries)
     for talk in talks:
         expected = _expected(talk)
         assert _text(talk) == expected, talk.source
         page = join_pieces(FORMATS["html"].make_pieces(talk)).decode()
-        whole = rendering.render_markdown(expected, keep_line_ends=True)
+        html = rendering.render_markdown(expected, keep_line_ends=True)
         # As one text, what holds many quotes counts as too deep and would be shown plain.
-        assert whole in page or whole.startswith("<pre># 700 events"), talk.source
+        assert html in page or html.startswith("<pre># 700 events"), talk.source
         assert "<h1>" in page
     assert entries > 1 or len(list(exports.make_markdown(talks[-1]))) > 100
 
@@ -207,7 +220,7 @@ def test_pieces_of_any_size_make_the_file_of_the_whole_conversation(
 def test_pieces_of_few_characters_make_the_same_files(
     monkeypatch: pytest.MonkeyPatch, characters: int
 ):
-    talks = [*demo(), imported(making.workspace(), 300)]
+    talks = [*demo(), import_conversation(making.workspace(), 300)]
     files = {
         (talk, name): join_pieces(FORMATS[name].make_pieces(talk))
         for talk in talks
@@ -224,7 +237,9 @@ def test_pieces_of_few_characters_make_the_same_files(
 
 def test_a_reference_of_one_text_reaches_into_no_other(tmp_path: Path):
     definition, use = "[docs]: https://elsewhere.example", "See [docs] and[^1]"
-    talk = one(tmp_path, ChatResponse("message", definition), ChatResponse("message", use))
+    talk = make_conversation(
+        tmp_path, ChatResponse("message", definition), ChatResponse("message", use)
+    )
     assert "elsewhere" not in join_pieces(FORMATS["html"].make_pieces(talk)).decode()
 
 
@@ -233,7 +248,7 @@ def begun_export(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Conversation, Iterator[ExportChunk]]:
     """Make the first of several pieces of an export; return its conversation and the others."""
-    conversation = imported(making.workspace(), 60)
+    conversation = import_conversation(making.workspace(), 60)
     monkeypatch.setattr(store_exports, "MAX_CHUNK_ENTRIES", 20)
     monkeypatch.setattr(item_batches, "MAX_BATCH_ENTRIES", 20)
     pieces = FORMATS[request.param].make_pieces(conversation)
@@ -261,9 +276,9 @@ def test_conversation_removed_between_two_pieces_breaks_the_file(
 
 def test_export_ends_where_the_conversation_ended_when_it_began(monkeypatch: pytest.MonkeyPatch):
     talk = making.conversation(making.workspace())
-    making.question(making.running(talk))
+    making.question(making.start_run(talk))
     talk.refresh_from_db()
     expected = {name: join_pieces(FORMATS[name].make_pieces(talk)) for name in FORMATS}
     journal.append_events(talk.pk, [making.event(ChatResponse("message", "Later"))])
-    made = {name: join_pieces(FORMATS[name].make_pieces(talk)) for name in FORMATS}
-    assert made == expected
+    files = {name: join_pieces(FORMATS[name].make_pieces(talk)) for name in FORMATS}
+    assert files == expected

@@ -20,11 +20,11 @@ from jpweb.store.models import Conversation, Run
 from jpweb.stream.events import ChatRequest, ToolCallResponse
 from jpweb.stream.inquiry import InquiryRequest
 from tests.runtime import providers
-from tests.runtime.playing import Scene, done, eventually
+from tests.runtime.playing import Scene, eventually, wait_for_task
 from tests.store.making import decider
 
 
-async def ended(run: Run) -> Run:
+async def reload_run(run: Run) -> Run:
     return await run_in_db_thread(Run.objects.get, pk=run.pk)
 
 
@@ -36,12 +36,12 @@ async def test_a_run_that_is_let_go_of_stays_as_it_stands(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     provider = providers.Hangs()
-    providers.use(monkeypatch, provider)
+    providers.use_provider(monkeypatch, provider)
     run, task = await scene.start()
-    await provider.said.wait()
+    await provider.said_event.wait()
     await runs.release_runs()
     assert task.cancelled()
-    assert (await ended(run)).state == "queued", "who starts next decides what becomes of it"
+    assert (await reload_run(run)).state == "queued", "who starts next decides what becomes of it"
     assert not run_executor._active_runs
     await runs.release_runs()
 
@@ -49,18 +49,18 @@ async def test_a_run_that_is_let_go_of_stays_as_it_stands(
 async def test_a_run_that_was_left_goes_on_with_its_open_question(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
-    providers.use(monkeypatch)
+    providers.use_provider(monkeypatch)
     run, _ = await scene.start()
-    row = await scene.opened()
+    row = await scene.get_question()
     await runs.release_runs()
     task = await scene.resume(run)
-    same = await scene.opened()
-    assert same == row, "it waits on, under its own number"
+    same_row = await scene.get_question()
+    assert same_row == row, "it waits on, under its own number"
     await resolution.answer_inquiry(row.pk, "false", decider(scene.eve))
-    await scene.opened()
+    await scene.get_question()
     assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
-    await done(task)
-    assert (await ended(run)).resume_count == 1
+    await wait_for_task(task)
+    assert (await reload_run(run)).resume_count == 1
     tags = [element.tag for element in await scene.elements()]
     assert tags.count("turn_start") == tags.count("chat_request") == 1
     first = results(await scene.elements())[0]
@@ -70,40 +70,40 @@ async def test_a_run_that_was_left_goes_on_with_its_open_question(
 async def test_an_answer_that_came_while_nothing_ran_is_what_the_call_goes_on_with(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
-    providers.use(monkeypatch)
+    providers.use_provider(monkeypatch)
     run, _ = await scene.start()
-    row = await scene.opened()
+    row = await scene.get_question()
     await runs.release_runs()
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
     task = await scene.resume(run)
-    second = await scene.opened()
+    second = await scene.get_question()
     assert second != row
     assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
-    await done(task)
-    asked = [e.kind.id for e in await scene.elements() if isinstance(e.kind, InquiryRequest)]
-    assert len(set(asked)) == len(asked) == 2
+    await wait_for_task(task)
+    inquiry_ids = [e.kind.id for e in await scene.elements() if isinstance(e.kind, InquiryRequest)]
+    assert len(set(inquiry_ids)) == len(inquiry_ids) == 2
 
 
 async def test_run_let_go_that_cannot_go_on_fails_and_says_why(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
-    providers.use(monkeypatch)
+    providers.use_provider(monkeypatch)
     run, _ = await scene.start()
-    row = await scene.opened()
+    row = await scene.get_question()
     await runs.release_runs()
 
-    def held(_conversation_id: int) -> None:
+    def raise_locked(_conversation_id: int) -> None:
         raise ReadOnlyConversation("jp has the lock")
 
-    monkeypatch.setattr(attachments, "attach_files", held)
+    monkeypatch.setattr(attachments, "attach_files", raise_locked)
     await run_executor.renew_and_recover()
 
-    async def lost() -> Run | None:
-        now = await ended(run)
-        return now if now.ended_at else None
+    async def find_lost() -> Run | None:
+        row = await reload_run(run)
+        return row if row.ended_at else None
 
-    found = await eventually(lost)
-    assert (found.state, "jp has the lock" in found.problem) == ("failed", True)
+    lost_run = await eventually(find_lost)
+    assert (lost_run.state, "jp has the lock" in lost_run.problem) == ("failed", True)
     assert (await scene.reload(row)).reason == "lost"
 
 
@@ -135,46 +135,46 @@ class Slow:
 async def test_a_stop_does_not_wait_for_servers_to_start(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
-    providers.use(monkeypatch)
+    providers.use_provider(monkeypatch)
     slow = Slow(entering=True)
     slow.use(monkeypatch)
     run, task = await scene.start()
     await slow.waits.wait()
     assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
-    await done(task)
-    assert (await ended(run)).state == "stopped"
+    await wait_for_task(task)
+    assert (await reload_run(run)).state == "stopped"
 
 
 async def test_what_is_said_while_servers_start_is_heard_by_the_turn(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
-    providers.use(monkeypatch, providers.Says())
+    providers.use_provider(monkeypatch, providers.Says())
     slow = Slow(entering=True)
     slow.use(monkeypatch)
     run, task = await scene.start()
     await slow.waits.wait()
     assert await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "respond", "Be brief.")
     slow.go_on.set()
-    await done(task)
-    assert (await ended(run)).state == "done"
-    said = [e.kind.content for e in await scene.elements() if isinstance(e.kind, ChatRequest)]
-    assert said == ["Begin", "Be brief."]
+    await wait_for_task(task)
+    assert (await reload_run(run)).state == "done"
+    requests = [e.kind.content for e in await scene.elements() if isinstance(e.kind, ChatRequest)]
+    assert requests == ["Begin", "Be brief."]
 
 
 async def test_who_speaks_to_a_turn_as_it_ends_is_heard(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
-    providers.use(monkeypatch, providers.Says())
+    providers.use_provider(monkeypatch, providers.Says())
     slow = Slow(entering=False)
     slow.use(monkeypatch)
     run, task = await scene.start()
     await slow.waits.wait()
     assert await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "respond", "Wait.")
     slow.go_on.set()
-    await done(task)
-    assert (await ended(run)).state == "done"
-    said = [e.kind.content for e in await scene.elements() if isinstance(e.kind, ChatRequest)]
-    assert said == ["Begin", "Wait."]
+    await wait_for_task(task)
+    assert (await reload_run(run)).state == "done"
+    requests = [e.kind.content for e in await scene.elements() if isinstance(e.kind, ChatRequest)]
+    assert requests == ["Begin", "Wait."]
     assert not await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "respond", "Too late.")
 
 
@@ -182,9 +182,9 @@ async def test_nothing_is_restarted_while_no_tool_call_runs(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     provider = providers.Hangs()
-    providers.use(monkeypatch, provider)
+    providers.use_provider(monkeypatch, provider)
     _, task = await scene.start()
-    await provider.said.wait()
+    await provider.said_event.wait()
     assert not await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "restart")
     assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
-    await done(task)
+    await wait_for_task(task)

@@ -20,7 +20,7 @@ from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse
 from jpweb.stream.inquiry import CancellationReason
 from jpweb.stream.sanitize import INTERRUPTED
 from tests.runtime import providers
-from tests.runtime.playing import Scene, done, ear
+from tests.runtime.playing import Scene, subscribe, wait_for_task
 from tests.store import making
 from tests.store.making import decider
 
@@ -28,13 +28,13 @@ CANARY = "canary-5b1e"
 ANSWERS = {"boolean": "true", "select": "not at all", "text": "fräulein.md", "secret": CANARY}
 
 
-async def ended(run: Run) -> Run:
+async def reload_run(run: Run) -> Run:
     return await run_in_db_thread(Run.objects.get, pk=run.pk)
 
 
 async def rows(scene: Scene) -> list[Inquiry]:
-    found = Inquiry.objects.filter(conversation=scene.talk).order_by("position")
-    return await run_in_db_thread(list, found)
+    queryset = Inquiry.objects.filter(conversation=scene.talk).order_by("position")
+    return await run_in_db_thread(list, queryset)
 
 
 def results(elements: Any) -> list[ToolCallResponse]:
@@ -45,35 +45,35 @@ async def test_the_script_asks_and_the_desk_answers(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.DEBUG)
-    providers.use(monkeypatch)
+    providers.use_provider(monkeypatch)
     run, task = await scene.start("Let us begin")
-    for kind, typed in ANSWERS.items():
-        row = await scene.opened()
+    for kind, answer_text in ANSWERS.items():
+        row = await scene.get_question()
         assert row.answer_type == kind
-        await resolution.answer_inquiry(row.pk, typed, decider(scene.eve))
-    await done(task)
+        await resolution.answer_inquiry(row.pk, answer_text, decider(scene.eve))
+    await wait_for_task(task)
     read = await scene.elements()
-    assert (await ended(run)).state == "done"
+    assert (await reload_run(run)).state == "done"
     assert [row.state for row in await rows(scene)] == ["answered"] * 3 + ["redacted"]
     assert [row.answer for row in await rows(scene)] == [True, "not at all", "fräulein.md", None]
     assert {row.decider_name for row in await rows(scene)} == {"Eve"}
     assert [row.inquiry_id.count(".") for row in await rows(scene)] == [2] * 4
-    said = read[-1].kind
-    assert isinstance(said, ChatResponse)
-    assert "`true` (boolean)" in said.content
-    assert "fräulein.md" in said.content
+    reply = read[-1].kind
+    assert isinstance(reply, ChatResponse)
+    assert "`true` (boolean)" in reply.content
+    assert "fräulein.md" in reply.content
     assert read[1].kind == ChatRequest("Let us begin", author="Ada")
     assert CANARY not in await scene.texts()
     assert CANARY not in "".join(str(record.__dict__) for record in caplog.records)
 
 
 async def test_declining_everything_still_ends_well(scene: Scene, monkeypatch: pytest.MonkeyPatch):
-    providers.use(monkeypatch)
+    providers.use_provider(monkeypatch)
     run, task = await scene.start()
     for _ in ANSWERS:
-        await resolution.decline_inquiry((await scene.opened()).pk, decider(scene.eve))
-    await done(task)
-    assert (await ended(run)).state == "done"
+        await resolution.decline_inquiry((await scene.get_question()).pk, decider(scene.eve))
+    await wait_for_task(task)
+    assert (await reload_run(run)).state == "done"
     assert {(row.state, row.reason) for row in await rows(scene)} == {("cancelled", "user")}
     assert {result.content for result in results(await scene.elements())} == {
         "Tool input cancelled by user."
@@ -83,49 +83,49 @@ async def test_declining_everything_still_ends_well(scene: Scene, monkeypatch: p
 async def test_a_stop_closes_the_question_in_the_name_of_who_stopped(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
-    providers.use(monkeypatch)
+    providers.use_provider(monkeypatch)
     run, task = await scene.start()
-    row = await scene.opened()
+    row = await scene.get_question()
     assert await runs.stop_run(scene.talk.pk, decider(scene.eve)) is True
-    await done(task)
+    await wait_for_task(task)
     row = await scene.reload(row)
     assert (row.state, row.reason, row.decider_id) == ("cancelled", "user", scene.eve.pk)
-    assert (await ended(run)).state == "stopped"
+    assert (await reload_run(run)).state == "stopped"
     assert len(results(await scene.elements())) == 1
     assert await runs.stop_run(scene.talk.pk, decider(scene.eve)) is False
 
 
 async def test_a_stop_touches_no_other_conversation(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     provider = providers.Hangs()
-    providers.use(monkeypatch, provider)
+    providers.use_provider(monkeypatch, provider)
     run, task = await scene.start()
-    await provider.said.wait()
+    await provider.said_event.wait()
     assert await runs.stop_run(scene.talk.pk + 1, decider(scene.eve)) is False
     assert not task.done()
     assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
-    await done(task)
-    assert (await ended(run)).state == "stopped"
-    said = (await scene.elements())[-1].kind
-    assert isinstance(said, ChatResponse)
-    assert said.content.strip() == "Half a"
+    await wait_for_task(task)
+    assert (await reload_run(run)).state == "stopped"
+    reply = (await scene.elements())[-1].kind
+    assert isinstance(reply, ChatResponse)
+    assert reply.content.strip() == "Half a"
 
 
 async def test_an_answer_that_beats_the_stop_stands(scene: Scene, monkeypatch: pytest.MonkeyPatch):
-    providers.use(monkeypatch)
+    providers.use_provider(monkeypatch)
     _, task = await scene.start()
-    row = await scene.opened()
+    row = await scene.get_question()
     await run_in_db_thread(making.settle, row, making.ANSWER, decider(scene.ada))
     assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
-    await done(task)
+    await wait_for_task(task)
     row = await scene.reload(row)
     assert (row.state, row.decider_name) == ("answered", "Ada")
 
 
 async def test_a_provider_that_fails_is_shown(scene: Scene, monkeypatch: pytest.MonkeyPatch):
-    providers.use(monkeypatch, providers.Says(providers.fail))
+    providers.use_provider(monkeypatch, providers.Says(providers.fail_run))
     run, task = await scene.start()
-    await done(task)
-    row = await ended(run)
+    await wait_for_task(task)
+    row = await reload_run(run)
     assert (row.state, row.problem) == ("failed", "The vendor says no.")
     assert row.ended_at is not None
     assert any(e.tag == "chat_response" for e in await scene.elements()), "what came is kept"
@@ -137,10 +137,10 @@ async def test_what_nobody_expected_fails_the_run_and_is_logged(
     def surprise() -> None:
         raise ZeroDivisionError(CANARY)
 
-    providers.use(monkeypatch, providers.Says(surprise))
+    providers.use_provider(monkeypatch, providers.Says(surprise))
     run, task = await scene.start()
-    await done(task)
-    row = await ended(run)
+    await wait_for_task(task)
+    row = await reload_run(run)
     assert (row.state, row.problem) == (
         "failed",
         "Internal error in jpweb: ZeroDivisionError. See the server log.",
@@ -157,12 +157,12 @@ async def test_a_tool_that_breaks_ends_what_is_open(scene: Scene, monkeypatch: p
         raise OSError("no memory")
 
     monkeypatch.setattr(resolution, "wait_for_secret", breaks)
-    providers.use(monkeypatch, providers.Asks())
+    providers.use_provider(monkeypatch, providers.Asks())
     run, task = await scene.start()
-    await done(task)
+    await wait_for_task(task)
     (row,) = await rows(scene)
     assert (row.state, row.reason, row.decided_by) == ("cancelled", "lost", "system")
-    assert (await ended(run)).state == "failed"
+    assert (await reload_run(run)).state == "failed"
     (result,) = results(await scene.elements())
     assert (result.content, result.is_error) == (INTERRUPTED, True)
 
@@ -174,37 +174,37 @@ async def test_a_tool_that_raises_fails_the_run_and_says_nothing_of_it(
         raise ValueError(CANARY)
 
     monkeypatch.setattr(DemoVault, "execute", breaks)
-    providers.use(monkeypatch, providers.Asks())
+    providers.use_provider(monkeypatch, providers.Asks())
     run, task = await scene.start()
-    await done(task)
-    assert (await ended(run)).state == "failed"
+    await wait_for_task(task)
+    assert (await reload_run(run)).state == "failed"
     (result,) = results(await scene.elements())
     assert result.is_error
     assert CANARY not in await scene.texts()
 
 
 async def test_a_turn_that_never_ends_is_ended(scene: Scene, monkeypatch: pytest.MonkeyPatch):
-    providers.use(monkeypatch, providers.Asks("no_such_tool", forever=True))
+    providers.use_provider(monkeypatch, providers.Asks("no_such_tool", forever=True))
     run, task = await scene.start()
-    await done(task)
-    row = await ended(run)
+    await wait_for_task(task)
+    row = await reload_run(run)
     assert row.state == "failed"
     assert "too many rounds" in row.problem
 
 
 async def test_one_turn_at_a_time(scene: Scene, monkeypatch: pytest.MonkeyPatch):
-    providers.use(monkeypatch, providers.Hangs())
+    providers.use_provider(monkeypatch, providers.Hangs())
     _, task = await scene.start()
     with pytest.raises(AlreadyRunning):
         await runs.start_turn(scene.talk, scene.eve, "Me too")
     await runs.stop_run(scene.talk.pk, decider(scene.ada))
-    await done(task)
-    providers.use(monkeypatch, providers.Says())
+    await wait_for_task(task)
+    providers.use_provider(monkeypatch, providers.Says())
     _, task = await scene.start("Now")
-    await done(task)
+    await wait_for_task(task)
     kinds = [element.kind for element in await scene.elements()]
-    said = [kind.content for kind in kinds if isinstance(kind, ChatRequest)]
-    assert said == ["Begin", "Now"]
+    requests = [kind.content for kind in kinds if isinstance(kind, ChatRequest)]
+    assert requests == ["Begin", "Now"]
 
 
 async def test_a_mirrored_conversation_is_not_run(scene: Scene):
@@ -217,19 +217,19 @@ async def test_a_mirrored_conversation_is_not_run(scene: Scene):
 async def test_the_end_is_told_and_clears_what_was_being_received(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
-    providers.use(monkeypatch, providers.Says())
+    providers.use_provider(monkeypatch, providers.Says())
     async with (
-        ear(publisher.make_conversation_topic(scene.talk.pk)) as reading,
-        ear(publisher.make_workspace_topic(scene.home.pk)) as answering,
+        subscribe(publisher.make_conversation_topic(scene.talk.pk)) as reading,
+        subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals,
     ):
         _, task = await scene.start()
-        await done(task)
-        heard = reading.take_all()
-        assert heard[-2:] == [
+        await wait_for_task(task)
+        signals = reading.take_all()
+        assert signals[-2:] == [
             {"kind": "partial", "variant": "message", "text": ""},
             {"kind": "conversation"},
         ]
-        assert {"kind": "questions"} in answering.take_all()
+        assert {"kind": "questions"} in workspace_signals.take_all()
 
 
 async def test_an_answer_that_comes_while_a_failed_run_is_closed_stands(
@@ -252,9 +252,9 @@ async def test_an_answer_that_comes_while_a_failed_run_is_closed_stands(
 async def test_the_title_and_the_text_are_kept_as_said(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
-    providers.use(monkeypatch, providers.Says())
+    providers.use_provider(monkeypatch, providers.Says())
     _, task = await scene.start("NUL \x00 and <b>")
-    await done(task)
+    await wait_for_task(task)
     read = await run_in_db_thread(journal.read_elements, scene.talk.pk)
     assert read[1].kind == ChatRequest("NUL \x00 and <b>", author="Ada")
     assert (await run_in_db_thread(conversations.get_conversation, scene.talk.pk)).turns == 1
@@ -266,16 +266,16 @@ async def test_what_a_vendor_says_cannot_bar_the_conversation(
     def fail() -> None:
         raise ProviderFailed("half a pair: \ud800, and a NUL: \0")
 
-    providers.use(monkeypatch, providers.Says(fail))
+    providers.use_provider(monkeypatch, providers.Says(fail))
     run, task = await scene.start()
-    await done(task)
-    assert (await ended(run)).problem == "half a pair: \ufffd, and a NUL: \ufffd"
+    await wait_for_task(task)
+    assert (await reload_run(run)).problem == "half a pair: \ufffd, and a NUL: \ufffd"
 
 
 async def test_an_end_that_cannot_be_put_on_record_bars_nobody(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    providers.use(monkeypatch, providers.Says(providers.fail))
+    providers.use_provider(monkeypatch, providers.Says(providers.fail_run))
 
     def broken(*_: object) -> None:
         raise ZeroDivisionError(CANARY)
@@ -283,7 +283,7 @@ async def test_an_end_that_cannot_be_put_on_record_bars_nobody(
     monkeypatch.setattr(stored, "close_open", broken)
     run, task = await scene.start()
     with caplog.at_level(logging.ERROR):
-        await done(task)
-    row = await ended(run)
+        await wait_for_task(task)
+    row = await reload_run(run)
     assert (row.state, "saving the end of the turn" in row.problem) == ("failed", True)
     assert "cannot be put on record" in caplog.text

@@ -23,40 +23,42 @@ from jpweb.store.models import Run
 from jpweb.stream.answer_type import Boolean
 from jpweb.stream.events import ChatResponse
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquirySource
-from tests.builders import asked
-from tests.runtime.playing import Scene, done, ear, waiting
+from tests.builders import make_inquiry
+from tests.runtime.playing import Scene, start_waiting, subscribe, wait_for_task
 from tests.store import making
 
 
 async def recorded(scene: Scene) -> JournalRecorder:
-    run = await run_in_db_thread(making.running, scene.talk, scene.ada)
+    run = await run_in_db_thread(making.start_run, scene.talk, scene.ada)
     return JournalRecorder(run, scene.home.pk)
 
 
 async def test_what_is_recorded_is_read_back_and_told(scene: Scene):
-    keeps = await recorded(scene)
+    recorder = await recorded(scene)
     async with (
-        ear(publisher.make_conversation_topic(scene.talk.pk)) as reading,
-        ear(publisher.make_workspace_topic(scene.home.pk)) as answering,
+        subscribe(publisher.make_conversation_topic(scene.talk.pk)) as reading,
+        subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals,
     ):
-        await keeps.record(making.event(ChatResponse("message", "A word")))
+        await recorder.record(making.event(ChatResponse("message", "A word")))
         assert await reading() == {"kind": "conversation"}
-        assert answering.take_all() == [], "no question came or went"
-        await keeps.record(making.event(asked("call_1.q.1")))
+        assert workspace_signals.take_all() == [], "no question came or went"
+        await recorder.record(making.event(make_inquiry("call_1.q.1")))
         assert await reading() == {"kind": "conversation"}
-        assert await answering() == {"kind": "questions"}
-    assert await keeps.elements() == await scene.elements()
+        assert await workspace_signals() == {"kind": "questions"}
+    assert await recorder.elements() == await scene.elements()
     row = await run_in_db_thread(inquiries.find_by_inquiry_id, scene.talk.pk, "call_1.q.1")
-    assert row.run_id == keeps.run.pk
+    assert row.run_id == recorder.run.pk
 
 
 async def test_what_could_not_be_recorded_is_not_told(scene: Scene):
-    keeps = await recorded(scene)
+    recorder = await recorded(scene)
     await run_in_db_thread(Run.objects.all().delete)
     await run_in_db_thread(scene.talk.delete)
-    async with ear(publisher.make_conversation_topic(keeps.run.conversation_id)) as reading:
+    async with subscribe(
+        publisher.make_conversation_topic(recorder.run.conversation_id)
+    ) as reading:
         with pytest.raises(Exception, match="gone"):
-            await keeps.record(making.event(ChatResponse("message", "A word")))
+            await recorder.record(making.event(ChatResponse("message", "A word")))
         assert reading.take_all() == []
 
 
@@ -66,14 +68,14 @@ async def test_a_glance_is_had_ten_times_a_second_and_the_end_always(
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=lambda: clock.now))
     display = SocketDisplay(7)
-    async with ear(publisher.make_conversation_topic(7)) as reading:
+    async with subscribe(publisher.make_conversation_topic(7)) as reading:
         for clock.now, text in ((100.0, "a"), (100.05, "ab"), (100.11, "abc"), (100.12, "")):
             await display.partial("message", text)
-        heard = reading.take_all()
-    assert [said["text"] for said in heard] == ["a", "abc", ""]
+        signals = reading.take_all()
+    assert [signal["text"] for signal in signals] == ["a", "abc", ""]
 
 
-def asking(inquiry_id: str) -> QuestionPrompt:
+def make_prompt(inquiry_id: str) -> QuestionPrompt:
     return QuestionPrompt(
         inquiry_id, Question("q", "Go on?", Boolean()), InquirySource.for_tool("t"), "t", None
     )
@@ -89,20 +91,20 @@ async def test_the_prompter_gives_what_the_desk_got(scene: Scene, monkeypatch: p
         (Cancelled(CancellationReason.LOST), Declined(CancellationReason.LOST)),
     ):
         row = await scene.question()
-        call = await waiting(row, lambda row: prompter.ask(asking(row.inquiry_id)))
+        call = await start_waiting(row, lambda row: prompter.ask(make_prompt(row.inquiry_id)))
         await run_in_db_thread(making.settle, row, outcome)
-        assert await done(call) == reply
+        assert await wait_for_task(call) == reply
 
 
 async def test_a_question_is_withdrawn_once(scene: Scene):
     row = await scene.question()
     by = making.decider(scene.eve)
     prompter = BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: by)
-    await prompter.withdraw(asking(row.inquiry_id), CancellationReason.USER)
+    await prompter.withdraw(make_prompt(row.inquiry_id), CancellationReason.USER)
     row = await scene.reload(row)
     assert (row.state, row.reason, row.decider_name) == ("cancelled", "user", "Eve")
     length = len(await scene.elements())
-    await prompter.withdraw(asking(row.inquiry_id), CancellationReason.LOST)
+    await prompter.withdraw(make_prompt(row.inquiry_id), CancellationReason.LOST)
     assert len(await scene.elements()) == length
     assert (await scene.reload(row)).reason == "user"
 

@@ -10,8 +10,8 @@ from jpweb.runtime import tasks
 from jpweb.runtime.tasks import BackgroundTasks, cancel_and_wait
 
 
-async def lose_first_cancellation(began: asyncio.Event) -> None:
-    began.set()
+async def lose_first_cancellation(start_event: asyncio.Event) -> None:
+    start_event.set()
     try:
         await asyncio.Event().wait()
     except asyncio.CancelledError:
@@ -22,9 +22,9 @@ async def test_cancel_and_wait_ends_a_task_that_lost_a_cancellation(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(tasks, "CANCEL_AGAIN_SECONDS", 0.01)
-    began = asyncio.Event()
-    task = asyncio.create_task(lose_first_cancellation(began))
-    await began.wait()
+    start_event = asyncio.Event()
+    task = asyncio.create_task(lose_first_cancellation(start_event))
+    await start_event.wait()
     await asyncio.wait_for(cancel_and_wait(task), 20)
     assert task.cancelled()
 
@@ -37,36 +37,36 @@ async def test_cancel_and_wait_leaves_an_ended_task_alone():
 
 
 async def test_cancel_and_wait_ends_with_its_caller():
-    began, holds = asyncio.Event(), asyncio.Event()
+    start_event, release = asyncio.Event(), asyncio.Event()
 
     async def never_ends() -> None:
-        began.set()
-        while not holds.is_set():
+        start_event.set()
+        while not release.is_set():
             try:
-                await holds.wait()
+                await release.wait()
             except asyncio.CancelledError:
                 continue
 
     task = asyncio.create_task(never_ends())
-    await began.wait()
+    await start_event.wait()
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(cancel_and_wait(task), 0.05)
-    holds.set()
+    release.set()
     await task
 
 
-async def raise_after(begins: asyncio.Event) -> None:
-    await begins.wait()
+async def raise_after(start_event: asyncio.Event) -> None:
+    await start_event.wait()
     raise ZeroDivisionError("broken")
 
 
 async def test_background_tasks_log_an_error_once_and_are_idle_afterwards(
     caplog: pytest.LogCaptureFixture,
 ):
-    begins, background_tasks = asyncio.Event(), BackgroundTasks()
-    task = background_tasks.spawn_task(raise_after(begins))
+    start_event, background_tasks = asyncio.Event(), BackgroundTasks()
+    task = background_tasks.spawn_task(raise_after(start_event))
     was_busy = background_tasks.is_busy
-    begins.set()
+    start_event.set()
     await background_tasks.wait_for_all()
     del task
     gc.collect()  # asyncio logs an error that nobody has retrieved
@@ -77,21 +77,21 @@ async def test_background_tasks_log_an_error_once_and_are_idle_afterwards(
 
 
 async def test_background_tasks_hold_a_task_that_nothing_else_references():
-    ended = asyncio.Event()
+    end_event = asyncio.Event()
 
     async def wait_for_itself() -> None:
         try:
             await asyncio.get_running_loop().create_future()
         finally:
-            ended.set()
+            end_event.set()
 
     background_tasks = BackgroundTasks()
     background_tasks.spawn_task(wait_for_itself())
     await asyncio.sleep(0)
     gc.collect()
-    assert not ended.is_set()
+    assert not end_event.is_set()
     await background_tasks.cancel_all()
-    assert ended.is_set()
+    assert end_event.is_set()
 
 
 async def test_background_tasks_run_without_the_callers_context_variables():
@@ -107,16 +107,16 @@ async def test_background_tasks_run_without_the_callers_context_variables():
 
 
 async def test_run_shielded_runs_to_its_end_where_the_caller_is_cancelled():
-    begun, continues, results = asyncio.Event(), asyncio.Event(), list[str]()
+    start_event, continues, results = asyncio.Event(), asyncio.Event(), list[str]()
 
     async def work() -> None:
-        begun.set()
+        start_event.set()
         await continues.wait()
         results.append("done")
 
     background_tasks = BackgroundTasks()
     caller = asyncio.create_task(background_tasks.run_shielded(work()))
-    await begun.wait()
+    await start_event.wait()
     await cancel_and_wait(caller)
     continues.set()
     await background_tasks.wait_for_all()
@@ -124,19 +124,19 @@ async def test_run_shielded_runs_to_its_end_where_the_caller_is_cancelled():
 
 
 async def test_run_shielded_raises_the_error_and_logs_nothing(caplog: pytest.LogCaptureFixture):
-    begins = asyncio.Event()
-    begins.set()
+    start_event = asyncio.Event()
+    start_event.set()
     with pytest.raises(ZeroDivisionError):
-        await BackgroundTasks().run_shielded(raise_after(begins))
+        await BackgroundTasks().run_shielded(raise_after(start_event))
     assert caplog.records == []
 
 
 async def test_cancel_all_leaves_the_clean_up_of_a_task_alone(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(tasks, "CANCEL_AGAIN_SECONDS", 0)
-    begun, cleaned = asyncio.Event(), list[str]()
+    start_event, cleaned = asyncio.Event(), list[str]()
 
     async def work() -> None:
-        begun.set()
+        start_event.set()
         try:
             await asyncio.Event().wait()
         finally:
@@ -146,6 +146,6 @@ async def test_cancel_all_leaves_the_clean_up_of_a_task_alone(monkeypatch: pytes
 
     background_tasks = BackgroundTasks()
     background_tasks.spawn_task(work())
-    await begun.wait()
+    await start_event.wait()
     await background_tasks.cancel_all()
     assert cleaned == ["up"]

@@ -14,36 +14,46 @@ from jpweb.store.errors import StaleVersion
 from jpweb.store.models import Person, Workspace
 from jpweb.store.workspace_config import trust
 from jpweb.store.workspace_config.trust import TrustState
-from tests.runtime.configuring import LOCAL, SERVED, names, save, trust_all, why, write
+from tests.runtime.configuring import (
+    LOCAL,
+    SERVED,
+    get_availability,
+    list_tool_names,
+    save_overrides,
+    trust_all,
+    write_config,
+)
 
 
 def test_nothing_runs_until_an_owner_has_seen_it(home: Workspace, ada: Person):
-    write(home, LOCAL)
+    write_config(home, LOCAL)
     before = configuration.load_workspace_config(home)
-    assert why(before, "t") is ToolAvailability.NEW
-    assert "t" not in names(before)
+    assert get_availability(before, "t") is ToolAvailability.NEW
+    assert "t" not in list_tool_names(before)
     assert before.unavailable["t"] == ToolAvailability.NEW.value
     trust_all(home, ada)
     after = configuration.load_workspace_config(home)
-    assert "t" in names(after)
+    assert "t" in list_tool_names(after)
     assert after.unavailable == {}
     assert trust.list_trusted(home.pk)["tool", "t"].trusted_by == ada
 
 
 def test_a_command_that_changes_asks_again_and_shows_how(home: Workspace, ada: Person):
-    write(home, LOCAL)
+    write_config(home, LOCAL)
     trust_all(home, ada)
-    write(home, LOCAL.replace("{{context}}", "--all"))
-    now = configuration.load_workspace_config(home)
-    assert why(now, "t") is ToolAvailability.CHANGED
-    (thing,) = now.trust_statuses
+    write_config(home, LOCAL.replace("{{context}}", "--all"))
+    config = configuration.load_workspace_config(home)
+    assert get_availability(config, "t") is ToolAvailability.CHANGED
+    (thing,) = config.trust_statuses
     assert [(line.change, line.text) for line in thing.diff_lines] == [
         ("same", "program: run"),
         ("removed", "argument 1: {{context}}"),
         ("added", "argument 1: --all"),
     ]
-    write(home, LOCAL)
-    assert why(configuration.load_workspace_config(home), "t") is ToolAvailability.OFFERED
+    write_config(home, LOCAL)
+    assert (
+        get_availability(configuration.load_workspace_config(home), "t") is ToolAvailability.OFFERED
+    )
     assert configuration.load_workspace_config(home).trust_statuses[0].diff_lines == []
 
 
@@ -57,94 +67,111 @@ GATES = [
 ]
 
 
-@pytest.mark.parametrize("said", GATES)
+@pytest.mark.parametrize("toml", GATES)
 @pytest.mark.parametrize(("text", "tool"), [(LOCAL, "t"), (SERVED, "m")])
 def test_a_gate_that_a_file_drops_asks_again(
-    home: Workspace, ada: Person, text: str, tool: str, said: str
+    home: Workspace, ada: Person, text: str, tool: str, toml: str
 ):
     (Path(home.root) / ".jp" / "config.d").mkdir()
-    later = Path(home.root) / ".jp" / "config.d" / "later.toml"
-    write(home, text)
+    later_file = Path(home.root) / ".jp" / "config.d" / "later.toml"
+    write_config(home, text)
     trust_all(home, ada)
-    later.write_text(f"[conversation.tools.{tool}]\n{said}")
-    now = configuration.load_workspace_config(home)
-    assert why(now, tool) in (ToolAvailability.CHANGED, ToolAvailability.SERVER_CHANGED)
-    assert now.trust_statuses[0].diff_lines
+    later_file.write_text(f"[conversation.tools.{tool}]\n{toml}")
+    config = configuration.load_workspace_config(home)
+    assert get_availability(config, tool) in (
+        ToolAvailability.CHANGED,
+        ToolAvailability.SERVER_CHANGED,
+    )
+    assert config.trust_statuses[0].diff_lines
     trust_all(home, ada)
-    assert why(configuration.load_workspace_config(home), tool) is ToolAvailability.OFFERED
-    later.unlink()  # a gate that a file had closed
-    assert why(configuration.load_workspace_config(home), tool) in (
+    assert (
+        get_availability(configuration.load_workspace_config(home), tool)
+        is ToolAvailability.OFFERED
+    )
+    later_file.unlink()  # a gate that a file had closed
+    assert get_availability(configuration.load_workspace_config(home), tool) in (
         ToolAvailability.CHANGED,
         ToolAvailability.SERVER_CHANGED,
     )
 
 
-@pytest.mark.parametrize("said", [said for said in GATES if "questions" not in said])
-def test_what_a_file_says_of_all_tools_counts_for_each(home: Workspace, ada: Person, said: str):
-    write(home, LOCAL + SERVED)
+@pytest.mark.parametrize("toml", [gate for gate in GATES if "questions" not in gate])
+def test_what_a_file_says_of_all_tools_counts_for_each(home: Workspace, ada: Person, toml: str):
+    write_config(home, LOCAL + SERVED)
     trust_all(home, ada)
-    write(home, f'{LOCAL}{SERVED}[conversation.tools."*"]\n{said}')
-    now = configuration.load_workspace_config(home)
-    assert (why(now, "t"), why(now, "m")) == (
+    write_config(home, f'{LOCAL}{SERVED}[conversation.tools."*"]\n{toml}')
+    config = configuration.load_workspace_config(home)
+    assert (get_availability(config, "t"), get_availability(config, "m")) == (
         ToolAvailability.CHANGED,
         ToolAvailability.SERVER_CHANGED,
     )
 
 
-@pytest.mark.parametrize("said", GATES)
+@pytest.mark.parametrize("toml", GATES)
 @pytest.mark.parametrize(("text", "tool"), [(LOCAL, "t"), (SERVED, "m")])
 def test_a_gate_in_the_overrides_is_an_owners_own_word(
-    home: Workspace, ada: Person, text: str, tool: str, said: str
+    home: Workspace, ada: Person, text: str, tool: str, toml: str
 ):
-    write(home, text)
+    write_config(home, text)
     trust_all(home, ada)
-    save(home, f"[conversation.tools.{tool}]\n{said}")
-    assert why(configuration.load_workspace_config(home), tool) is ToolAvailability.OFFERED
+    save_overrides(home, f"[conversation.tools.{tool}]\n{toml}")
+    assert (
+        get_availability(configuration.load_workspace_config(home), tool)
+        is ToolAvailability.OFFERED
+    )
 
 
 def test_the_overrides_hide_no_gate_that_a_file_drops(home: Workspace, ada: Person):
-    write(home, LOCAL)
-    save(home, 'conversation.tools.t.run = "ask"')
+    write_config(home, LOCAL)
+    save_overrides(home, 'conversation.tools.t.run = "ask"')
     trust_all(home, ada)
-    write(home, f'{LOCAL}run = "unattended"')
-    assert why(configuration.load_workspace_config(home), "t") is ToolAvailability.CHANGED
+    write_config(home, f'{LOCAL}run = "unattended"')
+    assert (
+        get_availability(configuration.load_workspace_config(home), "t") is ToolAvailability.CHANGED
+    )
 
 
 def test_overrides_may_put_right_a_gate_that_a_file_says_wrong(home: Workspace):
-    write(home, f'{LOCAL}run = "sometimes"')
-    save(home, 'conversation.tools.t.run = "unattended"')
-    now = configuration.load_workspace_config(home)
-    assert (now.problem, why(now, "t")) == ("", ToolAvailability.NEW)
-    assert "approval: none" in now.trust_statuses[0].item.display_text
+    write_config(home, f'{LOCAL}run = "sometimes"')
+    save_overrides(home, 'conversation.tools.t.run = "unattended"')
+    config = configuration.load_workspace_config(home)
+    assert (config.problem, get_availability(config, "t")) == ("", ToolAvailability.NEW)
+    assert "approval: none" in config.trust_statuses[0].item.display_text
 
 
 def test_a_built_in_whose_gates_a_file_opens_waits_for_trust(home: Workspace, ada: Person):
-    write(home, "conversation.tools.ask_user.questions.answer.answer = true")
-    assert why(configuration.load_workspace_config(home), "ask_user") is ToolAvailability.NEW
+    write_config(home, "conversation.tools.ask_user.questions.answer.answer = true")
+    assert (
+        get_availability(configuration.load_workspace_config(home), "ask_user")
+        is ToolAvailability.NEW
+    )
     trust_all(home, ada)
-    assert why(configuration.load_workspace_config(home), "ask_user") is ToolAvailability.OFFERED
-    write(home, "conversation.tools.ask_user.questions.answer.answer = false")
-    now = configuration.load_workspace_config(home)
-    assert why(now, "ask_user") is ToolAvailability.CHANGED
-    assert now.trust_statuses[0].diff_lines[-1].text == "(a value that is not shown has changed)"
+    assert (
+        get_availability(configuration.load_workspace_config(home), "ask_user")
+        is ToolAvailability.OFFERED
+    )
+    write_config(home, "conversation.tools.ask_user.questions.answer.answer = false")
+    config = configuration.load_workspace_config(home)
+    assert get_availability(config, "ask_user") is ToolAvailability.CHANGED
+    assert config.trust_statuses[0].diff_lines[-1].text == "(a value that is not shown has changed)"
 
 
 def test_an_owner_opens_the_gates_of_a_built_in_without_more_ado(home: Workspace):
-    save(home, "conversation.tools.ask_user.questions.answer.answer = true")
+    save_overrides(home, "conversation.tools.ask_user.questions.answer.answer = true")
     assert configuration.load_workspace_config(home).trust_statuses == ()
 
 
 def test_what_changes_between_look_and_click_is_not_trusted(home: Workspace, ada: Person):
-    write(home, LOCAL)
+    write_config(home, LOCAL)
     (thing,) = configuration.load_workspace_config(home).trust_statuses
-    write(home, LOCAL.replace("run", "rm"))
+    write_config(home, LOCAL.replace("run", "rm"))
     with pytest.raises(StaleVersion, match="“t” has changed since you opened the page"):
         configuration.grant_trust(home, [("tool", "t", thing.item.fingerprint)], ada)
     assert trust.list_trusted(home.pk) == {}
 
 
 def test_several_are_trusted_together_or_not_at_all(home: Workspace, ada: Person):
-    write(home, LOCAL)
+    write_config(home, LOCAL)
     (thing,) = configuration.load_workspace_config(home).trust_statuses
     with pytest.raises(StaleVersion):
         configuration.grant_trust(
@@ -154,27 +181,36 @@ def test_several_are_trusted_together_or_not_at_all(home: Workspace, ada: Person
 
 
 def test_trust_that_is_withdrawn_ends_the_offer(home: Workspace, ada: Person):
-    write(home, LOCAL)
+    write_config(home, LOCAL)
     trust_all(home, ada)
     assert configuration.revoke_trust(home, [("tool", "t")]) == 1
-    assert why(configuration.load_workspace_config(home), "t") is ToolAvailability.NEW
+    assert get_availability(configuration.load_workspace_config(home), "t") is ToolAvailability.NEW
 
 
 def test_a_tool_of_a_server_waits_for_its_server(home: Workspace, ada: Person):
-    write(home, SERVED)
-    assert why(configuration.load_workspace_config(home), "m") is ToolAvailability.SERVER_NEW
+    write_config(home, SERVED)
+    assert (
+        get_availability(configuration.load_workspace_config(home), "m")
+        is ToolAvailability.SERVER_NEW
+    )
     trust_all(home, ada)
-    now = configuration.load_workspace_config(home)
-    assert why(now, "m") is ToolAvailability.OFFERED
-    assert now.get_server_standing("s") is TrustState.TRUSTED
-    write(home, SERVED.replace('"serve"', '"other"'))
-    assert why(configuration.load_workspace_config(home), "m") is ToolAvailability.SERVER_CHANGED
-    write(home, SERVED.partition("[providers")[0])
-    assert why(configuration.load_workspace_config(home), "m") is ToolAvailability.NO_SERVER
+    config = configuration.load_workspace_config(home)
+    assert get_availability(config, "m") is ToolAvailability.OFFERED
+    assert config.get_server_standing("s") is TrustState.TRUSTED
+    write_config(home, SERVED.replace('"serve"', '"other"'))
+    assert (
+        get_availability(configuration.load_workspace_config(home), "m")
+        is ToolAvailability.SERVER_CHANGED
+    )
+    write_config(home, SERVED.partition("[providers")[0])
+    assert (
+        get_availability(configuration.load_workspace_config(home), "m")
+        is ToolAvailability.NO_SERVER
+    )
 
 
 def test_a_formatter_that_is_not_trusted_is_left_out(home: Workspace, ada: Person):
-    write(home, '[conversation.tools.ask_user]\nstyle.parameters = "fmt"')
+    write_config(home, '[conversation.tools.ask_user]\nstyle.parameters = "fmt"')
 
     def formatter() -> ToolCommand | None:
         return next(

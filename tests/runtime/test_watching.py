@@ -16,8 +16,8 @@ from jpweb.store.jp_files.mirror import MirrorReport
 from jpweb.store.models import Conversation
 from jpweb.stream.events import ChatResponse
 from tests.builders import stream
-from tests.runtime.playing import cut_off, ear, eventually
-from tests.store.making import folder
+from tests.runtime.playing import cut_off, eventually, subscribe
+from tests.store.making import write_folder
 
 NAME = "17000000000-a-talk"
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,64 +26,66 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("JP_USER_DATA_DIR", str(tmp_path / "data"))
-    folder(tmp_path / "repository", NAME, stream(ChatResponse("message", "One")))
+    write_folder(tmp_path / "repository", NAME, stream(ChatResponse("message", "One")))
     return tmp_path / "repository"
 
 
 async def test_what_jp_writes_is_on_the_page_at_once(root: Path):
     await run_in_db_thread(mirror.mirror_workspace, root)
     talk = await run_in_db_thread(Conversation.objects.get)
-    told: list[MirrorReport] = []
-    async with ear(publisher.make_conversation_topic(talk.pk)) as reading:
-        task = asyncio.create_task(watch_workspaces.follow_workspace(root, told.append))
+    reports: list[MirrorReport] = []
+    async with subscribe(publisher.make_conversation_topic(talk.pk)) as reading:
+        task = asyncio.create_task(watch_workspaces.follow_workspace(root, reports.append))
         words = (ChatResponse("message", "One"), ChatResponse("message", "Two"))
 
-        async def grown() -> bool:
-            folder(root, NAME, stream(*words))
+        async def has_grown() -> bool:
+            write_folder(root, NAME, stream(*words))
             await asyncio.sleep(0.2)
             return (await run_in_db_thread(Conversation.objects.get)).entry_count == 2
 
-        await eventually(grown)
+        await eventually(has_grown)
         assert await reading() == {"kind": "conversation"}
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    assert told[0].event_count == 1
+    assert reports[0].event_count == 1
 
 
 async def test_follow_watches_new_conversations_and_no_links(root: Path, tmp_path: Path):
     """A link that a watch followed would report what happens outside."""
     await run_in_db_thread(mirror.mirror_workspace, root)
-    outside = folder(tmp_path / "outside", NAME, stream(ChatResponse("message", "One")))
-    (root / ".jp" / "conversations" / "17000000001-linked").symlink_to(outside)
+    outside_folder = write_folder(
+        tmp_path / "outside", NAME, stream(ChatResponse("message", "One"))
+    )
+    (root / ".jp" / "conversations" / "17000000001-linked").symlink_to(outside_folder)
     passes: list[MirrorReport] = []
-    watched: list[list[Path]] = []
+    watched_paths: list[list[Path]] = []
     real = mirror.list_watched_folders
 
     def watchable(path: Path) -> list[Path]:
-        watched.append(real(path))
-        return watched[-1]
+        watched_paths.append(real(path))
+        return watched_paths[-1]
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(mirror, "list_watched_folders", watchable)
         task = asyncio.create_task(watch_workspaces.follow_workspace(root, passes.append))
         try:
-            await eventually_watched(watched, 2)
-            new = folder(root, "17000000002-new", stream(ChatResponse("message", "One")))
-            await eventually_watched(watched, 3)
+            await eventually_watched(watched_paths, 2)
+            new = write_folder(root, "17000000002-new", stream(ChatResponse("message", "One")))
+            await eventually_watched(watched_paths, 3)
         finally:
             task.cancel()
             await asyncio.wait([task])
     conversations = root / ".jp" / "conversations"
-    assert watched[0] == [conversations, conversations / NAME]
-    assert watched[-1] == [conversations, conversations / NAME, new]
+    assert watched_paths[0] == [conversations, conversations / NAME]
+    assert watched_paths[-1] == [conversations, conversations / NAME, new]
     assert sum(report.event_count for report in passes) == 1
 
 
-async def eventually_watched(watched: list[list[Path]], count: int) -> None:
+async def eventually_watched(watched_paths: list[list[Path]], count: int) -> None:
     async def enough() -> bool:
         await asyncio.sleep(0.05)
-        return len({*map(tuple, watched)}) >= count - 1 and len(watched) >= count
+        return len({*map(tuple, watched_paths)}) >= count - 1 and len(watched_paths) >= count
 
     await eventually(enough)
 
@@ -107,9 +109,9 @@ async def test_nothing_is_followed_where_there_is_nothing(tmp_path: Path):
 
 async def test_a_pass_that_finds_nothing_tells_nobody(root: Path):
     await run_in_db_thread(mirror.mirror_workspace, root)
-    told: list[MirrorReport] = []
-    await watch_workspaces.mirror_changes(root, told.append)
-    assert told == []
+    reports: list[MirrorReport] = []
+    await watch_workspaces.mirror_changes(root, reports.append)
+    assert reports == []
 
 
 async def test_a_workspace_that_went_away_is_a_line_in_the_log(
@@ -130,36 +132,36 @@ async def several(passes: list[int]) -> None:
     """Return after three more passes."""
     until = len(passes) + 3
 
-    async def reached() -> bool:
+    async def has_reached() -> bool:
         return len(passes) >= until
 
-    await eventually(reached)
+    await eventually(has_reached)
 
 
-async def broken(ends: asyncio.Event) -> None:
-    await ends.wait()
+async def broken(end_event: asyncio.Event) -> None:
+    await end_event.wait()
     raise ZeroDivisionError("broken")
 
 
 async def test_the_files_of_each_workspace_are_followed_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    roots, ends = [Path("/a"), Path("/b")], asyncio.Event()
-    followed, began, passes = list[Path](), list[Path](), list[int]()
+    roots, end_event = [Path("/a"), Path("/b")], asyncio.Event()
+    followed_roots, started_roots, passes = list[Path](), list[Path](), list[int]()
 
     async def follow(root: Path) -> None:
-        began.append(root)
-        followed.append(root)
+        started_roots.append(root)
+        followed_roots.append(root)
         try:
-            await broken(ends)
+            await broken(end_event)
         finally:
-            followed.remove(root)
+            followed_roots.remove(root)
 
-    def both(*expected: str) -> Any:
-        async def now() -> bool:
-            return {str(root) for root in followed} == set(expected)
+    def follows_exactly(*expected: str) -> Any:
+        async def is_followed() -> bool:
+            return {str(root) for root in followed_roots} == set(expected)
 
-        return now
+        return is_followed
 
     monkeypatch.setattr(watch_workspaces, "WORKSPACE_POLL_SECONDS", 0.01)
 
@@ -170,15 +172,15 @@ async def test_the_files_of_each_workspace_are_followed_once(
     monkeypatch.setattr(mirror, "list_roots", listed)
     monkeypatch.setattr(watch_workspaces, "follow_workspace", follow)
     task = asyncio.create_task(watch_workspaces.follow_workspaces())
-    await eventually(both("/a", "/b"))
+    await eventually(follows_exactly("/a", "/b"))
     roots[:] = [Path("/b"), Path("/c")]
-    await eventually(both("/b", "/c"))
+    await eventually(follows_exactly("/b", "/c"))
     await several(passes)
-    assert sorted(map(str, began)) == ["/a", "/b", "/c"]
-    ends.set()
-    await eventually(both())
-    ends.clear()
-    await eventually(both("/b", "/c"))
+    assert sorted(map(str, started_roots)) == ["/a", "/b", "/c"]
+    end_event.set()
+    await eventually(follows_exactly())
+    end_event.clear()
+    await eventually(follows_exactly("/b", "/c"))
     assert "following /b failed" in caplog.text
     await cut_off(task)
-    assert followed == []
+    assert followed_roots == []

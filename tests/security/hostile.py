@@ -11,7 +11,7 @@ from pathlib import Path
 
 from jpweb.stream.events import ChatResponse
 from tests.builders import stream
-from tests.store.making import folder
+from tests.store.making import write_folder
 
 FIRST = 17_000_000_000
 GOOD = f"{FIRST}-good"
@@ -21,12 +21,12 @@ ONE = stream(ChatResponse("message", "One"))
 
 def make_outside(root: Path) -> Path:
     """Make what no workspace leads to; all of it holds ``SECRET``."""
-    folder(root / "other", f"{FIRST}-{SECRET}", stream(ChatResponse("message", SECRET)))
+    write_folder(root / "other", f"{FIRST}-{SECRET}", stream(ChatResponse("message", SECRET)))
     conversations = root / "other" / ".jp" / "conversations"
     (root / "archive").mkdir()
     (root / "locks").mkdir()
     (conversations / f"{FIRST}-{SECRET}").rename(root / "conversation")
-    folder(root, "unused", None)
+    write_folder(root, "unused", None)
     (root / ".jp" / "conversations" / "unused").rename(root / "archive" / f"{FIRST + 77}-{SECRET}")
     (root / "secret.toml").write_text(f'[conversation.tools.{SECRET}]\nenable = "on"\n')
     (root / "x.toml").write_text("a = 1\n")
@@ -36,45 +36,45 @@ def make_outside(root: Path) -> Path:
     return root
 
 
-def make_entries(root: Path, outside: Path) -> dict[str, str]:
+def make_entries(root: Path, outside_folder: Path) -> dict[str, str]:
     """Fill a workspace with a good conversation and with bad ones; returns what is said of each."""
-    folder(root, GOOD, ONE)
-    said: dict[str, str] = {}
-    for number, (name, (make, problem)) in enumerate(_entries(outside).items(), 1):
-        made = folder(root, f"{FIRST + number}-{name}", ONE)
-        make(made)
-        said[made.name] = problem
-    (root / ".jp" / "conversations" / ".archive").symlink_to(outside / "archive")
-    return said | {".archive": "it is a symbolic link, and jpweb follows none"}
+    write_folder(root, GOOD, ONE)
+    problems: dict[str, str] = {}
+    for number, (name, (make, problem)) in enumerate(_entries(outside_folder).items(), 1):
+        entry = write_folder(root, f"{FIRST + number}-{name}", ONE)
+        make(entry)
+        problems[entry.name] = problem
+    (root / ".jp" / "conversations" / ".archive").symlink_to(outside_folder / "archive")
+    return problems | {".archive": "it is a symbolic link, and jpweb follows none"}
 
 
-def _entries(outside: Path) -> Mapping[str, tuple[Callable[[Path], None], str]]:
+def _entries(outside_folder: Path) -> Mapping[str, tuple[Callable[[Path], None], str]]:
     link = "it is a symbolic link, and jpweb follows none"
     kind = "it is not a regular file"
     events, about = "events.json", "metadata.json"
     targets = {
-        "linked": outside / "conversation" / events,
+        "linked": outside_folder / "conversation" / events,
         "zero": Path("/dev/zero"),
         "circle": Path(events),
         "inside": Path("..") / GOOD / events,
     }
-    made: dict[str, tuple[Callable[[Path], None], str]] = {
+    entries: dict[str, tuple[Callable[[Path], None], str]] = {
         name: (_linking(events, target), f"{events}: {link}") for name, target in targets.items()
     }
-    made["about"] = _linking(about, outside / "conversation" / about), f"{about}: {link}"
-    made["fifo"] = _replacing(events, os.mkfifo), f"{events}: {kind}"
-    made["about-fifo"] = _replacing(about, os.mkfifo), f"{about}: {kind}"
-    made["socket"] = _replacing(events, _bind), f"{events}: {kind}"
-    made["directory"] = (
+    entries["about"] = _linking(about, outside_folder / "conversation" / about), f"{about}: {link}"
+    entries["fifo"] = _replacing(events, os.mkfifo), f"{events}: {kind}"
+    entries["about-fifo"] = _replacing(about, os.mkfifo), f"{about}: {kind}"
+    entries["socket"] = _replacing(events, _bind), f"{events}: {kind}"
+    entries["directory"] = (
         _replacing(events, Path.mkdir),
         f"{events}: it is a directory, not a file",
     )
-    made["large"] = _replacing(events, _enlarge), f"{events}: it is larger than 256 MiB"
-    made["about-large"] = _replacing(about, _enlarge), f"{about}: it is larger than 1 MiB"
-    made["whole"] = _linked_whole(outside / "conversation"), link
+    entries["large"] = _replacing(events, _enlarge), f"{events}: it is larger than 256 MiB"
+    entries["about-large"] = _replacing(about, _enlarge), f"{about}: it is larger than 1 MiB"
+    entries["whole"] = _linked_whole(outside_folder / "conversation"), link
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        made["device"] = _replacing(events, _make_device), f"{events}: {kind}"
-    return made
+        entries["device"] = _replacing(events, _make_device), f"{events}: {kind}"
+    return entries
 
 
 def _linking(name: str, target: Path) -> Callable[[Path], None]:
@@ -82,31 +82,31 @@ def _linking(name: str, target: Path) -> Callable[[Path], None]:
 
 
 def _replacing(name: str, make: Callable[[Path], None]) -> Callable[[Path], None]:
-    def replace(made: Path) -> None:
-        (made / name).unlink()
-        make(made / name)
+    def replace(entry: Path) -> None:
+        (entry / name).unlink()
+        make(entry / name)
 
     return replace
 
 
 def _linked_whole(target: Path) -> Callable[[Path], None]:
-    def link(made: Path) -> None:
-        for path in made.iterdir():
+    def link(entry: Path) -> None:
+        for path in entry.iterdir():
             path.unlink()
-        made.rmdir()
-        made.symlink_to(target)
+        entry.rmdir()
+        entry.symlink_to(target)
 
     return link
 
 
 def _bind(path: Path) -> None:
-    here = Path.cwd()
+    previous_folder = Path.cwd()
     os.chdir(path.parent)  # an address has 108 bytes at most
     try:
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(path.name)
     finally:
-        os.chdir(here)
+        os.chdir(previous_folder)
 
 
 def _enlarge(path: Path) -> None:
@@ -118,7 +118,7 @@ def _make_device(path: Path) -> None:
     os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 5))
 
 
-def configurations(outside: Path) -> Mapping[str, Callable[[Path], None]]:
+def make_configurations(outside_folder: Path) -> Mapping[str, Callable[[Path], None]]:
     """Return what makes of a ``.jp`` one with a configuration that is refused, by its name."""
 
     def write(text: str, name: str = "config.toml") -> Callable[[Path], None]:
@@ -128,7 +128,7 @@ def configurations(outside: Path) -> Mapping[str, Callable[[Path], None]]:
         return write_into
 
     def link_folder(home: Path) -> None:
-        (home / "linked").symlink_to(outside)
+        (home / "linked").symlink_to(outside_folder)
         (home / "config.toml").write_text('extends = ["linked/*.toml"]')
 
     def scatter(home: Path) -> None:
@@ -151,8 +151,12 @@ def configurations(outside: Path) -> Mapping[str, Callable[[Path], None]]:
         "patterns": write(f"extends = {json.dumps(['**/*'] * 20_000)}"),
         "nested globs": write(f"extends = {json.dumps(['/'.join(['**', '*'] * 200)])}"),
         "json": write('{"a": ' + "[" * 50_000, "config.d/x.json"),
-        "linked file": lambda home: (home / "config.toml").symlink_to(outside / "secret.toml"),
-        "linked layer": lambda home: (home / "config.d" / "x.toml").symlink_to(outside / "x.toml"),
+        "linked file": lambda home: (home / "config.toml").symlink_to(
+            outside_folder / "secret.toml"
+        ),
+        "linked layer": lambda home: (home / "config.d" / "x.toml").symlink_to(
+            outside_folder / "x.toml"
+        ),
         "linked folder": link_folder,
         "fifo": lambda home: os.mkfifo(home / "config.toml"),
         "zero": lambda home: (home / "config.toml").symlink_to("/dev/zero"),

@@ -39,6 +39,6 @@ class Opened:
 
     def take(self) -> list[str]:
         """Return what was opened for writing since the last call, or since the start."""
-        noted = self._notes.read_text()
-        since, self._read = noted[self._read :], len(noted)
+        text = self._notes.read_text()
+        since, self._read = text[self._read :], len(text)
         return since.splitlines()

@@ -24,8 +24,8 @@ HALF_OPEN = choose_size(60, 600)
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     data = tmp_path_factory.mktemp("strangers") / "data"
-    with run_server(data, JPWEB_LOG_LEVEL="DEBUG") as running:
-        yield running
+    with run_server(data, JPWEB_LOG_LEVEL="DEBUG") as running_server:
+        yield running_server
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from django.conf import settings
 
 from jpweb.store.choices import Role
 from jpweb.stream.events import ChatResponse
-from tests.load.databases import database
-from tests.load.page import cookie
+from tests.load.databases import use_database
+from tests.load.page import make_cookie
 from tests.machine.ports import LOOPBACK, wait_until
 from tests.machine.serving import Server
 from tests.machine.templates import SQLITE_FILE, copy_migrated_sqlite
@@ -35,12 +35,12 @@ class Library:
 
     def __init__(self, data: Path) -> None:
         copy_migrated_sqlite(data)
-        with database(data / SQLITE_FILE):
+        with use_database(data / SQLITE_FILE):
             home = making.workspace()
             auditor = making.person("auditor", Role.AUDITOR, home)
             message = ChatResponse("message", "x" * EVENT_CHARACTERS)
-            self.talk = making.mirrored(home, *[message] * EVENTS)
-            self.cookie = cookie(auditor)
+            self.talk = making.mirrored_conversation(home, *[message] * EVENTS)
+            self.cookie = make_cookie(auditor)
         self.path = f"/conversations/{self.talk.pk}/export/jp"
         self.server = Server(data, settings={"JPWEB_SECRET_KEY": settings.SECRET_KEY})
 
@@ -78,14 +78,14 @@ class Library:
 @pytest.fixture
 def library(tmp_path: Path, django_db_blocker: Any) -> Iterator[Library]:
     with django_db_blocker.unblock():
-        made = Library(tmp_path / "data")
+        running_library = Library(tmp_path / "data")
     try:
-        made.server.start()
-        yield made
-        log = made.server.log_text()
+        running_library.server.start()
+        yield running_library
+        log = running_library.server.log_text()
         assert "Traceback" not in log, log[-3000:]
     finally:
-        made.server.close()
+        running_library.server.close()
 
 
 def test_reader_that_takes_nothing_holds_up_its_own_download_alone(library: Library):

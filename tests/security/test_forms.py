@@ -43,7 +43,7 @@ def send_in_chunks(body: bytes) -> Iterator[bytes]:
 WAYS = pytest.mark.parametrize("send", [send_whole, send_in_chunks])
 
 
-class Person:
+class SecretResponder:
     """Somebody signed in, who is asked for a secret."""
 
     def __init__(self, server: Server) -> None:
@@ -67,7 +67,7 @@ class Person:
 
     def post(self, kind: bytes, pieces: Iterator[bytes]) -> int:
         """Send the form of the secret as these pieces; return the status of the reply."""
-        cookies = "; ".join(f"{each.name}={each.value}" for each in self._visitor.cookies)
+        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self._visitor.cookies)
         head = f"POST {self.form} HTTP/1.1\r\nHost: {LOOPBACK}:{self._server.port}\r\n"
         head += f"Cookie: {cookies}\r\nOrigin: {self._server.url}\r\nConnection: close\r\n"
         with socket.create_connection((LOOPBACK, self._server.port), timeout=60) as line:
@@ -81,30 +81,32 @@ PLAIN = b"application/x-www-form-urlencoded"
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Opened:
+def opened_files(tmp_path: Path) -> Opened:
     return Opened(tmp_path)
 
 
 @pytest.fixture
-def person(live: Live, opened: Opened) -> Person:
-    settings: Any = opened.settings  # variables alone
-    made = Person(live(JPWEB_SCRIPT_PACE="0", JPWEB_HOLD="600", **settings))
-    noted = opened.take()
-    assert [line for line in noted if line.endswith("/server.lock")], noted
-    return made
+def person(live: Live, opened_files: Opened) -> SecretResponder:
+    settings: Any = opened_files.settings  # variables alone
+    responder = SecretResponder(live(JPWEB_SCRIPT_PACE="0", JPWEB_HOLD="600", **settings))
+    notes = opened_files.take()
+    assert [line for line in notes if line.endswith("/server.lock")], notes
+    return responder
 
 
 @WAYS
-def test_the_form_of_a_large_secret_reaches_no_file(person: Person, opened: Opened, send: Send):
+def test_the_form_of_a_large_secret_reaches_no_file(
+    person: SecretResponder, opened_files: Opened, send: Send
+):
     secret = "canary" * (LARGE // 6)
     body = f"csrfmiddlewaretoken={quote(person.token)}&answer={secret}".encode()
     assert person.post(PLAIN, send(body)) == 302
-    assert opened.take() == []
+    assert opened_files.take() == []
 
 
 @WAYS
 def test_a_file_sent_in_place_of_a_secret_reaches_no_file(
-    person: Person, opened: Opened, send: Send
+    person: SecretResponder, opened_files: Opened, send: Send
 ):
     part = b'--x\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n%s\r\n'
     token = part % (b"csrfmiddlewaretoken", b"", person.token.encode())
@@ -112,16 +114,16 @@ def test_a_file_sent_in_place_of_a_secret_reaches_no_file(
     status = person.post(b"multipart/form-data; boundary=x", send(token + file + b"--x--\r\n"))
     # Django reads no parts of a body whose length is not said, and so finds no token.
     assert status == (422 if send is send_whole else 403)
-    assert opened.take() == []
+    assert opened_files.take() == []
 
 
 @WAYS
 def test_a_form_above_the_limit_is_refused_and_reaches_no_file(
-    person: Person, opened: Opened, send: Send
+    person: SecretResponder, opened_files: Opened, send: Send
 ):
     pieces = send(b"answer=" + b"c" * LIMIT)
     if send is send_in_chunks:  # without its end: what was refused is not read any more
         pieces = iter(list(pieces)[:-1])
     assert person.post(PLAIN, pieces) == 413
-    assert opened.take() == []
+    assert opened_files.take() == []
     assert MAX_ANONYMOUS_BYTES < LARGE < LIMIT

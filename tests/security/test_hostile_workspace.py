@@ -22,8 +22,8 @@ from tests.machine.sizes import IS_PROOF, choose_size
 from tests.machine.visiting import Visitor
 from tests.security import hostile
 from tests.security.effort import Effort
-from tests.security.witness import watched
-from tests.store.making import folder
+from tests.security.witness import watch_folder
+from tests.store.making import write_folder
 
 #: KiB of address space that the server and the processes it starts get each.
 MEMORY_KIB = 1024 * 1024
@@ -38,10 +38,10 @@ TINY = f"{hostile.FIRST + 900}-tiny"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    made = tmp_path / "workspace"
-    (made / ".jp" / "conversations").mkdir(parents=True)
-    (made / ".jp" / "config.d").mkdir()
-    return made
+    workspace_folder = tmp_path / "workspace"
+    (workspace_folder / ".jp" / "conversations").mkdir(parents=True)
+    (workspace_folder / ".jp" / "config.d").mkdir()
+    return workspace_folder
 
 
 @pytest.fixture
@@ -53,12 +53,12 @@ def effort(tmp_path: Path) -> Effort:
 def server(tmp_path: Path, root: Path, effort: Effort) -> Iterator[Server]:
     # glibc reserves 64 MiB of addresses for each thread's arena.
     settings = {"MALLOC_ARENA_MAX": "2"} | effort.settings
-    running = Server(tmp_path / "data", workspace=root, settings=settings, wrapper=LIMIT)
+    running_server = Server(tmp_path / "data", workspace=root, settings=settings, wrapper=LIMIT)
     try:
-        yield running.start()
-        assert not [line for line in running.log_text().splitlines() if "Traceback" in line]
+        yield running_server.start()
+        assert not [line for line in running_server.log_text().splitlines() if "Traceback" in line]
     finally:
-        running.close()
+        running_server.close()
 
 
 def query(server: Server, statement: str, *values: str) -> list[tuple[Any, ...]]:
@@ -83,29 +83,29 @@ class Neighbour:
         """Open every page once, and mark one conversation as read, which writes."""
         talk = f"/conversations/{self._talk[0]}"
         for page in ("/", "/conversations", talk, "/questions"):
-            began = perf_counter()
+            start_time = perf_counter()
             assert self._visitor.get(page).status == 200
-            self.seconds[page].append(perf_counter() - began)
-        began = perf_counter()
+            self.seconds[page].append(perf_counter() - start_time)
+        start_time = perf_counter()
         assert self._visitor.post(f"{talk}/read", talk, entry_count="1").status == 204
-        self.seconds["read"].append(perf_counter() - began)
+        self.seconds["read"].append(perf_counter() - start_time)
 
     def medians(self) -> dict[str, float]:
         """Return the median of each page since the last call."""
-        found = {page: median(seconds) for page, seconds in self.seconds.items()}
+        result = {page: median(seconds) for page, seconds in self.seconds.items()}
         self.seconds.clear()
-        return found
+        return result
 
 
-def open_tools(server: Server, home: str, root: Path, outside: Path, effort: Effort) -> int:
+def open_tools(server: Server, home: str, root: Path, outside_folder: Path, effort: Effort) -> int:
     """Put one hostile configuration after the other in place, and open the page of its tools.
 
     The second time that a configuration is read, nothing of it is parsed.
     """
     visitor = Visitor(server.url)
     assert visitor.sign_in(server.ask_for_link()).status == 200
-    opened = 0
-    for make in hostile.configurations(outside).values():
+    open_count = 0
+    for make in hostile.make_configurations(outside_folder).values():
         home_folder = root / ".jp"
         _clear(home_folder)
         make(home_folder)
@@ -114,10 +114,10 @@ def open_tools(server: Server, home: str, root: Path, outside: Path, effort: Eff
             reply = visitor.get(f"/workspaces/{home}/tools")
             assert reply.status == 200
             parser_counts.append(effort.count_parsers())
-            opened += 1
+            open_count += 1
         assert len(set(parser_counts)) == 1
     assert effort.count_parsers() > 0
-    return opened
+    return open_count
 
 
 def _clear(home: Path) -> None:
@@ -131,12 +131,12 @@ def _clear(home: Path) -> None:
 
 def is_mirrored(server: Server) -> bool:
     """Tell whether the last of the hostile conversations is whole."""
-    done = query(
+    rows = query(
         server,
         "SELECT entry_count FROM store_conversation WHERE source = ? AND fingerprint != ''",
         TINY,
     )
-    return done == [(TINY_ELEMENTS,)]
+    return rows == [(TINY_ELEMENTS,)]
 
 
 def test_hostile_workspace_reaches_nothing_outside_and_slows_nobody(
@@ -149,11 +149,11 @@ def test_hostile_workspace_reaches_nothing_outside_and_slows_nobody(
         neighbour.visit()
     quiet = neighbour.medians()
     ((home,),) = query(server, "SELECT id FROM store_workspace WHERE root = ?", str(root))
-    outside = hostile.make_outside(tmp_path / "outside")
-    with watched(outside), ThreadPoolExecutor(1) as pool:
-        said = hostile.make_entries(root, outside)
-        folder(root, TINY, b"[" + b"0," * (TINY_ELEMENTS - 1) + b"0]")
-        opening: Future[int] = pool.submit(open_tools, server, home, root, outside, effort)
+    outside_folder = hostile.make_outside(tmp_path / "outside")
+    with watch_folder(outside_folder), ThreadPoolExecutor(1) as pool:
+        expected_problems = hostile.make_entries(root, outside_folder)
+        write_folder(root, TINY, b"[" + b"0," * (TINY_ELEMENTS - 1) + b"0]")
+        opening: Future[int] = pool.submit(open_tools, server, home, root, outside_folder, effort)
 
         def is_over() -> bool:
             neighbour.visit()
@@ -161,12 +161,12 @@ def test_hostile_workspace_reaches_nothing_outside_and_slows_nobody(
 
         wait_until(is_over, "the hostile workspace is mirrored", 300)
         busy = neighbour.medians()
-        assert opening.result() == 2 * len(hostile.configurations(outside))
+        assert opening.result() == 2 * len(hostile.make_configurations(outside_folder))
     problems = dict(
         query(server, "SELECT source, problem FROM store_conversation WHERE problem != ''")
     )
-    named = {name: line for name, line in said.items() if ": " in line}
-    assert named.items() <= problems.items()
+    problem_lines = {name: line for name, line in expected_problems.items() if ": " in line}
+    assert problem_lines.items() <= problems.items()
     row_count, writes = effort.find_largest_transaction()
     assert MAX_BATCH_ENTRIES <= row_count <= MAX_CHANGED_ROWS < TINY_ELEMENTS, writes
     if IS_PROOF:

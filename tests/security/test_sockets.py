@@ -40,12 +40,12 @@ def server(live: Live) -> Server:
 
 @pytest.fixture
 def ada(server: Server) -> Visitor:
-    made = Visitor(server.url)
-    assert made.sign_in(server.link).status == 200
-    return made
+    visitor = Visitor(server.url)
+    assert visitor.sign_in(server.link).status == 200
+    return visitor
 
 
-def hears(line: ClientConnection) -> str:
+def exchange_hello(line: ClientConnection) -> str:
     """Return the counter that follows a hello."""
     line.send(json.dumps({"questions": []}))
     return str(line.recv(timeout=SOON))
@@ -72,13 +72,13 @@ def test_every_sort_of_frame_is_sent_here():
 def test_frames_beyond_the_rate_close_their_socket_with_a_code(server: Server, ada: Visitor):
     codes = {}
     with ada.socket() as neighbour:
-        assert hears(neighbour)
+        assert exchange_hello(neighbour)
         for sort, send in FRAMES.items():
             with ada.socket() as line:
-                assert hears(line)
+                assert exchange_hello(line)
                 flood(line, send)
                 codes[sort] = closes(line)
-        assert hears(neighbour)
+        assert exchange_hello(neighbour)
     # A binary message is refused as what it is, unless too many came before that was seen.
     assert codes.pop(Opcode.BINARY) in (MALFORMED_MESSAGE, RATE_LIMITED)
     assert set(codes.values()) == {RATE_LIMITED}
@@ -91,15 +91,15 @@ def test_a_message_above_the_size_closes_its_socket_with_a_code(ada: Visitor, pa
     size = len(text) // parts
     pieces = [text[start : start + size] for start in range(0, len(text), size)]
     with ada.socket() as line:
-        assert hears(line)
+        assert exchange_hello(line)
         with suppress(ConnectionClosed):
             line.send(pieces if parts > 1 else text)
         assert closes(line) == MALFORMED_MESSAGE
 
 
 def test_the_longest_answer_of_a_page_is_taken(ada: Visitor):
-    says = {"number": 1, "question": 2**40, "answer": "\u0001" * 100_000}
-    text = json.dumps(says)
+    message = {"number": 1, "question": 2**40, "answer": "\u0001" * 100_000}
+    text = json.dumps(message)
     assert len(text) > 600_000
     with ada.socket() as line:
         line.send(text)
@@ -114,14 +114,14 @@ def test_hellos_that_name_too_many_cards_close_and_cost_nobody(server: Server, a
             with ada.socket() as line:
                 line.send(flooding)
                 assert closes(line) == MALFORMED_MESSAGE
-        assert hears(neighbour)
+        assert exchange_hello(neighbour)
 
 
 def test_a_person_with_too_many_sockets_loses_the_one_silent_for_longest(ada: Visitor):
     with ExitStack() as stack:
         lines = [stack.enter_context(ada.socket()) for _ in range(MAX_SOCKETS)]
-        assert hears(lines[0])
+        assert exchange_hello(lines[0])
         last = stack.enter_context(ada.socket())
         assert closes(lines[1]) == TOO_MANY_SOCKETS
-        assert hears(last)
-        assert hears(lines[0])
+        assert exchange_hello(last)
+        assert exchange_hello(lines[0])

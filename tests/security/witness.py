@@ -40,8 +40,8 @@ class Witness:
         while at < len(data):
             watch, mask, _, length = _EVENT.unpack_from(data, at)
             name = data[at + _EVENT.size : at + _EVENT.size + length].rstrip(b"\0").decode()
-            done = "/".join(word for bit, word in _NAMES.items() if mask & bit)
-            lines.append(f"{self._folders.get(watch)}/{name} {done or hex(mask)}")
+            names = "/".join(word for bit, word in _NAMES.items() if mask & bit)
+            lines.append(f"{self._folders.get(watch)}/{name} {names or hex(mask)}")
             at += _EVENT.size + length
         return lines
 
@@ -50,7 +50,7 @@ class Witness:
 
 
 @contextmanager
-def watched(root: Path) -> Iterator[Witness]:
+def watch_folder(root: Path) -> Iterator[Witness]:
     """Watch a folder; fails at the end where anything in it was touched."""
     witness = Witness(root)
     try:

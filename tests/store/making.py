@@ -35,7 +35,7 @@ from jpweb.stream.events import (
 )
 from jpweb.stream.inquiry import Answered, InquiryOutcome, InquiryResponse
 from jpweb.stream.outline import build_outline
-from tests.builders import AT, asked, stream
+from tests.builders import AT, make_inquiry, stream
 
 HOLDER = "test"
 LEASE = 60
@@ -51,10 +51,10 @@ def workspace(name: str = "Garden") -> Workspace:
 def person(name: str = "", role: Role | None = None, home: Workspace | None = None) -> Person:
     """Return a new person, a member where a role and a workspace are given."""
     name = name or f"person{next(_numbers)}"
-    made = Person.objects.create(username=name, first_name=name.capitalize())
+    new_person = Person.objects.create(username=name, first_name=name.capitalize())
     if role is not None and home is not None:
-        Membership.objects.create(person=made, workspace=home, role=role)
-    return made
+        Membership.objects.create(person=new_person, workspace=home, role=role)
+    return new_person
 
 
 def conversation(home: Workspace, title: str = "A talk", starter: Person | None = None) -> Any:
@@ -62,14 +62,14 @@ def conversation(home: Workspace, title: str = "A talk", starter: Person | None 
     return conversations.create_conversation(home, title, (starter or person()).pk)
 
 
-def mirrored(home: Workspace, *kinds: Any) -> Conversation:
+def mirrored_conversation(home: Workspace, *kinds: Any) -> Conversation:
     """Return a conversation of jp's that holds these."""
     elements = stream(*kinds)
     talk: Conversation = conversation(home)
     talk.origin = Origin.MIRRORED
-    shown = build_outline(elements)
-    journal.replace_elements(talk, elements, shown.anchors)
-    inquiries.derive_rows(talk, shown)
+    outline = build_outline(elements)
+    journal.replace_elements(talk, elements, outline.anchors)
+    inquiries.derive_rows(talk, outline)
     talk.save()
     return talk
 
@@ -78,38 +78,40 @@ def event(kind: EventKind, at: str = AT, by: Decider | None = None) -> Conversat
     return ConversationEvent(at, kind, by.make_note() if by else {})
 
 
-def running(talk: Conversation, starter: Person | None = None, holder: str = HOLDER) -> Run:
+def start_run(talk: Conversation, starter: Person | None = None, holder: str = HOLDER) -> Run:
     """Return a run whose turn has called one tool."""
-    begun = runs.start_run(talk.pk, (starter or person()).pk, "scripted")
-    run = taken(begun, holder)
+    queued_run = runs.start_run(talk.pk, (starter or person()).pk, "scripted")
+    run = acquire_run(queued_run, holder)
     kinds = (TurnStart(), ChatRequest("Hello", author="Ada"), ToolCallRequest("call_1", "vault"))
     journal.append_events(talk.pk, [event(kind) for kind in kinds], run)
     return run
 
 
-def taken(run: Run, holder: str = HOLDER, seconds: float = LEASE) -> Run:
+def acquire_run(run: Run, holder: str = HOLDER, seconds: float = LEASE) -> Run:
     """Return a queued run as its holder has it."""
-    held = leases.acquire_lease(run.pk, holder, seconds)
-    assert held is not None
-    return held
+    leased_run = leases.acquire_lease(run.pk, holder, seconds)
+    assert leased_run is not None
+    return leased_run
 
 
 def question(run: Run, kind: AnswerType | None = None, text: str = "Go on?") -> Inquiry:
     """Return the row of a new question that the run holds open."""
     inquiry_id = f"call_1.q{next(_numbers)}.1"
-    journal.append_events(run.conversation_id, [event(asked(inquiry_id, text, type=kind))], run)
+    journal.append_events(
+        run.conversation_id, [event(make_inquiry(inquiry_id, text, type=kind))], run
+    )
     return inquiries.get_inquiry(inquiries.find_by_inquiry_id(run.conversation_id, inquiry_id).pk)
 
 
-def prompt(run: Run, kind: ApprovalKind = ApprovalKind.RUN, **shown: Any) -> Approval:
+def prompt(run: Run, kind: ApprovalKind = ApprovalKind.RUN, **fields: Any) -> Approval:
     """Return the row of a new prompt of the run."""
     usual: dict[ApprovalKind, dict[str, Any]] = {
         ApprovalKind.RUN: {"described": "vault (local)", "arguments": {"path": "a.md"}},
         ApprovalKind.DELIVER: {"content": "All done.", "is_error": False},
     }
-    given = {"edit": False} | usual[kind] | shown
+    details = {"edit": False} | usual[kind] | fields
     return approvals.request_approval(
-        run.conversation_id, kind, f"call_{next(_numbers)}", "vault", given
+        run.conversation_id, kind, f"call_{next(_numbers)}", "vault", details
     )
 
 
@@ -123,7 +125,7 @@ def decider(who: Person) -> Decider:
     return Decider("person", who.display_name, who.pk)
 
 
-def folder(
+def write_folder(
     root: Path,
     name: str,
     elements: Sequence[Element] | bytes | None,
@@ -132,20 +134,20 @@ def folder(
 ) -> Path:
     """Write a conversation's folder of a JP workspace; return it."""
     home = root / ".jp" / "conversations"
-    made = (home / ".archive" if archived else home) / name
-    made.mkdir(parents=True, exist_ok=True)
-    (made / "metadata.json").write_text(json.dumps({"title": name} | about))
+    folder = (home / ".archive" if archived else home) / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "metadata.json").write_text(json.dumps({"title": name} | about))
     if elements is not None:
-        whole = elements if isinstance(elements, bytes) else stream_file(elements)
-        (made / "events.json").write_bytes(whole)
-    return made
+        data = elements if isinstance(elements, bytes) else stream_file(elements)
+        (folder / "events.json").write_bytes(data)
+    return folder
 
 
 def stream_file(elements: Sequence[Element]) -> bytes:
     return wire.join_array([element.raw for element in elements]).encode()
 
 
-def tree(root: Path) -> dict[str, tuple[bytes, int]]:
+def read_tree(root: Path) -> dict[str, tuple[bytes, int]]:
     """Return every file below with its bytes and its time, to tell whether anything was written."""
     return {
         str(path.relative_to(root)): (
@@ -156,11 +158,11 @@ def tree(root: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
-def length(conversation_id: int) -> int:
+def count_entries(conversation_id: int) -> int:
     """Return how many entries the journal holds, counted."""
     return JournalEntry.objects.filter(conversation_id=conversation_id).count()
 
 
-def touch(path: Path, when: int) -> None:
+def set_mtime(path: Path, when: int) -> None:
     """Set when a file was changed, in seconds."""
     os.utime(path, (when, when))

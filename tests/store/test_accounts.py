@@ -24,8 +24,8 @@ def owner(home: Workspace) -> Person:
 
 def test_a_link_works_once_and_is_kept_hashed(owner: Person):
     token = accounts.issue_link(owner)
-    kept = SignInLink.objects.get()
-    assert token not in str(vars(kept))
+    link = SignInLink.objects.get()
+    assert token not in str(vars(link))
     assert len(token) >= 32
     assert accounts.use_link(token) == (owner, None)
     with pytest.raises(InvalidLink):
@@ -41,11 +41,11 @@ def sign_in(person: Person) -> str:
 
 
 def test_a_sign_in_is_the_persons_until_it_ends(owner: Person):
-    key, other = sign_in(owner), sign_in(owner)
+    key, other_key = sign_in(owner), sign_in(owner)
     assert accounts.get_signed_in_person(key) == owner
     SignIn.objects.filter(pk=hash_key(key)).delete()
     assert accounts.get_signed_in_person(key) is None
-    assert accounts.get_signed_in_person(other) == owner
+    assert accounts.get_signed_in_person(other_key) == owner
 
 
 def test_a_sign_in_that_is_too_old_is_nobodys(owner: Person):
@@ -73,10 +73,10 @@ def test_links_are_all_different_and_apart(owner: Person):
     assert accounts.use_link(second) == (owner, None)
 
 
-@pytest.mark.parametrize("late", [timedelta(0), timedelta(days=1)])
-def test_a_link_grows_old(owner: Person, late: timedelta):
+@pytest.mark.parametrize("delay", [timedelta(0), timedelta(days=1)])
+def test_a_link_grows_old(owner: Person, delay: timedelta):
     token = accounts.issue_link(owner)
-    SignInLink.objects.update(expires_at=clock.now() - late)
+    SignInLink.objects.update(expires_at=clock.now() - delay)
     with pytest.raises(InvalidLink):
         accounts.use_link(token)
     assert SignInLink.objects.get().used_at is None
@@ -119,10 +119,10 @@ def test_an_owner_is_made_where_there_is_none(home: Workspace):
 
 
 def test_roles_are_of_a_workspace(home: Workspace, owner: Person):
-    other = making.workspace("Other")
-    Membership.objects.create(person=owner, workspace=other, role=Role.READER)
-    assert accounts.get_roles(owner.pk) == {home.pk: Role.OWNER, other.pk: Role.READER}
-    assert accounts.list_workspaces(owner.pk, Role.READER) == [home, other]
+    other_home = making.workspace("Other")
+    Membership.objects.create(person=owner, workspace=other_home, role=Role.READER)
+    assert accounts.get_roles(owner.pk) == {home.pk: Role.OWNER, other_home.pk: Role.READER}
+    assert accounts.list_workspaces(owner.pk, Role.READER) == [home, other_home]
     assert accounts.list_workspaces(owner.pk, Role.RESPONDER) == [home]
     assert accounts.get_workspace(home.pk) == home
     assert accounts.get_membership(10**9) is None
@@ -152,13 +152,16 @@ def test_use_link_made_by_its_person_gives_every_workspace(home: Workspace, owne
 
 def test_make_owner_ends_what_others_made_for_the_person(home: Workspace, owner: Person):
     eve = making.person("eve", Role.READER, home)
-    foreign, own = accounts.issue_link(eve, maker=owner), accounts.issue_link(eve, maker=eve)
+    foreign_link, own_link = (
+        accounts.issue_link(eve, maker=owner),
+        accounts.issue_link(eve, maker=eve),
+    )
     by_other, by_self = sign_in(eve), sign_in(eve)
     SignIn.objects.filter(pk=hash_key(by_other)).update(maker=owner)
     accounts.make_owner(eve, making.workspace("B"))
     with pytest.raises(InvalidLink):
-        accounts.use_link(foreign)
-    assert accounts.use_link(own).person == eve
+        accounts.use_link(foreign_link)
+    assert accounts.use_link(own_link).person == eve
     assert (accounts.get_signed_in_person(by_other), accounts.get_signed_in_person(by_self)) == (
         None,
         eve,
@@ -166,19 +169,20 @@ def test_make_owner_ends_what_others_made_for_the_person(home: Workspace, owner:
 
 
 @pytest.mark.parametrize(
-    ("elsewhere", "allowed"), [(None, True), ("own", True), ("foreign", False), ("reader", False)]
+    ("other_role", "is_allowed"),
+    [(None, True), ("own", True), ("foreign", False), ("reader", False)],
 )
 def test_an_owner_signs_in_those_of_their_own_workspaces_alone(
-    home: Workspace, owner: Person, elsewhere: str | None, allowed: bool
+    home: Workspace, owner: Person, other_role: str | None, is_allowed: bool
 ):
     eve = making.person("eve", Role.READER, home)
-    if elsewhere is not None:
-        other = making.workspace("Other")
-        Membership.objects.create(person=eve, workspace=other, role=Role.READER)
-        role = {"own": Role.OWNER, "reader": Role.AUDITOR}.get(elsewhere)
+    if other_role is not None:
+        other_home = making.workspace("Other")
+        Membership.objects.create(person=eve, workspace=other_home, role=Role.READER)
+        role = {"own": Role.OWNER, "reader": Role.AUDITOR}.get(other_role)
         if role is not None:
-            Membership.objects.create(person=owner, workspace=other, role=role)
-    assert accounts.can_link_person(owner.pk, eve) is allowed
+            Membership.objects.create(person=owner, workspace=other_home, role=role)
+    assert accounts.can_link_person(owner.pk, eve) is is_allowed
 
 
 def test_the_last_owner_stays(home: Workspace, owner: Person):
@@ -212,7 +216,7 @@ def test_who_is_removed_stays_on_record(home: Workspace, owner: Person):
     eve = making.person("eve", Role.RESPONDER, home)
     talk = making.conversation(home, "A talk", eve)
     row = making.settle(
-        making.question(making.running(talk, eve)), making.ANSWER, making.decider(eve)
+        making.question(making.start_run(talk, eve)), making.ANSWER, making.decider(eve)
     )
     accounts.remove_member(Membership.objects.get(person=eve))
     row.refresh_from_db()

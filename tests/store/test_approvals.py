@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def run() -> Run:
-    return making.running(making.conversation(making.workspace()))
+    return making.start_run(making.conversation(making.workspace()))
 
 
 def responder(run: Run, role: Role = Role.RESPONDER) -> int:
@@ -43,13 +43,15 @@ def test_what_no_database_takes_is_shown_replaced(run: Run):
     assert row.subject["arguments"] == {"a\ufffd": "\ufffd"}
 
 
-@pytest.mark.parametrize(("role", "sees"), [(Role.READER, 0), (Role.RESPONDER, 1), (Role.OWNER, 1)])
-def test_a_prompt_waits_for_those_who_may_answer(run: Run, role: Role, sees: int):
+@pytest.mark.parametrize(
+    ("role", "expected_count"), [(Role.READER, 0), (Role.RESPONDER, 1), (Role.OWNER, 1)]
+)
+def test_a_prompt_waits_for_those_who_may_answer(run: Run, role: Role, expected_count: int):
     making.prompt(run)
-    elsewhere = making.person(role=Role.OWNER, home=making.workspace())
-    assert len(approvals.list_open_for(responder(run, role))) == sees
-    assert approvals.count_waiting(responder(run, role)) == sees
-    assert approvals.count_waiting(elsewhere.pk) == 0
+    outsider = making.person(role=Role.OWNER, home=making.workspace())
+    assert len(approvals.list_open_for(responder(run, role))) == expected_count
+    assert approvals.count_waiting(responder(run, role)) == expected_count
+    assert approvals.count_waiting(outsider.pk) == 0
 
 
 def test_a_prompt_whose_run_is_over_waits_for_nobody(run: Run):
@@ -59,29 +61,29 @@ def test_a_prompt_whose_run_is_over_waits_for_nobody(run: Run):
 
 
 def test_questions_and_prompts_are_one_queue_in_the_order_of_asking(run: Run):
-    other = making.running(making.conversation(run.conversation.workspace))
+    other_run = making.start_run(making.conversation(run.conversation.workspace))
     rows: list[Any] = [
         making.question(run),
         making.prompt(run),
-        making.prompt(other, ApprovalKind.DELIVER),
+        making.prompt(other_run, ApprovalKind.DELIVER),
         making.prompt(run),
     ]
-    who = responder(run)
-    assert approvals.list_waiting(who) == rows
-    assert approvals.list_waiting(who, run.conversation_id) == [rows[0], rows[1], rows[3]]
+    responder_id = responder(run)
+    assert approvals.list_waiting(responder_id) == rows
+    assert approvals.list_waiting(responder_id, run.conversation_id) == [rows[0], rows[1], rows[3]]
     with CaptureQueriesContext(connection) as captured:
-        assert approvals.count_waiting(who) == 4
+        assert approvals.count_waiting(responder_id) == 4
     assert len(captured) == 1
 
 
 def test_the_first_decision_stands_and_the_second_hears_of_it(run: Run):
-    row, who = making.prompt(run), making.person("ada")
-    settled = approvals.decide_approval(row.pk, {"allow": True}, making.decider(who))
-    assert (settled.state, settled.decision) == ("decided", {"allow": True})
-    assert (settled.decider_id, settled.decider_name) == (who.pk, "Ada")
-    with pytest.raises(AlreadyDecided) as told:
+    row, person = making.prompt(run), making.person("ada")
+    settled_approval = approvals.decide_approval(row.pk, {"allow": True}, making.decider(person))
+    assert (settled_approval.state, settled_approval.decision) == ("decided", {"allow": True})
+    assert (settled_approval.decider_id, settled_approval.decider_name) == (person.pk, "Ada")
+    with pytest.raises(AlreadyDecided) as error:
         approvals.decide_approval(row.pk, {"allow": False}, making.decider(making.person()))
-    assert told.value.approval.decider_name == "Ada"
+    assert error.value.approval.decider_name == "Ada"
     with pytest.raises(AlreadyDecided):
         approvals.withdraw_approval(row.pk)
     assert approvals.get_approval(row.pk).decision == {"allow": True}
@@ -100,33 +102,36 @@ def test_a_result_is_not_kept_once_it_is_decided(run: Run, allow: bool):
 
 
 def test_the_end_of_a_run_withdraws_what_it_left_open(run: Run):
-    decided, left = making.prompt(run), making.prompt(run, ApprovalKind.DELIVER)
-    approvals.decide_approval(decided.pk, {"allow": True}, making.decider(making.person()))
+    decided_row, open_row = making.prompt(run), making.prompt(run, ApprovalKind.DELIVER)
+    approvals.decide_approval(decided_row.pk, {"allow": True}, making.decider(making.person()))
     runs.close_open(run, CancellationReason.LOST)
-    states = [approvals.get_approval(row.pk).state for row in (decided, left)]
+    states = [approvals.get_approval(row.pk).state for row in (decided_row, open_row)]
     assert states == ["decided", "withdrawn"]
-    assert approvals.get_approval(left.pk).settled_at is not None
+    assert approvals.get_approval(open_row.pk).settled_at is not None
 
 
 def test_a_prompt_that_waits_already_is_not_put_twice(run: Run):
     row = making.prompt(run, path="a.md")
-    shown = dict(row.subject)
-    again = approvals.request_approval(
-        run.conversation_id, ApprovalKind.RUN, row.tool_call_id, row.tool_name, shown
+    fields = dict(row.subject)
+    second_approval = approvals.request_approval(
+        run.conversation_id, ApprovalKind.RUN, row.tool_call_id, row.tool_name, fields
     )
-    assert again == row
-    other = approvals.request_approval(
+    assert second_approval == row
+    other_approval = approvals.request_approval(
         *(run.conversation_id, ApprovalKind.RUN, row.tool_call_id, row.tool_name),
-        shown | {"arguments": {"path": "b.md"}},
+        fields | {"arguments": {"path": "b.md"}},
     )
-    assert other != row
-    assert [approvals.get_approval(each.pk).state for each in (row, other)] == ["withdrawn", "open"]
+    assert other_approval != row
+    assert [approvals.get_approval(approval.pk).state for approval in (row, other_approval)] == [
+        "withdrawn",
+        "open",
+    ]
 
 
 def test_a_call_finds_its_open_prompt_alone(run: Run):
     row = making.prompt(run)
-    found = approvals.find_open_for_call(run.conversation_id, ApprovalKind.RUN, row.tool_call_id)
-    assert found == row
+    approval = approvals.find_open_for_call(run.conversation_id, ApprovalKind.RUN, row.tool_call_id)
+    assert approval == row
     assert (
         approvals.find_open_for_call(run.conversation_id, ApprovalKind.DELIVER, row.tool_call_id)
         is None

@@ -41,15 +41,17 @@ def auditor(demo: Workspace) -> Person:
 def test_filters_narrow_alone_and_together(auditor: Person):
     rows = list(Inquiry.objects.all())
     for names in (names for n in range(len(EACH) + 1) for names in combinations(EACH, n)):
-        found = audit.list_inquiries(
+        queryset = audit.list_inquiries(
             auditor.pk, AuditFilters(**{name: EACH[name][0] for name in names})
         )
-        wanted = [row.pk for row in rows if all(EACH[name][1](row) for name in names)]
-        assert sorted(row.pk for row in found) == sorted(wanted), names
+        expected_keys = [row.pk for row in rows if all(EACH[name][1](row) for name in names)]
+        assert sorted(row.pk for row in queryset) == sorted(expected_keys), names
         batches = audit.read_batches(
             auditor.pk, AuditFilters(**{name: EACH[name][0] for name in names})
         )
-        assert sorted(row.pk for batch in batches for row in batch.rows) == sorted(wanted), names
+        assert sorted(row.pk for batch in batches for row in batch.rows) == sorted(expected_keys), (
+            names
+        )
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -76,32 +78,32 @@ def test_the_pages_cover_every_row_once_the_newest_first(
     monkeypatch.setattr(audit, "PAGE_ROWS", size)
     if equal:
         Inquiry.objects.update(asked_at=DAY)
-    found, seen, before = audit.list_inquiries(auditor.pk, AuditFilters()), [], 0
+    queryset, all_rows, before = audit.list_inquiries(auditor.pk, AuditFilters()), [], 0
     while True:
-        rows, before = audit.get_page(found, before)
+        rows, before = audit.get_page(queryset, before)
         assert len(rows) <= size
-        seen += rows
+        all_rows += rows
         if not before:
             break
-    assert len(seen) == len({row.pk for row in seen}) == Inquiry.objects.count()
-    assert seen == sorted(seen, key=lambda row: (row.asked_at, row.pk), reverse=True)
+    assert len(all_rows) == len({row.pk for row in all_rows}) == Inquiry.objects.count()
+    assert all_rows == sorted(all_rows, key=lambda row: (row.asked_at, row.pk), reverse=True)
     monkeypatch.setattr(audit, "BATCH_ROWS", size)
     batches = list(audit.read_batches(auditor.pk, AuditFilters()))
-    assert [row.pk for batch in batches for row in batch.rows] == [row.pk for row in seen]
+    assert [row.pk for batch in batches for row in batch.rows] == [row.pk for row in all_rows]
     assert [batch.done < batch.total for batch in batches] == [True] * (len(batches) - 1) + [False]
 
 
 @pytest.mark.parametrize("role", [None, Role.READER, Role.RESPONDER])
 def test_below_auditor_there_is_nothing_to_review(demo: Workspace, role: Role | None):
-    who = making.person("somebody", role, demo)
-    assert not audit.list_inquiries(who.pk, AuditFilters()).exists()
-    assert audit.list_filter_values(who.pk) == audit.FilterValues([], [], [], [])
+    person = making.person("somebody", role, demo)
+    assert not audit.list_inquiries(person.pk, AuditFilters()).exists()
+    assert audit.list_filter_values(person.pk) == audit.FilterValues([], [], [], [])
 
 
 def test_demo_is_left_out_beside_another_workspace(demo: Workspace, auditor: Person):
-    other = making.workspace("Other")
-    Membership.objects.create(person=auditor, workspace=other, role=Role.AUDITOR)
-    row = making.question(making.running(making.conversation(other)))
+    other_home = making.workspace("Other")
+    Membership.objects.create(person=auditor, workspace=other_home, role=Role.AUDITOR)
+    row = making.question(making.start_run(making.conversation(other_home)))
     assert list(audit.list_inquiries(auditor.pk, AuditFilters())) == [row]
     assert in_batches(auditor) == {row.pk}
     everything = audit.list_inquiries(auditor.pk, AuditFilters(demo=True))
@@ -117,11 +119,11 @@ def in_batches(person: Person) -> set[int]:
 
 
 def test_one_reviews_ones_own_workspaces(demo: Workspace, auditor: Person):
-    other = making.workspace("Other")
-    row = making.question(making.running(making.conversation(other)))
+    other_home = making.workspace("Other")
+    row = making.question(making.start_run(making.conversation(other_home)))
     assert row.pk not in in_batches(auditor)
     assert row not in audit.list_inquiries(auditor.pk, AuditFilters())
-    Membership.objects.create(person=auditor, workspace=other, role=Role.RESPONDER)
+    Membership.objects.create(person=auditor, workspace=other_home, role=Role.RESPONDER)
     assert row.pk not in in_batches(auditor)
     assert row not in audit.list_inquiries(auditor.pk, AuditFilters())
     Membership.objects.update(role=Role.OWNER)
@@ -136,24 +138,24 @@ def test_every_state_is_named_in_order(auditor: Person):
     assert list(counts) == ["open", "answered", "redacted", "cancelled", "unanswered"]
     redacted = Inquiry.objects.filter(state="redacted").count()
     assert counts == dict.fromkeys(counts, 0) | {"redacted": redacted}
-    everything = audit.count_by_state(audit.list_inquiries(auditor.pk, AuditFilters()))
-    assert sum(everything.values()) == Inquiry.objects.count()
+    counts_by_state = audit.count_by_state(audit.list_inquiries(auditor.pk, AuditFilters()))
+    assert sum(counts_by_state.values()) == Inquiry.objects.count()
 
 
 def test_the_choices_are_what_occurs(auditor: Person):
-    found = audit.list_filter_values(auditor.pk)
+    filter_values = audit.list_filter_values(auditor.pk)
     for values, column in (
-        (found.reasons, "reason"),
-        (found.sources, "source"),
-        (found.people, "decider_name"),
+        (filter_values.reasons, "reason"),
+        (filter_values.sources, "source"),
+        (filter_values.people, "decider_name"),
     ):
-        there = set(Inquiry.objects.values_list(column, flat=True)) - {""}
-        assert values == sorted(there)
+        row_values = set(Inquiry.objects.values_list(column, flat=True)) - {""}
+        assert values == sorted(row_values)
         assert values
 
 
 def test_what_never_occurs_finds_nothing(auditor: Person):
     for name in ("reason", "source", "person", "outcome"):
         for value in ("\0", "'", "%", "nothing"):
-            given: dict[str, Any] = {name: value}
-            assert not audit.list_inquiries(auditor.pk, AuditFilters(**given)).exists()
+            filters: dict[str, Any] = {name: value}
+            assert not audit.list_inquiries(auditor.pk, AuditFilters(**filters)).exists()

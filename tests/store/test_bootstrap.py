@@ -20,10 +20,10 @@ def test_one_that_cannot_be_reached_is_one_line(db: None, monkeypatch: pytest.Mo
         raise OperationalError("connection refused\nis the server running?")
 
     monkeypatch.setattr(bootstrap, "MigrationExecutor", refuse)
-    with pytest.raises(DatabaseUnavailable) as told:
+    with pytest.raises(DatabaseUnavailable) as error:
         bootstrap.prepare_database()
-    assert "connection refused" in str(told.value)
-    assert "\n" not in str(told.value)
+    assert "connection refused" in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 @pytest.fixture
@@ -71,9 +71,9 @@ def test_prepare_refuses_a_table_that_lacks_a_column(transactional_db: None):
     try:
         with pytest.raises(
             DatabaseUnavailable, match="store_tasklease has no column holder"
-        ) as told:
+        ) as error:
             bootstrap.prepare_database()
     finally:
         with connection.schema_editor() as editor:
             editor.add_field(TaskLease, field)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)

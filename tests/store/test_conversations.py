@@ -30,29 +30,31 @@ def make(home: Workspace, count: int) -> list[Conversation]:
 
 
 def test_one_is_fetched_with_its_workspace(home: Workspace, django_assert_num_queries: Any):
-    (made,) = make(home, 1)
+    (conversation,) = make(home, 1)
     with django_assert_num_queries(1):
-        assert conversations.get_conversation(made.pk).workspace == home
+        assert conversations.get_conversation(conversation.pk).workspace == home
     with pytest.raises(UnknownConversation):
         conversations.get_conversation(10**9)
 
 
 def test_those_begun_in_one_instant_have_ids_of_their_own(home: Workspace, reader: Person):
-    made = [conversations.create_conversation(home, "x" * 600, reader.pk) for _ in range(5)]
-    assert len({talk.jp_id for talk in made}) == 5
-    assert {talk.origin for talk in made} == {Origin.NATIVE}
-    assert {len(talk.title) for talk in made} == {500}
-    assert made[0].started_by == reader
+    new_conversations = [
+        conversations.create_conversation(home, "x" * 600, reader.pk) for _ in range(5)
+    ]
+    assert len({talk.jp_id for talk in new_conversations}) == 5
+    assert {talk.origin for talk in new_conversations} == {Origin.NATIVE}
+    assert {len(talk.title) for talk in new_conversations} == {500}
+    assert new_conversations[0].started_by == reader
 
 
 def test_one_is_found_by_the_names_that_jp_gives_it(home: Workspace):
-    (made,) = make(home, 1)
+    (conversation,) = make(home, 1)
     for spelling in ("1", "jp-c1", " jp-c1 ", "jp-c1-abcde"):
-        assert conversations.find_by_jp_id(spelling) == made
+        assert conversations.find_by_jp_id(spelling) == conversation
 
 
 @pytest.mark.parametrize(
-    ("spelling", "said"),
+    ("spelling", "message"),
     [
         ("x", "is no id"),
         ("", "is no id"),
@@ -61,9 +63,9 @@ def test_one_is_found_by_the_names_that_jp_gives_it(home: Workspace):
         ("jp-c1-zzzzz", "No conversation here"),
     ],
 )
-def test_a_name_that_names_nothing_is_told(home: Workspace, spelling: str, said: str):
+def test_a_name_that_names_nothing_is_told(home: Workspace, spelling: str, message: str):
     make(home, 1)
-    with pytest.raises(UnknownConversation, match=said):
+    with pytest.raises(UnknownConversation, match=message):
         conversations.find_by_jp_id(spelling)
 
 

@@ -11,10 +11,10 @@ from jpweb.store import exports, journal
 from jpweb.store.jp_files import mirror
 from jpweb.store.models import Conversation
 from jpweb.stream.events import ChatResponse, EventKind, TurnStart
-from tests.builders import answered, asked, called, returned, stream
+from tests.builders import make_answer, make_call, make_inquiry, make_result, stream
 from tests.exporting import join_pieces
 from tests.store import making
-from tests.store.making import folder
+from tests.store.making import write_folder
 
 pytestmark = pytest.mark.django_db
 REAL = Path(__file__).parents[2].parent / "shared" / "workspace"
@@ -22,10 +22,10 @@ LAYOUTS = Path(__file__).parents[1] / "samples" / "layouts"
 NAME = "17000000000-a-talk"
 KINDS: list[EventKind] = [
     TurnStart(),
-    called("c"),
-    asked("c.q.1"),
-    answered("c.q.1"),
-    returned("c"),
+    make_call("c"),
+    make_inquiry("c.q.1"),
+    make_answer("c.q.1"),
+    make_result("c"),
 ]
 WHOLE = making.stream_file(stream(*KINDS, ChatResponse("message", "Zürich\u2028 and\nmore")))
 
@@ -44,11 +44,11 @@ def lines(talk: Conversation) -> list[str]:
     """Return the lines of the export; there is one an element, and each is whole JSON."""
     data = join_pieces(exports.export_json_lines(talk))
     assert data == b"" or data.endswith(b"\n")
-    found = data.decode().split("\n")[:-1]
-    assert len(found) == talk.entry_count
-    for line, element in zip(found, journal.read_elements(talk.pk), strict=True):
+    json_lines = data.decode().split("\n")[:-1]
+    assert len(json_lines) == talk.entry_count
+    for line, element in zip(json_lines, journal.read_elements(talk.pk), strict=True):
         assert json.loads(line) == json.loads(element.raw)
-    return found
+    return json_lines
 
 
 def test_the_demo_comes_out_byte_for_byte():
@@ -77,20 +77,20 @@ ODD = {
 
 @pytest.mark.parametrize("data", ODD.values(), ids=ODD.keys())
 def test_an_odd_layout_comes_out_byte_for_byte(tmp_path: Path, data: bytes):
-    folder(tmp_path, NAME, data)
+    write_folder(tmp_path, NAME, data)
     same_bytes(tmp_path)
 
 
 @pytest.mark.parametrize("sample", sorted(LAYOUTS.glob("*.json")), ids=lambda path: path.stem)
 def test_every_layout_of_jps_past_comes_out_byte_for_byte(tmp_path: Path, sample: Path):
-    folder(tmp_path, NAME, sample.read_bytes())
+    write_folder(tmp_path, NAME, sample.read_bytes())
     same_bytes(tmp_path)
 
 
 def test_an_array_of_pairs_in_messages_json_comes_out_byte_for_byte(tmp_path: Path):
     data = (LAYOUTS / "messages.legacy_pair.json").read_bytes()
-    made = folder(tmp_path, NAME, None)
-    (made / "messages.json").write_bytes(data)
+    folder = write_folder(tmp_path, NAME, None)
+    (folder / "messages.json").write_bytes(data)
     home, report = mirror.mirror_workspace(tmp_path)
     assert report.problems == []
     talk = home.conversations.get()
@@ -100,13 +100,13 @@ def test_an_array_of_pairs_in_messages_json_comes_out_byte_for_byte(tmp_path: Pa
 
 def test_what_grows_and_changes_its_layout_comes_out_as_it_was_read_last(tmp_path: Path):
     for data in (WHOLE, ODD["minified"], ODD["CRLF"], WHOLE):
-        folder(tmp_path, NAME, data)
+        write_folder(tmp_path, NAME, data)
         same_bytes(tmp_path)
 
 
 def test_a_native_conversation_comes_out_in_jps_form():
     talk = making.conversation(making.workspace())
-    making.question(making.running(talk))
+    making.question(making.start_run(talk))
     talk.refresh_from_db()
     data = join_pieces(exports.export_jp_json(talk))
     assert data == making.stream_file(journal.read_elements(talk.pk))
@@ -123,6 +123,6 @@ def test_one_without_events_is_an_empty_array_and_no_line():
 
 
 def test_a_line_is_one_line_whatever_the_text_holds(tmp_path: Path):
-    folder(tmp_path, NAME, b'[{"a": [NaN,\r\n 1]}, {"b":\n\n"\\n"}]')
+    write_folder(tmp_path, NAME, b'[{"a": [NaN,\r\n 1]}, {"b":\n\n"\\n"}]')
     home, _ = mirror.mirror_workspace(tmp_path)
     assert join_pieces(exports.export_json_lines(home.conversations.get())).count(b"\n") == 2

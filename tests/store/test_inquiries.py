@@ -11,7 +11,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_count_by_state_gives_states_in_one_order_whatever_the_engine_groups_by(home: Workspace):
-    run = making.running(making.conversation(home, "asked"))
+    run = making.start_run(making.conversation(home, "asked"))
     cancelled = Cancelled(CancellationReason.USER)
     for outcome in (cancelled, Redacted(), Answered(True), cancelled):
         making.settle(making.question(run), outcome)

@@ -28,7 +28,7 @@ from jpweb.stream.inquiry import (
     InquiryResponse,
     Redacted,
 )
-from tests.builders import answered, asked
+from tests.builders import make_answer, make_inquiry
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -41,13 +41,13 @@ def ada(home: Workspace) -> Person:
 
 @pytest.fixture
 def talk(home: Workspace, ada: Person) -> Conversation:
-    made: Conversation = making.conversation(home, "A talk", ada)
-    return made
+    conversation: Conversation = making.conversation(home, "A talk", ada)
+    return conversation
 
 
 @pytest.fixture
 def run(talk: Conversation, ada: Person) -> Run:
-    return making.running(talk, ada)
+    return making.start_run(talk, ada)
 
 
 def positions(talk: Conversation) -> list[int]:
@@ -59,8 +59,8 @@ def test_events_stand_in_the_order_in_which_they_came(talk: Conversation, run: R
         kinds = (ChatResponse("message", word), ChatResponse("reasoning", word))
         journal.append_events(talk.pk, [making.event(kind) for kind in kinds])
     read = journal.read_elements(talk.pk)
-    said = [(e.kind.variant, e.kind.content) for e in read if isinstance(e.kind, ChatResponse)]
-    assert said == [(v, w) for w in ("one", "two") for v in ("message", "reasoning")]
+    texts = [(e.kind.variant, e.kind.content) for e in read if isinstance(e.kind, ChatResponse)]
+    assert texts == [(v, w) for w in ("one", "two") for v in ("message", "reasoning")]
     assert positions(talk) == list(range(7))
     talk.refresh_from_db()
     assert (talk.entry_count, talk.turns) == (7, 1)
@@ -68,19 +68,19 @@ def test_events_stand_in_the_order_in_which_they_came(talk: Conversation, run: R
 
 
 def test_equal_events_have_anchors_of_their_own(talk: Conversation):
-    same = [making.event(ChatResponse("message", "Same")) for _ in range(3)]
-    journal.append_events(talk.pk, same[:2])
-    journal.append_events(talk.pk, same[2:])
-    kept = list(talk.journal.order_by("position").values_list("anchor", flat=True))
-    assert len(set(kept)) == 3
-    assert kept == anchor_ids.make_anchors(journal.read_elements(talk.pk))
-    assert [journal.find_element(talk.pk, anchor)[0] for anchor in kept] == [0, 1, 2]
+    same_events = [making.event(ChatResponse("message", "Same")) for _ in range(3)]
+    journal.append_events(talk.pk, same_events[:2])
+    journal.append_events(talk.pk, same_events[2:])
+    anchors = list(talk.journal.order_by("position").values_list("anchor", flat=True))
+    assert len(set(anchors)) == 3
+    assert anchors == anchor_ids.make_anchors(journal.read_elements(talk.pk))
+    assert [journal.find_element(talk.pk, anchor)[0] for anchor in anchors] == [0, 1, 2]
 
 
 def test_an_anchor_that_is_not_there_is_unknown(talk: Conversation, run: Run):
-    other = making.conversation(talk.workspace, "Other")
+    other_conversation = making.conversation(talk.workspace, "Other")
     anchor = talk.journal.earliest("pk").anchor
-    for key, name in ((talk.pk, "e-none"), (other.pk, anchor)):
+    for key, name in ((talk.pk, "e-none"), (other_conversation.pk, anchor)):
         with pytest.raises(UnknownAnchor):
             journal.find_element(key, name)
 
@@ -89,7 +89,7 @@ def test_all_or_none(talk: Conversation, run: Run):
     before = positions(talk)
     with pytest.raises(UnknownInquiry):
         journal.append_events(
-            talk.pk, [making.event(TurnStart()), making.event(answered("nobody.asked.1"))]
+            talk.pk, [making.event(TurnStart()), making.event(make_answer("nobody.asked.1"))]
         )
     assert positions(talk) == before
     talk.refresh_from_db()
@@ -144,33 +144,33 @@ def test_the_second_response_is_refused_and_leaves_nothing(
     talk: Conversation, run: Run, ada: Person
 ):
     row = making.settle(making.question(run), Answered(True), making.decider(ada))
-    length, kept = making.length(talk.pk), list(Inquiry.objects.values())
-    with pytest.raises(AlreadySettled) as told:
+    length, rows_before = making.count_entries(talk.pk), list(Inquiry.objects.values())
+    with pytest.raises(AlreadySettled) as error:
         making.settle(row, Cancelled(CancellationReason.USER))
-    assert told.value.inquiry.decider_name == "Ada"
-    assert "already settled" in str(told.value)
-    assert (making.length(talk.pk), list(Inquiry.objects.values())) == (length, kept)
+    assert error.value.inquiry.decider_name == "Ada"
+    assert "already settled" in str(error.value)
+    assert (making.count_entries(talk.pk), list(Inquiry.objects.values())) == (length, rows_before)
 
 
 def test_the_same_id_asked_again_is_settled_in_order(talk: Conversation, run: Run):
     for _ in range(2):
-        journal.append_events(talk.pk, [making.event(asked("c.q.1"))], run)
+        journal.append_events(talk.pk, [making.event(make_inquiry("c.q.1"))], run)
     assert inquiries.find_by_inquiry_id(talk.pk, "c.q.1").position == 4
     for value in (True, False):
-        journal.append_events(talk.pk, [making.event(answered("c.q.1", value))])
+        journal.append_events(talk.pk, [making.event(make_answer("c.q.1", value))])
     rows = Inquiry.objects.order_by("position").values_list("position", "answer", "state")
     assert list(rows) == [(3, True, "answered"), (4, False, "answered")]
 
 
 def test_hostile_text_is_kept_and_found(talk: Conversation, run: Run):
-    journal.append_events(talk.pk, [making.event(asked("c\x00.q.1", "Go\x00?"))], run)
+    journal.append_events(talk.pk, [making.event(make_inquiry("c\x00.q.1", "Go\x00?"))], run)
     row = inquiries.find_by_inquiry_id(talk.pk, "c\x00.q.1")
     assert "\x00" not in row.inquiry_id + row.question["text"]
     journal.append_events(
         talk.pk, [making.event(InquiryResponse("c\x00.q.1", Answered({"\x00": 1})))]
     )
     assert inquiries.get_inquiry(row.pk).state == "answered"
-    assert journal.read_elements(talk.pk)[3].kind == asked("c\x00.q.1", "Go\x00?")
+    assert journal.read_elements(talk.pk)[3].kind == make_inquiry("c\x00.q.1", "Go\x00?")
 
 
 def test_rows_that_are_not_there_are_unknown(talk: Conversation):
@@ -185,18 +185,18 @@ def test_who_may_answer_sees_what_a_run_holds_open(home: Workspace, run: Run, ad
     making.settle(making.question(run), Answered(True))
     assert list(inquiries.list_open(ada.pk)) == [first, second]
     reader = making.person("reader", Role.READER, home)
-    for who in (reader, making.person("outsider")):
-        assert not inquiries.list_open(who.pk).exists()
+    for person in (reader, making.person("outsider")):
+        assert not inquiries.list_open(person.pk).exists()
     Run.objects.update(state="done")
     assert not inquiries.list_open(ada.pk).exists()
 
 
 def test_what_one_decided_and_what_nobody_did(run: Run, ada: Person):
-    mine = making.settle(making.question(run), Answered(True), making.decider(ada))
-    lost = making.settle(making.question(run), Cancelled(CancellationReason.LOST))
+    own_inquiry = making.settle(making.question(run), Answered(True), making.decider(ada))
+    lost_row = making.settle(making.question(run), Cancelled(CancellationReason.LOST))
     making.settle(making.question(run), Cancelled(CancellationReason.USER), Decider("system"))
-    assert closed_inquiries.list_decided_by(ada.pk) == [mine]
-    assert closed_inquiries.list_undecided(ada.pk) == [lost]
+    assert closed_inquiries.list_decided_by(ada.pk) == [own_inquiry]
+    assert closed_inquiries.list_undecided(ada.pk) == [lost_row]
     assert closed_inquiries.list_undecided(ada.pk, limit=0) == []
 
 
@@ -218,9 +218,9 @@ def test_a_mirrored_conversation_is_not_run(talk: Conversation, ada: Person):
 
 
 def test_a_run_that_is_lost_leaves_nothing_open(run: Run):
-    left = [making.question(run), making.question(run)]
+    rows = [making.question(run), making.question(run)]
     runs.lose_run(run, "It could not go on.")
-    for row in left:
+    for row in rows:
         row.refresh_from_db()
         assert (row.state, row.reason, row.decided_by) == ("cancelled", "lost", "system")
 
@@ -230,7 +230,7 @@ def test_a_run_without_a_turn_is_lost(talk: Conversation, ada: Person):
     runs.lose_run(run, "Nobody knows why.")
     run.refresh_from_db()
     assert (run.state, run.problem) == ("lost", "Nobody knows why.")
-    assert making.length(talk.pk) == 0
+    assert making.count_entries(talk.pk) == 0
 
 
 def test_a_run_and_what_opens_its_turn_begin_together_or_not_at_all(
@@ -254,7 +254,7 @@ def test_rows_are_named_for_people(home: Workspace, talk: Conversation, run: Run
     row = making.question(run)
     entry = JournalEntry.objects.earliest("pk")
     membership = ada.memberships.get()
-    names = [str(each) for each in (home, talk, run, row, entry, membership)]
+    names = [str(record) for record in (home, talk, run, row, entry, membership)]
     assert names[:2] == ["Garden", "A talk"]
     assert names[3:] == [
         f"{row.inquiry_id}: open",

@@ -24,7 +24,7 @@ def migrate(name: str) -> Any:
 
 
 @pytest.fixture
-def earlier(transactional_db: None) -> Iterator[Any]:
+def earlier_models(transactional_db: None) -> Iterator[Any]:
     """Return the models of before the new names, with empty tables."""
     try:
         yield migrate(BEFORE_NAMES)
@@ -54,7 +54,7 @@ def fill(apps: Any) -> None:
         "Run", conversation=talk, provider="scripted", deaths=2, resumed=6, started_at=AT,
         left_by="worker\n",
     )  # fmt: skip
-    asked = add(
+    inquiry = add(
         "Inquiry", conversation=talk, anchor="e-1", position=4, inquiry_id="a.b", source="tool",
         asker="vault", question={}, answer_type="boolean", state="open", asked_at=AT, alike="same",
     )  # fmt: skip
@@ -64,8 +64,8 @@ def fill(apps: Any) -> None:
     )  # fmt: skip
     address = add("Address", person=person, workspace=home, url="u", delay=5, added_at=AT)
     add("Notice", address=address, prompt=gate, sent_at=AT)
-    add("Notice", address=address, inquiry=asked, sent_at=AT)
-    add("Showing", inquiry=asked, person=person, delivered_at=AT)
+    add("Notice", address=address, inquiry=inquiry, sent_at=AT)
+    add("Showing", inquiry=inquiry, person=person, delivered_at=AT)
     add("Duty", name="n", holder="h", lease_until=AT)
     add("Interruption", run=run, kind="stop", said_at=AT, taken_at=AT, person=person)
     add("KeptResult", run=run, tool_call_id="c", is_error=False, delivered=True, again=True)
@@ -96,8 +96,8 @@ EXPECTED: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def test_new_names_of_tables_and_columns_keep_the_rows(earlier: Any):
-    fill(earlier)
+def test_new_names_of_tables_and_columns_keep_the_rows(earlier_models: Any):
+    fill(earlier_models)
     apps = migrate(get_newest_migration())
     for model, values in EXPECTED.items():
         assert [*apps.get_model("store", model).objects.values(*values)] == [values]
@@ -107,10 +107,12 @@ def test_new_names_of_tables_and_columns_keep_the_rows(earlier: Any):
 
 
 @pytest.mark.proof  # an old name of an index slows nothing and breaks nothing
-def test_renamed_columns_leave_no_constraint_or_index_of_the_old_name(earlier: Any):
+def test_renamed_columns_leave_no_constraint_or_index_of_the_old_name(earlier_models: Any):
     migrate(get_newest_migration())
     with connection.cursor() as cursor:
         constraints = connection.introspection.get_constraints(cursor, "store_journalentry")
-    columns = {column for found in constraints.values() for column in found["columns"] or ()}
+    columns = {
+        column for constraint in constraints.values() for column in constraint["columns"] or ()
+    }
     assert {"item_position", "category"} <= columns
     assert not [name for name in constraints if "head" in name or "facet" in name]

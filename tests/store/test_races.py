@@ -72,13 +72,13 @@ def test_this_is_the_database_that_was_meant():
 
 
 def test_of_twenty_answers_one_wins():
-    row = making.question(making.running(making.conversation(making.workspace())))
-    before = making.length(row.conversation_id)
-    ends = at_once(
+    row = making.question(making.start_run(making.conversation(making.workspace())))
+    before = making.count_entries(row.conversation_id)
+    results = at_once(
         MANY, lambda n: making.settle(row, Answered(n), Decider("person", f"person {n}"))
     )
-    assert ends == {"won": 1, AlreadySettled.__name__: MANY - 1}
-    assert making.length(row.conversation_id) == before + 1
+    assert results == {"won": 1, AlreadySettled.__name__: MANY - 1}
+    assert making.count_entries(row.conversation_id) == before + 1
     row.refresh_from_db()
     assert row.decider_name == f"person {row.answer}"
     kind = journal.read_elements(row.conversation_id)[-1].kind
@@ -86,23 +86,23 @@ def test_of_twenty_answers_one_wins():
 
 
 def test_of_twenty_decisions_about_a_prompt_one_wins():
-    row = making.prompt(making.running(making.conversation(making.workspace())))
-    ends = at_once(
+    row = making.prompt(making.start_run(making.conversation(making.workspace())))
+    results = at_once(
         MANY,
         lambda n: approvals.decide_approval(row.pk, {"allow": n}, Decider("person", f"person {n}")),
     )
-    assert ends == {"won": 1, AlreadyDecided.__name__: MANY - 1}
+    assert results == {"won": 1, AlreadyDecided.__name__: MANY - 1}
     row.refresh_from_db()
     assert row.decider_name == f"person {(row.decision or {}).get('allow')}"
 
 
 def test_a_decision_and_the_end_of_its_run_do_not_hurt_each_other():
     for _ in range(5):
-        row = making.prompt(making.running(making.conversation(making.workspace())))
-        ends = at_once(2, partial(close_or_decide, row))
+        row = making.prompt(making.start_run(making.conversation(making.workspace())))
+        results = at_once(2, partial(close_or_decide, row))
         row.refresh_from_db()
         withdrawn = row.state == "withdrawn"
-        assert ends == ({"won": 1, AlreadyDecided.__name__: 1} if withdrawn else {"won": 2})
+        assert results == ({"won": 1, AlreadyDecided.__name__: 1} if withdrawn else {"won": 2})
 
 
 def close_or_decide(row: Approval, number: int) -> None:
@@ -122,16 +122,16 @@ def test_what_is_appended_at_once_has_one_order():
 
 
 def test_of_twenty_runs_one_begins():
-    talk, who = making.conversation(making.workspace()), making.person()
-    ends = at_once(MANY, lambda _: runs.start_run(talk.pk, who.pk, "scripted"))
-    assert ends == {"won": 1, AlreadyRunning.__name__: MANY - 1}
+    talk, person = making.conversation(making.workspace()), making.person()
+    results = at_once(MANY, lambda _: runs.start_run(talk.pk, person.pk, "scripted"))
+    assert results == {"won": 1, AlreadyRunning.__name__: MANY - 1}
     assert Run.objects.count() == 1
 
 
 def test_a_link_signs_one_in():
     token = accounts.issue_link(making.person())
-    ends = at_once(MANY, lambda _: accounts.use_link(token))
-    assert ends == {"won": 1, InvalidLink.__name__: MANY - 1}
+    results = at_once(MANY, lambda _: accounts.use_link(token))
+    assert results == {"won": 1, InvalidLink.__name__: MANY - 1}
 
 
 def test_a_link_signs_one_in_however_closely_they_follow():
@@ -151,9 +151,9 @@ def test_a_link_signs_one_in_however_closely_they_follow():
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             assert SignInLink.objects.select_for_update().get().used_at is None
-            ends = pool.submit(at_once, 6, use)
+            results = pool.submit(at_once, 6, use)
             assert all(marking.acquire(timeout=30) for _ in range(6))
-        assert ends.result() == {"won": 1, InvalidLink.__name__: 5}
+        assert results.result() == {"won": 1, InvalidLink.__name__: 5}
 
 
 def test_of_two_owners_who_leave_at_once_one_stays():
@@ -161,14 +161,14 @@ def test_of_two_owners_who_leave_at_once_one_stays():
     members = [
         Membership.objects.get(person=making.person(role=Role.OWNER, home=home)) for _ in range(5)
     ]
-    ends = at_once(5, lambda n: accounts.remove_member(members[n]))
-    assert ends == {"won": 4, LastOwner.__name__: 1}
+    results = at_once(5, lambda n: accounts.remove_member(members[n]))
+    assert results == {"won": 4, LastOwner.__name__: 1}
     assert Membership.objects.filter(workspace=home, role=Role.OWNER).count() == 1
 
 
 def test_conversations_begun_at_once_all_begin():
-    home, who = making.workspace(), making.person()
-    assert at_once(MANY, lambda n: conversations.create_conversation(home, str(n), who.pk)) == {
+    home, person = making.workspace(), making.person()
+    assert at_once(MANY, lambda n: conversations.create_conversation(home, str(n), person.pk)) == {
         "won": MANY
     }
     assert len({talk.jp_id for talk in home.conversations.all()}) == MANY
@@ -184,17 +184,17 @@ def close_or_answer(row: Inquiry, number: int) -> None:
 
 def test_an_answer_and_the_end_of_its_run_do_not_hurt_each_other():
     for _ in range(5):
-        row = making.question(making.running(making.conversation(making.workspace())))
-        ends = at_once(2, partial(close_or_answer, row))
+        row = making.question(making.start_run(making.conversation(making.workspace())))
+        results = at_once(2, partial(close_or_answer, row))
         row.refresh_from_db()
-        lost = row.state == "cancelled"
-        assert ends == ({"won": 1, AlreadySettled.__name__: 1} if lost else {"won": 2})
+        is_lost = row.state == "cancelled"
+        assert results == ({"won": 1, AlreadySettled.__name__: 1} if is_lost else {"won": 2})
 
 
 def test_two_passes_over_one_workspace_agree():
-    ends = at_once(2, lambda _: mirror.mirror_workspace(mirror.DEMO_PATH, "Demo"))
-    assert ends["won"] >= 1
+    results = at_once(2, lambda _: mirror.mirror_workspace(mirror.DEMO_PATH, "Demo"))
+    assert results["won"] >= 1
     mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     for talk in Conversation.objects.all():
-        assert making.length(talk.pk) == talk.entry_count
+        assert making.count_entries(talk.pk) == talk.entry_count
     assert Inquiry.objects.count() == len(set(Inquiry.objects.values_list("anchor", flat=True)))

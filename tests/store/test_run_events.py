@@ -19,7 +19,7 @@ from jpweb.stream.events import (
     TurnStart,
 )
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
-from tests.builders import answered, asked
+from tests.builders import make_answer, make_inquiry
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -29,8 +29,8 @@ LATER = "2026-01-03 03:04:05.0"
 #: What is recorded, in this order, and the statements that each of it takes.
 STEPS: list[tuple[EventKind, int]] = [
     (ToolCallRequest("call_2", "git"), 5),  # conversation, run, anchor; entry, conversation
-    (asked("call_2.q.1"), 9),  # + turn, call, when it expires; question
-    (answered("call_2.q.1"), 8),  # + which question, question, ledger
+    (make_inquiry("call_2.q.1"), 9),  # + turn, call, when it expires; question
+    (make_answer("call_2.q.1"), 8),  # + which question, question, ledger
     (
         ToolCallResponse("call_2", "Done.", is_error=False),
         10,
@@ -43,10 +43,10 @@ STEPS: list[tuple[EventKind, int]] = [
 
 @pytest.fixture
 def run() -> Run:
-    return making.running(making.conversation(making.workspace()))
+    return making.start_run(making.conversation(making.workspace()))
 
 
-def noted(kind: EventKind) -> ConversationEvent:
+def make_event(kind: EventKind) -> ConversationEvent:
     event = making.event(kind, LATER)
     if getattr(kind, "TAG", "") == "inquiry_request":
         event.metadata["jpweb"] = {"tool_call_id": "call_2"}
@@ -55,29 +55,31 @@ def noted(kind: EventKind) -> ConversationEvent:
 
 def statements(run: Run, kind: EventKind) -> list[str]:
     with CaptureQueriesContext(connection) as captured:
-        run_events.record_events(run, [noted(kind)])
-    found = [query["sql"] for query in captured]
-    return [sql for sql in found if "SAVEPOINT" not in sql]
+        run_events.record_events(run, [make_event(kind)])
+    queries = [query["sql"] for query in captured]
+    return [sql for sql in queries if "SAVEPOINT" not in sql]
 
 
 def test_what_it_takes_is_counted(run: Run):
     took = [(kind.TAG, len(statements(run, kind))) for kind, _ in STEPS]
-    assert took == [(kind.TAG, most) for kind, most in STEPS]
+    assert took == [(kind.TAG, statement_count) for kind, statement_count in STEPS]
 
 
 def test_it_takes_one_savepoint_where_it_is_a_part(run: Run):
     with CaptureQueriesContext(connection) as captured:
-        run_events.record_events(run, [noted(STEPS[0][0])])
+        run_events.record_events(run, [make_event(STEPS[0][0])])
     assert sum(query["sql"].startswith("SAVEPOINT") for query in captured) == 1
 
 
 def test_nothing_is_looked_for_without_an_index(run: Run):
-    looks = [sql for kind, _ in STEPS for sql in statements(run, kind) if sql.startswith("SELECT")]
-    plans = [plan(sql) for sql in looks]
-    assert [each for each in plans if "Seq Scan" in each or "SCAN " in each] == []
-    anchors = [each for sql, each in zip(looks, plans, strict=True) if "anchor" in sql]
+    select_statements = [
+        sql for kind, _ in STEPS for sql in statements(run, kind) if sql.startswith("SELECT")
+    ]
+    plans = [plan(sql) for sql in select_statements]
+    assert [plan for plan in plans if "Seq Scan" in plan or "SCAN " in plan] == []
+    anchors = [plan for sql, plan in zip(select_statements, plans, strict=True) if "anchor" in sql]
     assert len(anchors) == len(STEPS)
-    assert [each for each in anchors if "anchor" not in each] == []
+    assert [plan for plan in anchors if "anchor" not in plan] == []
 
 
 def plan(sql: str) -> str:
@@ -94,7 +96,7 @@ def plan(sql: str) -> str:
 def test_a_run_is_woken_only_where_it_is_parked(run: Run):
     first, second = making.question(run), making.question(run)
     Run.objects.update(fence=run.fence)
-    assert not any('"queued_at"' in sql for sql in statements(run, answered(first.inquiry_id)))
+    assert not any('"queued_at"' in sql for sql in statements(run, make_answer(first.inquiry_id)))
     assert runs.park_run(run, [second.pk], []) is True
     making.settle(second, Answered(True))
     run.refresh_from_db()
@@ -104,20 +106,20 @@ def test_a_run_is_woken_only_where_it_is_parked(run: Run):
 def test_what_cannot_be_recorded_leaves_nothing(run: Run):
     row = making.settle(making.question(run), Cancelled(CancellationReason.USER))
     before = Conversation.objects.values().get(), Run.objects.values().get()
-    events = [noted(TurnStart()), noted(answered(row.inquiry_id))]
+    events = [make_event(TurnStart()), make_event(make_answer(row.inquiry_id))]
     with pytest.raises(AlreadySettled):
         run_events.record_events(run, events)
     assert (Conversation.objects.values().get(), Run.objects.values().get()) == before
-    assert making.length(run.conversation_id) == before[0]["entry_count"]
+    assert making.count_entries(run.conversation_id) == before[0]["entry_count"]
     assert Turn.objects.count() == 1
 
 
 def test_a_question_is_found_by_its_id_open_or_not(run: Run):
     talk = run.conversation_id
     for _ in range(3):
-        journal.append_events(talk, [noted(asked("c.q.1"))], run)
+        journal.append_events(talk, [make_event(make_inquiry("c.q.1"))], run)
     newest = Inquiry.objects.latest("position")
     for _ in range(3):
         assert inquiries.find_by_inquiry_id(talk, "c.q.1") == newest
-        journal.append_events(talk, [noted(answered("c.q.1"))])
+        journal.append_events(talk, [make_event(make_answer("c.q.1"))])
     assert inquiries.find_by_inquiry_id(talk, "c.q.1") == newest

@@ -17,7 +17,7 @@ from jpweb.stream import anchor_ids, timestamps, wire
 from jpweb.stream.answer_type import Option, Secret, Select, Text
 from jpweb.stream.events import ChatRequest, ConfigDelta, ConversationEvent, TurnStart
 from jpweb.stream.inquiry import AnswerReusePolicy, InquiryRequest
-from tests.builders import AT, element, raw, stream
+from tests.builders import AT, make_element, raw, stream
 from tests.machine.sizes import choose_size
 from tests.stream import strategies
 
@@ -29,34 +29,34 @@ def event(**fields) -> Any:
     return {"timestamp": AT, "type": "chat_request", "content": "Hi"} | fields
 
 
-def restamped(text) -> Any:
+def restamp(text) -> Any:
     """The time as an older file may spell it."""
     moment = timestamps.parse_timestamp(text)
     return f"{moment:%Y-%m-%dT%H:%M:%S.%f}000+00:00" if moment else text
 
 
-def rewritten(found) -> Any:
+def rewrite(element) -> Any:
     """The element as another JP would write it: other zone, no metadata, no links.
 
     A jp before RFD 083 drops keys of the question, one before 082 knows secrets as text.
     """
-    if not isinstance(found.body, ConversationEvent):
-        return found
-    kind = found.body.kind
+    if not isinstance(element.body, ConversationEvent):
+        return element
+    kind = element.body.kind
     if isinstance(kind, InquiryRequest):
-        asked = kind.question
-        known = replace(
-            asked,
+        question = kind.question
+        older_question = replace(
+            question,
             context=None,
             exclusive=False,
             persistence=AnswerReusePolicy.TURN,
-            answer_type=older(asked.answer_type),
+            answer_type=older(question.answer_type),
         )
-        kind = replace(kind, question=known)
-    elif isinstance(kind, ConfigDelta) and timestamps.parse_timestamp(found.body.timestamp):
+        kind = replace(kind, question=older_question)
+    elif isinstance(kind, ConfigDelta) and timestamps.parse_timestamp(element.body.timestamp):
         kind = ConfigDelta({})
     return wire.read_element(
-        wire.write_element(ConversationEvent(restamped(found.body.timestamp), kind)).raw
+        wire.write_element(ConversationEvent(restamp(element.body.timestamp), kind)).raw
     )
 
 
@@ -69,9 +69,9 @@ def older(kind) -> Any:
 @given(strategies.streams)
 @settings(deadline=None)
 def test_anchors_are_all_different_and_valid_ids(elements):
-    found = anchor_ids.make_anchors(elements)
-    assert len(set(found)) == len(elements)
-    assert all(CSS_ID.fullmatch(anchor) for anchor in found)
+    anchors = anchor_ids.make_anchors(elements)
+    assert len(set(anchors)) == len(elements)
+    assert all(CSS_ID.fullmatch(anchor) for anchor in anchors)
 
 
 @given(strategies.streams)
@@ -84,13 +84,13 @@ def test_anchors_stay_when_the_stream_grows(elements):
 @given(strategies.streams)
 @settings(deadline=None)
 def test_anchors_stay_when_jp_writes_the_file_anew(elements):
-    assert anchor_ids.make_anchors([rewritten(one) for one in elements]) == anchor_ids.make_anchors(
-        elements
-    )
+    assert anchor_ids.make_anchors(
+        [rewrite(element) for element in elements]
+    ) == anchor_ids.make_anchors(elements)
 
 
 def test_equal_elements_are_counted_apart():
-    first, second, third = anchor_ids.make_anchors([element(TurnStart())] * 3)
+    first, second, third = anchor_ids.make_anchors([make_element(TurnStart())] * 3)
     assert (second, third) == (f"{first}-x2", f"{first}-x3")
 
 
@@ -107,10 +107,12 @@ def test_metadata_and_unknown_keys_are_no_part_of_the_name():
 
 
 def test_a_config_delta_is_named_by_its_time_and_one_without_by_what_it_says():
-    stripped = {anchor_ids.content_anchor(element(ConfigDelta(delta))) for delta in ({"a": 1}, {})}
+    stripped = {
+        anchor_ids.content_anchor(make_element(ConfigDelta(delta))) for delta in ({"a": 1}, {})
+    }
     assert len(stripped) == 1
     untimed = {
-        anchor_ids.content_anchor(element(ConfigDelta({"a": 1}), at=at)) for at in ("", "now")
+        anchor_ids.content_anchor(make_element(ConfigDelta({"a": 1}), at=at)) for at in ("", "now")
     }
     assert len(untimed) == 1
     assert untimed != stripped
@@ -119,15 +121,18 @@ def test_a_config_delta_is_named_by_its_time_and_one_without_by_what_it_says():
 
 def test_the_nanosecond_tells_two_events_apart():
     times = ("2026-01-01 00:00:00.123456788", "2026-01-01 00:00:00.123456789")
-    assert len({anchor_ids.content_anchor(element(ChatRequest("Hi"), at=at)) for at in times}) == 2
+    assert (
+        len({anchor_ids.content_anchor(make_element(ChatRequest("Hi"), at=at)) for at in times})
+        == 2
+    )
 
 
 @pytest.mark.parametrize("odd", ["ab12cd3", "", "a b", '"><', 7, None])
 def test_ids_of_rfd_097_and_098_may_come_and_go(odd):
     unknown = {"type": "weather", "sky": "blue"}
     for value in (event(), unknown):
-        linked = value | {"event_id": odd, "request_id": odd}
-        assert anchor_ids.content_anchor(raw(linked)) == anchor_ids.content_anchor(raw(value))
+        linked_value = value | {"event_id": odd, "request_id": odd}
+        assert anchor_ids.content_anchor(raw(linked_value)) == anchor_ids.content_anchor(raw(value))
 
 
 def test_links_by_event_id_find_their_element():
@@ -150,9 +155,9 @@ def test_elements_that_are_no_objects_have_names():
 
 
 def test_a_broken_element_is_named_by_its_text():
-    one, other = ('{"type": "turn_start"}', '{"type":"turn_start"}')
-    assert anchor_ids.content_anchor(wire.read_element(one)) != anchor_ids.content_anchor(
-        wire.read_element(other)
+    first, second = ('{"type": "turn_start"}', '{"type":"turn_start"}')
+    assert anchor_ids.content_anchor(wire.read_element(first)) != anchor_ids.content_anchor(
+        wire.read_element(second)
     )
 
 
@@ -165,7 +170,10 @@ def test_key_order_does_not_change_the_name_of_an_event():
 def test_the_same_words_at_another_time_are_another_event():
     assert (
         len(
-            {anchor_ids.content_anchor(one) for one in stream(ChatRequest("Hi"), ChatRequest("Hi"))}
+            {
+                anchor_ids.content_anchor(element)
+                for element in stream(ChatRequest("Hi"), ChatRequest("Hi"))
+            }
         )
         == 2
     )
@@ -173,26 +181,29 @@ def test_the_same_words_at_another_time_are_another_event():
 
 def test_old_content_that_jp_wraps_twice_keeps_its_name():
     old = {"timestamp": AT, "type": "tool_call_response", "id": "c", "content": "Y2Fmw6k_Pz8-"}
-    again = old | {"content": base64.b64encode(b"Y2Fmw6k_Pz8-").decode()}
-    names = {anchor_ids.content_anchor(raw(one | {"is_error": False})) for one in (old, again)}
+    twice_wrapped = old | {"content": base64.b64encode(b"Y2Fmw6k_Pz8-").decode()}
+    names = {
+        anchor_ids.content_anchor(raw(fields | {"is_error": False}))
+        for fields in (old, twice_wrapped)
+    }
     assert len(names) == 1
 
 
 def test_an_old_answer_type_and_its_present_spelling_share_their_name():
     old = {"timestamp": AT, "type": "inquiry_request", "id": "q", "source": {"source": "user"}}
     types = ({"Select": {"options": ["a"]}}, {"type": "select", "options": [{"value": "a"}]})
-    asked = [old | {"question": {"text": "?", "answer_type": kind}} for kind in types]
-    assert len({anchor_ids.content_anchor(raw(one)) for one in asked}) == 1
+    requests = [old | {"question": {"text": "?", "answer_type": kind}} for kind in types]
+    assert len({anchor_ids.content_anchor(raw(fields)) for fields in requests}) == 1
 
 
 def test_a_compatible_element_shares_the_name_of_the_present_one():
     for name in ("inquiry_request.secret", "inquiry_response.redacted"):
-        found: Any = wire.read_element((SAMPLES / f"{name}.json").read_text().strip())
-        compatible = wire.write_element(found.body, compatible=True).raw
-        assert compatible != wire.write_element(found.body).raw
+        element: Any = wire.read_element((SAMPLES / f"{name}.json").read_text().strip())
+        compatible = wire.write_element(element.body, compatible=True).raw
+        assert compatible != wire.write_element(element.body).raw
         assert anchor_ids.content_anchor(
             wire.read_element(compatible)
-        ) == anchor_ids.content_anchor(found)
+        ) == anchor_ids.content_anchor(element)
 
 
 def test_a_legacy_element_keeps_its_name_when_it_is_laid_out_anew():
@@ -235,7 +246,8 @@ def test_a_day_or_second_that_is_odd_takes_the_long_way(text):
 
 
 def test_an_event_with_a_time_that_is_none_is_named_by_its_text():
-    one, other = (ConversationEvent(text, ChatRequest("Hi")) for text in ("once", "upon"))
+    first, second = (ConversationEvent(text, ChatRequest("Hi")) for text in ("once", "upon"))
     assert (
-        len({anchor_ids.content_anchor(wire.write_element(event)) for event in (one, other)}) == 2
+        len({anchor_ids.content_anchor(wire.write_element(event)) for event in (first, second)})
+        == 2
     )

@@ -62,7 +62,7 @@ def test_true_is_not_one_and_nothing_else_passes_either(kind, value):
 
 
 @pytest.mark.parametrize(
-    ("kind", "typed", "answer"),
+    ("kind", "input_text", "answer"),
     [
         (Boolean(), "true", True),
         (Boolean(), "false", False),
@@ -76,15 +76,15 @@ def test_true_is_not_one_and_nothing_else_passes_either(kind, value):
         (MIXED, '{"a": 1, "b": 2}', {"a": 1, "b": 2}),
     ],
 )
-def test_what_is_typed_becomes_the_answer(kind, typed, answer):
-    found = kind.parse_input(typed)
-    assert found == answer
-    assert type(found) is type(answer)
-    assert kind.is_valid(found)
+def test_what_is_typed_becomes_the_answer(kind, input_text, answer):
+    value = kind.parse_input(input_text)
+    assert value == answer
+    assert type(value) is type(answer)
+    assert kind.is_valid(value)
 
 
 @pytest.mark.parametrize(
-    ("kind", "typed", "says"),
+    ("kind", "input_text", "pattern"),
     [
         (Boolean(), "", "yes or no"),
         (Boolean(), "True", "yes or no"),
@@ -93,9 +93,9 @@ def test_what_is_typed_becomes_the_answer(kind, typed, answer):
         (Text(), "a\x00", "NUL"),
     ],
 )
-def test_what_does_not_fit_says_what_would(kind, typed, says):
-    with pytest.raises(InvalidAnswer, match=says):
-        kind.parse_input(typed)
+def test_what_does_not_fit_says_what_would(kind, input_text, pattern):
+    with pytest.raises(InvalidAnswer, match=pattern):
+        kind.parse_input(input_text)
 
 
 def test_each_type_has_a_schema():
@@ -133,7 +133,7 @@ def test_an_empty_description_is_kept_and_an_absent_one_left_out():
 
 
 @pytest.mark.parametrize(
-    ("value", "says"),
+    ("value", "pattern"),
     [
         (None, "unknown answer type null"),
         ("boolean", 'unknown answer type "boolean"'),
@@ -150,8 +150,8 @@ def test_an_empty_description_is_kept_and_an_absent_one_left_out():
         ({"type": "select", "options": [{"value": 1, "description": 2}]}, "“description”"),
     ],
 )
-def test_a_type_of_another_shape_is_broken(value, says):
-    with pytest.raises(MalformedElement, match=says):
+def test_a_type_of_another_shape_is_broken(value, pattern):
+    with pytest.raises(MalformedElement, match=pattern):
         read_answer_type(value)
 
 

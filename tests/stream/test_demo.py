@@ -48,7 +48,7 @@ REASONS = [outcome.reason for outcome in OUTCOMES if isinstance(outcome, Cancell
 
 
 @pytest.mark.parametrize(
-    ("what", "wanted", "shown"),
+    ("name", "expected", "actual"),
     [
         ("event kinds", set(KINDS), {kind.TAG for kind in KINDS_SHOWN}),
         (
@@ -88,9 +88,9 @@ REASONS = [outcome.reason for outcome in OUTCOMES if isinstance(outcome, Cancell
         ),
     ],
 )
-def test_the_demo_shows_all(what, wanted, shown):
-    missing = sorted(map(str, wanted - shown))
-    assert not missing, f"the demo (jpweb/store/jp_files/demo) lacks {what}: {', '.join(missing)}"
+def test_the_demo_shows_all(name, expected, actual):
+    missing = sorted(map(str, expected - actual))
+    assert not missing, f"the demo (jpweb/store/jp_files/demo) lacks {name}: {', '.join(missing)}"
 
 
 def test_the_demo_shows_a_reason_of_another_version():
@@ -107,7 +107,7 @@ def test_one_element_is_unknown_and_one_broken():
 
 def test_a_question_is_asked_three_times():
     ids = {inquiry.inquiry_request.id for inquiry, _ in INQUIRIES}
-    assert any({f"{one[:-1]}{n}" for n in (1, 2, 3)} <= ids for one in ids)
+    assert any({f"{inquiry_id[:-1]}{n}" for n in (1, 2, 3)} <= ids for inquiry_id in ids)
 
 
 def test_inquiries_of_parallel_calls_overlap():
@@ -120,14 +120,14 @@ def test_inquiries_of_parallel_calls_overlap():
 
 
 def folder_of(word) -> Any:
-    (found,) = [folder for folder in FOLDERS if word in folder.name]
-    return found
+    (match,) = [folder for folder in FOLDERS if word in folder.name]
+    return match
 
 
 def test_a_legacy_question_shares_its_id_and_both_pairs_are_told_apart():
-    found = outline.build_outline(elements(folder_of("old-and-odd"))).list_inquiries()
+    inquiries = outline.build_outline(elements(folder_of("old-and-odd"))).list_inquiries()
     legacy = [
-        inquiry for inquiry, _ in found if inquiry.inquiry_request.id.endswith(".apply_changes")
+        inquiry for inquiry, _ in inquiries if inquiry.inquiry_request.id.endswith(".apply_changes")
     ]
     assert len(legacy) == 2
     assert [getattr(inquiry.outcome, "answer", None) for inquiry in legacy] == [False, True]
@@ -156,9 +156,9 @@ def test_secrets_are_nowhere():
 @each_conversation
 def test_a_conversation_is_written_as_jp_writes_it(folder):
     data = (folder / "events.json").read_bytes()
-    found = elements(folder)
-    assert wire.join_array([element.raw for element in found]).encode() == data
-    for element in found:
+    element_list = elements(folder)
+    assert wire.join_array([element.raw for element in element_list]).encode() == data
+    for element in element_list:
         stored = json.loads(element.raw)
         assert {"timestamp", "type"} <= stored.keys()  # or JP would trash the folder
         if element.kind and "outcome" in stored:
@@ -167,15 +167,15 @@ def test_a_conversation_is_written_as_jp_writes_it(folder):
 
 @each_conversation
 def test_a_conversation_runs_forward_and_ends_with_a_reply(folder):
-    found = elements(folder)
+    element_list = elements(folder)
     moments: Any = [
-        timestamps.parse_timestamp(json.loads(element.raw)["timestamp"]) for element in found
+        timestamps.parse_timestamp(json.loads(element.raw)["timestamp"]) for element in element_list
     ]
     assert moments == sorted(moments)
     ds = int(folder.name.split("-")[0])
     assert 0 <= moments[0].timestamp() * 10 - ds < 10
     assert moments[0].year == 2026
-    assert not outline.build_outline(found).turns[-1].is_incomplete
+    assert not outline.build_outline(element_list).turns[-1].is_incomplete
 
 
 @each_conversation
@@ -193,8 +193,8 @@ def test_the_files_beside_it_are_those_that_jp_needs(folder):
     assert base["assistant"]["model"]["id"].keys() == {"provider", "name"}
     assert base["conversation"]["tools"]["*"]["run"] == "ask"
     for path in folder.iterdir():
-        again = json.dumps(load(path), indent=2, ensure_ascii=False) + "\n"
-        assert path.read_text() == again
+        text = json.dumps(load(path), indent=2, ensure_ascii=False) + "\n"
+        assert path.read_text() == text
 
 
 def test_the_workspace_is_small_and_has_one_pinned_one_archived_and_labels():
@@ -202,8 +202,8 @@ def test_the_workspace_is_small_and_has_one_pinned_one_archived_and_labels():
     files = [path for path in ROOT.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 64_000
     metadata = {folder: load(folder / "metadata.json") for folder in FOLDERS}
-    assert sum("pinned_at" in one for one in metadata.values()) == 1
-    assert [folder.parent.name for folder, one in metadata.items() if "archived_at" in one] == [
-        ".archive"
-    ]
-    assert any("labels" in one for one in metadata.values())
+    assert sum("pinned_at" in fields for fields in metadata.values()) == 1
+    assert [
+        folder.parent.name for folder, fields in metadata.items() if "archived_at" in fields
+    ] == [".archive"]
+    assert any("labels" in fields for fields in metadata.values())

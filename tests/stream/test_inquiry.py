@@ -24,7 +24,7 @@ from jpweb.stream.inquiry import (
     UnknownReason,
     read_reason,
 )
-from tests.builders import AT, element, raw
+from tests.builders import AT, make_element, raw
 from tests.stream import strategies
 
 QUESTION = {"text": "Go on?", "answer_type": {"type": "boolean"}}
@@ -46,8 +46,8 @@ def request(source=None, **question) -> Any:
     )
 
 
-def written(outcome) -> Any:
-    return json.loads(element(InquiryResponse("c.q.1", outcome)).raw)
+def write_outcome(outcome) -> Any:
+    return json.loads(make_element(InquiryResponse("c.q.1", outcome)).raw)
 
 
 def test_the_tagged_and_the_legacy_form_read_as_the_same_answer():
@@ -68,17 +68,17 @@ def test_a_reason_that_is_no_text_reads_as_user(odd):
     assert response(outcome="cancelled", reason=odd).kind.outcome.reason is CancellationReason.USER
 
 
-@pytest.mark.parametrize("known", CancellationReason)
-def test_a_known_reason_reads_as_itself(known):
-    found = response(outcome="cancelled", reason=known.value).kind.outcome
-    assert found.reason is known
-    assert written(found)["reason"] == known.tag == known.value
+@pytest.mark.parametrize("reason", CancellationReason)
+def test_a_known_reason_reads_as_itself(reason):
+    outcome = response(outcome="cancelled", reason=reason.value).kind.outcome
+    assert outcome.reason is reason
+    assert write_outcome(outcome)["reason"] == reason.tag == reason.value
 
 
 def test_an_unknown_reason_is_kept_verbatim():
-    found = response(outcome="cancelled", reason="Some future/reason").kind.outcome
-    assert found == Cancelled(UnknownReason("Some future/reason"))
-    assert written(found)["reason"] == "Some future/reason"
+    outcome = response(outcome="cancelled", reason="Some future/reason").kind.outcome
+    assert outcome == Cancelled(UnknownReason("Some future/reason"))
+    assert write_outcome(outcome)["reason"] == "Some future/reason"
 
 
 @given(strategies.texts)
@@ -88,14 +88,14 @@ def test_any_reason_comes_back_verbatim(tag):
 
 
 def test_a_redacted_response_has_no_room_for_an_answer():
-    assert list(written(Redacted())) == ["timestamp", "type", "outcome", "id"]
+    assert list(write_outcome(Redacted())) == ["timestamp", "type", "outcome", "id"]
     assert response(outcome="redacted", answer="hunter2").kind == InquiryResponse(
         "c.q.1", Redacted()
     )
 
 
 def test_a_cancelled_response_has_no_answer():
-    assert written(Cancelled(CancellationReason.EXPIRED)) == {
+    assert write_outcome(Cancelled(CancellationReason.EXPIRED)) == {
         "timestamp": AT,
         "type": "inquiry_response",
         "outcome": "cancelled",
@@ -105,11 +105,11 @@ def test_a_cancelled_response_has_no_answer():
 
 
 def test_a_response_is_written_tagged_outcome_first():
-    assert list(written(Answered("x"))) == ["timestamp", "type", "outcome", "id", "answer"]
+    assert list(write_outcome(Answered("x"))) == ["timestamp", "type", "outcome", "id", "answer"]
 
 
 @pytest.mark.parametrize(
-    ("fields", "says"),
+    ("fields", "message"),
     [
         ({}, "needs “answer”"),
         ({"outcome": "answered"}, "needs “answer”"),
@@ -119,10 +119,10 @@ def test_a_response_is_written_tagged_outcome_first():
         ({"id": 1, "answer": 1}, "“id” must be a string"),
     ],
 )
-def test_a_response_that_says_nothing_is_broken_and_says_why(fields, says):
+def test_a_response_that_says_nothing_is_broken_and_says_why(fields, message):
     body = response(**fields).body
     assert isinstance(body, BrokenEvent)
-    assert says in body.problem
+    assert message in body.problem
 
 
 def test_a_question_without_the_keys_of_rfd_083_has_their_defaults():
@@ -165,7 +165,7 @@ def test_a_source_names_who_asks(source, wire):
     assert source.to_fields() == wire
     assert request(wire).kind.source == source
     assert (
-        json.loads(element(InquiryRequest("q", source, InquiryQuestion("?", Boolean()))).raw)[
+        json.loads(make_element(InquiryRequest("q", source, InquiryQuestion("?", Boolean()))).raw)[
             "source"
         ]
         == wire
@@ -173,7 +173,7 @@ def test_a_source_names_who_asks(source, wire):
 
 
 @pytest.mark.parametrize(
-    ("broken", "says"),
+    ("broken", "message"),
     [
         (request({"source": "oracle"}), "unknown inquiry source 'oracle'"),
         (request({"source": ["tool"]}), "unknown inquiry source"),
@@ -186,6 +186,6 @@ def test_a_source_names_who_asks(source, wire):
         (request(context=1), "“context” must be a string"),
     ],
 )
-def test_a_request_of_another_shape_is_broken_and_says_why(broken, says):
+def test_a_request_of_another_shape_is_broken_and_says_why(broken, message):
     assert isinstance(broken.body, BrokenEvent)
-    assert says in broken.body.problem
+    assert message in broken.body.problem

@@ -24,7 +24,15 @@ from jpweb.stream.inquiry import (
 )
 from jpweb.stream.markdown_export import MarkdownOptions, export_markdown, format_outcome
 from jpweb.stream.outline import build_outline
-from tests.builders import answered, asked, called, element, raw, returned, stream
+from tests.builders import (
+    make_answer,
+    make_call,
+    make_element,
+    make_inquiry,
+    make_result,
+    raw,
+    stream,
+)
 from tests.stream import strategies
 
 FULL = MarkdownOptions(title="Title", reasoning=True)
@@ -100,16 +108,20 @@ def lines(*kinds, options=None) -> Any:
 )
 def test_the_lines_of_outcomes_are_those_of_the_rfd(outcome, line):
     assert format_outcome(outcome) == line
-    kinds = (ChatRequest("Hi"), called("c"), asked("q"), InquiryResponse("q", outcome))
+    kinds = (ChatRequest("Hi"), make_call("c"), make_inquiry("q"), InquiryResponse("q", outcome))
     assert line in lines(*kinds)
     assert line in lines(InquiryResponse("q", outcome))
 
 
 def test_a_conversation_reads_from_top_to_bottom():
     kinds = (
-        *(TurnStart(), ChatRequest("Hi\n\nthere", author="Jean *M*"), called("c", "fs", a=1)),
-        *(asked("c.q.1", "Sure?"), answered("c.q.1", False), asked("c.q.2", "Sure?")),
-        *(answered("c.q.2"), returned("c", "Done.")),
+        *(TurnStart(), ChatRequest("Hi\n\nthere", author="Jean *M*"), make_call("c", "fs", a=1)),
+        *(
+            make_inquiry("c.q.1", "Sure?"),
+            make_answer("c.q.1", False),
+            make_inquiry("c.q.2", "Sure?"),
+        ),
+        *(make_answer("c.q.2"), make_result("c", "Done.")),
         *(ChatResponse("reasoning", "Hm."), ChatResponse("message", "Hello"), TurnStart()),
     )
     assert export_markdown(build_outline(stream(*kinds)), FULL) == WHOLE
@@ -117,24 +129,46 @@ def test_a_conversation_reads_from_top_to_bottom():
 
 def test_what_is_left_out_is_counted():
     kinds = (
-        *(TurnStart(), ChatRequest("Hi"), ConfigDelta({}), called("c"), returned("c", "secret")),
+        *(
+            TurnStart(),
+            ChatRequest("Hi"),
+            ConfigDelta({}),
+            make_call("c"),
+            make_result("c", "secret"),
+        ),
         *(ChatResponse("reasoning", "secret"), ChatResponse("message", "Hello")),
     )
-    shown = lines(*kinds, options=PLAIN)
-    assert "Omitted: arguments 1, config_delta 1, reasoning 1, results 1, turn_start 1." in shown
-    assert not any("secret" in line or line.startswith("## ") for line in shown)
+    export_lines = lines(*kinds, options=PLAIN)
+    assert (
+        "Omitted: arguments 1, config_delta 1, reasoning 1, results 1, turn_start 1."
+        in export_lines
+    )
+    assert not any("secret" in line or line.startswith("## ") for line in export_lines)
     assert not any(line.startswith("Omitted") for line in lines(ChatRequest("Hi")))
 
 
 def test_everything_else_has_its_place_too():
     question = InquiryQuestion("Name?", Text(), context="Because.")
     kinds = (
-        *(ChatRequest("Hi"), called("c", ""), asked("c.q.1"), returned("c", "bad", is_error=True)),
-        *(InquiryRequest("stray", InquirySource.for_tool("x"), question), returned("x", "alone")),
-        *(answered("none"), ChatResponse("data", {"a": 1}), raw({"type": "weather"}), called("d")),
-        *(raw({"type": "chat_request"}), asked("d.q.1")),
+        *(
+            ChatRequest("Hi"),
+            make_call("c", ""),
+            make_inquiry("c.q.1"),
+            make_result("c", "bad", is_error=True),
+        ),
+        *(
+            InquiryRequest("stray", InquirySource.for_tool("x"), question),
+            make_result("x", "alone"),
+        ),
+        *(
+            make_answer("none"),
+            ChatResponse("data", {"a": 1}),
+            raw({"type": "weather"}),
+            make_call("d"),
+        ),
+        *(raw({"type": "chat_request"}), make_inquiry("d.q.1")),
     )
-    shown = lines(*kinds)
+    export_lines = lines(*kinds)
     for line in (
         *("### User", "### Tool call (no name)", "Unanswered", "#### Error", "### Question"),
         *("> Name?", "> Because.", "### Result without a call", "### Outcome without a question"),
@@ -145,7 +179,7 @@ def test_everything_else_has_its_place_too():
             "No answer yet",
         ),
     ):
-        assert line in shown
+        assert line in export_lines
 
 
 hostile = st.text(
@@ -158,39 +192,39 @@ hostile = st.text(
 def test_no_text_gets_out_of_its_fence_its_quote_or_its_line(text):
     kinds = (
         ChatRequest(text, author=text),
-        called("c", text, a=text),
-        asked("c.q.1", text),
+        make_call("c", text, a=text),
+        make_inquiry("c.q.1", text),
         InquiryResponse("c.q.1", Cancelled(UnknownReason(text))),
-        returned("c", text),
+        make_result("c", text),
         ChatResponse("message", text),
         raw({"type": text, "text": text}),
     )
-    found = export_markdown(
+    markdown = export_markdown(
         build_outline([raw_or(kind) for kind in kinds]), MarkdownOptions(title=text)
     )
-    outside = unfenced(re.split(r"\r\n|\r|\n", found))
-    assert sum(line.startswith("#") for line in outside) == 7 + bool(text)
-    for line in outside:
+    outside_lines = unfenced(re.split(r"\r\n|\r|\n", markdown))
+    assert sum(line.startswith("#") for line in outside_lines) == 7 + bool(text)
+    for line in outside_lines:
         assert re.match(r"#|>|Cancelled \(|Omitted: |$", line)
 
 
 def raw_or(kind) -> Any:
-    return kind if hasattr(kind, "raw") else element(kind)
+    return kind if hasattr(kind, "raw") else make_element(kind)
 
 
 def unfenced(lines) -> list[str]:
     """What is outside fences, as CommonMark closes them."""
-    fence, outside = "", []
+    fence, outside_lines = "", []
     for line in lines:
         marks = re.match(r" {0,3}(`{3,})[ \t]*$", line)
         if fence:
             fence = "" if marks and len(marks[1]) >= len(fence) else fence
-        elif opened := re.match(r"(`{3,})(json)?$", line):
-            fence = opened[1]
+        elif match := re.match(r"(`{3,})(json)?$", line):
+            fence = match[1]
         else:
-            outside.append(line)
+            outside_lines.append(line)
     assert not fence
-    return outside
+    return outside_lines
 
 
 @given(strategies.streams)

@@ -67,10 +67,10 @@ def test_what_jp_wrote_is_written_alike(ds):
     """But for legacy answers, flattened config and old content, which change their form."""
     for element in elements(ds):
         assert isinstance(element.body, ConversationEvent)
-        again = wire.write_element(element.body)
-        if again.raw != element.raw:
+        second_element = wire.write_element(element.body)
+        if second_element.raw != element.raw:
             assert element.tag in ("inquiry_response", "config_delta", "tool_call_response")
-            assert wire.read_element(again.raw).kind == element.kind
+            assert wire.read_element(second_element.raw).kind == element.kind
 
 
 @pytest.mark.parametrize("ds", COUNTS)
@@ -79,12 +79,12 @@ def test_anchors_are_all_different(ds):
 
 
 def test_every_inquiry_is_under_the_tool_call_that_its_id_names():
-    found = [pair for ds in COUNTS for pair in outline.build_outline(elements(ds)).list_inquiries()]
-    assert len(found) == 57
-    assert [call and call.call.id for _, call in found] == [
-        inquiry.inquiry_request.id.removesuffix(".apply_changes") for inquiry, _ in found
+    pairs = [pair for ds in COUNTS for pair in outline.build_outline(elements(ds)).list_inquiries()]
+    assert len(pairs) == 57
+    assert [call and call.call.id for _, call in pairs] == [
+        inquiry.inquiry_request.id.removesuffix(".apply_changes") for inquiry, _ in pairs
     ]
-    assert {inquiry.state for inquiry, _ in found} == {"answered"}
+    assert {inquiry.state for inquiry, _ in pairs} == {"answered"}
 
 
 def test_a_reused_tool_call_id_has_a_result_each_time():
@@ -94,10 +94,10 @@ def test_a_reused_tool_call_id_has_a_result_each_time():
         for item in turn.items
         if isinstance(item, ToolCall) and item.call.id == "fs_modify_file_0"
     ]
-    found = [[each.position for each in call.elements] for call in calls]
-    assert found == [[18, 19], [22, 23]]
+    positions = [[element.position for element in call.elements] for call in calls]
+    assert positions == [[18, 19], [22, 23]]
 
 
 def test_old_url_safe_contents_are_readable():
-    found = elements("17671120783")
-    assert all(" " in found[position].kind.content for position in (4, 7, 21))
+    element_list = elements("17671120783")
+    assert all(" " in element_list[position].kind.content for position in (4, 7, 21))

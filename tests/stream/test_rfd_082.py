@@ -24,7 +24,16 @@ from jpweb.stream.inquiry import (
 )
 from jpweb.stream.sanitize import sanitize_stream
 from jpweb.stream.turns import pair_elements, split_turns
-from tests.builders import AT, answered, asked, called, element, raw, returned, stream
+from tests.builders import (
+    AT,
+    make_answer,
+    make_call,
+    make_element,
+    make_inquiry,
+    make_result,
+    raw,
+    stream,
+)
 
 START, SAYS, REPLY = TurnStart(), ChatRequest("Hi"), ChatResponse("message", "Hello")
 ID = "call_1.confirm.1"
@@ -34,8 +43,8 @@ def response(**fields) -> Any:
     return raw({"timestamp": AT, "type": "inquiry_response"} | fields)
 
 
-def written(outcome) -> Any:
-    value = json.loads(element(InquiryResponse(ID, outcome)).raw)
+def write_outcome(outcome) -> Any:
+    value = json.loads(make_element(InquiryResponse(ID, outcome)).raw)
     del value["timestamp"], value["type"]
     return value
 
@@ -51,33 +60,33 @@ def test_backward_compat_round_trip():
 
 
 def test_tagged_serialization():
-    assert written(Answered(True)) == {"outcome": "answered", "id": ID, "answer": True}
+    assert write_outcome(Answered(True)) == {"outcome": "answered", "id": ID, "answer": True}
     for reason in (CancellationReason.USER, CancellationReason.BACKEND_ERROR):
-        assert written(Cancelled(reason)) == {
+        assert write_outcome(Cancelled(reason)) == {
             "outcome": "cancelled",
             "id": ID,
             "reason": reason.value,
         }
-    assert written(Redacted()) == {"outcome": "redacted", "id": ID}
+    assert write_outcome(Redacted()) == {"outcome": "redacted", "id": ID}
 
 
 def test_missing_reason_defaults_to_user():
-    found = response(outcome="cancelled", id=ID).kind
-    assert found == InquiryResponse(ID, Cancelled(CancellationReason.USER))
+    kind = response(outcome="cancelled", id=ID).kind
+    assert kind == InquiryResponse(ID, Cancelled(CancellationReason.USER))
 
 
 def test_unknown_reason_round_trips_through_unknown_string():
     value = {"outcome": "cancelled", "id": ID, "reason": "some_future_variant"}
-    found = response(**value)
-    assert found.kind.outcome == Cancelled(UnknownReason("some_future_variant"))
-    assert written(found.kind.outcome) == value
+    element = response(**value)
+    assert element.kind.outcome == Cancelled(UnknownReason("some_future_variant"))
+    assert write_outcome(element.kind.outcome) == value
 
 
 def test_redacted_carries_no_answer():
-    assert "answer" not in written(Redacted())
-    found = response(outcome="redacted", id=ID, answer="hunter2").kind
-    assert found.outcome == Redacted()
-    assert not hasattr(found.outcome, "answer")
+    assert "answer" not in write_outcome(Redacted())
+    kind = response(outcome="redacted", id=ID, answer="hunter2").kind
+    assert kind.outcome == Redacted()
+    assert not hasattr(kind.outcome, "answer")
 
 
 @pytest.mark.parametrize("fields", [{"id": ID}, {"id": ID, "outcome": "answered"}, {}])
@@ -90,10 +99,11 @@ def test_turn_cache_split():
     state = TurnState()
     state.remembered_tool_answers[AnswerKey("fs", "confirm")] = RememberedAnswer(True)
     assert (
-        TurnState.from_elements(stream(asked(ID), InquiryResponse(ID, Redacted()))) == TurnState()
+        TurnState.from_elements(stream(make_inquiry(ID), InquiryResponse(ID, Redacted())))
+        == TurnState()
     )
-    kept = state.remembered_tool_answers.values()
-    assert not any(isinstance(one.value, Answered | Cancelled | Redacted) for one in kept)
+    answers = state.remembered_tool_answers.values()
+    assert not any(isinstance(answer.value, Answered | Cancelled | Redacted) for answer in answers)
 
 
 # Phase 3, id pairing
@@ -101,17 +111,24 @@ def test_turn_cache_split():
 
 def test_legacy_id_pairing():
     elements = stream(
-        SAYS, called("c"), asked("c.q"), answered("c.q", 1), asked("c.q"), answered("c.q", 2)
+        SAYS,
+        make_call("c"),
+        make_inquiry("c.q"),
+        make_answer("c.q", 1),
+        make_inquiry("c.q"),
+        make_answer("c.q", 2),
     )
     (turn,) = split_turns(elements)
     assert pair_elements(elements, turn).responses == {2: 3, 4: 5}
-    found = [inquiry.outcome for inquiry, _ in outline.build_outline(elements).list_inquiries()]
-    assert found == [Answered(1), Answered(2)]
+    outcomes = [inquiry.outcome for inquiry, _ in outline.build_outline(elements).list_inquiries()]
+    assert outcomes == [Answered(1), Answered(2)]
 
 
 @pytest.mark.parametrize("inquiry_id", ["c.q", "c.q.1", "inq_1", "a.b.c.d.e", ""])
 def test_inquiry_ids_are_opaque(inquiry_id):
-    elements = stream(SAYS, called("c"), asked(inquiry_id), answered(inquiry_id), returned("c"))
+    elements = stream(
+        SAYS, make_call("c"), make_inquiry(inquiry_id), make_answer(inquiry_id), make_result("c")
+    )
     assert pair_elements(elements, split_turns(elements)[0]).responses == {1: 4, 2: 3}
 
 
@@ -120,21 +137,35 @@ def test_inquiry_ids_are_opaque(inquiry_id):
 
 def test_cross_turn_id_collision_under_sanitize():
     elements = stream(
-        *(START, SAYS, called("c"), asked(ID), returned("c"), REPLY),
-        *(START, SAYS, called("c"), asked(ID), answered(ID), returned("c"), REPLY),
+        *(START, SAYS, make_call("c"), make_inquiry(ID), make_result("c"), REPLY),
+        *(START, SAYS, make_call("c"), make_inquiry(ID), make_answer(ID), make_result("c"), REPLY),
     )
-    found = sanitize_stream(elements)
-    assert [(change.step, change.position) for change in found.changes] == [(5, 3)]
-    assert found.elements == (*elements[:3], *elements[4:])
+    result = sanitize_stream(elements)
+    assert [(change.step, change.position) for change in result.changes] == [(5, 3)]
+    assert result.elements == (*elements[:3], *elements[4:])
 
 
 def test_legacy_duplicate_ids_within_a_turn_under_sanitize():
     elements = stream(
-        START, SAYS, called("c"), asked("c.q"), answered("c.q"), asked("c.q"), returned("c"), REPLY
+        START,
+        SAYS,
+        make_call("c"),
+        make_inquiry("c.q"),
+        make_answer("c.q"),
+        make_inquiry("c.q"),
+        make_result("c"),
+        REPLY,
     )
-    found = sanitize_stream(elements)
-    assert [(change.step, change.position) for change in found.changes] == [(5, 5)]
-    together = stream(
-        START, SAYS, called("c"), asked("c.q"), asked("c.q"), answered("c.q"), returned("c"), REPLY
+    result = sanitize_stream(elements)
+    assert [(change.step, change.position) for change in result.changes] == [(5, 5)]
+    both_turns = stream(
+        START,
+        SAYS,
+        make_call("c"),
+        make_inquiry("c.q"),
+        make_inquiry("c.q"),
+        make_answer("c.q"),
+        make_result("c"),
+        REPLY,
     )
-    assert [change.position for change in sanitize_stream(together).changes] == [4]
+    assert [change.position for change in sanitize_stream(both_turns).changes] == [4]

@@ -17,7 +17,16 @@ from jpweb.stream.inquiry import (
     InquirySource,
 )
 from jpweb.stream.thread import Thread, visible_events
-from tests.builders import AT, answered, asked, called, element, raw, returned, stream
+from tests.builders import (
+    AT,
+    make_answer,
+    make_call,
+    make_element,
+    make_inquiry,
+    make_result,
+    raw,
+    stream,
+)
 
 
 def test_legacy_inquiry_question_json_deserializes_with_the_documented_defaults():
@@ -49,9 +58,9 @@ def test_a_question_with_exclusive_true_and_persistence_none_round_trips():
         persistence=AnswerReusePolicy.NONE,
     )
     request = InquiryRequest("c.q.1", InquirySource.for_tool("ask_user"), question)
-    made = element(request)
-    assert made.kind == request
-    assert json.loads(made.raw)["question"] == {
+    request_element = make_element(request)
+    assert request_element.kind == request
+    assert json.loads(request_element.raw)["question"] == {
         "text": "Go on?",
         "answer_type": {"type": "boolean"},
         "context": "Because.",
@@ -65,17 +74,17 @@ def test_a_question_with_exclusive_true_and_persistence_none_round_trips():
 
 @pytest.mark.parametrize("tag", sorted(KINDS))
 def test_only_the_four_kinds_of_a_conversation_are_provider_visible(tag):
-    allowed = {"chat_request", "chat_response", "tool_call_request", "tool_call_response"}
-    assert (tag in allowed) == KINDS[tag].PROVIDER_VISIBLE
+    allowed_tags = {"chat_request", "chat_response", "tool_call_request", "tool_call_response"}
+    assert (tag in allowed_tags) == KINDS[tag].PROVIDER_VISIBLE
 
 
 def test_a_tool_call_is_directly_followed_by_its_result_in_what_a_provider_gets():
     elements = stream(
         TurnStart(),
         ChatRequest("Hi"),
-        called("c"),
-        *(asked("c.q.1"), answered("c.q.1"), asked("c.r.1"), answered("c.r.1")),
-        returned("c"),
+        make_call("c"),
+        *(make_inquiry("c.q.1"), make_answer("c.q.1"), make_inquiry("c.r.1"), make_answer("c.r.1")),
+        make_result("c"),
         ChatResponse("message", "Done."),
     )
     parts = Thread(("Be kind.",), tuple(elements)).into_parts()
@@ -88,5 +97,5 @@ def test_a_tool_call_is_directly_followed_by_its_result_in_what_a_provider_gets(
 
 
 def test_an_inquiry_at_the_tail_is_not_what_a_provider_sees_last():
-    elements = stream(ChatRequest("Hi", {"type": "object"}), called("c"), asked("c.q.1"))
-    assert visible_events(elements)[-1].kind == called("c")
+    elements = stream(ChatRequest("Hi", {"type": "object"}), make_call("c"), make_inquiry("c.q.1"))
+    assert visible_events(elements)[-1].kind == make_call("c")

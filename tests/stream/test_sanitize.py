@@ -24,21 +24,38 @@ from jpweb.stream.events import (
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 from jpweb.stream.sanitize import INTERRUPTED, sanitize_stream
 from jpweb.stream.turns import find_unfinished_turn, iter_events, match_events, split_turns
-from tests.builders import AT, answered, asked, called, element, raw, returned, stream
+from tests.builders import (
+    AT,
+    make_answer,
+    make_call,
+    make_element,
+    make_inquiry,
+    make_result,
+    raw,
+    stream,
+)
 from tests.stream import strategies
 
 START, SAYS, REPLY = TurnStart(), ChatRequest("Hi"), ChatResponse("message", "Hello")
 UNKNOWN, BROKEN = raw({"type": "weather"}), raw({"type": "chat_response"})
 BROKEN_START = raw({"type": "turn_start"})
 PAIR = raw({"timestamp": AT, "message": "Hi", "reply": {"tool_calls": [{"id": "c", "name": "t"}]}})
-WHOLE = (START, SAYS, called("c"), asked("c.q.1"), answered("c.q.1"), returned("c"), REPLY)
+WHOLE = (
+    START,
+    SAYS,
+    make_call("c"),
+    make_inquiry("c.q.1"),
+    make_answer("c.q.1"),
+    make_result("c"),
+    REPLY,
+)
 
 
 def tags(*kinds) -> Any:
-    return [one.tag for one in sanitize_stream(stream(*kinds)).elements]
+    return [element.tag for element in sanitize_stream(stream(*kinds)).elements]
 
 
-def done(*kinds) -> Any:
+def list_changes(*kinds) -> Any:
     return [
         (change.step, change.action, change.position)
         for change in sanitize_stream(stream(*kinds)).changes
@@ -47,9 +64,9 @@ def done(*kinds) -> Any:
 
 def test_a_sound_stream_is_left_as_it_is():
     elements = stream(*WHOLE, ConfigDelta({}), START, SAYS, REPLY)
-    found = sanitize_stream(elements)
-    assert found.changes == ()
-    assert all(a is b for a, b in zip(found.elements, elements, strict=True))
+    result = sanitize_stream(elements)
+    assert result.changes == ()
+    assert all(a is b for a, b in zip(result.elements, elements, strict=True))
 
 
 def test_an_empty_stream_stays_empty():
@@ -57,69 +74,85 @@ def test_an_empty_stream_stays_empty():
 
 
 def test_step_1_drops_events_before_the_first_message():
-    kinds = (REPLY, ConfigDelta({}), UNKNOWN, BROKEN, START, called("c"), SAYS, REPLY)
-    assert done(*kinds) == [(1, "removed", 0), (1, "removed", 5)]
+    kinds = (REPLY, ConfigDelta({}), UNKNOWN, BROKEN, START, make_call("c"), SAYS, REPLY)
+    assert list_changes(*kinds) == [(1, "removed", 0), (1, "removed", 5)]
     assert tags(*kinds) == [
         "config_delta", "weather", "chat_response", "turn_start", "chat_request", "chat_response"
     ]  # fmt: skip
 
 
 def test_step_1_does_nothing_where_nobody_spoke():
-    assert done(START, REPLY) == []
+    assert list_changes(START, REPLY) == []
 
 
 def test_step_2_drops_results_that_no_call_waits_for():
-    assert done(START, SAYS, returned("x"), REPLY) == [(2, "removed", 2)]
+    assert list_changes(START, SAYS, make_result("x"), REPLY) == [(2, "removed", 2)]
 
 
 def test_step_3_gives_an_open_call_a_result_with_its_time_right_after_it():
-    elements = stream(START, SAYS, called("a"), called("b"), returned("b"), REPLY)
-    found = sanitize_stream(elements)
-    made = found.elements[3]
-    assert made.kind == ToolCallResponse("a", INTERRUPTED, True)
-    assert made.events[0].timestamp == elements[2].events[0].timestamp
-    assert found.changes[0].description == "tool_call_response inserted: the call had no result"
-    assert found.changes[0].anchor == anchor_ids.make_anchors(elements)[2]
+    elements = stream(START, SAYS, make_call("a"), make_call("b"), make_result("b"), REPLY)
+    result = sanitize_stream(elements)
+    response_element = result.elements[3]
+    assert response_element.kind == ToolCallResponse("a", INTERRUPTED, True)
+    assert response_element.events[0].timestamp == elements[2].events[0].timestamp
+    assert result.changes[0].description == "tool_call_response inserted: the call had no result"
+    assert result.changes[0].anchor == anchor_ids.make_anchors(elements)[2]
 
 
 def test_step_3_leaves_results_with_the_calls_that_came_first():
-    elements = stream(START, SAYS, called("a"), called("a"), returned("a", "first"), REPLY)
+    elements = stream(START, SAYS, make_call("a"), make_call("a"), make_result("a", "first"), REPLY)
     contents = [
         kind.content
-        for one in sanitize_stream(elements).elements
-        if isinstance(kind := one.kind, ToolCallResponse)
+        for element in sanitize_stream(elements).elements
+        if isinstance(kind := element.kind, ToolCallResponse)
     ]
     assert contents == ["first", INTERRUPTED]
 
 
 def test_steps_2_and_3_do_not_look_beyond_the_turn():
-    kinds = (START, SAYS, called("a"), REPLY, START, SAYS, returned("a"), REPLY)
-    assert done(*kinds) == [(3, "inserted", 2), (2, "removed", 6)]
+    kinds = (START, SAYS, make_call("a"), REPLY, START, SAYS, make_result("a"), REPLY)
+    assert list_changes(*kinds) == [(3, "inserted", 2), (2, "removed", 6)]
 
 
 def test_steps_4_and_5_drop_halves_of_inquiries():
-    kinds = (START, SAYS, called("c"), answered("q"), asked("p"), returned("c"), REPLY)
-    assert done(*kinds) == [(4, "removed", 3), (5, "removed", 4)]
+    kinds = (
+        START,
+        SAYS,
+        make_call("c"),
+        make_answer("q"),
+        make_inquiry("p"),
+        make_result("c"),
+        REPLY,
+    )
+    assert list_changes(*kinds) == [(4, "removed", 3), (5, "removed", 4)]
 
 
 def test_of_one_question_and_two_answers_the_first_answer_stays():
-    kinds = (START, SAYS, called("c"), asked("q"), answered("q"), answered("q"), returned("c"))
-    assert done(*kinds) == [(4, "removed", 5)]
+    kinds = (
+        START,
+        SAYS,
+        make_call("c"),
+        make_inquiry("q"),
+        make_answer("q"),
+        make_answer("q"),
+        make_result("c"),
+    )
+    assert list_changes(*kinds) == [(4, "removed", 5)]
 
 
 def test_step_6_drops_turn_starts_at_the_end_however_many():
     kinds = (*WHOLE, START, ConfigDelta({}), START, UNKNOWN)
-    assert sorted(done(*kinds)) == [(6, "removed", 7), (6, "removed", 9)]
+    assert sorted(list_changes(*kinds)) == [(6, "removed", 7), (6, "removed", 9)]
     assert tags(*kinds)[-2:] == ["config_delta", "weather"]
     assert tags(START) == []
 
 
 def test_step_6_keeps_a_broken_turn_start():
-    assert done(*WHOLE, START, BROKEN_START) == []
+    assert list_changes(*WHOLE, START, BROKEN_START) == []
 
 
 def test_step_7_keeps_the_last_of_the_first_turn_starts():
-    assert done(START, START, ConfigDelta({}), START, SAYS, REPLY) == [
+    assert list_changes(START, START, ConfigDelta({}), START, SAYS, REPLY) == [
         (7, "removed", 0),
         (7, "removed", 1),
     ]
@@ -127,10 +160,10 @@ def test_step_7_keeps_the_last_of_the_first_turn_starts():
 
 def test_step_7_opens_the_first_turn_with_the_time_of_the_first_message():
     elements = stream(ConfigDelta({}), SAYS, REPLY)
-    found = sanitize_stream(elements)
-    assert [one.tag for one in found.elements][:2] == ["config_delta", "turn_start"]
-    assert found.elements[1].events[0].timestamp == elements[1].events[0].timestamp
-    assert done(ConfigDelta({}), SAYS, REPLY) == [(7, "inserted", 1)]
+    result = sanitize_stream(elements)
+    assert [element.tag for element in result.elements][:2] == ["config_delta", "turn_start"]
+    assert result.elements[1].events[0].timestamp == elements[1].events[0].timestamp
+    assert list_changes(ConfigDelta({}), SAYS, REPLY) == [(7, "inserted", 1)]
 
 
 def test_step_7_without_a_message_opens_the_turn_of_the_first_event():
@@ -141,28 +174,28 @@ def test_step_7_without_a_message_opens_the_turn_of_the_first_event():
 
 
 def test_a_broken_turn_start_opens_the_first_turn_and_is_kept():
-    assert done(BROKEN_START, SAYS, REPLY) == []
+    assert list_changes(BROKEN_START, SAYS, REPLY) == []
     assert tags(BROKEN_START, START, SAYS, REPLY) == [
         "turn_start", "turn_start", "chat_request", "chat_response"
     ]  # fmt: skip
 
 
 def test_a_legacy_element_stands_where_a_message_could():
-    assert done(REPLY, PAIR) == [(1, "removed", 0), (3, "inserted", 1), (7, "inserted", 1)]
-    assert tags(PAIR, returned("c"), REPLY) == [
+    assert list_changes(REPLY, PAIR) == [(1, "removed", 0), (3, "inserted", 1), (7, "inserted", 1)]
+    assert tags(PAIR, make_result("c"), REPLY) == [
         "turn_start", "legacy_pair", "tool_call_response", "chat_response"
     ]  # fmt: skip
     orphaned = raw(
         {"timestamp": AT, "type": "user_message", "message": [{"id": "x", "content": ""}]}
     )
-    assert done(START, orphaned, REPLY) == []
+    assert list_changes(START, orphaned, REPLY) == []
 
 
 def test_a_half_turn_is_split_off_before_and_stays():
-    elements = stream(*WHOLE, START, SAYS, called("c"), asked("c.q.1"))
-    found = find_unfinished_turn(elements)
-    assert found
-    assert sanitize_stream(elements[: found.turn.start]).changes == ()
+    elements = stream(*WHOLE, START, SAYS, make_call("c"), make_inquiry("c.q.1"))
+    half_turn = find_unfinished_turn(elements)
+    assert half_turn
+    assert sanitize_stream(elements[: half_turn.turn.start]).changes == ()
     assert [change.step for change in sanitize_stream(elements).changes] == [3, 5]
 
 
@@ -171,10 +204,12 @@ def test_repair_is_idempotent(strategy):
     @given(strategy)
     @settings(deadline=None)
     def law(elements):
-        once = sanitize_stream(elements)
-        again = sanitize_stream(once.elements)
-        assert again.changes == ()
-        assert all(a is b for a, b in zip(again.elements, once.elements, strict=True))
+        first_result = sanitize_stream(elements)
+        second_result = sanitize_stream(first_result.elements)
+        assert second_result.changes == ()
+        assert all(
+            a is b for a, b in zip(second_result.elements, first_result.elements, strict=True)
+        )
 
     law()
 
@@ -185,12 +220,12 @@ def test_repair_pairs_everything_within_its_turn(elements):
     repaired = sanitize_stream(elements).elements
     for turn in split_turns(repaired):
         events = list(iter_events(repaired, turn))
-        found = match_events(events)
+        matches = match_events(events)
         legacy = {at for at in range(turn.start, turn.end) if repaired[at].kind is None}
-        assert {place[0] for place in found.orphans} <= legacy
+        assert {place[0] for place in matches.orphans} <= legacy
         for place, event in events:
             if isinstance(event.kind, ToolCallRequest | InquiryRequest):
-                assert place in found.responses
+                assert place in matches.responses
 
 
 @given(strategies.tangles, strategies.tangles)
@@ -201,52 +236,60 @@ def test_repair_never_pairs_across_turns(before, after):
     closing = stream(SAYS, REPLY)
     first = [*opening, *_one_turn(before), *closing]
     second = [*opening, *_one_turn(after), *closing]
-    both = sanitize_stream([*first, *second]).elements
-    assert _said(both) == _said(
+    elements = sanitize_stream([*first, *second]).elements
+    assert _said(elements) == _said(
         [*sanitize_stream(first).elements, *sanitize_stream(second).elements]
     )
 
 
 def _one_turn(elements) -> Any:
-    return [one for one in elements if one.tag != "turn_start"]
+    return [element for element in elements if element.tag != "turn_start"]
 
 
 def _said(elements) -> Any:
-    return [one.raw for one in elements]
+    return [element.raw for element in elements]
 
 
 @given(strategies.streams)
 @settings(deadline=None)
 def test_repair_never_removes_what_is_no_event_and_changes_nothing_it_keeps(elements):
-    found = sanitize_stream(elements)
-    kept = Counter(map(id, found.elements))
-    for one in elements:
-        safe = isinstance(one.body, UnknownEvent | BrokenEvent | LegacyEvents)
-        if safe or isinstance(one.kind, ConfigDelta | Compaction):
-            assert kept[id(one)]
-    fresh = [one for one in found.elements if id(one) not in set(map(id, elements))]
-    assert {one.tag for one in fresh} <= {"tool_call_response", "turn_start"}
-    removed = [change for change in found.changes if change.action == "removed"]
-    assert len(found.elements) == len(elements) - len(removed) + len(fresh)
-    assert len(found.changes) == len(removed) + len(fresh)
+    result = sanitize_stream(elements)
+    id_counts = Counter(map(id, result.elements))
+    for element in elements:
+        safe = isinstance(element.body, UnknownEvent | BrokenEvent | LegacyEvents)
+        if safe or isinstance(element.kind, ConfigDelta | Compaction):
+            assert id_counts[id(element)]
+    fresh = [element for element in result.elements if id(element) not in set(map(id, elements))]
+    assert {element.tag for element in fresh} <= {"tool_call_response", "turn_start"}
+    removals = [change for change in result.changes if change.action == "removed"]
+    assert len(result.elements) == len(elements) - len(removals) + len(fresh)
+    assert len(result.changes) == len(removals) + len(fresh)
     anchors = anchor_ids.make_anchors(elements)
-    assert all(change.anchor == anchors[change.position] for change in found.changes)
-    assert all(elements[change.position].tag == change.tag for change in removed)
-    assert all(change.description for change in found.changes)
+    assert all(change.anchor == anchors[change.position] for change in result.changes)
+    assert all(elements[change.position].tag == change.tag for change in removals)
+    assert all(change.description for change in result.changes)
 
 
 def test_an_answer_before_its_question_is_none():
-    kinds = (START, SAYS, called("c"), answered("q"), asked("q"), answered("q"), returned("c"))
-    assert done(*kinds) == [(4, "removed", 3)]
-    shown = [
-        type(one.kind)
-        for one in sanitize_stream(stream(*kinds)).elements
-        if isinstance(one.kind, InquiryRequest | InquiryResponse)
+    kinds = (
+        START,
+        SAYS,
+        make_call("c"),
+        make_answer("q"),
+        make_inquiry("q"),
+        make_answer("q"),
+        make_result("c"),
+    )
+    assert list_changes(*kinds) == [(4, "removed", 3)]
+    types = [
+        type(element.kind)
+        for element in sanitize_stream(stream(*kinds)).elements
+        if isinstance(element.kind, InquiryRequest | InquiryResponse)
     ]
-    assert shown == [InquiryRequest, InquiryResponse]
+    assert types == [InquiryRequest, InquiryResponse]
 
 
 def test_an_untimed_event_gives_what_is_inserted_the_epoch():
     untimed = raw({"type": "chat_response", "timestamp": "then", "message": "Hi"})
     assert sanitize_stream([untimed]).elements[0].events[0].timestamp == "1970-01-01 00:00:00.0"
-    assert element(START).tag == "turn_start"
+    assert make_element(START).tag == "turn_start"

@@ -19,7 +19,7 @@ from jpweb.stream.events import (
     TurnStart,
 )
 from jpweb.stream.thread import SystemPart, Thread, visible_events
-from tests.builders import AT, answered, asked, called, raw, returned, stream
+from tests.builders import AT, make_answer, make_call, make_inquiry, make_result, raw, stream
 from tests.stream import strategies
 
 SEEN = {"chat_request", "chat_response", "tool_call_request", "tool_call_response"}
@@ -54,13 +54,13 @@ def test_inquiries_are_never_visible():
     elements = stream(
         TurnStart(),
         ChatRequest("Hi"),
-        called("c"),
-        asked("c.q.1"),
-        answered("c.q.1"),
-        returned("c"),
+        make_call("c"),
+        make_inquiry("c.q.1"),
+        make_answer("c.q.1"),
+        make_result("c"),
     )
-    shown = [event.kind.TAG for event in visible_events(elements)]
-    assert shown == ["chat_request", "tool_call_request", "tool_call_response"]
+    tags = [event.kind.TAG for event in visible_events(elements)]
+    assert tags == ["chat_request", "tool_call_request", "tool_call_response"]
 
 
 def test_unknown_and_broken_elements_are_never_visible():
@@ -70,9 +70,11 @@ def test_unknown_and_broken_elements_are_never_visible():
 @given(strategies.streams)
 @settings(deadline=None)
 def test_a_provider_sees_allowed_kinds_alone_and_in_order(elements):
-    shown = visible_events(elements)
-    assert {event.kind.TAG for event in shown} <= SEEN
-    assert shown == [event for one in elements for event in one.events if event.kind.TAG in SEEN]
+    events = visible_events(elements)
+    assert {event.kind.TAG for event in events} <= SEEN
+    assert events == [
+        event for element in elements for event in element.events if event.kind.TAG in SEEN
+    ]
 
 
 def test_the_parts_of_a_thread_are_its_system_and_its_visible_events():

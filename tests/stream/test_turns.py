@@ -27,7 +27,7 @@ from jpweb.stream.turns import (
     pair_elements,
     split_turns,
 )
-from tests.builders import answered, asked, called, raw, returned, stream
+from tests.builders import make_answer, make_call, make_inquiry, make_result, raw, stream
 from tests.stream import strategies
 
 START, SAYS, REPLY = TurnStart(), ChatRequest("Hi"), ChatResponse("message", "Hello")
@@ -40,11 +40,11 @@ def edges(*kinds) -> Any:
 
 def pairs(*kinds, turn=0) -> Any:
     elements = stream(*kinds)
-    found = pair_elements(elements, split_turns(elements)[turn])
-    return found.responses, set(found.orphans)
+    result = pair_elements(elements, split_turns(elements)[turn])
+    return result.responses, set(result.orphans)
 
 
-def stopped(*kinds) -> Any:
+def is_incomplete(*kinds) -> Any:
     elements = stream(*kinds)
     return is_turn_incomplete(elements, split_turns(elements)[-1])
 
@@ -93,37 +93,49 @@ def test_turns_cover_the_stream_without_gaps(elements):
 
 
 def test_a_response_belongs_to_the_request_of_its_id():
-    assert pairs(called("a"), called("b"), returned("b"), returned("a")) == ({0: 3, 1: 2}, set())
+    assert pairs(make_call("a"), make_call("b"), make_result("b"), make_result("a")) == (
+        {0: 3, 1: 2},
+        set(),
+    )
 
 
 def test_two_legacy_requests_and_one_response_pair_the_first():
-    assert pairs(asked("c.q"), answered("c.q"), asked("c.q")) == ({0: 1}, set())
-    assert pairs(asked("c.q"), asked("c.q"), answered("c.q")) == ({0: 2}, set())
+    assert pairs(make_inquiry("c.q"), make_answer("c.q"), make_inquiry("c.q")) == ({0: 1}, set())
+    assert pairs(make_inquiry("c.q"), make_inquiry("c.q"), make_answer("c.q")) == ({0: 2}, set())
 
 
 def test_one_legacy_request_and_two_responses_leave_an_orphan():
-    assert pairs(asked("c.q"), answered("c.q"), answered("c.q")) == ({0: 1}, {2})
+    assert pairs(make_inquiry("c.q"), make_answer("c.q"), make_answer("c.q")) == ({0: 1}, {2})
 
 
 def test_equal_ids_pair_by_order():
-    assert pairs(called("a"), returned("a"), called("a"), returned("a")) == ({0: 1, 2: 3}, set())
-    assert pairs(asked("q"), asked("q"), answered("q"), answered("q")) == ({0: 2, 1: 3}, set())
+    assert pairs(make_call("a"), make_result("a"), make_call("a"), make_result("a")) == (
+        {0: 1, 2: 3},
+        set(),
+    )
+    assert pairs(make_inquiry("q"), make_inquiry("q"), make_answer("q"), make_answer("q")) == (
+        {0: 2, 1: 3},
+        set(),
+    )
 
 
 def test_a_response_before_its_request_is_an_orphan():
-    assert pairs(answered("q"), asked("q")) == ({}, {0})
+    assert pairs(make_answer("q"), make_inquiry("q")) == ({}, {0})
 
 
 def test_a_pair_never_spans_turns():
-    kinds = (START, asked("q"), START, answered("q"))
+    kinds = (START, make_inquiry("q"), START, make_answer("q"))
     assert pairs(*kinds, turn=0) == ({}, set())
     assert pairs(*kinds, turn=1) == ({}, {3})
-    again = (START, asked("q"), START, asked("q"), answered("q"))
-    assert pairs(*again, turn=1) == ({3: 4}, set())
+    stream_kinds = (START, make_inquiry("q"), START, make_inquiry("q"), make_answer("q"))
+    assert pairs(*stream_kinds, turn=1) == ({3: 4}, set())
 
 
 def test_a_call_and_a_question_of_one_id_do_not_meet():
-    assert pairs(called("a"), answered("a"), asked("a"), returned("a")) == ({0: 3}, {1})
+    assert pairs(make_call("a"), make_answer("a"), make_inquiry("a"), make_result("a")) == (
+        {0: 3},
+        {1},
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,19 +143,19 @@ def test_a_call_and_a_question_of_one_id_do_not_meet():
     [
         (START,),
         (START, SAYS),
-        (SAYS, called("a")),
-        (SAYS, called("a"), REPLY),
-        (SAYS, REPLY, called("a"), returned("a")),
-        (SAYS, REPLY, returned("a")),
-        (SAYS, returned("a"), called("a"), REPLY),
-        (SAYS, called("a"), returned("b"), REPLY),
-        (SAYS, called("a"), called("a"), returned("a"), REPLY),
-        (SAYS, called("a"), asked("a"), answered("a"), REPLY),
+        (SAYS, make_call("a")),
+        (SAYS, make_call("a"), REPLY),
+        (SAYS, REPLY, make_call("a"), make_result("a")),
+        (SAYS, REPLY, make_result("a")),
+        (SAYS, make_result("a"), make_call("a"), REPLY),
+        (SAYS, make_call("a"), make_result("b"), REPLY),
+        (SAYS, make_call("a"), make_call("a"), make_result("a"), REPLY),
+        (SAYS, make_call("a"), make_inquiry("a"), make_answer("a"), REPLY),
         (SAYS, UNKNOWN),
     ],
 )
 def test_a_turn_that_lacks_a_reply_or_a_result_is_incomplete(kinds):
-    assert stopped(*kinds)
+    assert is_incomplete(*kinds)
 
 
 @pytest.mark.parametrize(
@@ -151,33 +163,33 @@ def test_a_turn_that_lacks_a_reply_or_a_result_is_incomplete(kinds):
     [
         (SAYS, REPLY),
         (REPLY,),
-        (SAYS, called("a"), returned("a"), REPLY),
+        (SAYS, make_call("a"), make_result("a"), REPLY),
         (SAYS, REPLY, UNKNOWN, ConfigDelta({})),
-        (SAYS, called("a"), asked("a.q"), returned("a"), REPLY),
-        (SAYS, called("a"), called("a"), returned("a"), returned("a"), REPLY),
-        (SAYS, called("a"), returned("a"), returned("a"), REPLY),
-        (SAYS, called("a"), REPLY, returned("a"), REPLY),
-        (SAYS, returned("a"), REPLY),
-        (SAYS, REPLY, asked("a.q")),
+        (SAYS, make_call("a"), make_inquiry("a.q"), make_result("a"), REPLY),
+        (SAYS, make_call("a"), make_call("a"), make_result("a"), make_result("a"), REPLY),
+        (SAYS, make_call("a"), make_result("a"), make_result("a"), REPLY),
+        (SAYS, make_call("a"), REPLY, make_result("a"), REPLY),
+        (SAYS, make_result("a"), REPLY),
+        (SAYS, REPLY, make_inquiry("a.q")),
     ],
 )
 def test_a_turn_that_ends_with_a_reply_is_complete(kinds):
-    assert not stopped(*kinds)
+    assert not is_incomplete(*kinds)
 
 
 def test_a_turn_without_events_is_not_incomplete():
-    assert not stopped(ConfigDelta({}), UNKNOWN)
+    assert not is_incomplete(ConfigDelta({}), UNKNOWN)
 
 
 def phase(*kinds) -> Any:
-    found = find_unfinished_turn(stream(*kinds))
-    return found and found.phase
+    unfinished_turn = find_unfinished_turn(stream(*kinds))
+    return unfinished_turn and unfinished_turn.phase
 
 
 def open_calls(*kinds) -> Any:
-    found = phase(*kinds)
-    assert isinstance(found, Executing)
-    return [(position, call.id) for position, call in found.calls]
+    current_phase = phase(*kinds)
+    assert isinstance(current_phase, Executing)
+    return [(position, call.id) for position, call in current_phase.calls]
 
 
 @pytest.mark.parametrize("kinds", [(), (START, SAYS, REPLY), (ConfigDelta({}),)])
@@ -186,46 +198,58 @@ def test_a_complete_stream_has_nothing_unfinished(kinds):
 
 
 @pytest.mark.parametrize(
-    "kinds", [(START, SAYS), (START,), (SAYS, called("a"), returned("a")), (REPLY, START, SAYS)]
+    "kinds",
+    [(START, SAYS), (START,), (SAYS, make_call("a"), make_result("a")), (REPLY, START, SAYS)],
 )
 def test_without_an_open_call_the_provider_is_asked(kinds):
     assert phase(*kinds) == Streaming()
 
 
 def test_open_calls_are_to_be_run_by_count():
-    assert open_calls(SAYS, called("a"), called("b"), returned("a")) == [(2, "b")]
-    assert open_calls(SAYS, called("a"), returned("a"), called("a")) == [(3, "a")]
+    assert open_calls(SAYS, make_call("a"), make_call("b"), make_result("a")) == [(2, "b")]
+    assert open_calls(SAYS, make_call("a"), make_result("a"), make_call("a")) == [(3, "a")]
 
 
 def test_a_call_of_an_earlier_turn_is_not_resumed():
-    kinds = (START, SAYS, called("a"), START, SAYS)
+    kinds = (START, SAYS, make_call("a"), START, SAYS)
     assert phase(*kinds) == Streaming()
-    found = find_unfinished_turn(stream(*kinds))
-    assert found
-    assert found.turn == TurnSpan(1, 3, 5)
+    unfinished_turn = find_unfinished_turn(stream(*kinds))
+    assert unfinished_turn
+    assert unfinished_turn.turn == TurnSpan(1, 3, 5)
 
 
 def test_an_open_question_of_an_open_call_waits_for_input():
-    kinds = (SAYS, called("a"), called("b"), asked("b.q.1"), asked("a.q.1"), answered("a.q.1"))
-    found = phase(*kinds)
-    assert isinstance(found, WaitingForInput)
-    assert [(position, call.id) for position, call in found.calls] == [(1, "a"), (2, "b")]
-    assert [(position, one.id) for position, one in found.inquiries] == [(3, "b.q.1")]
+    kinds = (
+        SAYS,
+        make_call("a"),
+        make_call("b"),
+        make_inquiry("b.q.1"),
+        make_inquiry("a.q.1"),
+        make_answer("a.q.1"),
+    )
+    current_phase = phase(*kinds)
+    assert isinstance(current_phase, WaitingForInput)
+    assert [(position, call.id) for position, call in current_phase.calls] == [(1, "a"), (2, "b")]
+    assert [(position, question.id) for position, question in current_phase.inquiries] == [
+        (3, "b.q.1")
+    ]
 
 
 def test_a_question_whose_call_has_ended_waits_for_nothing():
-    assert phase(SAYS, called("a"), asked("a.q"), returned("a")) == Streaming()
-    assert open_calls(SAYS, called("a"), asked("a.q"), returned("a"), called("b")) == [(4, "b")]
-    assert phase(SAYS, asked("stray")) == Streaming()
+    assert phase(SAYS, make_call("a"), make_inquiry("a.q"), make_result("a")) == Streaming()
+    assert open_calls(
+        SAYS, make_call("a"), make_inquiry("a.q"), make_result("a"), make_call("b")
+    ) == [(4, "b")]
+    assert phase(SAYS, make_inquiry("stray")) == Streaming()
 
 
 @given(strategies.tangles)
 @settings(deadline=None)
 def test_what_is_unfinished_is_the_last_turn_where_it_is_incomplete(elements):
-    found = find_unfinished_turn(elements)
+    unfinished_turn = find_unfinished_turn(elements)
     last = split_turns(elements)[-1:]
     halted = [turn for turn in last if is_turn_incomplete(elements, turn)]
-    assert [turn for turn in (found and found.turn,) if turn] == halted
+    assert [turn for turn in (unfinished_turn and unfinished_turn.turn,) if turn] == halted
 
 
 @given(strategies.tangles | strategies.questionings)

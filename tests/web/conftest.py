@@ -43,6 +43,6 @@ def world(db: None, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 @pytest.fixture
-def lasting(transactional_db: None) -> World:
+def shared_world(transactional_db: None) -> World:
     """Return rows that other threads see too."""
     return World()

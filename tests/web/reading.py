@@ -21,11 +21,11 @@ class Tag(dict[str, str]):
         self.parents = parents
         self.text = ""
 
-    def inside(self, **wanted: str) -> bool:
-        return any(_fits(parent, wanted) for parent in self.parents)
+    def inside(self, **attributes: str) -> bool:
+        return any(_fits(parent, attributes) for parent in self.parents)
 
 
-class Page(HTMLParser):
+class ParsedPage(HTMLParser):
     """The elements of a page, in order. ``crossed`` are ends that fit no beginning."""
 
     def __init__(self, html: str) -> None:
@@ -42,10 +42,10 @@ class Page(HTMLParser):
         return [tag.tag for tag in self._open]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        made = Tag(tag, {key: value or "" for key, value in attrs}, list(self._open))
-        self.tags.append(made)
+        element = Tag(tag, {key: value or "" for key, value in attrs}, list(self._open))
+        self.tags.append(element)
         if tag not in VOID:
-            self._open.append(made)
+            self._open.append(element)
 
     def handle_endtag(self, tag: str) -> None:
         if self._open and self._open[-1].tag == tag:
@@ -61,19 +61,19 @@ class Page(HTMLParser):
     def __iter__(self) -> Iterator[Tag]:
         return iter(self.tags)
 
-    def all(self, **wanted: str) -> list[Tag]:
-        return [tag for tag in self.tags if _fits(tag, wanted)]
+    def find_all(self, **attributes: str) -> list[Tag]:
+        return [tag for tag in self.tags if _fits(tag, attributes)]
 
-    def one(self, **wanted: str) -> Tag:
-        found = self.all(**wanted)
-        assert len(found) == 1, f"{wanted}: {len(found)} of {len(self.tags)}"
-        return found[0]
-
-
-def _fits(tag: Tag, wanted: dict[str, str]) -> bool:
-    return all(tag.get(key) == value for key, value in wanted.items())
+    def find_one(self, **attributes: str) -> Tag:
+        tags = self.find_all(**attributes)
+        assert len(tags) == 1, f"{attributes}: {len(tags)} of {len(self.tags)}"
+        return tags[0]
 
 
-def read(html: Any) -> Page:
+def _fits(tag: Tag, attributes: dict[str, str]) -> bool:
+    return all(tag.get(key) == value for key, value in attributes.items())
+
+
+def parse_page(html: Any) -> ParsedPage:
     """Parse a response or a text."""
-    return Page(html if isinstance(html, str) else html.content.decode())
+    return ParsedPage(html if isinstance(html, str) else html.content.decode())

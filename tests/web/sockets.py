@@ -29,14 +29,14 @@ class Socket:
     def __init__(self, person: Person | AnonymousUser, line: FlowControl | None = None) -> None:
         self.consumers: list[PageConsumer] = []
         self.busy = 0
-        self._line = WebsocketCommunicator(watched(self), "/ws")
+        self._line = WebsocketCommunicator(track_consumer(self), "/ws")
         scope: Any = self._line.scope
         scope["user"] = person  # as the middleware does
         if line is not None:
             scope[FLOW_CONTROL_KEY] = line  # as the server does
 
-    async def hello(self, **says: Any) -> None:
-        await self._line.send_to(text_data=json.dumps(says))
+    async def hello(self, **fields: Any) -> None:
+        await self._line.send_to(text_data=json.dumps(fields))
 
     async def say(self, text: str) -> None:
         await self._line.send_to(text_data=text)
@@ -44,17 +44,17 @@ class Socket:
     async def say_bytes(self, data: bytes) -> None:
         await self._line.send_to(bytes_data=data)
 
-    async def hears(self) -> str:
+    async def receive(self) -> str:
         output = await self._line.receive_output(SOON)
         assert output["type"] == "websocket.send", output
         return str(output["text"])
 
-    async def everything(self) -> str:
+    async def receive_all(self) -> str:
         """Return all that comes until it is quiet."""
-        heard = ""
+        html = ""
         while not await self.hears_nothing():
-            heard += await self.hears()
-        return heard
+            html += await self.receive()
+        return html
 
     async def closes(self) -> int:
         output = await self._line.receive_output(SOON)
@@ -84,14 +84,14 @@ class Socket:
 def line_of(client: Client) -> WebsocketCommunicator:
     """Return a socket through the whole application, as a browser that is signed in opens it."""
     cookie = f"jpweb_session={client.cookies['jpweb_session'].value}".encode()
-    own = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"cookie", cookie)]
-    return WebsocketCommunicator(application, "/ws", own)
+    headers = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"cookie", cookie)]
+    return WebsocketCommunicator(application, "/ws", headers)
 
 
-def watched(socket: Socket) -> Any:
+def track_consumer(socket: Socket) -> Any:
     """Return the application, telling the socket while a message is being dealt with."""
 
-    class Watched(PageConsumer):
+    class TrackedConsumer(PageConsumer):
         async def dispatch(self, message: Any) -> None:
             if self not in socket.consumers:
                 socket.consumers.append(self)
@@ -101,25 +101,25 @@ def watched(socket: Socket) -> Any:
             finally:
                 socket.busy -= 1
 
-    return Watched.as_asgi()
+    return TrackedConsumer.as_asgi()
 
 
 @asynccontextmanager
-async def page(
-    person: Person | AnonymousUser, line: FlowControl | None = None, /, **says: Any
+async def connect_page(
+    person: Person | AnonymousUser, line: FlowControl | None = None, /, **hello: Any
 ) -> AsyncIterator[Socket]:
     """Open a socket and, where something is to be said, say it."""
     socket = Socket(person, line)
     assert await socket.connect()
-    if says:
-        await socket.hello(**says)
+    if hello:
+        await socket.hello(**hello)
     try:
         yield socket
     finally:
         await asyncio.wait_for(socket.disconnect(), SOON)
 
 
-def shows(world: World, *open_prompts: Approval) -> dict[str, Any]:
+def make_hello(world: World, *open_prompts: Approval) -> dict[str, Any]:
     """Return what a page says that was loaded just now."""
     world.talk.refresh_from_db()
     return {

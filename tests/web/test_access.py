@@ -36,12 +36,12 @@ class Route:
     data: tuple[tuple[str, str], ...] = ()
 
 
-def member(scope: str, needs: Role, status: int = 200, **more: Any) -> Route:
-    return Route(f"{scope}: {needs.label}", status, needs=needs, key=f"{scope}_id", **more)
+def member(scope: str, needs: Role, status: int = 200, **options: Any) -> Route:
+    return Route(f"{scope}: {needs.label}", status, needs=needs, key=f"{scope}_id", **options)
 
 
-def somewhere(needs: Role, **more: Any) -> Route:
-    return Route(f"somewhere: {needs.label}", 200, needs=needs, **more)
+def somewhere(needs: Role, **options: Any) -> Route:
+    return Route(f"somewhere: {needs.label}", 200, needs=needs, **options)
 
 
 POST: dict[str, Any] = {"method": "post"}
@@ -144,7 +144,7 @@ VIEWS = {pattern.name: pattern for pattern in urls.urlpatterns}
 MISSING = 10**9
 
 
-def address(name: str, world: World, **instead: Any) -> str:
+def make_address(name: str, world: World, **instead: Any) -> str:
     keys = {
         "conversation_id": world.talk.pk,
         "inquiry_id": world.question.pk,
@@ -158,21 +158,21 @@ def address(name: str, world: World, **instead: Any) -> str:
         "path": "another/jpweb.css",
         "name": "using",
     } | instead
-    taken = VIEWS[name].pattern.regex.groupindex
-    return reverse(name, kwargs={key: value for key, value in keys.items() if key in taken})
+    arguments = VIEWS[name].pattern.regex.groupindex
+    return reverse(name, kwargs={key: value for key, value in keys.items() if key in arguments})
 
 
-def expected(route: Route, who: str) -> int:
+def expected(route: Route, person_name: str) -> int:
     """Return the status that somebody gets; 302 to the sign-in page for those not signed in."""
     if route.rule == PUBLIC:
         return route.status
-    if who == "anonymous":
+    if person_name == "anonymous":
         return 302
-    if route.needs is None or (who in MEMBERS and MEMBERS[who] >= route.needs):
+    if route.needs is None or (person_name in MEMBERS and MEMBERS[person_name] >= route.needs):
         return route.status
     if route.key:
-        return 403 if who in MEMBERS else 404
-    return route.status if who == "rival" else 403
+        return 403 if person_name in MEMBERS else 404
+    return route.status if person_name == "rival" else 403
 
 
 @pytest.fixture(autouse=True)
@@ -202,12 +202,12 @@ def undone() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", ROUTES)
 def test_everybody_gets_what_their_role_gives(world: World, name: str):
-    route, url = ROUTES[name], address(name, world)
-    for who in EVERYBODY:
+    route, url = ROUTES[name], make_address(name, world)
+    for person_name in EVERYBODY:
         with undone():
-            response = getattr(world.client(who), route.method)(url, dict(route.data))
-        assert (who, response.status_code) == (who, expected(route, who))
-        barred = who == "anonymous" and route.rule != PUBLIC
+            response = getattr(world.client(person_name), route.method)(url, dict(route.data))
+        assert (person_name, response.status_code) == (person_name, expected(route, person_name))
+        barred = person_name == "anonymous" and route.rule != PUBLIC
         location = response.headers.get("Location", "")
         assert location.startswith("/sign-in?next=") is (barred and route.method == "get")
         if barred:
@@ -215,15 +215,18 @@ def test_everybody_gets_what_their_role_gives(world: World, name: str):
 
 
 def test_what_is_barred_looks_like_what_is_missing(world: World):
-    for who in ("outsider", "rival", "anonymous"):
-        client = world.client(who)
+    for person_name in ("outsider", "rival", "anonymous"):
+        client = world.client(person_name)
         for name in KEYED:
             route, answers = ROUTES[name], []
-            for url in (address(name, world), address(name, world, **{route.key: MISSING})):
-                got = getattr(client, route.method)(url, dict(route.data))
-                location = got.headers.get("Location", "").replace(str(MISSING), "KEY")
-                answers.append((got.status_code, location.split("?")[0], _text(got)))
-            assert answers[0] == answers[1], (who, name)
+            for url in (
+                make_address(name, world),
+                make_address(name, world, **{route.key: MISSING}),
+            ):
+                response = getattr(client, route.method)(url, dict(route.data))
+                location = response.headers.get("Location", "").replace(str(MISSING), "KEY")
+                answers.append((response.status_code, location.split("?")[0], _text(response)))
+            assert answers[0] == answers[1], (person_name, name)
 
 
 @pytest.mark.parametrize("key", [2**63, 10**30])
@@ -231,9 +234,9 @@ def test_a_key_that_no_row_can_have_leads_nowhere(world: World, key: int):
     client = world.client("owner")
     for name in KEYED:
         route = ROUTES[name]
-        url = address(name, world, **{route.key: key})
-        got = getattr(client, route.method)(url, dict(route.data))
-        assert (name, got.status_code) == (name, 404)
+        url = make_address(name, world, **{route.key: key})
+        response = getattr(client, route.method)(url, dict(route.data))
+        assert (name, response.status_code) == (name, 404)
 
 
 def _text(response: Any) -> str:
@@ -246,22 +249,22 @@ def _text(response: Any) -> str:
 def test_reading_never_changes_anything(world: World):
     """A GET is refused before anybody is looked at: the same for all, whether there or not."""
     addresses = {
-        (name, there): address(name, world, **({} if there else {ROUTES[name].key: MISSING}))
+        (name, exists): make_address(name, world, **({} if exists else {ROUTES[name].key: MISSING}))
         for name in POST_ONLY
-        for there in (True, False)
+        for exists in (True, False)
     }
-    for who in EVERYBODY:
-        client = world.client(who)
-        for asked, url in addresses.items():
+    for person_name in EVERYBODY:
+        client = world.client(person_name)
+        for route_key, url in addresses.items():
             response = client.get(url)
-            assert (who, asked, response.status_code) == (who, asked, 405)
+            assert (person_name, route_key, response.status_code) == (person_name, route_key, 405)
             assert response.content == b""
 
 
 def test_a_form_of_another_site_is_refused(world: World):
     client = signed_in(world.people["owner"], csrf=True)
     for name in (*POST_ONLY, "conversation-new", "sign-in", "join"):
-        response = client.post(address(name, world), dict(ROUTES[name].data))
+        response = client.post(make_address(name, world), dict(ROUTES[name].data))
         assert (name, response.status_code) == (name, 403)
         world.question.refresh_from_db()
         world.prompt.refresh_from_db()
@@ -270,10 +273,10 @@ def test_a_form_of_another_site_is_refused(world: World):
 
 def test_a_form_of_our_own_page_is_taken(world: World):
     client = signed_in(world.people["owner"], csrf=True)
-    page = client.get(address("conversation", world))
+    page = client.get(make_address("conversation", world))
     token = str(page.context["csrf_token"])
     data = {"answer": "true", "csrfmiddlewaretoken": token}
-    assert client.post(address("question-answer", world), data).status_code == 302
+    assert client.post(make_address("question-answer", world), data).status_code == 302
     world.question.refresh_from_db()
     assert world.question.state == "answered"
 
@@ -281,16 +284,16 @@ def test_a_form_of_our_own_page_is_taken(world: World):
 def test_a_page_without_a_key_is_linked_from_another_page(world: World):
     client = world.client("owner")
     paths = {
-        address(name, world)
+        make_address(name, world)
         for name, route in ROUTES.items()
         if route.method == "get" and not route.key and route.rule != PUBLIC
     }
     hrefs = {
         path: set(re.findall(r'href="(/[^"?#]*)', client.get(path).content.decode()))
-        for path in paths - {address(name, world) for name in FILES}
+        for path in paths - {make_address(name, world) for name in FILES}
     }
-    linked = {path for page, links in hrefs.items() for path in links - {page}}
-    assert paths - linked == set()
+    linked_paths = {path for page, links in hrefs.items() for path in links - {page}}
+    assert paths - linked_paths == set()
 
 
 def test_a_missing_page_is_told_in_our_own_words(db: None):
@@ -299,15 +302,15 @@ def test_a_missing_page_is_told_in_our_own_words(db: None):
     assert "or you don't have access" in response.content.decode()
 
 
-async def test_pages_stay_private_on_the_way_that_servers_take(lasting: World):
+async def test_pages_stay_private_on_the_way_that_servers_take(shared_world: World):
     client = AsyncClient()
-    await client.aforce_login(lasting.people["reader"])
+    await client.aforce_login(shared_world.people["reader"])
     response = await client.get("/")
     assert (response.status_code, response["Cache-Control"]) == (200, "private, no-store")
 
 
 def test_an_export_in_a_format_that_is_none_is_missing(world: World):
-    path = address("conversation-export", world, format_name="novel")
+    path = make_address("conversation-export", world, format_name="novel")
     assert world.client("auditor").get(path).status_code == 404
 
 
@@ -316,7 +319,7 @@ def test_interrupting_in_a_rolled_back_world_starts_no_task(
     world: World, name: str, monkeypatch: pytest.MonkeyPatch
 ):
     """A task would outlive the request and lock the database of the next tests."""
-    started: list[int] = []
-    monkeypatch.setattr(run_executor, "_start_run", started.append)
-    world.client("owner").post(address(name, world))
-    assert started == []
+    started_ids: list[int] = []
+    monkeypatch.setattr(run_executor, "_start_run", started_ids.append)
+    world.client("owner").post(make_address(name, world))
+    assert started_ids == []

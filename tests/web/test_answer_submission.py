@@ -21,28 +21,28 @@ from jpweb.store.models import Inquiry, Person, SignIn
 from jpweb.stream.answer_type import Secret, Text
 from jpweb.web import access, answer_submission
 from tests.store import making
-from tests.web.reading import read
+from tests.web.reading import parse_page
 from tests.web.sockets import line_of
 from tests.web.world import World
 
 OPEN = "open"
 
 
-class Page:
+class AnsweringPage:
     """A page that says what its forms would."""
 
     def __init__(self, line: WebsocketCommunicator) -> None:
         self.line = line
 
-    async def sends(self, row: Inquiry | int, typed: str, **more: Any) -> None:
+    async def sends(self, row: Inquiry | int, answer_text: str, **fields: Any) -> None:
         key = row if isinstance(row, int) else row.pk
-        says = {"number": 7, "question": key, "answer": typed} | more
-        await self.line.send_to(text_data=json.dumps(says))
+        message = {"number": 7, "question": key, "answer": answer_text} | fields
+        await self.line.send_to(text_data=json.dumps(message))
 
     async def is_told(self) -> dict[str, Any]:
-        told: dict[str, Any] = json.loads(await self.line.receive_from(10))
-        assert told["reply"] == 7
-        return told
+        reply: dict[str, Any] = json.loads(await self.line.receive_from(10))
+        assert reply["reply"] == 7
+        return reply
 
     async def is_closed(self) -> int:
         output = await self.line.receive_output(10)
@@ -51,12 +51,12 @@ class Page:
 
 
 @asynccontextmanager
-async def page(world: World, name: str) -> AsyncIterator[Page]:
+async def page(world: World, name: str) -> AsyncIterator[AnsweringPage]:
     """Open a page of somebody who is signed in, as a browser does."""
     line = line_of(await run_in_db_thread(world.client, name))
     assert (await line.connect(10))[0]
     try:
-        yield Page(line)
+        yield AnsweringPage(line)
     finally:
         if not line.future.done():
             await line.disconnect()
@@ -67,33 +67,37 @@ async def fresh(row: Inquiry) -> Inquiry:
 
 
 @pytest.mark.parametrize("name", ["responder", "auditor", "owner"])
-async def test_who_may_answer_settles_it_over_the_socket(lasting: World, name: str):
-    async with page(lasting, name) as here:
-        await here.sends(lasting.question, "true")
-        told = await here.is_told()
-    row = await fresh(lasting.question)
-    assert (row.state, row.answer, row.decider_id) == ("answered", True, lasting.people[name].pk)
-    card = read(told["html"]).one(id=f"question-{row.pk}")
-    assert (told["status"], card["data-outcome"]) == (200, "answered")
-    last = (await run_in_db_thread(journal.read_elements, lasting.talk.pk))[-1]
+async def test_who_may_answer_settles_it_over_the_socket(shared_world: World, name: str):
+    async with page(shared_world, name) as client_page:
+        await client_page.sends(shared_world.question, "true")
+        reply = await client_page.is_told()
+    row = await fresh(shared_world.question)
+    assert (row.state, row.answer, row.decider_id) == (
+        "answered",
+        True,
+        shared_world.people[name].pk,
+    )
+    card = parse_page(reply["html"]).find_one(id=f"question-{row.pk}")
+    assert (reply["status"], card["data-outcome"]) == (200, "answered")
+    last = (await run_in_db_thread(journal.read_elements, shared_world.talk.pk))[-1]
     assert last.tag == "inquiry_response"
 
 
 @pytest.mark.parametrize(("name", "status"), [("reader", 403), ("outsider", 404), ("rival", 404)])
 async def test_who_may_not_answer_is_told_so_and_changes_nothing(
-    lasting: World, name: str, status: int
+    shared_world: World, name: str, status: int
 ):
-    async with page(lasting, name) as here:
+    async with page(shared_world, name) as client_page:
         for _ in range(2):  # the page stays
-            await here.sends(lasting.question, "true")
-            assert await here.is_told() == {"reply": 7, "status": status}
-    assert (await fresh(lasting.question)).state == OPEN
+            await client_page.sends(shared_world.question, "true")
+            assert await client_page.is_told() == {"reply": 7, "status": status}
+    assert (await fresh(shared_world.question)).state == OPEN
 
 
-async def test_a_question_that_is_not_there_is_not_found(lasting: World):
-    async with page(lasting, "owner") as here:
-        await here.sends(2**40, "true")
-        assert await here.is_told() == {"reply": 7, "status": 404}
+async def test_a_question_that_is_not_there_is_not_found(shared_world: World):
+    async with page(shared_world, "owner") as client_page:
+        await client_page.sends(2**40, "true")
+        assert await client_page.is_told() == {"reply": 7, "status": 404}
 
 
 def _forget() -> None:
@@ -105,20 +109,20 @@ def _bar() -> None:
 
 
 @pytest.mark.parametrize("end", [_forget, _bar], ids=["session", "person"])
-async def test_a_sign_in_that_ended_unheard_answers_nothing(lasting: World, end: Any):
-    async with page(lasting, "responder") as here:
+async def test_a_sign_in_that_ended_unheard_answers_nothing(shared_world: World, end: Any):
+    async with page(shared_world, "responder") as client_page:
         await run_in_db_thread(end)
-        await here.sends(lasting.question, "true")
-        assert await here.is_closed() == 4401
-    assert (await fresh(lasting.question)).state == OPEN
+        await client_page.sends(shared_world.question, "true")
+        assert await client_page.is_closed() == 4401
+    assert (await fresh(shared_world.question)).state == OPEN
 
 
-async def test_who_was_removed_while_the_page_was_open_answers_nothing(lasting: World):
-    async with page(lasting, "responder") as here:
-        await run_in_db_thread(_remove, lasting)
-        await here.sends(lasting.question, "true")
-        assert (await here.is_told())["status"] == 404
-    assert (await fresh(lasting.question)).state == OPEN
+async def test_who_was_removed_while_the_page_was_open_answers_nothing(shared_world: World):
+    async with page(shared_world, "responder") as client_page:
+        await run_in_db_thread(_remove, shared_world)
+        await client_page.sends(shared_world.question, "true")
+        assert (await client_page.is_told())["status"] == 404
+    assert (await fresh(shared_world.question)).state == OPEN
 
 
 def _remove(world: World) -> None:
@@ -126,110 +130,112 @@ def _remove(world: World) -> None:
 
 
 async def test_while_the_database_is_away_an_answer_is_refused_and_the_page_stays(
-    lasting: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    shared_world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    def gone(*_: object) -> None:
+    def raise_unavailable(*_: object) -> None:
         raise OperationalError("no line")
 
-    async with page(lasting, "responder") as here:
-        with monkeypatch.context() as away:
-            away.setattr(access, "authorize_answer", gone)
-            await here.sends(lasting.question, "true")
-            assert await here.is_told() == {"reply": 7, "status": 503}
+    async with page(shared_world, "responder") as client_page:
+        with monkeypatch.context() as patch:
+            patch.setattr(access, "authorize_answer", raise_unavailable)
+            await client_page.sends(shared_world.question, "true")
+            assert await client_page.is_told() == {"reply": 7, "status": 503}
         assert "An answer cannot be taken: no line" in caplog.text
-        await here.sends(lasting.question, "true")
-        assert (await here.is_told())["status"] == 200
+        await client_page.sends(shared_world.question, "true")
+        assert (await client_page.is_told())["status"] == 200
 
 
 async def test_a_page_whose_answer_fails_is_forgotten(
-    lasting: World, monkeypatch: pytest.MonkeyPatch
+    shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     def fail(*_: object) -> None:
         raise RuntimeError("a fault of ours")
 
     monkeypatch.setattr(access, "authorize_answer", fail)
-    there = publisher.make_workspace_topic(lasting.home.pk)
-    async with page(lasting, "responder") as here:
-        await here.line.send_to(text_data=json.dumps({"questions": [], "inbox": True}))
-        await here.line.receive_from(10)
-        assert there in local_bus._subscribers
-        assert await presence.is_reachable(lasting.home.pk)
-        await here.sends(lasting.question, "true")
+    topic = publisher.make_workspace_topic(shared_world.home.pk)
+    async with page(shared_world, "responder") as client_page:
+        await client_page.line.send_to(text_data=json.dumps({"questions": [], "inbox": True}))
+        await client_page.line.receive_from(10)
+        assert topic in local_bus._subscribers
+        assert await presence.is_reachable(shared_world.home.pk)
+        await client_page.sends(shared_world.question, "true")
         with pytest.raises(RuntimeError):
-            await here.line.wait(10)
-        assert there not in local_bus._subscribers
-        assert not await presence.is_reachable(lasting.home.pk)
-    assert (await fresh(lasting.question)).state == OPEN
+            await client_page.line.wait(10)
+        assert topic not in local_bus._subscribers
+        assert not await presence.is_reachable(shared_world.home.pk)
+    assert (await fresh(shared_world.question)).state == OPEN
 
 
 @pytest.mark.parametrize(
-    "says", [{"answer": "true", "number": 7}, {"questions": [], "inbox": True}]
+    "fields", [{"answer": "true", "number": 7}, {"questions": [], "inbox": True}]
 )
 async def test_a_page_that_was_loaded_by_somebody_else_is_sent_away(
-    lasting: World, says: dict[str, Any]
+    shared_world: World, fields: dict[str, Any]
 ):
-    said = {"person": lasting.people["owner"].pk} | says
-    if "answer" in says:
-        said["question"] = lasting.question.pk
-    async with page(lasting, "responder") as here:
-        await here.line.send_to(text_data=json.dumps(said))
-        assert await here.is_closed() == 4401
-    assert (await fresh(lasting.question)).state == OPEN
+    message = {"person": shared_world.people["owner"].pk} | fields
+    if "answer" in fields:
+        message["question"] = shared_world.question.pk
+    async with page(shared_world, "responder") as client_page:
+        await client_page.line.send_to(text_data=json.dumps(message))
+        assert await client_page.is_closed() == 4401
+    assert (await fresh(shared_world.question)).state == OPEN
 
 
-async def test_a_page_that_says_whose_it_is_may_answer(lasting: World):
-    async with page(lasting, "responder") as here:
-        await here.sends(lasting.question, "true", person=lasting.people["responder"].pk)
-        assert (await here.is_told())["status"] == 200
+async def test_a_page_that_says_whose_it_is_may_answer(shared_world: World):
+    async with page(shared_world, "responder") as client_page:
+        await client_page.sends(
+            shared_world.question, "true", person=shared_world.people["responder"].pk
+        )
+        assert (await client_page.is_told())["status"] == 200
 
 
-async def test_what_does_not_fit_stays_open_and_is_given_back(lasting: World):
-    async with page(lasting, "responder") as here:
-        await here.sends(lasting.question, "perhaps")
-        told = await here.is_told()
-    assert told["status"] == 422
-    card = read(told["html"])
-    assert card.one(id=f"question-{lasting.question.pk}")["data-outcome"] == OPEN
+async def test_what_does_not_fit_stays_open_and_is_given_back(shared_world: World):
+    async with page(shared_world, "responder") as client_page:
+        await client_page.sends(shared_world.question, "perhaps")
+        reply = await client_page.is_told()
+    assert reply["status"] == 422
+    card = parse_page(reply["html"])
+    assert card.find_one(id=f"question-{shared_world.question.pk}")["data-outcome"] == OPEN
     assert "Choose yes or no." in card.text
-    assert (await fresh(lasting.question)).state == OPEN
+    assert (await fresh(shared_world.question)).state == OPEN
 
 
-async def test_the_second_is_told_who_was_first_and_keeps_the_text(lasting: World):
-    row = await run_in_db_thread(making.question, lasting.run, Text(), "Name?")
-    async with page(lasting, "owner") as first, page(lasting, "responder") as second:
+async def test_the_second_is_told_who_was_first_and_keeps_the_text(shared_world: World):
+    row = await run_in_db_thread(making.question, shared_world.run, Text(), "Name?")
+    async with page(shared_world, "owner") as first, page(shared_world, "responder") as second:
         await first.sends(row, "Rose")
         assert (await first.is_told())["status"] == 200
         await second.sends(row, "Aster")
-        told = await second.is_told()
+        second_reply = await second.is_told()
         await first.sends(row, "Rose")
-        again = await first.is_told()
-    assert told["status"] == again["status"] == 409
-    assert "Already answered by Owner" in read(told["html"]).text
-    assert "Aster" in told["html"]
-    assert "You already responded" in read(again["html"]).text
+        first_reply = await first.is_told()
+    assert second_reply["status"] == first_reply["status"] == 409
+    assert "Already answered by Owner" in parse_page(second_reply["html"]).text
+    assert "Aster" in second_reply["html"]
+    assert "You already responded" in parse_page(first_reply["html"]).text
     assert (await fresh(row)).answer == "Rose"
 
 
-async def test_line_ends_and_other_alphabets_come_as_they_were_typed(lasting: World):
-    row = await run_in_db_thread(making.question, lasting.run, Text(), "Name?")
-    async with page(lasting, "owner") as here:
-        await here.sends(row, "Rosé\nאב <b>😀")
-        assert (await here.is_told())["status"] == 200
+async def test_line_ends_and_other_alphabets_come_as_they_were_typed(shared_world: World):
+    row = await run_in_db_thread(making.question, shared_world.run, Text(), "Name?")
+    async with page(shared_world, "owner") as client_page:
+        await client_page.sends(row, "Rosé\nאב <b>😀")
+        assert (await client_page.is_told())["status"] == 200
     assert (await fresh(row)).answer == "Rosé\nאב <b>😀"
 
 
-async def test_a_secret_never_takes_the_socket(lasting: World):
-    row = await run_in_db_thread(making.question, lasting.run, Secret(), "Word?")
-    async with page(lasting, "owner") as here:
-        await here.sends(row, "canary-71ab")
-        assert await here.is_closed() == 4400
+async def test_a_secret_never_takes_the_socket(shared_world: World):
+    row = await run_in_db_thread(making.question, shared_world.run, Secret(), "Word?")
+    async with page(shared_world, "owner") as client_page:
+        await client_page.sends(row, "canary-71ab")
+        assert await client_page.is_closed() == 4400
     assert (await fresh(row)).state == OPEN
-    journaled = await run_in_db_thread(journal.read_elements, lasting.talk.pk)
-    assert "canary-71ab" not in "".join(each.raw for each in journaled)
+    journaled = await run_in_db_thread(journal.read_elements, shared_world.talk.pk)
+    assert "canary-71ab" not in "".join(entry.raw for entry in journaled)
 
 
 @pytest.mark.parametrize(
-    "says",
+    "message",
     [
         {"answer": "true", "question": 1},
         {"answer": "true", "number": 1},
@@ -240,24 +246,29 @@ async def test_a_secret_never_takes_the_socket(lasting: World):
         {"answer": "true", "number": 1, "question": [1]},
     ],
 )
-async def test_what_no_page_of_ours_says_closes_the_page(lasting: World, says: dict[str, Any]):
-    async with page(lasting, "owner") as here:
-        await here.line.send_to(text_data=json.dumps(says))
-        assert await here.is_closed() == 4400
+async def test_what_no_page_of_ours_says_closes_the_page(
+    shared_world: World, message: dict[str, Any]
+):
+    async with page(shared_world, "owner") as client_page:
+        await client_page.line.send_to(text_data=json.dumps(message))
+        assert await client_page.is_closed() == 4400
 
 
 @pytest.mark.parametrize("remember", [True, False])
-async def test_an_answer_counts_for_the_turn_where_that_was_ticked(lasting: World, remember: bool):
-    async with page(lasting, "owner") as here:
-        await here.sends(lasting.question, "true", remember=remember)
-        assert (await here.is_told())["status"] == 200
+async def test_an_answer_counts_for_the_turn_where_that_was_ticked(
+    shared_world: World, remember: bool
+):
+    async with page(shared_world, "owner") as client_page:
+        await client_page.sends(shared_world.question, "true", remember=remember)
+        assert (await client_page.is_told())["status"] == 200
     assert (
-        await run_in_db_thread(inquiries.is_remembered, await fresh(lasting.question)) is remember
+        await run_in_db_thread(inquiries.is_remembered, await fresh(shared_world.question))
+        is remember
     )
 
 
 async def test_an_answer_whose_socket_goes_after_the_commit_is_published(
-    lasting: World, monkeypatch: pytest.MonkeyPatch
+    shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     committed, is_gone = asyncio.Event(), asyncio.Event()
     published: list[int] = []
@@ -268,15 +279,15 @@ async def test_an_answer_whose_socket_goes_after_the_commit_is_published(
         published.append(settlement.inquiry.pk)
 
     monkeypatch.setattr(resolution, "publish_settlement", publish_late)
-    client = await run_in_db_thread(lasting.client, "responder")
+    client = await run_in_db_thread(shared_world.client, "responder")
     key = client.session.session_key
-    typed = answer_submission.AnswerInput("true")
-    question = lasting.question.pk
-    sending = asyncio.create_task(answer_submission.submit_socket_answer(key, question, typed))
+    answer_input = answer_submission.AnswerInput("true")
+    question = shared_world.question.pk
+    task = asyncio.create_task(answer_submission.submit_socket_answer(key, question, answer_input))
     async with asyncio.timeout(10):
         await committed.wait()
-        sending.cancel()
-        await asyncio.wait({sending})
+        task.cancel()
+        await asyncio.wait({task})
         is_gone.set()
         await answer_submission._submissions.wait_for_all()
-    assert (sending.cancelled(), published) == (True, [question])
+    assert (task.cancelled(), published) == (True, [question])

@@ -27,8 +27,8 @@ def test_anything_else_is_none(text: str | None):
 
 @given(st.text())
 def test_no_text_raises(text: str):
-    found = converters.parse_number(text)
-    assert found is None or 0 <= found <= converters.MAX_POSITION
+    number = converters.parse_number(text)
+    assert number is None or 0 <= number <= converters.MAX_POSITION
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ TALK = 27
 
 def grow_list(world: World, to: int) -> None:
     for n in range(to):
-        run = making.running(making.conversation(world.home, f"talk {n}"))
+        run = making.start_run(making.conversation(world.home, f"talk {n}"))
         making.question(run)
         making.prompt(run)
 
@@ -49,12 +49,12 @@ def grow_talk(world: World, to: int) -> None:
 
 def count_queries(client: Client, addresses: Iterable[str]) -> dict[str, int]:
     """Return how many queries each page takes."""
-    counted = {}
+    counts = {}
     for address in addresses:
         with CaptureQueriesContext(connection) as captured:
             assert client.get(address).status_code == 200
-        counted[address] = len(captured)
-    return counted
+        counts[address] = len(captured)
+    return counts
 
 
 def test_a_list_of_a_hundred_takes_no_more_queries_and_weighs_little(world: World):
@@ -62,8 +62,8 @@ def test_a_list_of_a_hundred_takes_no_more_queries_and_weighs_little(world: Worl
     grow_list(world, 5)
     assert count_queries(client, QUERIES) == QUERIES
     grow_list(world, 94)
-    grown = count_queries(client, QUERIES)
-    assert {path: count for path, count in grown.items() if count > QUERIES[path]} == {}
+    counts_of_many = count_queries(client, QUERIES)
+    assert {path: count for path, count in counts_of_many.items() if count > QUERIES[path]} == {}
     response = signed_in(world.people["reader"]).get("/conversations")
     assert response.content.count(b"data-conversation=") == 100
     assert len(response.content) < 120_000
@@ -91,6 +91,6 @@ def test_the_largest_demo_conversation_weighs_little(world: World):
     talks = Conversation.objects.filter(workspace=home)
     weights = {talk: len(client.get(f"/conversations/{talk.pk}").content) for talk in talks}
     talk, weight = max(weights.items(), key=lambda pair: pair[1])
-    kept = sum(len(entry.text) for entry in talk.journal.all())
+    text_size = sum(len(entry.text) for entry in talk.journal.all())
     assert weight < 100_000
-    assert weight < 8 * kept
+    assert weight < 8 * text_size

@@ -10,15 +10,15 @@ from django.utils import timezone
 from jpweb.store.models import Inquiry
 from jpweb.web import display_text
 from jpweb.web.templatetags import jpweb_tags
-from tests.web.reading import read
+from tests.web.reading import parse_page
 
 
-def shown(template: str, **values: Any) -> str:
+def render_template(template: str, **values: Any) -> str:
     return Template("{% load jpweb_tags %}" + template).render(Context(values))
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "expected"),
     [
         (None, ""),
         (0, "0 ms"),
@@ -31,12 +31,12 @@ def shown(template: str, **values: Any) -> str:
         (59.99, "60.0 s"),
     ],
 )
-def test_a_span_has_two_units(seconds: float | None, said: str):
-    assert display_text.format_duration(seconds) == said
+def test_a_span_has_two_units(seconds: float | None, expected: str):
+    assert display_text.format_duration(seconds) == expected
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "said"),
+    ("kind", "name", "expected"),
     [
         ("person", "Ada", "Ada"),
         ("person", "", "a person"),
@@ -46,8 +46,8 @@ def test_a_span_has_two_units(seconds: float | None, said: str):
         ("x", "", "x"),
     ],
 )
-def test_who_decided_has_words(kind: str, name: str, said: str):
-    assert display_text.describe_decider(kind, name) == said
+def test_who_decided_has_words(kind: str, name: str, expected: str):
+    assert display_text.describe_decider(kind, name) == expected
 
 
 def test_a_reason_that_nobody_knows_is_quoted():
@@ -59,17 +59,19 @@ def test_a_reason_that_nobody_knows_is_quoted():
 
 
 @pytest.mark.parametrize(
-    ("age", "said"),
+    ("age", "expected"),
     [
         (timedelta(seconds=5), "just now"),
         (timedelta(hours=3, minutes=5), "3\xa0hours ago"),
         (timedelta(days=2), "2\xa0days ago"),
     ],
 )
-def test_what_is_near_is_told_by_its_age(age: timedelta, said: str):
+def test_what_is_near_is_told_by_its_age(age: timedelta, expected: str):
     at = timezone.now() - age
-    (tag,) = [t for t in read(shown("{% timestamp at %}", at=at)) if t.tag == "time"]
-    assert tag.text == said
+    (tag,) = [
+        t for t in parse_page(render_template("{% timestamp at %}", at=at)) if t.tag == "time"
+    ]
+    assert tag.text == expected
     assert tag["title"] == f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -77,20 +79,24 @@ def test_what_is_near_is_told_by_its_age(age: timedelta, said: str):
     "at", [timezone.now() + timedelta(days=1), datetime(2020, 5, 6, 7, 8, tzinfo=UTC)]
 )
 def test_what_is_far_or_to_come_is_told_by_its_date(at: datetime):
-    assert f"{at:%H:%M}" in read(shown("{% timestamp at %}", at=at)).text
-    assert shown("{% timestamp at %}", at=None).strip() == ""
+    assert f"{at:%H:%M}" in parse_page(render_template("{% timestamp at %}", at=at)).text
+    assert render_template("{% timestamp at %}", at=None).strip() == ""
 
 
 def test_an_exact_moment_has_its_date():
     at = timezone.now()
-    assert f"{at.year}, {at:%H:%M}" in read(shown("{% timestamp at exact=True %}", at=at)).text
+    assert (
+        f"{at.year}, {at:%H:%M}"
+        in parse_page(render_template("{% timestamp at exact=True %}", at=at)).text
+    )
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [("a", "a"), (True, "true"), (None, ""), ({"ü": 1}, '{"ü": 1}'), (2, "2")]
+    ("value", "expected"),
+    [("a", "a"), (True, "true"), (None, ""), ({"ü": 1}, '{"ü": 1}'), (2, "2")],
 )
-def test_an_answer_is_shown_as_a_form_sends_it(value: Any, said: str):
-    assert jpweb_tags.answer_text(value) == said
+def test_an_answer_is_shown_as_a_form_sends_it(value: Any, expected: str):
+    assert jpweb_tags.answer_text(value) == expected
 
 
 def test_a_first_line_fits_its_summary():
@@ -99,7 +105,9 @@ def test_a_first_line_fits_its_summary():
 
 
 def test_a_state_that_nobody_knows_is_shown_by_its_tag():
-    tag = read(shown('{% state_badge "novel" "<b>" %}')).one(**{"data-outcome": "novel"})
+    tag = parse_page(render_template('{% state_badge "novel" "<b>" %}')).find_one(
+        **{"data-outcome": "novel"}
+    )
     assert (tag["data-reason"], "novel" in tag.text) == ("<b>", True)
 
 

@@ -11,18 +11,20 @@ from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.jp_files import metadata_file
 from jpweb.store.models import Conversation
-from tests.web.reading import read
-from tests.web.sockets import page, shows
+from tests.web.reading import parse_page
+from tests.web.sockets import connect_page, make_hello
 from tests.web.world import World
 
 
-def change(world: World, who: str = "responder", **data: str) -> Any:
+def change(world: World, person_name: str = "responder", **data: str) -> Any:
     address = f"/conversations/{world.talk.pk}/change"
-    return world.client(who).post(address, {"next": "/conversations?q=talk"} | data, follow=True)
+    return world.client(person_name).post(
+        address, {"next": "/conversations?q=talk"} | data, follow=True
+    )
 
 
 @pytest.mark.parametrize(
-    ("data", "said", "becomes"),
+    ("data", "message", "expected"),
     [
         ({"do": "pin"}, "Pinned “A talk”.", {"archived": False}),
         ({"do": "unpin"}, "Unpinned “A talk”.", {"pinned_at": None}),
@@ -45,19 +47,21 @@ def change(world: World, who: str = "responder", **data: str) -> Any:
     ],
 )
 def test_a_responder_changes_a_conversation_and_is_told(
-    world: World, data: dict[str, str], said: str, becomes: dict[str, Any]
+    world: World, data: dict[str, str], message: str, expected: dict[str, Any]
 ):
     Conversation.objects.update(labels={"k": ""})
     response = change(world, **data)
     assert response.redirect_chain == [(f"/conversations?q=talk#c{world.talk.pk}", 302)]
-    assert said in read(response).text
+    assert message in parse_page(response).text
     row = Conversation.objects.get(pk=world.talk.pk)
-    assert {name: getattr(row, name) for name in becomes} == becomes
+    assert {name: getattr(row, name) for name in expected} == expected
 
 
-@pytest.mark.parametrize("there", ["//evil.example", "https://evil.example/", "evil", "/\\evil.x"])
-def test_nobody_is_led_elsewhere_by_a_change(world: World, there: str):
-    response = change(world, do="pin", next=there)
+@pytest.mark.parametrize(
+    "target_url", ["//evil.example", "https://evil.example/", "evil", "/\\evil.x"]
+)
+def test_nobody_is_led_elsewhere_by_a_change(world: World, target_url: str):
+    response = change(world, do="pin", next=target_url)
     assert response.redirect_chain == [(f"/conversations/{world.talk.pk}", 302)]
 
 
@@ -73,53 +77,62 @@ def test_a_change_is_announced_to_those_who_look(world: World, monkeypatch: pyte
 def test_what_is_jps_says_why_it_cannot_be_changed(world: World):
     Conversation.objects.update(origin="mirrored")
     reason = "an owner of Garden to enable writing on its People page"
-    page = read(world.client("responder").get(f"/conversations/{world.talk.pk}/facts"))
+    page = parse_page(world.client("responder").get(f"/conversations/{world.talk.pk}/facts"))
     assert reason in page.text
     assert not [tag for tag in page if tag.get("name") == "do"]
-    assert reason in read(change(world, do="pin")).text
-    assert not read(world.client("responder").get("/conversations")).all(value="pin")
+    assert reason in parse_page(change(world, do="pin")).text
+    assert not parse_page(world.client("responder").get("/conversations")).find_all(value="pin")
 
 
 def test_only_who_may_change_it_has_the_ways_to(world: World):
-    for who, there in (("reader", False), ("responder", True)):
-        page = read(world.client(who).get("/conversations"))
+    for person_name, may_change in (("reader", False), ("responder", True)):
+        page = parse_page(world.client(person_name).get("/conversations"))
         buttons = [tag for tag in page if tag.get("name") == "do"]
-        assert bool(buttons) is there
-        assert bool(page.all(href=f"/conversations/{world.talk.pk}/facts")) is there
+        assert bool(buttons) is may_change
+        assert bool(page.find_all(href=f"/conversations/{world.talk.pk}/facts")) is may_change
 
 
-async def test_a_page_hears_of_another_title_label_or_pin_once(lasting: World):
-    says = await run_in_db_thread(shows, lasting)
-    async with page(lasting.people["reader"], **says | {"questions": []}) as socket:
-        await socket.everything()
-        for wanted, said in (
+async def test_a_page_hears_of_another_title_label_or_pin_once(shared_world: World):
+    hello = await run_in_db_thread(make_hello, shared_world)
+    async with connect_page(shared_world.people["reader"], **hello | {"questions": []}) as socket:
+        await socket.receive_all()
+        for metadata_change, text in (
             (metadata_file.make_title_change("<New> words"), "<New> words"),
             (metadata_file.make_label_change("area=x"), "area=x"),
             (metadata_file.MetadataChange(pinned=True), "Pinned: "),
         ):
-            await run_in_db_thread(metadata_file.apply_change, lasting.talk.pk, wanted)
-            await publisher.publish_conversation_changed(lasting.talk.pk)
-            heard = read(await socket.everything())
-            assert said in heard.one(id="heading").text + heard.one(id="metadata").text
-            assert not heard.all(id="edit-menu-body")
-        await publisher.publish_conversation_changed(lasting.talk.pk)
+            await run_in_db_thread(
+                metadata_file.apply_change, shared_world.talk.pk, metadata_change
+            )
+            await publisher.publish_conversation_changed(shared_world.talk.pk)
+            html_page = parse_page(await socket.receive_all())
+            assert (
+                text
+                in html_page.find_one(id="heading").text + html_page.find_one(id="metadata").text
+            )
+            assert not html_page.find_all(id="edit-menu-body")
+        await publisher.publish_conversation_changed(shared_world.talk.pk)
         assert await socket.hears_nothing()
 
 
-async def test_who_may_change_it_is_sent_the_menu_as_it_is_then(lasting: World):
-    says = await run_in_db_thread(shows, lasting)
-    async with page(lasting.people["responder"], **says | {"questions": []}) as socket:
-        await socket.everything()
-        wanted = metadata_file.MetadataChange(title="<New> words", archived=True)
-        await run_in_db_thread(metadata_file.apply_change, lasting.talk.pk, wanted)
-        await publisher.publish_conversation_changed(lasting.talk.pk)
-        heard = read(await socket.everything())
-        assert heard.one(name="title")["value"] == "<New> words"
-        assert [tag["value"] for tag in heard.all(name="do") if tag["value"] != "unlabel"] == [
+async def test_who_may_change_it_is_sent_the_menu_as_it_is_then(shared_world: World):
+    hello = await run_in_db_thread(make_hello, shared_world)
+    async with connect_page(
+        shared_world.people["responder"], **hello | {"questions": []}
+    ) as socket:
+        await socket.receive_all()
+        metadata_change = metadata_file.MetadataChange(title="<New> words", archived=True)
+        await run_in_db_thread(metadata_file.apply_change, shared_world.talk.pk, metadata_change)
+        await publisher.publish_conversation_changed(shared_world.talk.pk)
+        html_page = parse_page(await socket.receive_all())
+        assert html_page.find_one(name="title")["value"] == "<New> words"
+        assert [
+            tag["value"] for tag in html_page.find_all(name="do") if tag["value"] != "unlabel"
+        ] == [
             "rename",
             "label",
             "unarchive",
         ]
-        assert {tag["value"] for tag in heard.all(name="next")} == {
-            f"/conversations/{lasting.talk.pk}"
+        assert {tag["value"] for tag in html_page.find_all(name="next")} == {
+            f"/conversations/{shared_world.talk.pk}"
         }

@@ -10,7 +10,7 @@ from jpweb.store.choices import Role
 from jpweb.store.models import Membership, Person, Workspace
 from jpweb.store.people import invitations
 from tests.store import making
-from tests.web.reading import read
+from tests.web.reading import parse_page
 from tests.web.world import World
 
 
@@ -23,7 +23,7 @@ def invite(world: World, **data: Any) -> Any:
 
 
 def shown_link(response: Any) -> str:
-    return read(response).one(**{"data-link": ""}).text
+    return parse_page(response).find_one(**{"data-link": ""}).text
 
 
 def code_of(link: str, page: str) -> str:
@@ -34,18 +34,18 @@ def code_of(link: str, page: str) -> str:
 
 
 def roles(world: World) -> dict[str, int]:
-    found = Membership.objects.filter(workspace=world.home)
-    return dict(found.values_list("person__username", "role"))
+    memberships = Membership.objects.filter(workspace=world.home)
+    return dict(memberships.values_list("person__username", "role"))
 
 
 def test_the_page_lists_who_is_here_the_highest_role_first(world: World):
-    page = read(world.client("owner").get(f"/workspaces/{world.home.pk}/people"))
-    named = [tag["data-member"] for tag in page if "data-member" in tag]
-    assert named == ["Owner", "Auditor", "Responder", "Reader"]
-    selects = [tag for tag in page.all(name="role") if tag.parents[-2].tag == "td"]
+    page = parse_page(world.client("owner").get(f"/workspaces/{world.home.pk}/people"))
+    names = [tag["data-member"] for tag in page if "data-member" in tag]
+    assert names == ["Owner", "Auditor", "Responder", "Reader"]
+    selects = [tag for tag in page.find_all(name="role") if tag.parents[-2].tag == "td"]
     inside = [tag for tag in page if tag.parents and tag.parents[-1] in selects]
-    chosen = [tag.text for tag in inside if "selected" in tag]
-    assert chosen == named
+    selected_roles = [tag.text for tag in inside if "selected" in tag]
+    assert selected_roles == names
     assert "no-store" not in page.text
 
 
@@ -56,11 +56,11 @@ def test_an_invitation_shows_a_link_once_and_it_works(world: World):
     assert "Eve <b>" not in roles(world)
     visitor = Client()
     assert visitor.post("/join", data)["Location"] == "/"
-    assert "Eve <b>" in read(visitor.get("/")).text
+    assert "Eve <b>" in parse_page(visitor.get("/")).text
     person = Person.objects.get(first_name="Eve <b>")
     assert roles(world)[person.username] == Role.RESPONDER
-    page = read(world.client("owner").get(f"/workspaces/{world.home.pk}/people"))
-    assert not page.all(**{"data-link": ""})
+    page = parse_page(world.client("owner").get(f"/workspaces/{world.home.pk}/people"))
+    assert not page.find_all(**{"data-link": ""})
 
 
 def test_invite_of_an_existing_and_a_new_name_answers_alike(world: World):
@@ -68,15 +68,18 @@ def test_invite_of_an_existing_and_a_new_name_answers_alike(world: World):
     answers = []
     for name in ("rival", "nobody"):
         response = invite(world, name=name, role="10")
-        page = read(response)
+        page = parse_page(response)
         answers.append(
-            (response.status_code, page.one(**{"class": "notice info"}).text.replace(name, "")[:90])
+            (
+                response.status_code,
+                page.find_one(**{"class": "notice info"}).text.replace(name, "")[:90],
+            )
         )
         assert "rival" not in roles(world)
         post(
             world,
             f"/workspaces/{world.home.pk}/people/withdraw",
-            invitation=page.one(name="invitation")["value"],
+            invitation=page.find_one(name="invitation")["value"],
         )
     assert answers[0] == answers[1]
 
@@ -85,12 +88,12 @@ def test_withdraw_of_an_invitation_ends_its_link(world: World):
     code = code_of(shown_link(invite(world, name="Eve", role="10")), "join")
     client = world.client("owner")
     path = f"/workspaces/{world.home.pk}/people"
-    invited = read(client.get(path)).one(name="invitation")["value"]
+    invited = parse_page(client.get(path)).find_one(name="invitation")["value"]
     page = client.post(f"{path}/withdraw", {"invitation": invited}, follow=True)
-    assert "Withdrew the invitation for Eve" in read(page).text
+    assert "Withdrew the invitation for Eve" in parse_page(page).text
     assert Client().post("/join", {"code": code}).status_code == 403
-    again = client.post(f"{path}/withdraw", {"invitation": invited}, follow=True)
-    assert "This invitation no longer exists" in read(again).text
+    second_response = client.post(f"{path}/withdraw", {"invitation": invited}, follow=True)
+    assert "This invitation no longer exists" in parse_page(second_response).text
 
 
 @pytest.mark.parametrize(
@@ -104,16 +107,16 @@ def test_an_invitation_that_cannot_be_is_refused(world: World, data: dict[str, s
     before, people = roles(world), Person.objects.count()
     response = invite(world, **data)
     assert response.status_code == 422
-    assert read(response).one(role="alert").text
+    assert parse_page(response).find_one(role="alert").text
     assert (roles(world), Person.objects.count()) == (before, people)
 
 
 def test_refused_invitation_stays_in_the_form_beside_its_problem(world: World):
-    page = read(invite(world, name="e\u202eve", role="30"))
-    field = page.one(id="id_name")
+    page = parse_page(invite(world, name="e\u202eve", role="30"))
+    field = page.find_one(id="id_name")
     assert (field["value"], field["aria-invalid"]) == ("e\u202eve", "true")
-    assert "invisible character" in page.one(id=field["aria-describedby"]).text
-    role = page.one(id="id_role")
+    assert "invisible character" in page.find_one(id=field["aria-describedby"]).text
+    role = page.find_one(id="id_role")
     assert [tag["value"] for tag in page if role in tag.parents and "selected" in tag] == ["30"]
 
 
@@ -122,27 +125,27 @@ def test_a_new_link_for_a_member_works(world: World):
     assert "no-store" in response["Cache-Control"]
     visitor = Client()
     visitor.post("/sign-in", {"code": shown_link(response)})
-    assert "Reader" in read(visitor.get("/")).text
+    assert "Reader" in parse_page(visitor.get("/")).text
 
 
 def test_no_link_for_who_is_also_elsewhere(world: World):
     Membership.objects.create(
-        person=world.people["reader"], workspace=world.elsewhere, role=Role.READER
+        person=world.people["reader"], workspace=world.other_home, role=Role.READER
     )
     response = post(world, f"/memberships/{world.member('reader').pk}/link")
     assert response.status_code == 422
-    assert not read(response).all(**{"data-link": ""})
+    assert not parse_page(response).find_all(**{"data-link": ""})
 
 
-@pytest.mark.parametrize("what", ["invite", "link"])
-def test_a_link_above_the_hourly_limit_is_refused(world: World, what: str, monkeypatch: Any):
+@pytest.mark.parametrize("action", ["invite", "link"])
+def test_a_link_above_the_hourly_limit_is_refused(world: World, action: str, monkeypatch: Any):
     monkeypatch.setattr(invitations, "MAX_LINKS_PER_HOUR", 0)
-    if what == "invite":
+    if action == "invite":
         response = invite(world, name="Eve", role="10")
     else:
         response = post(world, f"/memberships/{world.member('reader').pk}/link")
     assert response.status_code == 422
-    assert "within an hour" in read(response).one(role="alert").text
+    assert "within an hour" in parse_page(response).find_one(role="alert").text
 
 
 def test_a_role_is_changed(world: World):
@@ -158,19 +161,19 @@ def test_a_role_that_is_none_changes_nothing(world: World, role: str):
     assert roles(world) == before
 
 
-@pytest.mark.parametrize(("what", "data"), [("role", {"role": "10"}), ("remove", {})])
-def test_the_last_owner_stays(world: World, what: str, data: dict[str, str]):
-    response = post(world, f"/memberships/{world.member('owner').pk}/{what}", **data)
+@pytest.mark.parametrize(("action", "data"), [("role", {"role": "10"}), ("remove", {})])
+def test_the_last_owner_stays(world: World, action: str, data: dict[str, str]):
+    response = post(world, f"/memberships/{world.member('owner').pk}/{action}", **data)
     assert roles(world)["owner"] == Role.OWNER
-    page = read(world.client("owner").get(response["Location"]))
+    page = parse_page(world.client("owner").get(response["Location"]))
     assert roles(world)["owner"] == Role.OWNER
-    assert page.all(**{"data-member": "Owner"})
+    assert page.find_all(**{"data-member": "Owner"})
 
 
-@pytest.mark.parametrize(("what", "data"), [("role", {"role": "10"}), ("remove", {})])
-def test_an_owner_may_go_where_another_stays(world: World, what: str, data: dict[str, str]):
+@pytest.mark.parametrize(("action", "data"), [("role", {"role": "10"}), ("remove", {})])
+def test_an_owner_may_go_where_another_stays(world: World, action: str, data: dict[str, str]):
     making.person("second", Role.OWNER, world.home)
-    post(world, f"/memberships/{world.member('owner').pk}/{what}", **data)
+    post(world, f"/memberships/{world.member('owner').pk}/{action}", **data)
     assert roles(world).get("owner", 0) < Role.OWNER
 
 
@@ -185,21 +188,21 @@ def test_who_is_removed_is_an_outsider_at_once(world: World):
 def test_the_refusal_is_told_on_the_next_page(world: World):
     client = world.client("owner")
     response = client.post(f"/memberships/{world.member('owner').pk}/remove")
-    assert "needs at least one owner" in read(client.get(response["Location"])).text
+    assert "needs at least one owner" in parse_page(client.get(response["Location"])).text
 
 
-@pytest.mark.parametrize("chosen", ["", "novel", "OFF"])
-def test_a_choice_of_writing_that_is_none_is_told(world: World, chosen: str):
+@pytest.mark.parametrize("writing", ["", "novel", "OFF"])
+def test_a_choice_of_writing_that_is_none_is_told(world: World, writing: str):
     client = world.client("owner")
     address = f"/workspaces/{world.home.pk}/writing"
-    page = read(client.post(address, {"writing": chosen}, follow=True))
+    page = parse_page(client.post(address, {"writing": writing}, follow=True))
     assert "Choose one of the options" in page.text
 
 
 def test_not_to_write_is_a_choice(world: World):
     client = world.client("owner")
     address = f"/workspaces/{world.home.pk}/writing"
-    page = read(client.post(address, {"writing": "off"}, follow=True))
+    page = parse_page(client.post(address, {"writing": "off"}, follow=True))
     assert f"Save web conversations to {world.home.root}: No." in page.text
     world.home.refresh_from_db()
     assert world.home.writing == "off"
@@ -214,15 +217,15 @@ def test_copies_of_another_id_are_confirmed_by_an_owner(
     (tmp_path / "garden" / ".jp" / ".id").write_text("ab1z9")
     Workspace.objects.filter(pk=world.home.pk).update(root=str(tmp_path / "garden"))
     path = f"/workspaces/{world.home.pk}/people"
-    page = read(world.client("owner").get(path))
-    assert page.one(name="jp_id")["value"] == "ab1z9"
-    shown = world.client("owner").post(
+    page = parse_page(world.client("owner").get(path))
+    assert page.find_one(name="jp_id")["value"] == "ab1z9"
+    response = world.client("owner").post(
         f"/workspaces/{world.home.pk}/copies", {"jp_id": "ab1z9"}, follow=True
     )
-    assert "now reads the user-local copies" in read(shown).text
-    assert not read(shown).all(name="jp_id")
+    assert "now reads the user-local copies" in parse_page(response).text
+    assert not parse_page(response).find_all(name="jp_id")
     assert Workspace.objects.get(pk=world.home.pk).copies_id == "ab1z9"
-    again = world.client("owner").post(
+    second_response = world.client("owner").post(
         f"/workspaces/{world.home.pk}/copies", {"jp_id": "ab1z9"}, follow=True
     )
-    assert "There is nothing to confirm" in read(again).text
+    assert "There is nothing to confirm" in parse_page(second_response).text

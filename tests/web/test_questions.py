@@ -14,39 +14,41 @@ from jpweb.store.models import Conversation, Inquiry
 from jpweb.stream.answer_type import Option, Secret, Select, Text
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, Redacted
 from tests.store import making
-from tests.web.reading import read
+from tests.web.reading import parse_page
 from tests.web.world import World, signed_in
 
 CANARY = "canary-90c2"
 HTMX = {"HX-Request": "true"}
 
 
-def post(world: World, row: Inquiry, how: str, who: str = "responder", **more: Any) -> Any:
+def post(
+    world: World, row: Inquiry, action: str, person_name: str = "responder", **fields: Any
+) -> Any:
     """Answer or decline; ``answer`` is what is typed, ``htmx`` how it is sent."""
-    headers = HTMX if more.pop("htmx", False) else {}
-    return world.client(who).post(f"/questions/{row.pk}/{how}", more, headers=headers)
+    headers = HTMX if fields.pop("htmx", False) else {}
+    return world.client(person_name).post(f"/questions/{row.pk}/{action}", fields, headers=headers)
 
 
 def test_an_answer_by_htmx_gives_the_settled_card(world: World):
     response = post(world, world.question, "answer", answer="true", htmx=True)
-    page = read(response)
+    page = parse_page(response)
     assert response.status_code == 200
-    card = page.one(id=f"question-{world.question.pk}")
+    card = page.find_one(id=f"question-{world.question.pk}")
     assert card["data-outcome"] == "answered"
     assert "by Responder" in page.text
-    assert not page.all(id="main")
+    assert not page.find_all(id="main")
 
 
-@pytest.mark.parametrize("how", ["answer", "decline"])
-def test_a_plain_form_leads_to_the_event(world: World, how: str):
-    response = post(world, world.question, how, answer="true")
+@pytest.mark.parametrize("action", ["answer", "decline"])
+def test_a_plain_form_leads_to_the_event(world: World, action: str):
+    response = post(world, world.question, action, answer="true")
     assert response.status_code == 302
     assert response["Location"] == f"/conversations/{world.talk.pk}#{world.anchor}"
 
 
 def test_a_decline_by_htmx_gives_the_reason(world: World):
-    page = read(post(world, world.question, "decline", htmx=True))
-    card = page.one(id=f"question-{world.question.pk}")
+    page = parse_page(post(world, world.question, "decline", htmx=True))
+    card = page.find_one(id=f"question-{world.question.pk}")
     assert (card["data-outcome"], card["data-reason"]) == ("cancelled", "user")
 
 
@@ -61,26 +63,26 @@ def test_a_note_says_why_on_the_card_the_page_and_in_the_transcript(world: World
     assert event.note["note"] == row.note
     responder = world.client("responder")
     for path in (f"/conversations/{world.talk.pk}", "/questions", f"/questions/{row.pk}"):
-        page = read(responder.get(path))
+        page = parse_page(responder.get(path))
         assert [tag.text for tag in page if "data-note" in tag] == [row.note]
 
 
 def test_a_decline_without_a_note_says_nothing_of_one(world: World):
-    settled = read(post(world, world.question, "decline", note=" \n ", htmx=True))
-    assert not [tag for tag in settled if "data-note" in tag]
+    settled_card = parse_page(post(world, world.question, "decline", note=" \n ", htmx=True))
+    assert not [tag for tag in settled_card if "data-note" in tag]
     (event,) = journal.read_elements(world.talk.pk)[-1].events
     assert "note" not in event.note
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-@pytest.mark.parametrize("how", ["answer", "decline"])
-def test_who_sends_again_what_had_arrived_is_told_so(world: World, how: str, htmx: bool):
+@pytest.mark.parametrize("action", ["answer", "decline"])
+def test_who_sends_again_what_had_arrived_is_told_so(world: World, action: str, htmx: bool):
     row = making.question(world.run, Text(), "Name?")
     assert post(world, row, "answer", answer="Rose", htmx=htmx).status_code in (200, 302)
-    response = post(world, row, how, answer="Rose", note="Rose", htmx=htmx)
+    response = post(world, row, action, answer="Rose", note="Rose", htmx=htmx)
     assert response.status_code == 409
-    assert "You already responded" in read(response).one(role="alert").text
-    assert "wasn't used" not in read(response).text
+    assert "You already responded" in parse_page(response).find_one(role="alert").text
+    assert "wasn't used" not in parse_page(response).text
     assert inquiries.get_inquiry(row.pk).answer == "Rose"
 
 
@@ -88,11 +90,11 @@ def test_who_sends_again_what_had_arrived_is_told_so(world: World, how: str, htm
 def test_what_does_not_fit_comes_back_with_the_reason(world: World, htmx: bool):
     row = making.question(world.run, Select((Option("red"), Option("blue"))), "Which?")
     response = post(world, row, "answer", answer="green", htmx=htmx)
-    page = read(response)
+    page = parse_page(response)
     assert response.status_code == 422
-    assert page.one(role="alert").text == "Choose one of the options."
-    assert page.one(id=f"question-{row.pk}")["data-outcome"] == "open"
-    assert bool(page.all(id="main")) is not htmx
+    assert page.find_one(role="alert").text == "Choose one of the options."
+    assert page.find_one(id=f"question-{row.pk}")["data-outcome"] == "open"
+    assert bool(page.find_all(id="main")) is not htmx
     assert inquiries.get_inquiry(row.pk).state == "open"
 
 
@@ -100,21 +102,21 @@ def test_a_text_that_does_not_fit_comes_back_as_it_was_typed(world: World):
     row = making.question(world.run, Text(), "Name?")
     response = post(world, row, "answer", answer="<b>a\0b</b>", htmx=True)
     assert response.status_code == 422
-    (field,) = [tag for tag in read(response) if tag.tag == "textarea"]
+    (field,) = [tag for tag in parse_page(response) if tag.tag == "textarea"]
     assert "<b>a" in field.text
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-@pytest.mark.parametrize("how", ["answer", "decline"])
-def test_the_loser_of_a_race_sees_who_was_first(world: World, how: str, htmx: bool):
+@pytest.mark.parametrize("action", ["answer", "decline"])
+def test_the_loser_of_a_race_sees_who_was_first(world: World, action: str, htmx: bool):
     row = making.question(world.run, Text(), "Name?")
     making.settle(row, Answered("Rose"), making.decider(world.people["owner"]))
-    typed = {"answer": "answer", "decline": "note"}[how]
-    sent: dict[str, Any] = {typed: "Lily <b>", "htmx": htmx}
-    response = post(world, row, how, **sent)
-    page = read(response)
+    field_name = {"answer": "answer", "decline": "note"}[action]
+    form_fields: dict[str, Any] = {field_name: "Lily <b>", "htmx": htmx}
+    response = post(world, row, action, **form_fields)
+    page = parse_page(response)
     assert response.status_code == 409
-    assert "answered by Owner" in page.one(role="alert").text
+    assert "answered by Owner" in page.find_one(role="alert").text
     fields = [tag.text for tag in page if tag.tag == "textarea"]
     assert fields == ["Lily <b>"]
     assert inquiries.get_inquiry(row.pk).answer == "Rose"
@@ -125,7 +127,7 @@ def test_an_empty_secret_is_refused_and_stays_open(world: World, htmx: bool):
     row = making.question(world.run, Secret(), "Passphrase?")
     response = post(world, row, "answer", answer="", htmx=htmx)
     assert response.status_code == 422
-    assert "Enter the secret, or decline." in read(response).one(role="alert").text
+    assert "Enter the secret, or decline." in parse_page(response).find_one(role="alert").text
     assert inquiries.get_inquiry(row.pk).state == "open"
 
 
@@ -139,15 +141,15 @@ def test_a_secret_never_comes_back(
     caplog.set_level(logging.DEBUG)
     monkeypatch.setattr(secret_channels, "SECRET_TIMEOUT_SECONDS", 0.1)
     unheard = making.question(world.run, Secret(), "Passphrase?")
-    settled = making.settle(making.question(world.run, Secret()), Redacted())
+    settled_row = making.settle(making.question(world.run, Secret()), Redacted())
     statuses = []
-    for row in (unheard, settled):
+    for row in (unheard, settled_row):
         response = post(world, row, "answer", answer=CANARY, htmx=htmx)
         statuses.append(response.status_code)
         assert CANARY not in response.content.decode()
         assert CANARY not in str(response.headers)
     assert statuses == [422, 409]
-    assert "isn't waiting" in read(post(world, unheard, "answer", answer=CANARY)).text
+    assert "isn't waiting" in parse_page(post(world, unheard, "answer", answer=CANARY)).text
     assert CANARY not in "".join(str(record.__dict__) for record in caplog.records)
 
 
@@ -167,12 +169,12 @@ def test_a_crash_report_holds_no_answer(
     assert CANARY not in caplog.text
 
 
-@pytest.mark.parametrize("how", ["answer", "decline"])
-def test_a_question_of_jp_is_refused_in_words(world: World, how: str):
+@pytest.mark.parametrize("action", ["answer", "decline"])
+def test_a_question_of_jp_is_refused_in_words(world: World, action: str):
     Conversation.objects.filter(pk=world.talk.pk).update(origin="mirrored")
-    response = post(world, world.question, how, answer="true")
+    response = post(world, world.question, action, answer="true")
     assert response.status_code == 422
-    assert "managed by jp" in read(response).one(role="alert").text
+    assert "managed by jp" in parse_page(response).find_one(role="alert").text
 
 
 def test_a_race_between_the_look_and_the_record_is_told_too(
@@ -188,45 +190,49 @@ def test_a_race_between_the_look_and_the_record_is_told_too(
 def test_everything_that_waits_is_listed_oldest_first_for_who_may_answer(world: World):
     second = making.question(world.run, Text(), "Name?")
     secret = making.question(world.run, Secret(), "Passphrase?")
-    page = read(world.client("responder").get("/questions"))
-    cards = page.all(**{"data-outcome": "open", "data-kind": "inquiry_request"})
+    page = parse_page(world.client("responder").get("/questions"))
+    cards = page.find_all(**{"data-outcome": "open", "data-kind": "inquiry_request"})
     assert [card["id"] for card in cards] == [
         f"question-{row.pk}" for row in (world.question, second, secret)
     ]
     assert [card["data-answer-type"] for card in cards] == ["boolean", "text", "secret"]
-    assert page.one(id="question-count")["data-count"] == "3"
-    assert page.one(type="password")["autocomplete"] == "off"
-    assert "data-draft" not in page.one(type="password")
-    assert not read(world.client("rival").get("/questions")).all(**{"data-outcome": "open"})
+    assert page.find_one(id="question-count")["data-count"] == "3"
+    assert page.find_one(type="password")["autocomplete"] == "off"
+    assert "data-draft" not in page.find_one(type="password")
+    assert not parse_page(world.client("rival").get("/questions")).find_all(
+        **{"data-outcome": "open"}
+    )
 
 
 def test_every_form_has_its_token_and_works_without_scripts(world: World):
-    page = read(world.client("responder").get("/questions"))
+    page = parse_page(world.client("responder").get("/questions"))
     (form,) = [tag for tag in page if tag.get("action") == f"/questions/{world.question.pk}/answer"]
     assert form["method"] == "post"
     inside = [tag for tag in page if form in tag.parents]
     assert next(tag["value"] for tag in inside if tag.get("name") == "csrfmiddlewaretoken")
     assert [tag["value"] for tag in inside if tag.get("type") == "radio"] == ["true", "false"]
-    declines = page.one(action=f"/questions/{world.question.pk}/decline")
+    declines = page.find_one(action=f"/questions/{world.question.pk}/decline")
     inside = [tag for tag in page if declines in tag.parents]
     assert next(tag["value"] for tag in inside if tag.get("name") == "csrfmiddlewaretoken")
     assert [tag["maxlength"] for tag in inside if tag.get("name") == "note"] == ["2000"]
 
 
 def test_what_ended_unasked_and_what_one_decided_are_listed(world: World):
-    mine = making.settle(world.question, Answered(True), making.decider(world.people["responder"]))
-    lost = making.settle(making.question(world.run), Cancelled(CancellationReason.LOST))
-    page = read(world.client("responder").get("/questions"))
+    own_row = making.settle(
+        world.question, Answered(True), making.decider(world.people["responder"])
+    )
+    lost_row = making.settle(making.question(world.run), Cancelled(CancellationReason.LOST))
+    page = parse_page(world.client("responder").get("/questions"))
     states = [(t["data-outcome"], t["data-reason"]) for t in page if t.get("class") == "row"]
     assert states == [("cancelled", "lost"), ("answered", "")]
     links = [tag["href"] for tag in page if tag.get("class") == "row-link"]
-    assert links == [f"/conversations/{world.talk.pk}#{row.anchor}" for row in (lost, mine)]
-    other = read(world.client("owner").get("/questions"))
-    assert [t["data-reason"] for t in other if t.get("class") == "row"] == ["lost"]
+    assert links == [f"/conversations/{world.talk.pk}#{row.anchor}" for row in (lost_row, own_row)]
+    owner_page = parse_page(world.client("owner").get("/questions"))
+    assert [t["data-reason"] for t in owner_page if t.get("class") == "row"] == ["lost"]
 
 
 def test_an_answer_type_that_nobody_knows_can_be_declined(world: World):
     Inquiry.objects.filter(pk=world.question.pk).update(answer_type="colour")
-    page = read(world.client("responder").get("/questions"))
+    page = parse_page(world.client("responder").get("/questions"))
     assert "colour" in page.text
-    assert page.one(action=f"/questions/{world.question.pk}/decline")
+    assert page.find_one(action=f"/questions/{world.question.pk}/decline")

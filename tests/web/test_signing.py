@@ -13,7 +13,7 @@ from jpweb.store.choices import Role
 from jpweb.store.models import Membership, SignIn, SignInLink
 from jpweb.store.people import invitations
 from jpweb.web.security import rate_limits
-from tests.web.reading import read
+from tests.web.reading import parse_page
 from tests.web.world import World, signed_in
 
 
@@ -21,8 +21,8 @@ def code(world: World, name: str = "reader") -> str:
     return accounts.issue_link(world.people[name])
 
 
-def use(client: Client, typed: str, path: str = "/sign-in", **more: str) -> Any:
-    return client.post(path, {"code": typed, **more})
+def use(client: Client, code_text: str, path: str = "/sign-in", **fields: str) -> Any:
+    return client.post(path, {"code": code_text, **fields})
 
 
 def invitation(world: World, name: str = "Eve", role: Role = Role.READER) -> str:
@@ -31,13 +31,13 @@ def invitation(world: World, name: str = "Eve", role: Role = Role.READER) -> str
 
 @pytest.mark.parametrize("before", ["", " ", "http://testserver/sign-in#"])
 def test_sign_in_with_a_code_or_link_works_once(world: World, before: str):
-    typed, first, second = before + code(world), Client(), Client()
-    response = use(first, typed)
+    code_text, first, second = before + code(world), Client(), Client()
+    response = use(first, code_text)
     assert (response.status_code, response["Location"]) == (302, "/")
-    assert "Reader" in read(first.get("/")).text
-    again = use(second, typed)
-    assert again.status_code == 403
-    assert "is invalid" in read(again).one(role="alert").text
+    assert "Reader" in parse_page(first.get("/")).text
+    second_response = use(second, code_text)
+    assert second_response.status_code == 403
+    assert "is invalid" in parse_page(second_response).find_one(role="alert").text
     assert second.get("/")["Location"].startswith("/sign-in")
 
 
@@ -51,29 +51,29 @@ def test_reading_the_page_of_a_link_uses_nothing_up(world: World, method: str, p
     assert use(Client(), invited, "/join", do="join").status_code == 302
 
 
-@pytest.mark.parametrize("own", [True, False])
-def test_sign_in_with_a_used_code_leads_the_signed_in_home(world: World, own: bool):
+@pytest.mark.parametrize("is_own", [True, False])
+def test_sign_in_with_a_used_code_leads_the_signed_in_home(world: World, is_own: bool):
     token = code(world)
     use(Client(), token)
-    client = signed_in(world.people["reader" if own else "owner"])
+    client = signed_in(world.people["reader" if is_own else "owner"])
     response = use(client, token)
     assert (response.status_code, response["Location"]) == (302, "/")
-    assert ("Reader" if own else "Owner") in read(client.get("/")).text
+    assert ("Reader" if is_own else "Owner") in parse_page(client.get("/")).text
 
 
 def test_sign_in_with_a_link_of_another_person_changes_who_one_is(world: World):
     client = signed_in(world.people["owner"])
     before = SignIn.objects.get().pk
     use(client, code(world))
-    assert "Reader" in read(client.get("/")).text
+    assert "Reader" in parse_page(client.get("/")).text
     assert client.get(f"/workspaces/{world.home.pk}/people").status_code == 403
     assert not SignIn.objects.filter(pk=before).exists()
 
 
-@pytest.mark.parametrize("typed", ["guessed", "x" * 2000, "\0", "ünï", "", "#"])
+@pytest.mark.parametrize("code_text", ["guessed", "x" * 2000, "\0", "ünï", "", "#"])
 @pytest.mark.parametrize("path", ["/sign-in", "/join"])
-def test_a_code_that_nobody_made_is_refused(world: World, typed: str, path: str):
-    assert use(Client(), typed, path).status_code == 403
+def test_a_code_that_nobody_made_is_refused(world: World, code_text: str, path: str):
+    assert use(Client(), code_text, path).status_code == 403
 
 
 def test_a_code_grows_old(world: World):
@@ -94,15 +94,15 @@ def test_refused_codes_above_the_limit_get_429_and_a_good_one_passes(world: Worl
         for _ in range(rate_limits.REFUSED_LINK_LIMIT.count + 1)
     ]
     assert set(statuses[:-1]) == {403}
-    refused = use(Client(), "guessed", "/join")
-    assert (statuses[-1], refused.status_code) == (429, 429)
-    assert 0 < int(refused["Retry-After"]) <= rate_limits.REFUSED_LINK_LIMIT.seconds
-    assert "Too many invalid links" in read(refused).text
+    refusal = use(Client(), "guessed", "/join")
+    assert (statuses[-1], refusal.status_code) == (429, 429)
+    assert 0 < int(refusal["Retry-After"]) <= rate_limits.REFUSED_LINK_LIMIT.seconds
+    assert "Too many invalid links" in parse_page(refusal).text
     assert use(Client(), code(world)).status_code == 302
 
 
 def test_the_page_says_how_to_sign_in_and_nothing_else(world: World):
-    page = read(Client().get("/sign-in"))
+    page = parse_page(Client().get("/sign-in"))
     assert "Sign in with a one-time link" in page.text
     assert "ws-connect" not in next(tag for tag in page if tag.tag == "body")
     assert world.talk.title not in page.text
@@ -141,61 +141,61 @@ def test_the_way_back_is_named_but_never_to_another_site(world: World):
 
 def test_an_invitation_is_shown_before_it_is_taken(world: World):
     token = invitation(world, role=Role.AUDITOR)
-    page = read(use(Client(), token, "/join"))
+    page = parse_page(use(Client(), token, "/join"))
     assert "“Eve” is invited to Garden as Auditor" in page.text
     assert "join with a new account" in page.text
-    page = read(use(world.client("rival"), token, "/join"))
+    page = parse_page(use(world.client("rival"), token, "/join"))
     assert "You join as Rival" in page.text
     assert not Membership.objects.filter(workspace=world.home, person__username="rival").exists()
 
 
 def test_taking_an_invitation_keeps_this_sign_in_and_ends_others(world: World):
-    client, other = world.client("rival"), world.client("rival")
+    client, second_client = world.client("rival"), world.client("rival")
     response = client.post("/join", {"code": invitation(world), "do": "join"}, follow=True)
-    assert "You joined Garden as Reader" in read(response).text
+    assert "You joined Garden as Reader" in parse_page(response).text
     assert client.get(f"/conversations/{world.talk.pk}").status_code == 200
-    assert other.get("/")["Location"].startswith("/sign-in")
+    assert second_client.get("/")["Location"].startswith("/sign-in")
 
 
 def test_a_member_who_takes_an_invitation_is_told(world: World):
     token = invitation(world)
     response = use(world.client("reader"), token, "/join", do="join")
     assert response.status_code == 422
-    assert "already" in read(response).one(role="alert").text
+    assert "already" in parse_page(response).find_one(role="alert").text
     assert use(Client(), token, "/join", do="join").status_code == 302
 
 
 def test_a_sign_in_by_an_owners_link_ends_when_its_person_joins_elsewhere(world: World):
     """Seen: the owner of A kept a link of Bob's, B invited Bob, and the link read in B."""
-    rival, home = world.people["rival"], world.elsewhere
+    rival, home = world.people["rival"], world.other_home
     bob = Client()
     token = invitations.create_invitation(home, "Bob", Role.READER, rival)
     use(bob, token, "/join", do="join")
     membership = Membership.objects.get(workspace=home, person__first_name="Bob")
     page = world.client("rival").post(f"/memberships/{membership.pk}/link")
-    kept = read(page).one(**{"data-link": ""}).text
+    owner_link = parse_page(page).find_one(**{"data-link": ""}).text
     page = world.client("rival").post(f"/memberships/{membership.pk}/link")
     as_bob = Client()
-    use(as_bob, read(page).one(**{"data-link": ""}).text)
-    own = read(as_bob.post("/account/link")).one(**{"data-link": ""}).text
+    use(as_bob, parse_page(page).find_one(**{"data-link": ""}).text)
+    own_link = parse_page(as_bob.post("/account/link")).find_one(**{"data-link": ""}).text
     use(bob, invitation(world, "Bob"), "/join", do="join")
     talk = f"/conversations/{world.talk.pk}"
     assert bob.get(talk).status_code == 200
     assert as_bob.get(talk)["Location"].startswith("/sign-in")
-    assert {use(Client(), link).status_code for link in (kept, own)} == {403}
+    assert {use(Client(), link).status_code for link in (owner_link, own_link)} == {403}
 
 
 def test_a_page_lists_ones_sign_ins_and_ends_them_all(world: World):
-    client, other = world.client("reader"), world.client("reader")
-    page = read(client.get("/account"))
+    client, second_client = world.client("reader"), world.client("reader")
+    page = parse_page(client.get("/account"))
     assert page.text.count("Signed in 2") == 2
     assert page.text.count("this browser") == 1
-    link = read(client.post("/account/link")).one(**{"data-link": ""}).text
+    link = parse_page(client.post("/account/link")).find_one(**{"data-link": ""}).text
     response = client.post("/account/end")
     assert response["Location"] == "/sign-in"
     assert response["Clear-Site-Data"] == '"cache", "storage"'
-    for each in (client, other):
-        assert each.get("/")["Location"].startswith("/sign-in")
+    for session_client in (client, second_client):
+        assert session_client.get("/")["Location"].startswith("/sign-in")
     assert use(Client(), link).status_code == 403
 
 
@@ -203,7 +203,7 @@ def test_a_link_for_another_device_signs_in_and_is_bounded(world: World, monkeyp
     client = world.client("reader")
     response = client.post("/account/link")
     assert "no-store" in response["Cache-Control"]
-    assert use(Client(), read(response).one(**{"data-link": ""}).text).status_code == 302
+    assert use(Client(), parse_page(response).find_one(**{"data-link": ""}).text).status_code == 302
     monkeypatch.setattr(invitations, "MAX_LINKS_PER_HOUR", 1)
     assert client.post("/account/link").status_code == 422
 
@@ -215,20 +215,20 @@ def test_security_events_are_logged_without_codes(world: World, caplog: pytest.L
     people = f"/workspaces/{world.home.pk}/people"
     pages = [owner.post(path) for path in (f"{members}/link", "/account/link")]
     pages.append(owner.post(f"{people}/invite", {"name": "Eve", "role": "10"}))
-    made = [read(page).one(**{"data-link": ""}).text for page in pages]
+    links = [parse_page(page).find_one(**{"data-link": ""}).text for page in pages]
     eve, reader = Client(), Client()
-    use(eve, made[2], "/join", do="join")
-    use(reader, made[0])
+    use(eve, links[2], "/join", do="join")
+    use(reader, links[0])
     use(Client(), "guessed-code")
     use(Client(), "guessed-code", "/join")
     reader.get(people)
-    reader.get(f"/workspaces/{world.elsewhere.pk}/tools")
+    reader.get(f"/workspaces/{world.other_home.pk}/tools")
     owner.post(f"{members}/role", {"role": "20"})
     owner.post(f"{members}/remove")
     reader.post("/sign-out")
     owner.post("/account/end")
-    told = [record.message.split(" from=")[0] for record in caplog.records]
-    assert told == [
+    messages = [record.message.split(" from=")[0] for record in caplog.records]
+    assert messages == [
         "sign-in link made",
         "sign-in link made",
         "invited",
@@ -245,6 +245,6 @@ def test_security_events_are_logged_without_codes(world: World, caplog: pytest.L
         "sign-out everywhere",
         "sign-out",
     ]
-    codes = [link.partition("#")[2] for link in made] + ["guessed-code"]
-    assert not any(each in caplog.text for each in codes)
+    codes = [link.partition("#")[2] for link in links] + ["guessed-code"]
+    assert not any(code in caplog.text for code in codes)
     assert 'name="Eve"' in caplog.text

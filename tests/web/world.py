@@ -17,12 +17,12 @@ class World:
     """Rows that a page can be asked for."""
 
     def __init__(self) -> None:
-        self.home, self.elsewhere = making.workspace("Garden"), making.workspace("Elsewhere")
+        self.home, self.other_home = making.workspace("Garden"), making.workspace("Elsewhere")
         self.people = {name: making.person(name, role, self.home) for name, role in MEMBERS.items()}
         self.people["outsider"] = making.person("outsider")
-        self.people["rival"] = making.person("rival", Role.OWNER, self.elsewhere)
+        self.people["rival"] = making.person("rival", Role.OWNER, self.other_home)
         self.talk = making.conversation(self.home, "A talk", self.people["owner"])
-        self.run = making.running(self.talk, self.people["owner"])
+        self.run = making.start_run(self.talk, self.people["owner"])
         self.question = making.question(self.run)
         self.anchor = self.question.anchor
         self._prompt: Approval | None = None

@@ -19,29 +19,29 @@ OWN = [default_config(tool) for tool in BUILTINS]
 LOCAL = 'source = "local"\ncommand = "true"\n'
 
 
-def layers(*texts: str) -> list[Layer]:
+def make_layers(*texts: str) -> list[Layer]:
     return [Layer(f"{number}.toml", tomllib.loads(text)) for number, text in enumerate(texts)]
 
 
-def reading(*texts: str) -> Configuration:
-    return load_configuration(layers(*texts), OWN)
+def read_configuration(*texts: str) -> Configuration:
+    return load_configuration(make_layers(*texts), OWN)
 
 
-def tool(entry: str, *above: str, defaults: str = "", name: str = "t") -> ToolConfig:
+def read_tool_config(entry: str, *above: str, defaults: str = "", name: str = "t") -> ToolConfig:
     """Read one tool from the entries of several layers."""
     texts = [f"[conversation.tools.{name}]\n{text}" for text in (entry, *above)]
     if defaults:
         texts.insert(0, f'[conversation.tools."*"]\n{defaults}')
-    return reading(*texts).tools[name]
+    return read_configuration(*texts).tools[name]
 
 
-def refused(*texts: str) -> str:
+def get_refusal(*texts: str) -> str:
     """Return the message with which a configuration is refused: one line."""
-    with pytest.raises(InvalidConfiguration) as caught:
-        reading(*texts)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+    with pytest.raises(InvalidConfiguration) as error:
+        read_configuration(*texts)
+    assert "\n" not in str(error.value)
+    return str(error.value)
 
 
-def parts(*texts: str) -> list[Any]:
-    return list(reading(*texts).assistant.system)
+def read_prompt_parts(*texts: str) -> list[Any]:
+    return list(read_configuration(*texts).assistant.system)

@@ -12,7 +12,7 @@ from jpweb.agent.config.approval_policy import is_opened, remove_gates
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.loader import load_configuration
 from jpweb.agent.config.trust import TrustItem, extract_gates, hidden_fingerprint, list_trust_items
-from tests.agent.config.making import LOCAL, OWN, layers, reading
+from tests.agent.config.making import LOCAL, OWN, make_layers, read_configuration
 
 SERVED = 'source = "mcp.s"\n'
 SERVER = '[providers.mcp.s]\ncommand = "serve"\n'
@@ -35,42 +35,50 @@ LOOSER = {
 }
 
 
-def only(text: str) -> TrustItem:
-    (found,) = list_trust_items(reading(text), builtins=OWN)
-    return found
+def read_single_item(text: str) -> TrustItem:
+    (item,) = list_trust_items(read_configuration(text), builtins=OWN)
+    return item
 
 
-def entry(said: str, source: str = LOCAL) -> str:
-    return f"[conversation.tools.t]\n{source}{said}\n"
+def entry(toml: str, source: str = LOCAL) -> str:
+    return f"[conversation.tools.t]\n{source}{toml}\n"
 
 
-@pytest.mark.parametrize("said", LOOSER)
-def test_a_gate_of_a_command_is_shown_and_fingerprinted(said: str):
-    before, after = only(entry("")), only(entry(said))
+@pytest.mark.parametrize("toml", LOOSER)
+def test_a_gate_of_a_command_is_shown_and_fingerprinted(toml: str):
+    before, after = read_single_item(entry("")), read_single_item(entry(toml))
     assert before.runs == after.runs
     assert before.fingerprint != after.fingerprint
-    assert LOOSER[said] in after.gates["t"]
-    assert LOOSER[said] in after.display_text.splitlines()
+    assert LOOSER[toml] in after.gates["t"]
+    assert LOOSER[toml] in after.display_text.splitlines()
 
 
-@pytest.mark.parametrize("said", LOOSER)
-def test_a_gate_of_a_servers_tool_is_shown_with_the_server(said: str):
-    before, after = only(entry("", SERVED) + SERVER), only(entry(said, SERVED) + SERVER)
+@pytest.mark.parametrize("toml", LOOSER)
+def test_a_gate_of_a_servers_tool_is_shown_with_the_server(toml: str):
+    before, after = (
+        read_single_item(entry("", SERVED) + SERVER),
+        read_single_item(entry(toml, SERVED) + SERVER),
+    )
     assert before.name == after.name == "s"
     assert before.fingerprint != after.fingerprint
-    assert LOOSER[said] in after.gates["t"]
-    assert f"tool t, {LOOSER[said]}" in after.display_text.splitlines()
+    assert LOOSER[toml] in after.gates["t"]
+    assert f"tool t, {LOOSER[toml]}" in after.display_text.splitlines()
 
 
 @pytest.mark.parametrize(
-    "said", ['run = "unattended"', 'result = "skip"', 'detached = "auto"', 'detached.run = "auto"']
+    "toml", ['run = "unattended"', 'result = "skip"', 'detached = "auto"', 'detached.run = "auto"']
 )
-@pytest.mark.parametrize("rest", [LOCAL, SERVED])
-def test_the_defaults_of_all_tools_count(said: str, rest: str):
-    source = entry("", rest) + (SERVER if rest == SERVED else "")
-    defaults = f'[conversation.tools."*"]\n{said}\n'
-    found = {each.name: each for each in list_trust_items(reading(defaults + source))}
-    assert found[only(source).name].fingerprint != only(source).fingerprint
+@pytest.mark.parametrize("source_toml", [LOCAL, SERVED])
+def test_the_defaults_of_all_tools_count(toml: str, source_toml: str):
+    source = entry("", source_toml) + (SERVER if source_toml == SERVED else "")
+    defaults = f'[conversation.tools."*"]\n{toml}\n'
+    items_by_name = {
+        item.name: item for item in list_trust_items(read_configuration(defaults + source))
+    }
+    assert (
+        items_by_name[read_single_item(source).name].fingerprint
+        != read_single_item(source).fingerprint
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,32 +89,35 @@ def test_the_defaults_of_all_tools_count(said: str, rest: str):
     ],
 )
 def test_a_change_of_what_is_not_shown_is_told_to_be_one(before: str, after: str):
-    one, other = only(entry(QUESTION + before)), only(entry(QUESTION + after))
-    assert one.display_text == other.display_text
-    assert one.fingerprint != other.fingerprint
-    assert hidden_fingerprint(one.fingerprint) != hidden_fingerprint(other.fingerprint)
-    assert "yes" not in repr(other)
-    assert "not shown" in other.display_text
+    first, second = (
+        read_single_item(entry(QUESTION + before)),
+        read_single_item(entry(QUESTION + after)),
+    )
+    assert first.display_text == second.display_text
+    assert first.fingerprint != second.fingerprint
+    assert hidden_fingerprint(first.fingerprint) != hidden_fingerprint(second.fingerprint)
+    assert "yes" not in repr(second)
+    assert "not shown" in second.display_text
 
 
 def test_a_name_that_would_mislead_the_eye_is_spelled_out():
-    shown = only(entry('questions."\\n\\u202ex".answer = 1')).display_text
-    assert shown.splitlines()[-1] == (r"question \n\u202ex: configured answer (not shown)")
+    text = read_single_item(entry('questions."\\n\\u202ex".answer = 1')).display_text
+    assert text.splitlines()[-1] == (r"question \n\u202ex: configured answer (not shown)")
 
 
 def test_a_server_is_asked_about_again_when_a_name_leads_to_another_of_its_tools():
-    before = only(entry("", SERVED) + SERVER)
-    after = only(entry("", 'source = "mcp.s.delete"\n') + SERVER)
+    before = read_single_item(entry("", SERVED) + SERVER)
+    after = read_single_item(entry("", 'source = "mcp.s.delete"\n') + SERVER)
     assert after.gates["t"][0] == "name on the server: delete"
     assert before.fingerprint != after.fingerprint
 
 
 def built_ins(text: str) -> list[str]:
-    return [each.name for each in list_trust_items(reading(text), builtins=OWN)]
+    return [item.name for item in list_trust_items(read_configuration(text), builtins=OWN)]
 
 
 @pytest.mark.parametrize(
-    "said",
+    "toml",
     [
         "questions.answer.answer = true",
         'questions.answer.target = "assistant"',
@@ -115,15 +126,15 @@ def built_ins(text: str) -> list[str]:
         'detached.tool = "defaults"',
     ],
 )
-def test_a_built_in_whose_gates_are_opened_is_asked_about(said: str):
-    text = f"[conversation.tools.ask_user]\n{said}"
+def test_a_built_in_whose_gates_are_opened_is_asked_about(toml: str):
+    text = f"[conversation.tools.ask_user]\n{toml}"
     assert built_ins(text) == ["ask_user"]
-    assert only(text).runs == ""
-    assert extract_gates(only(text).display_text).startswith("approval: none\n")
+    assert read_single_item(text).runs == ""
+    assert extract_gates(read_single_item(text).display_text).startswith("approval: none\n")
 
 
 @pytest.mark.parametrize(
-    "said",
+    "toml",
     [
         'run = "ask"',
         'result = "edit"',
@@ -132,19 +143,21 @@ def test_a_built_in_whose_gates_are_opened_is_asked_about(said: str):
         "questions.answer.exclusive = true",
     ],
 )
-def test_a_built_in_that_is_held_more_tightly_is_not(said: str):
-    assert built_ins(f"[conversation.tools.ask_user]\n{said}") == []
+def test_a_built_in_that_is_held_more_tightly_is_not(toml: str):
+    assert built_ins(f"[conversation.tools.ask_user]\n{toml}") == []
 
 
 def test_a_default_that_opens_the_built_ins_asks_about_each():
-    assert built_ins('[conversation.tools."*"]\ndetached = "auto"') == [each.name for each in OWN]
+    assert built_ins('[conversation.tools."*"]\ndetached = "auto"') == [
+        builtin.name for builtin in OWN
+    ]
     assert built_ins('[conversation.tools."*"]\nrun = "unattended"') == []
 
 
 def test_a_built_in_that_asks_by_itself_may_not_be_silenced():
-    own = replace(OWN[0], run=Mode.ASK)
-    assert is_opened(OWN[0], own)
-    assert not is_opened(own, own)
+    builtin = replace(OWN[0], run=Mode.ASK)
+    assert is_opened(OWN[0], builtin)
+    assert not is_opened(builtin, builtin)
 
 
 OWNERS = """
@@ -162,28 +175,30 @@ prompt_label = "kept"
 """
 
 
-def layered(text: str, above: str) -> tuple[Configuration, Configuration]:
+def load_layered(text: str, above: str) -> tuple[Configuration, Configuration]:
     """Return the configuration, and that whose gates count."""
-    *below, own = layers(text, above)
-    return load_configuration([*below, own], OWN), load_configuration(
-        [*below, remove_gates(own)], OWN
+    *lower_layers, owner_layer = make_layers(text, above)
+    return load_configuration([*lower_layers, owner_layer], OWN), load_configuration(
+        [*lower_layers, remove_gates(owner_layer)], OWN
     )
 
 
 def test_what_an_owner_types_needs_no_further_trust():
     text = entry("")
-    whole, files = layered(text, OWNERS)
-    assert whole.tools["t"].run is Mode.UNATTENDED
+    configuration, files = load_layered(text, OWNERS)
+    assert configuration.tools["t"].run is Mode.UNATTENDED
     assert files.tools["t"].summary == "kept"
     assert files.tools["t"].get_question("confirm").prompt_label == "kept"
-    (found,) = list_trust_items(whole, files, OWN)
-    assert found == only(text)
+    (item,) = list_trust_items(configuration, files, OWN)
+    assert item == read_single_item(text)
 
 
 def test_what_an_owner_types_hides_nothing_that_a_file_says():
-    whole, files = layered(entry('run = "unattended"'), 'conversation.tools.t.run = "ask"')
-    (found,) = list_trust_items(whole, files, OWN)
-    assert found == only(entry('run = "unattended"'))
+    configuration, files = load_layered(
+        entry('run = "unattended"'), 'conversation.tools.t.run = "ask"'
+    )
+    (item,) = list_trust_items(configuration, files, OWN)
+    assert item == read_single_item(entry('run = "unattended"'))
 
 
 @pytest.mark.parametrize(
@@ -204,8 +219,10 @@ def test_what_says_nothing_of_gates_stays_as_it_is(text: str):
 
 
 def test_two_tools_of_one_command_are_shown_with_their_own_gates():
-    found = list_trust_items(
-        reading(f"[conversation.tools.a]\n{LOCAL}[conversation.tools.b]\n{LOCAL}run = 'edit'")
+    items = list_trust_items(
+        read_configuration(
+            f"[conversation.tools.a]\n{LOCAL}[conversation.tools.b]\n{LOCAL}run = 'edit'"
+        )
     )
-    assert found[0].runs == found[1].runs
-    assert found[0].gates["a"] != found[1].gates["b"]
+    assert items[0].runs == items[1].runs
+    assert items[0].gates["a"] != items[1].gates["b"]

@@ -13,12 +13,14 @@ def test_what_is_shown_is_on_one_line_and_can_be_seen(text: str):
 
 
 @given(st.text(), st.text())
-def test_two_texts_never_look_the_same(one: str, two: str):
-    assert (display.escape_invisible(one) == display.escape_invisible(two)) is (one == two)
+def test_two_texts_never_look_the_same(first: str, second: str):
+    assert (display.escape_invisible(first) == display.escape_invisible(second)) is (
+        first == second
+    )
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("a\u202eb", r"a\u202eb"),
         ("a\nb\t", r"a\nb\t"),
@@ -29,8 +31,8 @@ def test_two_texts_never_look_the_same(one: str, two: str):
         ("Bäume 木", "Bäume 木"),
     ],
 )
-def test_what_hides_is_spelled_out(text: str, shown: str):
-    assert display.escape_invisible(text) == shown
+def test_what_hides_is_spelled_out(text: str, expected: str):
+    assert display.escape_invisible(text) == expected
 
 
 def test_keys_are_written_as_toml_writes_them():
@@ -47,7 +49,7 @@ def test_values_are_cut_where_they_are_long():
 
 
 @pytest.mark.parametrize(
-    ("address", "shown"),
+    ("address", "expected"),
     [
         ("https://x.example", "https://x.example"),
         ("http://x:1/a/@b", "http://x:1/a/@b"),
@@ -59,5 +61,5 @@ def test_values_are_cut_where_they_are_long():
         ("", ""),
     ],
 )
-def test_an_address_is_shown_without_what_may_be_a_key(address: str, shown: str):
-    assert display.mask_url(address) == shown
+def test_an_address_is_shown_without_what_may_be_a_key(address: str, expected: str):
+    assert display.mask_url(address) == expected

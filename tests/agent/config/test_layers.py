@@ -27,31 +27,33 @@ TABLES = st.dictionaries(KEYS, VALUES, max_size=3)
 
 @given(VALUES, VALUES)
 def test_what_is_said_above_counts(below: Any, above: Any):
-    found = merge_values(below, above)
-    assert merge_values(found, above) == found
-    assert merge_values(below, found) == found
+    result = merge_values(below, above)
+    assert merge_values(result, above) == result
+    assert merge_values(below, result) == result
 
 
 def shapes(value: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], bool]:
     """Return the keys of all tables, and which of them are tables."""
-    found = {path: isinstance(value, dict)}
+    shape_by_path = {path: isinstance(value, dict)}
     for key, inner in value.items() if isinstance(value, dict) else ():
-        found |= shapes(inner, (*path, key))
-    return found
+        shape_by_path |= shapes(inner, (*path, key))
+    return shape_by_path
 
 
 def agree(*values: Any) -> bool:
     """Tell whether a key is a table everywhere or nowhere."""
-    seen: dict[tuple[str, ...], bool] = {}
-    return all(seen.setdefault(k, v) is v for each in values for k, v in shapes(each).items())
+    shape_by_path: dict[tuple[str, ...], bool] = {}
+    return all(
+        shape_by_path.setdefault(k, v) is v for value in values for k, v in shapes(value).items()
+    )
 
 
 @given(TABLES, TABLES, TABLES)
-def test_how_layers_are_grouped_makes_no_difference(one: Any, two: Any, three: Any):
+def test_how_layers_are_grouped_makes_no_difference(first: Any, second: Any, third: Any):
     """Where a key is a table here and a value there, the value cuts off what is below it."""
-    if agree(one, two, three):
-        assert merge_values(merge_values(one, two), three) == merge_values(
-            one, merge_values(two, three)
+    if agree(first, second, third):
+        assert merge_values(merge_values(first, second), third) == merge_values(
+            first, merge_values(second, third)
         )
 
 

@@ -19,7 +19,7 @@ from jpweb.agent.config import (
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.loader import load_configuration
 from jpweb.agent.errors import InvalidConfiguration
-from tests.agent.config.making import LOCAL, OWN, reading, refused
+from tests.agent.config.making import LOCAL, OWN, get_refusal, read_configuration
 from tests.machine.sizes import choose_size
 
 #: Keys that lead somewhere, so that arbitrary tables reach the readers.
@@ -161,37 +161,37 @@ def outcome(*tables: Any) -> Configuration | str:
 @settings(max_examples=choose_size(100, 400))
 @given(st.lists(PLACES, max_size=3))
 def test_reading_gives_a_configuration_or_one_line_that_says_why_not(tables: list[Any]):
-    found = outcome(*tables)
-    if isinstance(found, str):
-        assert found.isprintable()
+    result = outcome(*tables)
+    if isinstance(result, str):
+        assert result.isprintable()
     else:
-        assert all(note.isprintable() for note in found.notes)
+        assert all(note.isprintable() for note in result.notes)
 
 
 @given(PLACES)
 def test_a_layer_that_says_the_same_again_changes_nothing(table: Any):
-    once, again = outcome(table), outcome(table, table)
-    if isinstance(once, str):
-        assert once == again
+    first, second = outcome(table), outcome(table, table)
+    if isinstance(first, str):
+        assert first == second
     else:
-        assert isinstance(again, Configuration)
-        assert replace(once.assistant, system=()) == replace(again.assistant, system=())
-        assert repr((once.tools, once.providers, once.servers, once.inquiry, once.notes)) == repr(
-            (again.tools, again.providers, again.servers, again.inquiry, again.notes)
-        )
+        assert isinstance(second, Configuration)
+        assert replace(first.assistant, system=()) == replace(second.assistant, system=())
+        assert repr(
+            (first.tools, first.providers, first.servers, first.inquiry, first.notes)
+        ) == repr((second.tools, second.providers, second.servers, second.inquiry, second.notes))
 
 
 def test_nothing_at_all_is_a_configuration():
-    found = load_configuration([])
-    assert found == Configuration()
-    assert found.assistant.model is UNSET_MODEL
+    config = load_configuration([])
+    assert config == Configuration()
+    assert config.assistant.model is UNSET_MODEL
 
 
 ALIAS = '[providers.llm.aliases]\nsonnet = {provider = "anthropic", name = "s-4"}\nx = "a/b/c"\n'
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("toml", "expected"),
     [
         ('"anthropic/claude"', ModelConfig("anthropic", "claude")),
         ('"scripted/script"', ModelConfig("scripted", "script")),
@@ -201,25 +201,27 @@ ALIAS = '[providers.llm.aliases]\nsonnet = {provider = "anthropic", name = "s-4"
         ('{provider = "google", name = "g"}', ModelConfig("google", "g")),
     ],
 )
-def test_a_model_is_named_whole_by_an_alias_or_in_two_parts(written: str, meant: ModelConfig):
-    assert reading(f"{ALIAS}[assistant.model]\nid = {written}").assistant.model == meant
+def test_a_model_is_named_whole_by_an_alias_or_in_two_parts(toml: str, expected: ModelConfig):
+    assert read_configuration(f"{ALIAS}[assistant.model]\nid = {toml}").assistant.model == expected
 
 
 def test_the_models_parameters_stay_as_they_are():
-    found = reading('[assistant.model]\nid = "a/b"\nparameters = {x = {y = [1]}}').assistant.model
-    assert found.parameters == {"x": {"y": [1]}}
+    model = read_configuration(
+        '[assistant.model]\nid = "a/b"\nparameters = {x = {y = [1]}}'
+    ).assistant.model
+    assert model.parameters == {"x": {"y": [1]}}
 
 
 def test_a_name_that_is_no_alias_is_refused_with_those_there_are():
-    said = refused(f'{ALIAS}[assistant.model]\nid = "opus"')
-    assert said == (
+    message = get_refusal(f'{ALIAS}[assistant.model]\nid = "opus"')
+    assert message == (
         '0.toml: assistant.model.id is "opus". '
         'It must be "provider/name", or an alias: sonnet or x.'
     )
 
 
 def test_an_assistant_is_read_whole():
-    found = reading(
+    assistant = read_configuration(
         """
         [assistant]
         name = "JP"
@@ -227,14 +229,16 @@ def test_an_assistant_is_read_whole():
         request = {max_retries = 0, base_backoff_ms = 250, max_backoff_secs = 9, cache = true}
         """
     ).assistant
-    assert (found.name, found.tool_choice) == ("JP", "required")
-    assert found.request == RequestConfig(0, 0.25, 9.0)
-    assert reading("").assistant.request == RequestConfig()
-    assert reading('assistant.tool_choice = {function = "t"}').assistant.tool_choice == "t"
+    assert (assistant.name, assistant.tool_choice) == ("JP", "required")
+    assert assistant.request == RequestConfig(0, 0.25, 9.0)
+    assert read_configuration("").assistant.request == RequestConfig()
+    assert (
+        read_configuration('assistant.tool_choice = {function = "t"}').assistant.tool_choice == "t"
+    )
 
 
 def test_an_inquiry_has_its_own_model_prompt_and_limit():
-    found = reading(
+    config = read_configuration(
         """
         assistant.model.id = "a/b"
         [conversation.inquiry.assistant]
@@ -243,7 +247,7 @@ def test_an_inquiry_has_its_own_model_prompt_and_limit():
         request.max_response_bytes = 100
         """
     ).inquiry
-    assert found == InquiryConfig(ModelConfig("c", "d", {"x": 1}), "Answer.", 100)
+    assert config == InquiryConfig(ModelConfig("c", "d", {"x": 1}), "Answer.", 100)
 
 
 def test_an_inquiry_inherits_what_it_does_not_say():
@@ -251,17 +255,20 @@ def test_an_inquiry_inherits_what_it_does_not_say():
         assistant.model = {id = "a/b", parameters = {x = 1, y = 1}}
         [conversation.inquiry.assistant]
         """
-    assert reading(text).inquiry == InquiryConfig()
-    assert reading(f"{text}model.parameters.y = 2").inquiry.model == ModelConfig(
+    assert read_configuration(text).inquiry == InquiryConfig()
+    assert read_configuration(f"{text}model.parameters.y = 2").inquiry.model == ModelConfig(
         "a", "b", {"x": 1, "y": 2}
     )
-    assert reading(f"{text}request.max_response_bytes = 0").inquiry.max_response_bytes is None
-    joined = 'system_prompt = {value = "x", strategy = "append"}'
-    assert reading(f"{text}{joined}").inquiry.system_prompt == "x"
+    assert (
+        read_configuration(f"{text}request.max_response_bytes = 0").inquiry.max_response_bytes
+        is None
+    )
+    toml = 'system_prompt = {value = "x", strategy = "append"}'
+    assert read_configuration(f"{text}{toml}").inquiry.system_prompt == "x"
 
 
 def test_providers_and_servers_are_read():
-    found = reading(
+    config = read_configuration(
         """
         [providers.llm.openai]
         base_url = "http://localhost:1"
@@ -283,17 +290,17 @@ def test_providers_and_servers_are_read():
         checksum.value = "{}"
         """.format("AB" * 32, "0" * 64)
     )
-    assert found.providers == {"openai": ProviderConfig("http://localhost:1", "K", "x", ("b",))}
-    assert found.servers == {
+    assert config.providers == {"openai": ProviderConfig("http://localhost:1", "K", "x", ("b",))}
+    assert config.servers == {
         "a": McpServer("a", "c", ("x",), ("V",), "ab" * 32),
         "b": McpServer("b", url="https://x", headers={"X-Y": "z"}),
         "c": McpServer("c", "c", checksum="0" * 64),
     }
-    assert found.notes == ()
+    assert config.notes == ()
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("toml", "expected"),
     [
         ("assistant = 1", "assistant is 1. It must be a table."),
         ("assistant.name = 1", "assistant.name is 1. It must be a string."),
@@ -328,30 +335,32 @@ def test_providers_and_servers_are_read():
         ),
     ],
 )
-def test_a_bad_value_is_refused_with_file_key_value_and_what_is_allowed(written: str, said: str):
-    message = refused("", written, "")
+def test_a_bad_value_is_refused_with_file_key_value_and_what_is_allowed(toml: str, expected: str):
+    message = get_refusal("", toml, "")
     assert message.startswith("1.toml: ")
-    assert said in message
+    assert expected in message
 
 
 def test_the_value_of_a_header_is_in_no_message():
-    said = refused('[providers.mcp.x]\nurl = "https://x"\nheaders = {A = "s3cret\\n"}')
-    assert "s3cret" not in said
-    assert "providers.mcp.x.headers.A has a value that is not allowed." in said
+    message = get_refusal('[providers.mcp.x]\nurl = "https://x"\nheaders = {A = "s3cret\\n"}')
+    assert "s3cret" not in message
+    assert "providers.mcp.x.headers.A has a value that is not allowed." in message
 
 
 def test_a_bad_value_names_the_file_that_says_it_last():
-    assert refused("assistant.name = 1", "assistant.name = 2").startswith("1.toml: ")
-    assert reading("assistant.name = 1", 'assistant.name = "x"').assistant.name == "x"
+    assert get_refusal("assistant.name = 1", "assistant.name = 2").startswith("1.toml: ")
+    assert read_configuration("assistant.name = 1", 'assistant.name = "x"').assistant.name == "x"
 
 
 def test_a_long_value_is_cut():
-    assert len(refused(f'assistant.tool_choice = ["{"x" * 9000}"]')) < 200
+    assert len(get_refusal(f'assistant.tool_choice = ["{"x" * 9000}"]')) < 200
 
 
 def test_a_key_that_nobody_knows_is_noted_with_its_file():
-    found = reading("x = 1", f"[assistant]\nnme = 1\n[conversation.tools.t]\n{LOCAL}'a b' = 1")
-    assert sorted(found.notes) == [
+    config = read_configuration(
+        "x = 1", f"[assistant]\nnme = 1\n[conversation.tools.t]\n{LOCAL}'a b' = 1"
+    )
+    assert sorted(config.notes) == [
         "0.toml: x is not known and was ignored.",
         "1.toml: assistant.nme is not known and was ignored.",
         '1.toml: conversation.tools.t."a b" is not known and was ignored.',
@@ -359,7 +368,7 @@ def test_a_key_that_nobody_knows_is_noted_with_its_file():
 
 
 def test_what_jp_knows_and_jpweb_does_not_use_makes_no_note():
-    found = reading(
+    config = read_configuration(
         f"""
         inherit = true
         config_load_paths = []
@@ -380,4 +389,4 @@ def test_what_jp_knows_and_jpweb_does_not_use_makes_no_note():
         parameters.a = {{type = "string", examples = "x"}}
         """
     )
-    assert found.notes == ()
+    assert config.notes == ()

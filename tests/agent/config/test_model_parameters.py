@@ -9,17 +9,17 @@ from jpweb.agent.config.loader import load_configuration
 from jpweb.agent.config.model_parameters import EFFORTS
 from jpweb.agent.errors import InvalidConfiguration
 from jpweb.agent.providers.adapter import parameters
-from tests.agent.config.making import reading
+from tests.agent.config.making import read_configuration
 
 MOST = 2**31 - 1
 
 
-def given(written: str, table: str = "assistant.model") -> str:
-    return f'[{table}]\nid = "a/b"\nparameters = {{{written}}}'
+def make_model_toml(toml: str, table: str = "assistant.model") -> str:
+    return f'[{table}]\nid = "a/b"\nparameters = {{{toml}}}'
 
 
 @pytest.mark.parametrize(
-    "written",
+    "toml",
     [
         "max_tokens = 1",
         "top_k = 40",
@@ -36,14 +36,14 @@ def given(written: str, table: str = "assistant.model") -> str:
         "reasoning = {effort = 2048}",
     ],
 )
-def test_parameters_that_can_be_sent_stay_as_they_are(written: str):
-    (key, value), *_ = reading(given(written)).assistant.model.parameters.items()
-    assert f"{key} = " in written
+def test_parameters_that_can_be_sent_stay_as_they_are(toml: str):
+    (key, value), *_ = read_configuration(make_model_toml(toml)).assistant.model.parameters.items()
+    assert f"{key} = " in toml
     parameters.make_settings({key: value}, parameters.read_reasoning({key: value}))
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("toml", "expected"),
     [
         ("other = [1]", "other is [1]. It must be a table."),
         ('other = "x"', 'other is "x". It must be a table.'),
@@ -63,20 +63,20 @@ def test_parameters_that_can_be_sent_stay_as_they_are(written: str):
     ],
 )
 @pytest.mark.parametrize("table", ["assistant.model", "conversation.inquiry.assistant.model"])
-def test_what_would_fail_only_when_it_is_sent_is_refused(written: str, said: str, table: str):
-    with pytest.raises(InvalidConfiguration) as caught:
-        reading(given(written, table))
-    assert str(caught.value).startswith(f"0.toml: {table}.parameters.")
-    assert said in str(caught.value)
+def test_what_would_fail_only_when_it_is_sent_is_refused(toml: str, expected: str, table: str):
+    with pytest.raises(InvalidConfiguration) as error:
+        read_configuration(make_model_toml(toml, table))
+    assert str(error.value).startswith(f"0.toml: {table}.parameters.")
+    assert expected in str(error.value)
 
 
 def test_an_effort_of_null_is_as_good_as_none():
     reasoning: Any = {"effort": None, "exclude": True}
     model = {"id": "a/b", "parameters": {"reasoning": reasoning, "other": None}}
-    found = load_configuration(
+    assistant_model = load_configuration(
         [Layer("f", {"assistant": {"model": model}})]
     ).assistant.model.parameters
-    assert parameters.read_reasoning(found) == parameters.ReasoningSettings(
+    assert parameters.read_reasoning(assistant_model) == parameters.ReasoningSettings(
         True, None, exclude=True
     )
 

@@ -19,32 +19,32 @@ pytestmark = pytest.mark.skipif(not FILES, reason=f"no real configuration at {FO
 
 
 @pytest.fixture
-def found() -> Configuration:
+def configuration() -> Configuration:
     return load_configuration([Layer("base", json.loads(FILES[0].read_bytes()))], OWN)
 
 
-def test_it_is_read_whole_and_without_a_note(found: Configuration):
-    assert found.notes == ()
-    assert found.assistant.model == ModelConfig(
+def test_it_is_read_whole_and_without_a_note(configuration: Configuration):
+    assert configuration.notes == ()
+    assert configuration.assistant.model == ModelConfig(
         "anthropic",
         "claude-opus-4-6",
         {"reasoning": {"effort": "auto", "exclude": False}, "stop_words": [], "other": {}},
     )
-    assert found.inquiry.model is not None
-    assert found.inquiry.model.name == "claude-haiku-4-5"
-    assert len(found.assistant.system) == 40
+    assert configuration.inquiry.model is not None
+    assert configuration.inquiry.model.name == "claude-haiku-4-5"
+    assert len(configuration.assistant.system) == 40
 
 
-def test_its_tools_are_there_and_ours_too(found: Configuration):
-    assert {"ask_user", "cargo_check", "describe_tools", "github_issues"} < set(found.tools)
-    assert isinstance(found.tools["describe_tools"].source, Builtin)
-    question = found.tools["fs_create_file"].get_question("overwrite_file")
+def test_its_tools_are_there_and_ours_too(configuration: Configuration):
+    assert {"ask_user", "cargo_check", "describe_tools", "github_issues"} < set(configuration.tools)
+    assert isinstance(configuration.tools["describe_tools"].source, Builtin)
+    question = configuration.tools["fs_create_file"].get_question("overwrite_file")
     assert question.target is QuestionTarget.USER
     assert question.answer is not None
 
 
-def test_its_usual_providers_need_no_trust_and_all_that_runs_does(found: Configuration):
-    kinds = [each.kind.value for each in list_trust_items(found)]
+def test_its_usual_providers_need_no_trust_and_all_that_runs_does(configuration: Configuration):
+    kinds = [item.kind.value for item in list_trust_items(configuration)]
     assert {kind: kinds.count(kind) for kind in kinds} == {
         "tool": 37,
         "formatter": 2,

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from jpweb.stream.thread import SystemPart
-from tests.agent.config.making import parts, refused
+from tests.agent.config.making import get_refusal, read_prompt_parts
 
 
 def test_the_prompt_comes_first_and_sections_and_instructions_by_their_position():
-    assert parts(
+    assert read_prompt_parts(
         """
         [assistant]
         system_prompt = "You are."
@@ -37,15 +37,17 @@ def test_the_prompt_comes_first_and_sections_and_instructions_by_their_position(
 
 
 def test_nothing_is_sent_where_nothing_is_said():
-    assert parts("") == parts('assistant.system_prompt = ""') == []
+    assert read_prompt_parts("") == read_prompt_parts('assistant.system_prompt = ""') == []
 
 
 def test_a_text_takes_the_place_of_the_one_below():
-    assert parts('assistant.system_prompt = "a"', 'assistant.system_prompt = "b"') == ["b"]
+    assert read_prompt_parts('assistant.system_prompt = "a"', 'assistant.system_prompt = "b"') == [
+        "b"
+    ]
 
 
 @pytest.mark.parametrize(
-    ("how", "whole"),
+    ("strategy", "text"),
     [
         ("", "a\n\nb"),
         ('strategy = "append"', "a\n\nb"),
@@ -55,14 +57,14 @@ def test_a_text_takes_the_place_of_the_one_below():
         ('strategy = "replace"', "b"),
     ],
 )
-def test_a_text_may_be_joined_to_the_one_below(how: str, whole: str):
-    above = f'[assistant]\nsystem_prompt = {{value = "b", {how}}}'.replace(", }", "}")
-    assert parts('assistant.system_prompt = "a"', above) == [whole]
-    assert parts(above) == ["b"]
+def test_a_text_may_be_joined_to_the_one_below(strategy: str, text: str):
+    above = f'[assistant]\nsystem_prompt = {{value = "b", {strategy}}}'.replace(", }", "}")
+    assert read_prompt_parts('assistant.system_prompt = "a"', above) == [text]
+    assert read_prompt_parts(above) == ["b"]
 
 
 def test_joining_nothing_keeps_what_is_below():
-    assert parts('assistant.system_prompt = "a"', "[assistant.system_prompt]") == ["a"]
+    assert read_prompt_parts('assistant.system_prompt = "a"', "[assistant.system_prompt]") == ["a"]
 
 
 def test_what_is_only_a_default_goes_when_anything_is_laid_over_it():
@@ -71,8 +73,8 @@ def test_what_is_only_a_default_goes_when_anything_is_laid_over_it():
         ("system_prompt_sections", '["a"]', '{value = ["b"], strategy = "append"}'),
     ):
         below = f"[assistant]\n{key} = {{value = {low}, discard_when_merged = true}}"
-        found = parts(below, f"[assistant]\n{key} = {high}")
-        assert [str(getattr(part, "content", part)) for part in found] == ["b"]
+        prompt_parts = read_prompt_parts(below, f"[assistant]\n{key} = {high}")
+        assert [str(getattr(part, "content", part)) for part in prompt_parts] == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -85,15 +87,15 @@ def test_what_is_only_a_default_goes_when_anything_is_laid_over_it():
     ],
 )
 def test_a_list_is_added_to_the_one_below(above: str, order: str):
-    found = parts(
+    prompt_parts = read_prompt_parts(
         '[assistant]\nsystem_prompt_sections = ["a"]',
         f"[assistant]\nsystem_prompt_sections = {above}",
     )
-    assert [part.content for part in found] == list(order)
+    assert [part.content for part in prompt_parts] == list(order)
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("toml", "expected"),
     [
         ("system_prompt = 1", "assistant.system_prompt is 1. It must be a string."),
         (
@@ -109,7 +111,7 @@ def test_a_list_is_added_to_the_one_below(above: str, order: str):
         ("instructions = [{examples = 1}]", "instructions.0.examples is 1. It must be a list."),
     ],
 )
-def test_what_is_no_prompt_is_refused_and_names_its_file(written: str, said: str):
-    message = refused("", f"[assistant]\n{written}", "")
+def test_what_is_no_prompt_is_refused_and_names_its_file(toml: str, expected: str):
+    message = get_refusal("", f"[assistant]\n{toml}", "")
     assert message.startswith("1.toml: assistant.")
-    assert said in message
+    assert expected in message

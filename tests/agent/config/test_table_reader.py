@@ -6,11 +6,17 @@ import pytest
 
 from jpweb.agent.config import QuestionConfig, ToolConfig
 from jpweb.agent.config.loader import load_configuration
-from tests.agent.config.making import LOCAL, layers, reading, refused, tool
+from tests.agent.config.making import (
+    LOCAL,
+    get_refusal,
+    make_layers,
+    read_configuration,
+    read_tool_config,
+)
 
 
 @pytest.mark.parametrize(
-    ("written", "key"),
+    ("toml", "key"),
     [
         ('providers.mcp.x = {url = "https://x", headers = "s3cret"}', "x.headers"),
         ('providers.mcp.x.url = "htps://me:s3cret@x"', "x.url"),
@@ -28,18 +34,18 @@ from tests.agent.config.making import LOCAL, layers, reading, refused, tool
         ('conversation.tools.ask_user.options = "s3cret"', "ask_user.options"),
     ],
 )
-def test_what_may_hold_a_secret_is_in_no_message(written: str, key: str):
-    said = refused("", written)
-    assert "s3cret" not in said
-    assert said.startswith("1.toml: ")
-    assert f"{key} " in said
+def test_what_may_hold_a_secret_is_in_no_message(toml: str, key: str):
+    message = get_refusal("", toml)
+    assert "s3cret" not in message
+    assert message.startswith("1.toml: ")
+    assert f"{key} " in message
 
 
 # how long a question waits (jpweb's own)
 
 
 @pytest.mark.parametrize(
-    ("written", "seconds"),
+    ("toml_value", "seconds"),
     [
         ("1", 1.0),
         ("900", 900.0),
@@ -50,43 +56,51 @@ def test_what_may_hold_a_secret_is_in_no_message(written: str, key: str):
         ('"366d"', 31_622_400.0),
     ],
 )
-def test_a_questions_expiry_is_read_as_seconds(written: str, seconds: float):
-    found = tool(f"{LOCAL}questions.q.expires_after = {written}")
-    assert found.get_question("q").expires_after == seconds
-    assert found.get_question("other").expires_after is None
+def test_a_questions_expiry_is_read_as_seconds(toml_value: str, seconds: float):
+    config = read_tool_config(f"{LOCAL}questions.q.expires_after = {toml_value}")
+    assert config.get_question("q").expires_after == seconds
+    assert config.get_question("other").expires_after is None
 
 
 @pytest.mark.parametrize(
-    "written",
+    "toml_value",
     [
         *("0", "-1", "1.5", "true", "31622401", "[90]", '"90"', '"90 s"', '"0s"', '"1w"', '"1.5h"'),
         *('"-1s"', '"367d"', '""', '"٣d"', '"9999999999s"', '"1h30m"'),
     ],
 )
-def test_an_expiry_that_is_no_span_of_time_is_refused_where_it_stands(written: str):
-    said = refused("", f"conversation.tools.ask_user.questions.answer.expires_after = {written}")
-    assert said.startswith("1.toml: conversation.tools.ask_user.questions.answer.expires_after ")
-    assert said.endswith(
+def test_an_expiry_that_is_no_span_of_time_is_refused_where_it_stands(toml_value: str):
+    message = get_refusal(
+        "", f"conversation.tools.ask_user.questions.answer.expires_after = {toml_value}"
+    )
+    assert message.startswith("1.toml: conversation.tools.ask_user.questions.answer.expires_after ")
+    assert message.endswith(
         "It must be seconds as a whole number, or like 90s, 15m, 2h or 3d; at most 366d."
     )
 
 
 def test_an_owner_lays_an_expiry_over_what_a_file_says_of_its_question():
     below = f'{LOCAL}questions.q = {{target = "assistant", expires_after = 60}}'
-    found: Any = tool(below, 'questions.q.expires_after = "1h"').get_question("q")
-    assert (found.expires_after, found.target) == (3_600.0, "assistant")
-    assert tool(below, 'questions.q.prompt_label = "L"').get_question("q").expires_after == 60.0
+    question: Any = read_tool_config(below, 'questions.q.expires_after = "1h"').get_question("q")
+    assert (question.expires_after, question.target) == (3_600.0, "assistant")
+    assert (
+        read_tool_config(below, 'questions.q.prompt_label = "L"').get_question("q").expires_after
+        == 60.0
+    )
 
 
 def test_an_expiry_is_no_key_that_nobody_knows():
-    assert reading(f"[conversation.tools.t]\n{LOCAL}questions.q.expires_after = 60").notes == ()
+    assert (
+        read_configuration(f"[conversation.tools.t]\n{LOCAL}questions.q.expires_after = 60").notes
+        == ()
+    )
 
 
 def test_the_expiry_that_a_built_in_brings_holds_where_nobody_says_another():
-    own = ToolConfig("t", "", {}, {"q": QuestionConfig(expires_after=60.0)})
-    for said, expected in (('prompt_label = "L"', 60.0), ("expires_after = 90", 90.0)):
-        written = layers(f"[conversation.tools.t.questions.q]\n{said}")
+    builtin = ToolConfig("t", "", {}, {"q": QuestionConfig(expires_after=60.0)})
+    for toml, expected in (('prompt_label = "L"', 60.0), ("expires_after = 90", 90.0)):
+        toml_layers = make_layers(f"[conversation.tools.t.questions.q]\n{toml}")
         assert (
-            load_configuration(written, [own]).tools["t"].get_question("q").expires_after
+            load_configuration(toml_layers, [builtin]).tools["t"].get_question("q").expires_after
             == expected
         )

@@ -21,19 +21,26 @@ from jpweb.agent.config import (
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.loader import load_configuration
 from jpweb.agent.tools.ask_user import AskUser
-from tests.agent.config.making import LOCAL, OWN, layers, reading, refused, tool
+from tests.agent.config.making import (
+    LOCAL,
+    OWN,
+    get_refusal,
+    make_layers,
+    read_configuration,
+    read_tool_config,
+)
 
 HERE = "[conversation.tools.t]\n"
 
 
 def test_built_in_tools_are_there_by_themselves():
-    assert list(reading("").tools.values()) == OWN
+    assert list(read_configuration("").tools.values()) == OWN
 
 
 def test_a_built_in_keeps_what_a_user_does_not_say():
     """RFD 083, Phase 1, step 3."""
-    plain = reading("").tools["ask_user"]
-    label = tool('questions.answer.prompt_label = "Me"', name="ask_user")
+    plain = read_configuration("").tools["ask_user"]
+    label = read_tool_config('questions.answer.prompt_label = "Me"', name="ask_user")
     assert label.questions == {"answer": QuestionConfig(prompt_label="Me")}
     assert (label.description, label.parameters, label.enable, label.run) == (
         plain.description,
@@ -41,28 +48,30 @@ def test_a_built_in_keeps_what_a_user_does_not_say():
         plain.enable,
         plain.run,
     )
-    told = tool('description = "Ask!"\nsummary = "short"\nexamples = "e"', name="ask_user")
-    assert (told.description, told.model_description, told.examples) == ("Ask!", "short", "e")
-    assert told.questions == plain.questions
+    config = read_tool_config(
+        'description = "Ask!"\nsummary = "short"\nexamples = "e"', name="ask_user"
+    )
+    assert (config.description, config.model_description, config.examples) == ("Ask!", "short", "e")
+    assert config.questions == plain.questions
 
 
 def test_a_built_in_does_not_ask_before_it_runs_even_where_all_others_do():
     defaults = 'run = "ask"\nresult = "ask"\nenable = "explicit"'
-    found = tool("", name="ask_user", defaults=defaults)
-    assert (found.run, found.result) == (Mode.UNATTENDED, Mode.UNATTENDED)
-    assert found.enable.state
-    assert tool('run = "ask"', name="ask_user", defaults=defaults).run is Mode.ASK
+    config = read_tool_config("", name="ask_user", defaults=defaults)
+    assert (config.run, config.result) == (Mode.UNATTENDED, Mode.UNATTENDED)
+    assert config.enable.state
+    assert read_tool_config('run = "ask"', name="ask_user", defaults=defaults).run is Mode.ASK
 
 
 def test_a_user_may_put_something_else_in_the_place_of_a_built_in():
-    found = tool('source = "local"\ncommand = "mine"', name="ask_user")
-    assert found.source == Local("ask_user", ToolCommand("mine"))
-    assert found.description == AskUser.DESCRIPTION
-    assert found.run is Mode.ASK
+    config = read_tool_config('source = "local"\ncommand = "mine"', name="ask_user")
+    assert config.source == Local("ask_user", ToolCommand("mine"))
+    assert config.description == AskUser.DESCRIPTION
+    assert config.run is Mode.ASK
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("toml_value", "expected"),
     [
         ('"builtin"', Builtin()),
         ('"builtin.x"', Builtin()),
@@ -72,33 +81,37 @@ def test_a_user_may_put_something_else_in_the_place_of_a_built_in():
         ('"mcp.s.x.y"', Mcp("s", "x.y")),
     ],
 )
-def test_a_source_is_one_word_and_perhaps_names(written: str, meant: ToolSource):
-    assert tool(f'source = {written}\ncommand = "true"').source == meant
+def test_a_source_is_one_word_and_perhaps_names(toml_value: str, expected: ToolSource):
+    assert read_tool_config(f'source = {toml_value}\ncommand = "true"').source == expected
 
 
 @pytest.mark.parametrize(
     "source", [None, "mcp", "mcp.", "mcp.s.", "mcp..t", "local.", "remote", ""]
 )
 def test_what_is_no_source_is_refused(source: str | None):
-    said = refused(f"{HERE}description = 'x'" if source is None else f"{HERE}source = '{source}'")
-    assert said.startswith("0.toml: conversation.tools.t.source is ")
-    assert said.endswith('"mcp.<server>" or "mcp.<server>.<tool>".')
+    message = get_refusal(
+        f"{HERE}description = 'x'" if source is None else f"{HERE}source = '{source}'"
+    )
+    assert message.startswith("0.toml: conversation.tools.t.source is ")
+    assert message.endswith('"mcp.<server>" or "mcp.<server>.<tool>".')
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("toml_value", "expected"),
     [
         ("\"just serve {{context}} 'a b'\"", ToolCommand("just", ("serve", "{{context}}", "a b"))),
         ('{program = "p"}', ToolCommand("p")),
         ('{program = "p q", args = ["a"], shell = true}', ToolCommand("p q", ("a",), True)),
     ],
 )
-def test_a_command_is_a_line_or_a_table(written: str, meant: ToolCommand):
-    assert tool(f'source = "local"\ncommand = {written}').source == Local("t", meant)
+def test_a_command_is_a_line_or_a_table(toml_value: str, expected: ToolCommand):
+    assert read_tool_config(f'source = "local"\ncommand = {toml_value}').source == Local(
+        "t", expected
+    )
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("toml", "expected"),
     [
         ("", "t.command is missing. It must be a command line whose quotes are closed, or a table"),
         ('command = ""', 't.command is "". It must be a command line'),
@@ -114,53 +127,57 @@ def test_a_command_is_a_line_or_a_table(written: str, meant: ToolCommand):
         ('command = {program = "p", shell = 1}', "shell is 1. It must be true or false."),
     ],
 )
-def test_what_is_no_command_is_refused(written: str, said: str):
-    assert said in refused(f'{HERE}source = "local"\n{written}')
+def test_what_is_no_command_is_refused(toml: str, expected: str):
+    assert expected in get_refusal(f'{HERE}source = "local"\n{toml}')
 
 
 def test_a_tool_that_runs_outside_asks_first_unless_told_not_to():
-    assert tool(LOCAL).run is tool('source = "mcp.s"').run is Mode.ASK
-    assert tool('source = "builtin"').run is Mode.UNATTENDED
-    assert tool(LOCAL).result is Mode.UNATTENDED
-    assert tool(LOCAL, defaults='run = "edit"\nresult = "skip"').run is Mode.EDIT
-    assert tool(LOCAL, defaults='run = "edit"\nresult = "skip"').result is Mode.SKIP
-    assert tool(f'{LOCAL}run = "skip"', defaults='run = "edit"').run is Mode.SKIP
+    assert read_tool_config(LOCAL).run is read_tool_config('source = "mcp.s"').run is Mode.ASK
+    assert read_tool_config('source = "builtin"').run is Mode.UNATTENDED
+    assert read_tool_config(LOCAL).result is Mode.UNATTENDED
+    assert read_tool_config(LOCAL, defaults='run = "edit"\nresult = "skip"').run is Mode.EDIT
+    assert read_tool_config(LOCAL, defaults='run = "edit"\nresult = "skip"').result is Mode.SKIP
+    assert read_tool_config(f'{LOCAL}run = "skip"', defaults='run = "edit"').run is Mode.SKIP
 
 
 def test_fields_that_have_defaults_take_them():
-    found = tool(LOCAL, defaults='cancellation_response = "no"')
-    assert found.cancellation_response == "no"
-    own = tool(f'{LOCAL}cancellation_response = ""', defaults='cancellation_response = "no"')
-    assert own.cancellation_response == ""
+    default_config = read_tool_config(LOCAL, defaults='cancellation_response = "no"')
+    assert default_config.cancellation_response == "no"
+    own_config = read_tool_config(
+        f'{LOCAL}cancellation_response = ""', defaults='cancellation_response = "no"'
+    )
+    assert own_config.cancellation_response == ""
 
 
 def test_options_and_access_are_handed_on():
-    found = tool(f'{LOCAL}options = {{a = [1]}}\naccess = {{fs = [{{path = "x"}}]}}')
-    assert found.options == {"a": [1]}
-    assert found.access == {"fs": [{"path": "x"}]}
-    assert tool(LOCAL).access is None
+    config = read_tool_config(f'{LOCAL}options = {{a = [1]}}\naccess = {{fs = [{{path = "x"}}]}}')
+    assert config.options == {"a": [1]}
+    assert config.access == {"fs": [{"path": "x"}]}
+    assert read_tool_config(LOCAL).access is None
 
 
 @pytest.mark.parametrize("word", ['"json"', '"off"', '"function_call"'])
 def test_a_style_of_jp_is_no_formatter(word: str):
     formatter = 'style.parameters = "fmt"'
-    assert tool(f"{LOCAL}style.parameters = {word}", defaults=formatter).formatter is None
+    assert (
+        read_tool_config(f"{LOCAL}style.parameters = {word}", defaults=formatter).formatter is None
+    )
 
 
 def test_any_other_style_is_the_command_of_a_formatter():
     fmt = ToolCommand("fmt", ("{{tool}}",))
-    written = 'style.parameters = "fmt {{tool}}"'
-    assert tool(f"{LOCAL}{written}").formatter == fmt
-    assert tool(LOCAL, defaults=written).formatter == fmt
-    assert tool(f"{LOCAL}style.hidden = true", defaults=written).formatter == fmt
-    assert tool(f'{LOCAL}style.parameters = {{program = "fmt", args = ["{{{{tool}}}}"]}}') == tool(
-        f"{LOCAL}{written}"
-    )
-    assert tool(f"{LOCAL}style = 1").formatter is None
+    toml = 'style.parameters = "fmt {{tool}}"'
+    assert read_tool_config(f"{LOCAL}{toml}").formatter == fmt
+    assert read_tool_config(LOCAL, defaults=toml).formatter == fmt
+    assert read_tool_config(f"{LOCAL}style.hidden = true", defaults=toml).formatter == fmt
+    assert read_tool_config(
+        f'{LOCAL}style.parameters = {{program = "fmt", args = ["{{{{tool}}}}"]}}'
+    ) == read_tool_config(f"{LOCAL}{toml}")
+    assert read_tool_config(f"{LOCAL}style = 1").formatter is None
 
 
 def test_parameters_become_the_schema_that_the_model_is_sent():
-    found = tool(
+    config = read_tool_config(
         LOCAL
         + """
         [conversation.tools.t.parameters.path]
@@ -182,7 +199,7 @@ def test_parameters_become_the_schema_that_the_model_is_sent():
         properties = {x = {type = "boolean", required = true}, y = {}}
         """
     )
-    assert found.parameters == {
+    assert config.parameters == {
         "type": "object",
         "properties": {
             "path": {"type": "string", "description": "Where."},
@@ -203,29 +220,29 @@ def test_parameters_become_the_schema_that_the_model_is_sent():
         "additionalProperties": False,
         "required": ["path"],
     }
-    assert found.declared["path"]["description"] == "Long."
+    assert config.declared["path"]["description"] == "Long."
 
 
 def test_a_tool_of_a_server_need_not_name_its_types():
-    found = tool('source = "mcp.s"\nparameters.a = {required = true}')
-    assert found.parameters["properties"] == {"a": {}}
-    assert found.parameters["required"] == ["a"]
+    config = read_tool_config('source = "mcp.s"\nparameters.a = {required = true}')
+    assert config.parameters["properties"] == {"a": {}}
+    assert config.parameters["required"] == ["a"]
 
 
 def test_parameters_of_a_built_in_are_laid_over_its_own():
-    found = tool(
+    parameters = read_tool_config(
         'parameters.context = {required = true, summary = "Say why."}', name="ask_user"
     ).parameters
-    assert found["required"] == ["question", "context"]
-    assert found["properties"]["context"] == {"type": "string", "description": "Say why."}
-    assert found["properties"]["question"] == AskUser.PARAMETERS["properties"]["question"]
-    assert tool("parameters.question.required = true", name="ask_user").parameters["required"] == [
-        "question"
-    ]
+    assert parameters["required"] == ["question", "context"]
+    assert parameters["properties"]["context"] == {"type": "string", "description": "Say why."}
+    assert parameters["properties"]["question"] == AskUser.PARAMETERS["properties"]["question"]
+    assert read_tool_config("parameters.question.required = true", name="ask_user").parameters[
+        "required"
+    ] == ["question"]
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("toml", "expected"),
     [
         ("a = 1", "parameters.a is 1. It must be a table."),
         ("a = {}", "parameters.a.type is missing. It must be string, integer,"),
@@ -236,14 +253,14 @@ def test_parameters_of_a_built_in_are_laid_over_its_own():
         ('a = {type = "array", items = 1}', "a.items is 1. It must be a table."),
     ],
 )
-def test_what_is_no_parameter_is_refused(written: str, said: str):
-    assert said in refused(f"{HERE}{LOCAL}parameters.{written}")
+def test_what_is_no_parameter_is_refused(toml: str, expected: str):
+    assert expected in get_refusal(f"{HERE}{LOCAL}parameters.{toml}")
 
 
 def question(entry: str, *above: str) -> QuestionConfig:
-    found = tool(f"{LOCAL}{entry}", *above)
-    assert list(found.questions) == ["q"]
-    return found.get_question("q")
+    config = read_tool_config(f"{LOCAL}{entry}", *above)
+    assert list(config.questions) == ["q"]
+    return config.get_question("q")
 
 
 def test_a_question_says_who_answers_it():
@@ -256,41 +273,41 @@ def test_a_question_says_who_answers_it():
 
 
 def test_an_assistant_of_its_own_may_answer_a_question():
-    found = question(
+    question_config = question(
         'questions.q.target = {model.id = "a/b", system_prompt = "s", '
         "request = {max_response_bytes = 0}}"
     )
-    assert found.target is QuestionTarget.ASSISTANT
-    assert found.inquiry == InquiryConfig(ModelConfig("a", "b"), "s", 0)
+    assert question_config.target is QuestionTarget.ASSISTANT
+    assert question_config.inquiry == InquiryConfig(ModelConfig("a", "b"), "s", 0)
     assert question("questions.q.target = {}").inquiry == InquiryConfig()
 
 
 @pytest.mark.parametrize(
-    ("written", "value"),
+    ("toml_value", "value"),
     [("true", True), ("false", False), ('"x"', "x"), ("0", 0), ("[1]", [1])],
 )
-def test_a_configured_answer_is_whatever_is_written(written: str, value: Any):
-    assert question(f"questions.q.answer = {written}").answer == StaticAnswer(value)
+def test_a_configured_answer_is_whatever_is_written(toml_value: str, value: Any):
+    assert question(f"questions.q.answer = {toml_value}").answer == StaticAnswer(value)
 
 
 def test_answer_of_null_in_json_is_no_static_answer():
-    below = layers(f"[conversation.tools.t]\n{LOCAL}questions.q.answer = true")
-    said = {"conversation": {"tools": {"t": {"questions": {"q": {"answer": None}}}}}}
-    found = (
-        load_configuration([*below, Layer("config.json", said)], OWN).tools["t"].get_question("q")
+    below = make_layers(f"[conversation.tools.t]\n{LOCAL}questions.q.answer = true")
+    values = {"conversation": {"tools": {"t": {"questions": {"q": {"answer": None}}}}}}
+    question_config = (
+        load_configuration([*below, Layer("config.json", values)], OWN).tools["t"].get_question("q")
     )
-    assert found.answer is None
+    assert question_config.answer is None
 
 
 def test_a_layer_that_changes_one_thing_of_a_question_keeps_the_rest():
-    found = question(
+    question_config = question(
         'questions.q = {answer = true, target = "assistant"}', 'questions.q.target = "user"'
     )
-    assert found == QuestionConfig(answer=StaticAnswer(True))
+    assert question_config == QuestionConfig(answer=StaticAnswer(True))
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("toml", "expected"),
     [
         ('target = "model"', 'q.target is "model". It must be user or assistant, or a table.'),
         ("target = 1", "q.target is 1. It must be"),
@@ -298,9 +315,9 @@ def test_a_layer_that_changes_one_thing_of_a_question_keeps_the_rest():
         ("exclusive = 1", "q.exclusive is 1. It must be true or false."),
     ],
 )
-def test_what_is_no_question_is_refused_and_no_answer_is_told(written: str, said: str):
-    message = refused(f'{HERE}{LOCAL}questions.q.answer = "s3cret"\nquestions.q.{written}')
-    assert said in message
+def test_what_is_no_question_is_refused_and_no_answer_is_told(toml: str, expected: str):
+    message = get_refusal(f'{HERE}{LOCAL}questions.q.answer = "s3cret"\nquestions.q.{toml}')
+    assert expected in message
     assert "s3cret" not in message
 
 
@@ -308,7 +325,7 @@ WAIT, DENY, AUTO = DetachedPolicy.WAIT, DetachedPolicy.DENY, DetachedPolicy.AUTO
 
 
 @pytest.mark.parametrize(
-    ("entry", "defaults", "meant"),
+    ("entry", "defaults", "expected"),
     [
         ("", "", {}),
         ('"wait"', "", {"run": WAIT, "deliver": WAIT, "tool": WAIT}),
@@ -318,38 +335,38 @@ WAIT, DENY, AUTO = DetachedPolicy.WAIT, DetachedPolicy.DENY, DetachedPolicy.AUTO
         ("", '{run = "deny"}', {"run": DENY}),
     ],
 )
-def test_the_first_match_of_the_cascade_wins(entry: str, defaults: str, meant: Any):
+def test_the_first_match_of_the_cascade_wins(entry: str, defaults: str, expected: Any):
     """RFD 049: tool and kind, tool, defaults and kind, defaults."""
-    found = tool(
+    config = read_tool_config(
         LOCAL + (f"detached = {entry}" if entry else ""),
         defaults=f"detached = {defaults}" if defaults else "",
     )
-    assert found.detached == meant
+    assert config.detached == expected
 
 
 def test_a_layer_that_sets_one_policy_keeps_the_others():
-    found = tool(f'{LOCAL}detached = "wait"', 'detached = {run = "deny"}')
-    assert found.detached == {"run": DENY, "deliver": WAIT, "tool": WAIT}
+    config = read_tool_config(f'{LOCAL}detached = "wait"', 'detached = {run = "deny"}')
+    assert config.detached == {"run": DENY, "deliver": WAIT, "tool": WAIT}
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("toml_value", "expected"),
     [
         ('"never"', 'detached is "never". It must be wait, deny, auto or defaults, or a table of'),
         ('{run = "x"}', 'detached.run is "x". It must be wait, deny, auto or defaults.'),
     ],
 )
-def test_what_is_no_policy_is_refused(written: str, said: str):
-    assert said in refused(f"{HERE}{LOCAL}detached = {written}")
+def test_what_is_no_policy_is_refused(toml_value: str, expected: str):
+    assert expected in get_refusal(f"{HERE}{LOCAL}detached = {toml_value}")
 
 
 @pytest.mark.parametrize("name", ['"a b"', '""', '"a.b"', '"<script>"', f'"{"x" * 129}"'])
 def test_a_name_that_no_model_could_call_is_refused(name: str):
-    said = refused(f"[conversation.tools.{name}]\n{LOCAL}")
-    assert said.endswith("must have a name of 1 to 128 letters, digits, _ and -.")
+    message = get_refusal(f"[conversation.tools.{name}]\n{LOCAL}")
+    assert message.endswith("must have a name of 1 to 128 letters, digits, _ and -.")
 
 
 def test_tools_and_each_tool_are_tables():
-    assert "conversation.tools is 1. It must be a table." in refused("conversation.tools = 1")
-    assert "tools.t is 1. It must be a table." in refused("conversation.tools.t = 1")
-    assert "conversation is 1" in refused("conversation = 1")
+    assert "conversation.tools is 1. It must be a table." in get_refusal("conversation.tools = 1")
+    assert "tools.t is 1. It must be a table." in get_refusal("conversation.tools.t = 1")
+    assert "conversation is 1" in get_refusal("conversation = 1")

@@ -10,25 +10,27 @@ from jpweb.agent.config.trust import (
     list_trust_items,
     make_definition,
 )
-from tests.agent.config.making import LOCAL, reading, tool
+from tests.agent.config.making import LOCAL, read_configuration, read_tool_config
 
 
 def things(*texts: str) -> dict[tuple[str, str], TrustItem]:
-    return {(each.kind.value, each.name): each for each in list_trust_items(reading(*texts))}
+    return {
+        (item.kind.value, item.name): item for item in list_trust_items(read_configuration(*texts))
+    }
 
 
-def only(text: str) -> TrustItem:
-    found = things(text)
-    assert len(found) == 1
-    return next(iter(found.values()))
+def read_single_item(text: str) -> TrustItem:
+    items = things(text)
+    assert len(items) == 1
+    return next(iter(items.values()))
 
 
 def local(entry: str) -> TrustItem:
-    return only(f'[conversation.tools.t]\nsource = "local"\n{entry}')
+    return read_single_item(f'[conversation.tools.t]\nsource = "local"\n{entry}')
 
 
 def server(entry: str) -> TrustItem:
-    return only(f"[providers.mcp.s]\n{entry}")
+    return read_single_item(f"[providers.mcp.s]\n{entry}")
 
 
 def test_built_in_tools_need_no_trust():
@@ -42,10 +44,10 @@ def test_a_command_is_shown_with_each_argument_on_its_own_line():
 
 
 def test_what_would_mislead_the_eye_is_spelled_out():
-    shown = local(
+    text = local(
         r'command = {program = "sh", args = ["a\nb", "\u202eevil", " x ", "", "\"q"], shell = true}'
     ).runs
-    assert shown.splitlines() == [
+    assert text.splitlines() == [
         "program: sh",
         r"argument 1: a\nb",
         r"argument 2: \u202eevil",
@@ -60,7 +62,7 @@ PLAIN = 'command = {program = "p", args = ["a"]}'
 
 
 @pytest.mark.parametrize(
-    "changed",
+    "toml",
     [
         'command = {program = "q", args = ["a"]}',
         'command = {program = "p", args = ["b"]}',
@@ -71,16 +73,16 @@ PLAIN = 'command = {program = "p", args = ["a"]}'
         f'{PLAIN}\naccess = {{fs = [{{path = "/"}}]}}',
     ],
 )
-def test_whatever_changes_of_a_command_is_seen(changed: str):
-    before, after = local(PLAIN), local(changed)
+def test_whatever_changes_of_a_command_is_seen(toml: str):
+    before, after = local(PLAIN), local(toml)
     assert before.fingerprint != after.fingerprint
     assert before.display_text != after.display_text
 
 
 def test_what_a_command_is_told_its_name_is_counts():
-    found = only(f'[conversation.tools.t]\nsource = "local.other"\n{PLAIN}')
-    assert "called with the name: other" in found.display_text
-    assert found.fingerprint != local(PLAIN).fingerprint
+    item = read_single_item(f'[conversation.tools.t]\nsource = "local.other"\n{PLAIN}')
+    assert "called with the name: other" in item.display_text
+    assert item.fingerprint != local(PLAIN).fingerprint
 
 
 def test_what_neither_runs_nor_lets_anything_through_asks_for_no_new_trust():
@@ -88,16 +90,16 @@ def test_what_neither_runs_nor_lets_anything_through_asks_for_no_new_trust():
     assert before == local(f'{PLAIN}\ndescription = "x"\nenable = false')
     label = '[conversation.tools.t.questions.q]\nprompt_label = "x"'
     assert before == local(f"{PLAIN}\n{label}")
-    same = 'run = "ask"\nresult = "unattended"\ndetached = "wait"'
-    assert before == local(f"{PLAIN}\n{same}")
+    toml = 'run = "ask"\nresult = "unattended"\ndetached = "wait"'
+    assert before == local(f"{PLAIN}\n{toml}")
     assert before.display_text == local('command = "p a"').display_text
     assert before.fingerprint == local('command = "p a"').fingerprint
 
 
 def test_the_formatter_of_any_tool_needs_trust_of_its_own():
-    found = things(f'[conversation.tools.t]\n{LOCAL}style.parameters = "fmt {{{{tool}}}}"')
-    assert found["formatter", "t"].runs == "program: fmt\nargument 1: {{tool}}"
-    assert ("tool", "t") in found
+    items = things(f'[conversation.tools.t]\n{LOCAL}style.parameters = "fmt {{{{tool}}}}"')
+    assert items["formatter", "t"].runs == "program: fmt\nargument 1: {{tool}}"
+    assert ("tool", "t") in items
     assert ("formatter", "ask_user") in things(
         '[conversation.tools.ask_user]\nstyle.parameters = {program = "x", args = []}'
     )
@@ -115,7 +117,7 @@ def test_a_server_is_shown_as_it_would_run():
 
 
 @pytest.mark.parametrize(
-    "changed",
+    "toml",
     [
         STDIO.replace("srv", "srv2") + SUM,
         STDIO.replace('"a"', '"b"') + SUM,
@@ -125,8 +127,8 @@ def test_a_server_is_shown_as_it_would_run():
         'url = "https://x"',
     ],
 )
-def test_whatever_changes_of_a_server_is_seen(changed: str):
-    before, after = server(STDIO + SUM), server(changed)
+def test_whatever_changes_of_a_server_is_seen(toml: str):
+    before, after = server(STDIO + SUM), server(toml)
     assert before.fingerprint != after.fingerprint
     assert before.display_text != after.display_text
 
@@ -135,21 +137,21 @@ WEB = 'url = "https://me:s3cret@x/mcp?key=s3cret"\nheaders = {Authorization = "B
 
 
 @pytest.mark.parametrize(
-    "changed",
+    "toml",
     [
         WEB.replace("Bearer s3cret", "Bearer other"),
         WEB.replace("?key=s3cret", "?key=other"),
         WEB.replace("me:s3cret@", "me:other@"),
     ],
 )
-def test_what_may_be_a_key_is_not_shown_nor_a_hash_of_it_and_its_change_is_told(changed: str):
-    before, after = server(WEB), server(changed)
+def test_what_may_be_a_key_is_not_shown_nor_a_hash_of_it_and_its_change_is_told(toml: str):
+    before, after = server(WEB), server(toml)
     assert before.runs == "address: https://…@x/mcp?…\nheader Authorization: (set, not shown)"
     assert before.display_text == after.display_text
     assert before.fingerprint != after.fingerprint
     assert hidden_fingerprint(before.fingerprint) != hidden_fingerprint(after.fingerprint)
-    other = server(WEB.replace("@x/", "@evil/"))
-    assert other.display_text != before.display_text
+    evil_item = server(WEB.replace("@x/", "@evil/"))
+    assert evil_item.display_text != before.display_text
 
 
 def test_what_is_shown_alone_changes_nothing_of_what_is_not():
@@ -171,7 +173,7 @@ def test_a_provider_as_it_is_by_itself_needs_no_trust(usual: str):
 
 
 @pytest.mark.parametrize(
-    ("entry", "shown"),
+    ("entry", "expected"),
     [
         (
             'anthropic]\nbase_url = "https://evil.example"',
@@ -183,16 +185,16 @@ def test_a_provider_as_it_is_by_itself_needs_no_trust(usual: str):
         ('own]\nbase_url = "https://u:p@x/y?k=1#f"', ("https://…@x/y?…", "none")),
     ],
 )
-def test_a_key_goes_nowhere_else_on_a_files_word(entry: str, shown: tuple[str, str]):
-    assert only(f"[providers.llm.{entry}").runs == (
-        f"requests and key go to: {shown[0]}\nkey from environment variable: {shown[1]}"
+def test_a_key_goes_nowhere_else_on_a_files_word(entry: str, expected: tuple[str, str]):
+    assert read_single_item(f"[providers.llm.{entry}").runs == (
+        f"requests and key go to: {expected[0]}\nkey from environment variable: {expected[1]}"
     )
 
 
 def test_two_tools_that_run_the_same_are_trusted_each():
-    found = things(f"[conversation.tools.a]\n{LOCAL}[conversation.tools.b]\n{LOCAL}")
-    assert found["tool", "a"].display_text == found["tool", "b"].display_text
-    assert found["tool", "a"].fingerprint != found["tool", "b"].fingerprint
+    items = things(f"[conversation.tools.a]\n{LOCAL}[conversation.tools.b]\n{LOCAL}")
+    assert items["tool", "a"].display_text == items["tool", "b"].display_text
+    assert items["tool", "a"].fingerprint != items["tool", "b"].fingerprint
 
 
 def test_a_difference_names_the_lines_that_went_and_came():
@@ -216,21 +218,24 @@ def test_a_difference_names_the_lines_that_went_and_came():
 
 
 @pytest.mark.parametrize(
-    "changed",
+    "toml",
     ["options.depth = 2", 'access.fs = "rw"', 'parameters.p = {type = "string", default = "b"}'],
 )
-def test_definition_of_a_tool_that_would_run_otherwise_differs(changed: str):
-    before = tool(f'{LOCAL}options.depth = 1\nparameters.p = {{type = "string", default = "a"}}')
-    after = tool(
-        f'{LOCAL}options.depth = 1\nparameters.p = {{type = "string", default = "a"}}', changed
+def test_definition_of_a_tool_that_would_run_otherwise_differs(toml: str):
+    before = read_tool_config(
+        f'{LOCAL}options.depth = 1\nparameters.p = {{type = "string", default = "a"}}'
+    )
+    after = read_tool_config(
+        f'{LOCAL}options.depth = 1\nparameters.p = {{type = "string", default = "a"}}', toml
     )
     assert make_definition(before, None) != make_definition(after, None)
 
 
 def test_definition_of_a_served_tool_holds_its_server():
-    served = tool('source = "mcp.s"\n')
+    served = read_tool_config('source = "mcp.s"\n')
     servers = [
-        reading(f'providers.mcp.s = {{command = "{name}"}}').servers["s"] for name in ("a", "b")
+        read_configuration(f'providers.mcp.s = {{command = "{name}"}}').servers["s"]
+        for name in ("a", "b")
     ]
-    first, second = (make_definition(served, each) for each in servers)
+    first, second = (make_definition(served, config) for config in servers)
     assert first != second

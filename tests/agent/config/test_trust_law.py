@@ -15,7 +15,7 @@ import pytest
 from jpweb.agent.config import types
 from jpweb.agent.config.trust import list_trust_items
 from jpweb.agent.config.types import Configuration
-from tests.agent.config.making import OWN, reading
+from tests.agent.config.making import OWN, read_configuration
 
 TOOL = "[conversation.tools.t]\n"
 LOCAL = f'{TOOL}source = "local"\ncommand = "run me"\n'
@@ -28,7 +28,7 @@ QUESTION = "[conversation.tools.t.questions.q]\n"
 PROVIDER = "[providers.llm.openai]\n"
 
 
-class Row(NamedTuple):
+class FieldRule(NamedTuple):
     """What a field is; two configurations that differ in it alone, or why it is harmless."""
 
     kind: Literal["trusted", "gated", "harmless", "walked"]
@@ -36,166 +36,185 @@ class Row(NamedTuple):
     after: str = ""
 
 
-def trusted(before: str, after: str) -> Row:
-    return Row("trusted", before, after)
+def make_trusted_rule(before: str, after: str) -> FieldRule:
+    return FieldRule("trusted", before, after)
 
 
-def gated(before: str, after: str) -> Row:
-    return Row("gated", before, after)
+def make_gated_rule(before: str, after: str) -> FieldRule:
+    return FieldRule("gated", before, after)
 
 
-def harmless(reason: str) -> Row:
-    return Row("harmless", reason)
+def make_harmless_rule(reason: str) -> FieldRule:
+    return FieldRule("harmless", reason)
 
 
 #: A field that holds values with fields of their own, which have their rows.
-WALKED = Row("walked", "")
+WALKED = FieldRule("walked", "")
 
-LAW: dict[str, Row] = {
+LAW: dict[str, FieldRule] = {
     "Configuration.assistant": WALKED,
     "Configuration.inquiry": WALKED,
     "Configuration.tools": WALKED,
     "Configuration.providers": WALKED,
     "Configuration.servers": WALKED,
-    "Configuration.notes": harmless("jpweb's own words about what it did not understand"),
-    "AssistantConfig.name": harmless("a name on the page"),
-    "AssistantConfig.system": gated(
+    "Configuration.notes": make_harmless_rule("jpweb's own words about what it did not understand"),
+    "AssistantConfig.name": make_harmless_rule("a name on the page"),
+    "AssistantConfig.system": make_gated_rule(
         f'{ASKED}[assistant]\nsystem_prompt = "be brief"\n',
         f'{ASKED}[assistant]\nsystem_prompt = "say yes"\n',
     ),
-    "AssistantConfig.model": gated(
+    "AssistantConfig.model": make_gated_rule(
         f'{ASKED}[assistant.model]\nid = "a/b"\n', f'{ASKED}[assistant.model]\nid = "a/c"\n'
     ),
-    "AssistantConfig.tool_choice": harmless("what the model calls passes the gates of that tool"),
+    "AssistantConfig.tool_choice": make_harmless_rule(
+        "what the model calls passes the gates of that tool"
+    ),
     "AssistantConfig.request": WALKED,
-    "SystemPart.content": gated(
+    "SystemPart.content": make_gated_rule(
         f'{ASKED}[[assistant.instructions]]\ntitle = "be brief"\n',
         f'{ASKED}[[assistant.instructions]]\ntitle = "say yes"\n',
     ),
-    "SystemPart.tag": gated(
+    "SystemPart.tag": make_gated_rule(
         f'{ASKED}[[assistant.system_prompt_sections]]\ncontent = "x"\n',
         f'{ASKED}[[assistant.system_prompt_sections]]\ncontent = "x"\ntag = "rule"\n',
     ),
-    "RequestConfig.max_retries": harmless("how often the same request is sent"),
-    "RequestConfig.base_backoff": harmless("how long a retry waits"),
-    "RequestConfig.max_backoff": harmless("how long a retry waits at most"),
-    "ModelConfig.provider": gated(
+    "RequestConfig.max_retries": make_harmless_rule("how often the same request is sent"),
+    "RequestConfig.base_backoff": make_harmless_rule("how long a retry waits"),
+    "RequestConfig.max_backoff": make_harmless_rule("how long a retry waits at most"),
+    "ModelConfig.provider": make_gated_rule(
         f'{ASKED}{INQUIRY}model.id = "a/b"\n', f'{ASKED}{INQUIRY}model.id = "c/b"\n'
     ),
-    "ModelConfig.name": gated(
+    "ModelConfig.name": make_gated_rule(
         f'{ASKED}{INQUIRY}model.id = "a/b"\n', f'{ASKED}{INQUIRY}model.id = "a/c"\n'
     ),
-    "ModelConfig.parameters": gated(
+    "ModelConfig.parameters": make_gated_rule(
         f'{ASKED}{INQUIRY}model.id = "a/b"\n',
         f'{ASKED}{INQUIRY}model.id = "a/b"\nmodel.parameters.temperature = 2\n',
     ),
-    "InquiryConfig.model": gated(ASKED, f'{ASKED}{INQUIRY}model.id = "a/b"\n'),
-    "InquiryConfig.system_prompt": gated(
+    "InquiryConfig.model": make_gated_rule(ASKED, f'{ASKED}{INQUIRY}model.id = "a/b"\n'),
+    "InquiryConfig.system_prompt": make_gated_rule(
         f'{LOCAL}detached = "auto"\n{INQUIRY}system_prompt = "judge"\n',
         f'{LOCAL}detached = "auto"\n{INQUIRY}system_prompt = "say yes"\n',
     ),
-    "InquiryConfig.max_response_bytes": gated(
+    "InquiryConfig.max_response_bytes": make_gated_rule(
         ASKED, f"{ASKED}{INQUIRY}request.max_response_bytes = 9\n"
     ),
-    "ToolConfig.name": trusted(LOCAL, LOCAL.replace("tools.t", "tools.u")),
-    "ToolConfig.description": harmless("the model reads it; what it calls passes the tool's gates"),
-    "ToolConfig.summary": harmless("the model reads it; what it calls passes the tool's gates"),
-    "ToolConfig.examples": harmless("the model reads it; what it calls passes the tool's gates"),
-    "ToolConfig.parameters": trusted(
+    "ToolConfig.name": make_trusted_rule(LOCAL, LOCAL.replace("tools.t", "tools.u")),
+    "ToolConfig.description": make_harmless_rule(
+        "the model reads it; what it calls passes the tool's gates"
+    ),
+    "ToolConfig.summary": make_harmless_rule(
+        "the model reads it; what it calls passes the tool's gates"
+    ),
+    "ToolConfig.examples": make_harmless_rule(
+        "the model reads it; what it calls passes the tool's gates"
+    ),
+    "ToolConfig.parameters": make_trusted_rule(
         f'{LOCAL}parameters.p = {{type = "string", default = "safe"}}\n',
         f'{LOCAL}parameters.p = {{type = "string", default = "rm -rf"}}\n',
     ),
-    "ToolConfig.declared": trusted(
+    "ToolConfig.declared": make_trusted_rule(
         f"{SERVED}{SERVER}", f"{SERVED}parameters.p.default = 1\n{SERVER}"
     ),
     "ToolConfig.questions": WALKED,
-    "ToolConfig.source": trusted(LOCAL, LOCAL.replace("run me", "run you")),
+    "ToolConfig.source": make_trusted_rule(LOCAL, LOCAL.replace("run me", "run you")),
     "ToolConfig.enable": WALKED,
-    "ToolConfig.run": gated(LOCAL, f'{LOCAL}run = "unattended"\n'),
-    "ToolConfig.result": gated(f'{LOCAL}result = "ask"\n', LOCAL),
-    "ToolConfig.cancellation_response": harmless("the model reads it where nothing was done"),
-    "ToolConfig.formatter": trusted(
+    "ToolConfig.run": make_gated_rule(LOCAL, f'{LOCAL}run = "unattended"\n'),
+    "ToolConfig.result": make_gated_rule(f'{LOCAL}result = "ask"\n', LOCAL),
+    "ToolConfig.cancellation_response": make_harmless_rule(
+        "the model reads it where nothing was done"
+    ),
+    "ToolConfig.formatter": make_trusted_rule(
         f'{LOCAL}style.parameters = "show"\n', f'{LOCAL}style.parameters = "show me"\n'
     ),
-    "ToolConfig.format": trusted(
+    "ToolConfig.format": make_trusted_rule(
         f'{LOCAL}style.parameters = "show"\n',
         f'{LOCAL}style.parameters = "show"\nformat = "unattended"\n',
     ),
-    "ToolConfig.options": trusted(LOCAL, f"{LOCAL}options.x = 1\n"),
-    "ToolConfig.access": trusted(LOCAL, f"{LOCAL}access.x = 1\n"),
-    "ToolConfig.detached": gated(LOCAL, f'{LOCAL}detached = "auto"\n'),
-    "QuestionConfig.target": gated(f"{LOCAL}{QUESTION}", ASKED),
-    "QuestionConfig.answer": gated(f"{LOCAL}{QUESTION}", f"{LOCAL}{QUESTION}answer = true\n"),
-    "QuestionConfig.prompt_label": harmless("a word beside the tool's name on a card"),
-    "QuestionConfig.exclusive": gated(
+    "ToolConfig.options": make_trusted_rule(LOCAL, f"{LOCAL}options.x = 1\n"),
+    "ToolConfig.access": make_trusted_rule(LOCAL, f"{LOCAL}access.x = 1\n"),
+    "ToolConfig.detached": make_gated_rule(LOCAL, f'{LOCAL}detached = "auto"\n'),
+    "QuestionConfig.target": make_gated_rule(f"{LOCAL}{QUESTION}", ASKED),
+    "QuestionConfig.answer": make_gated_rule(
+        f"{LOCAL}{QUESTION}", f"{LOCAL}{QUESTION}answer = true\n"
+    ),
+    "QuestionConfig.prompt_label": make_harmless_rule("a word beside the tool's name on a card"),
+    "QuestionConfig.exclusive": make_gated_rule(
         f"{LOCAL}{QUESTION}", f"{LOCAL}{QUESTION}exclusive = false\n"
     ),
-    "QuestionConfig.inquiry": gated(
+    "QuestionConfig.inquiry": make_gated_rule(
         f'{LOCAL}{QUESTION}target = {{system_prompt = "judge"}}\n',
         f'{LOCAL}{QUESTION}target = {{system_prompt = "say yes"}}\n',
     ),
-    "QuestionConfig.expires_after": harmless("silence ends as no answer, never as a yes"),
-    "StaticAnswer.value": gated(
+    "QuestionConfig.expires_after": make_harmless_rule("silence ends as no answer, never as a yes"),
+    "StaticAnswer.value": make_gated_rule(
         f"{LOCAL}{QUESTION}answer = false\n", f"{LOCAL}{QUESTION}answer = true\n"
     ),
-    "Enable.state": harmless("a tool that is on is offered only once it is trusted"),
-    "Enable.allow_toggle": harmless("switching needs an owner here, and trust all the same"),
-    "ToolCommand.program": trusted(LOCAL, LOCAL.replace("run me", "ran me")),
-    "ToolCommand.args": trusted(LOCAL, LOCAL.replace("run me", "run me too")),
-    "ToolCommand.shell": trusted(
+    "Enable.state": make_harmless_rule("a tool that is on is offered only once it is trusted"),
+    "Enable.allow_toggle": make_harmless_rule(
+        "switching needs an owner here, and trust all the same"
+    ),
+    "ToolCommand.program": make_trusted_rule(LOCAL, LOCAL.replace("run me", "ran me")),
+    "ToolCommand.args": make_trusted_rule(LOCAL, LOCAL.replace("run me", "run me too")),
+    "ToolCommand.shell": make_trusted_rule(
         f'{TOOL}source = "local"\ncommand = {{program = "p"}}\n',
         f'{TOOL}source = "local"\ncommand = {{program = "p", shell = true}}\n',
     ),
-    "Local.tool": trusted(LOCAL, LOCAL.replace('"local"', '"local.other"')),
-    "Local.command": trusted(LOCAL, LOCAL.replace("run me", "run you")),
-    "Mcp.server": trusted(
+    "Local.tool": make_trusted_rule(LOCAL, LOCAL.replace('"local"', '"local.other"')),
+    "Local.command": make_trusted_rule(LOCAL, LOCAL.replace("run me", "run you")),
+    "Mcp.server": make_trusted_rule(
         f'{SERVED}{SERVER}[providers.mcp.other]\ncommand = "serve"\n',
         f'{SERVED.replace("mcp.s", "mcp.other")}{SERVER}[providers.mcp.other]\ncommand = "serve"\n',
     ),
-    "Mcp.tool": trusted(f"{SERVED}{SERVER}", f"{SERVED.replace('mcp.s', 'mcp.s.drop')}{SERVER}"),
-    "ProviderConfig.base_url": trusted(PROVIDER, f'{PROVIDER}base_url = "https://x"\n'),
-    "ProviderConfig.api_key_env": trusted(PROVIDER, f'{PROVIDER}api_key_env = "K"\n'),
-    "ProviderConfig.app_name": harmless("a name that the vendor lists"),
-    "ProviderConfig.beta_headers": harmless("names of a vendor's features, sent to it alone"),
-    "McpServer.name": trusted(SERVER, SERVER.replace("mcp.s", "mcp.t")),
-    "McpServer.command": trusted(SERVER, SERVER.replace("serve", "other")),
-    "McpServer.arguments": trusted(SERVER, f'{SERVER}arguments = ["x"]\n'),
-    "McpServer.variables": trusted(SERVER, f'{SERVER}variables = ["X"]\n'),
-    "McpServer.checksum": trusted(SERVER, f'{SERVER}checksum.value = "{"ab" * 32}"\n'),
-    "McpServer.url": trusted(WEB, WEB.replace("//x", "//y")),
-    "McpServer.headers": trusted(WEB, f'{WEB}headers = {{X = "y"}}\n'),
+    "Mcp.tool": make_trusted_rule(
+        f"{SERVED}{SERVER}", f"{SERVED.replace('mcp.s', 'mcp.s.drop')}{SERVER}"
+    ),
+    "ProviderConfig.base_url": make_trusted_rule(PROVIDER, f'{PROVIDER}base_url = "https://x"\n'),
+    "ProviderConfig.api_key_env": make_trusted_rule(PROVIDER, f'{PROVIDER}api_key_env = "K"\n'),
+    "ProviderConfig.app_name": make_harmless_rule("a name that the vendor lists"),
+    "ProviderConfig.beta_headers": make_harmless_rule(
+        "names of a vendor's features, sent to it alone"
+    ),
+    "McpServer.name": make_trusted_rule(SERVER, SERVER.replace("mcp.s", "mcp.t")),
+    "McpServer.command": make_trusted_rule(SERVER, SERVER.replace("serve", "other")),
+    "McpServer.arguments": make_trusted_rule(SERVER, f'{SERVER}arguments = ["x"]\n'),
+    "McpServer.variables": make_trusted_rule(SERVER, f'{SERVER}variables = ["X"]\n'),
+    "McpServer.checksum": make_trusted_rule(SERVER, f'{SERVER}checksum.value = "{"ab" * 32}"\n'),
+    "McpServer.url": make_trusted_rule(WEB, WEB.replace("//x", "//y")),
+    "McpServer.headers": make_trusted_rule(WEB, f'{WEB}headers = {{X = "y"}}\n'),
 }
 
 
-def configured(root: Any) -> Iterator[str]:
+def iterate_fields(root: Any) -> Iterator[str]:
     """Yield every field of the dataclasses that can be reached from one, as "Class.field"."""
-    seen: set[Any] = set()
-    left: list[Any] = [root]
-    while left:
-        owner = left.pop()
-        if owner in seen:
+    classes: set[Any] = set()
+    queue: list[Any] = [root]
+    while queue:
+        owner = queue.pop()
+        if owner in classes:
             continue
-        seen.add(owner)
+        classes.add(owner)
         hints = get_type_hints(owner, vars(types))
         for field in fields(owner):
             yield f"{owner.__name__}.{field.name}"
-            left.extend(_classes(hints[field.name]))
+            queue.extend(_classes(hints[field.name]))
 
 
 def _classes(hint: Any) -> list[Any]:
     if isinstance(hint, type) and is_dataclass(hint):
         return [hint]
-    return [found for part in get_args(hint) for found in _classes(part)]
+    return [cls for part in get_args(hint) for cls in _classes(part)]
 
 
 def _asked_for(text: str) -> set[tuple[str, str, str]]:
     return {
-        (w.kind.value, w.name, w.fingerprint) for w in list_trust_items(reading(text), builtins=OWN)
+        (w.kind.value, w.name, w.fingerprint)
+        for w in list_trust_items(read_configuration(text), builtins=OWN)
     }
 
 
 def test_trust_table_has_a_row_for_every_configured_field():
-    assert set(configured(Configuration)) == set(LAW)
+    assert set(iterate_fields(Configuration)) == set(LAW)
 
 
 @pytest.mark.parametrize("name", [n for n, row in LAW.items() if row.kind in ("trusted", "gated")])

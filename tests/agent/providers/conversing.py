@@ -51,18 +51,18 @@ SCHEMA = {
 }
 
 
-def event(kind: EventKind, **metadata: Any) -> ConversationEvent:
+def make_event(kind: EventKind, **metadata: Any) -> ConversationEvent:
     return ConversationEvent("2026-01-01T00:00:00Z", kind, metadata)
 
 
-def request(*events: ConversationEvent, **fields: Any) -> ProviderRequest:
-    given = {"tools": (TOOL,)} | fields
+def make_request(*events: ConversationEvent, **fields: Any) -> ProviderRequest:
+    options = {"tools": (TOOL,)} | fields
     return ProviderRequest(
-        ThreadParts(("Be brief.",), events or (event(ChatRequest("Hello")),)), **given
+        ThreadParts(("Be brief.",), events or (make_event(ChatRequest("Hello")),)), **options
     )
 
 
-def opened(
+def make_provider(
     standin: Standin,
     parameters: Mapping[str, Any] | None = None,
     model: str = "",
@@ -74,24 +74,26 @@ def opened(
     return PROVIDERS[standin.name](config, ProviderConfig(**base), key)
 
 
-async def received(provider: Provider, asked: ProviderRequest | None = None) -> list[ProviderEvent]:
-    stream: Any = provider.stream(asked or request())
+async def receive_events(
+    provider: Provider, provider_request: ProviderRequest | None = None
+) -> list[ProviderEvent]:
+    stream: Any = provider.stream(provider_request or make_request())
     async with aclosing(stream):
-        return [each async for each in stream]
+        return [event async for event in stream]
 
 
-async def fails(
-    provider: Provider, asked: ProviderRequest | None = None
+async def get_failure(
+    provider: Provider, provider_request: ProviderRequest | None = None
 ) -> tuple[ProviderFailed, list[ProviderEvent]]:
     """Return how the reply failed, and what came before."""
     before: list[ProviderEvent] = []
-    stream: Any = provider.stream(asked or request())
+    stream: Any = provider.stream(provider_request or make_request())
     async with aclosing(stream):
         while True:
             try:
                 before.append(await anext(stream))
-            except ProviderFailed as failed:
-                return failed, before
+            except ProviderFailed as error:
+                return error, before
 
 
 @dataclass
@@ -103,33 +105,35 @@ class Recorded:
     _variant: Any = "message"
 
     def take(self, events: Iterable[ProviderEvent]) -> list[ConversationEvent]:
-        for each in events:
-            match each:
+        for provider_event in events:
+            match provider_event:
                 case TextDelta(variant, text):
                     self._turn_to(variant)
                     self._text += text
                 case ReplyMetadata(variant, metadata):
                     self._turn_to(variant)
-                    self.events.append(event(ChatResponse(variant, self._text), **metadata))
+                    self.events.append(make_event(ChatResponse(variant, self._text), **metadata))
                     self._text = ""
                 case CompleteToolCall(id_, name, arguments, metadata):
                     self._turn_to("message")
                     self._turn_to("reasoning")
-                    self.events.append(event(ToolCallRequest(id_, name, arguments), **metadata))
+                    self.events.append(
+                        make_event(ToolCallRequest(id_, name, arguments), **metadata)
+                    )
                 case _:
                     pass
         return self.events
 
     def _turn_to(self, variant: Any) -> None:
         if self._text and variant != self._variant:
-            self.events.append(event(ChatResponse(self._variant, self._text)))
+            self.events.append(make_event(ChatResponse(self._variant, self._text)))
             self._text = ""
         self._variant = variant
 
 
 def without_callings(events: Iterable[ProviderEvent]) -> list[ProviderEvent]:
-    return [each for each in events if not isinstance(each, PartialToolCall)]
+    return [event for event in events if not isinstance(event, PartialToolCall)]
 
 
-def joined(events: Iterable[ProviderEvent], variant: str) -> str:
+def join_text(events: Iterable[ProviderEvent], variant: str) -> str:
     return "".join(e.text for e in events if isinstance(e, TextDelta) and e.variant == variant)

@@ -13,19 +13,19 @@ from tests.agent.providers.conversing import (
     MODELS,
     SCHEMA,
     TOOL,
-    fails,
-    joined,
-    opened,
-    request,
+    get_failure,
+    join_text,
+    make_provider,
+    make_request,
 )
 from tests.machine.ports import free_port
 from tests.machine.sizes import mark_proof
-from tests.machine.vendors import Call, Failure, Reply, Say, Standin, Think, vendor
+from tests.machine.vendors import Call, Failure, Reply, Say, Standin, Think, run_vendor
 
 NAMES = sorted(MODELS)
 
 
-def wrapped(name: str, message: str, type_: str, status: int = 400) -> Any:
+def wrap_error(name: str, message: str, type_: str, status: int = 400) -> Any:
     """Return an error's body as the vendor wraps it."""
     if name == "anthropic":
         return {"type": "error", "error": {"type": type_, "message": message}}
@@ -55,77 +55,81 @@ TOO_LONG = {
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_conversation_that_is_too_long(name: str):
-    with vendor(name, [Failure(400, wrapped(name, *TOO_LONG[name]))]) as standin:
-        failed, _ = await fails(opened(standin))
-    assert failed.kind is FailureKind.CONTEXT_LENGTH
-    assert "Compact it" in str(failed)
+    with run_vendor(name, [Failure(400, wrap_error(name, *TOO_LONG[name]))]) as standin:
+        error, _ = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.CONTEXT_LENGTH
+    assert "Compact it" in str(error)
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_request_too_large_for_the_door_is_too_long_as_well(name: str):
-    with vendor(name, [Failure(413, wrapped(name, "Too large", "request_too_large", 413))]) as s:
-        failed, _ = await fails(opened(s))
-    assert failed.kind is FailureKind.CONTEXT_LENGTH
+    with run_vendor(
+        name, [Failure(413, wrap_error(name, "Too large", "request_too_large", 413))]
+    ) as s:
+        error, _ = await get_failure(make_provider(s))
+    assert error.kind is FailureKind.CONTEXT_LENGTH
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_rate_limit_says_how_long_to_wait(name: str):
-    body = wrapped(name, "Slow down", "rate_limit_error", 429)
-    with vendor(name, [Failure(429, body, {"retry-after": "17"})]) as standin:
-        failed, _ = await fails(opened(standin))
+    body = wrap_error(name, "Slow down", "rate_limit_error", 429)
+    with run_vendor(name, [Failure(429, body, {"retry-after": "17"})]) as standin:
+        error, _ = await get_failure(make_provider(standin))
         assert len(standin.requests) == 1  # only the turn repeats a request
-    assert (failed.kind, failed.retry_after) == (FailureKind.RATE_LIMIT, 17)
-    assert PROVIDER_TITLES[name] in str(failed)
-    assert "Slow down" in str(failed)
+    assert (error.kind, error.retry_after) == (FailureKind.RATE_LIMIT, 17)
+    assert PROVIDER_TITLES[name] in str(error)
+    assert "Slow down" in str(error)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("status", [401, *mark_proof(403)])
 async def test_a_wrong_key_is_named_and_not_shown(name: str, status: int):
-    body = wrapped(name, f"Incorrect API key provided: {KEY}", "authentication_error", status)
-    with vendor(name, [Failure(status, body)]) as standin:
-        failed, _ = await fails(opened(standin, api_key_env="MY_KEY"))
-    assert failed.kind is FailureKind.WRONG_KEY
-    assert "Check MY_KEY" in str(failed)
-    assert KEY not in str(failed)
+    body = wrap_error(name, f"Incorrect API key provided: {KEY}", "authentication_error", status)
+    with run_vendor(name, [Failure(status, body)]) as standin:
+        error, _ = await get_failure(make_provider(standin, api_key_env="MY_KEY"))
+    assert error.kind is FailureKind.WRONG_KEY
+    assert "Check MY_KEY" in str(error)
+    assert KEY not in str(error)
 
 
 async def test_google_refuses_a_key_as_a_bad_request():
-    body = wrapped("google", "API key not valid. Please pass a valid API key.", "INVALID_ARGUMENT")
-    with vendor("google", [Failure(400, body)]) as standin:
-        failed, _ = await fails(opened(standin))
-    assert failed.kind is FailureKind.WRONG_KEY
-    assert "GEMINI_API_KEY" in str(failed)
+    body = wrap_error(
+        "google", "API key not valid. Please pass a valid API key.", "INVALID_ARGUMENT"
+    )
+    with run_vendor("google", [Failure(400, body)]) as standin:
+        error, _ = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.WRONG_KEY
+    assert "GEMINI_API_KEY" in str(error)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("status", [503, 529, *mark_proof(408, 500, 502)])
 async def test_a_vendor_in_trouble_is_unavailable(name: str, status: int):
-    with vendor(name, [Failure(status, "<html>Bad gateway</html>")]) as standin:
-        failed, _ = await fails(opened(standin))
+    with run_vendor(name, [Failure(status, "<html>Bad gateway</html>")]) as standin:
+        error, _ = await get_failure(make_provider(standin))
         assert len(standin.requests) == 1
-    assert failed.kind is FailureKind.UNAVAILABLE
-    assert standin.base_url in str(failed)
+    assert error.kind is FailureKind.UNAVAILABLE
+    assert standin.base_url in str(error)
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_nobody_listens(name: str):
     standin = Standin(name, f"http://127.0.0.1:{free_port()}", [])
-    failed, _ = await fails(opened(standin))
-    assert failed.kind is FailureKind.UNAVAILABLE
+    error, _ = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.UNAVAILABLE
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_name_that_is_nowhere(name: str):
-    failed, _ = await fails(opened(Standin(name, "http://jpweb.invalid", [])))
-    assert failed.kind is FailureKind.UNAVAILABLE
+    error, _ = await get_failure(make_provider(Standin(name, "http://jpweb.invalid", [])))
+    assert error.kind is FailureKind.UNAVAILABLE
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_an_address_that_is_none(name: str):
-    failed, _ = await fails(opened(Standin(name, "ftp://127.0.0.1/v1", [])))
-    assert failed.kind in (FailureKind.BAD_REQUEST, FailureKind.UNAVAILABLE)
-    assert PROVIDER_TITLES[name] in str(failed)
+    error, _ = await get_failure(make_provider(Standin(name, "ftp://127.0.0.1/v1", [])))
+    assert error.kind in (FailureKind.BAD_REQUEST, FailureKind.UNAVAILABLE)
+    assert PROVIDER_TITLES[name] in str(error)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -136,67 +140,67 @@ async def test_silence_becomes_unavailable(name: str, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(model_request, "REQUEST_TIMEOUT", httpx2.Timeout(0.3))
     monkeypatch.setattr("jpweb.agent.providers.google._TIMEOUT_MS", 300, raising=False)
-    with vendor(name, [Reply(end="hang")]) as standin:
-        failed, _ = await fails(opened(standin))
-    assert failed.kind is FailureKind.UNAVAILABLE
+    with run_vendor(name, [Reply(end="hang")]) as standin:
+        error, _ = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.UNAVAILABLE
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("status", [400, *mark_proof(404, 422)])
 async def test_any_other_refusal_is_a_bad_request_in_the_vendor_s_words(name: str, status: int):
-    body = wrapped(name, "x" * 2000, "invalid_request_error", status)
-    with vendor(name, [Failure(status, body)]) as standin:
-        failed, _ = await fails(opened(standin))
-    assert failed.kind is FailureKind.BAD_REQUEST
-    assert MODELS[name] in str(failed)
-    assert "xxx" in str(failed)
-    assert len(str(failed)) < 700
+    body = wrap_error(name, "x" * 2000, "invalid_request_error", status)
+    with run_vendor(name, [Failure(status, body)]) as standin:
+        error, _ = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.BAD_REQUEST
+    assert MODELS[name] in str(error)
+    assert "xxx" in str(error)
+    assert len(str(error)) < 700
 
 
 async def test_an_account_without_credit_is_not_asked_again():
-    body = wrapped("openai", "You exceeded your current quota", "insufficient_quota", 429)
-    with vendor("openai", [Failure(429, body)]) as standin:
-        failed, _ = await fails(opened(standin))
-    assert failed.kind is FailureKind.BAD_REQUEST
-    assert "current quota" in str(failed)
+    body = wrap_error("openai", "You exceeded your current quota", "insufficient_quota", 429)
+    with run_vendor("openai", [Failure(429, body)]) as standin:
+        error, _ = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.BAD_REQUEST
+    assert "current quota" in str(error)
 
 
 async def test_a_status_that_nobody_knows_is_a_bad_request():
-    with vendor("anthropic", [Failure(418, {"detail": "I am a teapot"})]) as standin:
-        failed, _ = await fails(opened(standin))
-    assert failed.kind is FailureKind.BAD_REQUEST
-    assert "teapot" in str(failed)
+    with run_vendor("anthropic", [Failure(418, {"detail": "I am a teapot"})]) as standin:
+        error, _ = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.BAD_REQUEST
+    assert "teapot" in str(error)
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_vendor_that_refuses_to_answer(name: str):
-    with vendor(name, [Reply(Say("I"), end="refusal")]) as standin:
-        failed, _ = await fails(opened(standin))
-    assert failed.kind is FailureKind.REFUSAL
-    assert PROVIDER_TITLES[name] in str(failed)
+    with run_vendor(name, [Reply(Say("I"), end="refusal")]) as standin:
+        error, _ = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.REFUSAL
+    assert PROVIDER_TITLES[name] in str(error)
 
 
 async def test_openai_says_why_it_refuses():
-    with vendor("openai", [Reply(end="refusal")]) as standin:
-        failed, _ = await fails(opened(standin))
-    assert str(failed).endswith("Details: I will not.")
+    with run_vendor("openai", [Reply(end="refusal")]) as standin:
+        error, _ = await get_failure(make_provider(standin))
+    assert str(error).endswith("Details: I will not.")
 
 
 async def test_openrouter_s_moderation_is_a_refusal():
     metadata = {"reasons": ["violence"], "flagged_input": "…", "provider_name": "Somebody"}
     body = {"error": {"code": 403, "message": "Input was flagged", "metadata": metadata}}
-    with vendor("openrouter", [Failure(403, body)]) as standin:
-        failed, _ = await fails(opened(standin))
-    assert failed.kind is FailureKind.REFUSAL
+    with run_vendor("openrouter", [Failure(403, body)]) as standin:
+        error, _ = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.REFUSAL
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_text_cut_off_at_the_limit_stays(name: str):
-    with vendor(name, [Reply(Say("Half a sent"), end="length")]) as standin:
-        failed, before = await fails(opened(standin))
-    assert failed.kind is FailureKind.TRUNCATED
-    assert joined(before, "message") == "Half a sent"
-    assert "max_tokens" in str(failed)
+    with run_vendor(name, [Reply(Say("Half a sent"), end="length")]) as standin:
+        error, before = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.TRUNCATED
+    assert join_text(before, "message") == "Half a sent"
+    assert "max_tokens" in str(error)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "google"])
@@ -204,9 +208,9 @@ async def test_text_cut_off_at_the_limit_stays(name: str):
 async def test_a_call_cut_off_at_the_limit_never_happened(name: str, raw: str):
     """Google sends calls whole."""
     calls = Call("fs_read", {"path": "a"}), Call("fs_read", raw=raw, id="call_2")
-    with vendor(name, [Reply(*calls, end="length")]) as standin:
-        failed, before = await fails(opened(standin))
-    assert failed.kind is FailureKind.TRUNCATED
+    with run_vendor(name, [Reply(*calls, end="length")]) as standin:
+        error, before = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.TRUNCATED
     assert [e.id for e in before if isinstance(e, CompleteToolCall)] == ["call_1"]
 
 
@@ -225,26 +229,26 @@ WITH_TEXT_ARGUMENTS = [name for name in NAMES if name != "google"]
     ],
 )
 async def test_a_call_that_is_no_json_object_never_happened(name: str, raw: str):
-    with vendor(name, [Reply(Call("fs_read", raw=raw))]) as standin:
-        failed, before = await fails(opened(standin))
-    assert failed.kind is FailureKind.TRUNCATED
+    with run_vendor(name, [Reply(Call("fs_read", raw=raw))]) as standin:
+        error, before = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.TRUNCATED
     assert [e for e in before if isinstance(e, CompleteToolCall)] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("end", ["silent", "cut"])
 async def test_a_stream_without_its_end_is_broken_off(name: str, end: Any):
-    with vendor(name, [Reply(Think("Hm"), Say("Half a sent"), end=end)]) as standin:
-        failed, before = await fails(opened(standin))
-    assert failed.kind is FailureKind.BROKEN_OFF
+    with run_vendor(name, [Reply(Think("Hm"), Say("Half a sent"), end=end)]) as standin:
+        error, before = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.BROKEN_OFF
     assert any(isinstance(event, TextDelta) for event in before)
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_call_of_a_stream_without_its_end_never_happened(name: str):
-    with vendor(name, [Reply(Call("fs_read", {"path": "a"}), end="silent")]) as standin:
-        failed, before = await fails(opened(standin))
-    assert failed.kind is FailureKind.BROKEN_OFF
+    with run_vendor(name, [Reply(Call("fs_read", {"path": "a"}), end="silent")]) as standin:
+        error, before = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.BROKEN_OFF
     assert [e for e in before if isinstance(e, CompleteToolCall)] == []
 
 
@@ -260,95 +264,99 @@ OVERLOADED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_trouble_in_the_middle_of_a_stream(name: str):
-    with vendor(name, [Reply(Say("Half"), end=OVERLOADED[name])]) as standin:
-        failed, before = await fails(opened(standin))
-    assert failed.kind is FailureKind.UNAVAILABLE
-    assert joined(before, "message") == "Half"
-    assert "verloaded" in str(failed)
+    with run_vendor(name, [Reply(Say("Half"), end=OVERLOADED[name])]) as standin:
+        error, before = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.UNAVAILABLE
+    assert join_text(before, "message") == "Half"
+    assert "verloaded" in str(error)
 
 
 async def test_what_the_library_refuses_is_a_bad_request():
-    with vendor("anthropic") as standin:
-        provider = opened(standin, {"reasoning": {"effort": 2048}, "max_tokens": 4096})
-        other = request(tool_choice="fs_read", tools=(TOOL,))
-        failed, _ = await fails(provider, other)
+    with run_vendor("anthropic") as standin:
+        provider = make_provider(standin, {"reasoning": {"effort": 2048}, "max_tokens": 4096})
+        tool_request = make_request(tool_choice="fs_read", tools=(TOOL,))
+        error, _ = await get_failure(provider, tool_request)
         assert standin.requests == []
-    assert failed.kind is FailureKind.BAD_REQUEST
+    assert error.kind is FailureKind.BAD_REQUEST
 
 
 async def test_an_effort_that_there_is_not_is_named():
-    with vendor("openai") as standin:
-        failed, _ = await fails(opened(standin, {"reasoning": {"effort": "enormous"}}))
+    with run_vendor("openai") as standin:
+        error, _ = await get_failure(make_provider(standin, {"reasoning": {"effort": "enormous"}}))
         assert standin.requests == []
-    assert failed.kind is FailureKind.BAD_REQUEST
-    assert "'enormous'" in str(failed)
+    assert error.kind is FailureKind.BAD_REQUEST
+    assert "'enormous'" in str(error)
 
 
 async def test_a_server_that_wants_a_key_after_all():
-    body = wrapped("llamacpp", "Invalid API Key", "authentication_error", 401)
-    with vendor("llamacpp", [Failure(401, body)]) as standin:
-        failed, _ = await fails(opened(standin, key=None))
-    assert failed.kind is FailureKind.WRONG_KEY
-    assert "settings" in str(failed)
+    body = wrap_error("llamacpp", "Invalid API Key", "authentication_error", 401)
+    with run_vendor("llamacpp", [Failure(401, body)]) as standin:
+        error, _ = await get_failure(make_provider(standin, key=None))
+    assert error.kind is FailureKind.WRONG_KEY
+    assert "settings" in str(error)
 
 
 @pytest.mark.parametrize(
-    ("name", "model", "says"),
+    ("name", "model", "message"),
     [
         ("openrouter", "claude", "must be prefixed"),
         ("google", "gemini/x?y", "invalid model"),
     ],
 )
-async def test_a_model_that_cannot_be_asked_for_is_a_bad_request(name: str, model: str, says: str):
-    with vendor(name) as standin:
-        failed, _ = await fails(opened(standin, model=model))
+async def test_a_model_that_cannot_be_asked_for_is_a_bad_request(
+    name: str, model: str, message: str
+):
+    with run_vendor(name) as standin:
+        error, _ = await get_failure(make_provider(standin, model=model))
         assert standin.requests == []
-    assert failed.kind is FailureKind.BAD_REQUEST
-    assert model in str(failed)
-    assert says in str(failed)
+    assert error.kind is FailureKind.BAD_REQUEST
+    assert model in str(error)
+    assert message in str(error)
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_an_address_that_cannot_be_read_is_a_bad_request(name: str):
-    failed, _ = await fails(opened(Standin(name, "http://[::1", [])))
-    assert failed.kind is FailureKind.BAD_REQUEST
+    error, _ = await get_failure(make_provider(Standin(name, "http://[::1", [])))
+    assert error.kind is FailureKind.BAD_REQUEST
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_what_an_address_holds_besides_a_place_is_not_shown(name: str):
     place = f"127.0.0.1:{free_port()}"
-    failed, _ = await fails(opened(Standin(name, f"http://me:CANARY@{place}/v1?k=CANARY", [])))
-    assert failed.kind is FailureKind.UNAVAILABLE
-    assert f"http://{place}/v1 can't be reached" in str(failed)
-    assert "CANARY" not in str(failed)
+    error, _ = await get_failure(
+        make_provider(Standin(name, f"http://me:CANARY@{place}/v1?k=CANARY", []))
+    )
+    assert error.kind is FailureKind.UNAVAILABLE
+    assert f"http://{place}/v1 can't be reached" in str(error)
+    assert "CANARY" not in str(error)
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_sentence_holds_no_half_of_a_character(name: str):
-    body = wrapped(name, "bad \ud800 char", "invalid_request_error")
-    with vendor(name, [Failure(400, body)]) as standin:
-        failed, _ = await fails(opened(standin))
-    assert "bad \N{REPLACEMENT CHARACTER} char" in str(failed)
+    body = wrap_error(name, "bad \ud800 char", "invalid_request_error")
+    with run_vendor(name, [Failure(400, body)]) as standin:
+        error, _ = await get_failure(make_provider(standin))
+    assert "bad \N{REPLACEMENT CHARACTER} char" in str(error)
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_key_that_a_vendor_repeats_in_another_form_is_not_shown(name: str):
     key = "sk-can/ry+key=1"
-    body = wrapped(name, "No key sk-can%2Fry%2Bkey%3D1.", "authentication_error", 401)
-    with vendor(name, [Failure(401, body)]) as standin:
-        failed, _ = await fails(opened(standin, key=key))
-    assert "No key [redacted]." in str(failed)
+    body = wrap_error(name, "No key sk-can%2Fry%2Bkey%3D1.", "authentication_error", 401)
+    with run_vendor(name, [Failure(401, body)]) as standin:
+        error, _ = await get_failure(make_provider(standin, key=key))
+    assert "No key [redacted]." in str(error)
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_structured_reply_ends_where_it_gets_longer_than_it_may(name: str):
     pieces = Say('{"answer": true}' + " " * 100_000), Call("reply", {"answer": "x" * 100_000})
     for piece in pieces:
-        with vendor(name, [Reply(piece, end="hang")]) as standin:
-            asked = request(tools=(), schema=SCHEMA, max_bytes=1000)
-            failed, before = await fails(opened(standin), asked)
-        assert failed.kind is FailureKind.TRUNCATED
-        assert str(failed) == f"The reply from {PROVIDER_TITLES[name]} is larger than 1000 bytes."
+        with run_vendor(name, [Reply(piece, end="hang")]) as standin:
+            schema_request = make_request(tools=(), schema=SCHEMA, max_bytes=1000)
+            error, before = await get_failure(make_provider(standin), schema_request)
+        assert error.kind is FailureKind.TRUNCATED
+        assert str(error) == f"The reply from {PROVIDER_TITLES[name]} is larger than 1000 bytes."
         assert before == []
 
 
@@ -358,9 +366,9 @@ def test_what_the_library_checks_is_told_without_the_value():
     from jpweb.agent.providers.adapter.error_mapping import map_error  # noqa: PLC0415  the same
 
     link = ModelEndpoint("Google", ModelConfig("google", "gemini"), "https://example.org")
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValidationError) as validation_error:
         TypeAdapter(dict[str, int]).validate_python({"max": "CANARY"})
-    failed = map_error(caught.value, link)
-    assert failed.kind is FailureKind.BAD_REQUEST
-    assert "Details: max: Input should be a valid integer" in str(failed)
-    assert "CANARY" not in str(failed)
+    error = map_error(validation_error.value, link)
+    assert error.kind is FailureKind.BAD_REQUEST
+    assert "Details: max: Input should be a valid integer" in str(error)
+    assert "CANARY" not in str(error)

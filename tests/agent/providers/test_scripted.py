@@ -32,19 +32,19 @@ from jpweb.stream.events import (
 )
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquirySource, Redacted
 from jpweb.stream.thread import ThreadParts
-from tests.agent.doubles import AT, CONFIRM, Stage, StubTool, asks, run_turn
+from tests.agent.doubles import AT, CONFIRM, StubTool, TurnBench, make_asker, run_turn
 
 DECLINED = Declined(CancellationReason.USER)
 SECRET = "canary-7f3a"
 
 
-async def played(*replies, tools=BUILTINS) -> Any:
-    stage = Stage(ScriptedProvider(pace=0), tools, list(replies))
+async def play_turn(*replies, tools=BUILTINS) -> Any:
+    stage = TurnBench(ScriptedProvider(pace=0), tools, list(replies))
     assert await run_turn(stage.ports, "Hello", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
     return stage
 
 
-def said(kind) -> ConversationEvent:
+def make_event(kind) -> ConversationEvent:
     return ConversationEvent(AT, kind)
 
 
@@ -57,33 +57,33 @@ def closing(stage) -> Any:
 
 
 async def test_it_is_in_the_table_under_its_name():
-    made = PROVIDERS["scripted"](UNSET_MODEL, ProviderConfig(), None)
-    assert isinstance(made, ScriptedProvider)
-    assert made.NAME == "scripted"
+    provider = PROVIDERS["scripted"](UNSET_MODEL, ProviderConfig(), None)
+    assert isinstance(provider, ScriptedProvider)
+    assert provider.NAME == "scripted"
 
 
 async def test_it_says_that_it_is_no_model():
-    stage = await played(Answer(value=True), Answer("not at all"), Answer("x"), Answer(SECRET))
+    stage = await play_turn(Answer(value=True), Answer("not at all"), Answer("x"), Answer(SECRET))
     reasoning, opening, _ = stage.recorder.of(ChatResponse)
     assert reasoning.variant == "reasoning"
     assert "I am a script, not a model" in opening.content
 
 
 async def test_it_asks_one_question_of_each_type():
-    stage = await played(Answer(value=True), Answer("not at all"), Answer("x"), Answer(SECRET))
-    yes_no, one_of, text, secret = (asked.question for asked in stage.prompter.asked)
+    stage = await play_turn(Answer(value=True), Answer("not at all"), Answer("x"), Answer(SECRET))
+    yes_no, one_of, text, secret = (prompt.question for prompt in stage.prompter.questions)
     assert isinstance(yes_no.answer_type, Boolean)
     assert isinstance(one_of.answer_type, Select)
     assert len(one_of.answer_type.options) == 3
     assert one_of.context
     assert (type(text.answer_type), text.default) == (Text, "report.md")
     assert isinstance(secret.answer_type, Secret)
-    assert [asked.label for asked in stage.prompter.asked] == ["Assistant"] * 3 + [None]
-    assert stage.prompter.asked[3].source == InquirySource.for_tool("demo_vault")
+    assert [prompt.label for prompt in stage.prompter.questions] == ["Assistant"] * 3 + [None]
+    assert stage.prompter.questions[3].source == InquirySource.for_tool("demo_vault")
 
 
 async def test_it_reports_each_answer_with_its_type_and_never_the_secret():
-    stage = await played(
+    stage = await play_turn(
         Answer(value=True), Answer("with a backup"), Answer("true"), Answer(SECRET)
     )
     assert closing(stage).splitlines() == [
@@ -100,18 +100,18 @@ async def test_it_reports_each_answer_with_its_type_and_never_the_secret():
 async def test_the_secret_occurs_in_no_event_no_request_and_on_no_screen():
     requests = []
 
-    class Watched(ScriptedProvider):
+    class RecordingProvider(ScriptedProvider):
         def stream(self, request) -> Any:
             requests.append(request)
             return super().stream(request)
 
     replies = [Answer(value=True), Answer("with a backup"), Answer("x"), Answer(SECRET)]
-    stage = Stage(Watched(pace=0), BUILTINS, replies)
+    stage = TurnBench(RecordingProvider(pace=0), BUILTINS, replies)
     await run_turn(stage.ports, "Hello", None, stage.stop, stage.setup)
     assert stage.recorder.outcomes[-1] == Redacted()
     assert len(requests) == 5
-    everything = (stage.recorder.events, requests, stage.display.shown, stage.prompter.asked)
-    assert SECRET not in repr(everything)
+    outputs = (stage.recorder.events, requests, stage.display.partials, stage.prompter.questions)
+    assert SECRET not in repr(outputs)
     assert SECRET not in stage.recorder.raw()
 
 
@@ -119,7 +119,7 @@ async def test_the_secret_occurs_in_no_event_no_request_and_on_no_screen():
 async def test_a_declined_question_is_reported_and_the_script_goes_on(number):
     replies: list[Any] = [Answer(value=False), Answer("not at all"), Answer("x"), Answer(SECRET)]
     replies[number] = DECLINED
-    stage = await played(*replies)
+    stage = await play_turn(*replies)
     lines = [line for line in closing(stage).splitlines() if line.startswith("- ")]
     assert [line.endswith(": declined") for line in lines] == [n == number for n in range(4)]
     assert stage.recorder.outcomes[number] == Cancelled(CancellationReason.USER)
@@ -129,7 +129,7 @@ async def test_a_declined_question_is_reported_and_the_script_goes_on(number):
 async def test_scripted_decline_with_a_note_quotes_the_note(number):
     replies: list[Any] = [Answer(value=False), Answer("not at all"), Answer("x"), Answer(SECRET)]
     replies[number] = Declined(CancellationReason.USER, "Ask\nlater.")
-    stage = await played(*replies)
+    stage = await play_turn(*replies)
     lines = [line for line in closing(stage).splitlines() if line.startswith("- ")]
     assert ["Ask later." in line for line in lines] == [n == number for n in range(4)]
 
@@ -150,15 +150,15 @@ async def test_scripted_decline_with_a_note_quotes_the_note(number):
 async def test_scripted_results_of_any_text_end_the_script(number, content):
     results = ['{"answer": true}', '{"answer": "no"}', '{"answer": "x"}', "no answer"]
     results[number] = content
-    parts = ThreadParts((), tuple(said(kind) for kind in chain(*map(exchange, results))))
-    events = [event async for event in ScriptedProvider(0).stream(asked(parts))]
+    parts = ThreadParts((), tuple(make_event(kind) for kind in chain(*map(exchange, results))))
+    events = [event async for event in ScriptedProvider(0).stream(make_request(parts))]
     assert isinstance(events[-1], ReplyFinished)
     reported = "".join(event.text for event in events if isinstance(event, TextDelta))
     assert "no answer; the result was `" in reported
 
 
 async def test_without_its_tools_it_reports_that_the_calls_failed():
-    stage = await played(tools=(asks(),))
+    stage = await play_turn(tools=(make_asker(),))
     assert closing(stage).count("no answer: the tool call failed") == 4
 
 
@@ -172,7 +172,7 @@ async def test_without_its_tools_it_reports_that_the_calls_failed():
     ],
 )
 async def test_no_answer_breaks_out_of_its_code_span(text, span):
-    stage = await played(Answer(value=True), Answer("not at all"), Answer(text), Answer(SECRET))
+    stage = await play_turn(Answer(value=True), Answer("not at all"), Answer(text), Answer(SECRET))
     assert f"- **free text**: {span} (string)" in closing(stage)
     assert stage.recorder.outcomes[2] == Answered(text)
 
@@ -183,23 +183,23 @@ async def test_ids_of_calls_are_new_each_time():
     ids = [
         event.id
         for _ in range(3)
-        async for event in provider.stream(asked(empty))
+        async for event in provider.stream(make_request(empty))
         if isinstance(event, CompleteToolCall)
     ]
     ids += [
         e.id
-        async for e in ScriptedProvider(0).stream(asked(empty))
+        async for e in ScriptedProvider(0).stream(make_request(empty))
         if isinstance(e, CompleteToolCall)
     ]
     assert len(set(ids)) == 4
 
 
-def asked(parts) -> Any:
+def make_request(parts) -> Any:
     return ProviderRequest(parts, ())
 
 
 async def test_it_plays_from_the_start_in_every_turn():
-    stage = await played(Answer(value=True), Answer("not at all"), Answer("x"), Answer(SECRET))
+    stage = await play_turn(Answer(value=True), Answer("not at all"), Answer("x"), Answer(SECRET))
     stage.prompter.replies += [DECLINED] * 4
     await run_turn(stage.ports, "Again", None, stage.stop, stage.setup)
     assert len(stage.recorder.of(ToolCallRequest)) == 8
@@ -214,7 +214,8 @@ async def test_it_types_with_pauses_and_ends_as_it_should(monkeypatch):
 
     monkeypatch.setattr("jpweb.agent.providers.scripted.asyncio.sleep", sleep)
     events = [
-        event async for event in ScriptedProvider(pace=0.5).stream(asked(ThreadParts((), ())))
+        event
+        async for event in ScriptedProvider(pace=0.5).stream(make_request(ThreadParts((), ())))
     ]
     pieces = [event for event in events if isinstance(event, TextDelta | CompleteToolCall)]
     assert pauses == [0.5] * len(pieces)
@@ -226,10 +227,10 @@ def test_what_it_asks_is_json():
 
 
 async def test_call_lines_make_it_call_those_tools_at_once_and_quote_their_results():
-    two = (asks(CONFIRM, name="one"), asks(name="two"))
-    stage = Stage(ScriptedProvider(pace=0), two, [Answer(value=True)])
-    said = 'Please:\n/call one {"a": 1}\n/call two some words\nand say so.'
-    assert await run_turn(stage.ports, said, None, stage.stop, stage.setup) is TurnEnd.COMPLETE
+    two = (make_asker(CONFIRM, name="one"), make_asker(name="two"))
+    stage = TurnBench(ScriptedProvider(pace=0), two, [Answer(value=True)])
+    text = 'Please:\n/call one {"a": 1}\n/call two some words\nand say so.'
+    assert await run_turn(stage.ports, text, None, stage.stop, stage.setup) is TurnEnd.COMPLETE
     calls = stage.recorder.of(ToolCallRequest)
     assert [(call.name, call.arguments) for call in calls] == [
         ("one", {"a": 1}),
@@ -241,7 +242,7 @@ async def test_call_lines_make_it_call_those_tools_at_once_and_quote_their_resul
 
 async def test_a_result_cannot_end_the_block_that_quotes_it():
     tool = StubTool("one", lambda *_: Failed("a\n```\nb"))
-    stage = Stage(ScriptedProvider(pace=0), (tool,), [])
+    stage = TurnBench(ScriptedProvider(pace=0), (tool,), [])
     await run_turn(stage.ports, "/call one", None, stage.stop, stage.setup)
     assert closing(stage) == "**one** failed:\n\n````\na\n```\nb\n````\n"
 

@@ -23,15 +23,15 @@ from tests.agent.providers.conversing import (
     SCHEMA,
     TOOL,
     Recorded,
-    event,
-    fails,
-    joined,
-    opened,
-    received,
-    request,
+    get_failure,
+    join_text,
+    make_event,
+    make_provider,
+    make_request,
+    receive_events,
     without_callings,
 )
-from tests.machine.vendors import Call, Reply, Say, Think, vendor
+from tests.machine.vendors import Call, Reply, Say, Think, run_vendor
 
 NAMES = sorted(MODELS)
 SIGNED = "U0lHTkVE"
@@ -43,27 +43,27 @@ FIRST = Reply(
     Call("fs_read", {"path": "b.rs"}, "call_2"),
 )
 RESULTS = (
-    event(ToolCallResponse("call_1", "fn main() {}", is_error=False)),
-    event(ToolCallResponse("call_2", "no such file", is_error=True)),
+    make_event(ToolCallResponse("call_1", "fn main() {}", is_error=False)),
+    make_event(ToolCallResponse("call_2", "no such file", is_error=True)),
 )
 
 
 async def second_request(name: str, **parameters: Any) -> Any:
     """Return the body that follows FIRST and its results."""
-    with vendor(name, [FIRST, Reply(Say("Done."))]) as standin:
-        provider = opened(standin, parameters)
-        asked = event(ChatRequest("Check both"))
-        said = Recorded().take(await received(provider, request(asked)))
-        await received(provider, request(asked, *said, *RESULTS))
+    with run_vendor(name, [FIRST, Reply(Say("Done."))]) as standin:
+        provider = make_provider(standin, parameters)
+        request_event = make_event(ChatRequest("Check both"))
+        reply_events = Recorded().take(await receive_events(provider, make_request(request_event)))
+        await receive_events(provider, make_request(request_event, *reply_events, *RESULTS))
         return standin.requests[1].body
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_reasoning_text_and_parallel_calls_come_piece_by_piece(name: str):
-    with vendor(name, [FIRST]) as standin:
-        events = await received(opened(standin))
-    assert joined(events, "reasoning") == "Two files."
-    assert joined(events, "message") == "Reading both."
+    with run_vendor(name, [FIRST]) as standin:
+        events = await receive_events(make_provider(standin))
+    assert join_text(events, "reasoning") == "Two files."
+    assert join_text(events, "message") == "Reading both."
     assert len([e for e in events if isinstance(e, TextDelta)]) > 4
     calls = [(e.id, e.name, e.arguments) for e in events if isinstance(e, CompleteToolCall)]
     assert calls == [
@@ -77,33 +77,37 @@ async def test_reasoning_text_and_parallel_calls_come_piece_by_piece(name: str):
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_arguments_are_shown_as_far_as_they_have_come(name: str):
-    with vendor(name, [FIRST]) as standin:
-        shown = [e for e in await received(opened(standin)) if isinstance(e, PartialToolCall)]
-    assert PartialToolCall("fs_read", '{"path": "a.rs"}') in shown
-    assert PartialToolCall("fs_read", '{"path": "b.rs"}') in shown
+    with run_vendor(name, [FIRST]) as standin:
+        partial_calls = [
+            e
+            for e in await receive_events(make_provider(standin))
+            if isinstance(e, PartialToolCall)
+        ]
+    assert PartialToolCall("fs_read", '{"path": "a.rs"}') in partial_calls
+    assert PartialToolCall("fs_read", '{"path": "b.rs"}') in partial_calls
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_prompt_tools_and_key_reach_the_vendor(name: str):
-    with vendor(name, [Reply(Say("Hello"))]) as standin:
-        await received(opened(standin, {"max_tokens": 2000}))
-        sent = standin.requests[0]
-    text = str(sent.body)
+    with run_vendor(name, [Reply(Say("Hello"))]) as standin:
+        await receive_events(make_provider(standin, {"max_tokens": 2000}))
+        request = standin.requests[0]
+    text = str(request.body)
     assert "Be brief." in text
     assert "Reads a file." in text
     assert "2000" in text
-    assert any("sk-canary-7f3a" in value for value in sent.headers.values())
+    assert any("sk-canary-7f3a" in value for value in request.headers.values())
     assert "sk-canary-7f3a" not in text
 
 
 async def test_anthropic_gets_its_signature_and_results_back():
     body = await second_request("anthropic", reasoning={"effort": "low"}, max_tokens=8000)
-    asked, reply, results = body["messages"]
-    assert asked["role"] == "user"
+    request_message, reply, results = body["messages"]
+    assert request_message["role"] == "user"
     assert reply["role"] == "assistant"
-    thought, said, first, second = reply["content"]
-    assert thought == {"type": "thinking", "thinking": "Two files.", "signature": SIGNED}
-    assert said["text"] == "Reading both."
+    reasoning_block, text_block, first, second = reply["content"]
+    assert reasoning_block == {"type": "thinking", "thinking": "Two files.", "signature": SIGNED}
+    assert text_block["text"] == "Reading both."
     assert (first["type"], first["id"], first["input"]) == (
         "tool_use",
         "call_1",
@@ -120,14 +124,14 @@ async def test_anthropic_gets_its_signature_and_results_back():
 
 async def test_anthropic_gets_redacted_reasoning_back():
     hidden = Reply(Think("Seen.", "U0lH"), Think("", "SElEREVO", redacted=True), Say("Yes."))
-    with vendor("anthropic", [hidden, Reply(Say("."))]) as standin:
-        provider = opened(standin)
-        events = await received(provider)
+    with run_vendor("anthropic", [hidden, Reply(Say("."))]) as standin:
+        provider = make_provider(standin)
+        events = await receive_events(provider)
         assert ReplyMetadata("reasoning", {"anthropic_redacted_thinking": "SElEREVO"}) in events
-        said = Recorded().take(events)
-        said.append(event(ChatResponse("message", "Yes.")))
-        asked = event(ChatRequest("Again"))
-        await received(provider, request(asked, *said, asked))
+        reply_events = Recorded().take(events)
+        reply_events.append(make_event(ChatResponse("message", "Yes.")))
+        request_event = make_event(ChatRequest("Again"))
+        await receive_events(provider, make_request(request_event, *reply_events, request_event))
         _, reply, _ = standin.requests[1].body["messages"]
     assert reply["content"][:2] == [
         {"type": "thinking", "thinking": "Seen.", "signature": "U0lH"},
@@ -148,10 +152,10 @@ async def test_openai_gets_its_items_back():
         "function_call_output",
         "function_call_output",
     ]
-    _, _, thought, said, call, *_ = items
-    assert (thought["id"], thought["encrypted_content"]) == ("rs_1", SIGNED)
-    assert thought["summary"] == [{"type": "summary_text", "text": "Two files."}]
-    assert (said["id"], said["phase"]) == ("msg_1", "commentary")
+    _, _, reasoning_item, message, call, *_ = items
+    assert (reasoning_item["id"], reasoning_item["encrypted_content"]) == ("rs_1", SIGNED)
+    assert reasoning_item["summary"] == [{"type": "summary_text", "text": "Two files."}]
+    assert (message["id"], message["phase"]) == ("msg_1", "commentary")
     assert (call["id"], call["call_id"]) == ("fc_call_1", "call_1")
     assert items[-2]["output"] == "fn main() {}"
     assert "no such file" in items[-1]["output"]
@@ -160,27 +164,29 @@ async def test_openai_gets_its_items_back():
 
 
 async def test_openai_s_summaries_of_one_thought_are_one_text():
-    thought = Reply(Think("One.\n\nTwo.", SIGNED), Say("Yes."))
-    with vendor("openai", [thought]) as standin:
-        events = await received(opened(standin, {"reasoning": "high"}))
-        sent = standin.requests[0].body
-    assert joined(events, "reasoning") == "One.\n\nTwo."
-    noted = [e for e in events if isinstance(e, ReplyMetadata)]
-    assert noted == [
+    reply = Reply(Think("One.\n\nTwo.", SIGNED), Say("Yes."))
+    with run_vendor("openai", [reply]) as standin:
+        events = await receive_events(make_provider(standin, {"reasoning": "high"}))
+        body = standin.requests[0].body
+    assert join_text(events, "reasoning") == "One.\n\nTwo."
+    metadata = [e for e in events if isinstance(e, ReplyMetadata)]
+    assert metadata == [
         ReplyMetadata("reasoning", {"openai_item_id": "rs_1", "openai_encrypted_content": SIGNED}),
         ReplyMetadata("message", {"openai_item_id": "msg_1"}),
     ]
-    assert sent["reasoning"].items() >= {"effort": "high", "summary": "auto"}.items()
+    assert body["reasoning"].items() >= {"effort": "high", "summary": "auto"}.items()
 
 
 async def test_openai_gets_no_ids_of_a_reply_whose_reasoning_is_left_out():
     reply = (
-        event(ChatResponse("reasoning", "Hm"), openai_item_id="rs_9"),
-        event(ChatResponse("message", "Yes."), openai_item_id="msg_9"),
+        make_event(ChatResponse("reasoning", "Hm"), openai_item_id="rs_9"),
+        make_event(ChatResponse("message", "Yes."), openai_item_id="msg_9"),
     )
-    asked = event(ChatRequest("Hello"))
-    with vendor("openai", [Reply(Say("."))]) as standin:
-        await received(opened(standin), request(asked, *reply, asked))
+    request_event = make_event(ChatRequest("Hello"))
+    with run_vendor("openai", [Reply(Say("."))]) as standin:
+        await receive_events(
+            make_provider(standin), make_request(request_event, *reply, request_event)
+        )
         body = str(standin.requests[0].body)
     assert "Yes." in body
     assert "msg_9" not in body
@@ -201,11 +207,17 @@ async def test_google_gets_its_signatures_back_where_they_were():
 
 
 async def test_a_signed_thought_goes_back_to_google():
-    thought = event(ChatResponse("reasoning", "Hm"), google_thought_signature=SIGNED)
-    asked, said = event(ChatRequest("Hello")), event(ChatResponse("message", "Yes."))
-    bare = event(ChatResponse("message", ""), google_thought_signature=CALLED)
-    with vendor("google", [Reply(Say("."))]) as standin:
-        await received(opened(standin), request(asked, thought, said, bare, asked))
+    reasoning = make_event(ChatResponse("reasoning", "Hm"), google_thought_signature=SIGNED)
+    request_event, reply_event = (
+        make_event(ChatRequest("Hello")),
+        make_event(ChatResponse("message", "Yes.")),
+    )
+    bare = make_event(ChatResponse("message", ""), google_thought_signature=CALLED)
+    with run_vendor("google", [Reply(Say("."))]) as standin:
+        await receive_events(
+            make_provider(standin),
+            make_request(request_event, reasoning, reply_event, bare, request_event),
+        )
         parts = standin.requests[0].body["contents"][1]["parts"]
     assert parts == [
         {"text": "Hm", "thought": True, "thoughtSignature": SIGNED},
@@ -246,19 +258,19 @@ async def test_what_another_vendor_signed_is_not_sent(name: str):
         "openai_encrypted_content": "SOPENAI=",
         "openrouter_reasoning": {"type": "reasoning.text", "signature": "SOPENROUTER="},
     }
-    others = {k: v for k, v in secrets.items() if not k.startswith(name)}
-    asked = event(ChatRequest("Hello"))
+    other_secrets = {k: v for k, v in secrets.items() if not k.startswith(name)}
+    request_event = make_event(ChatRequest("Hello"))
     reply = (
-        event(ChatResponse("reasoning", "A thought"), **others),
-        event(ChatResponse("message", "Yes."), **others),
-        asked,
+        make_event(ChatResponse("reasoning", "A thought"), **other_secrets),
+        make_event(ChatResponse("message", "Yes."), **other_secrets),
+        request_event,
     )
-    with vendor(name, [Reply(Say("."))]) as standin:
-        await received(opened(standin), request(asked, *reply))
+    with run_vendor(name, [Reply(Say("."))]) as standin:
+        await receive_events(make_provider(standin), make_request(request_event, *reply))
         body = str(standin.requests[0].body)
     assert "Yes." in body
     assert "A thought" not in body
-    assert [value for value in map(str, others.values()) if value in body] == []
+    assert [value for value in map(str, other_secrets.values()) if value in body] == []
     assert "SOPENROUTER" not in body
 
 
@@ -273,33 +285,39 @@ async def test_nothing_of_an_inquiry_is_sent(name: str):
         }
     )
     assert question.source == InquirySource.for_tool("fs_read")
-    with vendor(name, [Reply(Say("."))]) as standin:
-        asked = event(ChatRequest("Hello"))
-        await received(opened(standin), request(asked, event(question), asked))
+    with run_vendor(name, [Reply(Say("."))]) as standin:
+        request_event = make_event(ChatRequest("Hello"))
+        await receive_events(
+            make_provider(standin), make_request(request_event, make_event(question), request_event)
+        )
         assert "CANARY" not in str(standin.requests[0].body)
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_reply_to_a_schema_is_one_value(name: str):
-    with vendor(name, [Reply(Think("Hm", SIGNED), Say('{"answer": true}'))]) as standin:
-        asked = request(schema=SCHEMA, tool_choice="none")
+    with run_vendor(name, [Reply(Think("Hm", SIGNED), Say('{"answer": true}'))]) as standin:
+        schema_request = make_request(schema=SCHEMA, tool_choice="none")
         model = "openai/gpt-5" if name == "openrouter" else ""
-        events = without_callings(await received(opened(standin, model=model), asked))
+        events = without_callings(
+            await receive_events(make_provider(standin, model=model), schema_request)
+        )
         body = str(standin.requests[0].body)
     assert [e for e in events if isinstance(e, StructuredReply)] == [
         StructuredReply({"answer": True})
     ]
     assert events[-2:] == [StructuredReply({"answer": True}), ReplyFinished()]
-    assert joined(events, "message") == ""
+    assert join_text(events, "message") == ""
     assert "answer" in body
     assert "boolean" in body
 
 
 async def test_a_model_without_structured_replies_gives_data_by_a_tool():
     called = Reply(Call("reply", {"answer": False}))
-    with vendor("openrouter", [called]) as standin:
-        asked = request(schema=SCHEMA, tool_choice="none")
-        events = await received(opened(standin, model="somebody/model"), asked)
+    with run_vendor("openrouter", [called]) as standin:
+        schema_request = make_request(schema=SCHEMA, tool_choice="none")
+        events = await receive_events(
+            make_provider(standin, model="somebody/model"), schema_request
+        )
         body = standin.requests[0].body
     assert events == [StructuredReply({"answer": False}), ReplyFinished()]
     assert "reply" in [tool["function"]["name"] for tool in body["tools"]]
@@ -307,45 +325,45 @@ async def test_a_model_without_structured_replies_gives_data_by_a_tool():
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_data_of_no_form_is_a_failure(name: str):
-    with vendor(name, [Reply(Say("Certainly! The answer"))]) as standin:
-        failed, _ = await fails(opened(standin), request(schema=SCHEMA, tools=()))
-    assert failed.kind is FailureKind.BROKEN_OFF
-    assert "no data in the requested format" in str(failed)
+    with run_vendor(name, [Reply(Say("Certainly! The answer"))]) as standin:
+        error, _ = await get_failure(make_provider(standin), make_request(schema=SCHEMA, tools=()))
+    assert error.kind is FailureKind.BROKEN_OFF
+    assert "no data in the requested format" in str(error)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("choice", ["auto", "none", "required", "fs_read"])
 async def test_which_tool_may_be_called_is_said(name: str, choice: str):
     tools = (TOOL, replace(TOOL, name="fs_write"))
-    with vendor(name, [Reply(Say("."))]) as standin:
-        await received(opened(standin), request(tool_choice=choice, tools=tools))
+    with run_vendor(name, [Reply(Say("."))]) as standin:
+        await receive_events(make_provider(standin), make_request(tool_choice=choice, tools=tools))
         body = standin.requests[0].body
-    said = str(body.get("tool_choice") or body.get("toolConfig")).lower()
+    tool_choice = str(body.get("tool_choice") or body.get("toolConfig")).lower()
     words = {"required": ("required", "any"), "auto": ("auto", "validated")}
-    assert any(word in said for word in words.get(choice, (choice,)))
+    assert any(word in tool_choice for word in words.get(choice, (choice,)))
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_closing_a_reply_closes_the_connection(name: str):
-    with vendor(name, [Reply(Say("Hello there"), end="hang")]) as standin:
-        stream: Any = opened(standin).stream(request())
+    with run_vendor(name, [Reply(Say("Hello there"), end="hang")]) as standin:
+        stream: Any = make_provider(standin).stream(make_request())
         async with aclosing(stream):
             await anext(stream)
-        assert await asyncio.to_thread(standin.left.wait, 5)
+        assert await asyncio.to_thread(standin.hangup_event.wait, 5)
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_cancelling_a_wait_closes_the_connection(name: str):
-    with vendor(name, [Reply(end="hang")]) as standin:
-        waiting = asyncio.create_task(received(opened(standin)))
-        assert await asyncio.to_thread(standin.asked.wait, 5)
+    with run_vendor(name, [Reply(end="hang")]) as standin:
+        waiting = asyncio.create_task(receive_events(make_provider(standin)))
+        assert await asyncio.to_thread(standin.request_event.wait, 5)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        assert await asyncio.to_thread(standin.left.wait, 5)
+        assert await asyncio.to_thread(standin.hangup_event.wait, 5)
 
 
 async def test_a_model_in_openai_s_way_may_leave_out_the_cipher():
-    with vendor("openai", [Reply(Think("Hm"), Say("Yes."))]) as standin:
-        events = await received(opened(standin))
+    with run_vendor("openai", [Reply(Think("Hm"), Say("Yes."))]) as standin:
+        events = await receive_events(make_provider(standin))
     assert ReplyMetadata("reasoning", {"openai_item_id": "rs_1"}) in events

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
 
-def _bytes(secret: str, mark: str, between: str = "") -> str:
-    return between.join(f"{mark}{byte:02x}" for byte in secret.encode())
+def _bytes(secret: str, mark: str, separator: str = "") -> str:
+    return separator.join(f"{mark}{byte:02x}" for byte in secret.encode())
 
 
 def _nested(secret: str) -> str:

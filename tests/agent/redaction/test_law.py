@@ -22,7 +22,7 @@ from jpweb.agent.tools.local.subprocess_runner import ProcessResult
 from jpweb.agent.tools.mcp.elicitation import Elicitation
 from jpweb.agent.turn_setup import TurnSetup, default_config
 from jpweb.stream.answer_type import AnswerType, Boolean, Option, Secret, Select, Text
-from tests.agent.doubles import OutsideStub, StubTool, never
+from tests.agent.doubles import OutsideStub, StubTool, wait_forever
 from tests.agent.redaction.encodings import ENCODINGS
 
 SECRET = "p&ss <w\"ö'r\\d>/%"
@@ -30,13 +30,13 @@ GIVEN = SecretAnswer(SECRET)
 Say = Callable[[str], ToolOutcome]
 
 
-def asked(**said: Any) -> ToolOutcome:
+def make_needs_input(**overrides: Any) -> ToolOutcome:
     usual: dict[str, Any] = {"id": "q", "text": "?", "answer_type": Text()}
-    return NeedsInput(Question(**usual | said))
+    return NeedsInput(Question(**usual | overrides))
 
 
-def chosen(*options: Option) -> ToolOutcome:
-    return asked(answer_type=Select(options))
+def make_select_question(*options: Option) -> ToolOutcome:
+    return make_needs_input(answer_type=Select(options))
 
 
 #: What a tool says where a field holds a text; None where it can hold none of the tool's.
@@ -44,26 +44,26 @@ FIELDS: dict[str, Say | None] = {
     "Success.content": Success,
     "Failed.message": Failed,
     "NeedsInput.question": None,
-    "Question.id": lambda said: asked(id=said.replace(".", "")),
-    "Question.text": lambda said: asked(text=f"Is it {said}?"),
+    "Question.id": lambda said: make_needs_input(id=said.replace(".", "")),
+    "Question.text": lambda said: make_needs_input(text=f"Is it {said}?"),
     "Question.answer_type": None,
-    "Question.default": lambda said: asked(default={said: [said, {"deep": said}]}),
-    "Question.context": lambda said: asked(context=said),
+    "Question.default": lambda said: make_needs_input(default={said: [said, {"deep": said}]}),
+    "Question.context": lambda said: make_needs_input(context=said),
     "Question.exclusive": None,
     "Question.persistence": None,
     "Select.options": None,
-    "Option.value": lambda said: chosen(Option({said: [said]}), Option(said)),
-    "Option.description": lambda said: chosen(Option("a", said)),
+    "Option.value": lambda said: make_select_question(Option({said: [said]}), Option(said)),
+    "Option.description": lambda said: make_select_question(Option("a", said)),
 }
 
 
-def walked() -> Iterator[str]:
+def iterate_field_names() -> Iterator[str]:
     kinds = (*get_args(ToolOutcome), Question, *get_args(AnswerType), Option)
     return (f"{kind.__name__}.{field.name}" for kind in kinds for field in fields(kind))
 
 
 def test_redaction_table_has_a_row_for_every_field_of_the_protocol():
-    assert set(walked()) == set(FIELDS)
+    assert set(iterate_field_names()) == set(FIELDS)
 
 
 SAYS = {name: say for name, say in FIELDS.items() if say is not None}
@@ -71,53 +71,53 @@ SAYS = {name: say for name, say in FIELDS.items() if say is not None}
 
 def core(encoding: str) -> str:
     """Return what may not be left: the encoded secret without what surrounds it."""
-    said = ENCODINGS[encoding](SECRET)
-    return said.removeprefix('{"inner": "{').removesuffix('}"}').strip("\\\"'=")
+    text = ENCODINGS[encoding](SECRET)
+    return text.removeprefix('{"inner": "{').removesuffix('}"}').strip("\\\"'=")
 
 
-def left(said: object) -> str:
+def join_texts(value: object) -> str:
     """Return everything that is kept of what a tool said, with no escapes of its own."""
-    return "\n".join(_left(said))
+    return "\n".join(_iterate_texts(value))
 
 
-def _left(said: Any) -> Iterator[str]:
-    if isinstance(said, str):
-        yield said
-    elif is_dataclass(said):
-        shown = (field.name for field in fields(said) if field.repr)
-        yield from _left([getattr(said, name) for name in shown])
-    elif isinstance(said, dict):
-        yield from _left([*said, *said.values()])
-    elif isinstance(said, list | tuple):
-        for each in said:
-            yield from _left(each)
+def _iterate_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif is_dataclass(value):
+        field_names = (field.name for field in fields(value) if field.repr)
+        yield from _iterate_texts([getattr(value, name) for name in field_names])
+    elif isinstance(value, dict):
+        yield from _iterate_texts([*value, *value.values()])
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _iterate_texts(part)
 
 
 def executor(tool: Any) -> ToolExecutor:
-    outside = {tool.NAME: tool} if isinstance(tool, OutsideStub) else {}
-    builtins = () if outside else (tool,)
+    outside_tools = {tool.NAME: tool} if isinstance(tool, OutsideStub) else {}
+    builtins = () if outside_tools else (tool,)
     return ToolExecutor(
-        TurnSetup(tools=(default_config(tool),), builtins=builtins, outside=outside)
+        TurnSetup(tools=(default_config(tool),), builtins=builtins, outside=outside_tools)
     )
 
 
 @pytest.mark.parametrize("field", SAYS)
-@pytest.mark.parametrize("outside", [True, False], ids=["outside", "built-in"])
-async def test_executed_tool_says_no_secret_in_any_field(field: str, outside: bool):
+@pytest.mark.parametrize("is_outside", [True, False], ids=["outside", "built-in"])
+async def test_executed_tool_says_no_secret_in_any_field(field: str, is_outside: bool):
     for encoding in ENCODINGS:
-        await _execute(field, encoding, outside)
+        await _execute(field, encoding, is_outside)
 
 
-async def _execute(field: str, encoding: str, outside: bool) -> None:
-    said = SAYS[field](ENCODINGS[encoding](SECRET))
+async def _execute(field: str, encoding: str, is_outside: bool) -> None:
+    outcome = SAYS[field](ENCODINGS[encoding](SECRET))
 
     async def run(*_: Any) -> ToolOutcome:
-        return said
+        return outcome
 
-    tool: Any = OutsideStub("tool", run) if outside else StubTool("tool", lambda *_: said)
-    result = await executor(tool).execute("tool", {}, {"key": GIVEN}, never)
-    assert core(encoding) not in left(result), encoding
-    assert not isinstance(said, NeedsInput) or core(encoding) not in repr(result)
+    tool: Any = OutsideStub("tool", run) if is_outside else StubTool("tool", lambda *_: outcome)
+    result = await executor(tool).execute("tool", {}, {"key": GIVEN}, wait_forever)
+    assert core(encoding) not in join_texts(result), encoding
+    assert not isinstance(outcome, NeedsInput) or core(encoding) not in repr(result)
     if field == "Question.id":
         assert result == Failed(model_messages.describe_secret_in_id("tool"))
 
@@ -125,15 +125,15 @@ async def _execute(field: str, encoding: str, outside: bool) -> None:
 @pytest.mark.parametrize("field", SAYS)
 async def test_executed_tool_says_no_secret_of_another_call_in_any_field(field: str):
     for encoding in ENCODINGS:
-        said = SAYS[field](ENCODINGS[encoding](SECRET))
+        outcome = SAYS[field](ENCODINGS[encoding](SECRET))
 
-        def run(_arguments: Any, answers: Any, said: ToolOutcome = said) -> ToolOutcome:
-            return Success("done") if answers else said
+        def run(_arguments: Any, answers: Any, outcome: ToolOutcome = outcome) -> ToolOutcome:
+            return Success("done") if answers else outcome
 
-        running = executor(StubTool("tool", run))
-        await running.execute("tool", {}, {"key": GIVEN}, never)
-        result = await running.execute("tool", {}, {}, never)
-        assert core(encoding) not in left(result), encoding
+        tool_executor = executor(StubTool("tool", run))
+        await tool_executor.execute("tool", {}, {"key": GIVEN}, wait_forever)
+        result = await tool_executor.execute("tool", {}, {}, wait_forever)
+        assert core(encoding) not in join_texts(result), encoding
 
 
 #: What a local tool writes to its standard output, and to its standard error.
@@ -163,22 +163,24 @@ async def test_local_tool_says_no_secret_in_its_output(place: str, code: int):
 
 
 async def _run(place: str, encoding: str, code: int) -> None:
-    written = LOCAL[place](ENCODINGS[encoding](SECRET))
-    stdout = written if isinstance(written, str) else json.dumps(written)
-    ended = ProcessResult(code, stdout.encode(), ENCODINGS[encoding](SECRET).encode())
+    output = LOCAL[place](ENCODINGS[encoding](SECRET))
+    stdout = output if isinstance(output, str) else json.dumps(output)
+    process_result = ProcessResult(code, stdout.encode(), ENCODINGS[encoding](SECRET).encode())
 
     async def run(*_: Any) -> ToolOutcome:
-        return parse_outcome("tool", ended, lambda value: redact_value([GIVEN], value))
+        return parse_outcome("tool", process_result, lambda value: redact_value([GIVEN], value))
 
-    result = await executor(OutsideStub("tool", run)).execute("tool", {}, {"key": GIVEN}, never)
-    assert core(encoding)[:20] not in left(result), encoding
+    result = await executor(OutsideStub("tool", run)).execute(
+        "tool", {}, {"key": GIVEN}, wait_forever
+    )
+    assert core(encoding)[:20] not in join_texts(result), encoding
 
 
 async def test_local_question_that_is_broken_names_no_piece_of_a_secret():
     question = {"id": "q", "text": "?", "answer_type": f"{'x' * 50}{SECRET}"}
-    said = json.dumps({"type": "needs_input", "question": question})
-    ended = ProcessResult(0, said.encode(), b"")
-    result = parse_outcome("tool", ended, lambda value: redact_value([GIVEN], value))
+    stdout = json.dumps({"type": "needs_input", "question": question})
+    process_result = ProcessResult(0, stdout.encode(), b"")
+    result = parse_outcome("tool", process_result, lambda value: redact_value([GIVEN], value))
     assert isinstance(result, Failed)
     assert "xxx" not in result.message
 
@@ -221,10 +223,10 @@ async def test_elicitation_says_no_secret_in_any_field(place: str):
 
 
 async def _elicit(place: str, encoding: str) -> None:
-    seen: list[Question] = []
+    questions: list[Question] = []
 
     async def ask(question: Question) -> Answer:
-        seen.append(question)
+        questions.append(question)
         match question.answer_type:
             case Secret():
                 return Answer(SECRET)
@@ -235,13 +237,13 @@ async def _elicit(place: str, encoding: str) -> None:
             case _:
                 return Answer("no choice")
 
-    async def run(_arguments: Any, _answers: Any, asking: Any) -> ToolOutcome:
-        elicitation = Elicitation(asking, lambda _waiting: None)
+    async def run(_arguments: Any, _answers: Any, ask: Any) -> ToolOutcome:
+        elicitation = Elicitation(ask, lambda _waiting: None)
         await elicitation.answer_form("The password?", PASSWORD)
         await elicitation.answer_form(*FORMS[place](ENCODINGS[encoding](SECRET)))
         elicitation.close()
         return Success("done")
 
     await executor(OutsideStub("tool", run)).execute("tool", {}, {}, ask)
-    assert len(seen) > 1
-    assert core(encoding) not in left(seen), encoding
+    assert len(questions) > 1
+    assert core(encoding) not in join_texts(questions), encoding

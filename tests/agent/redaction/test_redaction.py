@@ -19,8 +19,8 @@ letters = st.text("xyz0 ", max_size=8)
 
 @given(st.lists(letters.map(SecretAnswer)), st.lists(letters).map("".join))
 def test_no_secret_is_left_in_a_text(secrets, text):
-    left = redact_text(secrets, text)
-    assert not any(secret.value in left for secret in secrets if len(secret.value) >= 4)
+    result = redact_text(secrets, text)
+    assert not any(secret.value in result for secret in secrets if len(secret.value) >= 4)
 
 
 @given(st.text())
@@ -41,17 +41,17 @@ def test_what_is_short_may_be_an_ordinary_word_and_stays():
 @pytest.mark.parametrize("way", ENCODINGS)
 @pytest.mark.parametrize("secret", ["p&ss <w\"ö'r\\d>/%", "correct horse battery staple", "ÿþ>?~"])
 def test_a_secret_is_taken_out_as_programs_commonly_repeat_it(secret, way):
-    said = ENCODINGS[way](secret)
-    left = redact_text([SecretAnswer(secret)], f"it is {said}!")
-    assert REDACTED_TEXT in left
-    assert said.strip("\"'=") not in left
+    spelling = ENCODINGS[way](secret)
+    result = redact_text([SecretAnswer(secret)], f"it is {spelling}!")
+    assert REDACTED_TEXT in result
+    assert spelling.strip("\"'=") not in result
 
 
 @given(st.text(min_size=5, alphabet="abcde"), st.integers(1, 10), st.text("xyz"))
 def test_of_a_secret_that_was_cut_in_two_no_rest_is_left(secret, cut, after):
-    rest = secret[cut:]
-    left = redact_cut_start([SecretAnswer(secret)], f"{rest}{after}")
-    assert left == (f"{REDACTED_TEXT}{after}" if rest else after)
+    tail = secret[cut:]
+    result = redact_cut_start([SecretAnswer(secret)], f"{tail}{after}")
+    assert result == (f"{REDACTED_TEXT}{after}" if tail else after)
 
 
 def test_a_text_that_lies_within_a_secret_is_hidden_as_a_whole():
@@ -67,7 +67,7 @@ SPLIT = [SecretAnswer("correct horse")]
 
 
 @pytest.mark.parametrize(
-    ("said", "left"),
+    ("value", "expected"),
     [
         (["it is correct ", "horse, see"], [f"it is {REDACTED_TEXT}", f"{REDACTED_TEXT}, see"]),
         (
@@ -79,8 +79,8 @@ SPLIT = [SecretAnswer("correct horse")]
     ],
     ids=["two", "several", "backwards", "apart"],
 )
-def test_redacted_secret_split_over_neighbours_is_taken_out(said, left):
-    assert redact_value(SPLIT, said) == left
+def test_redacted_secret_split_over_neighbours_is_taken_out(value, expected):
+    assert redact_value(SPLIT, value) == expected
 
 
 def test_redacted_split_secrets_that_overlap_leave_no_rest():
@@ -93,16 +93,16 @@ def test_redacted_short_secret_split_over_options_stays():
 
 
 def test_redacted_value_is_freed_in_keys_and_numbers():
-    said = {"a 123456": [123456, 1.5, True, None, {"x": 99123456}], "b": "123456"}
-    assert redact_value([SecretAnswer("123456")], said) == {
+    value = {"a 123456": [123456, 1.5, True, None, {"x": 99123456}], "b": "123456"}
+    assert redact_value([SecretAnswer("123456")], value) == {
         f"a {REDACTED_TEXT}": [REDACTED_TEXT, 1.5, True, None, {"x": f"99{REDACTED_TEXT}"}],
         "b": REDACTED_TEXT,
     }
 
 
 def test_redacted_value_without_secrets_is_the_same():
-    said = {"a": [1, "x"]}
-    assert redact_value([SecretAnswer("ab")], said) is said
+    value = {"a": [1, "x"]}
+    assert redact_value([SecretAnswer("ab")], value) is value
 
 
 def test_digits_that_begin_a_cut_text_are_no_rest_of_an_encoded_secret():

@@ -58,7 +58,7 @@ def schemas() -> st.SearchStrategy[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("schema", "given_", "becomes"),
+    ("schema", "given_", "expected"),
     [
         ({"type": "integer"}, "7", 7),
         ({"type": "integer"}, "7.0", 7.0),
@@ -82,14 +82,14 @@ def schemas() -> st.SearchStrategy[dict[str, Any]]:
         ({"type": "object", "properties": 7}, {"a": "1"}, {"a": "1"}),
     ],
 )
-def test_json_in_a_string_is_parsed_where_no_string_is_wanted(schema, given_, becomes):
-    made = parse_embedded_json(schema, given_)
-    assert made == becomes
-    assert type(made) is type(becomes)
+def test_json_in_a_string_is_parsed_where_no_string_is_wanted(schema, given_, expected):
+    result = parse_embedded_json(schema, given_)
+    assert result == expected
+    assert type(result) is type(expected)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "becomes"),
+    ("arguments", "expected"),
     [
         ({"path": "a"}, {"path": "a", "lines": 10}),
         ({"path": "a", "lines": "3"}, {"path": "a", "lines": 3}),
@@ -100,12 +100,12 @@ def test_json_in_a_string_is_parsed_where_no_string_is_wanted(schema, given_, be
         ({"path": "a", "free": {"x": 1}}, {"path": "a", "lines": 10, "free": {"x": 1}}),
     ],
 )
-def test_a_local_tools_arguments_are_completed(arguments, becomes):
-    assert prepare_arguments(LOCAL, arguments) == becomes
+def test_a_local_tools_arguments_are_completed(arguments, expected):
+    assert prepare_arguments(LOCAL, arguments) == expected
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         ({}, "“path” is missing"),
         ({"path": "a", "pth": 1}, "“pth” is unknown"),
@@ -113,12 +113,12 @@ def test_a_local_tools_arguments_are_completed(arguments, becomes):
         ({"path": "a", "list": [{"a": 1}, {"b": 1}]}, "“list[1].b” is unknown"),
     ],
 )
-def test_wrong_arguments_of_a_local_tool_are_refused_with_a_hint(arguments, says):
-    made = prepare_arguments(LOCAL, arguments)
-    assert isinstance(made, Failed)
-    assert made.message == (
-        f'Invalid arguments: {says}. Call describe_tools with {{"tools": ["probe"]}} to read what '
-        "probe takes."
+def test_wrong_arguments_of_a_local_tool_are_refused_with_a_hint(arguments, message):
+    result = prepare_arguments(LOCAL, arguments)
+    assert isinstance(result, Failed)
+    assert result.message == (
+        f'Invalid arguments: {message}. Call describe_tools with {{"tools": ["probe"]}} to read '
+        "what probe takes."
     )
 
 
@@ -135,16 +135,16 @@ def test_what_was_written_as_json_comes_back(value):
 
 @given(schema=schemas(), value=JSON)
 def test_parsing_twice_changes_nothing_more(schema, value):
-    once = parse_embedded_json(schema, value)
-    assert parse_embedded_json(schema, once) == once
+    result = parse_embedded_json(schema, value)
+    assert parse_embedded_json(schema, result) == result
 
 
 @given(schema=schemas(), value=JSON)
 def test_completing_takes_nothing_away_and_is_done_once(schema, value):
-    once = fill_defaults(schema, value)
-    assert fill_defaults(schema, once) == once
+    result = fill_defaults(schema, value)
+    assert fill_defaults(schema, result) == result
     if isinstance(value, dict):
-        assert value.keys() <= once.keys()
+        assert value.keys() <= result.keys()
 
 
 @given(value=JSON)

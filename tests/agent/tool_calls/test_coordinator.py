@@ -28,50 +28,50 @@ from jpweb.stream.inquiry import (
     Redacted,
     SourceTag,
 )
-from tests.agent.doubles import CONFIRM, Bench, StubTool, asks, never, others
-from tests.builders import called
+from tests.agent.doubles import CONFIRM, StubTool, ToolBench, make_asker, other_tasks, wait_forever
+from tests.builders import make_call
 
 PASSPHRASE = Question("confirm", "Passphrase?", Secret())
 KEY = AnswerKey("tool", "confirm")
 CALL = ToolCallRequest("c1", "tool", {})
 
 
-def answering(value) -> Any:
+def make_static(value) -> Any:
     return QuestionConfig(answer=StaticAnswer(value))
 
 
 async def test_results_are_recorded_after_the_batch_in_the_order_of_the_calls():
-    ended = []
+    order = []
 
     async def slow(arguments, answers) -> Any:
         for _ in range(5):
             await asyncio.sleep(0)
-        ended.append("slow")
+        order.append("slow")
         return Success("first")
 
     def fast(arguments, answers) -> Any:
-        ended.append("fast")
+        order.append("fast")
         return Failed("second")
 
-    bench = Bench((StubTool("slow", slow), StubTool("fast", fast)))
-    await bench.run([called("a", "slow"), called("b", "fast")])
-    assert ended == ["fast", "slow"]
+    bench = ToolBench((StubTool("slow", slow), StubTool("fast", fast)))
+    await bench.run([make_call("a", "slow"), make_call("b", "fast")])
+    assert order == ["fast", "slow"]
     assert bench.recorder.kinds == [
         ToolCallResponse("a", "first", is_error=False),
         ToolCallResponse("b", "second", is_error=True),
     ]
-    assert not others()
+    assert not other_tasks()
 
 
 async def test_a_tool_that_does_not_exist_is_an_error_for_the_model():
-    bench = Bench(())
-    await bench.run([called("a", "gone")])
+    bench = ToolBench(())
+    await bench.run([make_call("a", "gone")])
     assert bench.recorder.results == [("a", model_messages.describe_unknown_tool("gone"), True)]
 
 
 async def test_a_bad_question_id_leaves_no_trace_but_the_error():
     question = Question("a.b", "?", Boolean())
-    bench = Bench((asks(question),))
+    bench = ToolBench((make_asker(question),))
     await bench.run([CALL])
     assert bench.recorder.kinds == [
         ToolCallResponse("c1", model_messages.describe_bad_id("tool"), is_error=True)
@@ -80,7 +80,7 @@ async def test_a_bad_question_id_leaves_no_trace_but_the_error():
 
 async def test_a_question_is_recorded_whole_and_answered_by_a_person():
     question = replace(CONFIRM, default=True, context="Three files.", exclusive=True)
-    bench = Bench((asks(question),), [Answer(value=True)])
+    bench = ToolBench((make_asker(question),), [Answer(value=True)])
     await bench.run([CALL])
     assert bench.recorder.kinds == [
         InquiryRequest(
@@ -93,7 +93,7 @@ async def test_a_question_is_recorded_whole_and_answered_by_a_person():
 
 
 async def test_the_request_notes_what_the_opaque_id_was_made_of():
-    bench = Bench((asks(CONFIRM),), [Answer(value=True)])
+    bench = ToolBench((make_asker(CONFIRM),), [Answer(value=True)])
     await bench.run([CALL])
     note = {"tool_call_id": "c1", "tool": "tool", "question_id": "confirm", "attempt": 1}
     note["person"] = True
@@ -101,18 +101,18 @@ async def test_the_request_notes_what_the_opaque_id_was_made_of():
 
 
 async def test_the_label_is_noted_and_shown_and_changes_nothing_else():
-    tool = asks(CONFIRM, config=QuestionConfig(prompt_label="Assistant"))
-    bench = Bench((tool,), [Answer(value=True)])
+    tool = make_asker(CONFIRM, config=QuestionConfig(prompt_label="Assistant"))
+    bench = ToolBench((tool,), [Answer(value=True)])
     await bench.run([CALL])
     assert bench.recorder.notes(InquiryRequest)[0]["label"] == "Assistant"
-    assert bench.prompter.asked[0].label == "Assistant"
-    assert bench.prompter.asked[0].source == InquirySource.for_tool("tool")
+    assert bench.prompter.questions[0].label == "Assistant"
+    assert bench.prompter.questions[0].source == InquirySource.for_tool("tool")
 
 
 async def test_the_source_that_the_tool_declares_is_recorded_verbatim():
-    tool = asks(CONFIRM)
+    tool = make_asker(CONFIRM)
     tool.source = InquirySource(SourceTag.ASSISTANT)
-    bench = Bench((tool,), [Answer(value=True)])
+    bench = ToolBench((tool,), [Answer(value=True)])
     await bench.run([CALL])
     assert bench.recorder.of(InquiryRequest)[0].source == tool.source
 
@@ -120,11 +120,11 @@ async def test_the_source_that_the_tool_declares_is_recorded_verbatim():
 @pytest.mark.parametrize(
     "bench",
     [
-        Bench((asks(CONFIRM),), [Answer(value=True)]),
-        Bench((asks(CONFIRM, config=answering(value=True)),)),
-        Bench((asks(CONFIRM, config=answering("wrong")),)),
-        Bench((asks(CONFIRM, config=QuestionConfig(QuestionTarget.ASSISTANT)),)),
-        Bench((asks(CONFIRM),), state=TurnState({KEY: RememberedAnswer(value=True)})),
+        ToolBench((make_asker(CONFIRM),), [Answer(value=True)]),
+        ToolBench((make_asker(CONFIRM, config=make_static(value=True)),)),
+        ToolBench((make_asker(CONFIRM, config=make_static("wrong")),)),
+        ToolBench((make_asker(CONFIRM, config=QuestionConfig(QuestionTarget.ASSISTANT)),)),
+        ToolBench((make_asker(CONFIRM),), state=TurnState({KEY: RememberedAnswer(value=True)})),
     ],
     ids=["person", "static", "invalid", "assistant", "remembered"],
 )
@@ -132,18 +132,18 @@ async def test_the_request_is_committed_before_whatever_comes_of_it(bench):
     await bench.run([CALL])
     kinds = [type(kind) for kind in bench.recorder.kinds]
     assert kinds == [InquiryRequest, InquiryResponse, ToolCallResponse]
-    asked = bench.prompter.on_record_when_asked
-    assert [[type(kind) for kind in kinds] for kinds in asked] in ([], [[InquiryRequest]])
+    kinds_on_record = bench.prompter.on_record_when_asked
+    assert [[type(kind) for kind in kinds] for kinds in kinds_on_record] in ([], [[InquiryRequest]])
 
 
 async def test_it_is_on_record_when_the_assistant_is_asked():
-    class Backend:
+    class CheckingBackend:
         async def inquire(self, elements: Any, *_: Any) -> Any:
             assert len(elements) == len(bench.recorder.of(InquiryRequest)) == 1
             return True
 
-    tools = (asks(CONFIRM, config=QuestionConfig(QuestionTarget.ASSISTANT)),)
-    bench = Bench(tools, backend=Backend())
+    tools = (make_asker(CONFIRM, config=QuestionConfig(QuestionTarget.ASSISTANT)),)
+    bench = ToolBench(tools, backend=CheckingBackend())
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Answered(answer=True)]
 
@@ -154,7 +154,7 @@ async def test_asking_the_same_again_is_the_next_attempt():
         return Success("ok") if ok else NeedsInput(Question("confirm", "?", Text()))
 
     tool = StubTool("tool", run)
-    bench = Bench((tool,), [Answer("bad"), Answer("good")])
+    bench = ToolBench((tool,), [Answer("bad"), Answer("good")])
     await bench.run([CALL])
     assert bench.asked_ids == ["c1.confirm.1", "c1.confirm.2"]
     assert [r.id for r in bench.recorder.of(InquiryResponse)] == bench.asked_ids
@@ -163,29 +163,29 @@ async def test_asking_the_same_again_is_the_next_attempt():
 
 async def test_answers_to_several_questions_accumulate():
     second = Question("second", "?", Text())
-    bench = Bench((asks(CONFIRM, second),), [Answer(value=False), Answer("text")])
+    bench = ToolBench((make_asker(CONFIRM, second),), [Answer(value=False), Answer("text")])
     await bench.run([CALL])
     assert bench.asked_ids == ["c1.confirm.1", "c1.second.1"]
     assert bench.tools[0].runs[-1] == {"confirm": False, "second": "text"}
 
 
 async def test_a_call_id_used_again_in_a_later_cycle_goes_on_counting():
-    bench = Bench((asks(CONFIRM),), [Answer(value=True), Answer(value=True)])
+    bench = ToolBench((make_asker(CONFIRM),), [Answer(value=True), Answer(value=True)])
     await bench.run([CALL])
     await bench.run([CALL])
     assert bench.asked_ids == ["c1.confirm.1", "c1.confirm.2"]
 
 
 async def test_a_new_turn_counts_from_one_again():
-    bench = Bench((asks(CONFIRM),), [Answer(value=True)])
+    bench = ToolBench((make_asker(CONFIRM),), [Answer(value=True)])
     await bench.run([CALL])
-    later = Bench(bench.tools, [Answer(value=True)], recorder=bench.recorder)
-    await later.run([CALL])
-    assert later.asked_ids == ["c1.confirm.1", "c1.confirm.1"]
+    second_bench = ToolBench(bench.tools, [Answer(value=True)], recorder=bench.recorder)
+    await second_bench.run([CALL])
+    assert second_bench.asked_ids == ["c1.confirm.1", "c1.confirm.1"]
 
 
 async def test_two_calls_with_one_id_in_a_batch_get_ids_of_their_own():
-    bench = Bench((asks(CONFIRM),), [Answer(value=True), Answer(value=False)])
+    bench = ToolBench((make_asker(CONFIRM),), [Answer(value=True), Answer(value=False)])
     await bench.run([CALL, CALL])
     assert bench.asked_ids == ["c1.confirm.1", "c1.confirm.2"]
 
@@ -193,20 +193,20 @@ async def test_two_calls_with_one_id_in_a_batch_get_ids_of_their_own():
 async def test_two_calls_ask_at_the_same_time_and_get_their_own_answers():
     first, second = asyncio.Event(), asyncio.Event()
 
-    async def reply(mine, others_reply, value) -> Any:
-        mine.set()
+    async def reply(own_reply, others_reply, value) -> Any:
+        own_reply.set()
         await others_reply.wait()
         return Answer(value)
 
-    tools = (asks(CONFIRM, name="a"), asks(CONFIRM, name="b"))
-    bench = Bench(tools, [reply(first, second, True), reply(second, first, False)])
-    await bench.run([called("1", "a"), called("2", "b")])
+    tools = (make_asker(CONFIRM, name="a"), make_asker(CONFIRM, name="b"))
+    bench = ToolBench(tools, [reply(first, second, True), reply(second, first, False)])
+    await bench.run([make_call("1", "a"), make_call("2", "b")])
     assert [tool.runs[-1] for tool in tools] == [{"confirm": True}, {"confirm": False}]
     assert [r[0] for r in bench.recorder.results] == ["1", "2"]
 
 
 async def test_a_declined_question_is_no_error_and_the_tool_is_not_run_again():
-    bench = Bench((asks(CONFIRM),), [Declined(CancellationReason.USER)])
+    bench = ToolBench((make_asker(CONFIRM),), [Declined(CancellationReason.USER)])
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Cancelled(CancellationReason.USER)]
     assert bench.recorder.results == [("c1", "Tool input cancelled by user.", False)]
@@ -215,7 +215,7 @@ async def test_a_declined_question_is_no_error_and_the_tool_is_not_run_again():
 
 @pytest.mark.parametrize("reason", [CancellationReason.EXPIRED, CancellationReason.LOST])
 async def test_a_question_closed_by_something_else_is_an_error_that_says_so(reason):
-    bench = Bench((asks(CONFIRM),), [Declined(reason)])
+    bench = ToolBench((make_asker(CONFIRM),), [Declined(reason)])
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Cancelled(reason)]
     assert bench.recorder.results == [
@@ -224,17 +224,17 @@ async def test_a_question_closed_by_something_else_is_an_error_that_says_so(reas
 
 
 async def test_an_answer_is_remembered_for_the_turn_when_the_person_says_so():
-    bench = Bench((asks(CONFIRM),), [Answer(value=True, remember=True)])
+    bench = ToolBench((make_asker(CONFIRM),), [Answer(value=True, remember=True)])
     await bench.run([CALL])
-    await bench.run([called("c2", "tool", other="arguments")])
+    await bench.run([make_call("c2", "tool", other="arguments")])
     assert bench.recorder.outcomes == [Answered(answer=True), Answered(answer=True)]
     assert bench.recorder.notes(InquiryResponse)[1] == {"by": {"kind": "memory"}}
-    assert len(bench.prompter.asked) == 1
+    assert len(bench.prompter.questions) == 1
     assert bench.tools[0].runs[-1] == {"confirm": True}
 
 
 async def test_an_answer_is_not_remembered_unasked():
-    bench = Bench((asks(CONFIRM),), [Answer(value=True)])
+    bench = ToolBench((make_asker(CONFIRM),), [Answer(value=True)])
     await bench.run([CALL])
     assert bench.state.remembered_tool_answers == {}
 
@@ -248,7 +248,7 @@ async def test_an_answer_is_not_remembered_unasked():
     ],
 )
 async def test_answers_that_are_no_secrets_are_recorded_and_remembered(question, value):
-    bench = Bench((asks(question),), [Answer(value, remember=True)])
+    bench = ToolBench((make_asker(question),), [Answer(value, remember=True)])
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Answered(value)]
     assert bench.state.remembered_tool_answers == {KEY: RememberedAnswer(value)}
@@ -259,7 +259,7 @@ async def test_answers_that_are_no_secrets_are_recorded_and_remembered(question,
 )
 async def test_neither_secrets_nor_persistence_none_enter_the_memory(question):
     value = "x" if question is PASSPHRASE else True
-    bench = Bench((asks(question),), [Answer(value, remember=True)])
+    bench = ToolBench((make_asker(question),), [Answer(value, remember=True)])
     await bench.run([CALL])
     assert bench.tools[0].runs[-1] == {"confirm": value}
     assert bench.state.remembered_tool_answers == {}
@@ -274,36 +274,36 @@ async def test_neither_secrets_nor_persistence_none_enter_the_memory(question):
 )
 async def test_neither_secrets_nor_persistence_none_read_the_memory(question, memory, value):
     state = TurnState({KEY: RememberedAnswer(memory)})
-    bench = Bench((asks(question),), [Answer(value)], state)
+    bench = ToolBench((make_asker(question),), [Answer(value)], state)
     await bench.run([CALL])
     assert bench.tools[0].runs[-1] == {"confirm": value}
     assert bench.state.remembered_tool_answers == {KEY: RememberedAnswer(memory)}
 
 
 async def test_a_cancelled_question_enters_no_memory():
-    bench = Bench((asks(CONFIRM),), [Declined(CancellationReason.USER)])
+    bench = ToolBench((make_asker(CONFIRM),), [Declined(CancellationReason.USER)])
     await bench.run([CALL])
     assert bench.state.remembered_tool_answers == {}
 
 
 async def test_a_remembered_answer_comes_before_a_static_one():
-    tool = asks(CONFIRM, config=answering(value=False))
-    bench = Bench((tool,), state=TurnState({KEY: RememberedAnswer(value=True)}))
+    tool = make_asker(CONFIRM, config=make_static(value=False))
+    bench = ToolBench((tool,), state=TurnState({KEY: RememberedAnswer(value=True)}))
     await bench.run([CALL])
     assert bench.tools[0].runs[-1] == {"confirm": True}
 
 
 async def test_a_static_answer_reaches_the_tool_only_once_it_has_asked():
-    bench = Bench((asks(CONFIRM, config=answering(value=False)),))
+    bench = ToolBench((make_asker(CONFIRM, config=make_static(value=False)),))
     await bench.run([CALL])
     assert bench.tools[0].runs == [{}, {"confirm": False}]
     assert bench.recorder.outcomes == [Answered(answer=False)]
     assert bench.recorder.notes(InquiryResponse) == [{"by": {"kind": "configuration"}}]
-    assert bench.prompter.asked == []
+    assert bench.prompter.questions == []
 
 
 async def test_a_static_answer_that_does_not_fit_is_an_error_that_names_the_setting():
-    bench = Bench((asks(CONFIRM, config=answering("yes")),))
+    bench = ToolBench((make_asker(CONFIRM, config=make_static("yes")),))
     await bench.run([CALL])
     reason: Final = CancellationReason.INVALID_STATIC_ANSWER
     assert bench.recorder.outcomes == [Cancelled(reason)]
@@ -315,7 +315,7 @@ async def test_a_static_answer_that_does_not_fit_is_an_error_that_names_the_sett
 
 
 async def test_a_secret_from_a_person_is_delivered_and_redacted():
-    bench = Bench((asks(PASSPHRASE),), [Answer("hunter2")])
+    bench = ToolBench((make_asker(PASSPHRASE),), [Answer("hunter2")])
     await bench.run([CALL])
     assert bench.tools[0].runs[-1] == {"confirm": "hunter2"}
     assert bench.recorder.outcomes == [Redacted()]
@@ -323,7 +323,7 @@ async def test_a_secret_from_a_person_is_delivered_and_redacted():
 
 
 async def test_a_secret_from_the_configuration_is_delivered_and_redacted():
-    bench = Bench((asks(PASSPHRASE, config=answering("hunter2")),))
+    bench = ToolBench((make_asker(PASSPHRASE, config=make_static("hunter2")),))
     await bench.run([CALL])
     assert bench.tools[0].runs[-1] == {"confirm": "hunter2"}
     assert bench.recorder.outcomes == [Redacted()]
@@ -340,7 +340,7 @@ async def test_a_secret_from_the_configuration_is_delivered_and_redacted():
     ],
 )
 async def test_what_only_a_person_may_answer_goes_nowhere_else(question, target, reachable, reason):
-    bench = Bench((asks(question, config=QuestionConfig(target)),))
+    bench = ToolBench((make_asker(question, config=QuestionConfig(target)),))
     bench.prompter.is_reachable = reachable
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Cancelled(reason)]
@@ -348,14 +348,14 @@ async def test_what_only_a_person_may_answer_goes_nowhere_else(question, target,
     assert bench.recorder.results == [
         ("c1", model_messages.describe_refusal("tool", "confirm", reason), True)
     ]
-    assert bench.prompter.asked == []
+    assert bench.prompter.questions == []
 
 
 @pytest.mark.parametrize(
     ("target", "reachable"), [(QuestionTarget.USER, False), (QuestionTarget.ASSISTANT, True)]
 )
 async def test_without_an_inquiry_backend_its_questions_fail_and_may_be_retried(target, reachable):
-    bench = Bench((asks(CONFIRM, config=QuestionConfig(target)),))
+    bench = ToolBench((make_asker(CONFIRM, config=QuestionConfig(target)),))
     bench.prompter.is_reachable = reachable
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Cancelled(CancellationReason.BACKEND_ERROR)]
@@ -367,8 +367,8 @@ async def test_without_an_inquiry_backend_its_questions_fail_and_may_be_retried(
 
 
 async def test_a_tool_that_never_stops_asking_is_ended():
-    tool = StubTool("tool", lambda *_: NeedsInput(CONFIRM), {"confirm": answering(value=True)})
-    bench = Bench((tool,))
+    tool = StubTool("tool", lambda *_: NeedsInput(CONFIRM), {"confirm": make_static(value=True)})
+    bench = ToolBench((tool,))
     await bench.run([CALL])
     assert len(bench.recorder.of(InquiryRequest)) == MAX_CALL_QUESTIONS == 25
     assert len(bench.recorder.of(InquiryResponse)) == MAX_CALL_QUESTIONS
@@ -377,7 +377,7 @@ async def test_a_tool_that_never_stops_asking_is_ended():
 
 async def test_as_many_questions_as_the_limit_allows_may_be_asked():
     questions = [Question(f"q{n}", "?", Boolean()) for n in range(MAX_CALL_QUESTIONS)]
-    bench = Bench((asks(*questions, config=answering(value=True)),))
+    bench = ToolBench((make_asker(*questions, config=make_static(value=True)),))
     await bench.run([CALL])
     assert bench.recorder.results == [("c1", "done", False)]
 
@@ -387,12 +387,12 @@ async def test_a_tool_that_raises_ends_the_batch_and_leaves_the_open_question_op
         await bench.prompter.waiting.wait()
         raise RuntimeError("bug")
 
-    bench = Bench((asks(CONFIRM), StubTool("broken", fail)), [never()])
+    bench = ToolBench((make_asker(CONFIRM), StubTool("broken", fail)), [wait_forever()])
     with pytest.raises(RuntimeError, match="bug"):
-        await bench.run([CALL, called("c2", "broken")])
+        await bench.run([CALL, make_call("c2", "broken")])
     assert [type(kind) for kind in bench.recorder.kinds] == [InquiryRequest]
     assert bench.prompter.withdrawn == []
-    assert not others()
+    assert not other_tasks()
 
 
 def test_what_may_hold_a_secret_does_not_show_it():

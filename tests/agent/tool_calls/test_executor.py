@@ -14,7 +14,7 @@ from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success
 from jpweb.agent.turn_setup import TurnSetup, default_config
 from jpweb.stream.answer_type import Boolean, Option, Secret, Select, Text
 from jpweb.stream.inquiry import InquirySource, SourceTag
-from tests.agent.doubles import CONFIRM, OutsideStub, StubTool, asks, never
+from tests.agent.doubles import CONFIRM, OutsideStub, StubTool, make_asker, wait_forever
 
 ASSISTANT = InquirySource(SourceTag.ASSISTANT)
 
@@ -25,7 +25,7 @@ def executor(*tools) -> Any:
 
 
 class _Quiet(ToolExecutor):
-    async def execute(self, name, arguments, answers, ask=never) -> Any:
+    async def execute(self, name, arguments, answers, ask=wait_forever) -> Any:
         return await super().execute(name, arguments, answers, ask)
 
 
@@ -41,17 +41,17 @@ async def test_a_failure_is_handed_on():
 
 
 async def test_the_source_of_a_question_is_the_tool_unless_the_tool_says_otherwise():
-    own, assistants = asks(CONFIRM, name="own"), asks(CONFIRM, name="other")
+    own_tool, assistants = make_asker(CONFIRM, name="own"), make_asker(CONFIRM, name="other")
     assistants.source = ASSISTANT
-    both = executor(own, assistants)
-    assert await both.execute("own", {}, {}) == SourcedQuestion(
+    tool_executor = executor(own_tool, assistants)
+    assert await tool_executor.execute("own", {}, {}) == SourcedQuestion(
         CONFIRM, InquirySource.for_tool("own")
     )
-    assert await both.execute("other", {}, {}) == SourcedQuestion(CONFIRM, ASSISTANT)
+    assert await tool_executor.execute("other", {}, {}) == SourcedQuestion(CONFIRM, ASSISTANT)
 
 
 async def test_the_label_of_a_question_has_no_say_in_its_source():
-    tool = asks(CONFIRM, config=QuestionConfig(prompt_label="Assistant"))
+    tool = make_asker(CONFIRM, config=QuestionConfig(prompt_label="Assistant"))
     assert await executor(tool).execute("tool", {}, {}) == SourcedQuestion(
         CONFIRM, InquirySource.for_tool("tool")
     )
@@ -64,9 +64,11 @@ async def test_an_unknown_tool_fails():
 
 
 async def test_a_tool_that_is_not_offered_fails_and_does_not_run():
-    tool = asks(CONFIRM)
-    other = default_config(asks(CONFIRM, name="another"))
-    result = await _Quiet(TurnSetup(tools=(other,), builtins=(tool,))).execute("tool", {}, {})
+    tool = make_asker(CONFIRM)
+    other_config = default_config(make_asker(CONFIRM, name="another"))
+    result = await _Quiet(TurnSetup(tools=(other_config,), builtins=(tool,))).execute(
+        "tool", {}, {}
+    )
     assert result == Failed(model_messages.describe_unknown_tool("tool"))
     assert tool.runs == []
 
@@ -87,56 +89,58 @@ async def test_what_a_tool_raises_is_not_caught():
 
 
 def test_the_default_configuration_is_what_the_tool_says_of_itself():
-    tool = asks(CONFIRM, config=QuestionConfig(prompt_label="Who"))
+    tool = make_asker(CONFIRM, config=QuestionConfig(prompt_label="Who"))
     assert default_config(tool) == ToolConfig(
         "tool", "A tool of the tests.", {}, {"confirm": QuestionConfig(prompt_label="Who")}
     )
 
 
 def test_a_question_that_nobody_configured_has_the_default_configuration():
-    assert default_config(asks(CONFIRM)).get_question("confirm") == QuestionConfig()
+    assert default_config(make_asker(CONFIRM)).get_question("confirm") == QuestionConfig()
 
 
-def outside(name, run) -> Any:
-    async def awaited(arguments, answers, ask) -> Any:
+def make_outside_tool(name, run) -> Any:
+    async def run_async(arguments, answers, ask) -> Any:
         return run(arguments, answers)
 
-    return OutsideStub(name, awaited)
+    return OutsideStub(name, run_async)
 
 
-def both(builtins, tools, **more) -> Any:
-    offered = (*builtins, *tools)
+def make_executor(builtins, tools, **options) -> Any:
+    all_tools = (*builtins, *tools)
     return _Quiet(
         TurnSetup(
-            tools=tuple(default_config(tool) for tool in offered),
+            tools=tuple(default_config(tool) for tool in all_tools),
             builtins=builtins,
             outside={tool.NAME: tool for tool in tools},
-            **more,
+            **options,
         )
     )
 
 
 async def test_a_tool_from_outside_gets_its_arguments_and_answers():
-    tool = outside("echo", lambda arguments, answers: Success(f"{arguments} {answers}"))
-    result = await both((), (tool,)).execute("echo", {"a": 1}, {"q": True})
+    tool = make_outside_tool("echo", lambda arguments, answers: Success(f"{arguments} {answers}"))
+    result = await make_executor((), (tool,)).execute("echo", {"a": 1}, {"q": True})
     assert result == Success("{'a': 1} {'q': True}")
 
 
 async def test_a_tool_from_outside_shadows_the_builtin_of_its_name():
-    builtin, tool = asks(CONFIRM), outside("tool", lambda *_: Success("outside"))
-    assert await both((builtin,), (tool,)).execute("tool", {}, {}) == Success("outside")
+    builtin, tool = make_asker(CONFIRM), make_outside_tool("tool", lambda *_: Success("outside"))
+    assert await make_executor((builtin,), (tool,)).execute("tool", {}, {}) == Success("outside")
     assert builtin.runs == []
 
 
 async def test_questions_from_outside_come_from_the_tool_whatever_a_builtin_of_its_name_says():
-    builtin, tool = asks(CONFIRM), outside("tool", lambda *_: NeedsInput(CONFIRM))
+    builtin, tool = make_asker(CONFIRM), make_outside_tool("tool", lambda *_: NeedsInput(CONFIRM))
     builtin.source = ASSISTANT
-    result = await both((builtin,), (tool,)).execute("tool", {}, {})
+    result = await make_executor((builtin,), (tool,)).execute("tool", {}, {})
     assert result == SourcedQuestion(CONFIRM, InquirySource.for_tool("tool"))
 
 
 def test_a_tool_that_cannot_be_used_now_says_why():
-    executing = both((asks(CONFIRM),), (), unavailable={"gone": "Its server is down."})
+    executing = make_executor(
+        (make_asker(CONFIRM),), (), unavailable={"gone": "Its server is down."}
+    )
     assert executing.explain_missing("tool") is None
     assert executing.explain_missing("gone") == model_messages.describe_unavailable(
         "gone", "Its server is down."
@@ -148,13 +152,13 @@ SECRET = SecretAnswer("hunter2")
 
 
 async def test_builtins_get_secrets_plain_and_tools_from_outside_get_them_marked():
-    builtin = asks(CONFIRM)
-    tool = outside("outside", lambda _, answers: Success(repr(answers)))
-    executing = both((builtin,), (tool,))
+    builtin = make_asker(CONFIRM)
+    tool = make_outside_tool("outside", lambda _, answers: Success(repr(answers)))
+    executing = make_executor((builtin,), (tool,))
     await executing.execute("tool", {}, {"key": SECRET, "name": "x"})
-    seen = await executing.execute("outside", {}, {"key": SECRET, "name": "x"})
+    result = await executing.execute("outside", {}, {"key": SECRET, "name": "x"})
     assert builtin.runs == [{"key": "hunter2", "name": "x"}]
-    assert seen == Success(repr({"key": SECRET, "name": "x"}))
+    assert result == Success(repr({"key": SECRET, "name": "x"}))
 
 
 ABOUT = Question("again", "hunter2 is wrong.", Text(), "hunter2", "Tried hunter2.")
@@ -172,11 +176,13 @@ FREED = Question(
         (NeedsInput(CONFIRM), SourcedQuestion(CONFIRM, InquirySource.for_tool("tool"))),
     ],
 )
-@pytest.mark.parametrize("make", [StubTool, outside])
+@pytest.mark.parametrize("make", [StubTool, make_outside_tool])
 async def test_what_a_tool_says_is_freed_of_the_secrets_it_was_given(make, outcome, freed):
     tool = make("tool", lambda *_: outcome)
     builtins, tools = ((tool,), ()) if make is StubTool else ((), (tool,))
-    result = await both(builtins, tools).execute("tool", {}, {"key": SECRET, "name": "hunter"})
+    result = await make_executor(builtins, tools).execute(
+        "tool", {}, {"key": SECRET, "name": "hunter"}
+    )
     assert result == freed
 
 
@@ -194,19 +200,19 @@ async def test_option_that_repeats_a_secret_is_redacted_and_answered_by_its_own_
 
 async def test_option_asked_in_the_middle_is_answered_by_its_own_value():
     question = Question("which", "?", Select((Option("hunter2"),)))
-    seen: list[Any] = []
+    replies: list[Any] = []
 
     async def run(arguments, answers, ask) -> Any:
-        seen.append(await ask(question))
+        replies.append(await ask(question))
         return Success("done")
 
-    async def ask(asked) -> Any:
-        (option,) = asked.answer_type.options
+    async def ask(question) -> Any:
+        (option,) = question.answer_type.options
         return Answer(option.value)
 
     tool = OutsideStub("tool", run)
-    await both((), (tool,)).execute("tool", {}, {"key": SECRET}, ask)
-    assert seen == [Answer("hunter2")]
+    await make_executor((), (tool,)).execute("tool", {}, {"key": SECRET}, ask)
+    assert replies == [Answer("hunter2")]
 
 
 LONG = SecretAnswer("correct horse")
@@ -214,22 +220,22 @@ PASSPHRASE = Question("key", "Passphrase?", Secret())
 
 
 async def test_secret_asked_in_the_middle_is_redacted_in_calls_that_run_meanwhile():
-    given = asyncio.Event()
+    answer_event = asyncio.Event()
 
     async def ask_for_secret(arguments, answers, ask) -> Any:
         await ask(PASSPHRASE)
-        given.set()
+        answer_event.set()
         return Success("done")
 
     async def read_file(arguments, answers, ask) -> Any:
-        await given.wait()
+        await answer_event.wait()
         return Success(f"It says {LONG.value}.")
 
-    async def ask(asked) -> Any:
+    async def ask(question) -> Any:
         return Answer(LONG.value)
 
     tools = OutsideStub("vault", ask_for_secret), OutsideStub("cat", read_file)
-    executing = both((), tools)
+    executing = make_executor((), tools)
     _, read = await asyncio.gather(
         executing.execute("vault", {}, {}, ask), executing.execute("cat", {}, {})
     )
@@ -239,6 +245,6 @@ async def test_secret_asked_in_the_middle_is_redacted_in_calls_that_run_meanwhil
 async def test_short_secret_stays_in_the_output_of_other_calls():
     tool = StubTool("tool", lambda *_: Success("It is over."))
     executing = executor(tool)
-    given = await executing.execute("tool", {}, {"key": SecretAnswer("over")})
-    assert given == Success(f"It is {REDACTED_TEXT}.")
+    result = await executing.execute("tool", {}, {"key": SecretAnswer("over")})
+    assert result == Success(f"It is {REDACTED_TEXT}.")
     assert await executing.execute("tool", {}, {}) == Success("It is over.")

@@ -27,26 +27,33 @@ from jpweb.stream.inquiry import (
     InquirySource,
     Redacted,
 )
-from tests.agent.doubles import CONFIRM, Bench, OutsideStub, never, others, until
-from tests.builders import called
+from tests.agent.doubles import (
+    CONFIRM,
+    OutsideStub,
+    ToolBench,
+    other_tasks,
+    wait_forever,
+    wait_until,
+)
+from tests.builders import make_call
 
-CALL = called("c1", "outside")
+CALL = make_call("c1", "outside")
 NAME = Question("name", "Which name?", Text())
 PASSPHRASE = Question("key", "Passphrase?", Secret())
 LOST, USER = Cancelled(CancellationReason.LOST), Cancelled(CancellationReason.USER)
 
 
-def asking(*questions, **more) -> Any:
+def make_asking_bench(*questions, **options) -> Any:
     """Return a bench whose tool asks these questions in the middle and says what it was told."""
 
     async def run(arguments, answers, ask) -> Any:
         return Success(str([await ask(question) for question in questions]))
 
-    return Bench((OutsideStub("outside", run),), **more)
+    return ToolBench((OutsideStub("outside", run),), **options)
 
 
 async def test_a_tool_asks_in_the_middle_and_goes_on():
-    bench = asking(CONFIRM, replies=[Answer(value=True)])
+    bench = make_asking_bench(CONFIRM, replies=[Answer(value=True)])
     await bench.run([CALL])
     assert bench.recorder.kinds == [
         InquiryRequest(
@@ -55,67 +62,69 @@ async def test_a_tool_asks_in_the_middle_and_goes_on():
         InquiryResponse("c1.confirm.1", Answered(answer=True)),
         ToolCallResponse("c1", str([Answer(value=True)]), is_error=False),
     ]
-    assert not others()
+    assert not other_tasks()
 
 
 async def test_a_tool_may_ask_twice_in_one_run():
-    bench = asking(CONFIRM, NAME, replies=[Answer(value=True), Answer("x")])
+    bench = make_asking_bench(CONFIRM, NAME, replies=[Answer(value=True), Answer("x")])
     await bench.run([CALL])
     assert bench.asked_ids == ["c1.confirm.1", "c1.name.1"]
     assert bench.recorder.outcomes == [Answered(answer=True), Answered("x")]
 
 
 async def test_the_same_question_asked_twice_is_the_next_attempt():
-    bench = asking(NAME, NAME, replies=[Answer("x"), Answer("y")])
+    bench = make_asking_bench(NAME, NAME, replies=[Answer("x"), Answer("y")])
     await bench.run([CALL])
     assert bench.asked_ids == ["c1.name.1", "c1.name.2"]
 
 
 async def test_a_tool_may_ask_several_questions_at_once():
     async def run(arguments, answers, ask) -> Any:
-        both = await asyncio.gather(ask(CONFIRM), ask(NAME))
-        return Success(str([answer.value for answer in both]))
+        replies = await asyncio.gather(ask(CONFIRM), ask(NAME))
+        return Success(str([answer.value for answer in replies]))
 
-    bench = Bench((OutsideStub("outside", run),), [Answer(value=True), Answer("x")])
+    bench = ToolBench((OutsideStub("outside", run),), [Answer(value=True), Answer("x")])
     await bench.run([CALL])
     assert bench.recorder.results == [("c1", "[True, 'x']", False)]
 
 
 @pytest.mark.parametrize("question_id", ["", "a.b"])
 async def test_a_bad_id_is_declined_without_a_trace(question_id):
-    bench = asking(Question(question_id, "?", Boolean()))
+    bench = make_asking_bench(Question(question_id, "?", Boolean()))
     await bench.run([CALL])
-    told = str([Declined(CancellationReason.BACKEND_ERROR)])
-    assert bench.recorder.kinds == [ToolCallResponse("c1", told, is_error=False)]
+    text = str([Declined(CancellationReason.BACKEND_ERROR)])
+    assert bench.recorder.kinds == [ToolCallResponse("c1", text, is_error=False)]
 
 
 @pytest.mark.parametrize("reason", [CancellationReason.USER, CancellationReason.EXPIRED])
 async def test_a_tool_goes_on_after_a_question_that_was_declined(reason):
-    bench = asking(CONFIRM, replies=[Declined(reason)])
+    bench = make_asking_bench(CONFIRM, replies=[Declined(reason)])
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Cancelled(reason)]
     assert bench.recorder.results == [("c1", str([Declined(reason)]), False)]
 
 
 async def test_static_answers_serve_questions_in_the_middle_too():
-    bench = asking(CONFIRM)
+    bench = make_asking_bench(CONFIRM)
     tool = OutsideStub(
         "outside", bench.tools[0].run, {"confirm": QuestionConfig(answer=StaticAnswer(value=True))}
     )
-    configured = Bench((tool,))
+    configured = ToolBench((tool,))
     await configured.run([CALL])
     assert configured.recorder.outcomes == [Answered(answer=True)]
-    assert configured.prompter.asked == []
+    assert configured.prompter.questions == []
 
 
 async def test_a_secret_given_in_the_middle_reaches_the_tool_and_not_the_record():
     async def run(arguments, answers, ask) -> Any:
-        given = await ask(PASSPHRASE)
-        wrong = Question("again", f"{given.value} is wrong.", Text(), given.value, given.value)
+        passphrase = await ask(PASSPHRASE)
+        wrong = Question(
+            "again", f"{passphrase.value} is wrong.", Text(), passphrase.value, passphrase.value
+        )
         await ask(wrong)
-        return Success(f"Opened with {given.value}.")
+        return Success(f"Opened with {passphrase.value}.")
 
-    bench = Bench((OutsideStub("outside", run),), [Answer("hunter2"), Answer("ok")])
+    bench = ToolBench((OutsideStub("outside", run),), [Answer("hunter2"), Answer("ok")])
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Redacted(), Answered("ok")]
     assert bench.recorder.results == [("c1", f"Opened with {REDACTED_TEXT}.", False)]
@@ -131,28 +140,28 @@ async def test_secret_of_one_cycle_is_redacted_in_a_call_of_the_next():
         return Success("It says correct horse.")
 
     tools = OutsideStub("outside", write), OutsideStub("cat", read)
-    bench = Bench(tools, [Answer("correct horse")])
+    bench = ToolBench(tools, [Answer("correct horse")])
     await bench.run([CALL])
-    await bench.run([called("c2", "cat")])
+    await bench.run([make_call("c2", "cat")])
     assert bench.recorder.results[-1] == ("c2", f"It says {REDACTED_TEXT}.", False)
 
 
-@pytest.mark.parametrize("said", [Stop(), Respond("Other."), Respond()])
-async def test_an_interrupt_closes_the_open_question_exactly_once(said):
-    bench = asking(CONFIRM, replies=[never()])
-    running = asyncio.create_task(bench.run([CALL]))
-    await until(lambda: bench.prompter.asked)
-    bench.stop.interrupt(said)
-    await running
+@pytest.mark.parametrize("interrupt", [Stop(), Respond("Other."), Respond()])
+async def test_an_interrupt_closes_the_open_question_exactly_once(interrupt):
+    bench = make_asking_bench(CONFIRM, replies=[wait_forever()])
+    task = asyncio.create_task(bench.run([CALL]))
+    await wait_until(lambda: bench.prompter.questions)
+    bench.stop.interrupt(interrupt)
+    await task
     assert bench.prompter.withdrawn == [("c1.confirm.1", CancellationReason.USER)]
     assert bench.recorder.outcomes == [USER]
     text = (
-        model_messages.describe_response(said.text)
-        if isinstance(said, Respond) and said.text
+        model_messages.describe_response(interrupt.text)
+        if isinstance(interrupt, Respond) and interrupt.text
         else model_messages.STOPPED
     )
     assert bench.recorder.results == [("c1", text, False)]
-    assert not others()
+    assert not other_tasks()
 
 
 async def test_a_tool_that_asks_again_when_stopped_is_not_heard():
@@ -162,23 +171,23 @@ async def test_a_tool_that_asks_again_when_stopped_is_not_heard():
         finally:
             await ask(NAME)
 
-    bench = Bench((OutsideStub("outside", run),), [never()])
-    running = asyncio.create_task(bench.run([CALL]))
-    await until(lambda: bench.prompter.asked)
+    bench = ToolBench((OutsideStub("outside", run),), [wait_forever()])
+    task = asyncio.create_task(bench.run([CALL]))
+    await wait_until(lambda: bench.prompter.questions)
     bench.stop.interrupt(Stop())
-    await running
-    assert [asked.question.id for asked in bench.prompter.asked] == ["confirm"]
+    await task
+    assert [prompt.question.id for prompt in bench.prompter.questions] == ["confirm"]
     assert set(bench.recorder.outcomes) == {USER}
     assert len(bench.recorder.outcomes) == len(bench.asked_ids)
-    assert not others()
+    assert not other_tasks()
 
 
 async def test_a_restart_asks_again_under_the_next_number():
-    bench = asking(CONFIRM, replies=[never(), Answer(value=True)])
-    running = asyncio.create_task(bench.run([CALL]))
-    await until(lambda: bench.prompter.asked)
+    bench = make_asking_bench(CONFIRM, replies=[wait_forever(), Answer(value=True)])
+    task = asyncio.create_task(bench.run([CALL]))
+    await wait_until(lambda: bench.prompter.questions)
     bench.stop.interrupt(Restart())
-    await running
+    await task
     assert bench.asked_ids == ["c1.confirm.1", "c1.confirm.2"]
     assert bench.recorder.outcomes == [USER, Answered(answer=True)]
 
@@ -191,11 +200,11 @@ async def test_a_tool_that_gives_up_on_its_question_closes_it_as_lost():
         await asyncio.wait([task])
         return Success("went on alone")
 
-    bench = Bench((OutsideStub("outside", run),), [never()])
+    bench = ToolBench((OutsideStub("outside", run),), [wait_forever()])
     await bench.run([CALL])
     assert bench.recorder.outcomes == [LOST]
     assert bench.recorder.results == [("c1", "went on alone", False)]
-    assert not others()
+    assert not other_tasks()
 
 
 async def test_a_tool_that_ends_without_waiting_for_its_question_closes_it_as_lost():
@@ -206,23 +215,23 @@ async def test_a_tool_that_ends_without_waiting_for_its_question_closes_it_as_lo
         await bench.prompter.waiting.wait()
         return Success("done")
 
-    bench = Bench((OutsideStub("outside", run),), [never()])
+    bench = ToolBench((OutsideStub("outside", run),), [wait_forever()])
     await bench.run([CALL])
     assert bench.recorder.outcomes == [LOST]
     assert await waiting[0] == Declined(CancellationReason.LOST)
-    assert not others()
+    assert not other_tasks()
 
 
 async def test_a_cancellation_from_outside_leaves_the_question_open():
-    bench = asking(CONFIRM, replies=[never()])
-    running = asyncio.create_task(bench.run([CALL]))
-    await until(lambda: bench.prompter.asked)
-    running.cancel()
+    bench = make_asking_bench(CONFIRM, replies=[wait_forever()])
+    task = asyncio.create_task(bench.run([CALL]))
+    await wait_until(lambda: bench.prompter.questions)
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await running
+        await task
     assert [type(kind) for kind in bench.recorder.kinds] == [InquiryRequest]
     assert bench.prompter.withdrawn == []
-    assert not others()
+    assert not other_tasks()
 
 
 async def test_what_a_tool_raises_leaves_its_question_open():
@@ -232,22 +241,22 @@ async def test_what_a_tool_raises_leaves_its_question_open():
         task.cancel()
         raise RuntimeError("bug")
 
-    bench = Bench((OutsideStub("outside", run),), [never()])
+    bench = ToolBench((OutsideStub("outside", run),), [wait_forever()])
     with pytest.raises(RuntimeError, match="bug"):
         await bench.run([CALL])
     assert [type(kind) for kind in bench.recorder.kinds] == [InquiryRequest]
-    assert not others()
+    assert not other_tasks()
 
 
 async def test_what_breaks_while_asking_comes_out_though_the_tool_hides_it():
-    ended: list[Question] = []
+    questions: list[Question] = []
 
     async def inquire(question) -> Any:
         if question is CONFIRM:
             raise LookupError("no such row")
         await interrupts.wait()
         await asyncio.sleep(0)
-        ended.append(question)
+        questions.append(question)
         return ToolAnswer("x")
 
     async def hiding() -> Any:
@@ -260,9 +269,9 @@ async def test_what_breaks_while_asking_comes_out_though_the_tool_hides_it():
     interrupts = CallInterrupts(Interrupts())
     with pytest.raises(LookupError, match="no such row"):
         await hiding()
-    assert ended == [NAME]
+    assert questions == [NAME]
     assert await slow[0] == Answer("x")
-    assert not others()
+    assert not other_tasks()
 
 
 async def test_a_tool_that_never_stops_asking_in_the_middle_is_not_asked_for_any_more():
@@ -271,7 +280,7 @@ async def test_a_tool_that_never_stops_asking_in_the_middle_is_not_asked_for_any
         return Success(str([isinstance(reply, Answer) for reply in replies].count(True)))
 
     config = {"confirm": QuestionConfig(answer=StaticAnswer(value=True))}
-    bench = Bench((OutsideStub("outside", run, config),))
+    bench = ToolBench((OutsideStub("outside", run, config),))
     await bench.run([CALL])
     assert len(bench.asked_ids) == MAX_CALL_QUESTIONS
     assert bench.recorder.results == [("c1", str(MAX_CALL_QUESTIONS), False)]

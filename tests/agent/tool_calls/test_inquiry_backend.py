@@ -34,44 +34,46 @@ from jpweb.stream.events import (
     ToolCallResponse,
     TurnStart,
 )
-from tests.agent.doubles import CONFIRM, asks, never, others, until
+from tests.agent.doubles import CONFIRM, make_asker, other_tasks, wait_forever, wait_until
 from tests.agent.tool_calls.inquiring.bench import (
     CALL,
     COLOURS,
     INTERRUPTED,
     MAIN,
     STREAM,
-    Bench,
-    failure,
-    reply,
+    BackendBench,
+    make_failure,
+    make_reply,
 )
-from tests.builders import answered, asked, called, returned, stream
+from tests.builders import make_answer, make_call, make_inquiry, make_result, stream
 
 # what is sent
 
 
 async def test_the_copy_ends_with_the_paused_call_and_a_turn_that_asks():
-    bench = Bench(reply(answer=True))
+    bench = BackendBench(make_reply(answer=True))
     assert await bench.inquire() is True
-    *before, paused, question = [event.kind for event in bench.sent.parts.events]
+    *before, response, question = [event.kind for event in bench.request.parts.events]
     assert before == [ChatRequest("Go."), CALL]
-    assert paused == ToolCallResponse("c1", "Tool paused: Overwrite?", is_error=False)
+    assert response == ToolCallResponse("c1", "Tool paused: Overwrite?", is_error=False)
     assert isinstance(question, ChatRequest)
-    assert question.schema == bench.sent.schema == make_inquiry_schema(Boolean())
+    assert question.schema == bench.request.schema == make_inquiry_schema(Boolean())
 
 
 async def test_no_inquiry_event_is_sent():
-    bench = Bench(reply(answer=True))
-    await bench.inquire(elements=(*STREAM, *stream(answered("c1.confirm.1"), asked("c1.x.1"))))
-    assert all(event.kind.PROVIDER_VISIBLE for event in bench.sent.parts.events)
+    bench = BackendBench(make_reply(answer=True))
+    await bench.inquire(
+        elements=(*STREAM, *stream(make_answer("c1.confirm.1"), make_inquiry("c1.x.1")))
+    )
+    assert all(event.kind.PROVIDER_VISIBLE for event in bench.request.parts.events)
 
 
 async def test_other_calls_in_flight_are_interrupted_in_the_copy():
-    bench = Bench(reply(answer=True))
-    other = called("c0", "fs_grep")
-    await bench.inquire(elements=stream(TurnStart(), ChatRequest("Go."), other, CALL))
-    assert [event.kind for event in bench.sent.parts.events][1:5] == [
-        other,
+    bench = BackendBench(make_reply(answer=True))
+    other_call = make_call("c0", "fs_grep")
+    await bench.inquire(elements=stream(TurnStart(), ChatRequest("Go."), other_call, CALL))
+    assert [event.kind for event in bench.request.parts.events][1:5] == [
+        other_call,
         ToolCallResponse("c0", INTERRUPTED, is_error=True),
         CALL,
         ToolCallResponse("c1", "Tool paused: Overwrite?", is_error=False),
@@ -79,12 +81,12 @@ async def test_other_calls_in_flight_are_interrupted_in_the_copy():
 
 
 async def test_a_call_id_of_an_earlier_cycle_is_not_taken_for_the_one_that_asks():
-    bench = Bench(reply(answer=True))
-    earlier = stream(TurnStart(), ChatRequest("Go."), CALL, returned("c1", "old"), CALL)
+    bench = BackendBench(make_reply(answer=True))
+    earlier = stream(TurnStart(), ChatRequest("Go."), CALL, make_result("c1", "old"), CALL)
     await bench.inquire(elements=earlier)
     contents = [
         event.kind.content
-        for event in bench.sent.parts.events
+        for event in bench.request.parts.events
         if isinstance(event.kind, ToolCallResponse)
     ]
     assert contents == ["old", "Tool paused: Overwrite?"]
@@ -93,25 +95,25 @@ async def test_a_call_id_of_an_earlier_cycle_is_not_taken_for_the_one_that_asks(
 async def test_the_stream_that_is_copied_stays_as_it_is():
     elements = list(STREAM)
     before = [element.raw for element in elements]
-    await Bench(reply(answer=True)).inquire(elements=elements)
+    await BackendBench(make_reply(answer=True)).inquire(elements=elements)
     assert [element.raw for element in elements] == before
 
 
 async def test_system_prompt_and_tools_are_the_turns_and_no_tool_may_be_called():
-    tools = (default_config(asks(CONFIRM)),)
-    bench = Bench(reply(answer=True), tools=tools)
+    tools = (default_config(make_asker(CONFIRM)),)
+    bench = BackendBench(make_reply(answer=True), tools=tools)
     await bench.inquire()
-    assert bench.sent.parts.system == ("Be brief.",)
-    assert bench.sent.tools == tools
-    assert bench.sent.tool_choice == "none"
-    assert bench.opened == [MAIN]
+    assert bench.request.parts.system == ("Be brief.",)
+    assert bench.request.tools == tools
+    assert bench.request.tool_choice == "none"
+    assert bench.opened_models == [MAIN]
 
 
 async def test_the_prompt_names_the_call_and_holds_context_question_and_options():
     question = Question("colour", "Which colour?", COLOURS, context="Seen: a patch.")
-    bench = Bench(reply("red"))
+    bench = BackendBench(make_reply("red"))
     await bench.inquire(question)
-    assert bench.sent.parts.events[-1].kind.content == (
+    assert bench.request.parts.events[-1].kind.content == (
         "The tool `fs_modify_file` (call c1) needs an answer before it can go on.\n\n"
         "Seen: a patch.\n\n"
         "Which colour?\n\n"
@@ -121,9 +123,9 @@ async def test_the_prompt_names_the_call_and_holds_context_question_and_options(
 
 
 async def test_the_prompt_leaves_out_what_a_question_does_not_have():
-    bench = Bench(reply(answer=True))
+    bench = BackendBench(make_reply(answer=True))
     await bench.inquire()
-    assert bench.sent.parts.events[-1].kind.content == (
+    assert bench.request.parts.events[-1].kind.content == (
         "The tool `fs_modify_file` (call c1) needs an answer before it can go on.\n\n"
         "Overwrite?\n\n"
         "Answer it from what this conversation tells you."
@@ -154,18 +156,18 @@ ALL, OWN = ModelConfig("vendor", "of all"), ModelConfig("vendor", "of the questi
 
 
 @pytest.mark.parametrize(
-    ("of_all", "own", "opened"), [(None, None, MAIN), (ALL, None, ALL), (ALL, OWN, OWN)]
+    ("of_all", "of_question", "expected"), [(None, None, MAIN), (ALL, None, ALL), (ALL, OWN, OWN)]
 )
 async def test_the_model_of_the_question_comes_before_that_of_all_and_the_turns(
-    of_all, own, opened
+    of_all, of_question, expected
 ):
-    bench = Bench(reply(answer=True), inquiry=InquiryConfig(model=of_all))
-    await bench.inquire(model=own)
-    assert bench.opened == [opened]
+    bench = BackendBench(make_reply(answer=True), inquiry=InquiryConfig(model=of_all))
+    await bench.inquire(model=of_question)
+    assert bench.opened_models == [expected]
 
 
 @pytest.mark.parametrize(
-    ("of_all", "own", "system"),
+    ("of_all", "of_question", "system"),
     [
         (None, None, ("Be brief.",)),
         ("All.", None, ("All.",)),
@@ -175,15 +177,15 @@ async def test_the_model_of_the_question_comes_before_that_of_all_and_the_turns(
     ],
 )
 async def test_the_system_prompt_of_the_question_comes_before_that_of_all_and_the_turns(
-    of_all, own, system
+    of_all, of_question, system
 ):
-    bench = Bench(reply(answer=True), inquiry=InquiryConfig(system_prompt=of_all))
-    await bench.inquire(system_prompt=own)
-    assert bench.sent.parts.system == system
+    bench = BackendBench(make_reply(answer=True), inquiry=InquiryConfig(system_prompt=of_all))
+    await bench.inquire(system_prompt=of_question)
+    assert bench.request.parts.system == system
 
 
 @pytest.mark.parametrize(
-    ("of_all", "own", "limit"),
+    ("of_all", "of_question", "limit"),
     [
         (None, None, MAX_REPLY_BYTES),
         (0, None, MAX_REPLY_BYTES),
@@ -195,16 +197,18 @@ async def test_the_system_prompt_of_the_question_comes_before_that_of_all_and_th
     ],
 )
 async def test_zero_bytes_inherit_where_set_for_all_and_lift_the_limit_of_a_question(
-    of_all, own, limit
+    of_all, of_question, limit
 ):
     inquiry = InquiryConfig(max_response_bytes=of_all)
     room = (limit or 2 * MAX_REPLY_BYTES) - len('{"answer": ""}')
-    fitting = Bench(reply("x" * room), inquiry=inquiry)
-    assert len(await fitting.inquire(replace(CONFIRM, answer_type=Text()), max_response_bytes=own))
+    fitting = BackendBench(make_reply("x" * room), inquiry=inquiry)
+    assert len(
+        await fitting.inquire(replace(CONFIRM, answer_type=Text()), max_response_bytes=of_question)
+    )
     if limit is not None:
-        too_much = Bench(reply("x" * (room + 1)), inquiry=inquiry)
+        too_much = BackendBench(make_reply("x" * (room + 1)), inquiry=inquiry)
         with pytest.raises(InquiryFailed, match=f"larger than {limit} bytes"):
-            await too_much.inquire(max_response_bytes=own)
+            await too_much.inquire(max_response_bytes=of_question)
 
 
 # what comes back
@@ -221,70 +225,75 @@ async def test_zero_bytes_inherit_where_set_for_all_and_lift_the_limit_of_a_ques
 async def test_an_answer_is_checked_against_type_and_options(kind, good, bad):
     question = Question("q", "?", kind)
     for value in good:
-        assert await Bench(reply(value)).inquire(question) == value
+        assert await BackendBench(make_reply(value)).inquire(question) == value
     for value in bad:
         with pytest.raises(InquiryFailed, match="does not fit"):
-            await Bench(reply(value)).inquire(question)
+            await BackendBench(make_reply(value)).inquire(question)
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=4))
 def test_whatever_is_answered_fits_the_question_or_fails(value):
     question = Question("q", "?", COLOURS)
     try:
-        found = asyncio.run(Bench(reply(value)).inquire(question))
+        answer = asyncio.run(BackendBench(make_reply(value)).inquire(question))
     except InquiryFailed:
         assert not COLOURS.is_valid(value)
     else:
-        assert COLOURS.is_valid(found)
+        assert COLOURS.is_valid(answer)
 
 
 @pytest.mark.parametrize("data", [{}, {"Answer": True}, [True], True, None])
 async def test_data_without_an_answer_fail(data):
     with pytest.raises(InquiryFailed, match="holds no answer"):
-        await Bench((StructuredReply(data), ReplyFinished())).inquire()
+        await BackendBench((StructuredReply(data), ReplyFinished())).inquire()
 
 
 async def test_text_alone_is_no_answer():
-    bench = Bench((TextDelta("message", "true"), ReplyFinished()))
+    bench = BackendBench((TextDelta("message", "true"), ReplyFinished()))
     with pytest.raises(InquiryFailed, match="no structured data"):
         await bench.inquire()
 
 
 async def test_what_is_said_beside_the_answer_is_passed_over_and_the_first_data_count():
     around = (TextDelta("reasoning", "Hm."), ReplyMetadata("reasoning", {"signature": "s"}))
-    steps = (*around, PartialToolCall("x", "{"), *reply(answer=True)[:1], *reply(answer=False))
-    assert await Bench(steps).inquire() is True
+    steps = (
+        *around,
+        PartialToolCall("x", "{"),
+        *make_reply(answer=True)[:1],
+        *make_reply(answer=False),
+    )
+    assert await BackendBench(steps).inquire() is True
 
 
 async def test_a_tool_call_instead_of_an_answer_fails():
-    bench = Bench((CompleteToolCall("c2", "fs_grep", {}), ReplyFinished()))
+    bench = BackendBench((CompleteToolCall("c2", "fs_grep", {}), ReplyFinished()))
     with pytest.raises(InquiryFailed, match="called fs_grep instead"):
         await bench.inquire()
-    assert bench.provider.closed == 1
+    assert bench.provider.closed_count == 1
 
 
 async def test_text_counts_in_bytes_and_ends_the_reply_at_the_limit():
-    bench = Bench((TextDelta("message", "é"), TextDelta("message", "é"), asyncio.Event()))
+    bench = BackendBench((TextDelta("message", "é"), TextDelta("message", "é"), asyncio.Event()))
     with pytest.raises(InquiryFailed, match="larger than 3 bytes"):
         await bench.inquire(max_response_bytes=3)
-    assert bench.provider.closed == 1
+    assert bench.provider.closed_count == 1
 
 
 async def test_half_a_surrogate_pair_in_a_reply_is_counted_and_breaks_nothing():
-    bench = Bench((TextDelta("reasoning", "\ud800"), *reply("\ud800")))
+    bench = BackendBench((TextDelta("reasoning", "\ud800"), *make_reply("\ud800")))
     assert await bench.inquire(Question("q", "?", Text())) == "\ud800"
 
 
-@pytest.mark.parametrize(("own", "most"), [(None, MAX_REPLY_BYTES), (3, 3), (0, 0)])
-async def test_the_provider_is_told_the_limit(own, most):
-    bench = Bench(reply(answer=True))
-    if own == 3:
-        bench = Bench([failure(FailureKind.TRUNCATED)])
+@pytest.mark.parametrize(("limit", "max_bytes"), [(None, MAX_REPLY_BYTES), (3, 3), (0, 0)])
+async def test_the_provider_is_told_the_limit(limit, max_bytes):
+    bench = BackendBench(make_reply(answer=True))
+    if limit == 3:
+        bench = BackendBench([make_failure(FailureKind.TRUNCATED)])
         with pytest.raises(InquiryFailed):
-            await bench.inquire(max_response_bytes=own)
+            await bench.inquire(max_response_bytes=limit)
     else:
-        await bench.inquire(max_response_bytes=own)
-    assert bench.sent.max_bytes == most
+        await bench.inquire(max_response_bytes=limit)
+    assert bench.request.max_bytes == max_bytes
 
 
 # failures of the provider
@@ -292,7 +301,7 @@ async def test_the_provider_is_told_the_limit(own, most):
 
 @pytest.mark.parametrize("kind", FailureKind)
 async def test_only_what_may_pass_is_tried_again(kind):
-    bench = Bench([failure(kind)], reply(answer=True))
+    bench = BackendBench([make_failure(kind)], make_reply(answer=True))
     if kind in TRANSIENT_FAILURES:
         assert await bench.inquire() is True
         assert bench.pauses == [1.0]
@@ -303,22 +312,24 @@ async def test_only_what_may_pass_is_tried_again(kind):
 
 
 async def test_after_some_tries_a_failure_stands():
-    bench = Bench(*[[failure()]] * (MAX_RETRIES + 1), reply(answer=True))
+    bench = BackendBench(*[[make_failure()]] * (MAX_RETRIES + 1), make_reply(answer=True))
     with pytest.raises(InquiryFailed, match="Too many requests"):
         await bench.inquire()
     assert bench.pauses == [1.0, 2.0, 4.0]
-    assert len(bench.provider.requests) == bench.provider.closed == 4
+    assert len(bench.provider.requests) == bench.provider.closed_count == 4
 
 
-@pytest.mark.parametrize(("advised", "paused"), [(0.0, 0.0), (7.5, 7.5), (30.0, 30.0), (900, 30)])
-async def test_the_advised_pause_is_made_up_to_a_limit(advised, paused):
-    bench = Bench([failure(after=advised)], reply(answer=True))
+@pytest.mark.parametrize(
+    ("advised", "expected_pause"), [(0.0, 0.0), (7.5, 7.5), (30.0, 30.0), (900, 30)]
+)
+async def test_the_advised_pause_is_made_up_to_a_limit(advised, expected_pause):
+    bench = BackendBench([make_failure(after=advised)], make_reply(answer=True))
     await bench.inquire()
-    assert bench.pauses == [paused]
+    assert bench.pauses == [expected_pause]
 
 
 async def test_a_reply_that_breaks_off_is_asked_for_again():
-    bench = Bench([StructuredReply({"answer": False})], reply(answer=True))
+    bench = BackendBench([StructuredReply({"answer": False})], make_reply(answer=True))
     assert await bench.inquire() is True
     assert len(bench.provider.requests) == 2
 
@@ -336,52 +347,52 @@ async def test_a_model_that_cannot_be_opened_fails_at_once():
 
 
 async def test_a_cancellation_closes_the_providers_stream():
-    bench = Bench([TextDelta("reasoning", "Hm."), asyncio.Event()])
-    running = asyncio.create_task(bench.inquire())
-    await until(lambda: bench.provider.requests)
-    running.cancel()
+    bench = BackendBench([TextDelta("reasoning", "Hm."), asyncio.Event()])
+    task = asyncio.create_task(bench.inquire())
+    await wait_until(lambda: bench.provider.requests)
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await running
-    assert bench.provider.closed == 1
-    assert not others()
+        await task
+    assert bench.provider.closed_count == 1
+    assert not other_tasks()
 
 
 async def test_a_cancellation_ends_a_pause():
-    bench = Bench([failure()], pause=lambda _: never())
-    running = asyncio.create_task(bench.inquire())
-    await until(lambda: bench.provider.closed)
-    running.cancel()
+    bench = BackendBench([make_failure()], pause=lambda _: wait_forever())
+    task = asyncio.create_task(bench.inquire())
+    await wait_until(lambda: bench.provider.closed_count)
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await running
-    assert not others()
+        await task
+    assert not other_tasks()
 
 
 async def test_several_may_be_under_way_at_once():
     slow = asyncio.Event()
-    bench = Bench((slow, *reply(answer=True)), reply(answer=False))
+    bench = BackendBench((slow, *make_reply(answer=True)), make_reply(answer=False))
     first = asyncio.create_task(bench.inquire())
-    await until(lambda: bench.provider.requests)
+    await wait_until(lambda: bench.provider.requests)
     assert await bench.inquire() is False
     slow.set()
     assert await first is True
 
 
 async def test_a_provider_may_be_any_iterator():
-    class Plain:
+    class RetriedIterator:
         NAME = "plain"
-        replies: ClassVar[list[Any]] = [[], list(reply(answer=True))]
+        replies: ClassVar[list[Any]] = [[], list(make_reply(answer=True))]
 
         def stream(self, request) -> Any:
             return self
 
         def __aiter__(self) -> Any:
-            self.left = self.replies.pop(0)
+            self.remaining = self.replies.pop(0)
             return self
 
         async def __anext__(self) -> Any:
-            if not self.left:
+            if not self.remaining:
                 raise StopAsyncIteration
-            return self.left.pop(0)
+            return self.remaining.pop(0)
 
-    backend = LlmInquiryBackend(lambda _: Plain(), MAIN, pause=Bench().pause)
+    backend = LlmInquiryBackend(lambda _: RetriedIterator(), MAIN, pause=BackendBench().pause)
     assert await backend.inquire(STREAM, CALL, CONFIRM, QuestionConfig()) is True

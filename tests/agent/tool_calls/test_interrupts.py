@@ -16,11 +16,19 @@ from jpweb.agent.tool_outcome import Question, Success
 from jpweb.stream.answer_type import Text
 from jpweb.stream.events import ToolCallResponse
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryResponse
-from tests.agent.doubles import CONFIRM, Bench, StubTool, asks, never, others, until
-from tests.builders import called
+from tests.agent.doubles import (
+    CONFIRM,
+    StubTool,
+    ToolBench,
+    make_asker,
+    other_tasks,
+    wait_forever,
+    wait_until,
+)
+from tests.builders import make_call
 
 USER = Cancelled(CancellationReason.USER)
-CALL = called("c1", "tool")
+CALL = make_call("c1", "tool")
 SAID = [Restart(), Respond(), Respond("Leave it."), Stop()]
 
 
@@ -30,18 +38,18 @@ def quick() -> Any:
 
 def once_stuck() -> Any:
     """Return a tool that hangs in its first run and ends in its second."""
-    tool = StubTool("stuck", lambda *_: never() if len(tool.runs) == 1 else Success("done"))
+    tool = StubTool("stuck", lambda *_: wait_forever() if len(tool.runs) == 1 else Success("done"))
     return tool
 
 
-async def interrupted(bench, calls, ready, *said) -> Any:
+async def run_and_interrupt(bench, calls, ready, *interrupts) -> Any:
     """Run the calls, say all that once ready; return what is still said at the end."""
-    running = asyncio.create_task(bench.run(calls))
-    await until(ready)
-    for what in said:
-        bench.stop.interrupt(what)
-    await running
-    assert not others()
+    task = asyncio.create_task(bench.run(calls))
+    await wait_until(ready)
+    for interrupt in interrupts:
+        bench.stop.interrupt(interrupt)
+    await task
+    assert not other_tasks()
     return bench.stop.pending
 
 
@@ -50,9 +58,9 @@ async def interrupted(bench, calls, ready, *said) -> Any:
 
 async def test_a_restart_throws_all_results_away_and_runs_completed_calls_again():
     tools = (quick(), once_stuck())
-    bench = Bench(tools)
-    calls = [called("a", "quick"), called("b", "stuck")]
-    await interrupted(bench, calls, lambda: all(tool.runs for tool in tools), Restart())
+    bench = ToolBench(tools)
+    calls = [make_call("a", "quick"), make_call("b", "stuck")]
+    await run_and_interrupt(bench, calls, lambda: all(tool.runs for tool in tools), Restart())
     assert [len(tool.runs) for tool in tools] == [2, 2]
     assert bench.recorder.kinds == [
         ToolCallResponse("a", "result", is_error=False),
@@ -62,8 +70,8 @@ async def test_a_restart_throws_all_results_away_and_runs_completed_calls_again(
 
 
 async def test_a_restart_closes_open_questions_and_asks_them_under_the_next_number():
-    bench = Bench((asks(CONFIRM),), [never(), Answer(value=True)])
-    await interrupted(bench, [CALL], lambda: bench.prompter.asked, Restart())
+    bench = ToolBench((make_asker(CONFIRM),), [wait_forever(), Answer(value=True)])
+    await run_and_interrupt(bench, [CALL], lambda: bench.prompter.questions, Restart())
     assert bench.asked_ids == ["c1.confirm.1", "c1.confirm.2"]
     assert bench.recorder.outcomes == [USER, Answered(answer=True)]
     assert bench.recorder.results == [("c1", "done", False)]
@@ -71,9 +79,9 @@ async def test_a_restart_closes_open_questions_and_asks_them_under_the_next_numb
 
 async def test_answers_that_nobody_wanted_remembered_start_over():
     second = Question("second", "?", Text())
-    replies = [Answer(value=True), never(), Answer(value=False), Answer("x")]
-    bench = Bench((asks(CONFIRM, second),), replies)
-    await interrupted(bench, [CALL], lambda: len(bench.prompter.asked) == 2, Restart())
+    replies = [Answer(value=True), wait_forever(), Answer(value=False), Answer("x")]
+    bench = ToolBench((make_asker(CONFIRM, second),), replies)
+    await run_and_interrupt(bench, [CALL], lambda: len(bench.prompter.questions) == 2, Restart())
     assert bench.tools[0].runs[-1] == {"confirm": False, "second": "x"}
     assert bench.asked_ids == [
         "c1.confirm.1",
@@ -85,12 +93,16 @@ async def test_answers_that_nobody_wanted_remembered_start_over():
 
 async def test_remembered_answers_and_permissions_survive_a_restart():
     second = Question("second", "?", Text())
-    replies = [Answer(value=True, remember=True), never(), Answer("x")]
-    bench = Bench((asks(CONFIRM, second),), replies, changes={"tool": {"run": Mode.ASK}})
+    replies = [Answer(value=True, remember=True), wait_forever(), Answer("x")]
+    bench = ToolBench((make_asker(CONFIRM, second),), replies, changes={"tool": {"run": Mode.ASK}})
     bench.prompter.decisions = [Permitted({}, remember=True)]
-    await interrupted(bench, [CALL], lambda: len(bench.prompter.asked) == 2, Restart())
+    await run_and_interrupt(bench, [CALL], lambda: len(bench.prompter.questions) == 2, Restart())
     assert len(bench.prompter.prompts) == 1
-    assert [asked.question.id for asked in bench.prompter.asked] == ["confirm", "second", "second"]
+    assert [prompt.question.id for prompt in bench.prompter.questions] == [
+        "confirm",
+        "second",
+        "second",
+    ]
     notes = bench.recorder.notes(InquiryResponse)
     assert [note["by"]["kind"] for note in notes] == ["person", "person", "memory", "person"]
     key = AnswerKey("tool", "confirm")
@@ -100,37 +112,37 @@ async def test_remembered_answers_and_permissions_survive_a_restart():
 
 async def test_permissions_that_nobody_wanted_remembered_are_asked_for_again():
     stuck = once_stuck()
-    bench = Bench((stuck,), changes={"stuck": {"run": Mode.ASK}})
+    bench = ToolBench((stuck,), changes={"stuck": {"run": Mode.ASK}})
     bench.prompter.decisions = [Permitted({}), Permitted({})]
-    await interrupted(bench, [called("a", "stuck")], lambda: stuck.runs, Restart())
+    await run_and_interrupt(bench, [make_call("a", "stuck")], lambda: stuck.runs, Restart())
     assert len(bench.prompter.prompts) == 2
 
 
 async def test_a_restart_while_a_permission_is_open_puts_it_away_and_asks_again():
-    bench = Bench((quick(),), changes={"quick": {"run": Mode.ASK}})
-    bench.prompter.decisions = [never(), Permitted({})]
-    calls = [called("a", "quick")]
-    await interrupted(bench, calls, lambda: bench.prompter.prompts, Restart())
+    bench = ToolBench((quick(),), changes={"quick": {"run": Mode.ASK}})
+    bench.prompter.decisions = [wait_forever(), Permitted({})]
+    calls = [make_call("a", "quick")]
+    await run_and_interrupt(bench, calls, lambda: bench.prompter.prompts, Restart())
     assert bench.prompter.put_aside == bench.prompter.prompts[:1]
     assert bench.recorder.results == [("a", "result", False)]
 
 
 async def test_calls_may_be_restarted_more_than_once():
-    bench = Bench((asks(CONFIRM),), [never(), never(), Answer(value=True)])
-    running = asyncio.create_task(bench.run([CALL]))
-    await until(lambda: len(bench.prompter.asked) == 1)
+    bench = ToolBench((make_asker(CONFIRM),), [wait_forever(), wait_forever(), Answer(value=True)])
+    task = asyncio.create_task(bench.run([CALL]))
+    await wait_until(lambda: len(bench.prompter.questions) == 1)
     bench.stop.interrupt(Restart())
-    await until(lambda: len(bench.prompter.asked) == 2)
+    await wait_until(lambda: len(bench.prompter.questions) == 2)
     bench.stop.interrupt(Restart())
-    await running
+    await task
     assert bench.asked_ids == ["c1.confirm.1", "c1.confirm.2", "c1.confirm.3"]
     assert len(bench.recorder.of(ToolCallResponse)) == 1
 
 
 async def test_a_restart_that_was_said_before_the_calls_runs_them_once():
-    bench = Bench((quick(),))
+    bench = ToolBench((quick(),))
     bench.stop.interrupt(Restart())
-    await bench.run([called("a", "quick")])
+    await bench.run([make_call("a", "quick")])
     assert len(bench.tools[0].runs) == 1
     assert bench.recorder.results == [("a", "result", False)]
 
@@ -139,7 +151,7 @@ async def test_a_restart_that_was_said_before_the_calls_runs_them_once():
 
 
 @pytest.mark.parametrize(
-    ("said", "response", "text"),
+    ("interrupt", "response", "text"),
     [
         (Respond("Leave it."), None, model_messages.describe_response("Leave it.")),
         (Respond("Leave it."), "Ask why.", model_messages.describe_response("Leave it.")),
@@ -150,28 +162,28 @@ async def test_a_restart_that_was_said_before_the_calls_runs_them_once():
     ],
 )
 async def test_a_call_without_result_reads_what_was_said_and_others_keep_theirs(
-    said, response, text
+    interrupt, response, text
 ):
     changes = {"tool": {"cancellation_response": response}}
-    bench = Bench((asks(CONFIRM), quick()), [never()], changes=changes)
-    calls = [CALL, called("c2", "quick")]
-    left = await interrupted(bench, calls, lambda: bench.prompter.asked, said)
-    assert left == (None if isinstance(said, Respond) else said)
+    bench = ToolBench((make_asker(CONFIRM), quick()), [wait_forever()], changes=changes)
+    calls = [CALL, make_call("c2", "quick")]
+    pending = await run_and_interrupt(bench, calls, lambda: bench.prompter.questions, interrupt)
+    assert pending == (None if isinstance(interrupt, Respond) else interrupt)
     assert bench.recorder.outcomes == [USER]
     assert bench.recorder.results == [("c1", text, False), ("c2", "result", False)]
 
 
 async def test_nobody_is_told_where_every_call_has_its_result():
-    bench = Bench((quick(),))
-    await bench.run([called("a", "quick")])
+    bench = ToolBench((quick(),))
+    await bench.run([make_call("a", "quick")])
     bench.stop.interrupt(Respond("Leave it."))
-    await bench.run([called("a", "gone")])
+    await bench.run([make_call("a", "gone")])
     assert bench.stop.pending == Respond("Leave it.")
     assert bench.recorder.results[-1] == ("a", model_messages.describe_unknown_tool("gone"), True)
 
 
 @pytest.mark.parametrize(
-    ("said", "result"),
+    ("interrupts", "result"),
     [
         ([Restart(), Respond("A.")], model_messages.describe_response("A.")),
         ([Respond("A."), Restart()], model_messages.describe_response("A.")),
@@ -183,32 +195,32 @@ async def test_nobody_is_told_where_every_call_has_its_result():
         ([Restart(), Restart()], "done"),
     ],
 )
-async def test_a_stop_beats_a_response_and_a_response_a_restart(said, result):
+async def test_a_stop_beats_a_response_and_a_response_a_restart(interrupts, result):
     stuck = once_stuck()
-    bench = Bench((stuck,))
-    await interrupted(bench, [called("a", "stuck")], lambda: stuck.runs, *said)
+    bench = ToolBench((stuck,))
+    await run_and_interrupt(bench, [make_call("a", "stuck")], lambda: stuck.runs, *interrupts)
     assert bench.recorder.results == [("a", result, False)]
 
 
 async def test_what_is_said_while_calls_are_being_given_up_is_what_all_of_them_read():
-    gone = asyncio.Event()
+    release = asyncio.Event()
 
     async def slow_to_go(arguments, answers) -> Any:
         try:
-            await never()
+            await wait_forever()
         finally:
-            await gone.wait()
+            await release.wait()
 
-    fast, slow = StubTool("fast", lambda *_: never()), StubTool("slow", slow_to_go)
-    bench = Bench((fast, slow))
-    running = asyncio.create_task(bench.run([called("a", "fast"), called("b", "slow")]))
-    await until(lambda: fast.runs and slow.runs)
+    fast, slow = StubTool("fast", lambda *_: wait_forever()), StubTool("slow", slow_to_go)
+    bench = ToolBench((fast, slow))
+    task = asyncio.create_task(bench.run([make_call("a", "fast"), make_call("b", "slow")]))
+    await wait_until(lambda: fast.runs and slow.runs)
     bench.stop.interrupt(Restart())
     for _ in range(20):
         await asyncio.sleep(0)  # the fast one is gone by now
     bench.stop.interrupt(Respond("Leave it."))
-    gone.set()
-    await running
+    release.set()
+    await task
     text = model_messages.describe_response("Leave it.")
     assert bench.recorder.results == [("a", text, False), ("b", text, False)]
 
@@ -216,26 +228,26 @@ async def test_what_is_said_while_calls_are_being_given_up_is_what_all_of_them_r
 # what nobody covers (reference, section 8: the gaps)
 
 
-@pytest.mark.parametrize("said", SAID)
-async def test_a_question_that_waits_behind_another_is_closed_too(said):
+@pytest.mark.parametrize("interrupt", SAID)
+async def test_a_question_that_waits_behind_another_is_closed_too(interrupt):
     """Gap 1. The second reply would never come: whatever is open is closed at once."""
-    replies = [never(), never(), Answer(value=True), Answer(value=True)]
-    bench = Bench((asks(CONFIRM),), replies)
-    calls = [called("a", "tool"), called("b", "tool")]
-    await interrupted(bench, calls, lambda: len(bench.prompter.asked) == 2, said)
+    replies = [wait_forever(), wait_forever(), Answer(value=True), Answer(value=True)]
+    bench = ToolBench((make_asker(CONFIRM),), replies)
+    calls = [make_call("a", "tool"), make_call("b", "tool")]
+    await run_and_interrupt(bench, calls, lambda: len(bench.prompter.questions) == 2, interrupt)
     assert bench.recorder.outcomes[:2] == [USER, USER]
     assert len(bench.recorder.outcomes) == len(bench.asked_ids)
 
 
-@pytest.mark.parametrize("said", SAID)
-async def test_an_answer_that_arrives_with_the_interrupt_is_recorded(said):
+@pytest.mark.parametrize("interrupt", SAID)
+async def test_an_answer_that_arrives_with_the_interrupt_is_recorded(interrupt):
     """Gap 3: it was given."""
 
     async def answer() -> Any:
-        bench.stop.interrupt(said)
+        bench.stop.interrupt(interrupt)
         return Answer(value=True, remember=True)
 
-    bench = Bench((asks(CONFIRM),))
+    bench = ToolBench((make_asker(CONFIRM),))
     bench.replies.append(answer())
     await bench.run([CALL])
     assert bench.recorder.outcomes[0] == Answered(answer=True)
@@ -243,26 +255,28 @@ async def test_an_answer_that_arrives_with_the_interrupt_is_recorded(said):
     assert list(bench.state.remembered_tool_answers.values()) == [RememberedAnswer(value=True)]
 
 
-@pytest.mark.parametrize("said", SAID)
-async def test_a_question_at_the_backend_is_closed_by_an_interrupt(said):
-    class Stuck:
-        asked = 0
+@pytest.mark.parametrize("interrupt", SAID)
+async def test_a_question_at_the_backend_is_closed_by_an_interrupt(interrupt):
+    class OnceStuckBackend:
+        inquiry_count = 0
 
         async def inquire(self, *_: Any) -> Any:
-            self.asked += 1
-            return await never() if self.asked == 1 else True
+            self.inquiry_count += 1
+            return await wait_forever() if self.inquiry_count == 1 else True
 
-    backend = Stuck()
-    tool = asks(CONFIRM, config=QuestionConfig(QuestionTarget.ASSISTANT))
-    bench = Bench((tool,), backend=backend)
-    await interrupted(bench, [CALL], lambda: backend.asked, said)
+    backend = OnceStuckBackend()
+    tool = make_asker(CONFIRM, config=QuestionConfig(QuestionTarget.ASSISTANT))
+    bench = ToolBench((tool,), backend=backend)
+    await run_and_interrupt(bench, [CALL], lambda: backend.inquiry_count, interrupt)
     assert bench.recorder.outcomes[0] == USER
     assert bench.prompter.withdrawn == [("c1.confirm.1", CancellationReason.USER)]
 
 
 async def test_a_result_that_is_there_at_a_stop_is_kept_even_where_its_answer_was_static():
-    tool = asks(CONFIRM, config=QuestionConfig(answer=StaticAnswer(value=True)))
-    bench = Bench((tool, once_stuck()))
-    calls = [CALL, called("c2", "stuck")]
-    await interrupted(bench, calls, lambda: len(tool.runs) == 2 and bench.tools[1].runs, Stop())
+    tool = make_asker(CONFIRM, config=QuestionConfig(answer=StaticAnswer(value=True)))
+    bench = ToolBench((tool, once_stuck()))
+    calls = [CALL, make_call("c2", "stuck")]
+    await run_and_interrupt(
+        bench, calls, lambda: len(tool.runs) == 2 and bench.tools[1].runs, Stop()
+    )
     assert bench.recorder.results == [("c1", "done", False), ("c2", model_messages.STOPPED, False)]

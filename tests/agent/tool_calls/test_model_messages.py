@@ -18,10 +18,10 @@ def test_the_short_texts_are_those_of_jp():
 
 
 def test_what_a_person_said_instead_stands_after_a_header_and_an_empty_line():
-    header, empty, *said = model_messages.describe_response("Two\nlines.").split("\n")
+    header, empty, *lines = model_messages.describe_response("Two\nlines.").split("\n")
     assert "user" in header
     assert empty == ""
-    assert said == ["Two", "lines."]
+    assert lines == ["Two", "lines."]
 
 
 def test_a_stopped_call_asks_the_model_to_find_out_why():

@@ -67,31 +67,31 @@ def test_the_rows_decide_every_case_as_often_as_they_say(table, cases):
 
 @pytest.mark.parametrize("case", CALLS, ids="-".join)
 def test_a_call_may_run_as_the_table_says(case):
-    mode, remembered, reachable, policy = case
-    decided = decide_permission(
+    mode, memory, reachable, policy = case
+    action = decide_permission(
         Mode(mode),
-        REMEMBERED[remembered],
+        REMEMBERED[memory],
         reachable=REACHABLE[reachable],
         detached=DetachedPolicy(policy),
     )
-    assert decided is PermissionAction[first(PERMISSIONS, case)[-1]]
+    assert action is PermissionAction[first(PERMISSIONS, case)[-1]]
 
 
 @pytest.mark.parametrize("case", RESULTS, ids="-".join)
 def test_a_result_is_delivered_as_the_table_says(case):
     mode, reachable, policy = case
-    decided = decide_delivery(
+    action = decide_delivery(
         Mode(mode), reachable=REACHABLE[reachable], detached=DetachedPolicy(policy)
     )
-    assert decided is DeliveryAction[first(DELIVERIES, case)[-1]]
+    assert action is DeliveryAction[first(DELIVERIES, case)[-1]]
 
 
 @pytest.mark.parametrize(
     "policy", [DetachedPolicy.AUTO, DetachedPolicy.DENY, DetachedPolicy.DEFAULTS]
 )
 def test_a_remembered_decision_does_not_hold_where_nobody_is_asked(policy):
-    decided = {
-        decide_permission(Mode.ASK, remembered, reachable=False, detached=policy)
-        for remembered in (True, False, None)
+    actions = {
+        decide_permission(Mode.ASK, memory, reachable=False, detached=policy)
+        for memory in (True, False, None)
     }
-    assert len(decided) == 1
+    assert len(actions) == 1

@@ -25,10 +25,18 @@ from jpweb.agent.tool_calls.turn_state import PermissionKey, TurnState
 from jpweb.agent.tool_outcome import Failed, Success
 from jpweb.stream.events import ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import CancellationReason
-from tests.agent.doubles import CONFIRM, Bench, StubTool, asks, never, others, until
-from tests.builders import called
+from tests.agent.doubles import (
+    CONFIRM,
+    StubTool,
+    ToolBench,
+    make_asker,
+    other_tasks,
+    wait_forever,
+    wait_until,
+)
+from tests.builders import make_call
 
-CALL = called("c1", "tool", path="a")
+CALL = make_call("c1", "tool", path="a")
 KEY = PermissionKey("tool")
 
 
@@ -36,27 +44,27 @@ def echo(name="tool") -> Any:
     return StubTool(name, lambda arguments, _: Success(f"{dict(arguments)}"))
 
 
-def bench(*decisions, detached=DetachedPolicy.AUTO, tools=None, state=None, **changes) -> Any:
-    made = Bench(
+def make_bench(*decisions, detached=DetachedPolicy.AUTO, tools=None, state=None, **changes) -> Any:
+    bench = ToolBench(
         tools or (echo(),),
         changes={"tool": changes},
         detached=detached,
         state=state or TurnState(),
     )
-    made.prompter.decisions = list(decisions)
-    return made
+    bench.prompter.decisions = list(decisions)
+    return bench
 
 
 async def test_a_call_that_is_asked_about_runs_once_it_may():
-    asking = bench(Permitted({"path": "a"}), run=Mode.ASK)
-    await asking.run([CALL])
-    assert asking.prompter.prompts == [RunPrompt("c1", "tool", "tool (built-in)", {"path": "a"})]
-    assert asking.recorder.results == [("c1", "{'path': 'a'}", False)]
-    assert asking.recorder.notes(ToolCallResponse) == [None]
+    bench = make_bench(Permitted({"path": "a"}), run=Mode.ASK)
+    await bench.run([CALL])
+    assert bench.prompter.prompts == [RunPrompt("c1", "tool", "tool (built-in)", {"path": "a"})]
+    assert bench.recorder.results == [("c1", "{'path': 'a'}", False)]
+    assert bench.recorder.notes(ToolCallResponse) == [None]
 
 
 async def test_edited_arguments_reach_the_tool_and_the_record_keeps_the_models_own():
-    editing = bench(Permitted({"path": "b"}), run=Mode.EDIT)
+    editing = make_bench(Permitted({"path": "b"}), run=Mode.EDIT)
     await editing.run([CALL])
     assert editing.prompter.prompts[0].edit
     assert editing.recorder.results == [("c1", "{'path': 'b'}", False)]
@@ -72,14 +80,14 @@ async def test_edited_arguments_reach_the_tool_and_the_record_keeps_the_models_o
     ],
 )
 async def test_a_skipped_call_is_no_error_and_does_not_run(decision, text):
-    skipping = bench(decision, run=Mode.ASK)
+    skipping = make_bench(decision, run=Mode.ASK)
     await skipping.run([CALL])
     assert skipping.recorder.results == [("c1", text, False)]
     assert skipping.tools[0].runs == []
 
 
 async def test_a_tool_whose_mode_is_skip_does_not_run_and_nobody_is_asked():
-    skipping = bench(run=Mode.SKIP)
+    skipping = make_bench(run=Mode.SKIP)
     await skipping.run([CALL])
     assert skipping.recorder.results == [("c1", model_messages.SKIPPED, False)]
     assert skipping.prompter.prompts == []
@@ -87,37 +95,39 @@ async def test_a_tool_whose_mode_is_skip_does_not_run_and_nobody_is_asked():
 
 
 async def test_a_permission_holds_for_the_tools_later_calls_when_remembered():
-    asking = bench(Permitted({}, remember=True), run=Mode.ASK)
-    await asking.run([CALL, called("c2", "tool", path="other")])
-    await asking.run([called("c3", "tool")])
-    assert len(asking.prompter.prompts) == 1
-    assert len(asking.tools[0].runs) == 3
-    assert asking.state.remembered_permission_decisions == {KEY: True}
+    bench = make_bench(Permitted({}, remember=True), run=Mode.ASK)
+    await bench.run([CALL, make_call("c2", "tool", path="other")])
+    await bench.run([make_call("c3", "tool")])
+    assert len(bench.prompter.prompts) == 1
+    assert len(bench.tools[0].runs) == 3
+    assert bench.state.remembered_permission_decisions == {KEY: True}
 
 
 async def test_a_skip_holds_for_the_tools_later_calls_when_remembered():
-    asking = bench(Skipped("No.", remember=True), run=Mode.ASK)
-    await asking.run([CALL, called("c2", "tool")])
-    assert asking.recorder.results == [
+    bench = make_bench(Skipped("No.", remember=True), run=Mode.ASK)
+    await bench.run([CALL, make_call("c2", "tool")])
+    assert bench.recorder.results == [
         ("c1", "Tool skipped by user: No.", False),
         ("c2", "Tool skipped by user (remembered).", False),
     ]
-    assert len(asking.prompter.prompts) == 1
-    assert asking.state.remembered_permission_decisions == {KEY: False}
+    assert len(bench.prompter.prompts) == 1
+    assert bench.state.remembered_permission_decisions == {KEY: False}
 
 
 @pytest.mark.parametrize("decision", [Permitted({}), Skipped()])
 async def test_a_decision_is_not_remembered_unasked(decision):
-    asking = bench(decision, decision, run=Mode.ASK)
-    await asking.run([CALL, CALL])
-    assert len(asking.prompter.prompts) == 2
-    assert asking.state.remembered_permission_decisions == {}
+    bench = make_bench(decision, decision, run=Mode.ASK)
+    await bench.run([CALL, CALL])
+    assert len(bench.prompter.prompts) == 2
+    assert bench.state.remembered_permission_decisions == {}
 
 
 async def test_a_decision_about_one_tool_says_nothing_of_another():
-    two = Bench((echo("a"), echo("b")), changes={name: {"run": Mode.ASK} for name in ("a", "b")})
+    two = ToolBench(
+        (echo("a"), echo("b")), changes={name: {"run": Mode.ASK} for name in ("a", "b")}
+    )
     two.prompter.decisions = [Skipped(remember=True), Permitted({})]
-    await two.run([called("1", "a"), called("2", "b")])
+    await two.run([make_call("1", "a"), make_call("2", "b")])
     assert two.recorder.results == [("1", model_messages.SKIPPED, False), ("2", "{}", False)]
 
 
@@ -128,20 +138,20 @@ async def test_permissions_are_asked_one_at_a_time_in_the_order_of_the_calls():
         await gate.wait()
         return Permitted({})
 
-    asking = bench(*(decide(gate) for gate in gates), run=Mode.ASK)
+    bench = make_bench(*(decide(gate) for gate in gates), run=Mode.ASK)
 
     def at(number) -> bool:
-        return (len(asking.prompter.prompts), len(asking.tools[0].runs)) == (number + 1, number)
+        return (len(bench.prompter.prompts), len(bench.tools[0].runs)) == (number + 1, number)
 
-    running = asyncio.create_task(asking.run([called(f"c{n}", "tool") for n in range(3)]))
+    task = asyncio.create_task(bench.run([make_call(f"c{n}", "tool") for n in range(3)]))
     for number, gate in enumerate(gates):
-        await until(partial(at, number))
-        assert [prompt.tool_call_id for prompt in asking.prompter.prompts] == [
+        await wait_until(partial(at, number))
+        assert [prompt.tool_call_id for prompt in bench.prompter.prompts] == [
             f"c{n}" for n in range(number + 1)
         ]
         gate.set()
-    await running
-    assert len(asking.tools[0].runs) == 3
+    await task
+    assert len(bench.tools[0].runs) == 3
 
 
 async def test_a_call_that_needs_no_permission_never_waits_behind_an_open_prompt():
@@ -152,44 +162,44 @@ async def test_a_call_that_needs_no_permission_never_waits_behind_an_open_prompt
         return Permitted({})
 
     free = echo("free")
-    asking = bench(decide(), tools=(echo(), free), run=Mode.ASK)
-    running = asyncio.create_task(asking.run([CALL, called("c2", "free")]))
-    await until(lambda: free.runs)
-    assert asking.tools[0].runs == []
+    bench = make_bench(decide(), tools=(echo(), free), run=Mode.ASK)
+    task = asyncio.create_task(bench.run([CALL, make_call("c2", "free")]))
+    await wait_until(lambda: free.runs)
+    assert bench.tools[0].runs == []
     gate.set()
-    await running
-    assert [result[0] for result in asking.recorder.results] == ["c1", "c2"]
+    await task
+    assert [result[0] for result in bench.recorder.results] == ["c1", "c2"]
 
 
 async def test_a_stop_puts_the_open_prompt_away_and_asks_no_other():
-    asking = bench(never(), run=Mode.ASK)
-    running = asyncio.create_task(asking.run([CALL, called("c2", "tool")]))
-    await until(lambda: asking.prompter.prompts)
-    asking.stop.interrupt(Stop())
-    await running
-    assert [prompt.tool_call_id for prompt in asking.prompter.prompts] == ["c1"]
-    assert asking.prompter.prompts[0] in asking.prompter.put_aside
-    assert asking.recorder.results == [
+    bench = make_bench(wait_forever(), run=Mode.ASK)
+    task = asyncio.create_task(bench.run([CALL, make_call("c2", "tool")]))
+    await wait_until(lambda: bench.prompter.prompts)
+    bench.stop.interrupt(Stop())
+    await task
+    assert [prompt.tool_call_id for prompt in bench.prompter.prompts] == ["c1"]
+    assert bench.prompter.prompts[0] in bench.prompter.put_aside
+    assert bench.recorder.results == [
         ("c1", model_messages.STOPPED, False),
         ("c2", model_messages.STOPPED, False),
     ]
-    assert not others()
+    assert not other_tasks()
 
 
 async def test_a_cancellation_from_outside_leaves_the_prompt_open():
-    asking = bench(never(), run=Mode.ASK)
-    running = asyncio.create_task(asking.run([CALL, called("c2", "tool")]))
-    await until(lambda: asking.prompter.prompts)
-    running.cancel()
+    bench = make_bench(wait_forever(), run=Mode.ASK)
+    task = asyncio.create_task(bench.run([CALL, make_call("c2", "tool")]))
+    await wait_until(lambda: bench.prompter.prompts)
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await running
-    assert asking.prompter.put_aside == []
-    assert asking.recorder.events == []
-    assert not others()
+        await task
+    assert bench.prompter.put_aside == []
+    assert bench.recorder.events == []
+    assert not other_tasks()
 
 
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.EDIT])
-@pytest.mark.parametrize("remembered", [True, False, None])
+@pytest.mark.parametrize("decision", [True, False, None])
 @pytest.mark.parametrize(
     ("detached", "result"),
     [
@@ -198,22 +208,22 @@ async def test_a_cancellation_from_outside_leaves_the_prompt_open():
         (DetachedPolicy.DEFAULTS, ("c1", model_messages.describe_not_permitted("tool"), True)),
     ],
 )
-async def test_without_a_person_the_policy_decides_about_a_call(mode, remembered, detached, result):
-    memory = {} if remembered is None else {KEY: remembered}
-    alone = bench(
+async def test_without_a_person_the_policy_decides_about_a_call(mode, decision, detached, result):
+    memory = {} if decision is None else {KEY: decision}
+    bench = make_bench(
         detached=detached, run=mode, state=TurnState(remembered_permission_decisions=memory)
     )
-    alone.prompter.is_reachable = False
-    await alone.run([CALL])
-    assert alone.recorder.results == [result]
-    assert alone.prompter.prompts == []
+    bench.prompter.is_reachable = False
+    await bench.run([CALL])
+    assert bench.recorder.results == [result]
+    assert bench.prompter.prompts == []
 
 
 async def test_under_the_policy_wait_the_prompt_is_put_though_nobody_is_there_yet():
-    alone = bench(Permitted({}), detached=DetachedPolicy.WAIT, run=Mode.ASK)
-    alone.prompter.is_reachable = False
-    await alone.run([CALL])
-    assert len(alone.prompter.prompts) == 1
+    bench = make_bench(Permitted({}), detached=DetachedPolicy.WAIT, run=Mode.ASK)
+    bench.prompter.is_reachable = False
+    await bench.run([CALL])
+    assert len(bench.prompter.prompts) == 1
 
 
 @pytest.mark.parametrize(
@@ -224,11 +234,11 @@ async def test_under_the_policy_wait_the_prompt_is_put_though_nobody_is_there_ye
     ],
 )
 async def test_a_tools_own_policy_comes_before_the_general_one(kind, changes, text):
-    own = {"detached": {kind: DetachedPolicy.DENY}, **changes}
-    alone = Bench((echo(),), changes={"tool": own}, detached=DetachedPolicy.AUTO)
-    alone.prompter.is_reachable = False
-    await alone.run([CALL])
-    assert alone.recorder.results == [("c1", text, True)]
+    tool_changes = {"detached": {kind: DetachedPolicy.DENY}, **changes}
+    bench = ToolBench((echo(),), changes={"tool": tool_changes}, detached=DetachedPolicy.AUTO)
+    bench.prompter.is_reachable = False
+    await bench.run([CALL])
+    assert bench.recorder.results == [("c1", text, True)]
 
 
 # arguments that are wrong
@@ -244,28 +254,28 @@ LOCAL: dict[str, Any] = {
 
 
 async def test_nobody_is_asked_about_a_call_that_cannot_run():
-    asking = bench(run=Mode.ASK, **LOCAL)
-    await asking.run([called("c1", "tool")])
-    assert asking.prompter.prompts == []
-    [(_, text, is_error)] = asking.recorder.results
+    bench = make_bench(run=Mode.ASK, **LOCAL)
+    await bench.run([make_call("c1", "tool")])
+    assert bench.prompter.prompts == []
+    [(_, text, is_error)] = bench.recorder.results
     assert "“n” is missing" in text
     assert is_error
 
 
 async def test_a_person_sees_the_arguments_as_the_tool_gets_them():
-    asking = bench(Permitted({"n": 1}), run=Mode.ASK, **LOCAL)
-    await asking.run([called("c1", "tool", n="1")])
-    assert asking.prompter.prompts[0].arguments == {"n": 1}
-    assert asking.recorder.results == [("c1", "{'n': 1}", False)]
+    bench = make_bench(Permitted({"n": 1}), run=Mode.ASK, **LOCAL)
+    await bench.run([make_call("c1", "tool", n="1")])
+    assert bench.prompter.prompts[0].arguments == {"n": 1}
+    assert bench.recorder.results == [("c1", "{'n': 1}", False)]
 
 
 async def test_arguments_that_a_person_edited_are_looked_at_again():
-    asking = bench(Permitted({"m": 1}), run=Mode.EDIT, **LOCAL)
-    await asking.run([called("c1", "tool", n=1)])
-    [(_, text, is_error)] = asking.recorder.results
+    bench = make_bench(Permitted({"m": 1}), run=Mode.EDIT, **LOCAL)
+    await bench.run([make_call("c1", "tool", n=1)])
+    [(_, text, is_error)] = bench.recorder.results
     assert "“m” is unknown" in text
     assert is_error
-    assert asking.tools[0].runs == []
+    assert bench.tools[0].runs == []
 
 
 # results
@@ -274,14 +284,14 @@ async def test_arguments_that_a_person_edited_are_looked_at_again():
 @pytest.mark.parametrize("outcome", [Success("fine"), Failed("no disk")])
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.EDIT])
 async def test_a_result_is_shown_to_a_person_before_the_model_sees_it(outcome, mode):
-    asking = bench(Delivered(), tools=(StubTool("tool", lambda *_: outcome),), result=mode)
-    await asking.run([CALL])
+    bench = make_bench(Delivered(), tools=(StubTool("tool", lambda *_: outcome),), result=mode)
+    await bench.run([CALL])
     is_error = isinstance(outcome, Failed)
     text = outcome.message if isinstance(outcome, Failed) else outcome.content
-    assert asking.prompter.prompts == [
+    assert bench.prompter.prompts == [
         DeliverPrompt("c1", "tool", text, is_error, mode is Mode.EDIT)
     ]
-    assert asking.recorder.results == [("c1", text, is_error)]
+    assert bench.recorder.results == [("c1", text, is_error)]
 
 
 @pytest.mark.parametrize(
@@ -295,40 +305,40 @@ async def test_a_result_is_shown_to_a_person_before_the_model_sees_it(outcome, m
 )
 @pytest.mark.parametrize("outcome", [Success("secret stuff"), Failed("secret stuff")])
 async def test_what_takes_the_place_of_a_result_is_no_error(mode, decisions, text, outcome):
-    asking = bench(*decisions, tools=(StubTool("tool", lambda *_: outcome),), result=mode)
-    await asking.run([CALL])
-    assert asking.recorder.results == [("c1", text, False)]
+    bench = make_bench(*decisions, tools=(StubTool("tool", lambda *_: outcome),), result=mode)
+    await bench.run([CALL])
+    assert bench.recorder.results == [("c1", text, False)]
 
 
 @pytest.mark.parametrize("detached", [DetachedPolicy.DENY, DetachedPolicy.DEFAULTS])
 async def test_without_a_person_a_result_is_kept_from_the_model(detached):
-    alone = bench(detached=detached, result=Mode.ASK)
-    alone.prompter.is_reachable = False
-    await alone.run([CALL])
-    assert alone.recorder.results == [("c1", model_messages.describe_not_delivered("tool"), True)]
-    assert len(alone.tools[0].runs) == 1
+    bench = make_bench(detached=detached, result=Mode.ASK)
+    bench.prompter.is_reachable = False
+    await bench.run([CALL])
+    assert bench.recorder.results == [("c1", model_messages.describe_not_delivered("tool"), True)]
+    assert len(bench.tools[0].runs) == 1
 
 
 async def test_without_a_person_and_under_the_policy_auto_a_result_is_delivered():
-    alone = bench(detached=DetachedPolicy.AUTO, result=Mode.EDIT)
-    alone.prompter.is_reachable = False
-    await alone.run([CALL])
-    assert alone.recorder.results == [("c1", "{'path': 'a'}", False)]
+    bench = make_bench(detached=DetachedPolicy.AUTO, result=Mode.EDIT)
+    bench.prompter.is_reachable = False
+    await bench.run([CALL])
+    assert bench.recorder.results == [("c1", "{'path': 'a'}", False)]
 
 
 async def test_a_stop_puts_an_open_delivery_away_and_the_model_does_not_see_the_result():
-    asking = bench(never(), result=Mode.ASK)
-    running = asyncio.create_task(asking.run([CALL]))
-    await until(lambda: asking.prompter.prompts)
-    asking.stop.interrupt(Stop())
-    await running
-    assert asking.prompter.put_aside == asking.prompter.prompts
-    assert asking.recorder.results == [("c1", model_messages.STOPPED, False)]
-    assert not others()
+    bench = make_bench(wait_forever(), result=Mode.ASK)
+    task = asyncio.create_task(bench.run([CALL]))
+    await wait_until(lambda: bench.prompter.prompts)
+    bench.stop.interrupt(Stop())
+    await task
+    assert bench.prompter.put_aside == bench.prompter.prompts
+    assert bench.recorder.results == [("c1", model_messages.STOPPED, False)]
+    assert not other_tasks()
 
 
 async def test_a_call_that_did_not_run_has_no_result_to_be_shown():
-    skipping = bench(run=Mode.SKIP, result=Mode.ASK)
+    skipping = make_bench(run=Mode.SKIP, result=Mode.ASK)
     await skipping.run([CALL])
     assert skipping.prompter.prompts == []
 
@@ -337,10 +347,10 @@ async def test_a_call_that_did_not_run_has_no_result_to_be_shown():
     "reply", [Declined(CancellationReason.USER), Declined(CancellationReason.EXPIRED)]
 )
 async def test_what_the_model_reads_in_place_of_a_result_needs_no_permission(reply):
-    asking = Bench((asks(CONFIRM),), [reply], changes={"tool": {"result": Mode.ASK}})
-    await asking.run([CALL])
-    assert asking.prompter.prompts == []
-    assert len(asking.recorder.results) == 1
+    bench = ToolBench((make_asker(CONFIRM),), [reply], changes={"tool": {"result": Mode.ASK}})
+    await bench.run([CALL])
+    assert bench.prompter.prompts == []
+    assert len(bench.recorder.results) == 1
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,17 @@ from jpweb.stream.events import (
     TurnStart,
 )
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryResponse
-from tests.agent.doubles import CONFIRM, Bench, QueueProvider, Stage, asks, others, run_turn, until
-from tests.builders import called, stream
+from tests.agent.doubles import (
+    CONFIRM,
+    QueueProvider,
+    ToolBench,
+    TurnBench,
+    make_asker,
+    other_tasks,
+    run_turn,
+    wait_until,
+)
+from tests.builders import make_call, stream
 
 TO_ASSISTANT = QuestionConfig(QuestionTarget.ASSISTANT)
 CALL = ToolCallRequest("call_123", "fs_modify_file", {})
@@ -65,10 +74,10 @@ async def inquire(question, *replies) -> Any:
 )
 def test_schema_generation(name, schema):
     """JP sends no ``inquiry_id``, whatever the RFD shows."""
-    made = make_inquiry_schema(KINDS[name])
-    assert made["properties"] == {"answer": schema}
-    assert made["required"] == ["answer"]
-    assert made["additionalProperties"] is False
+    inquiry_schema = make_inquiry_schema(KINDS[name])
+    assert inquiry_schema["properties"] == {"answer": schema}
+    assert inquiry_schema["required"] == ["answer"]
+    assert inquiry_schema["additionalProperties"] is False
 
 
 @pytest.mark.parametrize(("name", "value"), [("boolean", False), ("select", "b"), ("text", "x")])
@@ -86,12 +95,12 @@ async def test_answer_extraction_fails_without_a_fitting_answer(data):
 
 
 async def test_llm_inquiry_backend_with_mock_provider():
-    asking, provider = backend(answer(value=True))
+    inquiry_backend, provider = backend(answer(value=True))
     before = [element.raw for element in STREAM]
-    assert await asking.inquire(STREAM, CALL, CONFIRM, TO_ASSISTANT) is True
+    assert await inquiry_backend.inquire(STREAM, CALL, CONFIRM, TO_ASSISTANT) is True
     [request] = provider.requests
-    *_, paused, question = [event.kind for event in request.parts.events]
-    assert paused == ToolCallResponse(CALL.id, "Tool paused: Overwrite?", is_error=False)
+    *_, response, question = [event.kind for event in request.parts.events]
+    assert response == ToolCallResponse(CALL.id, "Tool paused: Overwrite?", is_error=False)
     assert isinstance(question, ChatRequest)
     assert question.schema == make_inquiry_schema(Boolean())
     assert [element.raw for element in STREAM] == before
@@ -104,62 +113,62 @@ class Answering:
     """The mock backend: each question waits until the test lets it."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.call_ids: list[str] = []
         self.answers: dict[str, asyncio.Future[Any]] = {}
 
     async def inquire(self, elements, call, question, config) -> Any:
-        self.asked.append(call.id)
+        self.call_ids.append(call.id)
         self.answers[call.id] = asyncio.get_running_loop().create_future()
         return await self.answers[call.id]
 
 
 async def test_coordinator_integration():
     mock = Answering()
-    tool = asks(CONFIRM, config=TO_ASSISTANT)
-    bench = Bench((tool,), backend=mock)
-    running = asyncio.create_task(bench.run([called("c1", "tool")]))
-    await until(lambda: mock.asked)
+    tool = make_asker(CONFIRM, config=TO_ASSISTANT)
+    bench = ToolBench((tool,), backend=mock)
+    task = asyncio.create_task(bench.run([make_call("c1", "tool")]))
+    await wait_until(lambda: mock.call_ids)
     mock.answers["c1"].set_result(True)
-    await running
+    await task
     assert tool.runs == [{}, {"confirm": True}]
     assert bench.recorder.outcomes == [Answered(answer=True)]
     assert bench.recorder.notes(InquiryResponse) == [{"by": {"kind": "assistant"}}]
     assert bench.recorder.results == [("c1", "done", False)]
-    assert bench.prompter.asked == []
+    assert bench.prompter.questions == []
 
 
 async def test_coordinator_integration_with_parallel_inquiries():
     mock = Answering()
-    tool = asks(CONFIRM, config=TO_ASSISTANT)
-    bench = Bench((tool,), backend=mock)
-    calls = [called("c1", "tool"), called("c2", "tool")]
-    running = asyncio.create_task(bench.run(calls))
-    await until(lambda: len(mock.asked) == 2)
+    tool = make_asker(CONFIRM, config=TO_ASSISTANT)
+    bench = ToolBench((tool,), backend=mock)
+    calls = [make_call("c1", "tool"), make_call("c2", "tool")]
+    task = asyncio.create_task(bench.run(calls))
+    await wait_until(lambda: len(mock.call_ids) == 2)
     mock.answers["c2"].set_result(False)
-    await until(lambda: bench.recorder.outcomes)
+    await wait_until(lambda: bench.recorder.outcomes)
     mock.answers["c1"].set_result(True)
-    await running
+    await task
     assert [(r.id, r.outcome) for r in bench.recorder.of(InquiryResponse)] == [
         ("c2.confirm.1", Answered(answer=False)),
         ("c1.confirm.1", Answered(answer=True)),
     ]
     assert [result[0] for result in bench.recorder.results] == ["c1", "c2"]
-    assert not others()
+    assert not other_tasks()
 
 
 async def test_coordinator_integration_with_several_questions():
     second = Question("second", "?", Text())
-    asking, provider = backend(answer(value=True), answer("x"))
-    bench = Bench((asks(CONFIRM, second, config=TO_ASSISTANT),), backend=asking)
-    await bench.run([called("c1", "tool")])
+    inquiry_backend, provider = backend(answer(value=True), answer("x"))
+    bench = ToolBench((make_asker(CONFIRM, second, config=TO_ASSISTANT),), backend=inquiry_backend)
+    await bench.run([make_call("c1", "tool")])
     assert bench.tools[0].runs[-1] == {"confirm": True, "second": "x"}
     assert len(provider.requests) == 2
 
 
 async def test_coordinator_integration_with_a_failing_inquiry():
-    asking, _ = backend([TextDelta("message", "no"), ReplyFinished()])
-    bench = Bench((asks(CONFIRM, config=TO_ASSISTANT),), backend=asking)
-    await bench.run([called("c1", "tool")])
+    inquiry_backend, _ = backend([TextDelta("message", "no"), ReplyFinished()])
+    bench = ToolBench((make_asker(CONFIRM, config=TO_ASSISTANT),), backend=inquiry_backend)
+    await bench.run([make_call("c1", "tool")])
     assert bench.recorder.outcomes == [Cancelled(CancellationReason.BACKEND_ERROR)]
     text = model_messages.describe_backend_failure(
         "tool", "confirm", "the reply holds no structured data"
@@ -171,8 +180,8 @@ async def test_coordinator_integration_with_a_failing_inquiry():
     "reply", [answer(value=True), [TextDelta("message", "no"), ReplyFinished()]]
 )
 async def test_who_settles_the_question_before_the_assistant_counts(monkeypatch, reply):
-    asking, _ = backend(reply)
-    bench = Bench((asks(CONFIRM, config=TO_ASSISTANT),), backend=asking)
+    inquiry_backend, _ = backend(reply)
+    bench = ToolBench((make_asker(CONFIRM, config=TO_ASSISTANT),), backend=inquiry_backend)
     bench.prompter.replies = [Answer(False)]
     real = bench.recorder.record
 
@@ -183,16 +192,16 @@ async def test_who_settles_the_question_before_the_assistant_counts(monkeypatch,
         await real(*events, is_last=is_last)
 
     monkeypatch.setattr(bench.recorder, "record", record)
-    await bench.run([called("c1", "tool")])
+    await bench.run([make_call("c1", "tool")])
     assert bench.tools[0].runs[-1] == {"confirm": False}
     assert bench.recorder.outcomes == [Answered(False)]
 
 
 async def test_an_answer_of_the_assistant_is_not_remembered():
-    asking, provider = backend(answer(value=True), answer(value=False))
-    bench = Bench((asks(CONFIRM, config=TO_ASSISTANT),), backend=asking)
-    await bench.run([called("c1", "tool")])
-    await bench.run([called("c2", "tool")])
+    inquiry_backend, provider = backend(answer(value=True), answer(value=False))
+    bench = ToolBench((make_asker(CONFIRM, config=TO_ASSISTANT),), backend=inquiry_backend)
+    await bench.run([make_call("c1", "tool")])
+    await bench.run([make_call("c2", "tool")])
     assert len(provider.requests) == 2
     assert bench.state.remembered_tool_answers == {}
 
@@ -201,10 +210,10 @@ async def test_an_answer_of_the_assistant_is_not_remembered():
 
 
 async def test_turn_loop_wiring():
-    asking, inquired = backend(answer(value=True))
-    calling = [CompleteToolCall("c1", "tool", {"path": "a"}), ReplyFinished()]
-    main = QueueProvider([calling, [TextDelta("message", "Done."), ReplyFinished()]])
-    stage = Stage(main, (asks(CONFIRM, config=TO_ASSISTANT),), backend=asking)
+    inquiry_backend, inquired = backend(answer(value=True))
+    call_steps = [CompleteToolCall("c1", "tool", {"path": "a"}), ReplyFinished()]
+    main = QueueProvider([call_steps, [TextDelta("message", "Done."), ReplyFinished()]])
+    stage = TurnBench(main, (make_asker(CONFIRM, config=TO_ASSISTANT),), backend=inquiry_backend)
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
     assert len(inquired.requests) == 1
     assert [type(kind) for kind in stage.recorder.kinds][-2:] == [ToolCallResponse, ChatResponse]
@@ -220,10 +229,10 @@ async def test_turn_loop_wiring():
 
 async def test_turn_loop_wiring_of_a_question_for_nobody():
     """Phase 5: a person's question goes to the backend where no person is (policy ``auto``)."""
-    asking, inquired = backend(answer(value=True))
-    bench = Bench((asks(CONFIRM),), backend=asking)
+    inquiry_backend, inquired = backend(answer(value=True))
+    bench = ToolBench((make_asker(CONFIRM),), backend=inquiry_backend)
     bench.prompter.is_reachable = False
-    await bench.run([called("c1", "tool")])
+    await bench.run([make_call("c1", "tool")])
     assert bench.recorder.outcomes == [Answered(answer=True)]
     assert len(inquired.requests) == 1
 
@@ -232,9 +241,9 @@ async def test_a_failing_secondary_provider_does_not_fail_the_turn():
     def refuse(model) -> Any:
         raise ProviderFailed("No key.", FailureKind.WRONG_KEY)
 
-    asking = LlmInquiryBackend(refuse, ModelConfig("vendor", "model"))
-    calling = [CompleteToolCall("c1", "tool", {}), ReplyFinished()]
-    main = QueueProvider([calling, [ReplyFinished()]])
-    stage = Stage(main, (asks(CONFIRM, config=TO_ASSISTANT),), backend=asking)
+    inquiry_backend = LlmInquiryBackend(refuse, ModelConfig("vendor", "model"))
+    call_steps = [CompleteToolCall("c1", "tool", {}), ReplyFinished()]
+    main = QueueProvider([call_steps, [ReplyFinished()]])
+    stage = TurnBench(main, (make_asker(CONFIRM, config=TO_ASSISTANT),), backend=inquiry_backend)
     assert await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup) is TurnEnd.COMPLETE
     assert stage.recorder.outcomes == [Cancelled(CancellationReason.BACKEND_ERROR)]

@@ -44,17 +44,17 @@ from jpweb.stream.inquiry import (
 )
 from tests.agent.doubles import (
     CONFIRM,
-    Bench,
     OutsideStub,
     QueueProvider,
-    Stage,
     StubTool,
-    asks,
-    never,
+    ToolBench,
+    TurnBench,
+    make_asker,
     run_turn,
+    wait_forever,
 )
 from tests.agent.tools.local import commands
-from tests.builders import called
+from tests.builders import make_call
 
 CALL = ToolCallRequest("call_1", "fs", {})
 PASSPHRASE = Question("key", "Passphrase?", Secret())
@@ -71,9 +71,9 @@ ASSISTANT = QuestionConfig(QuestionTarget.ASSISTANT)
 async def test_turn_cache_split(answer, permitted):
     """The question has the id that held permissions in the one map of old."""
     question = Question("__permission__", "?", Boolean())
-    fs, other = asks(question, name="fs"), asks(question, name="other")
-    bench = Bench(
-        (fs, other), [Answer(answer, remember=True)], changes={"other": {"run": Mode.ASK}}
+    fs, other_tool = make_asker(question, name="fs"), make_asker(question, name="other")
+    bench = ToolBench(
+        (fs, other_tool), [Answer(answer, remember=True)], changes={"other": {"run": Mode.ASK}}
     )
     bench.prompter.decisions = [
         Permitted({}, remember=True) if permitted else Skipped(remember=True)
@@ -83,13 +83,13 @@ async def test_turn_cache_split(answer, permitted):
     assert bench.state.remembered_tool_answers == answers
     assert bench.state.remembered_permission_decisions == {}
     bench.replies.append(Declined(CancellationReason.USER))
-    await bench.run([called("call_2", "other")])
+    await bench.run([make_call("call_2", "other")])
     permissions = {PermissionKey("other"): permitted}
     assert bench.state.remembered_tool_answers == answers
     assert bench.state.remembered_permission_decisions == permissions
     # each is found again, by its own caller alone
     bench.replies[:] = [Declined(CancellationReason.USER)] if permitted else []
-    await bench.run([CALL, called("call_3", "other")])
+    await bench.run([CALL, make_call("call_3", "other")])
     assert fs.runs[-1] == {"__permission__": answer}
     assert len(bench.prompter.prompts) == 1
     assert (bench.state.remembered_tool_answers, bench.state.remembered_permission_decisions) == (
@@ -107,7 +107,9 @@ async def test_turn_cache_split(answer, permitted):
     ],
 )
 async def test_turn_cache_split_keeps_cancelled_and_redacted_out_of_both_maps(question, reply):
-    bench = Bench((asks(question, name="fs"),), [reply], changes={"fs": {"run": Mode.ASK}})
+    bench = ToolBench(
+        (make_asker(question, name="fs"),), [reply], changes={"fs": {"run": Mode.ASK}}
+    )
     bench.prompter.decisions = [Permitted({})]
     await bench.run([CALL])
     assert isinstance(bench.recorder.outcomes[0], Cancelled | Redacted)
@@ -134,7 +136,7 @@ async def test_attempt_counter():
         good = answers.get("name") == "good"
         return Success("ok") if good else NeedsInput(Question("name", "?", Text()))
 
-    bench = Bench((StubTool("fs", run),), [Answer("bad"), Answer("good")])
+    bench = ToolBench((StubTool("fs", run),), [Answer("bad"), Answer("good")])
     await bench.run([CALL])
     ids = ["call_1.name.1", "call_1.name.2"]
     assert pairs(bench.recorder) == (ids, ids)
@@ -145,8 +147,10 @@ DONE = [TextDelta("message", "Done."), ReplyFinished()]
 
 
 async def turns(count, *replies) -> Any:
-    stage = Stage(
-        QueueProvider(replies), (asks(CONFIRM, name="fs"),), [Answer(value=True)] * len(replies)
+    stage = TurnBench(
+        QueueProvider(replies),
+        (make_asker(CONFIRM, name="fs"),),
+        [Answer(value=True)] * len(replies),
     )
     for _ in range(count):
         await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
@@ -164,7 +168,7 @@ async def test_per_turn_reset():
 
 
 async def test_secret_prompter_answer():
-    bench = Bench((asks(PASSPHRASE, name="fs"),), [Answer(CANARY)])
+    bench = ToolBench((make_asker(PASSPHRASE, name="fs"),), [Answer(CANARY)])
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Redacted()]
     assert bench.tools[0].runs[-1] == {"key": CANARY}
@@ -173,7 +177,7 @@ async def test_secret_prompter_answer():
 
 async def test_secret_static_answer():
     config = QuestionConfig(answer=StaticAnswer(CANARY))
-    bench = Bench((asks(PASSPHRASE, name="fs", config=config),))
+    bench = ToolBench((make_asker(PASSPHRASE, name="fs", config=config),))
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Redacted()]
     assert bench.tools[0].runs[-1] == {"key": CANARY}
@@ -192,10 +196,10 @@ else:
 
 
 async def test_local_tool_secret(tmp_path):
-    configured = commands.config(commands.python(OPENING))
+    configured = commands.make_config(commands.make_python_command(OPENING))
     local = LocalTool(configured, ToolContext(tmp_path, "otvo8", "jp-c1"))
     tool = OutsideStub("fs", local.execute)
-    bench = Bench((tool,), [Answer(CANARY)], changes={"fs": {"source": configured.source}})
+    bench = ToolBench((tool,), [Answer(CANARY)], changes={"fs": {"source": configured.source}})
     await bench.run([CALL])
     assert bench.recorder.of(InquiryRequest)[0].question.answer_type == Secret()
     assert bench.recorder.outcomes == [Redacted()]
@@ -207,7 +211,7 @@ async def test_local_tool_secret(tmp_path):
 async def test_cache_bypass():
     question = Question("confirm", "?", Secret())
     state = TurnState({KEY: RememberedAnswer("old")})
-    bench = Bench((asks(question, name="fs"),), [Answer(CANARY, remember=True)], state)
+    bench = ToolBench((make_asker(question, name="fs"),), [Answer(CANARY, remember=True)], state)
     await bench.run([CALL])
     assert bench.tools[0].runs[-1] == {"confirm": CANARY}  # not read
     assert bench.state.remembered_tool_answers == {KEY: RememberedAnswer("old")}  # not written
@@ -218,24 +222,24 @@ async def test_cache_bypass():
 )
 async def test_non_secret_regression(kind, value):
     question = Question("confirm", "?", kind)
-    bench = Bench((asks(question, name="fs"),), [Answer(value, remember=True)])
+    bench = ToolBench((make_asker(question, name="fs"),), [Answer(value, remember=True)])
     await bench.run([CALL])
-    await bench.run([called("call_2", "fs")])
+    await bench.run([make_call("call_2", "fs")])
     assert bench.recorder.outcomes == [Answered(value), Answered(value)]
     assert bench.state.remembered_tool_answers == {KEY: RememberedAnswer(value)}
-    assert len(bench.prompter.asked) == 1
+    assert len(bench.prompter.questions) == 1
 
 
 @pytest.mark.parametrize("call_id", ["call_1", "a.b", "", "1.2.3"])
 @pytest.mark.parametrize("reply", [Answer(value=True), Declined(CancellationReason.USER)])
 async def test_inquiry_id_round_trip_via_prompt_events(call_id, reply):
-    bench = Bench((asks(CONFIRM, name="fs"),), [reply])
-    await bench.run([called(call_id, "fs")])
-    [asked] = bench.prompter.asked
-    assert pairs(bench.recorder) == ([asked.inquiry_id], [asked.inquiry_id])
+    bench = ToolBench((make_asker(CONFIRM, name="fs"),), [reply])
+    await bench.run([make_call(call_id, "fs")])
+    [prompt] = bench.prompter.questions
+    assert pairs(bench.recorder) == ([prompt.inquiry_id], [prompt.inquiry_id])
 
 
-class Backend:
+class FailingBackend:
     def __init__(self, failure) -> None:
         self.failure = failure
 
@@ -257,7 +261,7 @@ class Backend:
 async def test_cancellation_reason_mapping(steps):
     provider = QueueProvider([steps])
     backend = LlmInquiryBackend(lambda _: provider, ModelConfig("vendor", "model"))
-    bench = Bench((asks(CONFIRM, name="fs", config=ASSISTANT),), backend=backend)
+    bench = ToolBench((make_asker(CONFIRM, name="fs", config=ASSISTANT),), backend=backend)
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Cancelled(CancellationReason.BACKEND_ERROR)]
     [(_, text, is_error)] = bench.recorder.results
@@ -266,8 +270,9 @@ async def test_cancellation_reason_mapping(steps):
 
 
 async def test_cancellation_reason_mapping_of_any_failure_of_a_backend():
-    bench = Bench(
-        (asks(CONFIRM, name="fs", config=ASSISTANT),), backend=Backend(InquiryFailed("x"))
+    bench = ToolBench(
+        (make_asker(CONFIRM, name="fs", config=ASSISTANT),),
+        backend=FailingBackend(InquiryFailed("x")),
     )
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Cancelled(CancellationReason.BACKEND_ERROR)]
@@ -280,49 +285,49 @@ async def test_cancellation_reason_mapping_of_a_fired_token():
     class Stopping:
         async def inquire(self, *_: Any) -> Any:
             bench.stop.interrupt(Stop())
-            await never()
+            await wait_forever()
 
-    bench = Bench((asks(CONFIRM, name="fs", config=ASSISTANT),), backend=Stopping())
+    bench = ToolBench((make_asker(CONFIRM, name="fs", config=ASSISTANT),), backend=Stopping())
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Cancelled(CancellationReason.USER)]
     assert bench.recorder.results == [("call_1", model_messages.STOPPED, False)]
 
 
-async def guarded(target, reason, *, reachable) -> None:
-    bench = Bench((asks(PASSPHRASE, name="fs", config=QuestionConfig(target)),))
+async def check_guard(target, reason, *, reachable) -> None:
+    bench = ToolBench((make_asker(PASSPHRASE, name="fs", config=QuestionConfig(target)),))
     bench.prompter.is_reachable = reachable
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Cancelled(reason)]
     assert bench.recorder.results == [
         ("call_1", model_messages.describe_refusal("fs", "key", reason), True)
     ]
-    assert bench.prompter.asked == []
+    assert bench.prompter.questions == []
     assert len(bench.tools[0].runs) == 1
 
 
 async def test_secret_routing_guard_no_tty():
-    await guarded(QuestionTarget.USER, CancellationReason.NO_PROMPT_BACKEND, reachable=False)
+    await check_guard(QuestionTarget.USER, CancellationReason.NO_PROMPT_BACKEND, reachable=False)
 
 
 @pytest.mark.parametrize("reachable", [True, False])
 async def test_secret_routing_guard_assistant_target(reachable):
     reason = CancellationReason.ASSISTANT_ROUTING_DENIED
-    await guarded(QuestionTarget.ASSISTANT, reason, reachable=reachable)
+    await check_guard(QuestionTarget.ASSISTANT, reason, reachable=reachable)
 
 
 async def test_assistant_attribution_of_a_synthetic_tool():
-    tool = asks(CONFIRM, name="fs")
+    tool = make_asker(CONFIRM, name="fs")
     tool.source = InquirySource(SourceTag.ASSISTANT)
-    bench = Bench((tool, asks(CONFIRM, name="other")), [Answer(value=True)] * 2)
+    bench = ToolBench((tool, make_asker(CONFIRM, name="other")), [Answer(value=True)] * 2)
     await bench.run([CALL])
-    await bench.run([called("call_2", "other")])
+    await bench.run([make_call("call_2", "other")])
     sources = [request.source for request in bench.recorder.of(InquiryRequest)]
     assert sources == [tool.source, InquirySource.for_tool("other")]
-    written = json.loads(wire.write_element(bench.recorder.events[0]).raw)
-    assert written["source"] == {"source": "assistant"}
+    element_json = json.loads(wire.write_element(bench.recorder.events[0]).raw)
+    assert element_json["source"] == {"source": "assistant"}
 
 
 async def test_a_request_is_on_record_before_anybody_is_asked():
-    bench = Bench((asks(CONFIRM, name="fs"),), [Answer(value=True)])
+    bench = ToolBench((make_asker(CONFIRM, name="fs"),), [Answer(value=True)])
     await bench.run([CALL])
     assert [type(kind) for kind in bench.prompter.on_record_when_asked[0]] == [InquiryRequest]

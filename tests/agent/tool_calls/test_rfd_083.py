@@ -31,7 +31,7 @@ from jpweb.stream.inquiry import (
     InquirySource,
     SourceTag,
 )
-from tests.agent.doubles import Bench, QueueProvider, Stage, asks, run_turn
+from tests.agent.doubles import QueueProvider, ToolBench, TurnBench, make_asker, run_turn
 
 CALL = ToolCallRequest("call_1", "fs", {})
 KEY = AnswerKey("fs", "q")
@@ -39,35 +39,35 @@ EXCLUSIVE = Question("q", "?", Boolean(), exclusive=True)
 ONCE = Question("q", "?", Boolean(), persistence=AnswerReusePolicy.NONE)
 
 
-def bench(question, *replies, config=None, **more) -> Any:
-    return Bench((asks(question, name="fs", config=config),), list(replies), **more)
+def make_bench(question, *replies, config=None, **options) -> Any:
+    return ToolBench((make_asker(question, name="fs", config=config),), list(replies), **options)
 
 
 # Phase 1
 
 
-async def refused(target, reason, *, reachable) -> None:
-    asking = bench(EXCLUSIVE, config=QuestionConfig(target))
-    asking.prompter.is_reachable = reachable
-    await asking.run([CALL])
-    assert asking.recorder.outcomes == [Cancelled(reason)]
-    assert asking.recorder.results == [
+async def check_refusal(target, reason, *, reachable) -> None:
+    bench = make_bench(EXCLUSIVE, config=QuestionConfig(target))
+    bench.prompter.is_reachable = reachable
+    await bench.run([CALL])
+    assert bench.recorder.outcomes == [Cancelled(reason)]
+    assert bench.recorder.results == [
         ("call_1", model_messages.describe_refusal("fs", "q", reason), True)
     ]
-    assert "Do not retry this tool call in this turn" in asking.recorder.results[0][1]
+    assert "Do not retry this tool call in this turn" in bench.recorder.results[0][1]
 
 
 async def test_exclusive_routing_check_no_tty():
-    await refused(QuestionTarget.USER, CancellationReason.NO_PROMPT_BACKEND, reachable=False)
+    await check_refusal(QuestionTarget.USER, CancellationReason.NO_PROMPT_BACKEND, reachable=False)
 
 
 @pytest.mark.parametrize("reachable", [True, False])
 async def test_exclusive_routing_check_assistant_target(reachable):
     reason = CancellationReason.ASSISTANT_ROUTING_DENIED
-    await refused(QuestionTarget.ASSISTANT, reason, reachable=reachable)
+    await check_refusal(QuestionTarget.ASSISTANT, reason, reachable=reachable)
 
 
-class Backend:
+class ApprovingBackend:
     async def inquire(self, *_: Any) -> Any:
         return True
 
@@ -77,11 +77,11 @@ class Backend:
 async def test_the_configuration_overrides_the_authors_flag_both_ways(authored, configured):
     question = Question("q", "?", Boolean(), exclusive=authored)
     config = QuestionConfig(QuestionTarget.ASSISTANT, exclusive=configured)
-    asking = bench(question, config=config, backend=Backend())
-    await asking.run([CALL])
+    bench = make_bench(question, config=config, backend=ApprovingBackend())
+    await bench.run([CALL])
     exclusive = authored if configured is None else configured
-    assert asking.recorder.of(InquiryRequest)[0].question.exclusive is exclusive
-    assert asking.recorder.outcomes == [
+    assert bench.recorder.of(InquiryRequest)[0].question.exclusive is exclusive
+    assert bench.recorder.outcomes == [
         Cancelled(CancellationReason.ASSISTANT_ROUTING_DENIED)
         if exclusive
         else Answered(answer=True)
@@ -90,9 +90,9 @@ async def test_the_configuration_overrides_the_authors_flag_both_ways(authored, 
 
 async def test_no_override_sends_a_secret_to_the_assistant():
     config = QuestionConfig(QuestionTarget.ASSISTANT, exclusive=False)
-    asking = bench(Question("q", "?", Secret()), config=config, backend=Backend())
-    await asking.run([CALL])
-    assert asking.recorder.outcomes == [Cancelled(CancellationReason.ASSISTANT_ROUTING_DENIED)]
+    bench = make_bench(Question("q", "?", Secret()), config=config, backend=ApprovingBackend())
+    await bench.run([CALL])
+    assert bench.recorder.outcomes == [Cancelled(CancellationReason.ASSISTANT_ROUTING_DENIED)]
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ async def test_no_override_sends_a_secret_to_the_assistant():
 @pytest.mark.parametrize("exclusive", [True, False])
 async def test_static_answer_validation(kind, value, exclusive):
     config = QuestionConfig(answer=StaticAnswer(value))
-    asking = bench(Question("q", "?", kind, exclusive=exclusive), config=config)
-    await asking.run([CALL])
-    assert asking.recorder.outcomes == [Cancelled(CancellationReason.INVALID_STATIC_ANSWER)]
-    [(_, text, is_error)] = asking.recorder.results
+    bench = make_bench(Question("q", "?", kind, exclusive=exclusive), config=config)
+    await bench.run([CALL])
+    assert bench.recorder.outcomes == [Cancelled(CancellationReason.INVALID_STATIC_ANSWER)]
+    [(_, text, is_error)] = bench.recorder.results
     assert "conversation.tools.fs.questions.q.answer" in text
     assert "do not retry" in text
     assert is_error
@@ -118,17 +118,17 @@ async def test_static_answer_validation(kind, value, exclusive):
 
 async def test_persistence_none_bypasses_the_cache_lookup_on_both_sides():
     state = TurnState({KEY: RememberedAnswer(value=True)})
-    asking = bench(ONCE, Answer(value=False, remember=True), state=state)
-    await asking.run([CALL])
-    assert asking.tools[0].runs[-1] == {"q": False}
-    assert asking.state.remembered_tool_answers == {KEY: RememberedAnswer(value=True)}
+    bench = make_bench(ONCE, Answer(value=False, remember=True), state=state)
+    await bench.run([CALL])
+    assert bench.tools[0].runs[-1] == {"q": False}
+    assert bench.state.remembered_tool_answers == {KEY: RememberedAnswer(value=True)}
 
 
 async def test_a_question_is_recorded_with_context_exclusive_and_persistence():
     question = Question("q", "?", Boolean(), True, "Why.", True, AnswerReusePolicy.NONE)
-    asking = bench(question, Answer(value=True))
-    await asking.run([CALL])
-    recorded = json.loads(wire.write_element(asking.recorder.events[0]).raw)["question"]
+    bench = make_bench(question, Answer(value=True))
+    await bench.run([CALL])
+    recorded = json.loads(wire.write_element(bench.recorder.events[0]).raw)["question"]
     assert recorded == {
         "text": "?",
         "answer_type": {"type": "boolean"},
@@ -141,9 +141,9 @@ async def test_a_question_is_recorded_with_context_exclusive_and_persistence():
 
 async def test_a_prompt_label_reaches_the_prompter_and_only_where_it_is_configured():
     for label in ("Assistant", None):
-        asking = bench(EXCLUSIVE, Answer(value=True), config=QuestionConfig(prompt_label=label))
-        await asking.run([CALL])
-        assert asking.prompter.asked[0].label == label
+        bench = make_bench(EXCLUSIVE, Answer(value=True), config=QuestionConfig(prompt_label=label))
+        await bench.run([CALL])
+        assert bench.prompter.questions[0].label == label
 
 
 # Phase 2: ask_user in a turn
@@ -152,16 +152,16 @@ ASK = {"question": "Which colour?", "answer_type": "select", "options": ["red", 
 
 
 async def test_ask_user_needs_input_then_success():
-    calling = [CompleteToolCall("call_1", "ask_user", ASK), ReplyFinished()]
-    provider = QueueProvider([calling, [TextDelta("message", "Blue it is."), ReplyFinished()]])
-    stage = Stage(provider, replies=[Answer("blue")])
+    call_steps = [CompleteToolCall("call_1", "ask_user", ASK), ReplyFinished()]
+    provider = QueueProvider([call_steps, [TextDelta("message", "Blue it is."), ReplyFinished()]])
+    stage = TurnBench(provider, replies=[Answer("blue")])
     end = await run_turn(stage.ports, "Paint it.", None, stage.stop)
     assert end is TurnEnd.COMPLETE
     [request] = stage.recorder.of(InquiryRequest)
     assert request.source == InquirySource(SourceTag.ASSISTANT)
     assert request.question.exclusive
     assert request.question.persistence is AnswerReusePolicy.NONE
-    assert stage.prompter.asked[0].label == "Assistant"
+    assert stage.prompter.questions[0].label == "Assistant"
     assert stage.recorder.outcomes == [Answered("blue")]
     body = '{"answer_type":"select","answer":"blue"}'
     assert stage.recorder.results == [("call_1", body, False)]
@@ -169,7 +169,7 @@ async def test_ask_user_needs_input_then_success():
 
 async def test_ask_user_definition_is_exposed_to_providers():
     provider = QueueProvider([[ReplyFinished()]])
-    stage = Stage(provider)
+    stage = TurnBench(provider)
     await run_turn(stage.ports, "Go.", None, stage.stop)
     [definition] = [tool for tool in provider.requests[0].tools if tool.name == "ask_user"]
     assert definition.model_description == AskUser.DESCRIPTION

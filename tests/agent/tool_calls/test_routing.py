@@ -60,14 +60,14 @@ REASONS: dict[str, Any] = {reason.value: reason for reason in CancellationReason
 SECRET = (Secret(), "static", True, "remembered")
 
 
-def matching(case) -> Any:
+def list_matching_rows(case) -> Any:
     def fits(row) -> Any:
         return all(cell in ("*", value) for cell, value in zip(row, case, strict=False))
 
     return next(number for number, row in enumerate(ROWS) if fits(row))
 
 
-def routed(case, kind, detached=DetachedPolicy.AUTO, default=None) -> Any:
+def route_case(case, kind, detached=DetachedPolicy.AUTO, default=None) -> Any:
     static, remembered, _, exclusive, persistence, target, reachable = case
     answer_type, valid, invalid, memory = kind
     answers = {"none": None, "valid": StaticAnswer(valid), "invalid": StaticAnswer(invalid)}
@@ -88,9 +88,9 @@ def routed(case, kind, detached=DetachedPolicy.AUTO, default=None) -> Any:
     )
 
 
-def expected(case, kind) -> Any:
+def find_expected_route(case, kind) -> Any:
     _, valid, _, memory = kind
-    match ROWS[matching(case)][8].split():
+    match ROWS[list_matching_rows(case)][8].split():
         case ["remembered"]:
             return UseRemembered(memory)
         case ["static"]:
@@ -105,7 +105,7 @@ def expected(case, kind) -> Any:
 
 def test_the_rows_cover_the_192_cases_as_often_as_the_table_says():
     assert len(CASES) == 192
-    counts = Counter(matching(case) for case in CASES)
+    counts = Counter(list_matching_rows(case) for case in CASES)
     assert [counts[number] for number in range(len(ROWS))] == [int(row[7]) for row in ROWS]
 
 
@@ -113,14 +113,14 @@ def test_the_rows_cover_the_192_cases_as_often_as_the_table_says():
 @pytest.mark.parametrize("case", CASES, ids="-".join)
 def test_a_question_goes_where_the_table_says(case, name):
     kind = SECRET if case[2] == "yes" else KINDS[name]
-    assert routed(case, kind) == expected(case, kind)
+    assert route_case(case, kind) == find_expected_route(case, kind)
 
 
 # The policies on top: they decide what is for a person where none can answer, and nothing else.
 
 
 def nobody_can_answer(case) -> bool:
-    return ROWS[matching(case)][5:7] == ["user", "no"]
+    return ROWS[list_matching_rows(case)][5:7] == ["user", "no"]
 
 
 def test_fourteen_of_the_192_cases_are_for_a_person_who_is_not_there():
@@ -135,15 +135,15 @@ def test_a_policy_decides_where_nobody_can_answer_and_nowhere_else(name, detache
         kind = SECRET if case[2] == "yes" else KINDS[name]
         _, valid, invalid, _ = kind
         value = {"none": None, "valid": valid, "invalid": invalid}[default]
-        found = routed(case, kind, detached, value)
+        decision = route_case(case, kind, detached, value)
         if not nobody_can_answer(case) or detached is DetachedPolicy.AUTO:
-            assert found == expected(case, kind)
+            assert decision == find_expected_route(case, kind)
         elif detached is DetachedPolicy.WAIT:
-            assert found == AskPerson()
+            assert decision == AskPerson()
         elif detached is DetachedPolicy.DEFAULTS and default == "valid" and case[2] == "no":
-            assert found == UseStatic(valid)
+            assert decision == UseStatic(valid)
         else:
-            assert found == Refuse(CancellationReason.NO_PROMPT_BACKEND)
+            assert decision == Refuse(CancellationReason.NO_PROMPT_BACKEND)
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ def test_a_policy_decides_where_nobody_can_answer_and_nowhere_else(name, detache
 )
 def test_a_default_of_a_secret_or_of_another_type_answers_nothing(kind, default):
     question = Question("q", "?", kind, default)
-    found = route(
+    decision = route(
         question, QuestionConfig(), None, reachable=False, detached=DetachedPolicy.DEFAULTS
     )
-    assert found == Refuse(CancellationReason.NO_PROMPT_BACKEND)
+    assert decision == Refuse(CancellationReason.NO_PROMPT_BACKEND)
 
 
 @pytest.mark.parametrize(
@@ -171,32 +171,32 @@ def test_a_default_of_a_secret_or_of_another_type_answers_nothing(kind, default)
 )
 def test_a_default_that_looks_like_nothing_is_one(kind, default):
     question = Question("q", "?", kind, default)
-    found = route(
+    decision = route(
         question, QuestionConfig(), None, reachable=False, detached=DetachedPolicy.DEFAULTS
     )
-    assert found == UseStatic(default)
+    assert decision == UseStatic(default)
 
 
 def test_a_default_may_answer_what_only_a_person_else_may():
     question = Question("q", "?", Text(), "x", exclusive=True)
-    found = route(
+    decision = route(
         question, QuestionConfig(), None, reachable=False, detached=DetachedPolicy.DEFAULTS
     )
-    assert found == UseStatic("x")
+    assert decision == UseStatic("x")
 
 
 def test_null_can_be_a_remembered_and_a_static_answer():
     question = Question("q", "?", Select((Option(None), Option("a"))))
     static = QuestionConfig(answer=StaticAnswer(None))
     assert route(question, static, None, reachable=True) == UseStatic(None)
-    remembered = RememberedAnswer(None)
-    assert route(question, static, remembered, reachable=True) == UseRemembered(None)
+    memory = RememberedAnswer(None)
+    assert route(question, static, memory, reachable=True) == UseRemembered(None)
 
 
 def test_a_remembered_answer_of_another_type_counts_as_none():
-    remembered = RememberedAnswer(value=True)
+    memory = RememberedAnswer(value=True)
     question = Question("q", "?", Text())
-    assert route(question, QuestionConfig(), remembered, reachable=True) == AskPerson()
+    assert route(question, QuestionConfig(), memory, reachable=True) == AskPerson()
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ import pytest
 
 from jpweb.agent.tool_calls.turn_state import AnswerKey, RememberedAnswer, TurnState
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse, Redacted
-from tests.builders import AT, answered, asked, element, raw, returned
+from tests.builders import AT, make_answer, make_element, make_inquiry, make_result, raw
 
 
-def request(tool_call_id, question_id, **more) -> Any:
-    note = {"tool_call_id": tool_call_id, "question_id": question_id, **more}
-    return element(asked("opaque"), metadata={"jpweb": note})
+def request(tool_call_id, question_id, **options) -> Any:
+    note = {"tool_call_id": tool_call_id, "question_id": question_id, **options}
+    return make_element(make_inquiry("opaque"), metadata={"jpweb": note})
 
 
 def test_attempts_count_from_one_for_each_call_and_question():
@@ -34,7 +34,7 @@ def test_a_resumed_turn_goes_on_counting_from_what_was_noted():
 
 @pytest.mark.parametrize("ids", [["a.q.1"], ["a.q.2", "a.q.1"]], ids=["one", "two"])
 def test_resumed_turn_uses_no_inquiry_id_of_another_program_again(ids):
-    state = TurnState.from_elements([element(asked(each)) for each in ids])
+    state = TurnState.from_elements([make_element(make_inquiry(inquiry_id)) for inquiry_id in ids])
     number = len(ids) + 1
     assert state.next_attempt("a", "q") == (number, f"a.q.{number}")
     assert state.next_attempt("b", "q") == (1, "b.q.1")
@@ -50,8 +50,10 @@ def test_resumed_turn_counts_requests_that_it_cannot_read(id_, number):
 def test_resuming_passes_over_what_is_no_request_of_ours():
     odd = [{"tool_call_id": "a"}, {"tool_call_id": 1, "question_id": "q"}, "text", None]
     elements = [
-        *(element(asked("a.q.1"), metadata={"jpweb": note}) for note in odd),
-        element(returned("a"), metadata={"jpweb": {"tool_call_id": "a", "question_id": "q"}}),
+        *(make_element(make_inquiry("a.q.1"), metadata={"jpweb": note}) for note in odd),
+        make_element(
+            make_result("a"), metadata={"jpweb": {"tool_call_id": "a", "question_id": "q"}}
+        ),
         raw({"type": "later_kind"}),
     ]
     state = TurnState.from_elements(elements)
@@ -70,16 +72,16 @@ def test_a_new_turn_remembers_nothing_and_a_resumed_one_neither():
 
 
 def response(kind, **note) -> Any:
-    return element(kind, metadata={"jpweb": note})
+    return make_element(kind, metadata={"jpweb": note})
 
 
 def test_a_resumed_turn_remembers_what_a_person_wanted_remembered():
     state = TurnState.from_elements(
         [
             request("a", "q", tool="fs"),
-            response(answered("opaque", None), remember=True),
+            response(make_answer("opaque", None), remember=True),
             request("a", "q", tool="fs"),
-            response(answered("opaque", "later"), remember=True),
+            response(make_answer("opaque", "later"), remember=True),
         ]
     )
     assert state.remembered_tool_answers == {AnswerKey("fs", "q"): RememberedAnswer("later")}
@@ -89,12 +91,15 @@ def test_a_resumed_turn_remembers_what_a_person_wanted_remembered():
 @pytest.mark.parametrize(
     "elements",
     [
-        [request("a", "q", tool="fs"), response(answered("opaque"))],
-        [request("a", "q", tool="fs"), response(answered("opaque"), remember=False)],
-        [request("a", "q", tool="fs"), response(answered("opaque"), remember="true")],
-        [request("a", "q", tool="fs"), element(answered("opaque"), metadata={"jpweb": "remember"})],
-        [request("a", "q", tool="fs"), response(answered("another"), remember=True)],
-        [request("a", "q"), response(answered("opaque"), remember=True)],
+        [request("a", "q", tool="fs"), response(make_answer("opaque"))],
+        [request("a", "q", tool="fs"), response(make_answer("opaque"), remember=False)],
+        [request("a", "q", tool="fs"), response(make_answer("opaque"), remember="true")],
+        [
+            request("a", "q", tool="fs"),
+            make_element(make_answer("opaque"), metadata={"jpweb": "remember"}),
+        ],
+        [request("a", "q", tool="fs"), response(make_answer("another"), remember=True)],
+        [request("a", "q"), response(make_answer("opaque"), remember=True)],
         [
             request("a", "q", tool="fs"),
             response(InquiryResponse("opaque", Redacted()), remember=True),

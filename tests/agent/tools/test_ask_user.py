@@ -20,7 +20,7 @@ from jpweb.stream.inquiry import (
     InquirySource,
     SourceTag,
 )
-from tests.agent.doubles import Bench
+from tests.agent.doubles import ToolBench
 
 SELECT = {"question": "Which?", "answer_type": "select", "options": ["a", "b"]}
 YES_NO = {"question": "Sure?", "answer_type": "boolean"}
@@ -31,19 +31,19 @@ async def execute(arguments, answers=None) -> Any:
     return await AskUser().execute(arguments, answers or {})
 
 
-def question(text, answer_type, **more) -> Any:
+def question(text, answer_type, **options) -> Any:
     return Question(
         "answer",
         text,
         answer_type,
         exclusive=True,
         persistence=AnswerReusePolicy.NONE,
-        **more,
+        **options,
     )
 
 
 @pytest.mark.parametrize(
-    ("arguments", "asked"),
+    ("arguments", "question"),
     [
         (TEXT, question("Where?", Text())),
         ({**TEXT, "answer_type": "text"}, question("Where?", Text())),
@@ -60,12 +60,12 @@ def question(text, answer_type, **more) -> Any:
         ),
     ],
 )
-async def test_arguments_become_a_question_for_a_person(arguments, asked):
-    assert await execute(arguments) == NeedsInput(asked)
+async def test_arguments_become_a_question_for_a_person(arguments, question):
+    assert await execute(arguments) == NeedsInput(question)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         ({}, "“question” is required"),
         ({"question": ""}, "“question” is required"),
@@ -95,10 +95,10 @@ async def test_arguments_become_a_question_for_a_person(arguments, asked):
         ({**TEXT, "default": True}, "a string for “text”"),
     ],
 )
-async def test_bad_arguments_fail_and_say_how_to_do_better(arguments, says):
+async def test_bad_arguments_fail_and_say_how_to_do_better(arguments, message):
     outcome = await execute(arguments)
     assert isinstance(outcome, Failed)
-    assert says in outcome.message
+    assert message in outcome.message
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_the_parameters_are_those_of_rfd_083():
 
 
 async def test_asked_through_the_coordinator_it_is_on_record_as_the_assistants():
-    bench = Bench((AskUser(),), [Answer("b")])
+    bench = ToolBench((AskUser(),), [Answer("b")])
     await bench.run([ToolCallRequest("c1", "ask_user", SELECT)])
     [request] = bench.recorder.of(InquiryRequest)
     assert request.id == "c1.answer.1"
@@ -166,14 +166,14 @@ async def test_asked_through_the_coordinator_it_is_on_record_as_the_assistants()
     assert bench.recorder.results == [("c1", '{"answer_type":"select","answer":"b"}', False)]
 
 
-def pinned(config) -> Any:
+def is_pinned(config) -> Any:
     tool = AskUser()
     tool.QUESTIONS = {"answer": config}
-    return Bench((tool,))
+    return ToolBench((tool,))
 
 
 async def test_a_pinned_answer_needs_no_person():
-    bench = pinned(QuestionConfig(answer=StaticAnswer("a")))
+    bench = is_pinned(QuestionConfig(answer=StaticAnswer("a")))
     bench.prompter.is_reachable = False
     await bench.run([ToolCallRequest("c1", "ask_user", SELECT)])
     assert bench.recorder.outcomes == [Answered("a")]
@@ -181,13 +181,13 @@ async def test_a_pinned_answer_needs_no_person():
 
 
 async def test_it_is_never_answered_by_the_assistant():
-    bench = pinned(QuestionConfig(QuestionTarget.ASSISTANT))
+    bench = is_pinned(QuestionConfig(QuestionTarget.ASSISTANT))
     await bench.run([ToolCallRequest("c1", "ask_user", SELECT)])
     assert bench.recorder.outcomes == [Cancelled(CancellationReason.ASSISTANT_ROUTING_DENIED)]
 
 
 async def test_an_answer_is_asked_for_again_even_if_the_person_said_to_remember_it():
-    bench = Bench((AskUser(),), [Answer("a", remember=True), Answer("b")])
+    bench = ToolBench((AskUser(),), [Answer("a", remember=True), Answer("b")])
     await bench.run([ToolCallRequest("c1", "ask_user", SELECT)])
     await bench.run([ToolCallRequest("c2", "ask_user", SELECT)])
     assert bench.recorder.outcomes == [Answered("a"), Answered("b")]

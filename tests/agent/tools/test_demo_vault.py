@@ -16,8 +16,8 @@ async def test_it_asks_for_a_secret():
 
 
 async def test_what_it_says_does_not_depend_on_the_secret():
-    said = [await DemoVault().execute({}, {"passphrase": text}) for text in ("", "a", "ab" * 99)]
-    assert said == [Success("The demonstration vault is open.")] * 3
+    results = [await DemoVault().execute({}, {"passphrase": text}) for text in ("", "a", "ab" * 99)]
+    assert results == [Success("The demonstration vault is open.")] * 3
 
 
 def test_it_says_that_it_is_a_demonstration():

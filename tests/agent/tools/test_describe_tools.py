@@ -93,7 +93,7 @@ def test_it_cannot_be_switched_off():
 
 
 @pytest.mark.parametrize(
-    ("schema", "told"),
+    ("schema", "text"),
     [
         ({"properties": None}, None),
         ({"properties": []}, None),
@@ -108,7 +108,7 @@ def test_it_cannot_be_switched_off():
         ({"properties": {"a": {"type": 7, "enum": "x"}}, "required": ("a",)}, "any; required"),
     ],
 )
-async def test_an_odd_schema_is_described_as_far_as_it_goes(schema, told):
+async def test_an_odd_schema_is_described_as_far_as_it_goes(schema, text):
     outcome = await DescribeTools([ToolConfig("odd", "D.", schema)]).execute({"tools": ["odd"]}, {})
-    parameters = f"\n\n### Parameters\n\n#### `a`\n\n{told}" if told else ""
+    parameters = f"\n\n### Parameters\n\n#### `a`\n\n{text}" if text else ""
     assert outcome == Success(f"## odd\n\nD.{parameters}")

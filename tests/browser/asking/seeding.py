@@ -26,7 +26,7 @@ from jpweb.store.run_queue import leases  # noqa: E402  needs Django set up
 from jpweb.stream.inquiry import CancellationReason  # noqa: E402  needs Django set up
 
 
-def begin_run(asked: list[tuple[str, dict[str, Any]]]) -> list[int]:
+def begin_run(prompts: list[tuple[str, dict[str, Any]]]) -> list[int]:
     owner, home = accounts.get_or_create_owner(), Workspace.objects.get(name="Demo")
     talk = conversations.create_conversation(home, "Seeded", owner.pk)
     with transaction.atomic():
@@ -34,9 +34,9 @@ def begin_run(asked: list[tuple[str, dict[str, Any]]]) -> list[int]:
             runs.start_run(talk.pk, owner.pk, "scripted").pk, "elsewhere", 3600
         )
     assert run is not None
-    for number, (kind, shown) in enumerate(asked):
-        what = {"edit": False} | shown
-        approvals.request_approval(talk.pk, ApprovalKind(kind), f"call_{number}", "vault", what)
+    for number, (kind, fields) in enumerate(prompts):
+        details = {"edit": False} | fields
+        approvals.request_approval(talk.pk, ApprovalKind(kind), f"call_{number}", "vault", details)
     return [run.pk, talk.pk]
 
 
@@ -47,8 +47,11 @@ def end_run(key: int) -> list[int]:
 
 def main() -> None:
     for line in sys.stdin:
-        said = json.loads(line)
-        print(json.dumps(end_run(said) if isinstance(said, int) else begin_run(said)), flush=True)
+        message = json.loads(line)
+        print(
+            json.dumps(end_run(message) if isinstance(message, int) else begin_run(message)),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

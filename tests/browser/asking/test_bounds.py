@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from jpweb.web.websocket.protocol import MAX_CARDS
 from jpweb.web.websocket.socket_limits import MAX_SOCKETS
-from tests.browser.pages import Visit, connected
+from tests.browser.pages import Visit, wait_until_connected
 
 pytestmark = pytest.mark.browser
 
@@ -46,7 +46,7 @@ def note(page: Page):
 
 def test_a_page_that_asked_too_often_says_so_and_comes_back_later(visit: Visit):
     page = visit.open("/questions")
-    connected(page)
+    wait_until_connected(page)
     page.clock.install()
     page.evaluate(COUNT)
     for least in (10, 20):
@@ -56,17 +56,20 @@ def test_a_page_that_asked_too_often_says_so_and_comes_back_later(visit: Visit):
         expect(note(page)).to_contain_text("Reconnecting in")
         page.clock.run_for(least * 1500 + 1000)
         expect(note(page)).to_be_hidden()
-    made, cut = page.evaluate("[made, cut]")
-    assert len(made) == len(cut) == 2, "it comes once each time"
-    waited = [round((came - left) / 1000) for came, left in zip(made, cut, strict=True)]
-    assert waited[0] >= 10, "it waits"
-    assert waited[1] >= 20, "and longer the second time"
+    open_times, cut_times = page.evaluate("[made, cut]")
+    assert len(open_times) == len(cut_times) == 2, "it comes once each time"
+    pauses = [
+        round((open_time - cut_time) / 1000)
+        for open_time, cut_time in zip(open_times, cut_times, strict=True)
+    ]
+    assert pauses[0] >= 10, "it waits"
+    assert pauses[1] >= 20, "and longer the second time"
 
 
 def test_the_page_silent_for_longest_rests_until_somebody_comes_back(visit: Visit):
     person = visit.home.invite("Tabea", "responder")
     page = visit.open("/questions", who=person)
-    connected(page)
+    wait_until_connected(page)
     page.evaluate(COUNT)
     with ExitStack() as stack:
         for _ in range(MAX_SOCKETS):
@@ -81,9 +84,9 @@ def test_the_page_silent_for_longest_rests_until_somebody_comes_back(visit: Visi
 
 def test_a_page_says_again_what_it_shows_twice_a_second_at_most(visit: Visit):
     page = visit.open("/questions")
-    connected(page)
+    wait_until_connected(page)
     page.clock.install()
-    sent = page.evaluate(
+    count = page.evaluate(
         """async () => {
           const { sendPageState } = await import(document.querySelector("script[type=module]").src
             .replace("jpweb.js", "js/socket.js"));
@@ -95,7 +98,7 @@ def test_a_page_says_again_what_it_shows_twice_a_second_at_most(visit: Visit):
           return window.sent;
         }"""
     )
-    assert sent <= 1
+    assert count <= 1
     page.clock.run_for(1000)
     assert page.evaluate("sent") <= 2
     assert page.evaluate("sent") >= 1
@@ -104,7 +107,7 @@ def test_a_page_says_again_what_it_shows_twice_a_second_at_most(visit: Visit):
 def test_a_page_of_too_many_cards_says_so_below_an_open_menu(visit: Visit):
     visit.pages.forgive("oobErrorNoTarget")  # the server has removed what it does not know
     page = visit.open("/questions")
-    connected(page)
+    wait_until_connected(page)
     page.evaluate(FILL, MAX_CARDS + 1)
     expect(note(page)).to_contain_text(f"more than {MAX_CARDS} open questions")
     expect(note(page)).to_be_visible()

@@ -24,19 +24,19 @@ from tests.browser.pages import (
     TEXT,
     Home,
     Visit,
-    answer,
     answer_all,
-    card,
-    composer,
-    decline,
-    inquiries,
+    answer_question,
+    decline_question,
+    find_card,
+    find_composer,
+    find_inquiries,
     last_words,
     number_of,
     path_of,
     serve_home,
-    staying,
+    stay_on_page,
 )
-from tests.layers import unseal
+from tests.layers import unseal_text
 from tests.machine.browsing import Pages
 from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
@@ -64,7 +64,7 @@ def talkative_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 
 
 @pytest.fixture
-def talkative(talkative_home: Home, open_page: Pages) -> Iterator[Visit]:
+def debug_visit(talkative_home: Home, open_page: Pages) -> Iterator[Visit]:
     """Visit the server that logs all it can."""
     visit = Visit(talkative_home, open_page)
     yield visit
@@ -73,8 +73,8 @@ def talkative(talkative_home: Home, open_page: Pages) -> Iterator[Visit]:
 
 def up_to_the_secret(page: Page) -> None:
     for kind in (BOOLEAN, SELECT, TEXT):
-        decline(page, kind)
-    card(page, SECRET)
+        decline_question(page, kind)
+    find_card(page, SECRET)
 
 
 def every_page(visit: Visit, place: str) -> Iterator[str]:
@@ -93,59 +93,62 @@ def every_page(visit: Visit, place: str) -> Iterator[str]:
         yield reply.text
 
 
-def nowhere(visit: Visit, canary: str, *pages: Page) -> None:
+def check_traces(visit: Visit, canary: str, *pages: Page) -> None:
     """Check every place there is."""
     place = path_of(pages[0])
     log = visit.server.log_text()
     assert "DEBUG" in log
-    shown = [*every_page(visit, place), *map(evidence.kept_by, pages)]
+    pages_html = [*every_page(visit, place), *map(evidence.kept_by, pages)]
     data = visit.server.data
     assert {path.suffix for path in data.glob("jpweb.sqlite3*")} > {".sqlite3"}
-    assert evidence.traces("I am a script", data), "the search finds what is there"
-    assert evidence.traces(canary, data, log, *shown) == []
+    assert evidence.find_traces("I am a script", data), "the search finds what is there"
+    assert evidence.find_traces(canary, data, log, *pages_html) == []
 
 
-def test_a_secret_that_was_answered_is_nowhere(talkative: Visit, canary: str):
-    page = talkative.begin("Canary")
+def test_a_secret_that_was_answered_is_nowhere(debug_visit: Visit, canary: str):
+    page = debug_visit.begin("Canary")
     answer_all(page, canary)
-    expect(inquiries(page).last).to_have_attribute("data-outcome", "redacted")
-    nowhere(talkative, canary, page)
-    talkative.pages.forgive(DOWN)
-    talkative.server.stop()
+    expect(find_inquiries(page).last).to_have_attribute("data-outcome", "redacted")
+    check_traces(debug_visit, canary, page)
+    debug_visit.pages.forgive(DOWN)
+    debug_visit.server.stop()
     try:
-        assert evidence.traces(canary, talkative.server.data, talkative.server.log_text()) == []
+        assert (
+            evidence.find_traces(canary, debug_visit.server.data, debug_visit.server.log_text())
+            == []
+        )
     finally:
-        talkative.server.start()
+        debug_visit.server.start()
 
 
 @pytest.mark.proof  # a variant of one that was answered
-def test_a_secret_typed_after_an_empty_one_was_refused_is_nowhere(talkative: Visit, canary: str):
-    talkative.pages.forgive("status of 422")
-    page = talkative.begin("Canary")
+def test_a_secret_typed_after_an_empty_one_was_refused_is_nowhere(debug_visit: Visit, canary: str):
+    debug_visit.pages.forgive("status of 422")
+    page = debug_visit.begin("Canary")
     up_to_the_secret(page)
     field = page.get_by_label("Secret", exact=True)
     field.evaluate("field => field.required = false")
-    card(page, SECRET).get_by_role("button", name="Answer").click()
+    find_card(page, SECRET).get_by_role("button", name="Answer").click()
     expect(page.get_by_role("alert")).to_have_text("Enter the secret, or decline.")
-    answer(page, SECRET, canary)
-    expect(composer(page)).to_be_visible()
-    nowhere(talkative, canary, page)
+    answer_question(page, SECRET, canary)
+    expect(find_composer(page)).to_be_visible()
+    check_traces(debug_visit, canary, page)
 
 
 @pytest.mark.parametrize("javascript", [True, pytest.param(False, marks=pytest.mark.proof)])
-def test_a_secret_that_came_too_late_is_nowhere(talkative: Visit, canary: str, javascript: bool):
-    talkative.pages.forgive("status of 409")
-    page = talkative.begin("Canary")
+def test_a_secret_that_came_too_late_is_nowhere(debug_visit: Visit, canary: str, javascript: bool):
+    debug_visit.pages.forgive("status of 409")
+    page = debug_visit.begin("Canary")
     up_to_the_secret(page)
-    late = talkative.open(javascript=javascript)
-    late.route_web_socket(re.compile("/ws$"), lambda _: None)
-    late.goto(page.url)
-    card(late, SECRET).get_by_label("Secret", exact=True).fill(canary)
-    decline(page, SECRET)
-    late.get_by_role("button", name="Answer").click()
-    expect(late.get_by_role("alert")).to_contain_text("You already responded")
-    expect(late.get_by_text("Your draft")).to_have_count(0)
-    nowhere(talkative, canary, page, late)
+    late_page = debug_visit.open(javascript=javascript)
+    late_page.route_web_socket(re.compile("/ws$"), lambda _: None)
+    late_page.goto(page.url)
+    find_card(late_page, SECRET).get_by_label("Secret", exact=True).fill(canary)
+    decline_question(page, SECRET)
+    late_page.get_by_role("button", name="Answer").click()
+    expect(late_page.get_by_role("alert")).to_contain_text("You already responded")
+    expect(late_page.get_by_text("Your draft")).to_have_count(0)
+    check_traces(debug_visit, canary, page, late_page)
 
 
 @pytest.mark.parametrize(
@@ -153,50 +156,50 @@ def test_a_secret_that_came_too_late_is_nowhere(talkative: Visit, canary: str, j
     [("jpweb_session", "Sign in"), pytest.param("jpweb_csrf", "", marks=pytest.mark.proof)],
 )
 def test_a_secret_sent_without_the_right_to_is_nowhere(
-    talkative: Visit, canary: str, cookie: str, ends_at: str
+    debug_visit: Visit, canary: str, cookie: str, ends_at: str
 ):
-    talkative.pages.forgive("status of 403")
-    page = talkative.begin("Canary")
+    debug_visit.pages.forgive("status of 403")
+    page = debug_visit.begin("Canary")
     up_to_the_secret(page)
-    other = talkative.open(path_of(page), javascript=False)
-    other.get_by_label("Secret", exact=True).fill(canary)
-    other.context.clear_cookies(name=cookie)
-    other.get_by_role("button", name="Answer").click()
-    expect(other.get_by_role("heading", name=ends_at or None).first).to_be_visible()
-    card(page, SECRET)
-    nowhere(talkative, canary, page, other)
+    second_page = debug_visit.open(path_of(page), javascript=False)
+    second_page.get_by_label("Secret", exact=True).fill(canary)
+    second_page.context.clear_cookies(name=cookie)
+    second_page.get_by_role("button", name="Answer").click()
+    expect(second_page.get_by_role("heading", name=ends_at or None).first).to_be_visible()
+    find_card(page, SECRET)
+    check_traces(debug_visit, canary, page, second_page)
 
 
 def rows(url: str) -> dict[str, str]:
     """Return every table of a PostgreSQL database, its rows as text."""
-    named = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+    query = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
     with psycopg.connect(url) as connection:
-        tables = [name for (name,) in connection.execute(named)]
-        each = sql.SQL("SELECT {0}::text FROM {0}")
-        found = {
-            name: connection.execute(each.format(sql.Identifier(name))).fetchall()
+        tables = [name for (name,) in connection.execute(query)]
+        table_query = sql.SQL("SELECT {0}::text FROM {0}")
+        rows_by_table = {
+            name: connection.execute(table_query.format(sql.Identifier(name))).fetchall()
             for name in tables
         }
-    return {name: "\n".join(text for (text,) in table) for name, table in found.items()}
+    return {name: "\n".join(text for (text,) in table) for name, table in rows_by_table.items()}
 
 
 @contextmanager
-def tapped(url: str, secret_key: str) -> Iterator[Callable[[], str]]:
+def tap_redis(url: str, secret_key: str) -> Iterator[Callable[[], str]]:
     """Listen to a Redis; what is yielded tells all that it was told, and all that it keeps.
 
     What processes with this key have encrypted is told in clear.
     """
     with redis.Redis.from_url(url) as client, client.monitor() as monitor:
 
-        def heard() -> str:
+        def read_traffic() -> str:
             client.echo("that is all")
             commands = [str(monitor.next_command())]
             while "that is all" not in commands[-1]:
                 commands.append(str(monitor.next_command()))
-            kept = [f"{key!r} {client.dump(key)!r}" for key in client.scan_iter()]
-            return unseal("\n".join(commands + kept), secret_key)
+            values = [f"{key!r} {client.dump(key)!r}" for key in client.scan_iter()]
+            return unseal_text("\n".join(commands + values), secret_key)
 
-        yield heard
+        yield read_traffic
 
 
 @pytest.mark.proof  # the team below has the same database
@@ -217,22 +220,22 @@ def test_on_the_database_of_a_team_the_journey_is_the_same(
     )
     visit = visiting(server)
     desk = visit.open("/questions")
-    with tapped(redis_url, SECRET_KEY) as heard:
+    with tap_redis(redis_url, SECRET_KEY) as read_traffic:
         page = visit.begin("Team")
-        with staying(page), staying(desk):
-            card(desk, BOOLEAN)
+        with stay_on_page(page), stay_on_page(desk):
+            find_card(desk, BOOLEAN)
             answer_all(page, canary)
             expect(last_words(page)).to_contain_text("secret: received, not shown")
             expect(desk.locator(".card.settled")).to_have_count(4)
-        told = heard()
-    outcomes = [each.get_attribute("data-outcome") for each in inquiries(page).all()]
+        traffic = read_traffic()
+    outcomes = [inquiry.get_attribute("data-outcome") for inquiry in find_inquiries(page).all()]
     assert outcomes == [*["answered"] * 3, "redacted"]
-    stored, shown = "\n".join(rows(url).values()), list(every_page(visit, path_of(page)))
+    stored, pages_html = "\n".join(rows(url).values()), list(every_page(visit, path_of(page)))
     assert "without a backup" in stored
-    assert "jpweb.conversation" in told
-    assert "'kind': 'conversation'" in told, "it is searched in clear"
-    texts = [stored, told, server.log_text(), *shown, evidence.kept_by(page)]
-    assert evidence.traces(canary, server.data, *texts) == []
+    assert "jpweb.conversation" in traffic
+    assert "'kind': 'conversation'" in traffic, "it is searched in clear"
+    texts = [stored, traffic, server.log_text(), *pages_html, evidence.kept_by(page)]
+    assert evidence.find_traces(canary, server.data, *texts) == []
 
 
 class Worker(Server):
@@ -241,10 +244,10 @@ class Worker(Server):
     COMMAND: ClassVar = "work"
 
     def start(self, seconds: float = 60) -> Self:
-        printed = len(self.log_text())
+        log_length = len(self.log_text())
         self._process = self._spawn()
         wait_until(
-            lambda: "Executing up to" in self.log_text()[printed:], "the worker works", seconds
+            lambda: "Executing up to" in self.log_text()[log_length:], "the worker works", seconds
         )
         return self
 
@@ -262,7 +265,7 @@ class TeamHome(NamedTuple):
     settings: dict[str, str]
 
 
-class Team(NamedTuple):
+class TeamVisit(NamedTuple):
     """A visit to a team's home."""
 
     visit: Visit
@@ -314,15 +317,15 @@ def team_home(
 
 
 @pytest.fixture
-def team(team_home: TeamHome, open_page: Pages) -> Iterator[Team]:
+def team(team_home: TeamHome, open_page: Pages) -> Iterator[TeamVisit]:
     """Visit the team; its worker works, whatever became of it before."""
     team_home.worker.ensure_started()
     visit = Visit(team_home.home, open_page)
-    yield Team(visit, team_home.worker, team_home.settings)
+    yield TeamVisit(visit, team_home.worker, team_home.settings)
     visit.leave()
 
 
-def nowhere_in(team: Team, canary: str, told: str, *pages: Page) -> None:
+def nowhere_in(team: TeamVisit, canary: str, traffic: str, *pages: Page) -> None:
     """Check every place that a team has; each holds what it should, so it was searched."""
     tables = rows(team.settings["DATABASE_URL"])
     assert "without a backup" in tables["store_journalentry"]
@@ -330,64 +333,64 @@ def nowhere_in(team: Team, canary: str, told: str, *pages: Page) -> None:
     team.ask("CHECKPOINT")
     ((files,),) = team.ask("SHOW data_directory")
     for part in ("base", "pg_wal"):
-        assert evidence.traces("without a backup", Path(files) / part), f"{part} is searched"
-    assert "jpweb.conversation" in told
-    assert "'kind': 'conversation'" in told, "it is searched in clear"
-    assert all("DEBUG" in each.log_text() for each in (team.visit.server, team.worker))
-    shown = [*every_page(team.visit, path_of(pages[0])), *map(evidence.kept_by, pages)]
-    texts = [*tables.values(), told, team.logged(), *shown]
-    assert evidence.traces(canary, Path(files), *texts) == []
-    for each in (team.visit.server, team.worker):
-        assert evidence.traces(canary, each.data) == []
+        assert evidence.find_traces("without a backup", Path(files) / part), f"{part} is searched"
+    assert "jpweb.conversation" in traffic
+    assert "'kind': 'conversation'" in traffic, "it is searched in clear"
+    assert all("DEBUG" in process.log_text() for process in (team.visit.server, team.worker))
+    pages_html = [*every_page(team.visit, path_of(pages[0])), *map(evidence.kept_by, pages)]
+    texts = [*tables.values(), traffic, team.logged(), *pages_html]
+    assert evidence.find_traces(canary, Path(files), *texts) == []
+    for process in (team.visit.server, team.worker):
+        assert evidence.find_traces(canary, process.data) == []
 
 
 def up_to_the_secret_with_answers(page: Page) -> None:
-    answer(page, BOOLEAN, "Yes")
-    answer(page, SELECT, "without a backup")
-    answer(page, TEXT, "a.md")
-    card(page, SECRET)
+    answer_question(page, BOOLEAN, "Yes")
+    answer_question(page, SELECT, "without a backup")
+    answer_question(page, TEXT, "a.md")
+    find_card(page, SECRET)
 
 
-@pytest.mark.parametrize("how", ["waiting", pytest.param("parked", marks=pytest.mark.proof)])
-def test_a_secret_that_a_worker_takes_is_nowhere(team: Team, canary: str, how: str):
+@pytest.mark.parametrize("way", ["waiting", pytest.param("parked", marks=pytest.mark.proof)])
+def test_a_secret_that_a_worker_takes_is_nowhere(team: TeamVisit, canary: str, way: str):
     page = team.visit.begin("Canary of a team")
-    with tapped(team.settings["REDIS_URL"], SECRET_KEY) as heard:
+    with tap_redis(team.settings["REDIS_URL"], SECRET_KEY) as read_traffic:
         up_to_the_secret_with_answers(page)
-        if how == "parked":
+        if way == "parked":
             wait_until(lambda: team.of_run(page, "state") == "parked", "the run is put down")
             assert team.of_run(page, "waiter") == ""
         else:
             wait_until(lambda: team.of_run(page, "waiter") != "", "the worker waits")
-        answer(page, SECRET, canary)
+        answer_question(page, SECRET, canary)
         expect(last_words(page)).to_contain_text("secret: received, not shown")
-        expect(composer(page)).to_be_visible()
-        told = heard()
-    assert "sealed" in told, "it went through Redis"
-    expect(inquiries(page).last).to_have_attribute("data-outcome", "redacted")
-    nowhere_in(team, canary, told, page)
+        expect(find_composer(page)).to_be_visible()
+        traffic = read_traffic()
+    assert "sealed" in traffic, "it went through Redis"
+    expect(find_inquiries(page).last).to_have_attribute("data-outcome", "redacted")
+    nowhere_in(team, canary, traffic, page)
 
 
 @pytest.mark.proof  # its answer is waited for 40 s
-def test_a_secret_for_a_worker_that_was_killed_is_nowhere(team: Team, canary: str):
+def test_a_secret_for_a_worker_that_was_killed_is_nowhere(team: TeamVisit, canary: str):
     """Nobody comes in time; whoever typed it is told that it was dropped."""
     team.visit.pages.forgive("status of 422")
     page = team.visit.begin("Canary of the dead")
-    with tapped(team.settings["REDIS_URL"], SECRET_KEY) as heard:
+    with tap_redis(team.settings["REDIS_URL"], SECRET_KEY) as read_traffic:
         up_to_the_secret_with_answers(page)
         wait_until(lambda: team.of_run(page, "waiter") != "", "the worker waits")
         team.worker.kill()
-        asked = card(page, SECRET)
-        asked.get_by_label("Secret", exact=True).fill(canary)
-        asked.get_by_role("button", name="Answer").click()
+        secret_card = find_card(page, SECRET)
+        secret_card.get_by_label("Secret", exact=True).fill(canary)
+        secret_card.get_by_role("button", name="Answer").click()
         alert = page.get_by_role("alert")
         expect(alert).to_contain_text("Your input was discarded", timeout=60_000)
-        told = heard()
-    assert "sealed" in told
+        traffic = read_traffic()
+    assert "sealed" in traffic
     assert page.get_by_label("Secret", exact=True).input_value() == ""
-    nowhere_in(team, canary, told, page)
+    nowhere_in(team, canary, traffic, page)
     dead = team.of_run(page, "waiter")
     team.worker.start()
     wait_until(lambda: team.of_run(page, "waiter") not in ("", dead), "the next one waits")
-    answer(page, SECRET, canary)
+    answer_question(page, SECRET, canary)
     expect(last_words(page)).to_contain_text("secret: received, not shown")
-    nowhere_in(team, canary, told, page)
+    nowhere_in(team, canary, traffic, page)

@@ -12,20 +12,20 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser import evidence
-from tests.browser.looks import check, check_under_proof
+from tests.browser.looks import check_accessibility, check_under_proof
 from tests.browser.pages import (
     BOOLEAN,
     SELECT,
     TEXT,
     Visit,
-    answer,
-    card,
-    connected,
-    decline,
-    inquiries,
+    answer_question,
+    decline_question,
+    find_card,
+    find_inquiries,
     number_of,
     path_of,
-    staying,
+    stay_on_page,
+    wait_until_connected,
 )
 from tests.machine.browsing import PHONE
 
@@ -40,9 +40,9 @@ def words() -> str:
     return f"Which colour, {secrets.token_hex(4)}?"
 
 
-def ask(visit: Visit, question: str, **more: Any) -> Page:
+def ask(visit: Visit, question: str, **fields: Any) -> Page:
     """Let the assistant ask something; returns the conversation's page."""
-    arguments = {"question": question, "answer_type": "select", "options": OPTIONS} | more
+    arguments = {"question": question, "answer_type": "select", "options": OPTIONS} | fields
     return visit.begin(f"/call ask_user {json.dumps(arguments)}")
 
 
@@ -61,83 +61,83 @@ def tab_to(field: Locator) -> None:
 
 def test_a_decline_says_why_to_everybody(visit: Visit):
     page = visit.begin("Why")
-    beside = visit.open("/questions")
-    connected(beside)
+    list_page = visit.open("/questions")
+    wait_until_connected(list_page)
     note_of(page).fill("Not before the backup")
-    decline(page, BOOLEAN)
-    for each in (page, beside):
-        expect(each.locator(".card.settled [data-note]")).to_have_text("Not before the backup")
-    expect(inquiries(page).first.locator("[data-note]")).to_have_text("Not before the backup")
-    (noted,) = [e["metadata"]["jpweb"]["note"] for e in responses(visit, page)]
-    assert base64.b64decode(noted) == b"Not before the backup"
-    beside.reload()
-    mine = beside.get_by_role("region", name="Your recent answers")
-    expect(mine.locator(".row").first).to_contain_text("Not before the backup")
+    decline_question(page, BOOLEAN)
+    for tab in (page, list_page):
+        expect(tab.locator(".card.settled [data-note]")).to_have_text("Not before the backup")
+    expect(find_inquiries(page).first.locator("[data-note]")).to_have_text("Not before the backup")
+    (note,) = [e["metadata"]["jpweb"]["note"] for e in responses(visit, page)]
+    assert base64.b64decode(note) == b"Not before the backup"
+    list_page.reload()
+    recent_answers = list_page.get_by_role("region", name="Your recent answers")
+    expect(recent_answers.locator(".row").first).to_contain_text("Not before the backup")
 
 
 def responses(visit: Visit, page: Page) -> list[dict[str, Any]]:
-    events = evidence.journal(visit.server, number_of(page))
-    return [each for each in events if each["type"] == "inquiry_response"]
+    events = evidence.read_journal(visit.server, number_of(page))
+    return [event for event in events if event["type"] == "inquiry_response"]
 
 
 def test_a_note_is_never_sent_as_an_answer(visit: Visit):
     page = visit.begin()
-    decline(page, BOOLEAN)
-    decline(page, SELECT)
-    expect(card(page, TEXT).get_by_label("Answer")).to_have_value("report.md")
+    decline_question(page, BOOLEAN)
+    decline_question(page, SELECT)
+    expect(find_card(page, TEXT).get_by_label("Answer")).to_have_value("report.md")
     note_of(page).press_sequentially("no file")
     page.keyboard.press("Enter")
     expect(page.locator(".card.settled").last).to_contain_text("no file")
-    assert [each["outcome"] for each in responses(visit, page)] == ["cancelled"] * 3
+    assert [response["outcome"] for response in responses(visit, page)] == ["cancelled"] * 3
 
 
 @pytest.mark.parametrize(
-    "how", [pytest.param("a reload", marks=pytest.mark.proof), "the Questions page"]
+    "way", [pytest.param("a reload", marks=pytest.mark.proof), "the Questions page"]
 )
-def test_what_was_chosen_and_typed_survives(visit: Visit, how: str):
+def test_what_was_chosen_and_typed_survives(visit: Visit, way: str):
     page = visit.begin()
-    answer(page, BOOLEAN, "Yes")
-    asked = card(page, SELECT)
-    asked.get_by_role("radio").first.focus()
+    answer_question(page, BOOLEAN, "Yes")
+    select_card = find_card(page, SELECT)
+    select_card.get_by_role("radio").first.focus()
     page.keyboard.press("2")
     note_of(page).fill("half a reason")
-    page.reload() if how == "a reload" else page.goto(f"{visit.server.url}/questions")
-    expect(asked.get_by_label("without a backup")).to_be_checked()
+    page.reload() if way == "a reload" else page.goto(f"{visit.server.url}/questions")
+    expect(select_card.get_by_label("without a backup")).to_be_checked()
     expect(note_of(page)).to_have_value("half a reason")
-    asked.get_by_role("button", name="Answer").click()
-    card(page, TEXT)
+    select_card.get_by_role("button", name="Answer").click()
+    find_card(page, TEXT)
     assert "half a reason" not in page.evaluate(evidence.STORAGE)
 
 
 def test_a_draft_goes_when_somebody_else_answers_and_its_text_stays_to_copy(visit: Visit):
     page = visit.begin()
-    answer(page, BOOLEAN, "Yes")
-    card(page, SELECT).get_by_label("not at all").check()
+    answer_question(page, BOOLEAN, "Yes")
+    find_card(page, SELECT).get_by_label("not at all").check()
     ada = visit.open(path_of(page), who=visit.home.invite(secrets.token_hex(4), "responder"))
-    connected(ada)
-    card(ada, SELECT).get_by_label("with a backup", exact=True).check()
+    wait_until_connected(ada)
+    find_card(ada, SELECT).get_by_label("with a backup", exact=True).check()
     note_of(ada).fill("a long and careful reason")
-    answer(page, SELECT, "not at all")
+    answer_question(page, SELECT, "not at all")
     expect(ada.get_by_label("Your reason (not sent)")).to_have_value("a long and careful reason")
-    kept = ada.evaluate("JSON.stringify({...sessionStorage})")
-    assert "reason" not in kept
-    assert "backup" not in kept
+    storage = ada.evaluate("JSON.stringify({...sessionStorage})")
+    assert "reason" not in storage
+    assert "backup" not in storage
 
 
 def test_by_keyboard_alone(visit: Visit):
     page = visit.begin("Keys")
-    card(page, BOOLEAN)
+    find_card(page, BOOLEAN)
     page.locator("#inbox").evaluate("desk => { desk.tabIndex = -1; desk.focus(); }")
-    tab_to(card(page, BOOLEAN).get_by_label("Yes"))
+    tab_to(find_card(page, BOOLEAN).get_by_label("Yes"))
     page.keyboard.press("ArrowDown")
-    expect(card(page, BOOLEAN).get_by_label("No", exact=True)).to_be_checked()
+    expect(find_card(page, BOOLEAN).get_by_label("No", exact=True)).to_be_checked()
     page.keyboard.press("Enter")
-    asked = card(page, SELECT)
-    tab_to(asked.get_by_role("radio").first)
+    select_card = find_card(page, SELECT)
+    tab_to(select_card.get_by_role("radio").first)
     page.keyboard.press("3")
-    expect(asked.get_by_label("not at all")).to_be_checked()
+    expect(select_card.get_by_label("not at all")).to_be_checked()
     page.keyboard.press("Control+Enter")
-    card(page, TEXT)
+    find_card(page, TEXT)
     tab_to(note_of(page))
     page.keyboard.type("3 is no file")
     expect(note_of(page)).to_have_value("3 is no file")
@@ -145,44 +145,45 @@ def test_by_keyboard_alone(visit: Visit):
     expect(note_of(page)).to_have_value("3 is no file")
     page.keyboard.press("Control+Enter")
     expect(page.locator(".card.settled").last).to_contain_text("3 is no file")
-    outcomes = [each["outcome"] for each in responses(visit, page)]
+    outcomes = [response["outcome"] for response in responses(visit, page)]
     assert outcomes == ["answered", "answered", "cancelled"]
 
 
 def test_the_time_that_it_waits_counts_up_without_a_server(visit: Visit):
     page = visit.begin()
-    card(page, BOOLEAN)
+    find_card(page, BOOLEAN)
     page.clock.install()
     page.clock.pause_at(datetime.now(UTC) + timedelta(hours=1))
     page.reload()
-    waits = page.locator("time[data-waiting-seconds]")
-    begun = int(waits.get_attribute("data-waiting-seconds") or "")
+    wait_time = page.locator("time[data-waiting-seconds]")
+    since = int(wait_time.get_attribute("data-waiting-seconds") or "")
     page.clock.fast_forward(40_000)
-    expect(waits).to_have_text(f"{(begun + 40) // 10 * 10} s" if begun < 20 else "1 min")
+    expect(wait_time).to_have_text(f"{(since + 40) // 10 * 10} s" if since < 20 else "1 min")
     page.clock.fast_forward("02:05:00")
-    expect(waits).to_have_text("2 h 5 min")
+    expect(wait_time).to_have_text("2 h 5 min")
     assert (
-        waits.evaluate("waits => waits.closest('[aria-live], [role=status], [role=alert]')") is None
+        wait_time.evaluate("waits => waits.closest('[aria-live], [role=status], [role=alert]')")
+        is None
     )
 
 
 def test_everything_a_question_can_have(visit: Visit, words: str):
     first = ask(visit, words)
-    card(first, SELECT).get_by_label("blue").check()
-    card(first, SELECT).get_by_role("button", name="Answer").click()
+    find_card(first, SELECT).get_by_label("blue").check()
+    find_card(first, SELECT).get_by_role("button", name="Answer").click()
     expect(first.locator(".card.settled")).to_have_count(1)
     page = ask(visit, words, default="green", context="The wall is *white* now.")
-    asked = card(page, SELECT)
-    expect(asked.locator("header")).to_contain_text("Assistant asks")
-    expect(asked).to_contain_text("The wall is white now.")
-    expect(asked.get_by_label("green")).to_be_checked()
-    expect(asked.locator("[data-default]")).to_have_text("green")
+    select_card = find_card(page, SELECT)
+    expect(select_card.locator("header")).to_contain_text("Assistant asks")
+    expect(select_card).to_contain_text("The wall is white now.")
+    expect(select_card.get_by_label("green")).to_be_checked()
+    expect(select_card.locator("[data-default]")).to_have_text("green")
     check_under_proof(page)
-    before = asked.locator(".previous-answers")
+    before = select_card.locator(".previous-answers")
     before.locator("summary").click()
     expect(before.locator("li")).to_have_count(1)
     expect(before).to_contain_text("blue by Owner")
-    check(page, "#inbox")
+    check_accessibility(page, "#inbox")
     before.get_by_role("link").click()
     expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
     expect(page.locator("#question-details")).to_contain_text("redbluegreen")
@@ -191,27 +192,27 @@ def test_everything_a_question_can_have(visit: Visit, words: str):
 
 def test_the_page_of_a_question_follows_what_happens_to_it(visit: Visit):
     page = visit.begin("Alone")
-    number = card(page, BOOLEAN).get_attribute("data-question")
-    alone = visit.open(f"/questions/{number}#question-{number}", size=PHONE)
-    connected(alone)
-    expect(card(alone, BOOLEAN)).to_be_focused()
-    expect(alone.locator("#question-details")).to_be_hidden()
-    check_under_proof(alone)
-    with staying(alone):
-        card(alone, BOOLEAN).get_by_label("Reason (optional").fill("not sent")
-        answer(page, BOOLEAN, "Yes")
-        expect(alone.locator(".card.settled")).to_contain_text("by Owner")
-        expect(alone.get_by_label("Your reason (not sent)")).to_have_value("not sent")
-        expect(alone.locator("#question-details")).to_be_visible()
-        expect(alone.locator("[data-step=settled]")).to_contain_text("true by Owner")
-    expect(alone.locator(".card")).to_have_count(1)
-    check(alone)
+    number = find_card(page, BOOLEAN).get_attribute("data-question")
+    question_page = visit.open(f"/questions/{number}#question-{number}", size=PHONE)
+    wait_until_connected(question_page)
+    expect(find_card(question_page, BOOLEAN)).to_be_focused()
+    expect(question_page.locator("#question-details")).to_be_hidden()
+    check_under_proof(question_page)
+    with stay_on_page(question_page):
+        find_card(question_page, BOOLEAN).get_by_label("Reason (optional").fill("not sent")
+        answer_question(page, BOOLEAN, "Yes")
+        expect(question_page.locator(".card.settled")).to_contain_text("by Owner")
+        expect(question_page.get_by_label("Your reason (not sent)")).to_have_value("not sent")
+        expect(question_page.locator("#question-details")).to_be_visible()
+        expect(question_page.locator("[data-step=settled]")).to_contain_text("true by Owner")
+    expect(question_page.locator(".card")).to_have_count(1)
+    check_accessibility(question_page)
 
 
 @pytest.mark.proof  # test_journey_without_scripts
 def test_a_question_can_be_answered_on_its_own_page_without_scripts(visit: Visit):
     page = visit.begin("Plain")
-    number = card(page, BOOLEAN).get_attribute("data-question")
+    number = find_card(page, BOOLEAN).get_attribute("data-question")
     plain = visit.open(f"/questions/{number}", javascript=False)
     plain.get_by_label("Reason (optional").fill("no scripts")
     plain.get_by_role("button", name="Decline").click()

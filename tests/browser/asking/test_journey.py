@@ -14,17 +14,17 @@ from tests.browser.pages import (
     SELECT,
     TEXT,
     Visit,
-    answer,
     answer_all,
-    card,
-    composer,
-    decline,
-    inquiries,
+    answer_question,
+    decline_question,
+    find_card,
+    find_composer,
+    find_inquiries,
+    find_waiting_count,
     last_words,
     number_of,
-    say,
-    staying,
-    waiting,
+    send_message,
+    stay_on_page,
 )
 
 pytestmark = pytest.mark.browser
@@ -34,17 +34,17 @@ SOURCES = [{"source": "assistant"}] * 3 + [{"source": "tool", "name": "demo_vaul
 
 def by_mouse_and_keyboard(page: Page) -> None:
     """Answer the four questions, each in another way."""
-    card(page, BOOLEAN).get_by_text("Yes", exact=True).click()
-    card(page, BOOLEAN).get_by_role("button", name="Answer").click()
-    card(page, SELECT).get_by_role("radio").first.focus()
+    find_card(page, BOOLEAN).get_by_text("Yes", exact=True).click()
+    find_card(page, BOOLEAN).get_by_role("button", name="Answer").click()
+    find_card(page, SELECT).get_by_role("radio").first.focus()
     page.keyboard.press("2")
     expect(page.get_by_label("without a backup")).to_be_checked()
     page.keyboard.press("Enter")
-    field = card(page, TEXT).get_by_label("Answer")
+    field = find_card(page, TEXT).get_by_label("Answer")
     expect(field).to_have_value("report.md")
     field.fill(REPORT)
     field.press("Control+Enter")
-    card(page, SECRET).get_by_label("Secret", exact=True).press_sequentially("open sesame")
+    find_card(page, SECRET).get_by_label("Secret", exact=True).press_sequentially("open sesame")
     page.keyboard.press("Enter")
 
 
@@ -52,45 +52,45 @@ def by_mouse_and_keyboard(page: Page) -> None:
 def test_text_streams_before_it_is_on_record(slow_visit: Visit):
     page = slow_visit.open("/conversations/new")
     slow_visit.begin_on(page, "Stream, please")
-    said = page.locator("article.assistant")
+    reply = page.locator("article.assistant")
     partial = page.locator("#partial-text")
-    with staying(page):
+    with stay_on_page(page):
         expect(partial).to_contain_text("Hello. **I am a script", timeout=15_000)
-        assert said.count() == 0
-        events = evidence.journal(slow_visit.server, number_of(page))
+        assert reply.count() == 0
+        events = evidence.read_journal(slow_visit.server, number_of(page))
         assert "I am a script" not in str(events)
-        expect(said).to_contain_text("Hello. I am a script, not a model")
+        expect(reply).to_contain_text("Hello. I am a script, not a model")
         expect(partial).to_be_hidden()
 
 
 def test_four_questions_are_answered_without_a_reload_and_recorded(visit: Visit):
     page = visit.begin()
-    with staying(page):
+    with stay_on_page(page):
         by_mouse_and_keyboard(page)
-        expect(composer(page)).to_be_visible()
+        expect(find_composer(page)).to_be_visible()
         expect(last_words(page)).to_contain_text("yes or no: true (boolean)")
         expect(last_words(page)).to_contain_text('one of three: "without a backup" (string)')
         expect(last_words(page)).to_contain_text(f'free text: "{REPORT}" (string)')
         expect(last_words(page)).to_contain_text("secret: received, not shown")
-    _check_journal(evidence.journal(visit.server, number_of(page)))
+    _check_journal(evidence.read_journal(visit.server, number_of(page)))
 
 
 def _check_journal(events: list[dict[str, Any]]) -> None:
     """Find the events that the RFDs name."""
-    asked = evidence.asked(events)
-    assert [each.outcome for each in asked] == [
+    records = evidence.pair_inquiries(events)
+    assert [record.outcome for record in records] == [
         {"outcome": "answered", "answer": True},
         {"outcome": "answered", "answer": "without a backup"},
         {"outcome": "answered", "answer": REPORT},
         {"outcome": "redacted"},
     ]
-    assert [each.source for each in asked] == SOURCES
-    calls = [each["id"] for each in events if each["type"] == "tool_call_request"]
+    assert [record.source for record in records] == SOURCES
+    calls = [event["id"] for event in events if event["type"] == "tool_call_request"]
     questions = ["answer"] * 3 + ["passphrase"]
-    assert [each.id for each in asked] == [
+    assert [record.id for record in records] == [
         f"{call}.{question}.1" for call, question in zip(calls, questions, strict=True)
     ]
-    assert evidence.results(events)[:2] == [
+    assert evidence.list_results(events)[:2] == [
         '{"answer_type":"boolean","answer":true}',
         '{"answer_type":"select","answer":"without a backup"}',
     ]
@@ -101,17 +101,20 @@ def test_each_question_stands_under_its_tool_call_with_its_outcome(visit: Visit)
     page = visit.begin()
     answer_all(page, "open sesame")
     for look in ("as it came", "as it is read again"):
-        found = inquiries(page)
-        expect(found).to_have_count(4)
+        questions = find_inquiries(page)
+        expect(questions).to_have_count(4)
         rows = [
-            {key: each.get_attribute(f"data-{key}") for key in ("outcome", "source", "answer-type")}
-            for each in found.all()
+            {
+                key: question.get_attribute(f"data-{key}")
+                for key in ("outcome", "source", "answer-type")
+            }
+            for question in questions.all()
         ]
         assert [row["outcome"] for row in rows] == ["answered"] * 3 + ["redacted"], look
         assert [row["source"] for row in rows] == ["assistant"] * 3 + ["tool"], look
         assert [row["answer-type"] for row in rows] == [BOOLEAN, SELECT, TEXT, SECRET], look
         tools = page.locator("[data-kind=tool_call_request]")
-        assert [each.get_attribute("data-tool") for each in tools.all()] == [
+        assert [tool.get_attribute("data-tool") for tool in tools.all()] == [
             *["ask_user"] * 3,
             "demo_vault",
         ]
@@ -126,34 +129,34 @@ def test_each_question_stands_under_its_tool_call_with_its_outcome(visit: Visit)
 @pytest.mark.proof  # test_telling counts too
 def test_the_count_of_what_waits_follows_in_navigation_and_title(visit: Visit):
     page = visit.begin("Count me")
-    card(page, BOOLEAN)
-    expect(waiting(page)).to_have_attribute("data-count", "1")
+    find_card(page, BOOLEAN)
+    expect(find_waiting_count(page)).to_have_attribute("data-count", "1")
     expect(page).to_have_title("(1) Count me · jpweb")
     answer_all(page, "open sesame")
-    expect(waiting(page)).to_have_attribute("data-count", "0")
-    expect(waiting(page)).to_be_hidden()
+    expect(find_waiting_count(page)).to_have_attribute("data-count", "0")
+    expect(find_waiting_count(page)).to_be_hidden()
     expect(page).to_have_title("Count me · jpweb")
 
 
 def test_declining_is_not_answering_no(visit: Visit):
     page = visit.begin()
-    answer(page, BOOLEAN, "No")
+    answer_question(page, BOOLEAN, "No")
     for kind in (SELECT, TEXT, SECRET):
-        decline(page, kind)
+        decline_question(page, kind)
     expect(last_words(page)).to_contain_text("yes or no: false (boolean)")
-    say(page, "Again")
+    send_message(page, "Again")
     expect(page.locator("#turn-1")).to_be_visible()
-    decline(page, BOOLEAN)
-    card(page, SELECT)
-    events = evidence.journal(visit.server, number_of(page))
-    said_no, declined = evidence.asked(events)[0], evidence.asked(events)[4]
+    decline_question(page, BOOLEAN)
+    find_card(page, SELECT)
+    events = evidence.read_journal(visit.server, number_of(page))
+    said_no, declined = evidence.pair_inquiries(events)[0], evidence.pair_inquiries(events)[4]
     assert said_no.outcome == {"outcome": "answered", "answer": False}
     assert declined.outcome == {"outcome": "cancelled", "reason": "user"}
-    assert evidence.results(events)[0] == '{"answer_type":"boolean","answer":false}'
-    assert evidence.results(events)[4] == "Tool input cancelled by user."
-    shown = page.locator("#turn-1 ~ * [data-kind=inquiry_request]").first
-    expect(shown).to_have_attribute("data-outcome", "cancelled")
-    expect(shown).to_have_attribute("data-reason", "user")
+    assert evidence.list_results(events)[0] == '{"answer_type":"boolean","answer":false}'
+    assert evidence.list_results(events)[4] == "Tool input cancelled by user."
+    first_inquiry = page.locator("#turn-1 ~ * [data-kind=inquiry_request]").first
+    expect(first_inquiry).to_have_attribute("data-outcome", "cancelled")
+    expect(first_inquiry).to_have_attribute("data-reason", "user")
     expect(page.locator("#turn-1 ~ * [data-kind=tool_call_response]").first).to_contain_text(
         "Tool input cancelled by user."
     )
@@ -163,7 +166,7 @@ def test_declining_is_not_answering_no(visit: Visit):
 def test_a_second_turn_goes_on_in_the_same_conversation(visit: Visit):
     page = visit.begin()
     answer_all(page, "open sesame")
-    say(page, "And once more")
+    send_message(page, "And once more")
     expect(page).to_have_url(re.compile("#composer$"))
     answer_all(page, "open sesame")
     expect(page.locator(".turn-head")).to_have_count(2)
@@ -171,16 +174,19 @@ def test_a_second_turn_goes_on_in_the_same_conversation(visit: Visit):
     expect(page.locator("#counts [data-count=turns]")).to_have_text("2")
     expect(page.locator("#counts [data-count=answered]")).to_have_text("6")
     expect(page.locator("#counts [data-count=redacted]")).to_have_text("2")
-    ids = [each.id for each in evidence.asked(evidence.journal(visit.server, number_of(page)))]
+    ids = [
+        record.id
+        for record in evidence.pair_inquiries(evidence.read_journal(visit.server, number_of(page)))
+    ]
     assert len(set(ids)) == 8
 
 
 def test_stopping_the_turn_ends_its_open_question(visit: Visit):
     page = visit.begin()
-    card(page, BOOLEAN)
+    find_card(page, BOOLEAN)
     page.get_by_role("button", name="Stop", exact=True).click()
-    expect(composer(page)).to_be_visible()
+    expect(find_composer(page)).to_be_visible()
     expect(page.get_by_text("The last turn was stopped.")).to_be_visible()
-    expect(inquiries(page)).to_have_attribute("data-outcome", "cancelled")
-    expect(inquiries(page)).to_have_attribute("data-reason", "user")
-    expect(waiting(page)).to_have_attribute("data-count", "0")
+    expect(find_inquiries(page)).to_have_attribute("data-outcome", "cancelled")
+    expect(find_inquiries(page)).to_have_attribute("data-reason", "user")
+    expect(find_waiting_count(page)).to_have_attribute("data-count", "0")

@@ -11,24 +11,24 @@ from tests.browser.pages import (
     SELECT,
     TEXT,
     Visit,
-    composer,
-    inquiries,
+    find_composer,
+    find_inquiries,
     last_words,
     number_of,
     reload_until,
-    say,
+    send_message,
 )
 
 pytestmark = pytest.mark.browser
 
 
-def asked(page: Page, kind: str) -> None:
+def reload_until_asked(page: Page, kind: str) -> None:
     """Reload until the question of an answer type is there."""
     reload_until(page, f".card[data-answer-type={kind}]")
 
 
 def reply(page: Page, kind: str, value: str) -> None:
-    asked(page, kind)
+    reload_until_asked(page, kind)
     if kind in (BOOLEAN, SELECT):
         page.get_by_label(value, exact=True).check()
     else:
@@ -42,23 +42,23 @@ def test_the_whole_journey_works_with_plain_forms(visit: Visit):
     expect(page.locator(":target")).to_have_attribute("data-kind", "inquiry_request")
     reply(page, SELECT, "not at all")
     reply(page, TEXT, REPORT)
-    asked(page, SECRET)
+    reload_until_asked(page, SECRET)
     page.get_by_role("button", name="Decline").click()
     reload_until(page, "#text")
-    assert composer(page).count() == 1
+    assert find_composer(page).count() == 1
     expect(last_words(page)).to_contain_text('one of three: "not at all" (string)')
     expect(last_words(page)).to_contain_text("secret: declined")
-    say(page, "Again")
-    asked(page, BOOLEAN)
+    send_message(page, "Again")
+    reload_until_asked(page, BOOLEAN)
     page.get_by_role("button", name="Decline").click()
     reply(page, SELECT, "not at all")
     reply(page, TEXT, REPORT)
     reply(page, SECRET, "open sesame")
     reload_until(page, "#text")
-    outcomes = [each.get_attribute("data-outcome") for each in inquiries(page).all()]
+    outcomes = [inquiry.get_attribute("data-outcome") for inquiry in find_inquiries(page).all()]
     assert outcomes == [*["answered"] * 3, "cancelled", "cancelled", *["answered"] * 2, "redacted"]
-    on_record = evidence.asked(evidence.journal(visit.server, number_of(page)))
-    assert [each.outcome["outcome"] for each in on_record] == outcomes
+    on_record = evidence.pair_inquiries(evidence.read_journal(visit.server, number_of(page)))
+    assert [record.outcome["outcome"] for record in on_record] == outcomes
 
 
 def test_a_page_without_scripts_refreshes_itself_until_a_question_comes(visit: Visit):
@@ -66,7 +66,7 @@ def test_a_page_without_scripts_refreshes_itself_until_a_question_comes(visit: V
     expect(page.locator("noscript meta[http-equiv=refresh]")).to_have_count(1)
     visit.begin()
     page.goto(f"{visit.server.url}/questions")
-    asked(page, BOOLEAN)
+    reload_until_asked(page, BOOLEAN)
     expect(page.locator("meta[http-equiv=refresh]")).to_have_count(0)
 
 
@@ -75,12 +75,12 @@ def test_an_empty_secret_is_refused_with_a_message(visit: Visit):
     visit.pages.forgive("status of 422")
     page = visit.begin(javascript=False)
     for kind in (BOOLEAN, SELECT, TEXT):
-        asked(page, kind)
+        reload_until_asked(page, kind)
         page.get_by_role("button", name="Decline").click()
-    asked(page, SECRET)
+    reload_until_asked(page, SECRET)
     page.locator("[name=answer]").evaluate("field => field.required = false")
     page.get_by_role("button", name="Answer").click()
     expect(page.get_by_role("alert")).to_have_text("Enter the secret, or decline.")
     reply(page, SECRET, "open sesame")
     reload_until(page, "#text")
-    expect(inquiries(page).last).to_have_attribute("data-outcome", "redacted")
+    expect(find_inquiries(page).last).to_have_attribute("data-outcome", "redacted")

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.looks import check, check_under_proof
-from tests.browser.pages import BOOLEAN, SECRET, SELECT, TYPES, Visit, card, decline
+from tests.browser.looks import check_accessibility, check_under_proof
+from tests.browser.pages import BOOLEAN, SECRET, SELECT, TYPES, Visit, decline_question, find_card
 from tests.machine.ports import wait_until
 from tests.machine.sizes import IS_PROOF
-from tests.runtime.periodic.receiver import Receiver, receiver
+from tests.runtime.periodic.receiver import NotificationReceiver, run_receiver
 
 pytestmark = pytest.mark.browser
 
@@ -26,29 +26,29 @@ _LINK = re.compile(r"http://\S+/answer/[\w-]+")
 
 
 @pytest.fixture
-def there() -> Iterator[Receiver]:
-    with receiver() as running:
-        yield running
+def receiver() -> Iterator[NotificationReceiver]:
+    with run_receiver() as running_receiver:
+        yield running_receiver
 
 
-def told(there: Receiver, words: str) -> str:
+def wait_for_link(receiver: NotificationReceiver, words: str) -> str:
     """Return the link in the message that has these words, once the server has sent it."""
 
     def find_messages() -> list[str]:
-        return [body for body in there.bodies if words in body]
+        return [body for body in receiver.bodies if words in body]
 
     wait_until(find_messages, f"a message of {words}", 60)
     (message,) = find_messages()
-    found = _LINK.search(message)
-    assert found, message
-    return found[0]
+    match = _LINK.search(message)
+    assert match, message
+    return match[0]
 
 
 @pytest.fixture
-def address(visit: Visit, there: Receiver) -> Iterator[None]:
+def address(visit: Visit, receiver: NotificationReceiver) -> Iterator[None]:
     """Have everything that waits told to the receiver as long as a test lasts."""
     page = visit.open("/notifications")
-    add(page, there.url())
+    add(page, receiver.url())
     yield
     page.reload()
     page.get_by_role("button", name="Remove").click()
@@ -67,7 +67,7 @@ def answer(page: Page, link: str, kind: str) -> None:
     page.goto(link)
     expect(heading(page)).to_contain_text("Question for")
     expect(page.locator(".card")).to_have_attribute("data-answer-type", kind)
-    look = check if kind == TYPES[0] else check_under_proof
+    look = check_accessibility if kind == TYPES[0] else check_under_proof
     look(page)
     if kind in (BOOLEAN, SELECT):
         page.get_by_role("radio").first.check()
@@ -84,45 +84,54 @@ def heading(page: Page) -> Locator:
     return page.get_by_role("heading", level=1)
 
 
-def test_an_address_is_added_and_tried(visit: Visit, there: Receiver):
+def test_an_address_is_added_and_tried(visit: Visit, receiver: NotificationReceiver):
     visit.pages.forgive("status of 422")
     page = visit.open("/notifications")
     check_under_proof(page)
     add(page, "json://127.0.0.1/x")
     expect(page.get_by_role("alert")).to_contain_text("“json” is not supported here.")
     expect(page.get_by_role("textbox", name="URL")).to_have_value("json://127.0.0.1/x")
-    check(page)
-    add(page, there.url())
+    check_accessibility(page)
+    add(page, receiver.url())
     page.get_by_role("button", name="Send a test").click()
     expect(page.get_by_text("Sent a test to")).to_be_visible()
     check_under_proof(page)
-    there.manner = "fails"
+    receiver.manner = "fails"
     page.get_by_role("button", name="Send a test").click()
     expect(page.get_by_text("The last message failed.")).to_be_visible()
-    check(page)
+    check_accessibility(page)
     page.get_by_role("button", name="Remove").click()
     expect(page.get_by_text("Removed the channel.")).to_be_visible()
 
 
 @pytest.mark.usefixtures("address")
-def test_a_person_answers_questions_by_links_alone(visit: Visit, there: Receiver):
+def test_a_person_answers_questions_by_links_alone(visit: Visit, receiver: NotificationReceiver):
     page, stranger = visit.begin("Show me"), visit.pages()
-    asked = ""
+    ask_text = ""
     for kind in TYPES:
-        asked = card(page, kind).locator(".question-title").inner_text()
+        ask_text = find_card(page, kind).locator(".question-title").inner_text()
         if kind in BY_LINK:
-            answer(stranger, told(there, SECRET_ASKED if kind == SECRET else asked), kind)
+            answer(
+                stranger,
+                wait_for_link(receiver, SECRET_ASKED if kind == SECRET else ask_text),
+                kind,
+            )
         else:
-            decline(page, kind)
+            decline_question(page, kind)
     expect(page.get_by_text("secret: received, not shown")).to_be_visible()
-    stranger.goto(_LINK.findall(there.all)[0])
+    stranger.goto(_LINK.findall(receiver.all)[0])
     expect(heading(stranger)).to_have_text("This question is closed")
-    check(stranger)
-    assert SECRET_ASKED in there.bodies[-1]
-    assert asked
-    assert asked not in there.all
-    stored = b"".join(each.read_bytes() for each in visit.server.data.iterdir() if each.is_file())
-    for text in (there.all, stranger.content(), visit.server.log_text(), stored.decode("latin-1")):
+    check_accessibility(stranger)
+    assert SECRET_ASKED in receiver.bodies[-1]
+    assert ask_text
+    assert ask_text not in receiver.all
+    stored = b"".join(file.read_bytes() for file in visit.server.data.iterdir() if file.is_file())
+    for text in (
+        receiver.all,
+        stranger.content(),
+        visit.server.log_text(),
+        stored.decode("latin-1"),
+    ):
         assert CANARY not in text
 
 
@@ -131,4 +140,4 @@ def test_a_link_that_is_none_says_so_and_no_more(visit: Visit):
     page = visit.pages()
     page.goto(f"{visit.server.url}/answer/none")
     expect(page.get_by_role("heading", level=1)).to_have_text("Link not valid")
-    check(page)
+    check_accessibility(page)

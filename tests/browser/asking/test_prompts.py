@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.looks import check, check_under_proof
-from tests.browser.pages import Home, Visit, connected, staying, waiting
+from tests.browser.looks import check_accessibility, check_under_proof
+from tests.browser.pages import Home, Visit, find_waiting_count, stay_on_page, wait_until_connected
 from tests.machine.browsing import PHONE
 from tests.machine.serving import ROOT
 from tests.machine.sizes import choose_size
@@ -35,9 +35,9 @@ class Seeds:
         self._seeder = seeder
         self._runs: list[int] = []
 
-    def __call__(self, *asked: tuple[str, dict[str, Any]]) -> str:
+    def __call__(self, *prompts: tuple[str, dict[str, Any]]) -> str:
         """Return the path of a new conversation in which these prompts wait."""
-        run, talk = self._tell(asked)
+        run, talk = self._tell(prompts)
         self._runs.append(run)
         return f"/conversations/{talk}"
 
@@ -45,10 +45,10 @@ class Seeds:
         for run in self._runs:
             self._tell(run)
 
-    def _tell(self, what: object) -> list[int]:
+    def _tell(self, message: object) -> list[int]:
         assert self._seeder.stdin
         assert self._seeder.stdout
-        print(json.dumps(what), file=self._seeder.stdin, flush=True)
+        print(json.dumps(message), file=self._seeder.stdin, flush=True)
         reply: list[int] = json.loads(self._seeder.stdout.readline())
         return reply
 
@@ -71,19 +71,19 @@ def seeder(home: Home) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def seeds(seeder: subprocess.Popen[str]) -> Iterator[Seeds]:
-    made = Seeds(seeder)
-    yield made
-    made.end()
+    seeder_client = Seeds(seeder)
+    yield seeder_client
+    seeder_client.end()
 
 
 def prompt(page: Page, kind: str) -> Locator:
     """Return the one open card of a kind of prompt."""
-    found = page.locator(f".card[data-outcome=open][data-approval-kind={kind}]")
-    expect(found).to_have_count(1)
-    return found
+    locator = page.locator(f".card[data-outcome=open][data-approval-kind={kind}]")
+    expect(locator).to_have_count(1)
+    return locator
 
 
-def settled(page: Page) -> Locator:
+def find_settled_card(page: Page) -> Locator:
     return page.locator(".card.settled[data-kind=approval]")
 
 
@@ -91,16 +91,16 @@ def settled(page: Page) -> Locator:
 def test_a_decision_reaches_every_page_without_a_reload(visit: Visit, seeds: Seeds):
     page = visit.open(seeds(RUN))
     desk, phone = visit.open("/questions"), visit.open("/questions", size=PHONE)
-    for each in (page, desk, phone):
-        connected(each)
-        expect(prompt(each, "run")).to_contain_text("vault (local)")
-        expect(waiting(each)).to_have_attribute("data-count", "1")
-    with staying(page), staying(desk), staying(phone):
+    for tab in (page, desk, phone):
+        wait_until_connected(tab)
+        expect(prompt(tab, "run")).to_contain_text("vault (local)")
+        expect(find_waiting_count(tab)).to_have_attribute("data-count", "1")
+    with stay_on_page(page), stay_on_page(desk), stay_on_page(phone):
         prompt(phone, "run").get_by_role("button", name="Allow once").click()
-        for each in (page, desk, phone):
-            expect(settled(each)).to_contain_text("Allowed")
-            expect(settled(each)).to_contain_text("by Owner")
-            expect(waiting(each)).to_have_attribute("data-count", "0")
+        for tab in (page, desk, phone):
+            expect(find_settled_card(tab)).to_contain_text("Allowed")
+            expect(find_settled_card(tab)).to_contain_text("by Owner")
+            expect(find_waiting_count(tab)).to_have_attribute("data-count", "0")
     page.reload()
     expect(page.locator(".card")).to_have_count(0)
 
@@ -111,15 +111,15 @@ def test_each_button_does_what_it_says_by_mouse(visit: Visit, seeds: Seeds):
         ("Allow for this turn", "Allowed, for this turn"),
         ("Deny", "Denied"),
     )
-    for name, said in runs[: choose_size(2, 3)]:
+    for name, text in runs[: choose_size(2, 3)]:
         page = visit.open(seeds(RUN))
         prompt(page, "run").get_by_role("button", name=name, exact=True).click()
-        expect(settled(page)).to_contain_text(said)
+        expect(find_settled_card(page)).to_contain_text(text)
     results = (("Don't send", "Not sent to the model"), ("Send", "Sent to the model"))
-    for name, said in results[: choose_size(1, 2)]:
+    for name, text in results[: choose_size(1, 2)]:
         page = visit.open(seeds(RESULT))
         prompt(page, "deliver").get_by_role("button", name=name, exact=True).click()
-        expect(settled(page)).to_contain_text(said)
+        expect(find_settled_card(page)).to_contain_text(text)
 
 
 @pytest.mark.proof  # a variant
@@ -127,8 +127,8 @@ def test_enter_in_the_reason_skips_and_runs_nothing(visit: Visit, seeds: Seeds):
     page = visit.open(seeds(RUN))
     prompt(page, "run").get_by_label("Reason (optional").fill("Not this file")
     page.keyboard.press("Enter")
-    expect(settled(page)).to_contain_text("Denied")
-    expect(settled(page)).to_contain_text("Not this file")
+    expect(find_settled_card(page)).to_contain_text("Denied")
+    expect(find_settled_card(page)).to_contain_text("Not this file")
 
 
 def test_arguments_are_edited_and_what_is_wrong_with_them_is_said(visit: Visit, seeds: Seeds):
@@ -141,54 +141,56 @@ def test_arguments_are_edited_and_what_is_wrong_with_them_is_said(visit: Visit, 
     field.press("Control+Enter")
     expect(card.get_by_role("alert")).to_contain_text("Invalid JSON")
     expect(field).to_have_value('{"path": ')
-    check(page, "#inbox")
+    check_accessibility(page, "#inbox")
     field.fill('{"path": "b.md"}')
     card.get_by_role("button", name="Allow once").click()
-    expect(settled(page)).to_contain_text("Allowed, edited")
+    expect(find_settled_card(page)).to_contain_text("Allowed, edited")
 
 
 def test_what_somebody_edits_is_given_back_when_another_decides(visit: Visit, seeds: Seeds):
     path = seeds(RESULT)
-    page, other = visit.open(path), visit.open(path)
-    connected(page)
+    page, second_page = visit.open(path), visit.open(path)
+    wait_until_connected(page)
     card = prompt(page, "deliver")
     card.get_by_text("Edit result…").click()
     card.get_by_label("Sent to the model").fill("Half a thought")
-    prompt(other, "deliver").get_by_role("button", name="Send", exact=True).click()
-    expect(settled(page).get_by_label("Your draft (not sent)")).to_have_value("Half a thought")
+    prompt(second_page, "deliver").get_by_role("button", name="Send", exact=True).click()
+    expect(find_settled_card(page).get_by_label("Your draft (not sent)")).to_have_value(
+        "Half a thought"
+    )
 
 
 def test_a_key_pressed_twice_runs_nothing(visit: Visit, seeds: Seeds):
     """After a decision the focus goes to the next card as a whole, and to no button of it."""
     page = visit.open(seeds(RESULT, RUN))
-    connected(page)
+    wait_until_connected(page)
     prompt(page, "deliver").get_by_role("button", name="Send", exact=True).focus()
     page.keyboard.press("Enter")
     expect(prompt(page, "run")).to_be_focused()
     page.keyboard.press("Enter")
     page.keyboard.press("Control+Enter")
-    expect(settled(page)).to_have_count(1)
+    expect(find_settled_card(page)).to_have_count(1)
     prompt(page, "run")
 
 
 @pytest.mark.proof  # a variant
 def test_the_places_in_the_queue_follow(visit: Visit, seeds: Seeds):
     page = visit.open(seeds(RUN, RESULT))
-    connected(page)
+    wait_until_connected(page)
     expect(prompt(page, "deliver").locator(".position")).to_have_text("2 of 2")
     prompt(page, "run").get_by_role("button", name="Deny", exact=True).click()
     expect(prompt(page, "deliver").locator(".position")).to_have_text("")
 
 
 def test_the_cards_bar_nobody(visit: Visit, seeds: Seeds):
-    wanted = {"edit": True}
-    page = visit.open(seeds(RUN, (ERROR[0], ERROR[1] | wanted), (RUN[0], RUN[1] | wanted)))
-    check(page, "#inbox")
+    editable = {"edit": True}
+    page = visit.open(seeds(RUN, (ERROR[0], ERROR[1] | editable), (RUN[0], RUN[1] | editable)))
+    check_accessibility(page, "#inbox")
     page.goto(f"{visit.server.url}/questions")
     check_under_proof(page)
     page.locator(".card").first.get_by_role("button", name="Allow once").click()
-    expect(settled(page)).to_have_count(1)
-    check(page, ".card.settled")
+    expect(find_settled_card(page)).to_have_count(1)
+    check_accessibility(page, ".card.settled")
 
 
 def test_without_scripts_the_forms_decide(visit: Visit, seeds: Seeds):
@@ -198,9 +200,9 @@ def test_without_scripts_the_forms_decide(visit: Visit, seeds: Seeds):
     card.get_by_text("Edit arguments…").click()
     card.get_by_label("The tool runs with these arguments").fill("{")
     card.get_by_role("button", name="Allow once").click()
-    alone = prompt(page, "run")
-    expect(alone.get_by_role("alert")).to_contain_text("Invalid JSON")
-    alone.get_by_label("The tool runs with these arguments").fill("{}")
-    alone.get_by_role("button", name="Allow once").click()
+    prompt_card = prompt(page, "run")
+    expect(prompt_card.get_by_role("alert")).to_contain_text("Invalid JSON")
+    prompt_card.get_by_label("The tool runs with these arguments").fill("{}")
+    prompt_card.get_by_role("button", name="Allow once").click()
     page.wait_for_url("**/conversations/*")
     expect(page.locator(".card")).to_have_count(0)

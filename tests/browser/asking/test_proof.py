@@ -13,10 +13,10 @@ from tests.browser.pages import (
     SELECT,
     TEXT,
     Visit,
-    answer,
-    card,
-    connected,
-    decline,
+    answer_question,
+    decline_question,
+    find_card,
+    wait_until_connected,
 )
 from tests.machine.browsing import PHONE
 from tests.machine.ports import wait_until
@@ -27,7 +27,7 @@ COLUMNS = ("delivered", "visible", "focused", "draft")
 
 
 def key_of(page: Page, kind: str) -> int:
-    return int(card(page, kind).get_attribute("data-question") or 0)
+    return int(find_card(page, kind).get_attribute("data-question") or 0)
 
 
 def proof(auditor: Page, key: int) -> dict[str, list[bool]]:
@@ -42,12 +42,12 @@ def proof(auditor: Page, key: int) -> dict[str, list[bool]]:
     }
 
 
-def soon(auditor: Page, key: int, **expected: list[bool]) -> None:
-    def there() -> bool:
-        found = proof(auditor, key)
-        return all(found.get(who) == seen for who, seen in expected.items())
+def wait_for_proof(auditor: Page, key: int, **expected: list[bool]) -> None:
+    def is_seen() -> bool:
+        receipts = proof(auditor, key)
+        return all(receipts.get(name) == flags for name, flags in expected.items())
 
-    wait_until(there, f"question {key} was seen so: {expected}")
+    wait_until(is_seen, f"question {key} was seen so: {expected}")
 
 
 @pytest.fixture
@@ -58,20 +58,20 @@ def name() -> str:
 def test_what_is_seen_is_told_step_by_step(visit: Visit, name: str):
     page = visit.begin()
     for kind in (BOOLEAN, SELECT):
-        decline(page, kind)
+        decline_question(page, kind)
     key = key_of(page, TEXT)
     page.close()
     ada = visit.open("/questions", who=visit.home.invite(name, "responder"))
     auditor = visit.open(f"/questions/{key}", javascript=False)
-    soon(auditor, key, **{name: [True, True, False, False]})
-    card(ada, TEXT).get_by_label("Answer").focus()
-    soon(auditor, key, **{name: [True, True, True, False]})
+    wait_for_proof(auditor, key, **{name: [True, True, False, False]})
+    find_card(ada, TEXT).get_by_label("Answer").focus()
+    wait_for_proof(auditor, key, **{name: [True, True, True, False]})
     ada.keyboard.type("x")
-    soon(auditor, key, **{name: [True] * 4})
-    answer(ada, TEXT, "a.md")
+    wait_for_proof(auditor, key, **{name: [True] * 4})
+    answer_question(ada, TEXT, "a.md")
     expect(ada.locator(".card.settled")).to_have_count(1)
     proof(auditor, key)
-    steps = [each.get_attribute("data-step") for each in auditor.locator("[data-step]").all()]
+    steps = [step.get_attribute("data-step") for step in auditor.locator("[data-step]").all()]
     assert steps[0] == "asked"
     assert steps[-1] == "settled"
     assert {"delivered_at", "visible_at", "focused_at", "draft_at"} < set(steps)
@@ -82,36 +82,36 @@ def test_a_page_that_is_never_painted_has_it_delivered_and_never_shown(visit: Vi
     ada = visit.home.invite(name, "responder")
     assert ada.get("/questions").status == 200
     auditor = visit.open("/questions", javascript=False)
-    soon(auditor, key, **{name: [True, False, False, False]})
+    wait_for_proof(auditor, key, **{name: [True, False, False, False]})
 
 
 @pytest.mark.proof  # a variant
 def test_a_card_below_the_screen_is_shown_once_somebody_scrolls_there(visit: Visit, name: str):
     first, last = visit.begin("First"), visit.begin("Last")
-    decline(first, BOOLEAN)
+    decline_question(first, BOOLEAN)
     above, key = key_of(first, SELECT), key_of(last, BOOLEAN)
-    who = visit.home.invite(name, "responder")
-    ada = visit.open("/questions", who=who, size=(PHONE[0], 640))
-    connected(ada)
+    responder = visit.home.invite(name, "responder")
+    ada = visit.open("/questions", who=responder, size=(PHONE[0], 640))
+    wait_until_connected(ada)
     auditor = visit.open("/questions", javascript=False)
-    soon(auditor, key, **{name: [True, True, False, False]})
+    wait_for_proof(auditor, key, **{name: [True, True, False, False]})
     assert proof(auditor, above)[name][:2] == [True, False]
     ada.locator(f"#question-{above}").scroll_into_view_if_needed()
-    soon(auditor, above, **{name: [True, True, False, False]})
+    wait_for_proof(auditor, above, **{name: [True, True, False, False]})
 
 
 @pytest.mark.proof  # a variant
 def test_that_a_secret_is_being_typed_is_told_and_not_the_secret(visit: Visit, name: str):
     page = visit.begin()
     for kind in (BOOLEAN, SELECT, TEXT):
-        decline(page, kind)
+        decline_question(page, kind)
     key = key_of(page, SECRET)
     ada = visit.open("/questions", who=visit.home.invite(name, "responder"))
-    sent: list[str] = []
-    ada.on("websocket", lambda line: line.on("framesent", lambda data: sent.append(str(data))))
+    frames: list[str] = []
+    ada.on("websocket", lambda line: line.on("framesent", lambda data: frames.append(str(data))))
     ada.reload()
-    card(ada, SECRET).get_by_label("Secret", exact=True).press_sequentially("sesame")
+    find_card(ada, SECRET).get_by_label("Secret", exact=True).press_sequentially("sesame")
     auditor = visit.open("/questions", javascript=False)
-    soon(auditor, key, **{name: [True] * 4})
-    assert any("draft" in each for each in sent)
-    assert not any("ses" in each for each in sent)
+    wait_for_proof(auditor, key, **{name: [True] * 4})
+    assert any("draft" in message for message in frames)
+    assert not any("ses" in message for message in frames)

@@ -9,16 +9,16 @@ from tests.browser.pages import (
     SELECT,
     TEXT,
     Visit,
-    answer,
-    card,
-    cards,
-    composer,
-    connected,
-    decline,
-    inquiries,
+    answer_question,
+    decline_question,
+    find_card,
+    find_cards,
+    find_composer,
+    find_inquiries,
+    find_waiting_count,
     path_of,
-    staying,
-    waiting,
+    stay_on_page,
+    wait_until_connected,
 )
 from tests.machine.browsing import PHONE
 
@@ -27,56 +27,56 @@ pytestmark = pytest.mark.browser
 
 def up_to_the_text(page: Page) -> None:
     """Decline the first two questions, so that the text is asked."""
-    decline(page, BOOLEAN)
-    decline(page, SELECT)
-    card(page, TEXT)
+    decline_question(page, BOOLEAN)
+    decline_question(page, SELECT)
+    find_card(page, TEXT)
 
 
 def test_a_question_is_there_after_a_refresh_in_a_second_tab_and_on_a_phone(visit: Visit):
     page = visit.begin()
-    card(page, BOOLEAN)
+    find_card(page, BOOLEAN)
     page.reload()
-    expect(card(page, BOOLEAN)).to_contain_text("Shall I show you how questions work?")
-    second = visit.pages(page.url, beside=page)
-    card(second, BOOLEAN)
+    expect(find_card(page, BOOLEAN)).to_contain_text("Shall I show you how questions work?")
+    second = visit.pages(page.url, sibling=page)
+    find_card(second, BOOLEAN)
     phone = visit.open("/questions", size=PHONE)
-    asked = card(phone, BOOLEAN)
-    asked.scroll_into_view_if_needed()
-    expect(asked.get_by_role("button", name="Answer")).to_be_in_viewport()
+    boolean_card = find_card(phone, BOOLEAN)
+    boolean_card.scroll_into_view_if_needed()
+    expect(boolean_card.get_by_role("button", name="Answer")).to_be_in_viewport()
 
 
 def test_a_question_comes_and_goes_everywhere_without_a_reload(visit: Visit):
     desk = visit.open("/questions")
     phone = visit.open("/questions", size=PHONE)
     plain_list = visit.open("/")
-    for each in (desk, phone, plain_list):
-        connected(each)
-    with staying(desk), staying(phone), staying(plain_list):
+    for tab in (desk, phone, plain_list):
+        wait_until_connected(tab)
+    with stay_on_page(desk), stay_on_page(phone), stay_on_page(plain_list):
         page = visit.begin("Push me")
-        second = visit.pages(page.url, beside=page)
-        for each in (page, second, desk, phone):
-            card(each, BOOLEAN)
-        expect(card(desk, BOOLEAN).get_by_role("link", name="Push me")).to_be_visible()
-        for each in (page, second, desk, phone, plain_list):
-            expect(waiting(each)).to_have_attribute("data-count", "1")
-        answer(phone, BOOLEAN, "Yes")
-        for each in (page, second, desk, phone):
-            expect(each.locator(".card.settled")).to_contain_text("by Owner")
-            card(each, SELECT)
+        second = visit.pages(page.url, sibling=page)
+        for tab in (page, second, desk, phone):
+            find_card(tab, BOOLEAN)
+        expect(find_card(desk, BOOLEAN).get_by_role("link", name="Push me")).to_be_visible()
+        for tab in (page, second, desk, phone, plain_list):
+            expect(find_waiting_count(tab)).to_have_attribute("data-count", "1")
+        answer_question(phone, BOOLEAN, "Yes")
+        for tab in (page, second, desk, phone):
+            expect(tab.locator(".card.settled")).to_contain_text("by Owner")
+            find_card(tab, SELECT)
         expect(plain_list).to_have_title("(1) Home · jpweb")
 
 
 def test_the_desk_says_when_nothing_waits_any_more(visit: Visit):
     desk = visit.open("/questions")
-    nothing = desk.get_by_text("You're all caught up.")
-    expect(nothing).to_be_visible()
+    empty_notice = desk.get_by_text("You're all caught up.")
+    expect(empty_notice).to_be_visible()
     page = visit.begin()
-    card(desk, BOOLEAN)
-    expect(nothing).to_be_hidden()
+    find_card(desk, BOOLEAN)
+    expect(empty_notice).to_be_hidden()
     page.get_by_role("button", name="Stop", exact=True).click()
-    expect(cards(desk)).to_have_count(0)
+    expect(find_cards(desk)).to_have_count(0)
     desk.reload()
-    expect(nothing).to_be_visible()
+    expect(empty_notice).to_be_visible()
 
 
 @pytest.mark.proof  # test_card keeps drafts too
@@ -85,15 +85,15 @@ def test_a_draft_survives_a_reload_and_other_live_updates(visit: Visit):
     up_to_the_text(page)
     visit.begin("Another")
     page.goto(f"{visit.server.url}/questions")
-    field = card(page, TEXT).get_by_label("Answer")
+    field = find_card(page, TEXT).get_by_label("Answer")
     field.fill("half a thought")
-    other = visit.open("/questions")
-    decline(other, BOOLEAN)
-    card(page, SELECT)
+    list_page = visit.open("/questions")
+    decline_question(list_page, BOOLEAN)
+    find_card(page, SELECT)
     expect(field).to_have_value("half a thought")
     page.reload()
     expect(field).to_have_value("half a thought")
-    answer(page, TEXT, "a whole thought")
+    answer_question(page, TEXT, "a whole thought")
     assert "thought" not in page.evaluate("JSON.stringify({...sessionStorage})")
 
 
@@ -112,12 +112,12 @@ def test_the_draft_of_what_one_says_survives_a_reload_until_it_is_sent(visit: Vi
 @pytest.mark.proof  # a variant of what takes no focus
 def test_what_is_unfolded_stays_unfolded_when_it_is_replaced(visit: Visit):
     page = visit.begin()
-    card(page, BOOLEAN)
+    find_card(page, BOOLEAN)
     calls = page.locator("details[data-kind=tool_call_request]")
     calls.first.locator("> summary").click(position={"x": 8, "y": 12})
-    expect(inquiries(page).first).to_be_visible()
-    answer(page, BOOLEAN, "Yes")
-    card(page, SELECT)
+    expect(find_inquiries(page).first).to_be_visible()
+    answer_question(page, BOOLEAN, "Yes")
+    find_card(page, SELECT)
     expect(calls.first.locator("[data-kind=tool_call_response]")).to_be_visible()
     expect(calls.nth(1)).not_to_have_attribute("open", "")
     expect(calls.first.locator("[data-answer]")).to_be_hidden()  # a settled one folds by itself
@@ -127,11 +127,11 @@ def test_the_focus_stays_where_somebody_types(visit: Visit):
     page = visit.begin()
     up_to_the_text(page)
     page.goto(f"{visit.server.url}/questions")
-    field = card(page, TEXT).get_by_label("Answer")
+    field = find_card(page, TEXT).get_by_label("Answer")
     field.fill("")
     field.press_sequentially("typed ")
     visit.begin("Another")
-    card(page, BOOLEAN)
+    find_card(page, BOOLEAN)
     expect(field).to_be_focused()
     page.keyboard.type("on")
     expect(field).to_have_value("typed on")
@@ -141,36 +141,36 @@ def test_the_focus_stays_where_somebody_types(visit: Visit):
 def test_after_the_last_answer_the_focus_goes_to_what_became_of_it(visit: Visit):
     page = visit.begin()
     up_to_the_text(page)
-    decline(page, TEXT)
-    card(page, SECRET).get_by_label("Secret", exact=True).fill("open sesame")
+    decline_question(page, TEXT)
+    find_card(page, SECRET).get_by_label("Secret", exact=True).fill("open sesame")
     page.keyboard.press("Enter")
-    expect(composer(page)).to_be_visible()
+    expect(find_composer(page)).to_be_visible()
     expect(page.locator(".card.settled[data-outcome=redacted]")).to_be_focused()
 
 
 @pytest.mark.proof  # test_swift, by socket
 def test_after_an_answer_the_focus_goes_to_the_next_question(visit: Visit):
-    one = visit.begin("One")
-    up_to_the_text(one)
+    first_page = visit.begin("One")
+    up_to_the_text(first_page)
     visit.begin("Other")
     page = visit.open("/questions")
-    card(page, TEXT).get_by_label("Answer").press("Control+Enter")
-    expect(card(page, BOOLEAN).get_by_role("radio").first).to_be_focused()
+    find_card(page, TEXT).get_by_label("Answer").press("Control+Enter")
+    expect(find_card(page, BOOLEAN).get_by_role("radio").first).to_be_focused()
 
 
 @pytest.mark.proof  # test_card presses it too
 def test_escape_declines_nothing(visit: Visit):
     page = visit.begin()
-    card(page, BOOLEAN).get_by_label("Yes").focus()
+    find_card(page, BOOLEAN).get_by_label("Yes").focus()
     page.keyboard.press("Escape")
-    card(page, BOOLEAN)
+    find_card(page, BOOLEAN)
     page.reload()
-    card(page, BOOLEAN)
+    find_card(page, BOOLEAN)
 
 
 def test_a_new_question_is_announced_to_those_who_listen(visit: Visit):
     desk = visit.open("/questions")
-    connected(desk)
+    wait_until_connected(desk)
     visit.begin()
     expect(desk.locator("#announcer")).to_have_text(
         "New question: Shall I show you how questions work?"
@@ -179,14 +179,14 @@ def test_a_new_question_is_announced_to_those_who_listen(visit: Visit):
 
 def test_what_one_decided_is_listed_with_its_outcome(visit: Visit):
     page = visit.begin("Decide")
-    answer(page, BOOLEAN, "Yes")
-    decline(page, SELECT)
+    answer_question(page, BOOLEAN, "Yes")
+    decline_question(page, SELECT)
     place = path_of(page)
     page.goto(f"{visit.server.url}/questions")
-    mine = page.get_by_role("region", name="Your recent answers").locator(".row")
-    expect(mine.first).to_have_attribute("data-outcome", "cancelled")
-    expect(mine.nth(1)).to_have_attribute("data-outcome", "answered")
-    mine.nth(1).get_by_role("link").first.click()
+    recent_answers = page.get_by_role("region", name="Your recent answers").locator(".row")
+    expect(recent_answers.first).to_have_attribute("data-outcome", "cancelled")
+    expect(recent_answers.nth(1)).to_have_attribute("data-outcome", "answered")
+    recent_answers.nth(1).get_by_role("link").first.click()
     assert path_of(page) == place
     expect(page.locator(":target")).to_be_in_viewport()
 
@@ -194,30 +194,30 @@ def test_what_one_decided_is_listed_with_its_outcome(visit: Visit):
 def test_a_secret_field_is_a_password_field_that_keeps_no_draft(visit: Visit):
     page = visit.begin()
     up_to_the_text(page)
-    decline(page, TEXT)
-    field = card(page, SECRET).get_by_label("Secret", exact=True)
+    decline_question(page, TEXT)
+    field = find_card(page, SECRET).get_by_label("Secret", exact=True)
     expect(field).to_have_attribute("type", "password")
     expect(field).to_have_attribute("autocomplete", "off")
     field.fill("open sesame")
     page.reload()
-    expect(card(page, SECRET).get_by_label("Secret", exact=True)).to_have_value("")
-    decline(page, SECRET)
-    expect(composer(page)).to_be_visible()
+    expect(find_card(page, SECRET).get_by_label("Secret", exact=True)).to_have_value("")
+    decline_question(page, SECRET)
+    expect(find_composer(page)).to_be_visible()
 
 
 def test_settled_cards_leave_when_the_turn_is_done(visit: Visit):
     page = visit.begin()
-    beside = visit.open(path_of(page))
-    connected(beside)
-    with staying(beside):
-        answer(page, BOOLEAN, "Yes")
-        expect(beside.locator(".card.settled")).to_have_count(1)
-        answer(page, SELECT, "not at all")
-        answer(page, TEXT, "no file")
-        answer(page, SECRET, "nothing kept")
-        expect(composer(beside)).to_be_visible()
-        expect(beside.locator("#inbox .card")).to_have_count(0)
-        expect(inquiries(beside)).to_have_count(4)
+    second_page = visit.open(path_of(page))
+    wait_until_connected(second_page)
+    with stay_on_page(second_page):
+        answer_question(page, BOOLEAN, "Yes")
+        expect(second_page.locator(".card.settled")).to_have_count(1)
+        answer_question(page, SELECT, "not at all")
+        answer_question(page, TEXT, "no file")
+        answer_question(page, SECRET, "nothing kept")
+        expect(find_composer(second_page)).to_be_visible()
+        expect(second_page.locator("#inbox .card")).to_have_count(0)
+        expect(find_inquiries(second_page)).to_have_count(4)
     expect(page.locator(".card.settled")).to_have_count(1)
     expect(page.locator(".card.settled")).to_be_focused()
 
@@ -225,7 +225,7 @@ def test_settled_cards_leave_when_the_turn_is_done(visit: Visit):
 @pytest.mark.proof  # a variant
 def test_a_call_that_waits_says_so_once(visit: Visit):
     page = visit.begin()
-    card(page, BOOLEAN)
+    find_card(page, BOOLEAN)
     states = page.locator("[data-kind=tool_call_request] > summary .state").last
     expect(states).to_contain_text("Waiting")
     expect(page.get_by_text("No result yet")).to_have_count(0)
@@ -233,21 +233,21 @@ def test_a_call_that_waits_says_so_once(visit: Visit):
 
 def test_what_changes_in_the_transcript_takes_no_focus_and_is_counted(visit: Visit):
     page = visit.begin()
-    beside = visit.open(path_of(page))
-    connected(beside)
-    call = beside.locator("[data-kind=tool_call_request]").first
-    with staying(beside):
-        asked = inquiries(beside).first.locator("> summary")
-        expect(asked).to_contain_text("Waiting")
+    second_page = visit.open(path_of(page))
+    wait_until_connected(second_page)
+    call = second_page.locator("[data-kind=tool_call_request]").first
+    with stay_on_page(second_page):
+        summary = find_inquiries(second_page).first.locator("> summary")
+        expect(summary).to_contain_text("Waiting")
         call.evaluate("each => { each.open = true; }")
-        asked.focus()
-        answer(page, BOOLEAN, "Yes")
-        expect(asked).to_contain_text("Answered")
-        expect(asked).to_be_focused()
+        summary.focus()
+        answer_question(page, BOOLEAN, "Yes")
+        expect(summary).to_contain_text("Answered")
+        expect(summary).to_be_focused()
         expect(call).to_have_attribute("open", "")
-        link = beside.locator("#event-filter").get_by_role("link", name="Questions")
+        link = second_page.locator("#event-filter").get_by_role("link", name="Questions")
         link.focus()
-        answer(page, SELECT, "not at all")
-        expect(inquiries(beside)).to_have_count(3)
+        answer_question(page, SELECT, "not at all")
+        expect(find_inquiries(second_page)).to_have_count(3)
         expect(link).to_have_text("Questions 3")
         expect(link).to_be_focused()

@@ -15,20 +15,20 @@ from tests.browser.pages import (
     TEXT,
     Home,
     Visit,
-    answer,
-    card,
-    cards,
-    connected,
-    decline,
-    inquiries,
+    answer_question,
+    decline_question,
+    find_card,
+    find_cards,
+    find_inquiries,
+    find_waiting_count,
     number_of,
     path_of,
     serve_home,
-    staying,
-    waiting,
+    stay_on_page,
+    wait_until_connected,
 )
 from tests.machine.browsing import Pages
-from tests.machine.ports import accepts
+from tests.machine.ports import is_accepting
 from tests.machine.serving import Server
 
 pytestmark = pytest.mark.browser
@@ -46,12 +46,12 @@ def mortal_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 
 
 @pytest.fixture
-def alone(mortal_home: Home, open_page: Pages) -> Iterator[Visit]:
+def mortal_visit(mortal_home: Home, open_page: Pages) -> Iterator[Visit]:
     """Visit a server that this test may kill."""
     visit = Visit(mortal_home, open_page)
     visit.pages.forgive(DOWN)
     yield visit
-    if not accepts(visit.server.port):
+    if not is_accepting(visit.server.port):
         visit.server.start()
     visit.leave()
 
@@ -69,26 +69,28 @@ def notice(page: Page):
 
 
 @pytest.mark.chaos
-def test_after_a_kill_the_pages_come_back_by_themselves_and_the_question_still_waits(alone: Visit):
-    page = alone.begin("Killed")
-    desk = alone.open("/questions")
-    for each in (page, desk):
-        connected(each)
-        card(each, BOOLEAN)
-    with staying(page), staying(desk):
-        alone.server.kill()
+def test_after_a_kill_the_pages_come_back_by_themselves_and_the_question_still_waits(
+    mortal_visit: Visit,
+):
+    page = mortal_visit.begin("Killed")
+    desk = mortal_visit.open("/questions")
+    for tab in (page, desk):
+        wait_until_connected(tab)
+        find_card(tab, BOOLEAN)
+    with stay_on_page(page), stay_on_page(desk):
+        mortal_visit.server.kill()
         expect(notice(page)).to_be_visible()
         expect(notice(page)).to_contain_text("Connection lost. Reconnecting")
-        alone.server.start()
-        for each in (page, desk):
-            expect(notice(each)).to_be_hidden(timeout=20_000)
-            expect(cards(each)).to_have_count(1)
-            expect(waiting(each)).to_have_attribute("data-count", "1")
+        mortal_visit.server.start()
+        for tab in (page, desk):
+            expect(notice(tab)).to_be_hidden(timeout=20_000)
+            expect(find_cards(tab)).to_have_count(1)
+            expect(find_waiting_count(tab)).to_have_attribute("data-count", "1")
         expect(page.get_by_text("Resumed after a server restart")).to_be_visible()
-        answer(page, BOOLEAN, "Yes")
-        card(page, SELECT)
-    asked = evidence.asked(evidence.journal(alone.server, number_of(page)))
-    assert [each.outcome for each in asked] == [{"outcome": "answered", "answer": True}, {}]
+        answer_question(page, BOOLEAN, "Yes")
+        find_card(page, SELECT)
+    records = evidence.pair_inquiries(evidence.read_journal(mortal_visit.server, number_of(page)))
+    assert [record.outcome for record in records] == [{"outcome": "answered", "answer": True}, {}]
     # The call had asked, and waited: nothing of it was cut off.
     expect(page.get_by_text("The server stopped during this call")).to_have_count(0)
 
@@ -99,39 +101,39 @@ def test_that_there_is_no_connection_is_said_however_soon_the_page_tries_again(
     visit.pages.forgive(DOWN)
     page = visit.open()
     page.goto(cable.url)
-    connected(page)
+    wait_until_connected(page)
     page.evaluate(RECONNECT_SOON)
     cable.pull()
     expect(notice(page)).to_be_visible()
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize("how", [pytest.param("kill", marks=pytest.mark.proof), "stop"])
-def test_a_text_that_is_being_typed_outlives_the_server(alone: Visit, how: str):
-    page = alone.begin("Killed")
-    answer(page, BOOLEAN, "Yes")
-    answer(page, SELECT, "not at all")
-    field = card(page, TEXT).get_by_label("Answer")
+@pytest.mark.parametrize("action", [pytest.param("kill", marks=pytest.mark.proof), "stop"])
+def test_a_text_that_is_being_typed_outlives_the_server(mortal_visit: Visit, action: str):
+    page = mortal_visit.begin("Killed")
+    answer_question(page, BOOLEAN, "Yes")
+    answer_question(page, SELECT, "not at all")
+    field = find_card(page, TEXT).get_by_label("Answer")
     field.fill("half a na")
     page.evaluate(RECONNECT_SOON)
-    with staying(page):
-        getattr(alone.server, how)()
+    with stay_on_page(page):
+        getattr(mortal_visit.server, action)()
         expect(notice(page)).to_be_visible()
-        alone.server.start()
+        mortal_visit.server.start()
         expect(notice(page)).to_be_hidden(timeout=20_000)
         expect(field).to_have_value("half a na")
         field.fill("half a name")
-        card(page, TEXT).get_by_role("button", name="Answer").click()
-        card(page, SECRET)
+        find_card(page, TEXT).get_by_role("button", name="Answer").click()
+        find_card(page, SECRET)
 
 
 @pytest.mark.proof  # sign-ins outlive servers in the others too
-def test_a_form_that_was_open_over_a_restart_is_taken(alone: Visit):
-    plain = alone.begin("Killed", javascript=False)
+def test_a_form_that_was_open_over_a_restart_is_taken(mortal_visit: Visit):
+    plain = mortal_visit.begin("Killed", javascript=False)
     plain.reload()
-    card(plain, BOOLEAN).get_by_label("Yes", exact=True).check()
-    alone.server.kill()
-    alone.server.start()
+    find_card(plain, BOOLEAN).get_by_label("Yes", exact=True).check()
+    mortal_visit.server.kill()
+    mortal_visit.server.start()
     plain.get_by_role("button", name="Answer").click()
     expect(plain.locator("[data-outcome=answered]").first).to_be_attached()
 
@@ -139,22 +141,22 @@ def test_a_form_that_was_open_over_a_restart_is_taken(alone: Visit):
 def test_what_was_missed_without_a_network_is_shown_once_it_is_back(visit: Visit, cable: Cable):
     visit.pages.forgive(DOWN)
     page = visit.begin("Offline")
-    card(page, BOOLEAN)
-    far = visit.open()
-    far.goto(cable.url + path_of(page))
-    connected(far)
-    card(far, BOOLEAN)
-    far.evaluate(RECONNECT_SOON)
-    with staying(far):
+    find_card(page, BOOLEAN)
+    cable_page = visit.open()
+    cable_page.goto(cable.url + path_of(page))
+    wait_until_connected(cable_page)
+    find_card(cable_page, BOOLEAN)
+    cable_page.evaluate(RECONNECT_SOON)
+    with stay_on_page(cable_page):
         cable.pull()
-        expect(notice(far)).to_be_visible()
-        decline(page, BOOLEAN)
-        card(page, SELECT)
-        assert cards(far, BOOLEAN).count() == 1
+        expect(notice(cable_page)).to_be_visible()
+        decline_question(page, BOOLEAN)
+        find_card(page, SELECT)
+        assert find_cards(cable_page, BOOLEAN).count() == 1
         cable.plug()
-        expect(notice(far)).to_be_hidden(timeout=20_000)
-        card(far, SELECT)
-        expect(far.locator(".card.settled")).to_have_attribute("data-outcome", "cancelled")
-        expect(inquiries(far)).to_have_count(2)
-        expect(far.locator(".turn-head")).to_have_count(1)
-        answer(far, SELECT, "not at all")
+        expect(notice(cable_page)).to_be_hidden(timeout=20_000)
+        find_card(cable_page, SELECT)
+        expect(cable_page.locator(".card.settled")).to_have_attribute("data-outcome", "cancelled")
+        expect(find_inquiries(cable_page)).to_have_count(2)
+        expect(cable_page.locator(".turn-head")).to_have_count(1)
+        answer_question(cable_page, SELECT, "not at all")

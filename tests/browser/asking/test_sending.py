@@ -14,10 +14,10 @@ from tests.browser.pages import (
     SELECT,
     TEXT,
     Visit,
-    card,
-    composer,
-    decline,
-    inquiries,
+    decline_question,
+    find_card,
+    find_composer,
+    find_inquiries,
     number_of,
 )
 from tests.machine.ports import wait_until
@@ -35,9 +35,9 @@ def page(visit: Visit) -> Page:
     """Return a conversation that asks for a text."""
     visit.pages.forgive(LOST)
     page = visit.begin("Network")
-    decline(page, BOOLEAN)
-    decline(page, SELECT)
-    card(page, TEXT).get_by_label("Answer").fill("typed with care")
+    decline_question(page, BOOLEAN)
+    decline_question(page, SELECT)
+    find_card(page, TEXT).get_by_label("Answer").fill("typed with care")
     bypass_socket(page)
     return page
 
@@ -62,7 +62,8 @@ def press(page: Page, name: str = "Answer") -> None:
 
 def answers(visit: Visit, page: Page) -> list[dict[str, object]]:
     return [
-        each.outcome for each in evidence.asked(evidence.journal(visit.server, number_of(page)))
+        record.outcome
+        for record in evidence.pair_inquiries(evidence.read_journal(visit.server, number_of(page)))
     ]
 
 
@@ -71,14 +72,14 @@ def test_without_a_network_nothing_is_lost_and_it_can_be_sent_again(visit: Visit
     press(page)
     expect(problem(page)).to_contain_text("Not sent: this device is offline.")
     expect(problem(page)).to_contain_text("Try again.")
-    expect(card(page, TEXT).get_by_label("Answer")).to_have_value("typed with care")
-    expect(card(page, TEXT).get_by_role("button", name="Answer")).to_be_enabled()
-    expect(card(page, TEXT).get_by_role("button", name="Answer")).to_be_focused()
+    expect(find_card(page, TEXT).get_by_label("Answer")).to_have_value("typed with care")
+    expect(find_card(page, TEXT).get_by_role("button", name="Answer")).to_be_enabled()
+    expect(find_card(page, TEXT).get_by_role("button", name="Answer")).to_be_focused()
     page.context.set_offline(False)
     page.reload()
-    expect(card(page, TEXT).get_by_label("Answer")).to_have_value("typed with care")
+    expect(find_card(page, TEXT).get_by_label("Answer")).to_have_value("typed with care")
     press(page)
-    card(page, SECRET)
+    find_card(page, SECRET)
     assert answers(visit, page)[2] == {"outcome": "answered", "answer": "typed with care"}
 
 
@@ -87,18 +88,18 @@ def test_a_server_that_cannot_take_it_is_tried_again(visit: Visit, page: Page):
     press(page)
     expect(problem(page)).to_contain_text("Not confirmed: the server returned an error (503).")
     page.unroute(SENT)
-    held: list[Route] = []
+    routes: list[Route] = []
 
     def hold(route: Route) -> None:
-        held.append(route)
+        routes.append(route)
 
     page.route(SENT, hold)
     press(page)
     expect(page.get_by_text("Sending…")).to_be_visible()
     expect(page.get_by_text("Not confirmed")).to_be_hidden()
-    wait_until(lambda: page.title() and held, "the form is sent")
-    held[0].continue_()
-    card(page, SECRET)
+    wait_until(lambda: page.title() and routes, "the form is sent")
+    routes[0].continue_()
+    find_card(page, SECRET)
 
 
 @pytest.mark.proof  # an answer that could not be sent stays
@@ -110,7 +111,7 @@ def test_a_note_that_could_not_be_sent_stays(visit: Visit, page: Page):
     expect(page.get_by_label("Reason (optional")).to_have_value("because")
     page.unroute(SENT)
     press(page, "Decline")
-    card(page, SECRET)
+    find_card(page, SECRET)
     expect(page.locator(".card.settled [data-note]").last).to_have_text("because")
 
 
@@ -127,40 +128,42 @@ def test_an_answer_whose_reply_was_lost_counts_once(visit: Visit, page: Page):
     expect(problem(page)).to_contain_text("Not confirmed")
     page.unroute(SENT)
     press(page)
-    late = page.locator(".card.settled").last
-    expect(late.get_by_role("alert")).to_contain_text("You already responded")
-    given = [each for each in answers(visit, page) if each.get("outcome") == "answered"]
-    assert given == [{"outcome": "answered", "answer": "typed with care"}]
+    settled_card = page.locator(".card.settled").last
+    expect(settled_card.get_by_role("alert")).to_contain_text("You already responded")
+    outcomes = [outcome for outcome in answers(visit, page) if outcome.get("outcome") == "answered"]
+    assert outcomes == [{"outcome": "answered", "answer": "typed with care"}]
 
 
 @pytest.mark.proof  # by socket in make test
 def test_what_is_sent_twice_in_haste_is_sent_once(visit: Visit, page: Page):
-    held: list[Route] = []
+    routes: list[Route] = []
 
     def hold(route: Route) -> None:
-        held.append(route)
+        routes.append(route)
 
     requests: list[Request] = []
-    page.on("request", lambda made: requests.append(made) if SENT.search(made.url) else None)
+    page.on(
+        "request", lambda request: requests.append(request) if SENT.search(request.url) else None
+    )
     page.route(SENT, hold)
-    field = card(page, TEXT).get_by_label("Answer")
+    field = find_card(page, TEXT).get_by_label("Answer")
     for _ in range(3):
         field.press("Control+Enter")
-    card(page, TEXT).get_by_label("Reason (optional").press("Enter")
+    find_card(page, TEXT).get_by_label("Reason (optional").press("Enter")
     expect(page.get_by_text("Sending…")).to_be_visible()
     for name in ("Answer", "Decline"):
-        expect(card(page, TEXT).get_by_role("button", name=name)).to_be_disabled()
-    wait_until(lambda: page.title() and held, "the form is sent")
-    held[0].continue_()
-    card(page, SECRET)
-    assert [made.url.rpartition("/")[2] for made in requests] == ["answer"]
+        expect(find_card(page, TEXT).get_by_role("button", name=name)).to_be_disabled()
+    wait_until(lambda: page.title() and routes, "the form is sent")
+    routes[0].continue_()
+    find_card(page, SECRET)
+    assert [request.url.rpartition("/")[2] for request in requests] == ["answer"]
 
 
 def test_a_secret_that_could_not_be_sent_stays_in_its_field_and_nowhere_else(
     visit: Visit, page: Page
 ):
-    decline(page, TEXT)
-    field = card(page, SECRET).get_by_label("Secret", exact=True)
+    decline_question(page, TEXT)
+    field = find_card(page, SECRET).get_by_label("Secret", exact=True)
     field.fill("open sesame")
     page.context.set_offline(True)
     press(page)
@@ -169,5 +172,5 @@ def test_a_secret_that_could_not_be_sent_stays_in_its_field_and_nowhere_else(
     assert "sesame" not in evidence.kept_by(page)
     page.context.set_offline(False)
     press(page)
-    expect(composer(page)).to_be_visible()
-    expect(inquiries(page).last).to_have_attribute("data-outcome", "redacted")
+    expect(find_composer(page)).to_be_visible()
+    expect(find_inquiries(page).last).to_have_attribute("data-outcome", "redacted")

@@ -11,18 +11,18 @@ from tests.browser.pages import (
     SELECT,
     TEXT,
     Visit,
-    answer,
-    card,
-    cards,
-    composer,
-    connected,
-    decline,
-    inquiries,
+    answer_question,
+    decline_question,
+    find_card,
+    find_cards,
+    find_composer,
+    find_inquiries,
     path_of,
-    say,
-    staying,
+    send_message,
+    stay_on_page,
+    wait_until_connected,
 )
-from tests.browser.wires import Wire
+from tests.browser.wires import PageWire
 from tests.machine.browsing import PHONE
 from tests.machine.ports import wait_until
 
@@ -50,9 +50,9 @@ def without_a_socket(page: Page) -> Page:
 
 
 def up_to_the_text(page: Page) -> None:
-    decline(page, BOOLEAN)
-    decline(page, SELECT)
-    card(page, TEXT)
+    decline_question(page, BOOLEAN)
+    decline_question(page, SELECT)
+    find_card(page, TEXT)
 
 
 def test_an_invited_person_signs_in_by_a_link_that_is_shown_once(visit: Visit, name: str):
@@ -78,12 +78,12 @@ def test_an_invited_person_signs_in_by_a_link_that_is_shown_once(visit: Visit, n
 def test_both_have_the_card_and_the_first_answer_settles_it_for_both(visit: Visit, name: str):
     page = visit.begin()
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
-    with staying(page), staying(ada):
-        for each in (page, ada):
-            card(each, BOOLEAN)
-        answer(page, BOOLEAN, "No")
+    with stay_on_page(page), stay_on_page(ada):
+        for tab in (page, ada):
+            find_card(tab, BOOLEAN)
+        answer_question(page, BOOLEAN, "No")
         expect(ada.locator(".card.settled")).to_contain_text("by Owner")
-        answer(ada, SELECT, "not at all")
+        answer_question(ada, SELECT, "not at all")
         expect(page.locator(".card.settled").nth(1)).to_contain_text(f"by {name}")
     page.goto(f"{visit.server.url}/audit?demo=1&person={name.replace(' ', '+')}")
     expect(page.locator("tbody tr")).to_have_count(1)
@@ -95,13 +95,15 @@ def test_who_is_late_is_told_who_was_first_and_keeps_what_they_typed(visit: Visi
     up_to_the_text(page)
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
     without_a_socket(ada)
-    card(ada, TEXT).get_by_label("Answer").fill("a long and careful answer")
-    answer(page, TEXT, "mine")
-    card(ada, TEXT).get_by_role("button", name="Answer").click()
-    late = ada.locator(".card.settled")
-    expect(late.get_by_role("alert")).to_contain_text("Already answered by Owner")
-    expect(late.get_by_label("Your draft (not sent)")).to_have_value("a long and careful answer")
-    expect(inquiries(page).nth(2)).to_have_attribute("data-outcome", "answered")
+    find_card(ada, TEXT).get_by_label("Answer").fill("a long and careful answer")
+    answer_question(page, TEXT, "mine")
+    find_card(ada, TEXT).get_by_role("button", name="Answer").click()
+    settled_card = ada.locator(".card.settled")
+    expect(settled_card.get_by_role("alert")).to_contain_text("Already answered by Owner")
+    expect(settled_card.get_by_label("Your draft (not sent)")).to_have_value(
+        "a long and careful answer"
+    )
+    expect(find_inquiries(page).nth(2)).to_have_attribute("data-outcome", "answered")
     assert page.locator("[data-answer]").all_text_contents() == ['"mine"']
 
 
@@ -110,9 +112,9 @@ def test_who_is_still_typing_gets_their_text_back(visit: Visit, name: str):
     page = visit.begin()
     up_to_the_text(page)
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
-    connected(ada)
-    card(ada, TEXT).get_by_label("Answer").fill("not sent yet")
-    answer(page, TEXT, "first.md")
+    wait_until_connected(ada)
+    find_card(ada, TEXT).get_by_label("Answer").fill("not sent yet")
+    answer_question(page, TEXT, "first.md")
     expect(ada.get_by_label("Your draft (not sent)")).to_have_value("not sent yet")
     expect(ada.locator(".card.settled").filter(has_text="first.md")).to_be_visible()
 
@@ -120,15 +122,15 @@ def test_who_is_still_typing_gets_their_text_back(visit: Visit, name: str):
 @pytest.mark.proof  # a variant of the next one
 def test_who_types_where_a_field_goes_away_presses_no_keys_of_the_page(visit: Visit, name: str):
     page = visit.begin()
-    card(page, BOOLEAN)
+    find_card(page, BOOLEAN)
     page.get_by_role("button", name="Stop", exact=True).click()
-    expect(composer(page)).to_be_visible()
+    expect(find_composer(page)).to_be_visible()
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
-    connected(ada)
+    wait_until_connected(ada)
     ada.evaluate(HEARD)
-    composer(ada).press_sequentially("half a sen")
-    say(page, "Show me")
-    expect(composer(ada)).to_have_count(0)
+    find_composer(ada).press_sequentially("half a sen")
+    send_message(page, "Show me")
+    expect(find_composer(ada)).to_have_count(0)
     wait_until(lambda: "What you typed is kept" in ada.evaluate("said"), "it is announced")
     ada.keyboard.type("j?")
     expect(ada.get_by_role("dialog")).to_have_count(0)
@@ -138,16 +140,16 @@ def test_who_types_where_a_field_goes_away_presses_no_keys_of_the_page(visit: Vi
     expect(ada.get_by_role("dialog")).to_be_visible()
     ada.keyboard.press("Escape")
     page.get_by_role("button", name="Stop", exact=True).click()
-    expect(composer(ada)).to_have_value("half a sen")
+    expect(find_composer(ada)).to_have_value("half a sen")
 
 
 def test_who_types_into_a_card_that_is_settled_presses_no_keys_of_the_page(visit: Visit, name: str):
     page = visit.begin()
     up_to_the_text(page)
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
-    connected(ada)
-    card(ada, TEXT).get_by_label("Answer").fill("not sent")
-    answer(page, TEXT, "first.md")
+    wait_until_connected(ada)
+    find_card(ada, TEXT).get_by_label("Answer").fill("not sent")
+    answer_question(page, TEXT, "first.md")
     expect(ada.get_by_label("Your draft (not sent)")).to_have_value("not sent")
     ada.keyboard.press("?")
     expect(ada.get_by_role("dialog")).to_have_count(0)
@@ -168,9 +170,9 @@ def test_another_title_is_in_the_tab_and_in_the_menu_unless_somebody_is_at_it(
     visit: Visit, name: str
 ):
     page = visit.begin()
-    card(page, BOOLEAN)
+    find_card(page, BOOLEAN)
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
-    connected(ada)
+    wait_until_connected(ada)
     menu = ada.locator("#edit-menu")
     rename(page, "Beans & “peas”")
     expect(ada).to_have_title(re.compile(r"^\(\d+\) Beans & “peas” · jpweb$"))
@@ -196,42 +198,42 @@ def test_an_answer_that_loses_while_it_is_sent_keeps_its_text(visit: Visit, name
     page = visit.begin()
     up_to_the_text(page)
     ada = visit.open(who=visit.home.invite(name, "responder"))
-    wire = Wire(ada, "hold" if by == "socket" else "drop")
-    held: list[Route] = []
+    wire = PageWire(ada, "hold" if by == "socket" else "drop")
+    routes: list[Route] = []
 
     def hold(route: Route) -> None:
-        held.append(route)
+        routes.append(route)
 
     ada.route(re.compile("/answer$"), hold)
     ada.goto(visit.server.url + path_of(page))
-    connected(ada)
-    card(ada, TEXT).get_by_label("Answer").fill("overtaken")
-    card(ada, TEXT).get_by_role("button", name="Answer").click()
+    wait_until_connected(ada)
+    find_card(ada, TEXT).get_by_label("Answer").fill("overtaken")
+    find_card(ada, TEXT).get_by_role("button", name="Answer").click()
     expect(ada.get_by_text("Sending…")).to_be_visible()
-    decline(page, TEXT)
-    expect(inquiries(ada).nth(2)).to_have_attribute("data-outcome", "cancelled")
+    decline_question(page, TEXT)
+    expect(find_inquiries(ada).nth(2)).to_have_attribute("data-outcome", "cancelled")
     if by == "socket":
         wire.let_go()
     else:
-        wait_until(lambda: ada.title() and held, "the form is sent")
-        held[0].continue_()
+        wait_until(lambda: ada.title() and routes, "the form is sent")
+        routes[0].continue_()
     expect(ada.get_by_role("alert")).to_contain_text("Already closed by Owner")
     expect(ada.get_by_label("Your draft (not sent)")).to_have_value("overtaken")
-    assert bool(held) == (by == "form")
+    assert bool(routes) == (by == "form")
 
 
 def test_a_reader_sees_the_conversation_and_can_do_nothing_in_it(visit: Visit, name: str):
     page = visit.begin("Read me")
-    card(page, BOOLEAN)
+    find_card(page, BOOLEAN)
     reader = visit.open(path_of(page), who=visit.home.invite(name, "reader"))
-    connected(reader)
-    with staying(reader):
-        expect(inquiries(reader)).to_have_attribute("data-outcome", "open")
-        answer(page, BOOLEAN, "Yes")
-        expect(inquiries(reader).first).to_have_attribute("data-outcome", "answered")
-        expect(inquiries(reader)).to_have_count(2)
-    expect(cards(reader)).to_have_count(0)
-    expect(composer(reader)).to_have_count(0)
+    wait_until_connected(reader)
+    with stay_on_page(reader):
+        expect(find_inquiries(reader)).to_have_attribute("data-outcome", "open")
+        answer_question(page, BOOLEAN, "Yes")
+        expect(find_inquiries(reader).first).to_have_attribute("data-outcome", "answered")
+        expect(find_inquiries(reader)).to_have_count(2)
+    expect(find_cards(reader)).to_have_count(0)
+    expect(find_composer(reader)).to_have_count(0)
     expect(reader.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
     main = reader.get_by_role("navigation", name="Main")
     expect(main.get_by_role("link", name="Questions")).to_have_count(0)
@@ -241,18 +243,18 @@ def test_a_reader_sees_the_conversation_and_can_do_nothing_in_it(visit: Visit, n
 def test_who_is_removed_sees_nothing_more(visit: Visit, name: str):
     visit.pages.forgive(REFUSED)
     page = visit.begin()
-    card(page, BOOLEAN)
+    find_card(page, BOOLEAN)
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
-    connected(ada)
-    card(ada, BOOLEAN)
+    wait_until_connected(ada)
+    find_card(ada, BOOLEAN)
     owner = visit.open(f"/workspaces/{visit.home.workspaces()['Demo']}/people")
     owner.get_by_role("row", name=name).get_by_role("button", name="Remove").click()
     expect(owner.get_by_role("row", name=name)).to_have_count(0)
-    answer(page, BOOLEAN, "Yes")
+    answer_question(page, BOOLEAN, "Yes")
     expect(ada.locator("#connection")).to_have_text(
         "You no longer have access. This page is out of date."
     )
-    expect(cards(ada, SELECT)).to_have_count(0)
+    expect(find_cards(ada, SELECT)).to_have_count(0)
     ada.reload()
     expect(ada.get_by_role("heading", name="Page not found")).to_be_visible()
 

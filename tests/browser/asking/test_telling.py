@@ -15,12 +15,12 @@ from tests.browser.pages import (
     SELECT,
     TEXT,
     Visit,
-    answer,
-    card,
-    connected,
-    decline,
-    staying,
-    waiting,
+    answer_question,
+    decline_question,
+    find_card,
+    find_waiting_count,
+    stay_on_page,
+    wait_until_connected,
 )
 from tests.machine.ports import wait_until
 
@@ -53,9 +53,9 @@ NOTED = """
 BUTTON = "Turn on notifications on this device"
 
 
-def told(page: Page) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = page.evaluate("window.told")
-    return found
+def get_notifications(page: Page) -> list[dict[str, Any]]:
+    notifications: list[dict[str, Any]] = page.evaluate("window.told")
+    return notifications
 
 
 def have_told(*pages: Page) -> list[dict[str, Any]]:
@@ -68,10 +68,10 @@ def have_told(*pages: Page) -> list[dict[str, Any]]:
         page.clock.run_for(1_000)
     for page in pages:
         page.evaluate("navigator.locks.request('jpweb-told', () => null)")
-    return [notice for page in pages for notice in told(page)]
+    return [notice for page in pages for notice in get_notifications(page)]
 
 
-def offered(visit: Visit, permits: str = "granted", refuses: str = "false") -> Page:
+def open_questions_page(visit: Visit, permits: str = "granted", refuses: str = "false") -> Page:
     """Open the Questions page in a browser whose notifications are noted."""
     page = visit.open("/questions")
     script = NOTED.replace("PERMITS", repr(permits)).replace("REFUSES", refuses)
@@ -83,19 +83,19 @@ def offered(visit: Visit, permits: str = "granted", refuses: str = "false") -> P
 
 def asked_for(visit: Visit) -> Page:
     """Open it where somebody asked to be told."""
-    page = offered(visit)
+    page = open_questions_page(visit)
     page.get_by_role("button", name=BUTTON).click()
     expect(page.locator("#notify-toggle")).to_contain_text("You'll be notified")
     return page
 
 
-def beside(visit: Visit, page: Page, path: str, *, away: bool) -> Page:
+def open_second_page(visit: Visit, page: Page, path: str, *, is_away: bool) -> Page:
     """Open another page in the same browser, looked at or not."""
-    other = visit.pages(visit.server.url + path, beside=page)
-    connected(other)
-    expect(waiting(other)).to_have_attribute("data-count", "0")
-    other.evaluate(f"window.look({str(away).lower()})")
-    return other
+    second_page = visit.pages(visit.server.url + path, sibling=page)
+    wait_until_connected(second_page)
+    expect(find_waiting_count(second_page)).to_have_attribute("data-count", "0")
+    second_page.evaluate(f"window.look({str(is_away).lower()})")
+    return second_page
 
 
 def test_who_asks_for_it_is_told_and_can_take_it_back(visit: Visit):
@@ -105,19 +105,19 @@ def test_who_asks_for_it_is_told_and_can_take_it_back(visit: Visit):
     expect(page.get_by_role("button", name=BUTTON)).to_be_visible()
     page.evaluate("window.look(true)")
     visit.begin()
-    card(page, BOOLEAN)
+    find_card(page, BOOLEAN)
     assert have_told(page) == []
 
 
 @pytest.mark.parametrize(
-    ("permits", "says"),
+    ("permits", "message"),
     [("denied", "Notifications are blocked"), pytest.param("default", "", marks=pytest.mark.proof)],
 )
-def test_a_browser_that_does_not_permit_it_is_explained(visit: Visit, permits: str, says: str):
-    page = offered(visit, permits)
+def test_a_browser_that_does_not_permit_it_is_explained(visit: Visit, permits: str, message: str):
+    page = open_questions_page(visit, permits)
     page.get_by_role("button", name=BUTTON).click()
-    expect(page.locator("#notify-toggle [role=status]")).to_contain_text(says)
-    expect(page.get_by_role("button", name=BUTTON)).to_have_count(0 if says else 1)
+    expect(page.locator("#notify-toggle [role=status]")).to_contain_text(message)
+    expect(page.get_by_role("button", name=BUTTON)).to_have_count(0 if message else 1)
 
 
 @pytest.mark.proof  # a variant of one that does not permit it
@@ -131,9 +131,9 @@ def test_a_browser_that_cannot_is_explained(visit: Visit):
 
 @pytest.mark.proof  # a variant of one that does not permit it
 def test_a_browser_that_refuses_at_last_is_explained(visit: Visit):
-    page = offered(visit, refuses="true")
+    page = open_questions_page(visit, refuses="true")
     page.get_by_role("button", name=BUTTON).click()
-    connected(page)
+    wait_until_connected(page)
     page.evaluate("window.look(true)")
     visit.begin()
     expect(page.locator("#notify-toggle")).to_contain_text("Notifications aren't available")
@@ -141,101 +141,103 @@ def test_a_browser_that_refuses_at_last_is_explained(visit: Visit):
 
 def test_hidden_pages_tell_once_and_lead_to_the_card(visit: Visit):
     page = asked_for(visit)
-    away = [beside(visit, page, path, away=True) for path in ("/", "/audit")]
-    connected(page)
+    away_pages = [open_second_page(visit, page, path, is_away=True) for path in ("/", "/audit")]
+    wait_until_connected(page)
     page.evaluate("window.look(true)")
-    begun = visit.begin()
-    (notice,) = have_told(page, *away)
-    (teller,) = [each for each in (page, *away) if told(each)]
+    turn_page = visit.begin()
+    (notice,) = have_told(page, *away_pages)
+    (teller,) = [tab for tab in (page, *away_pages) if get_notifications(tab)]
     assert notice["title"] == "Assistant"
     assert notice["body"] == "Shall I show you how questions work?"
     teller.evaluate("window.latest.onclick()")
-    expect(card(teller, BOOLEAN)).to_be_focused()
-    answer(begun, BOOLEAN, "Yes")
-    card(begun, SELECT)
+    expect(find_card(teller, BOOLEAN)).to_be_focused()
+    answer_question(turn_page, BOOLEAN, "Yes")
+    find_card(turn_page, SELECT)
 
 
 @pytest.mark.proof  # hidden pages lead there as well
 def test_a_page_with_the_card_leads_to_it_at_once(visit: Visit):
     page = asked_for(visit)
-    connected(page)
-    with staying(page):
+    wait_until_connected(page)
+    with stay_on_page(page):
         page.evaluate("window.look(true)")
         visit.begin()
-        wait_until(lambda: len(told(page)) == 1, "the page tells")
+        wait_until(lambda: len(get_notifications(page)) == 1, "the page tells")
         page.evaluate("window.latest.onclick()")
-        expect(card(page, BOOLEAN)).to_be_focused()
+        expect(find_card(page, BOOLEAN)).to_be_focused()
 
 
 def test_a_page_without_a_desk_leads_to_the_page_of_the_question(visit: Visit):
     page = asked_for(visit)
     page.goto(f"{visit.server.url}/audit")
-    connected(page)
-    expect(waiting(page)).to_have_attribute("data-count", "0")
+    wait_until_connected(page)
+    expect(find_waiting_count(page)).to_have_attribute("data-count", "0")
     page.evaluate("window.look(true)")
     visit.begin()
-    wait_until(lambda: len(told(page)) == 1, "the page tells")
+    wait_until(lambda: len(get_notifications(page)) == 1, "the page tells")
     page.evaluate("window.latest.onclick()")
     page.wait_for_url(re.compile(r"/questions/\d+#question-\d+$"))
-    expect(card(page, BOOLEAN)).to_be_focused()
+    expect(find_card(page, BOOLEAN)).to_be_focused()
 
 
 @pytest.mark.proof  # a variant
 def test_what_is_settled_elsewhere_is_told_no_more(visit: Visit):
     page = asked_for(visit)
-    connected(page)
+    wait_until_connected(page)
     page.evaluate("window.look(true)")
-    begun = visit.begin()
-    wait_until(lambda: len(told(page)) == 1, "the page tells")
+    turn_page = visit.begin()
+    wait_until(lambda: len(get_notifications(page)) == 1, "the page tells")
     assert page.evaluate("window.latest.open") is True
-    begun.get_by_role("button", name="Stop", exact=True).click()
+    turn_page.get_by_role("button", name="Stop", exact=True).click()
     wait_until(lambda: page.evaluate("window.latest.open") is False, "it is told no more")
 
 
 def test_nobody_is_told_of_what_they_look_at(visit: Visit):
     page = asked_for(visit)
-    away = beside(visit, page, "/", away=True)
-    connected(page)
+    away_page = open_second_page(visit, page, "/", is_away=True)
+    wait_until_connected(page)
     visit.begin()
-    card(page, BOOLEAN)
-    assert have_told(page, away) == []
+    find_card(page, BOOLEAN)
+    assert have_told(page, away_page) == []
 
 
 def test_of_a_secret_only_that_it_is_asked_for(visit: Visit):
     page = asked_for(visit)
-    begun = visit.begin()
+    turn_page = visit.begin()
     for kind in (BOOLEAN, SELECT):
-        decline(begun, kind)
-    card(begun, TEXT)
-    connected(page)
-    expect(waiting(page)).to_have_attribute("data-count", "1")
+        decline_question(turn_page, kind)
+    find_card(turn_page, TEXT)
+    wait_until_connected(page)
+    expect(find_waiting_count(page)).to_have_attribute("data-count", "1")
     page.evaluate("window.look(true)")
-    decline(begun, TEXT)
-    card(begun, SECRET)
-    wait_until(lambda: len(told(page)) == 1, "the page tells")
-    assert [each["body"] for each in told(page)] == ["Secret requested"]
+    decline_question(turn_page, TEXT)
+    find_card(turn_page, SECRET)
+    wait_until(lambda: len(get_notifications(page)) == 1, "the page tells")
+    assert [notification["body"] for notification in get_notifications(page)] == [
+        "Secret requested"
+    ]
 
 
 def test_the_count_is_in_the_title_and_in_the_icon(visit: Visit):
     page = visit.open("/audit")
-    connected(page)
+    wait_until_connected(page)
     icon = page.locator("link[rel=icon]")
     plain = icon.get_attribute("href") or ""
     assert plain.endswith("icon.svg")
-    begun = visit.begin()
-    card(begun, BOOLEAN)
+    turn_page = visit.begin()
+    find_card(turn_page, BOOLEAN)
     expect(page).to_have_title("(1) Audit · jpweb")
     assert ">1</text>" in unquote(icon.get_attribute("href") or "")
     page.reload()
     assert ">1</text>" in unquote(icon.get_attribute("href") or "")
-    begun.get_by_role("button", name="Stop", exact=True).click()
+    turn_page.get_by_role("button", name="Stop", exact=True).click()
     expect(page).to_have_title("Audit · jpweb")
     expect(icon).to_have_attribute("href", re.compile(re.escape(plain)))
 
 
 def test_a_page_without_a_desk_announces_what_came(visit: Visit):
     page = visit.open("/audit")
-    connected(page)
+    wait_until_connected(page)
     expect(page.locator("#announcer")).to_be_empty()
     visit.begin()
     expect(page.locator("#announcer")).to_have_text(

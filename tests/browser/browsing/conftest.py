@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.browser.browsing.shelf import REAL, Book, books
+from tests.browser.browsing.shelf import REAL, Book, list_books
 from tests.browser.pages import Home, Visit, serve_home
 from tests.load import synthetic
 from tests.machine.browsing import Pages
@@ -26,9 +26,9 @@ PATIENCE = 300
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """Serve a workspace of all of them; everything in it can be searched for."""
     folder = tmp_path_factory.mktemp("archive")
-    root = synthetic.workspace(folder / "shelf", LENGTH)
-    for each in REAL:
-        shutil.copytree(each, root / ".jp" / "conversations" / each.name, copy_function=_copy)
+    root = synthetic.write_workspace(folder / "shelf", LENGTH)
+    for source in REAL:
+        shutil.copytree(source, root / ".jp" / "conversations" / source.name, copy_function=_copy)
     server = Server(folder / "data", free_port(), root, {"JPWEB_SCRIPT_PACE": "0"})
     with serve_home(server, PATIENCE) as home:
         home.owner.wait_until_indexed(PATIENCE)
@@ -36,7 +36,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 
 
 @pytest.fixture(scope="package")
-def other(archive: Home) -> Visitor:
+def second_visitor(archive: Home) -> Visitor:
     """Sign a second person in, who may read."""
     return archive.invite("Bo", "reader", "shelf")
 
@@ -47,11 +47,11 @@ def visit(archive: Home, open_page: Pages) -> Visit:
     return Visit(archive, open_page)
 
 
-@pytest.fixture(params=books(LENGTH))
+@pytest.fixture(params=list_books(LENGTH))
 def book(request: pytest.FixtureRequest) -> Book:
     """Return each of the conversations in turn."""
-    found: Book = request.param
-    return found
+    param: Book = request.param
+    return param
 
 
 @pytest.fixture

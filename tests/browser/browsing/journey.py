@@ -36,30 +36,30 @@ _ITEM = "#transcript > .window > [data-kind]"
 
 
 @contextmanager
-def whole(page: Page) -> Iterator[None]:
+def check_requests(page: Page) -> Iterator[None]:
     """Check that everything a page asks for comes, except what leaving the page cut off."""
-    failed: list[str] = []
+    failures: list[str] = []
 
-    def lost(request: Request) -> None:
+    def note_failure(request: Request) -> None:
         if request.failure != ABORTED:
-            failed.append(f"{request.url}: {request.failure}")
+            failures.append(f"{request.url}: {request.failure}")
 
-    def came(response: Response) -> None:
+    def note_response(response: Response) -> None:
         if response.status >= 400:
-            failed.append(f"{response.url}: {response.status}")
+            failures.append(f"{response.url}: {response.status}")
 
-    page.on("requestfailed", lost)
-    page.on("response", came)
+    page.on("requestfailed", note_failure)
+    page.on("response", note_response)
     yield
-    assert failed == []
+    assert failures == []
 
 
-def hit(page: Page, book: Book) -> Locator:
+def find_hit(page: Page, book: Book) -> Locator:
     """Return the result of a search that is in a conversation."""
     return page.locator(".hit", has=page.get_by_role("link", name=book.title, exact=True)).first
 
 
-def landed(page: Page, words: str) -> str:
+def wait_for_highlight(page: Page, words: str) -> str:
     """Wait until the words are lit in the event that the address names; return its anchor."""
     wait_until(lambda: page.evaluate(_LIT, words), f"{words} is lit, and nothing lies over it")
     expect(page).to_have_url(re.compile(r"[?&]at=(e-[\w-]+).*#\1$"))
@@ -69,68 +69,68 @@ def landed(page: Page, words: str) -> str:
     return anchor
 
 
-def folded(page: Page, anchor: str, key: str) -> None:
+def check_folding(page: Page, anchor: str, key: str) -> None:
     """Fold and unfold by a key; then it is unfolded, and the address says so."""
     fold = page.locator(f"#{anchor}")
-    was = bool(fold.evaluate("each => each.open"))
-    for opened in (not was, was, True):
-        if opened is not fold.evaluate("each => each.open"):
+    was_open = bool(fold.evaluate("each => each.open"))
+    for is_open in (not was_open, was_open, True):
+        if is_open is not fold.evaluate("each => each.open"):
             page.keyboard.press(key)
-        expect(fold).to_have_js_property("open", opened)
-    named(page, anchor)
+        expect(fold).to_have_js_property("open", is_open)
+    wait_for_open_anchor(page, anchor)
 
 
-def counted(page: Page) -> Locator:
+def find_match_count(page: Page) -> Locator:
     """Return how many events hold what is looked for, as the page says it."""
     return page.locator("#find [role=status]")
 
 
-def here(page: Page) -> Locator:
+def find_current_event(page: Page) -> Locator:
     """Return the event that the reader is at."""
     return page.locator("#transcript [aria-current=true]")
 
 
-def clear(page: Page, anchor: str) -> bool:
+def is_clear(page: Page, anchor: str) -> bool:
     """Tell whether an event begins on the screen, with nothing over it."""
     return bool(page.locator(f"#{anchor}").evaluate(_CLEAR))
 
 
-def folds(page: Page) -> set[str]:
+def list_open_folds(page: Page) -> set[str]:
     """Return the anchors of what is unfolded."""
     return set(page.evaluate(_OPEN))
 
 
 def words_at(page: Page, anchor: str) -> str:
     """Return what an event says, white space as it is shown."""
-    found = page.locator(f"#{anchor}").text_content() or ""
-    return re.sub(r"\s+", " ", found)
+    text = page.locator(f"#{anchor}").text_content() or ""
+    return re.sub(r"\s+", " ", text)
 
 
 def to_question(page: Page, book: Book) -> str:
     """Go to the next question by its key, or where none is to the next fold; return its anchor."""
-    before = here(page).get_attribute("id")
+    before = find_current_event(page).get_attribute("id")
     page.keyboard.press("i")
     if book.asks:
         expect(page.locator("#transcript details.inquiry[aria-current=true]")).to_have_count(1)
     else:
         expect(page.locator("#announcer")).to_have_text("No later question.")
-        most = page.locator(_ITEM).count()
-        for _ in range(most):
+        item_count = page.locator(_ITEM).count()
+        for _ in range(item_count):
             page.keyboard.press("j")
             wait_until(partial(_left, page, before), "it moved on")
-            before = here(page).get_attribute("id")
-            if here(page).evaluate("each => each.matches('details.fold')"):
+            before = find_current_event(page).get_attribute("id")
+            if find_current_event(page).evaluate("each => each.matches('details.fold')"):
                 break
-    anchor = here(page).get_attribute("id") or ""
-    wait_until(lambda: clear(page, anchor), "it is on the screen")
+    anchor = find_current_event(page).get_attribute("id") or ""
+    wait_until(lambda: is_clear(page, anchor), "it is on the screen")
     return anchor
 
 
 def _left(page: Page, anchor: str | None) -> bool:
-    return here(page).get_attribute("id") != anchor
+    return find_current_event(page).get_attribute("id") != anchor
 
 
-def named(page: Page, anchor: str) -> None:
+def wait_for_open_anchor(page: Page, anchor: str) -> None:
     """Wait until the address says that a fold is open."""
-    opened = re.compile(rf"[?&]open=(?:[\w-]+,)*{anchor}(?:[,&#]|$)")
-    expect(page).to_have_url(opened)
+    pattern = re.compile(rf"[?&]open=(?:[\w-]+,)*{anchor}(?:[,&#]|$)")
+    expect(page).to_have_url(pattern)

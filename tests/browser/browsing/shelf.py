@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import pytest
 
-from tests.load.synthetic import needle
+from tests.load.synthetic import make_needle
 from tests.machine.serving import ROOT
 from tests.machine.sizes import IS_PROOF
 
@@ -24,7 +24,7 @@ _PLAIN = re.compile(r"(?<![\w`*_\[(/.-])(?:[A-Za-z]{3,} ){2}[A-Za-z]{3,}(?![\w`*
 class Book:
     """A conversation: its title, and words of one event in its middle and of one far from there.
 
-    ``asks`` tells whether a question stands after the far one.
+    ``has_questions`` tells whether a question stands after the far one.
     """
 
     title: str
@@ -35,7 +35,7 @@ class Book:
     @classmethod
     def long(cls, length: int) -> Self:
         """Return the generated conversation of so many events."""
-        return cls(f"{length} events", needle(middle_turn(length)), needle(78), asks=True)
+        return cls(f"{length} events", make_needle(middle_turn(length)), make_needle(78), asks=True)
 
     @classmethod
     def real(cls, folder: Path) -> Self:
@@ -43,9 +43,9 @@ class Book:
         title = json.loads((folder / "metadata.json").read_text())["title"]
         file = folder / "events.json"
         events = json.loads(file.read_text())
-        told = _phrases(events, file.read_text().lower())
-        asks = any(each["type"] == "inquiry_request" for each in events)
-        return cls(title, told[len(told) // 2], told[0], asks)
+        phrases = _phrases(events, file.read_text().lower())
+        has_questions = any(event["type"] == "inquiry_request" for event in events)
+        return cls(title, phrases[len(phrases) // 2], phrases[0], has_questions)
 
 
 def middle_turn(length: int) -> int:
@@ -53,27 +53,31 @@ def middle_turn(length: int) -> int:
     return length // 2_500 * 100
 
 
-def books(length: int) -> list[Any]:
+def list_books(length: int) -> list[Any]:
     """Return conversations as parameters; what is not here is skipped, with the reason.
 
     Of the real ones this is the median, or all under proof.
     """
     if not REAL:
-        away = pytest.mark.skip(reason=f"the workspace of JP itself is not in {ROOT.parent}/shared")
-        found = [pytest.param(None, id="real", marks=away)]
+        skip_mark = pytest.mark.skip(
+            reason=f"the workspace of JP itself is not in {ROOT.parent}/shared"
+        )
+        params = [pytest.param(None, id="real", marks=skip_mark)]
     else:
         by_size = sorted(REAL, key=lambda folder: (folder / "events.json").stat().st_size)
-        chosen = by_size if IS_PROOF else [by_size[len(by_size) // 2]]
-        found = [pytest.param(Book.real(each), id=each.name.partition("-")[2]) for each in chosen]
-    return [*found, pytest.param(Book.long(length), id=f"{length}-events")]
+        sources = by_size if IS_PROOF else [by_size[len(by_size) // 2]]
+        params = [
+            pytest.param(Book.real(source), id=source.name.partition("-")[2]) for source in sources
+        ]
+    return [*params, pytest.param(Book.long(length), id=f"{length}-events")]
 
 
 def _phrases(events: list[dict[str, Any]], raw: str) -> list[str]:
     """Return a phrase of each thing said that has one to itself, in order."""
-    found = []
+    phrases = []
     for event in events:
         key = {"chat_request": "content", "chat_response": "message"}.get(event["type"], "")
-        said = _PLAIN.finditer(event.get(key, ""))
-        own = next((each[0] for each in said if raw.count(each[0].lower()) == 1), "")
-        found += [own] if own else []
-    return found
+        matches = _PLAIN.finditer(event.get(key, ""))
+        phrase = next((match[0] for match in matches if raw.count(match[0].lower()) == 1), "")
+        phrases += [phrase] if phrase else []
+    return phrases

@@ -11,7 +11,7 @@ from tests.browser.browsing import journey
 from tests.browser.browsing.conftest import LENGTH
 from tests.browser.browsing.shelf import Book
 from tests.browser.pages import Visit
-from tests.browser.reading.windows import stretches
+from tests.browser.reading.windows import list_window_ranges
 from tests.machine.ports import wait_until
 from tests.machine.visiting import Visitor
 
@@ -22,14 +22,14 @@ MOST = 300_000
 SUMMARY = {"x": 8, "y": 12}
 
 
-def searched(page: Page, book: Book) -> None:
+def search_and_follow(page: Page, book: Book) -> None:
     """Look for the words in the middle, and follow what was found."""
     page.get_by_role("link", name="Search", exact=True).click()
     page.get_by_label("Search all conversations").fill(f'"{book.middle}"')
     page.get_by_role("button", name="Search", exact=True).first.click()
-    found = journey.hit(page, book)
-    expect(found.locator("mark").first).to_be_visible()
-    found.locator(".hit-link").click()
+    hit = journey.find_hit(page, book)
+    expect(hit.locator("mark").first).to_be_visible()
+    hit.locator(".hit-link").click()
     page.wait_for_url(re.compile(r"/conversations/\d+\?at="))
 
 
@@ -37,43 +37,43 @@ def found_far(page: Page, book: Book) -> str:
     """Look in the conversation for the words far away; return the anchor of their event."""
     page.get_by_label("Find in conversation").fill(f'"{book.far}"')
     page.get_by_role("button", name="Find", exact=True).click()
-    expect(journey.counted(page)).to_have_text(journey.HIT)
-    return journey.landed(page, book.far)
+    expect(journey.find_match_count(page)).to_have_text(journey.HIT)
+    return journey.wait_for_highlight(page, book.far)
 
 
 def test_a_search_leads_to_an_event_and_its_address_to_the_same_for_somebody_else(
-    visit: Visit, book: Book, other: Visitor
+    visit: Visit, book: Book, second_visitor: Visitor
 ):
     page = visit.open("/")
-    with journey.whole(page):
-        searched(page, book)
-        anchor = journey.landed(page, book.middle)
+    with journey.check_requests(page):
+        search_and_follow(page, book)
+        anchor = journey.wait_for_highlight(page, book.middle)
         assert found_far(page, book) != anchor
         question = journey.to_question(page, book)
-        journey.folded(page, question, "o")
+        journey.check_folding(page, question, "o")
         expect(page).to_have_url(re.compile(rf"[?&]at={question}&.*#{question}$"))
-    theirs = visit.pages()
-    with journey.whole(theirs):
-        _sign_in(theirs, visit, other)
-        theirs.goto(page.url)
-        expect(theirs.locator(f"#{question}")).to_have_js_property("open", value=True)
-        wait_until(lambda: journey.clear(theirs, question), "they are at the same event")
-        on_both = set(theirs.locator("#transcript .fold").evaluate_all(IDS))
-        assert journey.folds(page) & on_both == journey.folds(theirs)
+    second_page = visit.pages()
+    with journey.check_requests(second_page):
+        _sign_in(second_page, visit, second_visitor)
+        second_page.goto(page.url)
+        expect(second_page.locator(f"#{question}")).to_have_js_property("open", value=True)
+        wait_until(lambda: journey.is_clear(second_page, question), "they are at the same event")
+        on_both = set(second_page.locator("#transcript .fold").evaluate_all(IDS))
+        assert journey.list_open_folds(page) & on_both == journey.list_open_folds(second_page)
 
 
 def test_find_reaches_what_is_far_from_what_is_loaded(visit: Visit, long_book: Book):
     page = visit.open("/")
-    searched(page, long_book)
-    journey.landed(page, long_book.middle)
-    before = stretches(page)
+    search_and_follow(page, long_book)
+    journey.wait_for_highlight(page, long_book.middle)
+    before = list_window_ranges(page)
     found_far(page, long_book)
-    assert stretches(page)[-1][1] < before[0][0] - LENGTH // 10
-    expect(journey.counted(page)).to_have_text("1 of 1 match")
+    assert list_window_ranges(page)[-1][1] < before[0][0] - LENGTH // 10
+    expect(journey.find_match_count(page)).to_have_text("1 of 1 match")
 
 
 @pytest.mark.parametrize(
-    "where",
+    "query",
     [
         pytest.param("", marks=pytest.mark.proof),
         f"?at={LENGTH // 2}",
@@ -82,19 +82,19 @@ def test_find_reaches_what_is_far_from_what_is_loaded(visit: Visit, long_book: B
     ],
 )
 def test_a_window_of_a_long_conversation_is_light_and_comes_alone(
-    visit: Visit, long_book: Book, where: str
+    visit: Visit, long_book: Book, query: str
 ):
     link = re.search(rf'href="(/conversations/\d+)"[^>]*>\s*{long_book.title}<', _list(visit))
     assert link
-    weight = len(visit.home.owner.get(link[1] + where).text.encode())
+    weight = len(visit.home.owner.get(link[1] + query).text.encode())
     assert weight <= MOST
     page = visit.open("/search")
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(visit.server.url + link[1] + where)
+    urls: list[str] = []
+    page.on("request", lambda request: urls.append(request.url))
+    page.goto(visit.server.url + link[1] + query)
     page.wait_for_load_state("networkidle")
-    assert len(stretches(page)) == 1
-    assert [url for url in asked if re.search("after=|before=", url)] == []
+    assert len(list_window_ranges(page)) == 1
+    assert [url for url in urls if re.search("after=|before=", url)] == []
 
 
 IDS = "all => all.map(each => each.id)"
@@ -104,10 +104,10 @@ def _list(visit: Visit) -> str:
     return visit.home.owner.get("/conversations?q=events").text
 
 
-def _sign_in(page: Page, visit: Visit, who: Visitor) -> None:
+def _sign_in(page: Page, visit: Visit, visitor: Visitor) -> None:
     page.context.add_cookies(
         [
-            {"name": each.name, "value": each.value or "", "url": visit.server.url}
-            for each in who.cookies
+            {"name": cookie.name, "value": cookie.value or "", "url": visit.server.url}
+            for cookie in visitor.cookies
         ]
     )

@@ -32,29 +32,29 @@ _HIDDEN = """() => {
 _FOCUSED = "each => each === document.activeElement"
 
 
-def tab_to(page: Page, wanted: Locator) -> None:
+def tab_to(page: Page, target: Locator) -> None:
     """Press the tabulator until something has the focus; each stop on the way can be seen."""
     for _ in range(MOST):
         page.keyboard.press("Tab")
         assert page.evaluate(_HIDDEN) == ""
-        if wanted.evaluate(_FOCUSED):
+        if target.evaluate(_FOCUSED):
             return
-    raise AssertionError(f"{wanted}: not within {MOST} stops")
+    raise AssertionError(f"{target}: not within {MOST} stops")
 
 
-def searched(page: Page, book: Book) -> None:
+def search_and_follow(page: Page, book: Book) -> None:
     """Look for the words in the middle, and follow what was found."""
     tab_to(page, page.get_by_role("link", name="Search", exact=True))
     page.keyboard.press("Enter")
     expect(page.get_by_label("Search all conversations")).to_be_focused()
     page.keyboard.type(f'"{book.middle}"')
     page.keyboard.press("Enter")
-    found = journey.hit(page, book)
-    expect(found.locator("mark").first).to_be_visible()
+    hit = journey.find_hit(page, book)
+    expect(hit.locator("mark").first).to_be_visible()
     page.wait_for_load_state("load")  # the keys are ours by then
     tab_to(page, page.get_by_role("link", name="Skip to content"))
     page.keyboard.press("Enter")
-    link = found.locator(".hit-link")
+    link = hit.locator(".hit-link")
     for _ in range(MOST):
         page.keyboard.press("j")
         if link.evaluate(_FOCUSED):
@@ -69,25 +69,25 @@ def found_far(page: Page, book: Book) -> str:
     expect(page.get_by_label("Find in conversation")).to_be_focused()
     page.keyboard.type(f'"{book.far}"')
     page.keyboard.press("Enter")
-    expect(journey.counted(page)).to_have_text(journey.HIT)
-    return journey.landed(page, book.far)
+    expect(journey.find_match_count(page)).to_have_text(journey.HIT)
+    return journey.wait_for_highlight(page, book.far)
 
 
-def test_all_of_it_works_by_keyboard_alone(visit: Visit, book: Book, other: Visitor):
+def test_all_of_it_works_by_keyboard_alone(visit: Visit, book: Book, second_visitor: Visitor):
     page = visit.open("/")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    with journey.whole(page):
-        searched(page, book)
-        anchor = journey.landed(page, book.middle)
+    with journey.check_requests(page):
+        search_and_follow(page, book)
+        anchor = journey.wait_for_highlight(page, book.middle)
         assert found_far(page, book) != anchor
         page.keyboard.press("Escape")
-        expect(journey.counted(page)).to_have_text("")
+        expect(journey.find_match_count(page)).to_have_text("")
         question = journey.to_question(page, book)
-        journey.folded(page, question, "Enter")
+        journey.check_folding(page, question, "Enter")
         page.keyboard.press("Tab")
         assert page.evaluate(_HIDDEN) == ""
         page.keyboard.press("l")
         expect(page.locator("#announcer")).to_have_text("Link copied.")
     link = str(page.evaluate("navigator.clipboard.readText()"))
-    theirs = visit.open(re.sub(r"^\w+://[^/]+", "", link), who=other)
-    wait_until(lambda: journey.clear(theirs, question), "they are at the same event")
+    second_page = visit.open(re.sub(r"^\w+://[^/]+", "", link), who=second_visitor)
+    wait_until(lambda: journey.is_clear(second_page, question), "they are at the same event")

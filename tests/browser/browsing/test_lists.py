@@ -7,23 +7,23 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.looks import check
-from tests.browser.pages import Visit, connected, path_of
+from tests.browser.looks import check_accessibility
+from tests.browser.pages import Visit, path_of, wait_until_connected
 
 pytestmark = pytest.mark.browser
 
 
-def focused(page: Page) -> str:
+def get_focused_title(page: Page) -> str:
     """Return the title of the row that has the focus."""
     return str(page.evaluate("document.activeElement.closest('.row')?.dataset.conversation || ''"))
 
 
 def rows(page: Page) -> list[str]:
-    found = page.locator("#list .row").all()
-    return [row.get_attribute("data-conversation") or "" for row in found]
+    row_locators = page.locator("#list .row").all()
+    return [row.get_attribute("data-conversation") or "" for row in row_locators]
 
 
-def begun(visit: Visit, title: str) -> Page:
+def begin_and_list(visit: Visit, title: str) -> Page:
     """Begin a conversation; return the list that shows it alone."""
     visit.begin(title)
     page = visit.open(f"/conversations?q={title}")
@@ -33,10 +33,10 @@ def begun(visit: Visit, title: str) -> Page:
 
 def test_one_goes_from_row_to_row_and_opens_one_by_keyboard_alone(visit: Visit):
     page = visit.open()
-    every = rows(page)
+    row_ids = rows(page)
     for key, at in (("j", 0), ("j", 1), ("ArrowDown", 2), ("k", 1), ("ArrowUp", 0), ("k", 0)):
         page.keyboard.press(key)
-        assert focused(page) == every[at], key
+        assert get_focused_title(page) == row_ids[at], key
     page.keyboard.press("/")
     box = page.get_by_label("Filter by title")
     expect(box).to_be_focused()
@@ -56,38 +56,38 @@ def test_one_goes_from_row_to_row_and_opens_one_by_keyboard_alone(visit: Visit):
 def test_the_keys_are_listed_and_the_focus_comes_back(visit: Visit):
     page = visit.open()
     page.keyboard.press("j")
-    here = focused(page)
+    focus_id = get_focused_title(page)
     page.keyboard.press("?")
     listed = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(listed).to_contain_text("Next conversation")
-    check(page, "dialog")
+    check_accessibility(page, "dialog")
     page.keyboard.press("j")
     page.keyboard.press("Escape")
     expect(listed).to_have_count(0)
-    assert focused(page) == here
+    assert get_focused_title(page) == focus_id
 
 
 @pytest.mark.proof  # test_keys has the same
 def test_keys_with_a_modifier_are_the_browsers(visit: Visit):
     page = visit.open()
     page.keyboard.press("Control+j")
-    assert focused(page) == ""
+    assert get_focused_title(page) == ""
 
 
 def test_a_conversation_is_pinned_and_archived_by_keyboard_and_the_focus_stays(visit: Visit):
-    page = begun(visit, "Keyboard roses")
-    (own,) = rows(page)
+    page = begin_and_list(visit, "Keyboard roses")
+    (row_id,) = rows(page)
     page.keyboard.press("j")
-    for key, said in (("p", "Pinned “Keyboard roses”"), ("p", "Unpinned “Keyboard roses”")):
+    for key, notice in (("p", "Pinned “Keyboard roses”"), ("p", "Unpinned “Keyboard roses”")):
         page.keyboard.press(key)
-        expect(page.locator(".notice.success")).to_contain_text(said)
-        expect(page.locator(".row:focus-within")).to_have_attribute("data-conversation", own)
-        expect(page.locator("#list .row.pinned")).to_have_count(int("Pinned" in said))
-        connected(page)
+        expect(page.locator(".notice.success")).to_contain_text(notice)
+        expect(page.locator(".row:focus-within")).to_have_attribute("data-conversation", row_id)
+        expect(page.locator("#list .row.pinned")).to_have_count(int("Pinned" in notice))
+        wait_until_connected(page)
     page.keyboard.press("e")
     expect(page.locator(".notice.success")).to_contain_text("Archived “Keyboard roses”")
     expect(page.locator("#list .row")).to_have_count(0)
-    connected(page)
+    wait_until_connected(page)
     page.get_by_label("Archived").check()
     expect(page.locator("#list .row")).to_have_count(1)
     page.evaluate("document.activeElement.blur()")
@@ -97,12 +97,12 @@ def test_a_conversation_is_pinned_and_archived_by_keyboard_and_the_focus_stays(v
 
 
 def test_a_menu_closes_by_escape_and_gives_the_focus_back(visit: Visit):
-    page = begun(visit, "Menu roses")
+    page = begin_and_list(visit, "Menu roses")
     menu = page.locator(".row-menu summary")
     menu.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Pin")).to_be_visible()
-    check(page, ".row-menu")
+    check_accessibility(page, ".row-menu")
     page.keyboard.press("Tab")
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name="Pin")).to_be_hidden()
@@ -114,19 +114,19 @@ def test_a_list_that_cannot_be_fetched_says_so_and_is_tried_again(visit: Visit):
     page = visit.open()
     page.route("**/conversations?*", lambda route: route.abort())
     page.get_by_label("Filter by title").fill("nobody")
-    told = page.locator("#list-error")
-    expect(told).to_contain_text("Couldn't refresh the list")
+    error = page.locator("#list-error")
+    expect(error).to_contain_text("Couldn't refresh the list")
     assert len(rows(page)) > 1, "what was there still is"
     expect(page.locator("#list")).to_have_attribute("aria-busy", "false")
     page.unroute("**/conversations?*")
-    told.get_by_role("button", name="Retry").click()
+    error.get_by_role("button", name="Retry").click()
     expect(page.locator("#list .row")).to_have_count(1)
-    expect(told).to_be_hidden()
+    expect(error).to_be_hidden()
     assert "sort=" not in page.url, "what is empty is not in the address"
 
 
 def test_a_title_and_labels_are_changed_with_scripts_off(visit: Visit):
-    begun(visit, "Plain roses")
+    begin_and_list(visit, "Plain roses")
     page = visit.open("/conversations?q=Plain+roses", javascript=False)
     page.locator(".row-menu summary").click()
     page.get_by_role("link", name="Rename, label…").click()
@@ -146,9 +146,9 @@ def test_a_title_and_labels_are_changed_with_scripts_off(visit: Visit):
 
 
 def test_the_start_page_leads_to_what_waits_by_keyboard(visit: Visit):
-    begun(visit, "Start roses")
+    begin_and_list(visit, "Start roses")
     page = visit.open("/")
-    check(page)
+    check_accessibility(page)
     page.keyboard.press("j")
     expect(page.locator(":focus")).to_contain_text("Shall I show you how questions work?")
     page.keyboard.press("Enter")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.pages import BOOLEAN, Visit, card, connected
+from tests.browser.pages import BOOLEAN, Visit, find_card, wait_until_connected
 
 pytestmark = pytest.mark.browser
 
@@ -20,13 +20,13 @@ TELL = """(data) => document.body["htmx-internal-data"].webSocket.socket.dispatc
 def page(visit: Visit) -> Page:
     """Return the page of a conversation that asks for yes or no, all of it in view."""
     page = visit.begin(size=(1280, 2000))
-    connected(page)
+    wait_until_connected(page)
     return page
 
 
 def press(page: Page) -> Locator:
     """Press the mouse button down on a choice, and return it."""
-    choice = card(page, BOOLEAN).get_by_label("No", exact=True)
+    choice = find_card(page, BOOLEAN).get_by_label("No", exact=True)
     choice.hover()
     page.mouse.down()
     return choice

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 WORDS = '"nightly run"'
 
 
-def searched(visit: Visit, query: str = "", *, javascript: bool = True) -> Page:
+def open_search(visit: Visit, query: str = "", *, javascript: bool = True) -> Page:
     """Return the page of a search, once all is indexed."""
     visit.home.owner.wait_until_indexed()
     page = visit.open("/search", javascript=javascript)
@@ -28,7 +28,7 @@ def searched(visit: Visit, query: str = "", *, javascript: bool = True) -> Page:
 
 
 def test_what_was_looked_for_is_found_opened_and_lit_by_keys(visit: Visit):
-    page = searched(visit)
+    page = open_search(visit)
     page.locator("h1").click()
     page.keyboard.press("/")
     expect(page.get_by_label("Search all conversations")).to_be_focused()
@@ -49,7 +49,7 @@ def test_what_was_looked_for_is_found_opened_and_lit_by_keys(visit: Visit):
 
 @pytest.mark.proof  # a variant
 def test_what_is_empty_does_not_stand_in_the_address(visit: Visit):
-    page = searched(visit, "nightly")
+    page = open_search(visit, "nightly")
     expect(page).to_have_url(re.compile(r"/search\?q=nightly$"))
     page.get_by_text("Filters", exact=True).click()
     page.get_by_label("Kind").select_option("question")
@@ -61,7 +61,7 @@ def test_what_is_empty_does_not_stand_in_the_address(visit: Visit):
 
 
 def test_the_same_without_scripts(visit: Visit):
-    page = searched(visit, WORDS, javascript=False)
+    page = open_search(visit, WORDS, javascript=False)
     expect(page.locator(".hit")).not_to_have_count(0)
     page.get_by_text("Saved searches").click()
     page.get_by_label("Search name").fill("Nights")
@@ -79,7 +79,7 @@ def test_the_same_without_scripts(visit: Visit):
 @pytest.mark.proof  # test_accessibility looks at the results of another search
 @pytest.mark.parametrize("query", ["the", "", "zzzzz colour:green", "kind:question"])
 def test_it_bars_nobody(visit: Visit, query: str):
-    page = searched(visit, query)
+    page = open_search(visit, query)
     if query:
         page.get_by_text("Filters", exact=True).click()
-    looks.check(page)
+    looks.check_accessibility(page)

@@ -11,8 +11,8 @@ from tests.browser.browsing import journey
 from tests.browser.browsing.conftest import LENGTH
 from tests.browser.browsing.shelf import Book, middle_turn
 from tests.browser.pages import Visit
-from tests.browser.reading.windows import stretches
-from tests.load.synthetic import needle
+from tests.browser.reading.windows import list_window_ranges
+from tests.load.synthetic import make_needle
 from tests.machine.ports import wait_until
 from tests.machine.visiting import Visitor
 
@@ -22,28 +22,28 @@ pytestmark = pytest.mark.browser
 LARGE = 100_000
 
 
-def searched(page: Page, words: str, book: Book) -> None:
+def search_and_follow(page: Page, words: str, book: Book) -> None:
     """Look for words, and follow what was found."""
     page.get_by_role("link", name="Search", exact=True).click()
     page.get_by_label("Search all conversations").fill(f'"{words}"')
     page.get_by_role("button", name="Search", exact=True).first.click()
-    journey.hit(page, book).locator(".hit-link").click()
+    journey.find_hit(page, book).locator(".hit-link").click()
 
 
 def target(page: Page) -> str:
     """Expect the event that the address names on the screen; return its anchor."""
     anchor = page.url.rpartition("#")[2]
     expect(page.locator(f"#{anchor}")).to_have_count(1)
-    wait_until(lambda: journey.clear(page, anchor), "it is on the screen")
+    wait_until(lambda: journey.is_clear(page, anchor), "it is on the screen")
     return anchor
 
 
 def test_pages_lead_from_a_search_to_an_event_and_to_what_is_far_from_it(
-    visit: Visit, book: Book, other: Visitor
+    visit: Visit, book: Book, second_visitor: Visitor
 ):
-    page = visit.open("/", javascript=False, who=other)
-    with journey.whole(page):
-        searched(page, book.middle, book)
+    page = visit.open("/", javascript=False, who=second_visitor)
+    with journey.check_requests(page):
+        search_and_follow(page, book.middle, book)
         anchor = target(page)
         assert book.middle in journey.words_at(page, anchor)
         page.get_by_label("Find in conversation").fill(f'"{book.far}"')
@@ -51,16 +51,16 @@ def test_pages_lead_from_a_search_to_an_event_and_to_what_is_far_from_it(
         count = re.compile(r"\d+ match(es)?$")
         expect(page.locator("#count")).to_have_text(count)
         page.locator(".hit-link").first.click()
-        far = target(page)
-        assert far != anchor
-        assert book.far in journey.words_at(page, far)
+        far_anchor = target(page)
+        assert far_anchor != anchor
+        assert book.far in journey.words_at(page, far_anchor)
 
 
 def test_the_outline_the_windows_and_an_event_are_pages_of_their_own(visit: Visit, long_book: Book):
     page = visit.open("/", javascript=False)
-    with journey.whole(page):
+    with journey.check_requests(page):
         middle = middle_turn(LENGTH)
-        searched(page, needle(middle), long_book)
+        search_and_follow(page, make_needle(middle), long_book)
         # The turn after it holds a result that is too large for the page.
         turn = page.locator(f"#outline li[data-turn='{middle + 1}']")
         turn.locator("summary").click()
@@ -76,16 +76,16 @@ def test_the_outline_the_windows_and_an_event_are_pages_of_their_own(visit: Visi
         assert len(page.locator(".full-payload .text").first.inner_text()) > LARGE
         page.locator(".back a").click()
         target(page)
-        (_, last), *_ = stretches(page)
+        (_, last), *_ = list_window_ranges(page)
         page.get_by_role("link", name="Later events").click()
-        assert stretches(page)[0][0] == last + 1
+        assert list_window_ranges(page)[0][0] == last + 1
         page.get_by_role("link", name="Earlier events").click()
-        assert stretches(page)[0][1] == last
+        assert list_window_ranges(page)[0][1] == last
         for word in ("prompt", "question", "problem"):
             page.get_by_role("link", name=f"Next {word}").click()
-            assert stretches(page)[0][1] > last
+            assert list_window_ranges(page)[0][1] > last
             target(page)
-            first, _ = stretches(page)[0]
+            first, _ = list_window_ranges(page)[0]
             page.get_by_role("link", name=f"Previous {word}").click()
-            assert stretches(page)[0][0] < first
+            assert list_window_ranges(page)[0][0] < first
             target(page)

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.pages import BOOLEAN, DOWN, Home, Visit, answer, card, inquiries
+from tests.browser.pages import (
+    BOOLEAN,
+    DOWN,
+    Home,
+    Visit,
+    answer_question,
+    find_card,
+    find_inquiries,
+)
 from tests.installing.package import build_package, install_wheel
 from tests.machine.browsing import Pages
 from tests.machine.household import Team
@@ -30,7 +38,7 @@ def jpweb(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @dataclass
-class Desk:
+class InstalledJpweb:
     """Where a person works: a HOME, and a folder in which nothing of jpweb is."""
 
     home: Path
@@ -47,7 +55,7 @@ class Desk:
 
     def run(self, *arguments: str) -> str:
         """Run a command of jpweb in this folder; return what it printed."""
-        done = subprocess.run(
+        result = subprocess.run(
             [str(self.jpweb), *arguments],
             cwd=self.home,
             env=self.environment(),
@@ -55,8 +63,8 @@ class Desk:
             text=True,
             check=False,
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert result.returncode == 0, result.stderr
+        return result.stdout
 
     def spawn(self, port: int, log: Path, *arguments: str) -> subprocess.Popen[bytes]:
         with log.open("ab") as output:
@@ -71,18 +79,18 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, jpweb: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def desk(tmp_path: Path, jpweb: Path, monkeypatch: pytest.MonkeyPatch) -> InstalledJpweb:
     for name in ("PYTHONPATH", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, "")  # so that there is one to delete
     home = tmp_path / "home"
     home.mkdir()
-    return Desk(home, jpweb)
+    return InstalledJpweb(home, jpweb)
 
 
 class InstalledServer(Server):
     """``jpweb serve``, in the folder of a person."""
 
-    desk: Desk
+    desk: InstalledJpweb
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         return self.desk.spawn(self.port, self.log, "serve")
@@ -91,14 +99,14 @@ class InstalledServer(Server):
 class InstalledTeam(Team):
     """``jpweb team``, in the folder of a person."""
 
-    desk: Desk
+    desk: InstalledJpweb
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         return self.desk.spawn(self.port, self.log, "team")
 
 
 @pytest.fixture
-def server(desk: Desk) -> Iterator[Server]:
+def server(desk: InstalledJpweb) -> Iterator[Server]:
     desk.data.parent.mkdir(parents=True)
     server = InstalledServer(desk.data, free_port(), copies_template=False)
     server.desk = desk
@@ -116,9 +124,9 @@ def test_installed_command_serves_the_first_screen(server: Server, open_page: Pa
     page.goto(f"{server.url}/conversations/new")
     page.get_by_label("First message").fill("Show me")
     page.get_by_role("button", name="Start").click()
-    card(page, BOOLEAN)
-    answer(page, BOOLEAN, "Yes")
-    expect(inquiries(page).first).to_have_attribute("data-outcome", "answered")
+    find_card(page, BOOLEAN)
+    answer_question(page, BOOLEAN, "Yes")
+    expect(find_inquiries(page).first).to_have_attribute("data-outcome", "answered")
     page.goto(f"{server.url}/help/using")
     expect(page.get_by_role("heading", name="Using jpweb")).to_be_visible()
     picture = page.locator(".help img")
@@ -128,7 +136,7 @@ def test_installed_command_serves_the_first_screen(server: Server, open_page: Pa
 
 
 @pytest.mark.proof  # the first screen has no checkout either
-def test_installed_command_runs_from_its_environment_alone(desk: Desk, jpweb: Path):
+def test_installed_command_runs_from_its_environment_alone(desk: InstalledJpweb, jpweb: Path):
     assert desk.run().startswith("usage: jpweb COMMAND")
     print_package = "import jpweb; print(jpweb.__file__)"
     place = desk.run("shell", "-v0", "-c", print_package).strip()
@@ -137,14 +145,14 @@ def test_installed_command_runs_from_its_environment_alone(desk: Desk, jpweb: Pa
 
 
 @pytest.mark.proof  # a team takes half a minute to start
-def test_installed_command_runs_a_team(desk: Desk, open_page: Pages):
+def test_installed_command_runs_a_team(desk: InstalledJpweb, open_page: Pages):
     desk.data.parent.mkdir(parents=True)
     team = InstalledTeam(desk.data, free_port(), copies_template=False)
     team.desk = desk
     try:
         visit = Visit(Home(team.start()), open_page)
         page = visit.begin("Team")
-        answer(page, BOOLEAN, "Yes")
+        answer_question(page, BOOLEAN, "Yes")
         open_page.forgive(DOWN)
     finally:
         team.forget()

@@ -37,7 +37,7 @@ LONG_RESULT, LAST_WORD = "A long result", "zanzibar"
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """Serve the long conversation."""
     folder = tmp_path_factory.mktemp("library")
-    root = synthetic.workspace(folder / "shelf", LENGTH)
+    root = synthetic.write_workspace(folder / "shelf", LENGTH)
     _long_result(root)
     server = Server(folder / "data", free_port(), root, {"JPWEB_SCRIPT_PACE": "0"})
     with serve_home(server) as home:

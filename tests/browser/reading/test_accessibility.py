@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from jpweb.web.views.help.pages import PAGES as HELP_PAGES
-from tests.browser.looks import check, check_under_proof
-from tests.browser.pages import BOOLEAN, SECRET, SELECT, TEXT, Visit, card, decline
+from tests.browser.looks import check_accessibility, check_under_proof
+from tests.browser.pages import BOOLEAN, SECRET, SELECT, TEXT, Visit, decline_question, find_card
 from tests.browser.reading.conftest import MIDDLE
 from tests.browser.reading.windows import LASTING, long_one
 from tests.machine.browsing import PHONE, Pages
@@ -92,10 +92,10 @@ _QUESTION = re.compile(r'href="(/questions/\d+)"')
 
 
 def test_every_page_that_can_be_opened_is_looked_at():
-    opened = {name for name, route in ROUTES.items() if route.method == "get"}
+    get_pages = {name for name, route in ROUTES.items() if route.method == "get"}
     looked_at = {*PAGES, *LONG, *ELSEWHERE, *NO_PAGE}
-    assert opened - looked_at == set(), "pages that nobody looks at: name their addresses here"
-    assert looked_at - opened == set(), "pages that are gone"
+    assert get_pages - looked_at == set(), "pages that nobody looks at: name their addresses here"
+    assert looked_at - get_pages == set(), "pages that are gone"
 
 
 def addresses(visit: Visit) -> dict[str, str]:
@@ -123,7 +123,7 @@ def test_a_page_bars_nobody(visit: Visit, name: str):
     for address in PAGES[name][: choose_size(1, MOST)]:
         page.goto(visit.server.url + address.format(**keys))
         expect(page.locator(".menu summary").first).to_be_visible()
-        check(page)
+        check_accessibility(page)
 
 
 @pytest.mark.parametrize("name", LONG)
@@ -133,44 +133,44 @@ def test_a_page_of_a_long_conversation_bars_nobody(shelf: Visit, name: str):
     for address in LONG[name][: choose_size(1, MOST)]:
         page.goto(shelf.server.url + path + address)
         expect(page.get_by_role("heading", level=1)).to_be_visible()
-        check(page)
+        check_accessibility(page)
 
 
 def test_the_menu_bars_nobody(visit: Visit):
     page = visit.open("/account")
     page.locator(".menu summary").first.click()
-    check(page, ".menu")
+    check_accessibility(page, ".menu")
 
 
 def test_a_page_that_refuses_bars_nobody(visit: Visit):
     visit.pages.forgive("status of 40[034]")
     page = visit.open("/no-such-page")
-    refused(page, "Page not found")
+    check_refusal_page(page, "Page not found")
     page.goto(visit.server.url + "/conversations/new")
     page.context.clear_cookies(name="jpweb_csrf")
     page.get_by_label("First message").fill("Nothing")
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_role("heading", level=1)).to_be_visible()
-    check(page)
+    check_accessibility(page)
     reader = visit.open("/audit", who=visit.home.invite("Reader of pages", "reader"))
-    refused(reader, "You don't have permission")
+    check_refusal_page(reader, "You don't have permission")
     page.context.clear_cookies()
     page.goto(visit.server.url + "/")
-    refused(page, "Sign in")
+    check_refusal_page(page, "Sign in")
     page.goto(visit.server.url + "/sign-in#used-up")
     expect(page.get_by_role("alert")).to_contain_text("is invalid")
-    refused(page, "Sign in")
+    check_refusal_page(page, "Sign in")
 
 
 @pytest.mark.proof  # starts a server of its own
 def test_a_page_for_a_request_that_is_not_understood_bars_nobody(live: Live, open_page: Pages):
     open_page.forgive("status of 400")
-    refused(open_page(live().url.replace("127.0.0.1", "other.localhost")), "Bad request")
+    check_refusal_page(open_page(live().url.replace("127.0.0.1", "other.localhost")), "Bad request")
 
 
-def refused(page: Page, heading: str) -> None:
+def check_refusal_page(page: Page, heading: str) -> None:
     expect(page.get_by_role("heading", name=heading)).to_be_visible()
-    check(page)
+    check_accessibility(page)
 
 
 @pytest.mark.parametrize(
@@ -193,33 +193,33 @@ def test_a_conversation_bars_nobody_folded_and_unfolded(visit: Visit, title: str
     expect(page.locator("#transcript .fold:not([open])")).to_have_count(0)
     # What is fetched on unfolding has come.
     wait_until(lambda: not page.locator("#transcript .htmx-request").count(), "it is quiet")
-    check(page)
+    check_accessibility(page)
 
 
 def test_what_is_said_for_a_while_bars_nobody_and_covers_no_way_back(visit: Visit):
     page = visit.begin("Say it", size=PHONE)
-    card(page, BOOLEAN)
+    find_card(page, BOOLEAN)
     page.keyboard.press("g")
     page.keyboard.press("g")
-    back = page.locator("a.jump-link")
-    expect(back).to_be_visible()
+    live_link = page.locator("a.jump-link")
+    expect(live_link).to_be_visible()
     page.evaluate(LASTING)
     page.keyboard.press("K")
     expect(page.locator("body > .toast")).to_have_text("No earlier prompt.")
-    upper, lower = page.locator("body > .toast").bounding_box(), back.bounding_box()
+    upper, lower = page.locator("body > .toast").bounding_box(), live_link.bounding_box()
     assert upper
     assert lower
     assert upper["y"] + upper["height"] <= lower["y"]
-    check(page, "body > .toast, a.jump-link")
+    check_accessibility(page, "body > .toast, a.jump-link")
     expect(page.locator("body > .toast")).to_be_visible()
 
 
 def test_open_cards_and_what_became_of_them_bar_nobody(visit: Visit):
     page = visit.begin("Card")
     for kind in (BOOLEAN, SELECT, TEXT, SECRET):
-        card(page, kind)
-        check(page, "#inbox")
-        decline(page, kind)
+        find_card(page, kind)
+        check_accessibility(page, "#inbox")
+        decline_question(page, kind)
     check_under_proof(page)
     page.goto(f"{visit.server.url}/questions")
-    check(page, "main")
+    check_accessibility(page, "main")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.pages import BOOLEAN, Visit, answer, decline, path_of
+from tests.browser.pages import BOOLEAN, Visit, answer_question, decline_question, path_of
 
 pytestmark = pytest.mark.browser
 
@@ -16,11 +16,11 @@ def rows(page: Page):
     return page.locator("tbody tr")
 
 
-def downloaded(page: Page) -> list[dict[str, str]]:
-    with page.expect_download() as begun:
+def download_rows(page: Page) -> list[dict[str, str]]:
+    with page.expect_download() as download:
         page.get_by_role("link", name="Download as CSV").click()
-    assert begun.value.suggested_filename == "inquiries.csv"
-    text = Path(begun.value.path()).read_text(encoding="utf-8-sig")
+    assert download.value.suggested_filename == "inquiries.csv"
+    text = Path(download.value.path()).read_text(encoding="utf-8-sig")
     return list(csv.DictReader(io.StringIO(text)))
 
 
@@ -41,9 +41,9 @@ def test_the_filter_form_and_the_bars_write_the_url(visit: Visit):
 
 
 def test_what_was_just_decided_is_in_the_audit_with_who_decided(visit: Visit):
-    asked = visit.begin("Audited")
-    answer(asked, BOOLEAN, "No")
-    decline(asked, "select")
+    question_page = visit.begin("Audited")
+    answer_question(question_page, BOOLEAN, "No")
+    decline_question(question_page, "select")
     page = visit.open("/audit?demo=1&person=Owner")
     latest = [rows(page).nth(index) for index in (0, 1)]
     expect(latest[0]).to_have_attribute("data-outcome", "cancelled")
@@ -51,6 +51,6 @@ def test_what_was_just_decided_is_in_the_audit_with_who_decided(visit: Visit):
     for row in latest:
         expect(row).to_contain_text("Audited")
         expect(row).to_contain_text("Owner")
-    line = downloaded(page)[1]
+    line = download_rows(page)[1]
     assert (line["answer"], line["decided_by"], line["decider"]) == ("false", "person", "Owner")
-    assert path_of(asked) in line["link"]
+    assert path_of(question_page) in line["link"]

@@ -9,8 +9,14 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.pages import Visit, path_of
 from tests.browser.reading.conftest import FAR_TURN, LAST_WORD, LONG_RESULT, MIDDLE
-from tests.browser.reading.windows import ITEMS, address, current, long_one, stretches
-from tests.load.synthetic import needle
+from tests.browser.reading.windows import (
+    ITEMS,
+    get_address_params,
+    get_current_anchor,
+    list_window_ranges,
+    long_one,
+)
+from tests.load.synthetic import make_needle
 from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
@@ -31,7 +37,7 @@ SEEN = """() => [...CSS.highlights.get('current-match')].some(range => {
 
 
 @pytest.fixture
-def indexed(shelf: Visit) -> str:
+def indexed_path(shelf: Visit) -> str:
     """Return the path of the long conversation, once all of it can be found."""
     path = long_one(shelf)
     wait_until(
@@ -52,63 +58,63 @@ def find(page: Page, words: str) -> None:
     page.keyboard.press("Enter")
 
 
-def lit(page: Page, name: str = "match") -> list[str]:
+def list_highlights(page: Page, name: str = "match") -> list[str]:
     return [str(text) for text in page.evaluate(LIT, name)]
 
 
-def test_it_counts_and_goes_from_hit_to_hit_and_round(shelf: Visit, indexed: str):
-    page = shelf.open(indexed)
-    find(page, f'"{needle(1)}"')
+def test_it_counts_and_goes_from_hit_to_hit_and_round(shelf: Visit, indexed_path: str):
+    page = shelf.open(indexed_path)
+    find(page, f'"{make_needle(1)}"')
     expect(count(page)).to_have_text("1 of 1 match")
     page.get_by_label("Find in conversation").fill("look after bed 79")
     page.keyboard.press("Enter")
     expect(count(page)).to_have_text(re.compile(r"^1 of \d+ matches$"))
-    first = current(page)
+    first = get_current_anchor(page)
     page.get_by_role("button", name="Next match").click()
     expect(count(page)).to_have_text(re.compile(r"^2 of \d+ matches$"))
     page.get_by_role("button", name="Previous match").click()
     expect(count(page)).to_have_text(re.compile(r"^1 of \d+ matches$"))
-    assert current(page) == first
+    assert get_current_anchor(page) == first
     page.get_by_role("button", name="Previous match").click()
     expect(count(page)).to_have_text(re.compile(r"^([\d,]+) of \1 matches$"))
 
 
-def test_a_hit_that_is_not_loaded_is_fetched_and_lit(shelf: Visit, indexed: str):
-    page = shelf.open(indexed)
-    find(page, needle(FAR_TURN))
+def test_a_hit_that_is_not_loaded_is_fetched_and_lit(shelf: Visit, indexed_path: str):
+    page = shelf.open(indexed_path)
+    find(page, make_needle(FAR_TURN))
     expect(count(page)).to_have_text("1 of 1 match")
-    assert stretches(page)[0][0] > 1000
-    assert lit(page, "current-match") == [needle(FAR_TURN)]
+    assert list_window_ranges(page)[0][0] > 1000
+    assert list_highlights(page, "current-match") == [make_needle(FAR_TURN)]
     assert page.evaluate(SEEN)
-    assert address(page)["q"] == needle(FAR_TURN)
-    assert address(page)["at"] == current(page)
+    assert get_address_params(page)["q"] == make_needle(FAR_TURN)
+    assert get_address_params(page)["at"] == get_current_anchor(page)
     page.go_back()
     expect(page.locator("#turn-0")).to_have_count(1)
 
 
-def test_back_while_the_page_still_scrolls_leads_to_where_one_was(shelf: Visit, indexed: str):
-    page = shelf.open(indexed)
-    find(page, needle(FAR_TURN))
+def test_back_while_the_page_still_scrolls_leads_to_where_one_was(shelf: Visit, indexed_path: str):
+    page = shelf.open(indexed_path)
+    find(page, make_needle(FAR_TURN))
     expect(count(page)).to_have_text("1 of 1 match")
     page.evaluate(BACK_WHILE_IT_SCROLLS)
     expect(page.locator("#turn-0")).to_have_count(1)
 
 
-def test_n_goes_on_once_the_field_is_left(shelf: Visit, indexed: str):
-    page = shelf.open(indexed)
+def test_n_goes_on_once_the_field_is_left(shelf: Visit, indexed_path: str):
+    page = shelf.open(indexed_path)
     find(page, "planner")
     expect(count(page)).to_have_text(re.compile("^1 of"))
-    first = current(page)
-    here = lit(page, "current-match")
-    assert set(here) == {"planner"}
-    assert len(lit(page)) > len(here)
+    first = get_current_anchor(page)
+    current_words = list_highlights(page, "current-match")
+    assert set(current_words) == {"planner"}
+    assert len(list_highlights(page)) > len(current_words)
     page.get_by_label("Find in conversation").blur()
     page.keyboard.press("n")
     expect(count(page)).to_have_text(re.compile("^2 of"))
-    assert current(page) != first
+    assert get_current_anchor(page) != first
     page.keyboard.press("N")
     expect(count(page)).to_have_text(re.compile("^1 of"))
-    assert current(page) == first
+    assert get_current_anchor(page) == first
 
 
 def test_a_fold_that_hides_a_hit_is_unfolded(visit: Visit):
@@ -133,34 +139,36 @@ def test_what_lies_beyond_the_shown_part_of_a_result_is_fetched(shelf: Visit):
         "it is indexed",
     )
     find(page, LAST_WORD)
-    wait_until(lambda: lit(page, "current-match") == [LAST_WORD], "the hit is there and lit")
+    wait_until(
+        lambda: list_highlights(page, "current-match") == [LAST_WORD], "the hit is there and lit"
+    )
     assert page.evaluate(SEEN)
 
 
-def test_escape_closes_find_and_nothing_else(shelf: Visit, indexed: str):
-    page = shelf.open(indexed)
-    find(page, needle(1))
+def test_escape_closes_find_and_nothing_else(shelf: Visit, indexed_path: str):
+    page = shelf.open(indexed_path)
+    find(page, make_needle(1))
     expect(count(page)).to_have_text("1 of 1 match")
-    here = current(page)
+    anchor = get_current_anchor(page)
     page.keyboard.press("Escape")
     expect(count(page)).to_have_text("")
-    assert lit(page) == []
-    assert "q" not in address(page)
-    assert current(page) == here
-    assert page.locator(f"#{here}").evaluate("each => each.contains(document.activeElement)")
+    assert list_highlights(page) == []
+    assert "q" not in get_address_params(page)
+    assert get_current_anchor(page) == anchor
+    assert page.locator(f"#{anchor}").evaluate("each => each.contains(document.activeElement)")
     page.keyboard.press("Escape")
-    assert current(page) == here
+    assert get_current_anchor(page) == anchor
 
 
-def test_nothing_found_is_said(shelf: Visit, indexed: str):
-    page = shelf.open(indexed)
+def test_nothing_found_is_said(shelf: Visit, indexed_path: str):
+    page = shelf.open(indexed_path)
     find(page, "no such word anywhere")
     expect(count(page)).to_have_text("No matches")
     expect(page.locator("#transcript [aria-current]")).to_have_count(0)
 
 
-def test_opening_find_leaves_the_reader_where_they_are(shelf: Visit, indexed: str):
-    page = shelf.open(f"{indexed}?at={MIDDLE}")
+def test_opening_find_leaves_the_reader_where_they_are(shelf: Visit, indexed_path: str):
+    page = shelf.open(f"{indexed_path}?at={MIDDLE}")
     page.locator(ITEMS).nth(20).evaluate("each => each.scrollIntoView({behavior: 'instant'})")
     before = page.evaluate("scrollY")
     page.keyboard.press("/")
@@ -169,11 +177,11 @@ def test_opening_find_leaves_the_reader_where_they_are(shelf: Visit, indexed: st
     assert abs(page.evaluate("scrollY") - before) < 2
 
 
-def test_whoever_comes_from_a_search_finds_its_words_lit(shelf: Visit, indexed: str):
-    reply = shelf.home.owner.get(f"{indexed}/find?q={needle(40)}").text
+def test_whoever_comes_from_a_search_finds_its_words_lit(shelf: Visit, indexed_path: str):
+    reply = shelf.home.owner.get(f"{indexed_path}/find?q={make_needle(40)}").text
     link = re.search(r'class="row-link hit-link" href="([^"]+)"', reply)
     assert link
     page = shelf.open(link[1].replace("&amp;", "&"))
     expect(count(page)).to_have_text("1 of 1 match")
-    assert lit(page, "current-match") == [needle(40)]
-    expect(page.get_by_label("Find in conversation")).to_have_value(needle(40))
+    assert list_highlights(page, "current-match") == [make_needle(40)]
+    expect(page.get_by_label("Find in conversation")).to_have_value(make_needle(40))

@@ -7,19 +7,19 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.pages import BOOLEAN, Visit, card, decline, inquiries
+from tests.browser.pages import BOOLEAN, Visit, decline_question, find_card, find_inquiries
 from tests.browser.reading.conftest import MIDDLE
 from tests.browser.reading.windows import (
-    address,
-    current,
-    loaded,
+    get_address_params,
+    get_current_anchor,
+    get_scroll_position,
+    list_window_ranges,
     long_one,
-    reading,
-    scroll,
-    stretches,
+    repeat_until,
+    scroll_page,
     to_bottom,
     top_of,
-    until,
+    wait_for_windows,
 )
 from tests.machine.ports import wait_until
 
@@ -45,17 +45,19 @@ def shut(page: Page) -> str:
     press(page.locator(f".fold.tool:has({UNANSWERED})").first)
     press(fold)
     anchor = fold.get_attribute("id") or ""
-    wait_until(lambda: address(page).get("shut") == anchor, "the address says so")
+    wait_until(lambda: get_address_params(page).get("shut") == anchor, "the address says so")
     return anchor
 
 
 def to_unanswered(page: Page) -> str:
     """Go to the first question that was not answered, by its key; return its anchor."""
-    asked = page.locator("#transcript .fold.inquiry").evaluate_all("all => all.map(e => e.id)")
+    inquiry_ids = page.locator("#transcript .fold.inquiry").evaluate_all(
+        "all => all.map(e => e.id)"
+    )
     unanswered = page.locator(f"#transcript {UNANSWERED}").first.get_attribute("id") or ""
-    for _ in range(asked.index(unanswered) + 1):
+    for _ in range(inquiry_ids.index(unanswered) + 1):
         page.keyboard.press("i")
-    assert current(page) == unanswered
+    assert get_current_anchor(page) == unanswered
     return unanswered
 
 
@@ -67,14 +69,14 @@ def test_a_copied_address_shows_somebody_else_what_was_shut(visit: Visit, javasc
     page.keyboard.press("o")
     expect(page).to_have_url(re.compile(rf"[?&]shut={anchor}(&open=[\w,-]+)?#{anchor}$"))
     person = visit.home.invite(f"Reader with scripts: {javascript}", "reader")
-    copied = page.url.removeprefix(visit.server.url)
-    other = visit.open(copied, who=person, javascript=javascript)
-    expect(other.locator(f"#{anchor} > summary")).to_be_in_viewport()
-    expect(other.locator(f"#{anchor} > .body")).to_be_hidden()
-    there = other.locator(f"#transcript {UNANSWERED}")
-    ids = there.evaluate_all("all => all.filter(each => each.open).map(each => each.id)")
-    assert len(ids) == there.count() - 1
-    assert other.url == page.url
+    path = page.url.removeprefix(visit.server.url)
+    second_page = visit.open(path, who=person, javascript=javascript)
+    expect(second_page.locator(f"#{anchor} > summary")).to_be_in_viewport()
+    expect(second_page.locator(f"#{anchor} > .body")).to_be_hidden()
+    folds = second_page.locator(f"#transcript {UNANSWERED}")
+    ids = folds.evaluate_all("all => all.filter(each => each.open).map(each => each.id)")
+    assert len(ids) == folds.count() - 1
+    assert second_page.url == page.url
 
 
 def test_what_is_opened_again_is_named_no_more(visit: Visit):
@@ -82,7 +84,7 @@ def test_what_is_opened_again_is_named_no_more(visit: Visit):
     before = page.url
     anchor = shut(page)
     press(page.locator(f"#{anchor}"))
-    wait_until(lambda: "shut" not in address(page), "the address says no more of it")
+    wait_until(lambda: "shut" not in get_address_params(page), "the address says no more of it")
     press(page.locator(f".fold.tool:has(#{anchor})"))
     expect(page).to_have_url(before)
 
@@ -92,7 +94,7 @@ def test_what_was_shut_is_shut_after_a_reload(visit: Visit):
     anchor = shut(page)
     page.reload()
     expect(page.locator(f"#{anchor}")).not_to_have_attribute(*OPEN)
-    assert address(page)["shut"] == anchor
+    assert get_address_params(page)["shut"] == anchor
 
 
 def test_a_link_to_what_was_shut_leads_there_and_leaves_it_shut(visit: Visit):
@@ -102,7 +104,7 @@ def test_a_link_to_what_was_shut_leads_there_and_leaves_it_shut(visit: Visit):
     page.evaluate("anchor => { location.hash = anchor }", anchor)
     expect(page.locator(f"#{anchor} > summary")).to_be_in_viewport()
     expect(page.locator(f"#{anchor}")).not_to_have_attribute(*OPEN)
-    assert address(page)["shut"] == anchor
+    assert get_address_params(page)["shut"] == anchor
 
 
 @pytest.mark.proof  # what was opened, in test_keys
@@ -111,8 +113,8 @@ def test_what_was_shut_is_shut_when_its_window_comes_back(shelf: Visit):
     anchor = shut(page)
     fold = page.locator(f"#{anchor}")
     page.evaluate("document.activeElement.blur()")
-    until(lambda: not fold.count(), lambda: to_bottom(page), "it has left")
-    until(fold.count, lambda: scroll(page, -1500), "it is back")
+    repeat_until(lambda: not fold.count(), lambda: to_bottom(page), "it has left")
+    repeat_until(fold.count, lambda: scroll_page(page, -1500), "it is back")
     expect(fold).not_to_have_attribute(*OPEN)
     page.keyboard.press("G")
     expect(fold).to_have_count(0)
@@ -120,39 +122,39 @@ def test_what_was_shut_is_shut_when_its_window_comes_back(shelf: Visit):
     page.keyboard.press("g")
     expect(fold).to_have_count(1)
     expect(fold).not_to_have_attribute(*OPEN)
-    assert address(page)["shut"] == anchor
+    assert get_address_params(page)["shut"] == anchor
 
 
 def test_folds_above_come_as_they_were_left_and_nothing_on_the_screen_moves(shelf: Visit):
     path = long_one(shelf)
-    whole = shelf.home.owner.get(f"{path}?at={MIDDLE - 50}").text
-    calls = re.findall(r'class="fold tool[^>]* id="(e-\w+)"', whole)
-    asked = re.findall(r'class="fold inquiry" id="(e-\w+)"[^>]* open>', whole)
-    page = shelf.open(f"{path}?at={MIDDLE}&shut={','.join(asked)}&open={','.join(calls)}")
-    scroll(page, 300)
+    page_html = shelf.home.owner.get(f"{path}?at={MIDDLE - 50}").text
+    calls = re.findall(r'class="fold tool[^>]* id="(e-\w+)"', page_html)
+    inquiry_ids = re.findall(r'class="fold inquiry" id="(e-\w+)"[^>]* open>', page_html)
+    page = shelf.open(f"{path}?at={MIDDLE}&shut={','.join(inquiry_ids)}&open={','.join(calls)}")
+    scroll_page(page, 300)
     expect(page.locator("#transcript .htmx-request")).to_have_count(0)
-    count = len(stretches(page))
-    before = reading(page)
+    count = len(list_window_ranges(page))
+    before = get_scroll_position(page)
     page.evaluate("scrollBy({top: -1, behavior: 'instant'})")
-    loaded(page, count + 1)
+    wait_for_windows(page, count + 1)
     assert abs(top_of(page, before.anchor) - before.top - 1) <= STILL
     fresh = page.locator(".window").first
     expect(fresh.locator(".fold.tool[open]").first).to_be_attached()
-    named = fresh.locator("details.inquiry").evaluate_all("all => all.map(each => each.id)")
-    assert {*named} & {*asked}
-    for anchor in {*named} & {*asked}:
+    detail_ids = fresh.locator("details.inquiry").evaluate_all("all => all.map(each => each.id)")
+    assert {*detail_ids} & {*inquiry_ids}
+    for anchor in {*detail_ids} & {*inquiry_ids}:
         expect(page.locator(f"#{anchor}")).not_to_have_attribute(*OPEN)
 
 
 def test_a_question_that_waits_stays_shut_when_it_is_settled(visit: Visit):
     page = visit.begin()
-    card(page, BOOLEAN)
+    find_card(page, BOOLEAN)
     anchor = shut(page)
     fold = page.locator(f"#{anchor}")
     expect(fold).to_have_attribute("data-outcome", "open")
-    decline(page, BOOLEAN)
+    decline_question(page, BOOLEAN)
     expect(fold).to_have_attribute("data-outcome", "cancelled")
-    expect(inquiries(page).first).not_to_have_attribute(*OPEN)
-    assert address(page)["shut"] == anchor
+    expect(find_inquiries(page).first).not_to_have_attribute(*OPEN)
+    assert get_address_params(page)["shut"] == anchor
     press(fold)
-    wait_until(lambda: "shut" not in address(page), "the address says no more of it")
+    wait_until(lambda: "shut" not in get_address_params(page), "the address says no more of it")

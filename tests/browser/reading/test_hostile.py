@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import hostile
-from tests.browser.pages import Visit, connected, path_of
+from tests.browser.pages import Visit, path_of, wait_until_connected
 from tests.machine.fixtures import Live
 from tests.machine.serving import Server
 from tests.store import making
@@ -41,7 +41,7 @@ MISLED = """() => {
 
 
 def unfold(page: Page) -> None:
-    connected(page)
+    wait_until_connected(page)
     page.wait_for_function(UNFOLD, arg=FOLDS, polling=50, timeout=SOON)
     expect(page.locator(FOLDS)).to_have_count(0)
 
@@ -51,10 +51,12 @@ def talk(
     tmp_path: Path, live: Live, visiting: Callable[[Server], Visit]
 ) -> Callable[[Page | None], tuple[Visit, Page]]:
     """Return a way to open the conversation that holds every hostile document."""
-    making.folder(tmp_path / "home", "17000000000-hostile", hostile.conversation(), title=TITLE)
+    making.write_folder(
+        tmp_path / "home", "17000000000-hostile", hostile.make_conversation(), title=TITLE
+    )
     visit = visiting(live(workspace=tmp_path / "home"))
 
-    def opened(page: Page | None = None) -> tuple[Visit, Page]:
+    def open_talk(page: Page | None = None) -> tuple[Visit, Page]:
         page = page or visit.open("/conversations")
         page.add_init_script(f"({MISLED})()")
         page.goto(f"{visit.server.url}/conversations")
@@ -62,24 +64,24 @@ def talk(
         expect(page.get_by_role("heading", name=TITLE)).to_be_visible()
         return visit, page
 
-    return opened
+    return open_talk
 
 
 def test_nothing_hostile_happens_when_all_is_unfolded(talk: Callable[[], tuple[Visit, Page]]):
     visit, page = talk()
-    told: list[str] = []
-    asked: list[str] = []
-    page.on("dialog", lambda dialog: told.append(dialog.message))
-    page.on("request", lambda request: asked.append(request.url))
+    dialogs: list[str] = []
+    urls: list[str] = []
+    page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+    page.on("request", lambda request: urls.append(request.url))
     address = path_of(page)
     page.evaluate("window.unbroken = true")
     unfold(page)
     # What is unfolded stands in the address, so that alone may change.
     assert page.evaluate("window.unbroken") is True
     assert path_of(page) == address
-    ours = ("data:", visit.server.url, visit.server.url.replace("http", "ws"))
-    assert [url for url in asked if not url.startswith(ours)] == []
-    assert len([url for url in asked if "/events/" in url]) > 10
-    assert told == []
+    own_prefixes = ("data:", visit.server.url, visit.server.url.replace("http", "ws"))
+    assert [url for url in urls if not url.startswith(own_prefixes)] == []
+    assert len([url for url in urls if "/events/" in url]) > 10
+    assert dialogs == []
     assert page.evaluate("window.hits") == []
     assert len(page.context.pages) == 1

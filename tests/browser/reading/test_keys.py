@@ -15,12 +15,12 @@ from tests.browser.reading.windows import (
     ITEMS,
     LASTING,
     LATER,
-    address,
-    current,
+    get_address_params,
+    get_current_anchor,
+    list_window_ranges,
     long_one,
-    stretches,
+    repeat_until,
     to_bottom,
-    until,
 )
 from tests.machine.ports import wait_until
 
@@ -38,24 +38,24 @@ def tour(visit: Visit, title: str = "A tour of questions and answers") -> Page:
 
 def at(page: Page, anchor: str | None) -> None:
     """Expect the reader to be at an event: it is marked, has the focus, and is under the bar."""
-    here = page.locator(f"#{anchor}")
-    expect(here).to_have_attribute("aria-current", "true")
+    item = page.locator(f"#{anchor}")
+    expect(item).to_have_attribute("aria-current", "true")
     expect(page.locator("#transcript [aria-current]")).to_have_count(1)
-    assert here.evaluate("each => each.contains(document.activeElement)")
-    expect(here).to_be_in_viewport()
+    assert item.evaluate("each => each.contains(document.activeElement)")
+    expect(item).to_be_in_viewport()
 
 
-def moved(page: Page, before: str) -> bool:
-    return current(page) != before
+def has_moved(page: Page, before: str) -> bool:
+    return get_current_anchor(page) != before
 
 
-def press_until(page: Page, key: str, holds: Callable[[], bool]) -> None:
+def press_until(page: Page, key: str, condition: Callable[[], bool]) -> None:
     """Press a key, each time once the page has moved, until something holds."""
     for _ in range(60):
-        before = current(page)
+        before = get_current_anchor(page)
         page.keyboard.press(key)
-        wait_until(partial(moved, page, before), "the reader moved on")
-        if holds():
+        wait_until(partial(has_moved, page, before), "the reader moved on")
+        if condition():
             return
     raise AssertionError(f"{key}: never")
 
@@ -71,38 +71,40 @@ def test_j_and_k_go_from_event_to_event(visit: Visit):
 
 
 @pytest.mark.parametrize(
-    ("key", "back", "what"),
+    ("key", "back_key", "selector"),
     [
         pytest.param("J", "K", PROMPT, marks=pytest.mark.proof),
         ("i", "I", QUESTION),
         pytest.param("e", "E", PROBLEM, marks=pytest.mark.proof),
     ],
 )
-def test_each_sort_has_its_key_and_another_goes_back(visit: Visit, key: str, back: str, what: str):
+def test_each_sort_has_its_key_and_another_goes_back(
+    visit: Visit, key: str, back_key: str, selector: str
+):
     page = tour(visit, "A night with nobody at the desk")
-    found = page.locator(f"#transcript {what}")
-    ids = found.evaluate_all("all => all.map(each => each.id)")
+    items = page.locator(f"#transcript {selector}")
+    ids = items.evaluate_all("all => all.map(each => each.id)")
     assert len(ids) > 1
     for anchor in ids[:2]:
         page.keyboard.press(key)
         at(page, anchor)
-    page.keyboard.press(back)
+    page.keyboard.press(back_key)
     at(page, ids[0])
 
 
 def test_the_address_leads_to_the_event_that_somebody_went_to(visit: Visit):
     page = tour(visit)
     page.keyboard.press("i")
-    anchor = current(page)
+    anchor = get_current_anchor(page)
     expect(page).to_have_url(re.compile(rf"\?at={anchor}(&open=[\w,-]+)?#{anchor}$"))
-    other = visit.open(page.url.removeprefix(visit.server.url))
-    expect(other.locator(f"#{anchor}")).to_be_in_viewport()
+    second_page = visit.open(page.url.removeprefix(visit.server.url))
+    expect(second_page.locator(f"#{anchor}")).to_be_in_viewport()
 
 
 def test_past_the_last_one_it_says_so_and_stays(visit: Visit):
     page = tour(visit)
     page.keyboard.press("j")
-    first = current(page)
+    first = get_current_anchor(page)
     page.keyboard.press("K")
     expect(page.locator("#announcer")).to_have_text("No earlier prompt.")
     at(page, first)
@@ -111,24 +113,24 @@ def test_past_the_last_one_it_says_so_and_stays(visit: Visit):
 def test_what_is_said_is_seen_for_a_while_and_told_once(visit: Visit):
     page = tour(visit)
     page.keyboard.press("j")
-    first = current(page)
-    told = page.locator("body > .toast")
+    first = get_current_anchor(page)
+    toast = page.locator("body > .toast")
     page.clock.install(time=0)
     page.clock.pause_at(1000)
     for key, words in (("K", "No earlier prompt."), ("k", "No earlier event.")):
         page.keyboard.press(key)
-        expect(told).to_have_text(words)
-        expect(told).to_be_in_viewport(ratio=1)
+        expect(toast).to_have_text(words)
+        expect(toast).to_be_in_viewport(ratio=1)
         assert page.locator("body").aria_snapshot().count(words) == 1
         at(page, first)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.keyboard.press("l")
-    expect(told).to_have_text("Copied")
+    expect(toast).to_have_text("Copied")
     page.keyboard.press("K")
     page.clock.run_for(1700)
-    expect(told).to_have_text("No earlier prompt.")
+    expect(toast).to_have_text("No earlier prompt.")
     page.clock.run_for(200)
-    expect(told).to_have_count(0)
+    expect(toast).to_have_count(0)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +144,7 @@ def test_what_is_said_is_seen_for_a_while_and_told_once(visit: Visit):
 def test_what_cannot_be_loaded_is_said(shelf: Visit, key: str, cannot: str, words: str):
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     page.keyboard.press("j")
-    first = current(page)
+    first = get_current_anchor(page)
     page.route(re.compile(cannot), lambda route: route.abort())
     shelf.pages.forgive("ERR_FAILED|^.object Event.|^htmx:")
     page.evaluate(LASTING)
@@ -163,14 +165,14 @@ def test_from_where_somebody_scrolled_to(visit: Visit):
 
 def test_the_next_event_comes_where_it_is_not_loaded(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
-    known = page.locator(ITEMS).evaluate_all("all => all.map(each => each.id)")
+    item_ids = page.locator(ITEMS).evaluate_all("all => all.map(each => each.id)")
     page.keyboard.press("j")
-    press_until(page, "j", lambda: current(page) not in known)
-    at(page, current(page))
-    assert page.locator(f"#{current(page)}").evaluate(
+    press_until(page, "j", lambda: get_current_anchor(page) not in item_ids)
+    at(page, get_current_anchor(page))
+    assert page.locator(f"#{get_current_anchor(page)}").evaluate(
         "(each, last) => each.closest('.window').previousElementSibling.contains("
         "document.getElementById(last))",
-        known[-1],
+        item_ids[-1],
     )
 
 
@@ -193,15 +195,20 @@ def test_what_is_not_loaded_is_looked_for_on_the_server(shelf: Visit, key: str):
     page.route(re.compile("after=|before="), lambda route: route.abort())
     shelf.pages.forgive("ERR_FAILED|^.object Event.|^htmx:")
     page.keyboard.press("j")
-    (begin, end), *_ = stretches(page)
-    press_until(page, key, lambda: stretches(page)[0][0] > MIDDLE or stretches(page)[-1][1] > end)
-    at(page, current(page))
-    assert page.locator(f"#{current(page)}").evaluate(
-        "(each, at) => each.id === at || Boolean(each.querySelector('#' + at))", address(page)["at"]
+    (begin, end), *_ = list_window_ranges(page)
+    press_until(
+        page,
+        key,
+        lambda: list_window_ranges(page)[0][0] > MIDDLE or list_window_ranges(page)[-1][1] > end,
+    )
+    at(page, get_current_anchor(page))
+    assert page.locator(f"#{get_current_anchor(page)}").evaluate(
+        "(each, at) => each.id === at || Boolean(each.querySelector('#' + at))",
+        get_address_params(page)["at"],
     )
     with page.expect_event("load"):
         page.go_back()
-    (first, last), *_ = stretches(page)
+    (first, last), *_ = list_window_ranges(page)
     assert first <= end
     assert last >= begin
 
@@ -259,7 +266,7 @@ def test_l_copies_the_link_of_the_event(visit: Visit):
     page = tour(visit)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.keyboard.press("J")
-    anchor = current(page)
+    anchor = get_current_anchor(page)
     page.keyboard.press("l")
     expect(page.locator("#announcer")).to_have_text("Link copied.")
     link = page.evaluate("navigator.clipboard.readText()")
@@ -269,7 +276,7 @@ def test_l_copies_the_link_of_the_event(visit: Visit):
 def test_the_dialog_lists_the_keys_and_escape_closes_that_alone(visit: Visit):
     page = tour(visit)
     page.keyboard.press("J")
-    anchor = current(page)
+    anchor = get_current_anchor(page)
     page.keyboard.press("?")
     dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(dialog).to_contain_text("Next prompt")
@@ -284,16 +291,16 @@ def test_the_dialog_lists_the_keys_and_escape_closes_that_alone(visit: Visit):
 def test_a_copied_address_opens_the_same_folds_for_somebody_else(visit: Visit):
     page = tour(visit)
     call = page.locator(".fold.tool:has(details.inquiry)").first
-    asked = call.locator("details.inquiry").first
+    inquiry = call.locator("details.inquiry").first
     call.locator("> summary").click(position={"x": 8, "y": 12})
-    asked.locator("> summary").click(position={"x": 8, "y": 12})
-    folds = [call.get_attribute("id") or "", asked.get_attribute("id") or ""]
+    inquiry.locator("> summary").click(position={"x": 8, "y": 12})
+    folds = [call.get_attribute("id") or "", inquiry.get_attribute("id") or ""]
     expect(page).to_have_url(re.compile(rf"\?open={','.join(folds)}$"))
     reader = visit.home.invite("Second reader", "reader")
-    other = visit.open(page.url.removeprefix(visit.server.url), who=reader)
+    second_page = visit.open(page.url.removeprefix(visit.server.url), who=reader)
     for anchor in folds:
-        expect(other.locator(f"#{anchor}")).to_have_attribute("open", "")
-    expect(other.locator(f"#{folds[1]} [data-answer]")).to_be_visible()
+        expect(second_page.locator(f"#{anchor}")).to_have_attribute("open", "")
+    expect(second_page.locator(f"#{folds[1]} [data-answer]")).to_be_visible()
     call.locator("> summary").click(position={"x": 8, "y": 12})
     expect(page).to_have_url(re.compile(rf"\?open={folds[1]}$"))
 
@@ -303,9 +310,11 @@ def test_the_address_names_no_more_than_fifty_folds(shelf: Visit):
     page = shelf.open(long_one(shelf))
     for _ in range(2):
         page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
-        wait_until(lambda: len(stretches(page)) > 1, "more is loaded")
+        wait_until(lambda: len(list_window_ranges(page)) > 1, "more is loaded")
     page.keyboard.press("]")
-    wait_until(lambda: len(address(page).get("open", "").split(",")) == 50, "fifty are named")
+    wait_until(
+        lambda: len(get_address_params(page).get("open", "").split(",")) == 50, "fifty are named"
+    )
 
 
 def test_a_fold_is_as_it_was_left_when_its_window_comes_back(shelf: Visit):
@@ -336,10 +345,10 @@ def test_the_outline_follows_the_reader_beyond_the_turns_that_it_listed(shelf: V
     page = shelf.open(long_one(shelf))
     page.keyboard.press("G")
     expect(page.locator("#transcript-end")).to_have_count(1)
-    here = page.locator("#outline li[aria-current]")
+    current_entry = page.locator("#outline li[aria-current]")
     last = page.locator(".turn-head").last.get_attribute("data-turn") or ""
-    expect(here).to_have_attribute("data-turn", last)
-    expect(here).to_be_in_viewport()
+    expect(current_entry).to_have_attribute("data-turn", last)
+    expect(current_entry).to_be_in_viewport()
 
 
 @pytest.mark.proof  # by key in make test
@@ -351,11 +360,13 @@ def test_the_outline_lists_other_turns_once_somebody_has_scrolled_to_them(shelf:
     def beyond() -> bool:
         return int(turns.last.get_attribute("data-turn") or "") > int(listed) + 5
 
-    until(beyond, lambda: to_bottom(page), "turns that are not listed")
-    here = page.locator("#outline li[aria-current]")
-    expect(here).to_have_count(1)
-    wait_until(lambda: int(here.get_attribute("data-turn") or "") > int(listed), "it follows")
-    expect(here).to_be_in_viewport()
+    repeat_until(beyond, lambda: to_bottom(page), "turns that are not listed")
+    current_entry = page.locator("#outline li[aria-current]")
+    expect(current_entry).to_have_count(1)
+    wait_until(
+        lambda: int(current_entry.get_attribute("data-turn") or "") > int(listed), "it follows"
+    )
+    expect(current_entry).to_be_in_viewport()
 
 
 def test_the_outline_is_folded_on_a_phone_until_somebody_opens_it(visit: Visit):

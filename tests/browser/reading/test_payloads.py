@@ -11,9 +11,9 @@ from playwright.sync_api import Page, expect
 
 from jpweb.stream import base64_fields
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
-from tests.browser.looks import TOO_WIDE, check
-from tests.browser.pages import Home, Visit, connected, serve_home
-from tests.builders import called, element, returned, stream
+from tests.browser.looks import TOO_WIDE, check_accessibility
+from tests.browser.pages import Home, Visit, serve_home, wait_until_connected
+from tests.builders import make_call, make_element, make_result, stream
 from tests.machine.browsing import Pages
 from tests.machine.serving import Server
 from tests.store import making
@@ -39,23 +39,23 @@ LINES = "".join(f"line {n}\n" for n in range(3000))
 @pytest.fixture(scope="module")
 def payload_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """Serve a conversation with one payload of each look."""
-    kept = {"rendered_arguments": base64_fields.encode_text(TERMINAL)}
+    metadata = {"rendered_arguments": base64_fields.encode_text(TERMINAL)}
     kinds: list[Any] = [
         TurnStart(),
         ChatRequest("Show me *everything*."),
         ChatResponse("message", SPOKEN),
-        called("a", "write", path="src/x.py", content=CODE, count=3, deep={"a": [1, None, "x"]}),
-        returned("a", DIFF),
-        element(called("b", "run", command="make"), metadata=kept),
-        returned("b", TERMINAL),
-        called("c", "fetch", url="https://a.example"),
-        returned("c", json.dumps({"k": ["s", 1, True]})),
-        called("d", "read", path="x.txt"),
-        returned("d", LINES),
+        make_call("a", "write", path="src/x.py", content=CODE, count=3, deep={"a": [1, None, "x"]}),
+        make_result("a", DIFF),
+        make_element(make_call("b", "run", command="make"), metadata=metadata),
+        make_result("b", TERMINAL),
+        make_call("c", "fetch", url="https://a.example"),
+        make_result("c", json.dumps({"k": ["s", 1, True]})),
+        make_call("d", "read", path="x.txt"),
+        make_result("d", LINES),
         ChatResponse("message", LINES),
     ]
     folder = tmp_path_factory.mktemp("payloads")
-    making.folder(folder / "home", "17000000000-x", stream(*kinds), title=TITLE)
+    making.write_folder(folder / "home", "17000000000-x", stream(*kinds), title=TITLE)
     with serve_home(Server(folder / "data", workspace=folder / "home")) as home:
         yield home
 
@@ -65,7 +65,7 @@ def page(payload_home: Home, open_page: Pages) -> Page:
     """Open the conversation."""
     visit = Visit(payload_home, open_page)
     page = visit.open(visit.find(TITLE))
-    connected(page)
+    wait_until_connected(page)
     return page
 
 
@@ -76,50 +76,50 @@ def call(page: Page, tool: str) -> None:
 
 
 def test_a_long_result_is_fetched_when_its_call_is_unfolded(page: Page):
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    held = page.locator("[data-tool=read] [data-payload=content]")
-    expect(held).to_contain_text("Truncated (total: 28,890 characters, 3,000 lines).")
+    urls: list[str] = []
+    page.on("request", lambda request: urls.append(request.url))
+    content = page.locator("[data-tool=read] [data-payload=content]")
+    expect(content).to_contain_text("Truncated (total: 28,890 characters, 3,000 lines).")
     call(page, "read")
-    expect(held).to_contain_text("line 2999")
-    expect(held.get_by_role("link", name="Download all")).to_be_visible()
+    expect(content).to_contain_text("line 2999")
+    expect(content.get_by_role("link", name="Download all")).to_be_visible()
     call(page, "read")
     call(page, "read")
-    expect(held).to_contain_text("line 2999")
-    assert len([url for url in asked if "/events/" in url]) == 1
+    expect(content).to_contain_text("line 2999")
+    assert len([url for url in urls if "/events/" in url]) == 1
 
 
 def test_the_rest_of_a_message_comes_where_it_is_read_and_takes_the_focus(page: Page):
-    held = page.locator("article.assistant [data-payload=content]").last
-    link = held.get_by_role("link", name="Show all")
+    content = page.locator("article.assistant [data-payload=content]").last
+    link = content.get_by_role("link", name="Show all")
     link.focus()
     page.keyboard.press("Enter")
-    expect(held).to_contain_text("line 2999")
-    expect(held).to_be_focused()
+    expect(content).to_contain_text("line 2999")
+    expect(content).to_be_focused()
 
 
 def test_code_is_coloured_once_it_is_seen(page: Page):
-    held = page.locator("article.assistant [data-payload=content]").first
-    held.evaluate(SCROLL)
-    expect(held.locator(".k").first).to_have_text("def")
-    assert "Look:" in held.inner_text()
+    content = page.locator("article.assistant [data-payload=content]").first
+    content.evaluate(SCROLL)
+    expect(content.locator(".k").first).to_have_text("def")
+    assert "Look:" in content.inner_text()
 
 
 def test_a_message_a_call_and_a_link_are_copied(page: Page):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    copied = "navigator.clipboard.readText()"
-    said = page.locator("article.person")
-    said.get_by_role("button", name="Copy", exact=True).press("Enter")
+    script = "navigator.clipboard.readText()"
+    article = page.locator("article.person")
+    article.get_by_role("button", name="Copy", exact=True).press("Enter")
     expect(page.locator("#announcer")).to_have_text("Message copied.")
-    assert page.evaluate(copied) == "Show me *everything*."
-    said.get_by_role("button", name="Copy link").click()
+    assert page.evaluate(script) == "Show me *everything*."
+    article.get_by_role("button", name="Copy link").click()
     expect(page.locator("#announcer")).to_have_text("Link copied.")
-    page.goto(page.evaluate(copied))
+    page.goto(page.evaluate(script))
     expect(page.locator("article.person:target")).to_be_visible()
     call(page, "write")
     page.locator("[data-tool=write]").get_by_role("button", name="Copy as JSON").click()
     expect(page.locator("#announcer")).to_have_text("Tool call copied.")
-    assert json.loads(page.evaluate(copied))["result"]["content"] == DIFF
+    assert json.loads(page.evaluate(script))["result"]["content"] == DIFF
 
 
 def test_what_cannot_be_copied_says_so(page: Page, open_page: Pages):
@@ -134,7 +134,7 @@ def test_what_events_hold_is_read_by_everybody(page: Page):
         call(page, tool)
         page.locator(f"[data-tool={tool}] [data-payload=content]").evaluate(SCROLL)
     expect(page.locator("[data-tool=read] [data-payload=content]")).to_contain_text("line 2999")
-    check(page)
+    check_accessibility(page)
 
 
 def test_without_scripts_the_whole_is_a_page_away(payload_home: Home, open_page: Pages):

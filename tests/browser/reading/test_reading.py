@@ -29,13 +29,13 @@ def tour(visit: Visit) -> Page:
 
 def test_second_page_of_a_visit_asks_for_no_static_file_again(visit: Visit):
     page = tour(visit)
-    sent = {name for name, size in page.evaluate(STATIC_FILES) if size}
-    assert {name.rpartition("/")[2] for name in sent} >= {"jpweb.css", "jpweb.js", "socket.js"}
+    names = {name for name, size in page.evaluate(STATIC_FILES) if size}
+    assert {name.rpartition("/")[2] for name in names} >= {"jpweb.css", "jpweb.js", "socket.js"}
     page.get_by_role("link", name="Search", exact=True).click()
     page.wait_for_url("**/search")
     sizes = dict(page.evaluate(STATIC_FILES))
-    assert sent & sizes.keys()
-    assert [name for name in sizes if name in sent and sizes[name]] == []
+    assert names & sizes.keys()
+    assert [name for name in sizes if name in names and sizes[name]] == []
 
 
 def test_export_menu_on_a_phone_stays_on_the_screen(visit: Visit):
@@ -74,29 +74,29 @@ def test_the_back_button_takes_a_filter_off(visit: Visit):
 def test_a_call_and_its_inquiry_unfold_by_mouse(visit: Visit):
     page = tour(visit)
     call = page.locator(CALL).filter(has=page.locator(INQUIRY)).first
-    asked = call.locator(INQUIRY).first
-    expect(asked).to_be_hidden()
+    inquiry = call.locator(INQUIRY).first
+    expect(inquiry).to_be_hidden()
     call.locator("> summary").click(position={"x": 8, "y": 12})
-    expect(asked.locator("> summary")).to_be_visible()
-    expect(asked.locator("[data-answer]")).to_be_hidden()
-    asked.locator("> summary").click(position={"x": 8, "y": 12})
-    expect(asked.locator("[data-answer]")).to_be_visible()
+    expect(inquiry.locator("> summary")).to_be_visible()
+    expect(inquiry.locator("[data-answer]")).to_be_hidden()
+    inquiry.locator("> summary").click(position={"x": 8, "y": 12})
+    expect(inquiry.locator("[data-answer]")).to_be_visible()
     call.locator("> summary").click(position={"x": 8, "y": 12})
-    expect(asked).to_be_hidden()
+    expect(inquiry).to_be_hidden()
 
 
 def test_a_call_and_its_inquiry_unfold_by_keyboard(visit: Visit):
     page = tour(visit)
     call = page.locator(CALL).filter(has=page.locator(INQUIRY)).first
-    asked = call.locator(INQUIRY).first
+    inquiry = call.locator(INQUIRY).first
     call.locator("> summary").focus()
     page.keyboard.press("Enter")
-    expect(asked.locator("> summary")).to_be_visible()
-    asked.locator("> summary").focus()
+    expect(inquiry.locator("> summary")).to_be_visible()
+    inquiry.locator("> summary").focus()
     page.keyboard.press("Enter")
-    expect(asked.locator("[data-answer]")).to_be_visible()
+    expect(inquiry.locator("[data-answer]")).to_be_visible()
     page.keyboard.press("Enter")
-    expect(asked.locator("[data-answer]")).to_be_hidden()
+    expect(inquiry.locator("[data-answer]")).to_be_hidden()
 
 
 def test_everything_unfolds_and_folds_at_once(visit: Visit):
@@ -115,9 +115,9 @@ def test_a_permalink_unfolds_what_hides_its_target(visit: Visit):
     target = page.locator(f"{CALL} {INQUIRY}").last
     anchor = target.get_attribute("id")
     expect(target).to_be_hidden()
-    other = visit.open(f"{place}#{anchor}")
-    expect(other.locator(f"#{anchor}")).to_be_visible()
-    expect(other.locator(f"#{anchor}")).to_be_in_viewport()
+    second_page = visit.open(f"{place}#{anchor}")
+    expect(second_page.locator(f"#{anchor}")).to_be_visible()
+    expect(second_page.locator(f"#{anchor}")).to_be_in_viewport()
     with_the_hash_alone = f"{visit.server.url}{place}#{anchor}"
     page.goto(with_the_hash_alone)
     expect(target).to_be_in_viewport()
@@ -125,7 +125,7 @@ def test_a_permalink_unfolds_what_hides_its_target(visit: Visit):
 
 def test_the_time_of_an_event_is_its_permalink(visit: Visit):
     page = tour(visit)
-    said = page.locator("article[data-kind=chat_request]").last
-    said.locator("a.timestamp").click()
-    expect(page).to_have_url(re.compile(rf"#{said.get_attribute('id')}$"))
-    expect(said).to_be_in_viewport()
+    article = page.locator("article[data-kind=chat_request]").last
+    article.locator("a.timestamp").click()
+    expect(page).to_have_url(re.compile(rf"#{article.get_attribute('id')}$"))
+    expect(article).to_be_in_viewport()

@@ -7,8 +7,15 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.pages import Visit, connected
-from tests.browser.reading.windows import address, loaded, long_one, reading, scroll, to_bottom
+from tests.browser.pages import Visit, wait_until_connected
+from tests.browser.reading.windows import (
+    get_address_params,
+    get_scroll_position,
+    long_one,
+    scroll_page,
+    to_bottom,
+    wait_for_windows,
+)
 from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
@@ -22,21 +29,21 @@ def down(page: Page) -> tuple[str, float]:
     """Read on to what the page did not show at first, until it has noted that."""
     for count in (2, 3):
         to_bottom(page)
-        loaded(page, count)
-    scroll(page, -300)
-    wait_until(lambda: page.evaluate(NOTED) == reading(page).anchor, "it is noted")
-    return reading(page)
+        wait_for_windows(page, count)
+    scroll_page(page, -300)
+    wait_until(lambda: page.evaluate(NOTED) == get_scroll_position(page).anchor, "it is noted")
+    return get_scroll_position(page)
 
 
 def there_again(page: Page, place: tuple[str, float]) -> bool:
-    anchor, top = reading(page)
+    anchor, top = get_scroll_position(page)
     return anchor == place[0] and abs(top - place[1]) <= STILL
 
 
 def test_a_reload_comes_back_to_what_was_read(shelf: Visit):
     page = shelf.open(long_one(shelf))
     place = down(page)
-    assert address(page)["at"] == place[0]
+    assert get_address_params(page)["at"] == place[0]
     page.reload()
     wait_until(lambda: there_again(page, place), "the same stands at the same height")
 
@@ -54,10 +61,10 @@ def test_the_way_back_from_another_page_leads_to_what_was_read(shelf: Visit):
 @pytest.mark.proof  # a reload, further down, stays
 def test_the_address_stays_while_the_part_that_it_names_is_read(shelf: Visit):
     page = shelf.open(long_one(shelf))
-    scroll(page, 600)
-    wait_until(lambda: page.evaluate(NOTED) == reading(page).anchor, "it is noted")
-    assert address(page) == {}
-    place = reading(page)
+    scroll_page(page, 600)
+    wait_until(lambda: page.evaluate(NOTED) == get_scroll_position(page).anchor, "it is noted")
+    assert get_address_params(page) == {}
+    place = get_scroll_position(page)
     page.reload()
     wait_until(lambda: there_again(page, place), "the same stands at the same height")
 
@@ -66,14 +73,14 @@ def test_what_waits_is_told_to_who_reads_above_and_the_outline_has_it(
     visit: Visit,
 ):
     page = visit.begin("Ask me", size=(1280, 500))
-    connected(page)
+    wait_until_connected(page)
     expect(page.locator("#inbox .card")).to_have_count(1, timeout=15_000)
     inside = page.locator("#outline ol.outline-items")
     expect(inside).to_contain_text("Waiting", timeout=15_000)
     page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
-    told = page.get_by_role("link", name="1 question waiting")
-    expect(told).to_be_visible()
-    told.click()
+    waiting_link = page.get_by_role("link", name="1 question waiting")
+    expect(waiting_link).to_be_visible()
+    waiting_link.click()
     expect(page.locator("#inbox .card")).to_be_focused()
     expect(page.locator("#inbox .card")).to_be_in_viewport()
     expect(page.locator("a.jump-link")).to_be_hidden()

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.pages import Visit, connected, path_of
+from tests.browser.pages import Visit, path_of, wait_until_connected
 from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
@@ -19,19 +19,21 @@ def list_drafts(page: Page) -> list[str]:
 def test_signing_out_ends_the_session_on_every_page(visit: Visit):
     ada = visit.home.invite("Ada who signs out", "responder")
     page = visit.open("/questions", who=ada)
-    other = visit.pages(f"{visit.server.url}/", beside=page)
-    connected(other)
+    second_page = visit.pages(f"{visit.server.url}/", sibling=page)
+    wait_until_connected(second_page)
     page.locator(".menu summary").click()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("status").filter(has_text="Signed out.")).to_be_visible()
-    expect(other.locator("#connection")).to_have_text("You are signed out. Reload to sign in.")
+    expect(second_page.locator("#connection")).to_have_text(
+        "You are signed out. Reload to sign in."
+    )
     page.goto(f"{visit.server.url}/questions")
     assert path_of(page) == "/sign-in"
 
 
 def test_sign_in_without_scripts_takes_the_pasted_link(visit: Visit):
-    made = visit.home.owner.post("/account/link", "/account").text
-    link = re.findall("data-link>([^<]+)<", made)[0]
+    page_html = visit.home.owner.post("/account/link", "/account").text
+    link = re.findall("data-link>([^<]+)<", page_html)[0]
     page = visit.pages(link, javascript=False)
     page.get_by_label("Link, or the part after its #").fill(link)
     page.get_by_role("button", name="Sign in").click()
@@ -40,12 +42,12 @@ def test_sign_in_without_scripts_takes_the_pasted_link(visit: Visit):
 
 def test_signing_out_removes_the_drafts_of_every_tab(visit: Visit):
     page = visit.open("/conversations/new", who=visit.home.invite("Drafting", "responder"))
-    other = visit.pages(f"{visit.server.url}/conversations/new", beside=page)
-    for each in (page, other):
-        each.get_by_label("First message").fill("not sent")
-        assert list_drafts(each)
+    second_page = visit.pages(f"{visit.server.url}/conversations/new", sibling=page)
+    for tab in (page, second_page):
+        tab.get_by_label("First message").fill("not sent")
+        assert list_drafts(tab)
     page.locator(".menu summary").click()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("status").filter(has_text="Signed out.")).to_be_visible()
-    for each in (page, other):
-        wait_until(lambda: not list_drafts(each), "drafts are gone")  # noqa: B023  called at once
+    for tab in (page, second_page):
+        wait_until(lambda: not list_drafts(tab), "drafts are gone")  # noqa: B023  called at once

@@ -15,14 +15,14 @@ from tests.browser.reading.windows import (
     EARLIER,
     ITEMS,
     LATER,
-    loaded,
+    get_scroll_position,
+    list_window_ranges,
     long_one,
-    reading,
-    scroll,
-    stretches,
+    repeat_until,
+    scroll_page,
     to_bottom,
     top_of,
-    until,
+    wait_for_windows,
 )
 from tests.machine.ports import wait_until
 from tests.machine.sizes import choose_size
@@ -37,19 +37,19 @@ MEMBERS = 6
 PLACES = range(choose_size(1_500, 2_000), LENGTH - 199, choose_size(500, 1_000))
 
 
-def shows(page: Page, count: int) -> bool:
+def has_windows(page: Page, count: int) -> bool:
     """Tell whether so many windows are there."""
-    return len(stretches(page)) >= count
+    return len(list_window_ranges(page)) >= count
 
 
 def reaches(page: Page, place: int) -> bool:
     """Tell whether a position is loaded."""
-    return stretches(page)[-1][1] >= place
+    return list_window_ranges(page)[-1][1] >= place
 
 
 def unbroken(page: Page) -> None:
     """Find neither a hole between the windows nor anything twice."""
-    pairs = stretches(page)
+    pairs = list_window_ranges(page)
     # A window is named by where its items begin: what else is in the last one comes in between.
     assert all(0 < first - last <= MEMBERS for (_, last), (first, _) in pairwise(pairs)), pairs
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map(each => each.id)")
@@ -58,9 +58,9 @@ def unbroken(page: Page) -> None:
 
 def test_scrolling_down_loads_what_is_later(shelf: Visit):
     page = shelf.open(long_one(shelf))
-    assert len(stretches(page)) == 1
+    assert len(list_window_ranges(page)) == 1
     to_bottom(page)
-    loaded(page, 2)
+    wait_for_windows(page, 2)
     unbroken(page)
     expect(page.locator(EARLIER)).to_have_count(0)
     expect(page.locator(LATER)).to_have_count(1)
@@ -69,80 +69,92 @@ def test_scrolling_down_loads_what_is_later(shelf: Visit):
 def test_scrolling_up_loads_what_is_earlier_and_nothing_on_the_screen_moves(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at=end#composer")
     for count in range(2, 5):
-        until(partial(shows, page, count), partial(scroll, page, -900), "one window more")
-        loaded(page, count)
+        repeat_until(
+            partial(has_windows, page, count), partial(scroll_page, page, -900), "one window more"
+        )
+        wait_for_windows(page, count)
     page.evaluate("scrollBy(0, 1)")
     unbroken(page)
     # The link is gone to beyond the screen: what it brings must not move what is read.
     page.evaluate("document.querySelector('.window').scrollIntoView({behavior: 'instant'})")
-    before, count = reading(page), len(stretches(page))
-    loaded(page, count + 1)
+    before, count = get_scroll_position(page), len(list_window_ranges(page))
+    wait_for_windows(page, count + 1)
     assert abs(top_of(page, before.anchor) - before.top) <= STILL
 
 
 def test_nothing_earlier_comes_by_itself_at_the_top_of_a_page(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     to_bottom(page)
-    loaded(page, 2)
+    wait_for_windows(page, 2)
     expect(page.locator(EARLIER)).to_have_count(1)
-    first = stretches(page)[0]
+    first = list_window_ranges(page)[0]
     page.evaluate("scrollTo({top: 200, behavior: 'instant'})")
-    loaded(page, 3)
-    assert stretches(page)[0] < first
+    wait_for_windows(page, 3)
+    assert list_window_ranges(page)[0] < first
 
 
 def test_a_permalink_has_room_on_both_sides_and_stays_under_the_bar(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     anchor = page.locator(ITEMS).nth(10).get_attribute("id") or ""
-    other = shelf.open(f"{long_one(shelf)}?at={anchor}#{anchor}")
-    expect(other.locator(f"#{anchor}")).to_be_in_viewport()
+    second_page = shelf.open(f"{long_one(shelf)}?at={anchor}#{anchor}")
+    expect(second_page.locator(f"#{anchor}")).to_be_in_viewport()
     for way, by in ((EARLIER, -900), (LATER, 900)):
-        count = len(stretches(other))
-        expect(other.locator(way)).to_have_count(1)
-        until(partial(shows, other, count + 1), partial(scroll, other, by), "one window more")
-        loaded(other, count + 1)
-        unbroken(other)
+        count = len(list_window_ranges(second_page))
+        expect(second_page.locator(way)).to_have_count(1)
+        repeat_until(
+            partial(has_windows, second_page, count + 1),
+            partial(scroll_page, second_page, by),
+            "one window more",
+        )
+        wait_for_windows(second_page, count + 1)
+        unbroken(second_page)
 
 
 def test_far_windows_leave_and_a_link_stands_for_them(shelf: Visit):
     page = shelf.open(long_one(shelf))
-    first = stretches(page)[0]
-    until(lambda: stretches(page)[0] != first, partial(to_bottom, page), "the first has left")
-    loaded(page, MOST)
-    assert len(stretches(page)) == MOST
+    first = list_window_ranges(page)[0]
+    repeat_until(
+        lambda: list_window_ranges(page)[0] != first, partial(to_bottom, page), "the first has left"
+    )
+    wait_for_windows(page, MOST)
+    assert len(list_window_ranges(page)) == MOST
     expect(page.locator(EARLIER)).to_have_count(1)
     unbroken(page)
-    until(lambda: stretches(page)[0][0] == first[0], partial(scroll, page, -1500), "it is back")
-    loaded(page, MOST)
+    repeat_until(
+        lambda: list_window_ranges(page)[0][0] == first[0],
+        partial(scroll_page, page, -1500),
+        "it is back",
+    )
+    wait_for_windows(page, MOST)
     unbroken(page)
     expect(page.locator(EARLIER)).to_have_count(0)
-    assert len(stretches(page)) <= MOST
+    assert len(list_window_ranges(page)) <= MOST
 
 
 @pytest.mark.proof  # far windows leave in make test
 def test_what_holds_the_focus_does_not_leave(shelf: Visit):
     page = shelf.open(long_one(shelf))
-    kept = page.locator(f"{ITEMS} summary").first
-    kept.focus()
-    anchor = kept.locator("..").get_attribute("id")
+    summary = page.locator(f"{ITEMS} summary").first
+    summary.focus()
+    anchor = summary.locator("..").get_attribute("id")
     ways = page.locator(".load-more + .load-more")
-    until(ways.count, partial(to_bottom, page), "the rest has left")
+    repeat_until(ways.count, partial(to_bottom, page), "the rest has left")
     expect(page.locator(f"#{anchor} > summary")).to_be_focused()
-    loaded(page, MOST)
-    assert len(stretches(page)) == MOST
+    wait_for_windows(page, MOST)
+    assert len(list_window_ranges(page)) == MOST
     # Between it and the rest a link stands for either side, and brings what is missing.
-    until(lambda: not ways.count(), partial(scroll, page, -1500), "both sides meet")
-    loaded(page, MOST)
-    assert len(stretches(page)) == MOST
+    repeat_until(lambda: not ways.count(), partial(scroll_page, page, -1500), "both sides meet")
+    wait_for_windows(page, MOST)
+    assert len(list_window_ranges(page)) == MOST
     unbroken(page)
 
 
 def test_a_selection_does_not_leave(shelf: Visit):
     page = shelf.open(long_one(shelf))
-    said = page.locator("article p").first
+    paragraph = page.locator("article p").first
     page.evaluate("getSelection().selectAllChildren(document.querySelector('article p'))")
-    text = said.inner_text()
-    until(
+    text = paragraph.inner_text()
+    repeat_until(
         page.locator(".load-more + .load-more").count, partial(to_bottom, page), "the rest has left"
     )
     assert page.evaluate("getSelection().toString()").strip() == text.strip()
@@ -152,7 +164,7 @@ def test_a_link_that_is_pressed_gives_the_focus_to_what_it_brought(shelf: Visit)
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     last = page.locator(ITEMS).first.get_attribute("id")
     page.get_by_role("link", name="Earlier events").press("Enter")
-    loaded(page, 2)
+    wait_for_windows(page, 2)
     focused = "document.activeElement.closest('[data-kind]')"
     assert page.evaluate(f"{focused}.nextElementSibling === null")
     assert page.evaluate(
@@ -165,11 +177,11 @@ def test_what_did_not_come_can_be_asked_for_again(shelf: Visit):
     page = shelf.open(long_one(shelf))
     page.route(re.compile("after="), lambda route: route.fulfill(status=503))
     to_bottom(page)
-    failed = page.get_by_role("link", name="Couldn't load these events. Retry")
-    expect(failed).to_be_visible()
+    retry_link = page.get_by_role("link", name="Couldn't load these events. Retry")
+    expect(retry_link).to_be_visible()
     page.unroute_all()
-    failed.click()
-    loaded(page, 2)
+    retry_link.click()
+    wait_for_windows(page, 2)
     unbroken(page)
 
 
@@ -177,8 +189,8 @@ def weight(page: Page, tools: CDPSession) -> tuple[float, float]:
     """Return how many nodes the page has, and the bytes of its scripts' heap."""
     tools.send("HeapProfiler.collectGarbage")
     metrics = tools.send("Performance.getMetrics")["metrics"]
-    found = {each["name"]: each["value"] for each in metrics}
-    return found["Nodes"], found["JSHeapUsedSize"]
+    metrics_by_name = {metric["name"]: metric["value"] for metric in metrics}
+    return metrics_by_name["Nodes"], metrics_by_name["JSHeapUsedSize"]
 
 
 @pytest.mark.proof  # a size: others see that windows leave
@@ -188,9 +200,9 @@ def test_memory_does_not_grow_however_far_somebody_scrolls(shelf: Visit):
     tools.send("Performance.enable")
     measured: list[tuple[float, float]] = []
     for place in PLACES:
-        until(partial(reaches, page, place), partial(to_bottom, page), f"{place} is there")
-        loaded(page, MOST)
-        assert len(stretches(page)) == MOST
+        repeat_until(partial(reaches, page, place), partial(to_bottom, page), f"{place} is there")
+        wait_for_windows(page, MOST)
+        assert len(list_window_ranges(page)) == MOST
         measured.append(weight(page, tools))
     for nodes, heap in measured[1:]:
         assert nodes <= 1.25 * measured[0][0], measured

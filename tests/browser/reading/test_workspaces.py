@@ -22,15 +22,15 @@ from tests.browser.pages import (
     Home,
     Visit,
     answer_all,
-    composer,
-    connected,
-    inquiries,
+    find_composer,
+    find_inquiries,
     last_words,
     path_of,
     serve_home,
-    staying,
+    stay_on_page,
+    wait_until_connected,
 )
-from tests.builders import answered, asked, called, returned, stream
+from tests.builders import make_answer, make_call, make_inquiry, make_result, stream
 from tests.machine.browsing import Pages
 from tests.machine.ports import wait_until
 from tests.machine.serving import ROOT, Server
@@ -76,13 +76,13 @@ class Garden:
 
         Returns the garden whose jp works on the copy.
         """
-        own = self.homes[1] / f"{number}-copy"
+        copy_folder = self.homes[1] / f"{number}-copy"
         # A mirror reads a folder once its name is there, so its files come first.
-        aside = shutil.copytree(source, self.folder / own.name)
+        aside = shutil.copytree(source, self.folder / copy_folder.name)
         metadata = json.loads((source / "metadata.json").read_text()) | {"title": title}
         (aside / "metadata.json").write_text(json.dumps(metadata))
-        aside.rename(own)
-        return replace(self, pattern=own.name)
+        aside.rename(copy_folder)
+        return replace(self, pattern=copy_folder.name)
 
     @property
     def copies(self) -> list[Path]:
@@ -104,7 +104,7 @@ class Garden:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Garden, Home]]:
+def served_garden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Garden, Home]]:
     """Serve a garden in which each test follows a conversation of its own."""
     garden = Garden(tmp_path_factory.mktemp("served"))
     with serve_home(garden.make_server()) as home:
@@ -118,21 +118,21 @@ def title() -> str:
 
 
 @pytest.fixture
-def garden(served: tuple[Garden, Home], title: str) -> Garden:
+def garden(served_garden: tuple[Garden, Home], title: str) -> Garden:
     """Put a copy of one of the demo's conversations into the served garden."""
     source = next((DEMO / "conversations").glob("*-release-*"))
-    return served[0].hold(source, next(_NUMBERS), title)
+    return served_garden[0].hold(source, next(_NUMBERS), title)
 
 
 @pytest.fixture
 def release(
     garden: Garden,  # it is there before the page
-    served: tuple[Garden, Home],
+    served_garden: tuple[Garden, Home],
     title: str,
     open_page: Pages,
 ) -> Page:
     """Return the page of a conversation that is followed."""
-    return follow(Visit(served[1], open_page), title)
+    return follow(Visit(served_garden[1], open_page), title)
 
 
 def follow(visit: Visit, title: str) -> Page:
@@ -140,31 +140,34 @@ def follow(visit: Visit, title: str) -> Page:
     listed = "/conversations"
     wait_until(lambda: title in visit.home.owner.get(listed).text, f"{title} is listed")
     page = visit.open(visit.find(title))
-    connected(page)
+    wait_until_connected(page)
     return page
 
 
 def test_what_jp_appends_is_on_the_open_page(garden: Garden, release: Page):
-    asking = (called("c9"), asked("c9.q.1", "Shall I dig here?"))
-    before = inquiries(release).count()
-    with staying(release):
-        garden.jp("append", TurnStart(), ChatRequest("And the pond?"), *asking)
+    kinds = (make_call("c9"), make_inquiry("c9.q.1", "Shall I dig here?"))
+    before = find_inquiries(release).count()
+    with stay_on_page(release):
+        garden.jp("append", TurnStart(), ChatRequest("And the pond?"), *kinds)
         expect(release.locator("article.person").last).to_contain_text("pond?", timeout=SOON)
-        expect(inquiries(release)).to_have_count(before + 1)
-        expect(inquiries(release).last).to_have_attribute("data-outcome", "open")
+        expect(find_inquiries(release)).to_have_count(before + 1)
+        expect(find_inquiries(release).last).to_have_attribute("data-outcome", "open")
         garden.jp(
-            "append", answered("c9.q.1"), returned("c9"), ChatResponse("message", "It is dug.")
+            "append",
+            make_answer("c9.q.1"),
+            make_result("c9"),
+            ChatResponse("message", "It is dug."),
         )
         expect(last_words(release)).to_contain_text("It is dug.", timeout=SOON)
-        expect(inquiries(release)).to_have_count(before + 1)
-        expect(inquiries(release).last).to_have_attribute("data-outcome", "answered")
+        expect(find_inquiries(release)).to_have_count(before + 1)
+        expect(find_inquiries(release).last).to_have_attribute("data-outcome", "answered")
 
 
 def test_a_file_that_jp_rewrote_is_on_the_open_page_as_it_is_now(
     garden: Garden, release: Page, open_page: Pages
 ):
     open_page.forgive(r"404 \(Not Found\).*\?at=")  # it asks for its place, which may be gone
-    with staying(release):
+    with stay_on_page(release):
         garden.jp(
             "rewrite", TurnStart(), ChatRequest("Anew"), ChatResponse("message", "As you say.")
         )
@@ -176,12 +179,12 @@ def test_a_file_that_jp_rewrote_is_on_the_open_page_as_it_is_now(
 def test_a_conversation_that_jp_removed_stays_and_is_marked(
     garden: Garden, release: Page, title: str
 ):
-    said = release.locator("article.message")
-    before = said.all_inner_texts()
-    with staying(release):
+    articles = release.locator("article.message")
+    before = articles.all_inner_texts()
+    with stay_on_page(release):
         garden.jp("remove")
         expect(release.locator("#metadata")).to_contain_text("Deleted in jp", timeout=SOON)
-    assert said.count() == len(before) > 0
+    assert articles.count() == len(before) > 0
     release.get_by_role("link", name="← Conversations").click()
     row = release.locator(".row", has_text=title)
     expect(row).to_contain_text("Deleted in jp; kept here")
@@ -189,21 +192,28 @@ def test_a_conversation_that_jp_removed_stays_and_is_marked(
 
 @pytest.mark.proof  # the demo's is followed in make test
 @pytest.mark.skipif(not (REAL / ".jp").is_dir(), reason="the workspace of JP itself is not here")
-def test_a_real_workspace_is_followed(served: tuple[Garden, Home], title: str, open_page: Pages):
+def test_a_real_workspace_is_followed(
+    served_garden: tuple[Garden, Home], title: str, open_page: Pages
+):
     streams = REAL.glob(".jp/conversations/[0-9]*/events.json")
     smallest = min(streams, key=lambda file: file.stat().st_size).parent
-    garden = served[0].hold(smallest, next(_NUMBERS), title)
-    page = follow(Visit(served[1], open_page), title)
-    with staying(page):
+    garden = served_garden[0].hold(smallest, next(_NUMBERS), title)
+    page = follow(Visit(served_garden[1], open_page), title)
+    with stay_on_page(page):
         garden.jp("append", TurnStart(), ChatResponse("message", "One word more."))
         expect(last_words(page)).to_contain_text("One word more.", timeout=SOON)
 
 
 def checked(file: Path) -> Any:
     words = [sys.executable, "manage.py", "check_stream", str(file), "--json"]
-    own = os.environ | {"JPWEB_DATA": str(file.parents[4] / "unused"), "JPWEB_SECRET_KEY": "unused"}
-    done = subprocess.run(words, cwd=ROOT, env=own, check=True, capture_output=True, text=True)
-    return json.loads(done.stdout)
+    environment = os.environ | {
+        "JPWEB_DATA": str(file.parents[4] / "unused"),
+        "JPWEB_SECRET_KEY": "unused",
+    }
+    result = subprocess.run(
+        words, cwd=ROOT, env=environment, check=True, capture_output=True, text=True
+    )
+    return json.loads(result.stdout)
 
 
 def test_a_conversation_begun_here_is_in_the_workspace_and_jp_goes_on_with_it(
@@ -231,13 +241,13 @@ def _check_conversation_begun_here(garden: Garden, visit: Visit) -> None:
     exported = visit.home.owner.get(f"{path_of(page)}/export/jp").text
     for copy in garden.copies:
         assert (copy / "events.json").read_text() == exported
-    found = checked(garden.copies[0] / "events.json")
-    assert (found["faithful"], found["repair"], found["turns"]) == (True, [], 1)
-    assert found["inquiries"] == {"answered": 3, "redacted": 1}
-    with staying(page):
+    report = checked(garden.copies[0] / "events.json")
+    assert (report["faithful"], report["repair"], report["turns"]) == (True, [], 1)
+    assert report["inquiries"] == {"answered": 3, "redacted": 1}
+    with stay_on_page(page):
         garden.jp(
             "append", TurnStart(), ChatRequest("Deeper"), ChatResponse("message", "Deeper it is.")
         )
         expect(last_words(page)).to_contain_text("Deeper it is.", timeout=SOON)
-        expect(composer(page)).to_be_visible()
+        expect(find_composer(page)).to_be_visible()
     assert "differs" not in visit.home.owner.get(path_of(page)).text

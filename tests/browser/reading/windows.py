@@ -40,7 +40,7 @@ _AT_REST = """() => new Promise(done => {
 })"""
 
 
-class Place(NamedTuple):
+class ScrollPosition(NamedTuple):
     """The item under the bar, and how far below the top of the screen it begins."""
 
     anchor: str
@@ -49,19 +49,19 @@ class Place(NamedTuple):
 
 def long_one(shelf: Visit) -> str:
     """Return the path of the long conversation."""
-    found = _ROW.search(shelf.home.owner.get("/conversations").text)
-    assert found
-    return found[1]
+    match = _ROW.search(shelf.home.owner.get("/conversations").text)
+    assert match
+    return match[1]
 
 
-def stretches(page: Page) -> list[tuple[int, int]]:
+def list_window_ranges(page: Page) -> list[tuple[int, int]]:
     """Return the first and last position of each window."""
     return [cast("tuple[int, int]", tuple(pair)) for pair in page.evaluate(_STRETCHES)]
 
 
-def reading(page: Page) -> Place:
+def get_scroll_position(page: Page) -> ScrollPosition:
     """Return where its reader is."""
-    return Place(*page.evaluate(_READING))
+    return ScrollPosition(*page.evaluate(_READING))
 
 
 def top_of(page: Page, anchor: str) -> float:
@@ -71,7 +71,7 @@ def top_of(page: Page, anchor: str) -> float:
     return float(box["y"])
 
 
-def scroll(page: Page, by: float) -> None:
+def scroll_page(page: Page, by: float) -> None:
     """Scroll as a wheel does, as far as there is room, and wait until it has.
 
     A wheel at the end of the page does nothing, even if a window makes room a moment later.
@@ -93,34 +93,34 @@ def to_bottom(page: Page) -> None:
     page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
 
 
-def until(holds: Callable[[], object], go: Callable[[], None], what: str) -> None:
+def repeat_until(condition: Callable[[], object], go: Callable[[], None], description: str) -> None:
     """Go on until something is so. Raises AssertionError where it is not after two minutes."""
 
-    def there() -> bool:
-        if holds():
+    def go_and_check() -> bool:
+        if condition():
             return True
         go()
         return False
 
-    wait_until(there, what, seconds=120)
+    wait_until(go_and_check, description, seconds=120)
 
 
-def loaded(page: Page, count: int) -> None:
+def wait_for_windows(page: Page, count: int) -> None:
     """Wait until so many windows are there, and no more are on their way."""
     wait_until(partial(_settled, page, count), f"{count} windows are loaded")
 
 
 def _settled(page: Page, count: int) -> bool:
     quiet: bool = page.locator(".load-more .htmx-request").count() == 0
-    return quiet and len(stretches(page)) >= count
+    return quiet and len(list_window_ranges(page)) >= count
 
 
-def address(page: Page) -> dict[str, Any]:
+def get_address_params(page: Page) -> dict[str, Any]:
     """Return the parameters of a page's address."""
     return dict(page.evaluate("[...new URLSearchParams(location.search)]"))
 
 
-def current(page: Page) -> str:
+def get_current_anchor(page: Page) -> str:
     """Return the anchor of the item that the reader is at."""
     at = page.locator("#transcript [aria-current=true]")
     expect(at).to_have_count(1)

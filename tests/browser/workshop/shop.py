@@ -85,28 +85,28 @@ class Shop:
         its tool, and takes 1 s of processor.
         """
         owner, page = self.home.owner, self.page
-        self.switch(MCP_TOOL, on=True)
-        seen = _SEEN.search(owner.get(page).text)
-        assert seen, "no form for overrides"
+        self.switch(MCP_TOOL, is_on=True)
+        match = _SEEN.search(owner.get(page).text)
+        assert match, "no form for overrides"
         owner.post(
-            f"{page}/overrides", page, overrides=self.overrides + ECHO, overrides_hash=seen[1]
+            f"{page}/overrides", page, overrides=self.overrides + ECHO, overrides_hash=match[1]
         )
         for thing in _THING.findall(owner.get(page).text):
             owner.post(f"{page}/trust", page, item=thing)
         assert owner.get(page).text.count('data-offered="no"') == 0, "something is not offered"
-        self.switch(MCP_TOOL, on=False)
+        self.switch(MCP_TOOL, is_on=False)
 
-    def switch(self, tool: str, *, on: bool) -> None:
+    def switch(self, tool: str, *, is_on: bool) -> None:
         """Switch a tool on or off."""
-        state = "on" if on else "off"
+        state = "on" if is_on else "off"
         self.home.owner.post(f"{self.page}/switch", self.page, tool=tool, to=state)
 
-    def says(self, *replies: Script) -> None:
+    def set_replies(self, *replies: Script) -> None:
         """Tell the model what to say next, and forget what it was asked."""
         self.model.replies[:] = replies
         self.model.requests.clear()
-        self.model.asked.clear()
-        self.model.left.clear()
+        self.model.request_event.clear()
+        self.model.hangup_event.clear()
 
 
 @dataclass
@@ -121,7 +121,7 @@ class Stay(Visit):
 
     def ask(self, text: str, *replies: Script, page: Page | None = None) -> Page:
         """Begin a conversation in the workshop, in which the model says these."""
-        self.shop.says(*replies)
+        self.shop.set_replies(*replies)
         if page is None:
             return self.begin(text, workspace=NAME)
         page.goto(f"{self.server.url}/conversations/new")
@@ -133,7 +133,7 @@ class Stay(Visit):
         self.shop.hold.unlink(missing_ok=True)
         super().leave()
 
-    def asked(self, count: int) -> None:
+    def wait_for_requests(self, count: int) -> None:
         """Wait until the model was asked so often."""
         wait_until(partial(self._at_least, count), f"the model was asked {count} times")
 
@@ -141,7 +141,7 @@ class Stay(Visit):
         return len(self.model.requests) >= count
 
 
-def copied(folder: Path) -> Path:
+def copy_sample(folder: Path) -> Path:
     """Copy the sample; its MCP server runs with the Python of the tests, and tools can be held."""
     root = folder / NAME
     shutil.copytree(SAMPLE, root, ignore=shutil.ignore_patterns("__pycache__"))
@@ -159,27 +159,27 @@ def _change(file: Path, before: str, after: str) -> None:
     file.write_text(text.replace(before, after))
 
 
-def stay(shop: Shop, pages: Pages) -> Stay:
+def visit_workshop(shop: Shop, pages: Pages) -> Stay:
     """Visit a workshop."""
     return Stay(shop.home, pages, shop=shop)
 
 
-def call(page: Page, tool: str) -> Locator:
+def find_call(page: Page, tool: str) -> Locator:
     """Return the one call of a tool in the transcript."""
-    found = page.locator(f"[data-kind=tool_call_request][data-tool={tool}]")
-    expect(found).to_have_count(1)
-    return found
+    locator = page.locator(f"[data-kind=tool_call_request][data-tool={tool}]")
+    expect(locator).to_have_count(1)
+    return locator
 
 
-def question(page: Page, words: str) -> Locator:
+def find_question(page: Page, words: str) -> Locator:
     """Wait for the open card that asks in these words."""
-    found = page.locator(".card[data-question]").filter(has_text=words)
-    expect(found).to_have_count(1)
-    return found
+    locator = page.locator(".card[data-question]").filter(has_text=words)
+    expect(locator).to_have_count(1)
+    return locator
 
 
-def prompt(page: Page, kind: str) -> Locator:
+def find_prompt(page: Page, kind: str) -> Locator:
     """Wait for the one open card of a kind of prompt."""
-    found = page.locator(f".card[data-outcome=open][data-approval-kind={kind}]")
-    expect(found).to_have_count(1)
-    return found
+    locator = page.locator(f".card[data-outcome=open][data-approval-kind={kind}]")
+    expect(locator).to_have_count(1)
+    return locator

@@ -9,17 +9,17 @@ import secrets
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.looks import check
+from tests.browser.looks import check_accessibility
 from tests.browser.pages import (
-    composer,
-    connected,
+    find_composer,
+    find_waiting_count,
     last_words,
     path_of,
     reload_until,
-    staying,
-    waiting,
+    stay_on_page,
+    wait_until_connected,
 )
-from tests.browser.workshop.shop import NAME, Stay, call, prompt
+from tests.browser.workshop.shop import NAME, Stay, find_call, find_prompt
 from tests.machine.vendors import Call, Reply, Say
 
 pytestmark = pytest.mark.browser
@@ -37,7 +37,7 @@ def echo(words: str, number: int = 1) -> Reply:
     return Reply(Call("echo", {"words": words}, id=f"echo_{number}"))
 
 
-def done() -> Reply:
+def make_done_reply() -> Reply:
     return Reply(Say("Done."))
 
 
@@ -45,110 +45,112 @@ def press(card: Locator, name: str) -> None:
     card.get_by_role("button", name=name, exact=True).click()
 
 
-def ended(page: Page) -> None:
+def expect_turn_end(page: Page) -> None:
     expect(last_words(page)).to_contain_text(re.compile("Done"))
-    expect(composer(page)).to_be_visible()
+    expect(find_composer(page)).to_be_visible()
 
 
-def told(workshop: Stay) -> str:
+def read_model_messages(workshop: Stay) -> str:
     """Return what the model was told last."""
     return json.dumps(workshop.model.requests[-1].body["messages"], ensure_ascii=False)
 
 
 def test_a_call_waits_for_permission_and_its_error_for_delivery(workshop: Stay):
-    page = workshop.ask("Misbehave", wild(), done())
-    with staying(page):
-        card = prompt(page, "run")
+    page = workshop.ask("Misbehave", wild(), make_done_reply())
+    with stay_on_page(page):
+        card = find_prompt(page, "run")
         expect(card).to_contain_text("wild (local)")
-        check(page, "#inbox")
+        check_accessibility(page, "#inbox")
         press(card, RUN_ONCE)
-        result = prompt(page, "deliver")
+        result = find_prompt(page, "deliver")
         expect(result).to_contain_text("Send this error to the model?")
         expect(result).to_contain_text(BROKEN)
-        check(page, "#inbox")
+        check_accessibility(page, "#inbox")
         assert len(workshop.model.requests) == 1
         press(result, "Send")
-        ended(page)
-    assert BROKEN in told(workshop)
-    expect(call(page, "wild")).to_have_class(re.compile("failed"))
+        expect_turn_end(page)
+    assert BROKEN in read_model_messages(workshop)
+    expect(find_call(page, "wild")).to_have_class(re.compile("failed"))
 
 
 def test_once_is_for_one_call_and_the_rest_of_the_turn_for_all_that_follow(workshop: Stay):
-    page = workshop.ask("Again", echo("one"), echo("two", 2), echo("three", 3), done())
-    press(prompt(page, "run"), RUN_ONCE)
-    second = prompt(page, "run")
+    page = workshop.ask("Again", echo("one"), echo("two", 2), echo("three", 3), make_done_reply())
+    press(find_prompt(page, "run"), RUN_ONCE)
+    second = find_prompt(page, "run")
     expect(second).to_contain_text('"two"')
     press(second, FOR_THE_TURN)
-    ended(page)
+    expect_turn_end(page)
     results = page.locator("[data-kind=tool_call_response]")
     assert [text.split()[-1] for text in results.all_text_contents()] == ["one", "two", "three"]
-    workshop.shop.says(echo("four", 4), done())
-    composer(page).fill("And in the next turn?")
+    workshop.shop.set_replies(echo("four", 4), make_done_reply())
+    find_composer(page).fill("And in the next turn?")
     page.get_by_role("button", name="Send").click()
-    expect(prompt(page, "run")).to_contain_text('"four"')
+    expect(find_prompt(page, "run")).to_contain_text('"four"')
 
 
 def test_a_call_is_skipped_and_the_model_reads_why(workshop: Stay):
-    page = workshop.ask("Skip", wild(), done())
-    card = prompt(page, "run")
+    page = workshop.ask("Skip", wild(), make_done_reply())
+    card = find_prompt(page, "run")
     card.get_by_label("Reason (optional").fill("The night shift is asleep")
     press(card, "Deny")
-    ended(page)
-    assert "Tool skipped by user: The night shift is asleep" in told(workshop)
-    expect(call(page, "wild")).to_contain_text("The night shift is asleep")
+    expect_turn_end(page)
+    assert "Tool skipped by user: The night shift is asleep" in read_model_messages(workshop)
+    expect(find_call(page, "wild")).to_contain_text("The night shift is asleep")
 
 
 def test_what_a_person_edits_is_what_runs_and_what_the_model_sees(workshop: Stay):
-    page = workshop.ask("Edit", echo("as the model wrote it"), wild(2), done())
-    card = prompt(page, "run")
+    page = workshop.ask("Edit", echo("as the model wrote it"), wild(2), make_done_reply())
+    card = find_prompt(page, "run")
     card.get_by_text("Edit arguments…").click()
     card.get_by_label("The tool runs with these arguments").fill('{"words": "as Ada wrote it"}')
     press(card, RUN_ONCE)
-    expect(prompt(page, "run")).to_contain_text("No arguments")
-    assert '"as Ada wrote it"' in told(workshop)
-    press(prompt(page, "run"), RUN_ONCE)
-    result = prompt(page, "deliver")
+    expect(find_prompt(page, "run")).to_contain_text("No arguments")
+    assert '"as Ada wrote it"' in read_model_messages(workshop)
+    press(find_prompt(page, "run"), RUN_ONCE)
+    result = find_prompt(page, "deliver")
     result.get_by_text("Send a result instead…").click()
     result.get_by_label("Sent to the model").fill("It went well.")
     press(result, "Send")
-    ended(page)
-    assert "It went well." in told(workshop)
-    assert BROKEN not in told(workshop)
+    expect_turn_end(page)
+    assert "It went well." in read_model_messages(workshop)
+    assert BROKEN not in read_model_messages(workshop)
 
 
 @pytest.mark.proof  # test_prompts, without a model
 def test_of_two_people_at_once_one_decides_and_the_other_is_told(workshop: Stay):
     workshop.pages.forgive("status of 409")
     name = f"Bea {secrets.token_hex(3)}"
-    page = workshop.ask("Both of us", echo("hello"), done())
-    prompt(page, "run")
-    other = workshop.open(who=workshop.home.invite(name, "responder", workspace=NAME))
-    other.route_web_socket(re.compile("/ws$"), lambda _: None)
-    other.goto(page.url)
-    other.get_by_label("Reason (optional").fill("I would rather not")
-    press(prompt(page, "run"), RUN_ONCE)
-    ended(page)
-    press(prompt(other, "run"), "Deny")
-    late = other.locator(".card.settled")
-    expect(late.get_by_role("alert")).to_contain_text("Already decided by Owner")
-    expect(late.get_by_role("alert")).to_contain_text("Your choice wasn't used.")
-    expect(late.get_by_label("Your draft (not sent)")).to_have_value("I would rather not")
-    expect(call(page, "echo").locator("[data-kind=tool_call_response]")).to_contain_text("hello")
+    page = workshop.ask("Both of us", echo("hello"), make_done_reply())
+    find_prompt(page, "run")
+    second_page = workshop.open(who=workshop.home.invite(name, "responder", workspace=NAME))
+    second_page.route_web_socket(re.compile("/ws$"), lambda _: None)
+    second_page.goto(page.url)
+    second_page.get_by_label("Reason (optional").fill("I would rather not")
+    press(find_prompt(page, "run"), RUN_ONCE)
+    expect_turn_end(page)
+    press(find_prompt(second_page, "run"), "Deny")
+    settled_card = second_page.locator(".card.settled")
+    expect(settled_card.get_by_role("alert")).to_contain_text("Already decided by Owner")
+    expect(settled_card.get_by_role("alert")).to_contain_text("Your choice wasn't used.")
+    expect(settled_card.get_by_label("Your draft (not sent)")).to_have_value("I would rather not")
+    expect(find_call(page, "echo").locator("[data-kind=tool_call_response]")).to_contain_text(
+        "hello"
+    )
 
 
 @pytest.mark.proof  # a variant
 def test_a_refresh_between_the_cards_loses_nothing(workshop: Stay):
-    page = workshop.ask("Refresh", wild(), done())
-    prompt(page, "run")
+    page = workshop.ask("Refresh", wild(), make_done_reply())
+    find_prompt(page, "run")
     page.reload()
-    expect(waiting(page)).to_have_attribute("data-count", "1")
-    press(prompt(page, "run"), RUN_ONCE)
-    prompt(page, "deliver")
+    expect(find_waiting_count(page)).to_have_attribute("data-count", "1")
+    press(find_prompt(page, "run"), RUN_ONCE)
+    find_prompt(page, "deliver")
     page.reload()
-    press(prompt(page, "deliver"), "Don't send")
-    ended(page)
-    assert "Result delivery skipped by user." in told(workshop)
-    assert BROKEN not in told(workshop)
+    press(find_prompt(page, "deliver"), "Don't send")
+    expect_turn_end(page)
+    assert "Result delivery skipped by user." in read_model_messages(workshop)
+    assert BROKEN not in read_model_messages(workshop)
 
 
 def tab_to(page: Page, name: str) -> None:
@@ -162,26 +164,26 @@ def tab_to(page: Page, name: str) -> None:
 
 @pytest.mark.proof  # test_prompts, without a model
 def test_both_cards_are_decided_by_the_keyboard_alone(workshop: Stay):
-    page = workshop.ask("Keys", wild(), done())
-    connected(page)
-    prompt(page, "run")
+    page = workshop.ask("Keys", wild(), make_done_reply())
+    wait_until_connected(page)
+    find_prompt(page, "run")
     tab_to(page, RUN_ONCE)
     page.keyboard.press("Enter")
-    expect(prompt(page, "deliver")).to_be_visible()
+    expect(find_prompt(page, "deliver")).to_be_visible()
     tab_to(page, "Send")
     page.keyboard.press("Enter")
-    ended(page)
+    expect_turn_end(page)
 
 
 @pytest.mark.proof  # test_prompts, without a model
 def test_both_cards_are_decided_without_scripts(workshop: Stay):
     page = workshop.open(javascript=False)
-    workshop.ask("Plainly", wild(), done(), page=page)
+    workshop.ask("Plainly", wild(), make_done_reply(), page=page)
     reload_until(page, ".card[data-approval-kind=run]")
-    press(prompt(page, "run"), RUN_ONCE)
+    press(find_prompt(page, "run"), RUN_ONCE)
     reload_until(page, ".card[data-approval-kind=deliver]")
-    press(prompt(page, "deliver"), "Don't send")
-    workshop.asked(2)
+    press(find_prompt(page, "deliver"), "Don't send")
+    workshop.wait_for_requests(2)
     page.goto(workshop.server.url + path_of(page))
-    expect(call(page, "wild")).to_contain_text("Result delivery skipped by user.")
-    assert "Result delivery skipped by user." in told(workshop)
+    expect(find_call(page, "wild")).to_contain_text("Result delivery skipped by user.")
+    assert "Result delivery skipped by user." in read_model_messages(workshop)

@@ -9,9 +9,15 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.looks import check
-from tests.browser.pages import DOWN, composer, connected, last_words, waiting
-from tests.browser.workshop.shop import Shop, call, prompt, stay
+from tests.browser.looks import check_accessibility
+from tests.browser.pages import (
+    DOWN,
+    find_composer,
+    find_waiting_count,
+    last_words,
+    wait_until_connected,
+)
+from tests.browser.workshop.shop import Shop, find_call, find_prompt, visit_workshop
 from tests.machine.browsing import Pages
 from tests.machine.vendors import Call, Reply, Say
 
@@ -38,24 +44,24 @@ def test_a_run_whose_server_was_killed_goes_on_with_its_card(
 ):
     shop = new_shop()
     shop.open_up()
-    visit = stay(shop, open_page)
+    visit = visit_workshop(shop, open_page)
     visit.pages.forgive(DOWN)
     echo = Reply(Call("echo", {"words": "hello"}, id="echo_1"))
     page = visit.ask("Killed", echo, Reply(Say("Back again.")))
-    connected(page)
-    prompt(page, "run")
+    wait_until_connected(page)
+    find_prompt(page, "run")
     before = open_rows(shop)
     shop.server.kill()
     expect(page.locator("#connection")).to_be_visible()
     shop.server.start()
     expect(page.locator("#connection")).to_be_hidden(timeout=20_000)
     expect(page.get_by_text("Resumed after a server restart")).to_be_visible()
-    expect(waiting(page)).to_have_attribute("data-count", "1")
+    expect(find_waiting_count(page)).to_have_attribute("data-count", "1")
     assert before == open_rows(shop) == [1, 0, 1]
-    check(page)
-    prompt(page, "run").get_by_role("button", name="Allow once").click()
+    check_accessibility(page)
+    find_prompt(page, "run").get_by_role("button", name="Allow once").click()
     expect(last_words(page)).to_contain_text("Back again.")
-    expect(composer(page)).to_be_visible()
+    expect(find_composer(page)).to_be_visible()
     expect(page.locator(".turn-head")).to_have_count(1)
-    expect(call(page, "echo").locator("[data-kind=tool_call_response]")).to_have_count(1)
+    expect(find_call(page, "echo").locator("[data-kind=tool_call_response]")).to_have_count(1)
     assert open_rows(shop) == [0, 0, 0]

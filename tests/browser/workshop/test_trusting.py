@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.looks import check, check_under_proof
-from tests.browser.pages import choose
-from tests.browser.workshop.shop import NAME, Shop, Stay, stay
+from tests.browser.looks import check_accessibility, check_under_proof
+from tests.browser.pages import choose_workspace
+from tests.browser.workshop.shop import NAME, Shop, Stay, visit_workshop
 from tests.machine.browsing import Pages
 
 pytestmark = pytest.mark.browser
@@ -61,14 +61,14 @@ def test_what_a_workspace_would_run_is_shown_and_offered_once_an_owner_trusts_it
     new_shop: Callable[[], Shop], open_page: Pages
 ):
     shop = new_shop()
-    page = tools(stay(shop, open_page))
-    for tool, why in WHY.items():
+    page = tools(visit_workshop(shop, open_page))
+    for tool, reason in WHY.items():
         expect(row(page, tool)).to_have_attribute("data-offered", "no")
-        expect(row(page, tool).locator("[data-reason-text]")).to_have_text(why)
+        expect(row(page, tool).locator("[data-reason-text]")).to_have_text(reason)
     for name, lines in COMMANDS.items():
         for line in lines:
             expect(waiting(page, name).locator("pre")).to_contain_text(line)
-    check(page)
+    check_accessibility(page)
     save(page, shop.overrides)
     address = f"requests and key go to: {shop.model.base_url}"
     expect(waiting(page, "anthropic").locator("pre")).to_contain_text(address)
@@ -102,14 +102,14 @@ def test_a_command_that_changes_while_the_server_runs_waits_for_trust_with_its_d
     expect(row(page, "greet").locator("[data-reason-text]")).to_have_text(
         "changed since it was trusted"
     )
-    changed = waiting(page, "greet")
-    expect(changed).to_have_attribute("data-trust-state", "changed")
-    expect(changed.locator("del").first).to_have_text(
+    card = waiting(page, "greet")
+    expect(card).to_have_attribute("data-trust-state", "changed")
+    expect(card.locator("del").first).to_have_text(
         re.compile("^was: .* argument 1: tools/greet.sh$")
     )
-    expect(changed.locator("ins").first).to_have_text("now: + argument 1: tools/other.sh")
+    expect(card.locator("ins").first).to_have_text("now: + argument 1: tools/other.sh")
     expect(row(page, "deploy")).to_have_attribute("data-offered", "yes")
-    check(page)
+    check_accessibility(page)
     config.write_text(config.read_text().replace("--all", "--none"))
     page.get_by_role("button", name="Trust greet").click()
     expect(
@@ -130,9 +130,9 @@ def test_a_configuration_that_cannot_be_read_is_said_on_the_page_and_stops_turns
     page.reload()
     expect(page.get_by_role("alert")).to_contain_text("Invalid configuration.")
     expect(page.locator("[data-problem]")).to_contain_text("config.toml")
-    check(page)
+    check_accessibility(page)
     page.goto(f"{shop.server.url}/conversations/new")
-    choose(page, NAME)
+    choose_workspace(page, NAME)
     page.get_by_label("First message").fill("Too early")
     workshop.pages.forgive("status of 422")
     page.get_by_role("button", name="Start").click()
@@ -149,7 +149,7 @@ def test_a_reader_sees_the_tools_and_can_change_nothing(workshop: Stay):
     expect(row(page, "greet")).to_have_attribute("data-offered", "yes")
     expect(page.locator("main form")).to_have_count(0)
     expect(page.locator("main")).not_to_contain_text("Overrides (TOML)")
-    check(page)
+    check_accessibility(page)
     for act in ("trust", "withdraw", "switch", "overrides"):
         reply = reader.post(f"{workshop.shop.page}/{act}", item="x", tool="greet", to="off")
         assert reply.status == 403

@@ -14,8 +14,15 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import evidence
 from tests.browser.looks import check_under_proof
-from tests.browser.pages import composer, connected, last_words, number_of, path_of, staying
-from tests.browser.workshop.shop import KEY, MCP_TOOL, Stay, call, question
+from tests.browser.pages import (
+    find_composer,
+    last_words,
+    number_of,
+    path_of,
+    stay_on_page,
+    wait_until_connected,
+)
+from tests.browser.workshop.shop import KEY, MCP_TOOL, Stay, find_call, find_question
 from tests.machine.ports import wait_until
 from tests.machine.vendors import Call, Reply, Say, Script, Think
 
@@ -42,9 +49,9 @@ new MutationObserver(() => {
 @pytest.fixture(autouse=True)
 def mcp_tool(workshop: Stay) -> Iterator[None]:
     """Offer the tool of the MCP server."""
-    workshop.shop.switch(MCP_TOOL, on=True)
+    workshop.shop.switch(MCP_TOOL, is_on=True)
     yield
-    workshop.shop.switch(MCP_TOOL, on=False)
+    workshop.shop.switch(MCP_TOOL, is_on=False)
 
 
 @pytest.fixture
@@ -65,63 +72,67 @@ def replies(go: threading.Event, calls: Sequence[Call], pace: float) -> Iterator
     yield Reply(Say(LAST))
 
 
-def begun(workshop: Stay, calls: Sequence[Call] = CALLS, pace: float = 0) -> Page:
+def begin_three_calls(workshop: Stay, calls: Sequence[Call] = CALLS, pace: float = 0) -> Page:
     """Ask for the three tools at once."""
     go = threading.Event()
     page = workshop.open()
     page.context.add_init_script(NOTES)
     workshop.ask("Three things at once", *replies(go, calls, pace), page=page)
-    connected(page)
+    wait_until_connected(page)
     go.set()
     return page
 
 
 def answer_all(page: Page, secret: str, *, remember: bool = False) -> None:
-    greet = question(page, "Whom shall I greet?")
+    greet = find_question(page, "Whom shall I greet?")
     greet.get_by_label("Answer").fill("Ada")
     greet.get_by_role("button", name="Answer").click()
-    deploy = question(page, "Deploy the-blog-of-the-orchard?")
+    deploy = find_question(page, "Deploy the-blog-of-the-orchard?")
     deploy.get_by_label("Yes").check()
     deploy.get_by_label("Remember for this turn").set_checked(remember)
     deploy.get_by_role("button", name="Answer").click()
-    book = question(page, "A table at the window?")
+    book = find_question(page, "A table at the window?")
     expect(book).to_contain_text("There is one table left for 3.")
     book.get_by_label("No", exact=True).check()
     book.get_by_role("button", name="Answer").click()
-    vault = question(page, "The passphrase?")
+    vault = find_question(page, "The passphrase?")
     vault.get_by_label("Secret", exact=True).fill(secret)
     vault.get_by_role("button", name="Answer").click()
 
 
 def test_reasoning_text_and_a_call_stream_to_the_page(workshop: Stay):
-    page = begun(workshop, CALLS[1:2], pace=0.08)
-    with staying(page):
-        question(page, "Deploy the-blog-of-the-orchard?")
-        noted = page.evaluate("window.noted")
-    shown = {kind: [text for name, text in noted if kind in name] for kind in ("reasoning", "tool")}
-    plain = [text for name, text in noted if name.strip() == "partial"]
-    assert any(THOUGHT[:20] in text and THOUGHT not in text for text in shown["reasoning"])
+    page = begin_three_calls(workshop, CALLS[1:2], pace=0.08)
+    with stay_on_page(page):
+        find_question(page, "Deploy the-blog-of-the-orchard?")
+        notes = page.evaluate("window.noted")
+    texts_by_kind = {
+        kind: [text for name, text in notes if kind in name] for kind in ("reasoning", "tool")
+    }
+    plain = [text for name, text in notes if name.strip() == "partial"]
+    assert any(THOUGHT[:20] in text and THOUGHT not in text for text in texts_by_kind["reasoning"])
     assert any(WORDS[:15] in text and WORDS not in text for text in plain)
-    assert any("Calling deploy" in text and "the-blog" not in text for text in shown["tool"])
-    assert any('{"service": "the-blog' in text for text in shown["tool"])
+    assert any(
+        "Calling deploy" in text and "the-blog" not in text for text in texts_by_kind["tool"]
+    )
+    assert any('{"service": "the-blog' in text for text in texts_by_kind["tool"])
 
 
 @pytest.mark.proof  # test_permission and test_card do each part
 def test_cards_of_three_tools_are_answered_live_and_stand_in_the_transcript(workshop: Stay):
-    page = begun(workshop)
-    with staying(page):
+    page = begin_three_calls(workshop)
+    with stay_on_page(page):
         answer_all(page, "hush", remember=True)
         expect(last_words(page)).to_contain_text("All three are done.")
-        expect(composer(page)).to_be_visible()
+        expect(find_composer(page)).to_be_visible()
     page.get_by_role("button", name="Expand all").click()
     expect(page.locator("details[data-variant=reasoning]")).to_contain_text(THOUGHT)
-    expect(call(page, "greet")).to_contain_text("HELLO, Ada!")
-    expect(call(page, "deploy")).to_contain_text("Deployed with a key whose digest is")
-    expect(call(page, "book_table")).to_contain_text("A table for 3, in the corner.")
+    expect(find_call(page, "greet")).to_contain_text("HELLO, Ada!")
+    expect(find_call(page, "deploy")).to_contain_text("Deployed with a key whose digest is")
+    expect(find_call(page, "book_table")).to_contain_text("A table for 3, in the corner.")
     flows = page.locator("[data-kind=tool_call_request] details[data-kind=inquiry_request]")
     assert sorted(
-        (each.get_attribute("data-answer-type"), each.get_attribute("data-outcome"))
-        for each in flows.all()
+        (flow.get_attribute("data-answer-type"), flow.get_attribute("data-outcome"))
+        for flow in flows.all()
     ) == [
         ("boolean", "answered"),
         ("boolean", "answered"),
@@ -139,30 +150,34 @@ def test_cards_of_three_tools_are_answered_live_and_stand_in_the_transcript(work
 
 def processes() -> list[str]:
     """Return what every user of this machine can read of its processes."""
-    found = []
+    command_lines = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            found.append(file.read_text(errors="replace"))
+            command_lines.append(file.read_text(errors="replace"))
         except OSError:
             continue  # it has ended
-    return found
+    return command_lines
 
 
 def with_answers() -> list[str]:
     """Return the command line of the tool that has its answers, once it runs."""
-    return [each for each in processes() if "tools/deploy.py" in each and '"confirm"' in each]
+    return [
+        command_line
+        for command_line in processes()
+        if "tools/deploy.py" in command_line and '"confirm"' in command_line
+    ]
 
 
 def test_the_secret_is_nowhere_but_in_the_tool_and_the_key_only_at_the_vendor(
     workshop: Stay, canary: str
 ):
-    page = begun(workshop)
+    page = begin_three_calls(workshop)
     workshop.shop.hold.touch()
     answer_all(page, canary)
     wait_until(with_answers, "the tool runs with its answers")
-    assert evidence.traces(canary, workshop.shop.root, *processes()) == []
+    assert evidence.find_traces(canary, workshop.shop.root, *processes()) == []
     workshop.shop.hold.unlink()
-    expect(composer(page)).to_be_visible()
+    expect(find_composer(page)).to_be_visible()
     expect(page.locator("details[data-outcome=redacted]")).to_have_count(1)
     owner, place = workshop.home.owner, path_of(page)
     anchors = page.locator("[id^=e-][data-kind]").evaluate_all("all => all.map(e => e.id)")
@@ -170,16 +185,16 @@ def test_the_secret_is_nowhere_but_in_the_tool_and_the_key_only_at_the_vendor(
     paths = [place, "/", "/conversations", "/questions", "/audit", "/audit.csv", workshop.shop.page]
     paths += [f"{place}/events/{anchor}" for anchor in anchors]
     paths += [f"{place}/export/{name}" for name in ("jp", "jsonl", "markdown", "html")]
-    shown = [reply.text for reply in map(owner.get, paths) if reply.status == 200]
-    assert len(shown) == len(paths)
-    said = [json.dumps({"path": r.path, "body": r.body}) for r in workshop.model.requests]
-    assert len(said) == 3
+    pages_html = [reply.text for reply in map(owner.get, paths) if reply.status == 200]
+    assert len(pages_html) == len(paths)
+    request_bodies = [json.dumps({"path": r.path, "body": r.body}) for r in workshop.model.requests]
+    assert len(request_bodies) == 3
     assert {r.headers["authorization"] for r in workshop.model.requests} == {f"Bearer {KEY}"}
     headers = [str(asdict(request)["headers"]) for request in workshop.model.requests]
     data, log = workshop.server.data, workshop.server.log_text()
     assert "DEBUG" in log
-    assert evidence.traces(THOUGHT[:30], data), "the search finds what is there"
-    assert evidence.asked(evidence.journal(workshop.server, number_of(page)))
-    everywhere = [log, *shown, evidence.kept_by(page), *said]
-    assert evidence.traces(canary, data, *everywhere, *headers) == []
-    assert evidence.traces(KEY, data, *everywhere) == []
+    assert evidence.find_traces(THOUGHT[:30], data), "the search finds what is there"
+    assert evidence.pair_inquiries(evidence.read_journal(workshop.server, number_of(page)))
+    everywhere = [log, *pages_html, evidence.kept_by(page), *request_bodies]
+    assert evidence.find_traces(canary, data, *everywhere, *headers) == []
+    assert evidence.find_traces(KEY, data, *everywhere) == []

@@ -23,10 +23,10 @@ def test_what_is_here_is_found():
 
 
 def test_all_that_is_missing_is_one_line_with_what_gets_it():
-    other = Program(title="Something", names=("none-such",), package="something")
-    with pytest.raises(MissingProgram) as told:
-        find_programs(REDIS, NOTHING, other)
-    assert str(told.value) == (
+    other_program = Program(title="Something", names=("none-such",), package="something")
+    with pytest.raises(MissingProgram) as error:
+        find_programs(REDIS, NOTHING, other_program)
+    assert str(error.value) == (
         "Nothing and Something are missing: apt-get install nothing something"
     )
     with pytest.raises(MissingProgram, match="Nothing is missing: apt-get install nothing"):

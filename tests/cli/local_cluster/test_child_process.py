@@ -20,13 +20,13 @@ from jpweb.runtime import supervisor
 SOON = 10
 
 
-def python(code: str, said: list[str], folder: Path, **more: object) -> ChildProcess:
-    return ChildProcess("child", [sys.executable, "-c", code], said.append, folder, **more)  # type: ignore[arg-type]  # passed on
+def python(code: str, lines: list[str], folder: Path, **options: object) -> ChildProcess:
+    return ChildProcess("child", [sys.executable, "-c", code], lines.append, folder, **options)  # type: ignore[arg-type]  # passed on
 
 
-async def eventually(holds: object) -> None:
+async def eventually(condition: object) -> None:
     async with asyncio.timeout(SOON):
-        while not holds():  # type: ignore[operator]  # noqa: ASYNC110  lines come from a process
+        while not condition():  # type: ignore[operator]  # noqa: ASYNC110  lines come from a process
             await asyncio.sleep(0.01)
 
 
@@ -43,29 +43,29 @@ async def test_how_it_ended_is_said(tmp_path: Path, code: str, end: str):
 
 
 async def test_each_line_is_heard_the_last_without_an_end_too(tmp_path: Path):
-    said: list[str] = []
+    lines: list[str] = []
     with pytest.raises(ProcessExited):
-        await python("print('one\\n' + 'x' * 9000, end='\\nlast')", said, tmp_path).run_process()
-    assert said[1:] == ["one", "x" * 9000, "last"]
-    assert said[0].startswith("Process ")
+        await python("print('one\\n' + 'x' * 9000, end='\\nlast')", lines, tmp_path).run_process()
+    assert lines[1:] == ["one", "x" * 9000, "last"]
+    assert lines[0].startswith("Process ")
 
 
 async def test_one_that_ends_is_told_of_and_begun_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(supervisor, "MIN_BACKOFF_SECONDS", 0.01)
-    said: list[str] = []
-    told: list[str] = []
-    child = python("import time; print('up', flush=True); time.sleep(60)", said, tmp_path)
-    async with run_supervised([child], told.append):
-        await eventually(lambda: said.count("up") == 1)
-        os.kill(int(said[0].removeprefix("Process ").rstrip(".")), signal.SIGKILL)
-        await eventually(lambda: said.count("up") == 2)
-    assert told == ["child: killed by signal 9. Restarting in 0.01 s."]
+    lines: list[str] = []
+    notices: list[str] = []
+    child = python("import time; print('up', flush=True); time.sleep(60)", lines, tmp_path)
+    async with run_supervised([child], notices.append):
+        await eventually(lambda: lines.count("up") == 1)
+        os.kill(int(lines[0].removeprefix("Process ").rstrip(".")), signal.SIGKILL)
+        await eventually(lambda: lines.count("up") == 2)
+    assert notices == ["child: killed by signal 9. Restarting in 0.01 s."]
 
 
 async def test_it_is_ended_its_own_way_and_what_it_says_then_is_heard(tmp_path: Path):
-    said: list[str] = []
+    lines: list[str] = []
     code = """
 import signal, sys, time
 def end(*_):
@@ -74,28 +74,28 @@ signal.signal(signal.SIGINT, end)
 print('up', flush=True); time.sleep(60)
 """
     async with run_supervised(
-        [python(code, said, tmp_path, stop_signal=signal.SIGINT)], said.append
+        [python(code, lines, tmp_path, stop_signal=signal.SIGINT)], lines.append
     ):
-        await eventually(lambda: "up" in said)
-    assert said[-1] == "ending"
+        await eventually(lambda: "up" in lines)
+    assert lines[-1] == "ending"
 
 
 async def test_one_that_does_not_end_is_killed(tmp_path: Path):
-    said: list[str] = []
+    lines: list[str] = []
     code = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True)\n"
     code += "while True: time.sleep(60)"
     async with run_supervised(
-        [python(code, said, tmp_path, stop_timeout_seconds=0.2)], said.append
+        [python(code, lines, tmp_path, stop_timeout_seconds=0.2)], lines.append
     ):
-        await eventually(lambda: "up" in said)
-    pid = int(said[0].removeprefix("Process ").rstrip("."))
+        await eventually(lambda: "up" in lines)
+    pid = int(lines[0].removeprefix("Process ").rstrip("."))
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
 
 async def test_what_does_not_become_ready_is_named():
-    async def never() -> bool:
+    async def never_ready() -> bool:
         return False
 
     with pytest.raises(NotReady, match=r"The kettle was not ready within 0\.05 s"):
-        await wait_until_ready(never, "The kettle", 0.05)
+        await wait_until_ready(never_ready, "The kettle", 0.05)

@@ -48,49 +48,49 @@ def empty(transactional_db: None):
 class Hands:
     """Executes runs by waiting for a word; notes what happens to them."""
 
-    begun: list[int] = field(default_factory=list)
-    ended: list[str] = field(default_factory=list)
+    started_ids: list[int] = field(default_factory=list)
+    end_notes: list[str] = field(default_factory=list)
     word: asyncio.Event = field(default_factory=asyncio.Event)
     at_once: int = 0
-    most: int = 0
+    max_running: int = 0
 
     async def see_through(self, run_id: int) -> None:
-        if f"{run_id} done" in self.ended:
+        if f"{run_id} done" in self.end_notes:
             return  # there is nothing to take
-        self.begun.append(run_id)
+        self.started_ids.append(run_id)
         self.at_once += 1
-        self.most = max(self.most, self.at_once)
+        self.max_running = max(self.max_running, self.at_once)
         try:
             await self.word.wait()
-            self.ended.append(f"{run_id} done")
+            self.end_notes.append(f"{run_id} done")
         except asyncio.CancelledError:
-            self.ended.append(f"{run_id} let go")
+            self.end_notes.append(f"{run_id} let go")
             raise
         finally:
             self.at_once -= 1
 
     async def let_go(self) -> None:
-        self.ended.append("left")
+        self.end_notes.append("left")
 
 
 @asynccontextmanager
-async def working(hands: Hands, limit: int = 5, **beside: Any) -> AsyncIterator[Worker]:
+async def working(hands: Hands, limit: int = 5, **background: Any) -> AsyncIterator[Worker]:
     """Let a worker work, and stop it."""
     stop = asyncio.Event()
-    executor = RunExecutor(hands.see_through, hands.let_go, beside)
-    made = Worker(executor, limit)
-    task = asyncio.create_task(made.run_until_stopped(stop))
+    executor = RunExecutor(hands.see_through, hands.let_go, background)
+    worker = Worker(executor, limit)
+    task = asyncio.create_task(worker.run_until_stopped(stop))
     try:
-        yield made
+        yield worker
     finally:
         stop.set()
         async with asyncio.timeout(SOON):
             await task
 
 
-async def eventually(holds: Callable[[], Any]) -> None:
+async def eventually(condition: Callable[[], Any]) -> None:
     async with asyncio.timeout(SOON):
-        while not await run_in_db_thread(holds):  # noqa: ASYNC110  the database cannot set an event
+        while not await run_in_db_thread(condition):  # noqa: ASYNC110  the database cannot set an event
             await asyncio.sleep(0.02)
 
 
@@ -125,10 +125,10 @@ async def test_a_worker_is_told_of_a_run_and_no_job_stays_when_it_is_over(told_o
     async with working(hands):
         await eventually(listens)
         await run_in_db_thread(jobs.enqueue_job, 7)
-        await eventually(lambda: hands.begun == [7])
+        await eventually(lambda: hands.started_ids == [7])
         assert await run_in_db_thread(states) == ["doing"]
         hands.word.set()
-        await eventually(lambda: hands.ended and not states())
+        await eventually(lambda: hands.end_notes and not states())
     assert await run_in_db_thread(rows, "SELECT id FROM procrastinate_workers") == []
 
 
@@ -137,31 +137,31 @@ async def test_no_more_runs_are_executed_at_once_than_allowed():
     for key in range(6):
         await run_in_db_thread(jobs.enqueue_job, key)
     async with working(hands, limit=2):
-        await eventually(lambda: len(hands.begun) == 2)
+        await eventually(lambda: len(hands.started_ids) == 2)
         hands.word.set()
-        await eventually(lambda: len(hands.ended) == 6)
-    assert hands.most == 2
+        await eventually(lambda: len(hands.end_notes) == 6)
+    assert hands.max_running == 2
 
 
 async def test_a_worker_that_stops_lets_go_and_offers_its_jobs_again():
-    hands, others = Hands(), Hands()
+    hands, other_hands = Hands(), Hands()
     await run_in_db_thread(jobs.enqueue_job, 7)
     async with working(hands):
-        await eventually(lambda: hands.begun)
-    assert hands.ended == ["7 let go", "left"], "let go of before it leaves"
+        await eventually(lambda: hands.started_ids)
+    assert hands.end_notes == ["7 let go", "left"], "let go of before it leaves"
     assert await run_in_db_thread(states) == ["todo"]
-    async with working(others):
-        await eventually(lambda: others.begun == [7])
-        others.word.set()
+    async with working(other_hands):
+        await eventually(lambda: other_hands.started_ids == [7])
+        other_hands.word.set()
         await eventually(lambda: not states())
 
 
 async def test_a_job_whose_worker_is_silent_is_offered_again():
-    async def never(_run_id: int) -> None:
+    async def execute_never(_run_id: int) -> None:
         raise AssertionError
 
     await run_in_db_thread(jobs.enqueue_job, 7)
-    async with job_engine.open_engine(never) as queue:
+    async with job_engine.open_engine(execute_never) as queue:
         dead = await queue.job_manager.register_worker()
         job = await queue.job_manager.fetch_job(queues=None, worker_id=dead)
         assert job is not None
@@ -179,33 +179,33 @@ async def test_a_job_whose_worker_is_silent_is_offered_again():
 @pytest.fixture
 def deaf(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Tells that the queue has lost the connection on which it hears of jobs, for good."""
-    listen, lost = JobManager.listen_for_jobs, threading.Event()
+    listen, lost_event = JobManager.listen_for_jobs, threading.Event()
 
-    async def watched(*args: Any, **named: Any) -> None:
+    async def listen_and_note(*args: Any, **options: Any) -> None:
         try:
-            await listen(*args, **named)
+            await listen(*args, **options)
         except ConnectorException:
-            lost.set()
+            lost_event.set()
             raise
 
-    monkeypatch.setattr(JobManager, "listen_for_jobs", watched)
-    return lost
+    monkeypatch.setattr(JobManager, "listen_for_jobs", listen_and_note)
+    return lost_event
 
 
-def closed(lost: threading.Event) -> None:
+def refuse_connections(lost_event: threading.Event) -> None:
     """Let nobody into the database until its queue has noticed."""
     params, name = connection.get_connection_params(), connection.settings_dict["NAME"]
-    there = {key: params[key] for key in ("host", "port", "user")} | {"dbname": "postgres"}
-    with psycopg.connect(**there, autocommit=True) as other:
-        allowed = "ALTER DATABASE {} ALLOW_CONNECTIONS {}"
-        other.execute(allowed.format(name, "false"))
+    server_params = {key: params[key] for key in ("host", "port", "user")} | {"dbname": "postgres"}
+    with psycopg.connect(**server_params, autocommit=True) as admin:
+        statement = "ALTER DATABASE {} ALLOW_CONNECTIONS {}"
+        admin.execute(statement.format(name, "false"))
         try:
-            other.execute(
+            admin.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
             )
-            assert lost.wait(SOON)
+            assert lost_event.wait(SOON)
         finally:
-            other.execute(allowed.format(name, "true"))
+            admin.execute(statement.format(name, "true"))
 
 
 async def test_a_worker_hears_of_runs_again_after_an_outage(deaf: threading.Event, told_only: None):
@@ -213,12 +213,12 @@ async def test_a_worker_hears_of_runs_again_after_an_outage(deaf: threading.Even
     async with working(hands):
         await eventually(listens)
         await run_in_db_thread(jobs.enqueue_job, 7)
-        await eventually(lambda: hands.begun == [7])
-        await asyncio.to_thread(closed, deaf)
+        await eventually(lambda: hands.started_ids == [7])
+        await asyncio.to_thread(refuse_connections, deaf)
         await eventually(listens)
         await run_in_db_thread(jobs.enqueue_job, 8)
-        await eventually(lambda: 8 in hands.begun)
-        assert hands.ended == [], "the first goes on"
+        await eventually(lambda: 8 in hands.started_ids)
+        assert hands.end_notes == [], "the first goes on"
         hands.word.set()
         await eventually(lambda: not states())
 
@@ -227,15 +227,15 @@ async def test_runs_go_on_when_their_worker_is_taken_for_dead():
     hands = Hands()
     async with working(hands):
         await run_in_db_thread(jobs.enqueue_job, 7)
-        await eventually(lambda: hands.begun == [7])
+        await eventually(lambda: hands.started_ids == [7])
         await run_in_db_thread(rows, "DELETE FROM procrastinate_workers")
         await run_in_db_thread(jobs.enqueue_job, 8)
-        await eventually(lambda: 8 in hands.begun)
-        assert hands.ended == [], "the first goes on"
-        assert hands.begun == [7, 8], "and was not begun twice"
+        await eventually(lambda: 8 in hands.started_ids)
+        assert hands.end_notes == [], "the first goes on"
+        assert hands.started_ids == [7, 8], "and was not begun twice"
         hands.word.set()
         await eventually(lambda: not states())
-    assert sorted(hands.ended) == ["7 done", "8 done", "left"]
+    assert sorted(hands.end_notes) == ["7 done", "8 done", "left"]
 
 
 async def test_a_run_that_was_being_put_down_when_its_job_came_is_taken_up_then():
@@ -246,21 +246,21 @@ async def test_a_run_that_was_being_put_down_when_its_job_came_is_taken_up_then(
         if put_down.is_set():
             await hands.see_through(run_id)
         else:
-            hands.begun.append(run_id)
+            hands.started_ids.append(run_id)
             await put_down.wait()
 
     stop = asyncio.Event()
     worker = Worker(RunExecutor(see_through, hands.let_go, {}), 5)
     task = asyncio.create_task(worker.run_until_stopped(stop))
     await run_in_db_thread(jobs.enqueue_job, 7)
-    await eventually(lambda: hands.begun == [7])
+    await eventually(lambda: hands.started_ids == [7])
     await run_in_db_thread(jobs.enqueue_job, 7)
     await eventually(lambda: states() == ["doing", "doing"])
     put_down.set()
-    await eventually(lambda: "7 done" in hands.ended)
+    await eventually(lambda: "7 done" in hands.end_notes)
     stop.set()
     await asyncio.wait_for(task, SOON)
-    assert hands.begun == [7, 7]
+    assert hands.started_ids == [7, 7]
 
 
 async def test_a_job_ends_on_record_however_long_the_database_is_away(
@@ -279,7 +279,7 @@ async def test_a_job_ends_on_record_however_long_the_database_is_away(
     hands.word.set()
     async with working(hands):
         await run_in_db_thread(jobs.enqueue_job, 7)
-        await eventually(lambda: hands.begun == [7] and not states())
+        await eventually(lambda: hands.started_ids == [7] and not states())
     assert failures == []
 
 
@@ -287,62 +287,62 @@ async def test_a_job_that_was_given_to_another_worker_is_let_be():
     hands = Hands()
     async with working(hands):
         await run_in_db_thread(jobs.enqueue_job, 7)
-        await eventually(lambda: hands.begun == [7])
+        await eventually(lambda: hands.started_ids == [7])
         await run_in_db_thread(rows, "UPDATE procrastinate_jobs SET status = 'failed'")
         hands.word.set()
         await run_in_db_thread(jobs.enqueue_job, 8)
-        await eventually(lambda: hands.ended == ["7 done", "8 done"] and states() == ["failed"])
+        await eventually(lambda: hands.end_notes == ["7 done", "8 done"] and states() == ["failed"])
 
 
 async def test_a_run_that_breaks_is_logged_and_its_job_does_not_come_back(
     caplog: pytest.LogCaptureFixture,
 ):
-    class Broken(Hands):
+    class BrokenHands(Hands):
         async def see_through(self, run_id: int) -> None:
-            self.begun.append(run_id)
+            self.started_ids.append(run_id)
             raise ValueError("broken")
 
-    hands = Broken()
+    hands = BrokenHands()
     async with working(hands):
         await run_in_db_thread(jobs.enqueue_job, 7)
-        await eventually(lambda: hands.begun and not states())
-    assert hands.begun == [7]
+        await eventually(lambda: hands.started_ids and not states())
+    assert hands.started_ids == [7]
     assert [r.getMessage() for r in caplog.records if r.name == worker.__name__] == [
         "Run 7 failed in this worker and is left to other workers"
     ]
 
 
 async def test_what_goes_on_beside_ends_with_the_worker():
-    seen: list[str] = []
+    steps: list[str] = []
 
     async def beat() -> None:
-        seen.append("began")
+        steps.append("began")
         try:
             await asyncio.Event().wait()
         finally:
-            seen.append("ended")
+            steps.append("ended")
 
     async with working(Hands(), beat=beat):
-        await eventually(lambda: seen)
-    assert seen == ["began", "ended"]
+        await eventually(lambda: steps)
+    assert steps == ["began", "ended"]
 
 
 async def test_worker_out_of_patience_cancels_what_goes_on_beside(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(worker, "SHUTDOWN_TIMEOUT_SECONDS", 0.0)
-    ended = asyncio.Event()
+    end_event = asyncio.Event()
 
     async def beat() -> None:
         try:
             await asyncio.Event().wait()
         finally:
-            ended.set()
+            end_event.set()
 
     async with working(Hands(), beat=beat):
         await eventually(listens)
     async with asyncio.timeout(SOON):
-        await ended.wait()
+        await end_event.wait()
 
 
 async def test_what_does_not_end_is_not_waited_for(

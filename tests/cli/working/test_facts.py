@@ -24,7 +24,7 @@ def test_the_facts_about_jobs_and_workers_hold(postgres: Cluster, redis_url: str
     facts = Path(__file__).with_name("facts.py")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--reuse-db"]
     command.append(str(facts))
-    done = subprocess.run(
+    result = subprocess.run(
         command, check=False, cwd=ROOT, env=env, capture_output=True, text=True, timeout=200
     )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"

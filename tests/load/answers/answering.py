@@ -22,12 +22,12 @@ from jpweb.store.choices import Role
 from jpweb.store.models import Inquiry
 from jpweb.store.search import indexer
 from jpweb.web.websocket import conversation_updates
-from tests.load.answers.parked import DONE, copied, parked
+from tests.load.answers.parked import DONE, copy_conversation, park_run
 from tests.load.benchmark import BenchRun, Progress
-from tests.load.crowd import Crowd, crowd
-from tests.load.databases import database
-from tests.load.fanout import Request
-from tests.load.page import Browser, Page, cookie
+from tests.load.crowd import Crowd, run_crowd
+from tests.load.databases import use_database
+from tests.load.fanout import PendingRequest
+from tests.load.page import Browser, PageSocket, make_cookie
 from tests.load.programs import run_program
 from tests.load.sizes import Size
 from tests.store import making
@@ -36,111 +36,113 @@ from tests.store import making
 BENCHMARKS_THAT_ASK = 3
 
 
-def p99(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+def measure_p99(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of an answer over the socket, and of the echo."""
     return _measure_rounds(bench, progress, _by_socket, _echoed)
 
 
-def form(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+def measure_form(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of an answer by its form, and of a bare form between two commits."""
     return _measure_rounds(bench, progress, _by_form, _formed)
 
 
-def durable(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+def measure_durable(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of an answer over the socket, and of an echo between two commits."""
     return _measure_rounds(bench, progress, _by_socket, _committed)
 
 
-def slowest(times: list[float], of: float = 0.99) -> float:
+def get_slowest(times: list[float], of: float = 0.99) -> float:
     """Return the time that so many rounds keep."""
     return sorted(times)[ceil(of * len(times)) - 1]
 
 
 def _measure_rounds(
-    bench: BenchRun, progress: Progress, send: Send, bare: Bare
+    bench: BenchRun, progress: Progress, send: Send, bare: BarePath
 ) -> tuple[float, float]:
     """Return the slowest milliseconds of jpweb and of a floor; the first turns warm up."""
     server = bench.share(_serve_askers, progress)
     turns, conversations = bench.size.asking_turns, 1 + bench.size.asking_conversations
-    ours: list[float] = []
+    own_times: list[float] = []
     floor: list[float] = []
-    with Browser.at(server.port, server.cookie) as browser, crowd() as others:
-        server.enter(others, progress)
-        others.idle(bench.size.settle_ms / 1000)
+    with Browser.at(server.port, server.cookie) as browser, run_crowd() as other_sockets:
+        server.enter(other_sockets, progress)
+        other_sockets.idle(bench.size.settle_ms / 1000)
         for done in range(conversations):
             progress(done, conversations)
-            ours += _asked(server, browser, others, turns, send)
-            floor += _answer_floor(server, browser, others, turns, bare)
+            own_times += _asked(server, browser, other_sockets, turns, send)
+            floor += _answer_floor(server, browser, other_sockets, turns, bare)
     progress(conversations, conversations)
-    return slowest(ours[turns:]) * 1000, slowest(floor[turns:]) * 1000
+    return get_slowest(own_times[turns:]) * 1000, get_slowest(floor[turns:]) * 1000
 
 
-def _asked(server: _Server, browser: Browser, others: Crowd, turns: int, send: Send) -> list[float]:
+def _asked(
+    server: _Server, browser: Browser, other_sockets: Crowd, turns: int, send: Send
+) -> list[float]:
     """Let turn after turn ask, and answer as the page of the conversation does."""
     talk = server.talks.pop()
     times: list[float] = []
-    with Page(server.port, server.cookie) as page:
+    with PageSocket(server.port, server.cookie) as page:
         page.say({"conversation": talk, "metadata": server.facts, "inbox": True, "questions": []})
         page.text()
         for _ in range(turns):
-            others.idle(0.002)
+            other_sockets.idle(0.002)
             status, _ = browser.send(f"/conversations/{talk}/turns", text="/call ask_once")
             assert status == 302, status
-            said = Request(server.port, "/ask")
+            request = PendingRequest(server.port, "/ask")
             send(page, browser)
-            times.append(said.answer()["seconds"])
+            times.append(request.answer()["seconds"])
             page.until(DONE)
     return times
 
 
 def _answer_floor(
-    server: _Server, browser: Browser, others: Crowd, turns: int, bare: Bare
+    server: _Server, browser: Browser, other_sockets: Crowd, turns: int, bare: BarePath
 ) -> list[float]:
     """Let a bare socket ask as often, and answer as the floor does."""
     times: list[float] = []
-    with Page(server.port, path="/bare") as page:
+    with PageSocket(server.port, path="/bare") as page:
         for _ in range(turns):
-            others.idle(0.002)
-            said = Request(server.port, bare.path)
+            other_sockets.idle(0.002)
+            request = PendingRequest(server.port, bare.path)
             bare.answer(page, browser)
-            times.append(said.answer()["seconds"])
+            times.append(request.answer()["seconds"])
     return times
 
 
-def _by_socket(page: Page, _browser: Browser) -> None:
+def _by_socket(page: PageSocket, _browser: Browser) -> None:
     page.answer("true")
 
 
-def _by_form(page: Page, browser: Browser) -> None:
+def _by_form(page: PageSocket, browser: Browser) -> None:
     status, _ = browser.send(page.card(), answer="true")
     assert status == 200, status
 
 
-def _echo(page: Page, _browser: Browser) -> None:
+def _echo(page: PageSocket, _browser: Browser) -> None:
     page.reply(page.text())
 
 
-def _send_plain_form(page: Page, browser: Browser) -> None:
+def _send_plain_form(page: PageSocket, browser: Browser) -> None:
     page.text()
     status, _ = browser.send("/plain", answer="true")
     assert status == 200, status
 
 
 #: How the next card that comes is answered.
-Send: TypeAlias = Callable[[Page, Browser], None]
+Send: TypeAlias = Callable[[PageSocket, Browser], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Bare:
+class BarePath:
     """A floor: the path that has the server ask, and how its question is answered."""
 
     path: str
     answer: Send
 
 
-_echoed = Bare("/echo", _echo)
-_committed = Bare("/durable", _echo)
-_formed = Bare("/form", _send_plain_form)
+_echoed = BarePath("/echo", _echo)
+_committed = BarePath("/durable", _echo)
+_formed = BarePath("/form", _send_plain_form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,26 +155,26 @@ class _Server:
     pages: list[tuple[str, int, int]]
     facts: str
 
-    def enter(self, others: Crowd, progress: Progress) -> None:
+    def enter(self, other_sockets: Crowd, progress: Progress) -> None:
         """Open the pages of the others: of a conversation each, with its question."""
         cookies = [cookie for cookie, _, _ in self.pages]
         total = len(cookies)
-        came = others.enter(self.port, "/ws", cookies, lambda n: progress(n, total))
-        for visitor, (_, talk, question) in zip(came, self.pages, strict=True):
-            shows = {
+        sockets = other_sockets.enter(self.port, "/ws", cookies, lambda n: progress(n, total))
+        for visitor, (_, talk, question) in zip(sockets, self.pages, strict=True):
+            hello = {
                 "entry_count": 4,
                 "metadata": self.facts,
                 "inbox": True,
                 "questions": [question],
             }
-            visitor.say({"conversation": talk} | shows)
-        others.watch(2 * total)  # the foot, since the run is news to them, and the counter
+            visitor.say({"conversation": talk} | hello)
+        other_sockets.watch(2 * total)  # the foot, since the run is news to them, and the counter
 
 
 @contextmanager
 def _serve_askers(bench: BenchRun, progress: Progress) -> Iterator[_Server]:
     progress(0, 1)
-    with database(bench.make_database()) as path:
+    with use_database(bench.make_database()) as path:
         prepared = _prepare(bench.size)
     with run_program("tests.load.answers.asking", path) as program:
         yield _Server(program.port, *prepared)
@@ -183,20 +185,20 @@ def _prepare(size: Size) -> tuple[str, list[int], list[tuple[str, int, int]], st
     home = making.workspace()
     places = [making.workspace() for _ in range(min(size.other_workspaces, size.other_pages))]
     people = [making.person("", Role.RESPONDER, place) for place in places]
-    cookies = {place.pk: cookie(person) for place, person in zip(places, people, strict=True)}
+    cookies = {place.pk: make_cookie(person) for place, person in zip(places, people, strict=True)}
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE bench_floor (id INTEGER PRIMARY KEY, body TEXT NOT NULL)")
-    source = parked(places[0], people[0])
+    source = park_run(places[0], people[0])
     indexer.index_conversation(source)
-    copied(source, range(1, size.other_pages), [place.pk for place in places])
+    copy_conversation(source, range(1, size.other_pages), [place.pk for place in places])
     rows = Inquiry.objects.values_list("conversation__workspace_id", "conversation_id", "pk")
     pages = [(cookies[place], talk, question) for place, talk, question in rows]
     ada = making.person("ada", Role.RESPONDER, home)
-    asking = BENCHMARKS_THAT_ASK * (1 + size.asking_conversations)
-    talks = [making.conversation(home, starter=ada) for _ in range(asking)]
+    conversation_count = BENCHMARKS_THAT_ASK * (1 + size.asking_conversations)
+    talks = [making.conversation(home, starter=ada) for _ in range(conversation_count)]
     facts = conversation_updates.make_metadata_key(
         talks[0]
     )  # those of all: they have the same title
     while indexer.index_next() is not None:  # as a server has done long since
         pass
-    return cookie(ada), [talk.pk for talk in talks], pages, facts
+    return make_cookie(ada), [talk.pk for talk in talks], pages, facts

@@ -30,22 +30,22 @@ class _Round:
     """A question, or an echo, under way."""
 
     def __init__(self) -> None:
-        self.told = asyncio.Event()
-        self.began = 0.0
-        self.over: asyncio.Future[float] | None = None
+        self.ask_event = asyncio.Event()
+        self.start_time = 0.0
+        self.end_future: asyncio.Future[float] | None = None
 
     def begin(self) -> asyncio.Future[float]:
         """Return what will say when it is over."""
-        self.over = asyncio.get_running_loop().create_future()
-        return self.over
+        self.end_future = asyncio.get_running_loop().create_future()
+        return self.end_future
 
     def end(self) -> None:
         """Say that the answer is here."""
-        if self.over is not None and not self.over.done():
-            self.over.set_result(perf_counter())
+        if self.end_future is not None and not self.end_future.done():
+            self.end_future.set_result(perf_counter())
 
 
-one = _Round()
+round_trip = _Round()
 
 
 class AskOnce:
@@ -60,11 +60,11 @@ class AskOnce:
         self, arguments: Mapping[str, Any], answers: Mapping[str, Any]
     ) -> ToolOutcome:
         if answers:
-            one.end()
+            round_trip.end()
             return Success("So be it.")
-        await one.told.wait()
-        one.told.clear()
-        one.began = perf_counter()
+        await round_trip.ask_event.wait()
+        round_trip.ask_event.clear()
+        round_trip.start_time = perf_counter()
         return NeedsInput(Question("go_on", "Go on?", Boolean()))
 
     def inquiry_source(self, name: str) -> InquirySource:
@@ -98,20 +98,20 @@ from jpweb.web.websocket import update_batches  # noqa: E402  as above
 DURABLE_FRAME = "Go on, and commit?"
 
 
-class Bare(AsyncWebsocketConsumer):
+class BareAskConsumer(AsyncWebsocketConsumer):
     """Is sent something, and has it back."""
 
     channel_layer_alias = "none"
-    here: list[AsyncWebsocketConsumer] = []  # noqa: RUF012  there is one list
+    connections: list[AsyncWebsocketConsumer] = []  # noqa: RUF012  there is one list
 
     async def connect(self) -> None:
         await self.accept()
-        self.here.append(self)
+        self.connections.append(self)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         if text_data == DURABLE_FRAME:
             await sync_to_async(_insert_row)()
-        one.end()
+        round_trip.end()
 
 
 @transaction.atomic
@@ -131,7 +131,7 @@ async def _plain(request: HttpRequest) -> HttpResponse:
     person = await request.auser()
     if person.is_authenticated and request.POST.get("answer"):
         await run_in_db_thread(_commit)
-        one.end()
+        round_trip.end()
     return HttpResponse()
 
 
@@ -139,32 +139,32 @@ urls.urlpatterns.append(route("plain", _plain))
 
 
 async def _formed() -> float:
-    over = one.begin()
-    began = perf_counter()
+    end_future = round_trip.begin()
+    start_time = perf_counter()
     await run_in_db_thread(_commit)
-    await Bare.here[-1].send("Go on?")
-    return await over - began
+    await BareAskConsumer.connections[-1].send("Go on?")
+    return await end_future - start_time
 
 
 async def _asked() -> float:
-    over = one.begin()
-    one.told.set()
-    return await over - one.began
+    end_future = round_trip.begin()
+    round_trip.ask_event.set()
+    return await end_future - round_trip.start_time
 
 
 async def _echoed() -> float:
-    over = one.begin()
-    began = perf_counter()
-    await Bare.here[-1].send("Go on?")
-    return await over - began
+    end_future = round_trip.begin()
+    start_time = perf_counter()
+    await BareAskConsumer.connections[-1].send("Go on?")
+    return await end_future - start_time
 
 
 async def _committed() -> float:
-    over = one.begin()
-    began = perf_counter()
+    end_future = round_trip.begin()
+    start_time = perf_counter()
     await sync_to_async(_insert_row)()
-    await Bare.here[-1].send(DURABLE_FRAME)
-    return await over - began
+    await BareAskConsumer.connections[-1].send(DURABLE_FRAME)
+    return await end_future - start_time
 
 
 WAYS = {"/ask": _asked, "/echo": _echoed, "/durable": _committed, "/form": _formed}
@@ -180,7 +180,7 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
     """Choose by path."""
     path = scope["path"]
     if path == "/bare":
-        await Bare.as_asgi()(scope, receive, send)
+        await BareAskConsumer.as_asgi()(scope, receive, send)
     elif path not in WAYS:
         await jpweb(scope, receive, send)
     else:
@@ -192,7 +192,7 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
 
 
 if __name__ == "__main__":
-    beside = [
+    background = [
         channel_layer.receive_signals(),
         presence.refresh_presence(),
         receipt_buffer.flush_periodically(),
@@ -200,6 +200,6 @@ if __name__ == "__main__":
         scheduler.run_scheduler(),
     ]
     run_server(
-        application, int(sys.argv[1]), lambda: print("ready", flush=True), beside, _release_all
+        application, int(sys.argv[1]), lambda: print("ready", flush=True), background, _release_all
     )
     exit_process()

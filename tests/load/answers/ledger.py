@@ -15,8 +15,8 @@ from django.db import connection, transaction
 from jpweb.store.choices import Act
 from jpweb.store.ledger import sealing
 from jpweb.store.ledger.entries import Actor, Place, record_act
-from tests.load.benchmark import BenchRun, Progress, interleaved
-from tests.load.databases import database
+from tests.load.benchmark import BenchRun, Progress, measure_interleaved
+from tests.load.databases import use_database
 
 ACTOR = Actor("person", "Ada", 1)
 DETAILS = {"outcome": "answered", "event": "e-0123456789", "event_hash": "0" * 64}
@@ -25,10 +25,10 @@ DETAILS = {"outcome": "answered", "event": "e-0123456789", "event_hash": "0" * 6
 def measure_append(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of an entry, and of a bare insert of the same row."""
     count = bench.size.ledger_entries
-    with database(bench.make_database()):
+    with use_database(bench.make_database()):
         _record_and_seal(2)  # compiles the statements
         statement, values = _read_bare_row()
-        value, floor = interleaved(
+        value, floor = measure_interleaved(
             bench,
             lambda: _record_and_seal(count),
             lambda: _insert_bare(count, statement, values),
@@ -38,13 +38,13 @@ def measure_append(bench: BenchRun, progress: Progress) -> tuple[float, float]:
 
 
 def _record_and_seal(count: int) -> float:
-    begun = perf_counter()
+    start_time = perf_counter()
     for number in range(count):
         with transaction.atomic():
             place = Place(1, 1, f"inquiry:{number}")
             record_act(Act.INQUIRY_ANSWERED, ACTOR, place, **DETAILS)
     sealing.seal_entries()
-    return perf_counter() - begun
+    return perf_counter() - start_time
 
 
 def _read_bare_row() -> tuple[str, list[Any]]:
@@ -61,11 +61,11 @@ def _read_bare_row() -> tuple[str, list[Any]]:
 
 
 def _insert_bare(count: int, statement: str, values: list[Any]) -> float:
-    begun = perf_counter()
+    start_time = perf_counter()
     for _ in range(count):
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(statement, values)
-    seconds = perf_counter() - begun
+    seconds = perf_counter() - start_time
     # Not sealed by the next round: these rows are all one.
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM store_ledgerentry WHERE sequence IS NULL")

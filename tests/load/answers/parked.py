@@ -36,9 +36,9 @@ from jpweb.store.search import filter_terms, indexer
 from jpweb.stream import timestamps
 from jpweb.stream.events import ConversationEvent, EventKind, ToolCallRequest
 from jpweb.stream.inquiry import InquiryRequest
-from tests.load.benchmark import BenchRun, Progress, interleaved
-from tests.load.databases import database
-from tests.load.page import Browser, Page, cookie
+from tests.load.benchmark import BenchRun, Progress, measure_interleaved
+from tests.load.databases import use_database
+from tests.load.page import Browser, PageSocket, make_cookie
 from tests.machine.serving import Server
 from tests.store import making
 
@@ -56,113 +56,117 @@ _ARGUMENTS = {"question": "Go on?", "answer_type": "boolean"}
 _CALL = "call_1"
 
 
-def start(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+def measure_start(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the seconds from the command to the link, and one request answered."""
     places = bench.share(_prepare_places, progress)
-    return interleaved(
+    return measure_interleaved(
         bench, lambda: _started(places.many), lambda: _started(places.few), progress, STARTS
     )
 
 
-def memory(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+def measure_memory(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the megabytes of a server that has started and shown a page of questions."""
     places = bench.share(_prepare_places, progress)
     sizes: tuple[list[float], list[float]] = ([], [])
     starts = bench.size.limit_rounds(STARTS)
     for done in range(starts):
-        for place, own in zip((places.many, places.few), sizes, strict=True):
-            own.append(_resident(place))
+        for place, samples in zip((places.many, places.few), sizes, strict=True):
+            samples.append(_resident(place))
         progress(done + 1, starts)
     return median(sizes[0]), median(sizes[1])
 
 
-def answer(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+def measure_answer(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds from an answer to the result of its tool on the page."""
     places = bench.share(_prepare_places, progress)
     with _serving(places.many) as many, _serving(places.few) as few:
-        value, floor = interleaved(bench, many.answered, few.answered, progress, ANSWERS)
+        value, floor = measure_interleaved(
+            bench, many.time_answer, few.time_answer, progress, ANSWERS
+        )
     return value * 1000, floor * 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ParkedInstallation:
     """A data folder, somebody's sign-in, and the conversations whose runs they may answer."""
 
     server: Server
     cookie: str
-    own: list[int]
+    conversation_ids: list[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class AnsweringBrowser:
     """A running server, and the browser of somebody who answers."""
 
-    place: Place
+    place: ParkedInstallation
     browser: Browser
 
-    def answered(self) -> float:
+    def time_answer(self) -> float:
         """Answer a question; returns the seconds until its tool's result is on record and seen."""
-        talk = self.place.own.pop()
-        with Page(self.place.server.port, self.place.cookie) as page:
+        talk = self.place.conversation_ids.pop()
+        with PageSocket(self.place.server.port, self.place.cookie) as page:
             page.say({"conversation": talk, "entry_count": 4, "inbox": True, "questions": []})
             path = page.card()
-            began = perf_counter()
+            start_time = perf_counter()
             status, _ = self.browser.send(path, answer="true")
             assert status == 200, status
             text = page.until('data-kind="tool_call_response"')
-            taken = perf_counter() - began
+            seconds = perf_counter() - start_time
             while DONE not in text:
                 text = page.text()
-        return taken
+        return seconds
 
 
-def made(path: Path, many: int, homes: int) -> tuple[str, list[int]]:
+def make_parked_database(path: Path, many: int, homes: int) -> tuple[str, list[int]]:
     """Make parked runs in a database that is empty; ``homes``: in so many workspaces, or in one.
 
     Search has indexed them, as a server does that has run for a while.
 
     Returns the sign-in of who may answer those of the first workspace, and its conversations.
     """
-    with database(path):
+    with use_database(path):
         home = making.workspace()
         person = making.person("ada", Role.RESPONDER, home)
-        talk = parked(home, person)
+        talk = park_run(home, person)
         indexer.index_conversation(talk)
-        copied(talk, range(1, OWN), [home.pk])
-        own = list(Conversation.objects.values_list("pk", flat=True))
+        copy_conversation(talk, range(1, OWN), [home.pk])
+        conversation_ids = list(Conversation.objects.values_list("pk", flat=True))
         places = [home.pk] if homes == 1 else [making.workspace().pk for _ in range(homes)]
-        copied(talk, range(OWN, OWN + many), places)
+        copy_conversation(talk, range(OWN, OWN + many), places)
         Membership.objects.bulk_create(
             Membership(person=person, workspace_id=place, role=Role.RESPONDER)
             for place, person in zip(places, _people(homes), strict=True)
             if homes > 1
         )
-        return cookie(person), own
+        return make_cookie(person), conversation_ids
 
 
-def parked(home: Workspace, person: Person) -> int:
+def park_run(home: Workspace, person: Person) -> int:
     """Make a run that is parked over one question of the assistant; return its conversation."""
-    asking = async_to_sync(AskUser().execute)(_ARGUMENTS, {})
-    assert isinstance(asking, NeedsInput)
-    question = asking.question
+    outcome = async_to_sync(AskUser().execute)(_ARGUMENTS, {})
+    assert isinstance(outcome, NeedsInput)
+    question = outcome.question
     note = {"tool_call_id": _CALL, "tool": AskUser.NAME, "question_id": question.id, "attempt": 1}
-    said = InquiryRequest(
+    request = InquiryRequest(
         f"{_CALL}.{question.id}.1", AskUser().inquiry_source(""), question.to_inquiry_question()
     )
     talk = conversations.create_conversation(home, "A talk that waits", person.pk)
-    began = make_opening_events(
+    opening_events = make_opening_events(
         '/call ask_user {"question": "Go on?"}', person.display_name, get_utc_now()
     )
-    run = making.taken(runs.start_run(talk.pk, person.pk, "scripted", "script", began))
+    run = making.acquire_run(
+        runs.start_run(talk.pk, person.pk, "scripted", "script", opening_events)
+    )
     journal.append_events(talk.pk, [_event(ToolCallRequest(_CALL, AskUser.NAME, _ARGUMENTS))], run)
-    journal.append_events(talk.pk, [_event(said, {"jpweb": note})], run)
-    row = inquiries.find_by_inquiry_id(talk.pk, said.id)
+    journal.append_events(talk.pk, [_event(request, {"jpweb": note})], run)
+    row = inquiries.find_by_inquiry_id(talk.pk, request.id)
     assert runs.park_run(run, [row.pk], [])
     key: int = talk.pk
     return key
 
 
-def copied(talk: int, numbers: range, places: Sequence[int]) -> None:
+def copy_conversation(talk: int, numbers: range, places: Sequence[int]) -> None:
     """Copy a conversation with all its rows, each copy by its number, into workspaces in turn."""
     source = Conversation.objects.get(pk=talk)
     tables = [(Conversation, "id")] + [
@@ -194,7 +198,7 @@ def _copying(model: type[Model], key_column: str, source: Conversation) -> tuple
         step = (
             (ids[-1] >> MILLISECOND_BITS) - (ids[0] >> MILLISECOND_BITS) + 1
         ) << MILLISECOND_BITS
-    moved = {
+    new_values = {
         "id": f"id + n * {step}",
         "conversation_id": "conversation_id + n",
         "run_id": "run_id + n",
@@ -204,7 +208,7 @@ def _copying(model: type[Model], key_column: str, source: Conversation) -> tuple
         "tags": f"replace(tags, '{filter_terms.workspace_term(source.workspace_id)}', 'w' || home)",
     }
     columns = [str(field.column) for field in model._meta.concrete_fields]
-    values = ", ".join(moved.get(name, name) for name in columns)
+    values = ", ".join(new_values.get(name, name) for name in columns)
     names, table = ", ".join(columns), model._meta.db_table
     return (
         f"INSERT INTO {table} ({names}) SELECT {values} FROM {table}, copy WHERE {key_column} = %s",  # noqa: S608  Django's own names
@@ -225,8 +229,8 @@ def _event(kind: EventKind, metadata: dict[str, Any] | None = None) -> Conversat
 class Places:
     """Installations with many and with few parked runs."""
 
-    many: Place
-    few: Place
+    many: ParkedInstallation
+    few: ParkedInstallation
 
 
 @contextmanager
@@ -237,41 +241,41 @@ def _prepare_places(bench: BenchRun, progress: Progress) -> Iterator[Places]:
     yield Places(*(_make_place(bench, many, homes) for many in (bench.size.parked_runs, FEW)))
 
 
-def _make_place(bench: BenchRun, many: int, homes: int) -> Place:
+def _make_place(bench: BenchRun, many: int, homes: int) -> ParkedInstallation:
     path = bench.make_database()
-    signed_in, own = made(path, many, homes)
-    chosen = {"JPWEB_SCRIPT_PACE": "0", "JPWEB_SECRET_KEY": settings.SECRET_KEY}
-    place = Place(Server(path.parent, settings=chosen), signed_in, own)
+    signed_in, conversation_ids = make_parked_database(path, many, homes)
+    variables = {"JPWEB_SCRIPT_PACE": "0", "JPWEB_SECRET_KEY": settings.SECRET_KEY}
+    place = ParkedInstallation(Server(path.parent, settings=variables), signed_in, conversation_ids)
     if bench.size.warm_up_rounds:
         _started(place)  # it reads the demo once
     return place
 
 
-def _started(place: Place) -> float:
-    began = perf_counter()
+def _started(place: ParkedInstallation) -> float:
+    start_time = perf_counter()
     try:
         place.server.start()
         with closing(HTTPConnection("127.0.0.1", place.server.port)) as line:
             line.request("GET", "/sign-in")
             assert line.getresponse().status == 200
-        return perf_counter() - began
+        return perf_counter() - start_time
     finally:
         place.server.close()
 
 
 @contextmanager
-def _serving(place: Place) -> Iterator[Desk]:
+def _serving(place: ParkedInstallation) -> Iterator[AnsweringBrowser]:
     try:
         place.server.start()
         with Browser.at(place.server.port, place.cookie) as browser:
-            yield Desk(place, browser)
+            yield AnsweringBrowser(place, browser)
     finally:
         place.server.close()
 
 
-def _resident(place: Place) -> float:
+def _resident(place: ParkedInstallation) -> float:
     with _serving(place) as desk:
         status, _ = desk.browser.get("/questions")
         assert status == 200
-        told = Path(f"/proc/{place.server.pid}/status").read_text()
-        return int(told.partition("VmRSS:")[2].split()[0]) / 1024
+        status_text = Path(f"/proc/{place.server.pid}/status").read_text()
+        return int(status_text.partition("VmRSS:")[2].split()[0]) / 1024

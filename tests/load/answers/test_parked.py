@@ -41,15 +41,18 @@ def test_copied_conversation_has_the_rows_of_one_made_by_jpweb(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parked, "get_utc_now", lambda: datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
-    home, other = making.workspace(), making.workspace()
+    home, other_workspace = making.workspace(), making.workspace()
     person = making.person("ada", Role.RESPONDER, home)
-    source = parked.parked(home, person)
+    source = parked.park_run(home, person)
     indexer.index_conversation(source)
 
-    parked.copied(source, range(1, 8), [other.pk])
-    made = parked.parked(other, person)
-    indexer.index_conversation(made)
+    parked.copy_conversation(source, range(1, 8), [other_workspace.pk])
+    original = parked.park_run(other_workspace, person)
+    indexer.index_conversation(original)
 
     rows = describe_rows(source + number)
-    assert rows == describe_rows(made)
-    assert {table for table, held in rows.items() if not held} == {"ReadMark", "Approval"}
+    assert rows == describe_rows(original)
+    assert {table for table, table_rows in rows.items() if not table_rows} == {
+        "ReadMark",
+        "Approval",
+    }

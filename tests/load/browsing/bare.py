@@ -41,8 +41,8 @@ with override_settings(MIDDLEWARE=[]):
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
     """Choose by path."""
-    chosen = bare if scope["path"] == BARE_PATH else jpweb
-    await chosen(scope, receive, send)
+    target = bare if scope["path"] == BARE_PATH else jpweb
+    await target(scope, receive, send)
 
 
 async def _end_nothing() -> None:

@@ -14,8 +14,8 @@ from django.test import Client
 
 from jpweb.store.choices import Origin, Role
 from jpweb.store.models import Conversation, Membership, Person, Workspace
-from tests.load.benchmark import BenchRun, Progress, interleaved
-from tests.load.databases import database
+from tests.load.benchmark import BenchRun, Progress, measure_interleaved
+from tests.load.databases import use_database
 from tests.store import making
 
 #: Conversations that the many are compared with, and the workspaces that they are in.
@@ -31,43 +31,43 @@ _PAGES = {"/conversations": 2, "/conversations?sort=length": 2, "/conversations?
 _NEXT = re.compile(r'rel="next" href="([^"]+)"')
 
 
-def pages(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+def measure_pages(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of a page of the list among many, and among few."""
     counts = (bench.size.listed_conversations, FEW)
-    many, few = (Place(bench, count, progress) for count in counts)
-    value, floor = interleaved(bench, many.opened, few.opened, progress, ROUNDS)
+    many, few = (ListingDatabase(bench, count, progress) for count in counts)
+    value, floor = measure_interleaved(bench, many.time_pages, few.time_pages, progress, ROUNDS)
     return value * 1000, floor * 1000
 
 
-class Place:
+class ListingDatabase:
     """A database of conversations, and people who look at their list."""
 
     def __init__(self, bench: BenchRun, count: int, progress: Progress) -> None:
         self._path = bench.make_database()
-        with database(self._path):
+        with use_database(self._path):
             people = _filled(count, progress)
             with connection.cursor() as cursor:
                 cursor.execute("ANALYZE")
         self._people = people
 
-    def opened(self) -> float:
+    def time_pages(self) -> float:
         """Open each page as each person; return the middle of the seconds."""
-        taken: list[float] = []
-        with database(self._path):
+        times: list[float] = []
+        with use_database(self._path):
             for person in self._people:
                 client = Client(SERVER_NAME="localhost")
                 client.force_login(person)
                 for page, parts in _PAGES.items():
-                    taken += _walked(client, page, parts)
-        return median(taken)
+                    times += _walked(client, page, parts)
+        return median(times)
 
 
 def _walked(client: Client, page: str, parts: int) -> Iterator[float]:
     """Yield the seconds of a page and of those that follow."""
     for part in range(parts):
-        began = perf_counter()
+        start_time = perf_counter()
         response = client.get(page)
-        yield perf_counter() - began
+        yield perf_counter() - start_time
         html = response.content.decode()
         assert (response.status_code, html.count("row-link") >= 100) == (200, True)
         if part + 1 < parts:
@@ -79,8 +79,8 @@ def _filled(count: int, progress: Progress) -> list[Person]:
     everywhere, somewhere = making.person("everywhere"), making.person("somewhere")
     Membership.objects.bulk_create(
         Membership(person=person, workspace=home, role=Role.RESPONDER)
-        for person, own in ((everywhere, homes), (somewhere, homes[:1]))
-        for home in own
+        for person, workspaces in ((everywhere, homes), (somewhere, homes[:1]))
+        for home in workspaces
     )
     for first in range(0, count, _BATCH):
         progress(first, count)

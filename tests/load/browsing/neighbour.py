@@ -18,13 +18,13 @@ from django.db import connection
 from jpweb.store.choices import Role
 from jpweb.store.models import Inquiry, Workspace
 from jpweb.store.search import indexer
-from tests.load.answers.answering import slowest
-from tests.load.answers.parked import parked
+from tests.load.answers.answering import get_slowest
+from tests.load.answers.parked import park_run
 from tests.load.benchmark import BenchRun, Progress
-from tests.load.databases import database
-from tests.load.page import PATIENCE, Browser, Page, cookie
+from tests.load.databases import use_database
+from tests.load.page import PATIENCE, Browser, PageSocket, make_cookie
 from tests.load.sizes import Size
-from tests.load.synthetic import imported
+from tests.load.synthetic import import_conversation
 from tests.machine.serving import Server
 from tests.store import making
 
@@ -43,7 +43,7 @@ INSERT INTO store_inquiry ({columns}) SELECT {values} FROM store_inquiry, number
 """
 
 
-def p95(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+def measure_p95(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of the neighbour's page while the other is busy, and in quiet."""
     server = bench.share(_serve_both, progress)
     blocks, pages = bench.size.limit_rounds(BLOCKS), bench.size.limit_rounds(PAGES)
@@ -57,7 +57,7 @@ def p95(bench: BenchRun, progress: Progress) -> tuple[float, float]:
             with _busy_person(server):
                 busy += [browser.time_page(server.page) for _ in range(pages)]
     progress(blocks, blocks)
-    return slowest(busy, 0.95) * 1000, slowest(quiet, 0.95) * 1000
+    return get_slowest(busy, 0.95) * 1000, get_slowest(quiet, 0.95) * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,58 +73,63 @@ class _BusyServer:
 @contextmanager
 def _busy_person(server: _BusyServer) -> Iterator[None]:
     """Let the auditor download and flood until the context ends; both have begun before it does."""
-    over = threading.Event()
-    begun = [threading.Event() for _ in range(1 + FLOODED_SOCKETS)]
+    stop_event = threading.Event()
+    start_events = [threading.Event() for _ in range(1 + FLOODED_SOCKETS)]
     work = [
-        threading.Thread(target=_download, args=(server, over, begun[0])),
-        *(threading.Thread(target=_flood, args=(server, over, each)) for each in begun[1:]),
+        threading.Thread(target=_download, args=(server, stop_event, start_events[0])),
+        *(
+            threading.Thread(target=_flood, args=(server, stop_event, start_event))
+            for start_event in start_events[1:]
+        ),
     ]
     for thread in work:
         thread.start()
     try:
-        for each in begun:
-            assert each.wait(PATIENCE), "the auditor could not begin"
+        for start_event in start_events:
+            assert start_event.wait(PATIENCE), "the auditor could not begin"
         yield
     finally:
-        over.set()
+        stop_event.set()
         for thread in work:
             thread.join()
 
 
-def _download(server: _BusyServer, over: threading.Event, begun: threading.Event) -> None:
+def _download(
+    server: _BusyServer, stop_event: threading.Event, start_event: threading.Event
+) -> None:
     """Download all inquiries, again and again, and leave in the middle at the end."""
-    while not over.is_set():
+    while not stop_event.is_set():
         with closing(HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)) as line:
             line.request("GET", "/audit.csv", headers={"Cookie": server.auditor_cookie})
             response = line.getresponse()
             if response.status != 200:  # the one before is ending
-                over.wait(0.05)
+                stop_event.wait(0.05)
                 continue
             with suppress(HTTPException):
-                while response.read(READ_BYTES) and not over.is_set():
-                    begun.set()
+                while response.read(READ_BYTES) and not stop_event.is_set():
+                    start_event.set()
 
 
-def _flood(server: _BusyServer, over: threading.Event, begun: threading.Event) -> None:
+def _flood(server: _BusyServer, stop_event: threading.Event, start_event: threading.Event) -> None:
     """Say hello once a second on a socket; one that the server closes is opened anew."""
-    while not over.is_set():
+    while not stop_event.is_set():
         # The server may refuse the socket, or what is said on it.
         with ExitStack() as stack, suppress(ConnectionError, TimeoutError):
-            page = stack.enter_context(Page(server.port, server.auditor_cookie))
-            while not over.is_set():
+            page = stack.enter_context(PageSocket(server.port, server.auditor_cookie))
+            while not stop_event.is_set():
                 page.say(server.hello)
-                begun.set()
-                over.wait(HELLO_SECONDS)
-        over.wait(HELLO_SECONDS)
+                start_event.set()
+                stop_event.wait(HELLO_SECONDS)
+        stop_event.wait(HELLO_SECONDS)
 
 
 @contextmanager
 def _serve_both(bench: BenchRun, progress: Progress) -> Iterator[_BusyServer]:
     progress(0, 1)
-    with database(bench.make_database()) as path:
+    with use_database(bench.make_database()) as path:
         prepared = _fill_database(bench.size)
-    chosen = {"JPWEB_SECRET_KEY": settings.SECRET_KEY}
-    server = Server(path.parent, settings=chosen)
+    variables = {"JPWEB_SECRET_KEY": settings.SECRET_KEY}
+    server = Server(path.parent, settings=variables)
     try:
         server.start()
         yield _BusyServer(server.port, *prepared)
@@ -136,13 +141,13 @@ def _fill_database(size: Size) -> tuple[str, str, str, dict[str, object]]:
     """Make both people; return the neighbour's page, both sign-ins, and the auditor's hello."""
     home = making.workspace("Neighbour's")
     neighbour = making.person("neighbour", Role.READER, home)
-    page = f"/conversations/{imported(home, READ_EVENTS).pk}"
-    reviewed = making.workspace("Auditor's")
-    auditor = making.person("auditor", Role.OWNER, reviewed)
-    talk = parked(reviewed, auditor)
-    _copy_inquiries(reviewed, size.reviewed_inquiries)
+    page = f"/conversations/{import_conversation(home, READ_EVENTS).pk}"
+    workspace = making.workspace("Auditor's")
+    auditor = making.person("auditor", Role.OWNER, workspace)
+    talk = park_run(workspace, auditor)
+    _copy_inquiries(workspace, size.reviewed_inquiries)
     cards = Inquiry.objects.filter(conversation_id=talk).values_list("pk", flat=True)
-    shown = list(cards[: size.named_cards])
+    card_ids = list(cards[: size.named_cards])
     while indexer.index_next() is not None:  # as a server has done long since
         pass
     with connection.cursor() as cursor:
@@ -151,12 +156,12 @@ def _fill_database(size: Size) -> tuple[str, str, str, dict[str, object]]:
         "conversation": talk,
         "entry_count": 4,
         "inbox": True,
-        "questions": shown,
+        "questions": card_ids,
     }
-    return page, cookie(neighbour), cookie(auditor), hello
+    return page, make_cookie(neighbour), make_cookie(auditor), hello
 
 
-def _copy_inquiries(reviewed: Workspace, count: int) -> None:
+def _copy_inquiries(workspace: Workspace, count: int) -> None:
     """Copy the one inquiry of a workspace, answered and without its run."""
     columns = {str(field.column): str(field.column) for field in Inquiry._meta.concrete_fields}
     del columns["id"]
@@ -171,6 +176,8 @@ def _copy_inquiries(reviewed: Workspace, count: int) -> None:
     statement = _COPY_INQUIRIES.format(
         columns=", ".join(columns), values=", ".join(columns.values())
     )
-    own = " WHERE conversation_id IN (SELECT id FROM store_conversation WHERE workspace_id = %s)"
+    condition = (
+        " WHERE conversation_id IN (SELECT id FROM store_conversation WHERE workspace_id = %s)"
+    )
     with connection.cursor() as cursor:
-        cursor.execute(statement + own, [count, reviewed.pk])
+        cursor.execute(statement + condition, [count, workspace.pk])

@@ -9,9 +9,9 @@ from django.test import Client
 
 from jpweb.store.choices import Role
 from jpweb.store.models import Conversation, Person
-from tests.load.benchmark import BenchRun, Progress, interleaved
-from tests.load.databases import database
-from tests.load.synthetic import imported
+from tests.load.benchmark import BenchRun, Progress, measure_interleaved
+from tests.load.databases import use_database
+from tests.load.synthetic import import_conversation
 from tests.store import making
 
 #: Events of the conversation that the long one is compared with.
@@ -21,11 +21,11 @@ ROUNDS = 25
 MOST = 300_000
 
 
-def first(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+def measure_first(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds of the page of a conversation of many events, and of few."""
-    with database(bench.make_database()):
+    with use_database(bench.make_database()):
         many, few = _prepared(bench.size.opened_events, progress)
-        value, floor = interleaved(
+        value, floor = measure_interleaved(
             bench, lambda: _opened(*many), lambda: _opened(*few), progress, ROUNDS
         )
     return value * 1000, floor * 1000
@@ -33,15 +33,17 @@ def first(bench: BenchRun, progress: Progress) -> tuple[float, float]:
 
 def _prepared(many: int, progress: Progress) -> list[tuple[Client, str]]:
     """Import both, each into a workspace of its own; return how each is opened."""
-    made = []
+    visits = []
     for step, events in enumerate((many, FEW)):
         progress(step, 2)
         home = making.workspace(f"{events} events")
-        talk = imported(home, events)
-        made.append((_signed_in(making.person(f"reader{events}", Role.READER, home)), _path(talk)))
+        talk = import_conversation(home, events)
+        visits.append(
+            (_signed_in(making.person(f"reader{events}", Role.READER, home)), _path(talk))
+        )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    return made
+    return visits
 
 
 def _signed_in(person: Person) -> Client:
@@ -55,9 +57,9 @@ def _path(talk: Conversation) -> str:
 
 
 def _opened(client: Client, path: str) -> float:
-    began = perf_counter()
+    start_time = perf_counter()
     response = client.get(path)
-    taken = perf_counter() - began
+    seconds = perf_counter() - start_time
     assert response.status_code == 200, response.status_code
     assert len(response.content) <= MOST, f"{path} weighs {len(response.content)} bytes"
-    return taken
+    return seconds

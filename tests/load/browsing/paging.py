@@ -15,12 +15,12 @@ from django.db import connection
 
 from jpweb.store.choices import Origin, Role
 from jpweb.store.models import Conversation, Workspace
-from tests.load.benchmark import BenchRun, Progress, interleaved
-from tests.load.databases import database
-from tests.load.page import Browser, cookie
+from tests.load.benchmark import BenchRun, Progress, measure_interleaved
+from tests.load.databases import use_database
+from tests.load.page import Browser, make_cookie
 from tests.load.programs import run_program
 from tests.load.sizes import Size
-from tests.load.synthetic import imported
+from tests.load.synthetic import import_conversation
 from tests.store import making
 
 ROUNDS = 50
@@ -63,7 +63,7 @@ def _compare(
         browser.line.request("POST", bare_path, body, {"Cookie": server.cookie})
         browser.line.getresponse().read()
         assert browser.get(bare_path) == (200, body)
-        value, floor = interleaved(
+        value, floor = measure_interleaved(
             bench,
             lambda: browser.time_page(path),
             lambda: browser.time_page(bare_path),
@@ -76,7 +76,7 @@ def _compare(
 @contextmanager
 def _serve_pages(bench: BenchRun, progress: Progress) -> Iterator[PageServer]:
     progress(0, 1)
-    with database(bench.make_database()) as path:
+    with use_database(bench.make_database()) as path:
         signed_in, conversation_id = _fill_database(bench.size)
     with run_program("tests.load.browsing.bare", path) as program:
         yield PageServer(program.port, signed_in, conversation_id)
@@ -86,14 +86,14 @@ def _fill_database(size: Size) -> tuple[str, int]:
     """Make an auditor, a long conversation and short ones; return the sign-in and the long one."""
     workspace = making.workspace()
     auditor = making.person("auditor", Role.AUDITOR, workspace)
-    long = imported(workspace, size.page_events)
+    long = import_conversation(workspace, size.page_events)
     Conversation.objects.bulk_create(
         _make_conversation(workspace, number) for number in range(size.page_conversations)
     )
     Conversation.objects.update(needs_indexing=False)  # the server runs no duties
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    return cookie(auditor), long.pk
+    return make_cookie(auditor), long.pk
 
 
 def _make_conversation(workspace: Workspace, number: int) -> Conversation:

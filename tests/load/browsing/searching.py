@@ -24,7 +24,7 @@ from jpweb.store.models import Conversation, Passage
 from jpweb.store.search import engine, filter_terms, passage_ids, query_parser
 from jpweb.store.sql import bulk
 from tests.load.benchmark import BenchRun, Progress
-from tests.load.databases import database
+from tests.load.databases import use_database
 from tests.store import making
 
 #: Events of one conversation, and words of one event.
@@ -41,19 +41,19 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-class Asked(NamedTuple):
+class TypedQuery(NamedTuple):
     """A query as people type it, and as FTS5 takes it."""
 
     typed: str
     bare: str
 
 
-def p95(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+def measure_p95(bench: BenchRun, progress: Progress) -> tuple[float, float]:
     """Return the milliseconds within which 95 of 100 queries are answered: ours, and bare."""
     chance = random.Random(7)  # noqa: S311  the same words each time
     vocabulary = [_word(chance) for _ in range(20_000)]
     size = bench.size
-    with database(bench.make_database()) as path:
+    with use_database(bench.make_database()) as path:
         person = _fill(chance, vocabulary, size.passages, progress)
         queries = _queries(chance, vocabulary, size.queries_per_kind)
         with closing(sqlite3.connect(path)) as bare:
@@ -82,15 +82,15 @@ def _fill(chance: random.Random, vocabulary: Sequence[str], total: int, progress
             progress(done, total)
             bulk.insert_rows(Passage.TABLE, _COLUMNS, list(islice(rows, min(BATCH, total - done))))
         cursor.execute("INSERT INTO store_passage_words(store_passage_words) VALUES ('rebuild')")
-        for _, made in triggers:
-            cursor.execute(made)
+        for _, trigger_sql in triggers:
+            cursor.execute(trigger_sql)
         cursor.execute("ANALYZE")
     progress(total, total)
     return person.pk
 
 
 def _rows(
-    chance: random.Random, vocabulary: Sequence[str], talks: Sequence[int], own: str
+    chance: random.Random, vocabulary: Sequence[str], talks: Sequence[int], workspace_terms: str
 ) -> Iterator[tuple[Any, ...]]:
     """Yield a passage a minute; a few words are in nearly every one, most in few."""
     weights = [1 / rank for rank in range(1, len(vocabulary) + 1)]
@@ -105,67 +105,71 @@ def _rows(
                 CATEGORIES[number % len(CATEGORIES)],
             )
             body = " ".join(drawn[nth * WORDS : (nth + 1) * WORDS])
-            told = f"{filter_terms.category_term(category)} {own}"
+            terms = f"{filter_terms.category_term(category)} {workspace_terms}"
             position = number % EVENTS
             key = passage_ids.first_id_at(at) + position
             anchor = f"e-{number:018x}"
             yield (
-                key, talk, position, 0, position, anchor, category, moment(at), body, told,
+                key, talk, position, 0, position, anchor, category, moment(at), body, terms,
                 "", "", "", "",
             )  # fmt: skip
             number += 1
 
 
-def _queries(chance: random.Random, vocabulary: Sequence[str], each: int) -> list[Asked]:
+def _queries(chance: random.Random, vocabulary: Sequence[str], per_kind: int) -> list[TypedQuery]:
     """Return words, common words, pairs, beginnings and phrases, as many of each."""
     middle, common = vocabulary[100:5000], vocabulary[:60]
-    words = [Asked(word, f'"{word}"') for word in chance.sample(middle, each)]
-    words += [Asked(word, f'"{word}"') for word in chance.sample(common, each)]
-    for one, other in zip(chance.sample(middle, each), chance.sample(common, each), strict=True):
-        words.append(Asked(f"{one} {other}", f'"{one}" AND "{other}"'))
-    words += [Asked(f"{word[:4]}*", f'"{word[:4]}" *') for word in chance.sample(middle, each)]
-    bodies = Passage.objects.order_by("?").values_list("body", flat=True)[:each]
+    words = [TypedQuery(word, f'"{word}"') for word in chance.sample(middle, per_kind)]
+    words += [TypedQuery(word, f'"{word}"') for word in chance.sample(common, per_kind)]
+    for first, second in zip(
+        chance.sample(middle, per_kind), chance.sample(common, per_kind), strict=True
+    ):
+        words.append(TypedQuery(f"{first} {second}", f'"{first}" AND "{second}"'))
+    words += [
+        TypedQuery(f"{word[:4]}*", f'"{word[:4]}" *') for word in chance.sample(middle, per_kind)
+    ]
+    bodies = Passage.objects.order_by("?").values_list("body", flat=True)[:per_kind]
     for body in bodies:
-        one, other = chance.choice(list(pairwise(body.split())))
-        words.append(Asked(f'"{one} {other}"', f'"{one} {other}"'))
+        first, second = chance.choice(list(pairwise(body.split())))
+        words.append(TypedQuery(f'"{first} {second}"', f'"{first} {second}"'))
     return words
 
 
 def _measured(
     bench: BenchRun,
     person: int,
-    queries: Sequence[Asked],
+    queries: Sequence[TypedQuery],
     bare: sqlite3.Connection,
     progress: Progress,
 ) -> tuple[float, float]:
     """Ask everything both ways in turn; a query counts with the median of its rounds."""
-    taken: list[tuple[list[float], list[float]]] = [([], []) for _ in queries]
+    times: list[tuple[list[float], list[float]]] = [([], []) for _ in queries]
     warm_up = bench.size.warm_up_rounds
     total = warm_up + bench.size.limit_rounds(ROUNDS)
     for done in range(total):
         progress(done, total)
-        for asked, (ours, floor) in zip(queries, taken, strict=True):
-            began = perf_counter()
-            hits = engine.make_search(person, query_parser.parse_query(asked.typed)).list_newest()
-            between = perf_counter()
+        for query, (ours, floor) in zip(queries, times, strict=True):
+            start_time = perf_counter()
+            hits = engine.make_search(person, query_parser.parse_query(query.typed)).list_newest()
+            middle_time = perf_counter()
             rows = bare.execute(
                 "SELECT rowid FROM store_passage_words WHERE store_passage_words MATCH ?"
                 " ORDER BY rowid DESC LIMIT ?",
-                [asked.bare, engine.PAGE_HITS],
+                [query.bare, engine.PAGE_HITS],
             ).fetchall()
-            ended = perf_counter()
+            end_time = perf_counter()
             if [hit.key for hit in hits.rows] != [key for (key,) in rows]:
-                raise AssertionError(f"{asked.typed} finds something else than the index")
+                raise AssertionError(f"{query.typed} finds something else than the index")
             if done >= warm_up:
-                ours.append(between - began)
-                floor.append(ended - between)
+                ours.append(middle_time - start_time)
+                floor.append(end_time - middle_time)
     progress(total, total)
-    return _late([ours for ours, _ in taken]), _late([floor for _, floor in taken])
+    return _late([ours for ours, _ in times]), _late([floor for _, floor in times])
 
 
 def _late(times: Sequence[Sequence[float]]) -> float:
     """Return the 95th of a hundred, in milliseconds."""
-    return statistics.quantiles([statistics.median(each) for each in times], n=20)[-1] * 1000
+    return statistics.quantiles([statistics.median(samples) for samples in times], n=20)[-1] * 1000
 
 
 def _word(chance: random.Random) -> str:

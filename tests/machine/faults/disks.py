@@ -22,7 +22,7 @@ def see_disk(pid: int, folder: Path) -> Path:
 def fill_disk(folder: Path) -> Path:
     """Write a file until there is no room left; return it."""
     filler = folder / "filler"
-    with filler.open("wb", buffering=0) as written, suppress(OSError):
-        while written.write(b"x" * PIECE_BYTES):
+    with filler.open("wb", buffering=0) as file, suppress(OSError):
+        while file.write(b"x" * PIECE_BYTES):
             pass
     return filler

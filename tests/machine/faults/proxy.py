@@ -27,9 +27,9 @@ class Link:
     is_silent: bool = False
 
     def close(self) -> None:
-        for each in (self.client, self.server):
+        for endpoint in (self.client, self.server):
             with suppress(OSError):
-                each.close()
+                endpoint.close()
 
 
 @dataclass(slots=True)
@@ -98,16 +98,16 @@ class Proxy:
         if link.is_silent and key.fileobj is link.server:
             selector.unregister(link.server)  # the client does not hear that the server closed
             return
-        for each in (link.client, link.server):
+        for endpoint in (link.client, link.server):
             with suppress(KeyError, ValueError):
-                selector.unregister(each)
+                selector.unregister(endpoint)
         link.close()
         if link in self.links:
             self.links.remove(link)
 
 
 @contextmanager
-def proxied(target_port: int) -> Iterator[Proxy]:
+def run_proxy(target_port: int) -> Iterator[Proxy]:
     """Run a proxy before a port of loopback."""
     proxy = Proxy(target_port)
     with socket.create_server((LOOPBACK, 0)) as listener:

@@ -13,7 +13,7 @@ ROUND_SECONDS = 0.2
 
 
 @contextmanager
-def paused(pid: int) -> Iterator[None]:
+def pause_process(pid: int) -> Iterator[None]:
     """Let a process stand still as long as the block lasts."""
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -23,11 +23,11 @@ def paused(pid: int) -> Iterator[None]:
             os.kill(pid, signal.SIGCONT)
 
 
-async def starve(pid: int, seconds: float, share: float = 0.1) -> None:
+async def starve_process(pid: int, seconds: float, share: float = 0.1) -> None:
     """Let a process run for a share of the time, for so long."""
     clock = asyncio.get_running_loop().time
     end = clock() + seconds
     while clock() < end:
-        with paused(pid):
+        with pause_process(pid):
             await asyncio.sleep(ROUND_SECONDS * (1 - share))
         await asyncio.sleep(ROUND_SECONDS * share)

@@ -49,7 +49,7 @@ def test_arrange_items_refuses_a_browser_in_an_unnamed_file():
 
 
 @pytest.mark.parametrize(
-    ("groups", "is_browser_worker", "chosen"),
+    ("groups", "is_browser_worker", "expected"),
     [
         (["tests/a.py", "tests/browser/b.py"], True, "tests/browser/b.py"),
         (["tests/browser/b.py", "tests/a.py"], False, "tests/a.py"),
@@ -59,9 +59,9 @@ def test_arrange_items_refuses_a_browser_in_an_unnamed_file():
     ids=["browser worker", "other worker", "only browsers left", "no browser left"],
 )
 def test_choose_group_keeps_browsers_in_their_workers(
-    groups: list[str], is_browser_worker: bool, chosen: str | None
+    groups: list[str], is_browser_worker: bool, expected: str | None
 ):
-    assert choose_group(groups, is_browser_worker) == chosen
+    assert choose_group(groups, is_browser_worker) == expected
 
 
 def test_number_of_workers_without_affinity_follows_the_cores(

@@ -21,10 +21,10 @@ def interrupted_connection() -> Iterator[None]:
     """
 
     def connect_and_write() -> None:
-        own = connections["default"]
-        own.connection = own.get_new_connection(own.get_connection_params())
-        own.connection.execute("CREATE TABLE left_open (n)")
-        own.connection.execute("INSERT INTO left_open VALUES (1)")
+        connection = connections["default"]
+        connection.connection = connection.get_new_connection(connection.get_connection_params())
+        connection.connection.execute("CREATE TABLE left_open (n)")
+        connection.connection.execute("INSERT INTO left_open VALUES (1)")
 
     SyncToAsync.single_thread_executor.submit(connect_and_write).result()
     yield
@@ -41,9 +41,9 @@ def test_lock_of_an_interrupted_connection_is_reported_and_ended(interrupted_con
 
 def test_lock_that_is_released_in_time_is_no_error():
     name = str(connections["default"].settings_dict["NAME"])
-    other = sqlite3.connect(name, isolation_level=None, check_same_thread=False)
-    other.execute("BEGIN IMMEDIATE")
-    release = threading.Timer(0.05, other.close)
+    second_connection = sqlite3.connect(name, isolation_level=None, check_same_thread=False)
+    second_connection.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(0.05, second_connection.close)
     release.start()
     check_no_lock_left()
     release.join()

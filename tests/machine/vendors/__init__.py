@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from tests.machine.vendors.replies import Call, Failure, Reply, Say, Script, Think
-from tests.machine.vendors.server import Request, Standin, vendor
+from tests.machine.vendors.server import Request, Standin, run_vendor
 
 __all__ = [
     "Call",
@@ -18,5 +18,5 @@ __all__ = [
     "Script",
     "Standin",
     "Think",
-    "vendor",
+    "run_vendor",
 ]

@@ -6,25 +6,25 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.machine.vendors.replies import Call, Piece, Reply, Say, Think, bits
+from tests.machine.vendors.replies import Call, Piece, Reply, Say, Think, split_text
 
 PATH = "/v1/chat/completions"
 _REASONS = {"length": "length", "refusal": "content_filter"}
 _USAGE = {"prompt_tokens": 9, "completion_tokens": 7, "total_tokens": 16}
 
 
-def openrouter(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
+def write_openrouter(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield the chunks, reasoning in detail, after a comment that keeps the connection."""
     yield b": OPENROUTER PROCESSING\n\n"
     yield from _frames(reply, body, _detailed, {"provider": "Somebody"})
 
 
-def ollama(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
+def write_ollama(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield the chunks; reasoning is in ``reasoning``, a call comes in one piece."""
     yield from _frames(reply, body, _of_ollama, {"system_fingerprint": "fp_ollama"})
 
 
-def llamacpp(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
+def write_llamacpp(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield the chunks; reasoning is in ``reasoning_content``."""
     yield from _frames(reply, body, _of_llamacpp, {})
 
@@ -61,7 +61,7 @@ def _detailed(piece: Piece, index: int) -> Iterator[dict[str, Any]]:
         yield from _plain(piece, index)
         return
     common = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}
-    for bit in bits(piece.text):
+    for bit in split_text(piece.text):
         yield {"reasoning": bit, "reasoning_details": [{**common, "text": bit}]}
     if piece.signature:
         yield {"reasoning_details": [{**common, "signature": piece.signature}]}
@@ -70,7 +70,7 @@ def _detailed(piece: Piece, index: int) -> Iterator[dict[str, Any]]:
 def _of_ollama(piece: Piece, index: int) -> Iterator[dict[str, Any]]:
     match piece:
         case Think(text=text):
-            yield from ({"role": "assistant", "reasoning": bit} for bit in bits(text))
+            yield from ({"role": "assistant", "reasoning": bit} for bit in split_text(text))
         case Call() as call:
             yield {"tool_calls": [_call(call, index, call.json)]}
         case Say():
@@ -79,17 +79,17 @@ def _of_ollama(piece: Piece, index: int) -> Iterator[dict[str, Any]]:
 
 def _of_llamacpp(piece: Piece, index: int) -> Iterator[dict[str, Any]]:
     if isinstance(piece, Think):
-        yield from ({"reasoning_content": bit} for bit in bits(piece.text))
+        yield from ({"reasoning_content": bit} for bit in split_text(piece.text))
     else:
         yield from _plain(piece, index)
 
 
 def _plain(piece: Piece, index: int) -> Iterator[dict[str, Any]]:
     if isinstance(piece, Say):
-        yield from ({"content": bit} for bit in bits(piece.text))
+        yield from ({"content": bit} for bit in split_text(piece.text))
     elif isinstance(piece, Call):
         yield {"tool_calls": [_call(piece, index, "")]}
-        for bit in bits(piece.json):
+        for bit in split_text(piece.json):
             yield {"tool_calls": [{"index": index, "function": {"arguments": bit}}]}
 
 

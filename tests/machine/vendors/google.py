@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.machine.vendors.replies import Call, Piece, Reply, Say, Think, bits
+from tests.machine.vendors.replies import Call, Piece, Reply, Say, Think, split_text
 
 PATH = ":streamGenerateContent"
 _REASONS = {"stop": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}
 
 
-def frames(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
+def write_frames(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield the chunks; the last one holds the reason why it is that."""
     parts = [part for piece in reply.pieces for part in _parts(piece)]
     for part in parts:
@@ -49,9 +49,9 @@ def _parts(piece: Piece) -> Iterator[dict[str, Any]]:
     signature = {"thoughtSignature": piece.signature} if piece.signature else {}
     match piece:
         case Think(text=text):
-            yield from ({"text": bit, "thought": True} for bit in bits(text))
+            yield from ({"text": bit, "thought": True} for bit in split_text(text))
         case Say(text=text):
-            yield from ({"text": bit} for bit in bits(text))
+            yield from ({"text": bit} for bit in split_text(text))
             if signature:
                 yield {"text": "", **signature}
         case Call(name=name, arguments=arguments, id=id_):

@@ -90,7 +90,7 @@ class Failure:
 Script: TypeAlias = Reply | Failure | Callable[[Mapping[str, Any]], Reply | Failure]
 
 
-def bits(text: str) -> Iterator[str]:
+def split_text(text: str) -> Iterator[str]:
     """Yield the text in about three pieces, as models stream it."""
     size = max(1, -(-len(text) // 3))
     for start in range(0, len(text), size):

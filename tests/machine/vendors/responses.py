@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
-from tests.machine.vendors.replies import Call, Piece, Reply, Say, Think, bits
+from tests.machine.vendors.replies import Call, Piece, Reply, Say, Think, split_text
 
 PATH = "/v1/responses"
 
 
-def frames(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
+def write_frames(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield the events, numbered."""
     for number, event in zip(count(), _events(reply, body), strict=False):
         data = json.dumps({**event, "sequence_number": number})
@@ -23,8 +23,8 @@ def _events(reply: Reply, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"type": "response.created", "response": _response(body, "in_progress")}
     yield {"type": "response.in_progress", "response": _response(body, "in_progress")}
     for index, piece in enumerate(reply.pieces):
-        whole = reply.end in ("stop", "refusal") or index < len(reply.pieces) - 1
-        yield from _item(index, piece, whole=whole)
+        is_complete = reply.end in ("stop", "refusal") or index < len(reply.pieces) - 1
+        yield from _item(index, piece, is_complete=is_complete)
     match reply.end:
         case "stop":
             yield {"type": "response.completed", "response": _response(body, "completed")}
@@ -38,8 +38,8 @@ def _events(reply: Reply, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield from _refusal(len(reply.pieces))
             yield {"type": "response.completed", "response": _response(body, "completed")}
         case Mapping() as error:
-            failed = _response(body, "failed") | {"error": dict(error)}
-            yield {"type": "response.failed", "response": failed}
+            response = _response(body, "failed") | {"error": dict(error)}
+            yield {"type": "response.failed", "response": response}
         case _:
             pass
 
@@ -67,13 +67,17 @@ def _response(body: Mapping[str, Any], status: str) -> dict[str, Any]:
     }
 
 
-def _item(index: int, piece: Piece, *, whole: bool) -> Iterator[dict[str, Any]]:
-    added, done, events = _content(piece)
-    at = {"output_index": index, "item_id": added["id"]}
-    yield {"type": "response.output_item.added", "output_index": index, "item": added}
+def _item(index: int, piece: Piece, *, is_complete: bool) -> Iterator[dict[str, Any]]:
+    item, final_fields, events = _content(piece)
+    at = {"output_index": index, "item_id": item["id"]}
+    yield {"type": "response.output_item.added", "output_index": index, "item": item}
     yield from (event | at for event in events)
-    if whole:
-        yield {"type": "response.output_item.done", "output_index": index, "item": added | done}
+    if is_complete:
+        yield {
+            "type": "response.output_item.done",
+            "output_index": index,
+            "item": item | final_fields,
+        }
 
 
 def _content(piece: Piece) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
@@ -95,12 +99,12 @@ def _reasoning(piece: Think) -> tuple[dict[str, Any], dict[str, Any], list[dict[
         part = {"type": "summary_text", "text": ""}
         name = "response.reasoning_summary"
         events.append({"type": f"{name}_part.added", "part": part} | at)
-        events += [{"type": f"{name}_text.delta", "delta": bit} | at for bit in bits(text)]
+        events += [{"type": f"{name}_text.delta", "delta": bit} | at for bit in split_text(text)]
         events.append({"type": f"{name}_text.done", "text": text} | at)
         events.append({"type": f"{name}_part.done", "part": part | {"text": text}} | at)
     summary = [{"type": "summary_text", "text": text} for text in texts]
-    added: dict[str, Any] = {"type": "reasoning", "id": piece.id, "summary": []}
-    return added, {"summary": summary, "encrypted_content": piece.signature}, events
+    item: dict[str, Any] = {"type": "reasoning", "id": piece.id, "summary": []}
+    return item, {"summary": summary, "encrypted_content": piece.signature}, events
 
 
 def _message(piece: Say) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
@@ -109,7 +113,7 @@ def _message(piece: Say) -> tuple[dict[str, Any], dict[str, Any], list[dict[str,
     full = part | {"text": piece.text}
     deltas = [
         {"type": "response.output_text.delta", "delta": bit, "logprobs": []} | at
-        for bit in bits(piece.text)
+        for bit in split_text(piece.text)
     ]
     events: list[dict[str, Any]] = [
         {"type": "response.content_part.added", "part": part} | at,
@@ -117,17 +121,17 @@ def _message(piece: Say) -> tuple[dict[str, Any], dict[str, Any], list[dict[str,
         {"type": "response.output_text.done", "text": piece.text, "logprobs": []} | at,
         {"type": "response.content_part.done", "part": full} | at,
     ]
-    added: dict[str, Any] = {"type": "message", "id": piece.id, "role": "assistant", "content": []}
-    added |= {"status": "in_progress"} | ({"phase": piece.phase} if piece.phase else {})
-    return added, {"content": [full], "status": "completed"}, events
+    item: dict[str, Any] = {"type": "message", "id": piece.id, "role": "assistant", "content": []}
+    item |= {"status": "in_progress"} | ({"phase": piece.phase} if piece.phase else {})
+    return item, {"content": [full], "status": "completed"}, events
 
 
 def _call(piece: Call) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
     name = "response.function_call_arguments"
-    events = [{"type": f"{name}.delta", "delta": bit} for bit in bits(piece.json)]
+    events = [{"type": f"{name}.delta", "delta": bit} for bit in split_text(piece.json)]
     if piece.raw is None:
         events.append({"type": f"{name}.done", "arguments": piece.json, "name": piece.name})
-    added = {
+    item = {
         "type": "function_call",
         "id": f"fc_{piece.id}",
         "call_id": piece.id,
@@ -135,7 +139,7 @@ def _call(piece: Call) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, A
         "arguments": "",
         "status": "in_progress",
     }
-    return added, {"arguments": piece.json, "status": "completed"}, events
+    return item, {"arguments": piece.json, "status": "completed"}, events
 
 
 def _refusal(index: int) -> Iterator[dict[str, Any]]:

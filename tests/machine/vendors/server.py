@@ -20,12 +20,12 @@ from tests.machine.vendors.replies import Failure, Reply, Script
 Frames: TypeAlias = Callable[[Reply, Mapping[str, Any]], Iterator[bytes]]
 #: What each vendor's address holds, and how it streams.
 VENDORS: Mapping[str, tuple[str, Frames]] = {
-    "anthropic": (anthropic.PATH, anthropic.frames),
-    "google": (google.PATH, google.frames),
-    "llamacpp": (completions.PATH, completions.llamacpp),
-    "ollama": (completions.PATH, completions.ollama),
-    "openai": (responses.PATH, responses.frames),
-    "openrouter": (completions.PATH, completions.openrouter),
+    "anthropic": (anthropic.PATH, anthropic.write_frames),
+    "google": (google.PATH, google.write_frames),
+    "llamacpp": (completions.PATH, completions.write_llamacpp),
+    "ollama": (completions.PATH, completions.write_ollama),
+    "openai": (responses.PATH, responses.write_frames),
+    "openrouter": (completions.PATH, completions.write_openrouter),
 }
 #: How long a hanging reply waits for its client to leave, in seconds.
 _PATIENCE = 30
@@ -44,22 +44,22 @@ class Request:
 class Standin:
     """A running stand-in.
 
-    ``asked`` is set by the first request, ``left`` once a client has left in the middle of a reply.
+    The first request sets ``request_event``, a client that leaves within a reply ``hangup_event``.
     """
 
     name: str
     base_url: str
     replies: list[Script]
     requests: list[Request] = field(default_factory=list)
-    asked: threading.Event = field(default_factory=threading.Event)
-    left: threading.Event = field(default_factory=threading.Event)
+    request_event: threading.Event = field(default_factory=threading.Event)
+    hangup_event: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def reply(self, request: Request) -> Reply | Failure:
         """Take the request down and return the next reply."""
         with self._lock:
             self.requests.append(request)
-            self.asked.set()
+            self.request_event.set()
             if not self.replies:
                 return Failure(500, {"error": {"message": "the script has no more replies"}})
             script = self.replies.pop(0)
@@ -67,11 +67,11 @@ class Standin:
 
 
 @contextmanager
-def vendor(name: str, replies: Iterable[Script] = (), port: int = 0) -> Iterator[Standin]:
+def run_vendor(name: str, replies: Iterable[Script] = (), port: int = 0) -> Iterator[Standin]:
     """Run a stand-in of the vendor, on a free port or the one given."""
     path, frames = VENDORS[name]
 
-    class Handler(_Handler):
+    class Handler(_VendorHandler):
         pass
 
     server = ThreadingHTTPServer((LOOPBACK, port), Handler)
@@ -89,7 +89,7 @@ def vendor(name: str, replies: Iterable[Script] = (), port: int = 0) -> Iterator
         thread.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _VendorHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     standin: Standin
     expected: str
@@ -113,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 self._stream(reply, body)
         except (BrokenPipeError, ConnectionResetError):
-            self.standin.left.set()
+            self.standin.hangup_event.set()
 
     def _fail(self, failure: Failure) -> None:
         body = failure.body
@@ -146,4 +146,4 @@ class _Handler(BaseHTTPRequestHandler):
         """Wait until the client leaves: what can then be read is the end."""
         ready, _, _ = select.select([self.connection], [], [], _PATIENCE)
         if ready and not self.connection.recv(1):
-            self.standin.left.set()
+            self.standin.hangup_event.set()

@@ -90,16 +90,16 @@ async def test_errors_of_one_key_in_a_row_are_logged_once(caplog: pytest.LogCapt
 
 
 async def test_a_round_that_begins_within_a_request_outlasts_it():
-    gate, done = asyncio.Event(), asyncio.Event()
-    failed: list[int] = []
+    gate, end_event = asyncio.Event(), asyncio.Event()
+    failures: list[int] = []
 
     async def deal(_key: str, _members: list[int]) -> None:
         await gate.wait()
         await sync_to_async(len)("in the store")
-        done.set()
+        end_event.set()
 
     rounds: BatchRunner[str, int] = BatchRunner(
-        deal, lambda member, _problem: failed.append(member)
+        deal, lambda member, _problem: failures.append(member)
     )
 
     async def view() -> None:
@@ -111,8 +111,8 @@ async def test_a_round_that_begins_within_a_request_outlasts_it():
     gate.set()
     while rounds.is_busy:  # noqa: ASYNC110  its rounds take turns of the loop
         await asyncio.sleep(0)
-    assert done.is_set()
-    assert failed == []
+    assert end_event.is_set()
+    assert failures == []
 
 
 async def test_rounds_one_at_once_take_turns_in_the_order_of_coming():
@@ -135,10 +135,10 @@ async def test_a_round_that_fails_lets_the_waiting_ones_begin():
 
 
 def test_loop_that_ends_while_updates_gather_leaves_nothing_behind():
-    told: list[list[str]] = []
+    member_lists: list[list[str]] = []
 
     async def tell(_key: str, members: list[str]) -> None:
-        told.append(members)
+        member_lists.append(members)
 
     batches: BatchRunner[str, str] = BatchRunner(tell, lambda _member, _error: None, 0.01)
 
@@ -149,4 +149,4 @@ def test_loop_that_ends_while_updates_gather_leaves_nothing_behind():
     asyncio.run(schedule("early", 0))
     assert not batches.is_busy
     asyncio.run(schedule("late", 0.5))
-    assert told == [["late"]]
+    assert member_lists == [["late"]]

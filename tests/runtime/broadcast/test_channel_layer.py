@@ -29,7 +29,7 @@ from tests.machine import servers
 from tests.machine.ports import free_port
 from tests.machine.serving import ROOT
 from tests.runtime.broadcast.test_signal_schemas import MISFITS
-from tests.runtime.playing import Scene, ear, eventually
+from tests.runtime.playing import Scene, eventually, subscribe
 from tests.store import making
 
 OTHER = "another#process"
@@ -45,7 +45,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def over(settings: Settings) -> Callable[[str], None]:
+def use_redis_layer(settings: Settings) -> Callable[[str], None]:
     def use(url: str) -> None:
         settings.CHANNEL_LAYERS = channel_layers(url)
 
@@ -55,36 +55,38 @@ def over(settings: Settings) -> Callable[[str], None]:
 @asynccontextmanager
 async def reading() -> AsyncIterator[list[Any]]:
     """Run the reader; yields the looks that it had people take."""
-    looks: list[Any] = []
+    resyncs: list[Any] = []
     resync_topic = local_bus.make_kind_topic(local_bus.RESYNC)
-    local_bus.add_subscriber(resync_topic, looks.append)
+    local_bus.add_subscriber(resync_topic, resyncs.append)
     task = asyncio.create_task(channel_layer.receive_signals())
 
-    async def looked() -> bool:
-        return bool(looks)
+    async def has_resynced() -> bool:
+        return bool(resyncs)
 
     try:
-        await eventually(looked)
-        yield looks
+        await eventually(has_resynced)
+        yield resyncs
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-        local_bus.remove_subscriber(resync_topic, looks.append)
+        local_bus.remove_subscriber(resync_topic, resyncs.append)
         layer = get_channel_layer()
         if layer is not None:
             with suppress(OSError, *channel_layer.LAYER_ERRORS):
                 await layer.flush()
 
 
-async def say(kind: str, origin: str = OTHER, **more: Any) -> None:
+async def say(kind: str, origin: str = OTHER, **fields: Any) -> None:
     """Say something as another process does."""
     layer: Any = get_channel_layer()
-    await layer.group_send(channel_layer.make_group(kind), {"kind": kind, "origin": origin, **more})
+    await layer.group_send(
+        channel_layer.make_group(kind), {"kind": kind, "origin": origin, **fields}
+    )
 
 
-async def test_another_process_is_heard(redis_url: str, over: Callable[[str], None]):
-    over(redis_url)
+async def test_another_process_is_heard(redis_url: str, use_redis_layer: Callable[[str], None]):
+    use_redis_layer(redis_url)
     program = (
         "import asyncio, sys, django; django.setup()\n"
         "from jpweb.runtime.broadcast import publisher\n"
@@ -101,10 +103,10 @@ async def test_another_process_is_heard(redis_url: str, over: Callable[[str], No
         " await publisher.send_to_process('nobody', 'secret', sealed='y', **a)\n"
         "asyncio.run(all())"
     )
-    heard: list[Any] = []
+    signals: list[Any] = []
     kinds = ("conversation", "questions", "partial", "session", "run", "settled", "decided")
     for kind in (*kinds, "secret"):
-        local_bus.add_subscriber(local_bus.make_kind_topic(kind), heard.append)
+        local_bus.add_subscriber(local_bus.make_kind_topic(kind), signals.append)
     environment = os.environ | {
         "REDIS_URL": redis_url,
         "JPWEB_SECRET_KEY": settings.SECRET_KEY,
@@ -116,19 +118,19 @@ async def test_another_process_is_heard(redis_url: str, over: Callable[[str], No
         await asyncio.to_thread(subprocess.run, command, cwd=ROOT, env=environment, check=True)
 
         async def secret() -> bool:
-            return any(each["kind"] == "secret" for each in heard)
+            return any(signal["kind"] == "secret" for signal in signals)
 
         await eventually(secret)
-    assert [each["kind"] for each in heard] == [*kinds, "secret"]
-    assert (heard[-1]["sealed"], heard[-1]["inquiry"]) == ("x", 4)
-    assert heard[2]["to"] == publisher.make_conversation_topic(7)
+    assert [signal["kind"] for signal in signals] == [*kinds, "secret"]
+    assert (signals[-1]["sealed"], signals[-1]["inquiry"]) == ("x", 4)
+    assert signals[2]["to"] == publisher.make_conversation_topic(7)
 
 
 async def test_what_this_process_says_comes_back_to_nobody(
-    redis_url: str, over: Callable[[str], None]
+    redis_url: str, use_redis_layer: Callable[[str], None]
 ):
-    over(redis_url)
-    async with reading(), ear(publisher.make_conversation_topic(7)) as seven:
+    use_redis_layer(redis_url)
+    async with reading(), subscribe(publisher.make_conversation_topic(7)) as seven:
         await publisher.publish_conversation_changed(7)
         assert await seven() == {"kind": "conversation"}
         await say("conversation", to=publisher.make_conversation_topic(7))
@@ -151,14 +153,14 @@ def count_sends(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 async def test_a_layer_that_is_down_is_told_once_and_holds_nobody_up(
-    over: Callable[[str], None],
+    use_redis_layer: Callable[[str], None],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ):
     monkeypatch.setattr(channel_layer, "RETRY_AFTER_SECONDS", 3600)
-    over(f"redis://127.0.0.1:{free_port()}/0")
+    use_redis_layer(f"redis://127.0.0.1:{free_port()}/0")
     groups = count_sends(monkeypatch)
-    async with ear(publisher.make_conversation_topic(7)) as seven:
+    async with subscribe(publisher.make_conversation_topic(7)) as seven:
         for _ in range(20):
             await publisher.publish_conversation_changed(7)
         assert len(groups) == 1, "after a failure nothing is sent for a while"
@@ -170,15 +172,15 @@ async def test_a_layer_that_is_down_is_told_once_and_holds_nobody_up(
 
 
 async def test_a_layer_that_hangs_holds_nobody_up_for_long(
-    over: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+    use_redis_layer: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ):
     """The first who says something waits as long as PATIENCE, and nobody after that."""
     monkeypatch.setattr(channel_layer, "RETRY_AFTER_SECONDS", 3600)
-    with servers.redis() as running:
-        over(running.url)
+    with servers.run_redis() as running_redis:
+        use_redis_layer(running_redis.url)
         await publisher.publish_conversation_changed(7)
-        assert running._process is not None
-        running._process.send_signal(signal.SIGSTOP)
+        assert running_redis._process is not None
+        running_redis._process.send_signal(signal.SIGSTOP)
         try:
             monkeypatch.setattr(channel_layer, "LAYER_TIMEOUT_SECONDS", 0.1)
             groups = count_sends(monkeypatch)
@@ -187,26 +189,26 @@ async def test_a_layer_that_hangs_holds_nobody_up_for_long(
             assert channel_layer._outage_log.started_at is not None
             assert len(groups) == 1
         finally:
-            running._process.send_signal(signal.SIGCONT)
+            running_redis._process.send_signal(signal.SIGCONT)
 
 
 async def test_after_an_outage_everybody_looks_again_and_hears_again(
-    over: Callable[[str], None],
+    use_redis_layer: Callable[[str], None],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ):
     monkeypatch.setattr(channel_layer, "WATCH_POLL_SECONDS", 60)
     topic = publisher.make_conversation_topic(7)
-    with servers.redis() as running:
-        over(running.url)
-        async with ear(topic) as seven, reading() as looks:
+    with servers.run_redis() as running_redis:
+        use_redis_layer(running_redis.url)
+        async with subscribe(topic) as seven, reading() as resyncs:
             seven.take_all()
             for outage in (1, 2):
-                await asyncio.to_thread(running.kill)
+                await asyncio.to_thread(running_redis.kill)
                 await until(lambda: channel_layer._outage_log.started_at is not None)
                 assert seven.take_all() == []
-                await asyncio.to_thread(running.start)
-                await until(lambda: len(looks) > outage)  # noqa: B023  it is waited for here
+                await asyncio.to_thread(running_redis.start)
+                await until(lambda: len(resyncs) > outage)  # noqa: B023  it is waited for here
                 assert seven.take_all()[0] == {"kind": "conversation"}
                 await until(lambda: channel_layer._outage_log.started_at is None)
                 await say("conversation", to=topic)
@@ -216,11 +218,11 @@ async def test_after_an_outage_everybody_looks_again_and_hears_again(
                 assert caplog.text.count("reached again") == outage
 
 
-async def until(holds: Callable[[], bool]) -> None:
+async def until(condition: Callable[[], bool]) -> None:
     """Wait until something holds."""
 
     async def look() -> bool:
-        return holds()
+        return condition()
 
     await eventually(look)
 
@@ -238,12 +240,12 @@ def publish(url: str, to: str, *messages: bytes) -> None:
 
 async def test_messages_that_are_no_signals_are_passed_over_and_logged_once(
     redis_url: str,
-    over: Callable[[str], None],
+    use_redis_layer: Callable[[str], None],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ):
     monkeypatch.setattr(channel_layer, "WATCH_POLL_SECONDS", 60)
-    over(redis_url)
+    use_redis_layer(redis_url)
     topic = publisher.make_conversation_topic(7)
     plain = registry.get_serializer("msgpack")
     sealed = registry.get_serializer("msgpack", symmetric_encryption_keys=KEYS)
@@ -251,7 +253,7 @@ async def test_messages_that_are_no_signals_are_passed_over_and_logged_once(
     noise = [*NOISE, *map(sealed.crypter.encrypt, NOISE), forged]
     shapes: list[Any] = [None, 3, "text", [], {}, *MISFITS]
     malformed = [sealed.serialize(shape) for shape in shapes]
-    async with reading() as looks, ear(topic) as seven:
+    async with reading() as resyncs, subscribe(topic) as seven:
         seven.take_all()
         groups = [
             *map(channel_layer.make_group, channel_layer.BROADCAST_KINDS),
@@ -261,50 +263,52 @@ async def test_messages_that_are_no_signals_are_passed_over_and_logged_once(
             await asyncio.to_thread(publish, redis_url, name, *noise, *malformed)
         await say("conversation", to=topic)
         assert await seven() == {"kind": "conversation"}
-        assert (seven.take_all(), len(looks)) == ([], 1), "the reader has gone on"
+        assert (seven.take_all(), len(resyncs)) == ([], 1), "the reader has gone on"
     assert caplog.text.count("no signals were passed over: 1. All processes need") == 1
     assert channel_layer._invalid_messages.count == len(groups) * (len(noise) + len(malformed)) - 1
 
 
-async def test_what_passes_through_redis_is_sealed(redis_url: str, over: Callable[[str], None]):
-    over(redis_url)
+async def test_what_passes_through_redis_is_sealed(
+    redis_url: str, use_redis_layer: Callable[[str], None]
+):
+    use_redis_layer(redis_url)
     with Redis.from_url(redis_url) as line, line.pubsub() as tap:
         tap.psubscribe("*")
         tap.get_message(timeout=10)
         await publisher.publish_partial_text(7, "message", "Some text of a model")
-        heard = tap.get_message(timeout=10)
-    assert heard is not None
-    assert heard["channel"] == b"asgi__group__jpweb.partial"
-    assert b"model" not in heard["data"]
+        message = tap.get_message(timeout=10)
+    assert message is not None
+    assert message["channel"] == b"asgi__group__jpweb.partial"
+    assert b"model" not in message["data"]
     sealed = registry.get_serializer("msgpack", symmetric_encryption_keys=KEYS)
-    assert sealed.deserialize(heard["data"])["text"] == "Some text of a model"
+    assert sealed.deserialize(message["data"])["text"] == "Some text of a model"
 
 
 async def test_what_changed_without_a_signal_is_told_at_the_next_look(
     redis_url: str,
-    over: Callable[[str], None],
+    use_redis_layer: Callable[[str], None],
     scene: Scene,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    over(redis_url)
-    looks: list[int] = []
+    use_redis_layer(redis_url)
+    look_counts: list[int] = []
     real = queue.get_inbox_marks
 
     def desks(keys: set[int]) -> dict[int, Any]:
-        looks.append(len(looks))
+        look_counts.append(len(look_counts))
         return real(keys)
 
     monkeypatch.setattr(queue, "get_inbox_marks", desks)
-    run = await run_in_db_thread(making.running, scene.talk, scene.ada)
+    run = await run_in_db_thread(making.start_run, scene.talk, scene.ada)
     async with (
-        ear(publisher.make_conversation_topic(scene.talk.pk)) as talk,
-        ear(publisher.make_workspace_topic(scene.home.pk)) as home,
+        subscribe(publisher.make_conversation_topic(scene.talk.pk)) as talk,
+        subscribe(publisher.make_workspace_topic(scene.home.pk)) as home,
         reading(),
     ):
-        await until(lambda: len(looks) > 1)  # the first look has ended, which tells everybody
+        await until(lambda: len(look_counts) > 1)  # the first look has ended, which tells everybody
         for hear in (talk, home):
             hear.take_all()
-        await until(lambda: len(looks) > 4)
+        await until(lambda: len(look_counts) > 4)
         assert (talk.take_all(), home.take_all()) == ([], []), "nothing changed"
         await run_in_db_thread(making.question, run)
         assert await talk() == {"kind": "conversation"}

@@ -5,15 +5,15 @@ from typing import Any
 from jpweb.runtime import process_identity
 from jpweb.runtime.broadcast import local_bus, publisher
 from jpweb.store.people.sessions import hash_key
-from tests.runtime.playing import ear
+from tests.runtime.playing import subscribe
 
 
 async def test_a_signal_reaches_those_who_look_at_its_thing_alone():
     async with (
-        ear(publisher.make_conversation_topic(7)) as seven,
-        ear(publisher.make_conversation_topic(8)) as eight,
-        ear(publisher.make_workspace_topic(7)) as home,
-        ear(publisher.make_session_topic("key")) as session,
+        subscribe(publisher.make_conversation_topic(7)) as seven,
+        subscribe(publisher.make_conversation_topic(8)) as eight,
+        subscribe(publisher.make_workspace_topic(7)) as home,
+        subscribe(publisher.make_session_topic("key")) as session,
     ):
         await publisher.publish_conversation_changed(7)
         assert await seven() == {"kind": "conversation"}
@@ -32,55 +32,55 @@ async def test_the_key_of_a_sign_in_is_not_given_away():
 
 
 async def test_who_subscribed_to_a_kind_hears_it_until_they_undo_it():
-    heard: list[Any] = []
+    signals: list[Any] = []
     for kind in ("run", "settled", "decided"):
-        local_bus.add_subscriber(local_bus.make_kind_topic(kind), heard.append)
+        local_bus.add_subscriber(local_bus.make_kind_topic(kind), signals.append)
     await publisher.publish_run_changed(3)
     await publisher.publish_question_settled(4)
     await publisher.publish_approval_decided(5)
-    assert heard == [
+    assert signals == [
         {"kind": "run", "run": 3},
         {"kind": "settled", "inquiry": 4},
         {"kind": "decided", "approval": 5},
     ]
     for _ in range(2):
-        local_bus.remove_subscriber(local_bus.make_kind_topic("run"), heard.append)
+        local_bus.remove_subscriber(local_bus.make_kind_topic("run"), signals.append)
     await publisher.publish_run_changed(3)
-    assert len(heard) == 3
+    assert len(signals) == 3
 
 
 async def test_a_signal_reaches_its_topic_before_its_kind():
-    heard: list[str] = []
+    order: list[str] = []
     kind_topic = local_bus.make_kind_topic("conversation")
-    local_bus.add_subscriber(kind_topic, lambda _: heard.append("kind"))
+    local_bus.add_subscriber(kind_topic, lambda _: order.append("kind"))
     topic = publisher.make_conversation_topic(7)
 
     def note_topic(_: local_bus.Signal) -> None:
-        heard.append("topic")
+        order.append("topic")
 
     local_bus.add_subscriber(topic, note_topic)
     await publisher.publish_conversation_changed(7)
     local_bus.remove_subscriber(topic, note_topic)
-    assert heard == ["topic", "kind"]
+    assert order == ["topic", "kind"]
     assert local_bus.list_watched_keys("conversation") == set(), "a kind is no row"
 
 
 async def test_what_is_for_this_process_reaches_it_and_what_is_for_another_does_not():
-    heard: list[Any] = []
-    local_bus.add_subscriber(local_bus.make_kind_topic("secret"), heard.append)
+    signals: list[Any] = []
+    local_bus.add_subscriber(local_bus.make_kind_topic("secret"), signals.append)
     await publisher.send_to_process("elsewhere#1", "secret", sealed="x")
-    assert heard == []
+    assert signals == []
     await publisher.send_to_process(process_identity.get_process_name(), "secret", sealed="x")
-    assert heard == [{"kind": "secret", "sealed": "x"}]
+    assert signals == [{"kind": "secret", "sealed": "x"}]
 
 
 async def test_a_look_tells_everybody_that_what_they_look_at_has_changed():
-    heard: list[Any] = []
-    local_bus.add_subscriber(local_bus.make_kind_topic(local_bus.RESYNC), heard.append)
+    signals: list[Any] = []
+    local_bus.add_subscriber(local_bus.make_kind_topic(local_bus.RESYNC), signals.append)
     async with (
-        ear(publisher.make_conversation_topic(7)) as seven,
-        ear(publisher.make_workspace_topic(9)) as home,
-        ear(publisher.make_session_topic("key")) as session,
+        subscribe(publisher.make_conversation_topic(7)) as seven,
+        subscribe(publisher.make_workspace_topic(9)) as home,
+        subscribe(publisher.make_session_topic("key")) as session,
     ):
         assert local_bus.list_watched_keys("conversation") == {7}
         assert local_bus.list_watched_keys("workspace") == {9}
@@ -88,7 +88,7 @@ async def test_a_look_tells_everybody_that_what_they_look_at_has_changed():
         assert await seven() == {"kind": "conversation"}
         assert await home() == {"kind": "questions"}
         assert session.take_all() == []
-    assert heard == [{"kind": "resync"}]
+    assert signals == [{"kind": "resync"}]
 
 
 async def test_who_leaves_while_they_are_told_is_no_harm():

@@ -11,9 +11,9 @@ from jpweb.runtime.broadcast.partial_texts import MAX_AGE_SECONDS, find_text, fo
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     monkeypatch.setattr(partial_texts, "_texts", {})
-    now = [1_000.0]
-    monkeypatch.setattr(partial_texts, "monotonic", lambda: now[0])
-    return now
+    seconds = [1_000.0]
+    monkeypatch.setattr(partial_texts, "monotonic", lambda: seconds[0])
+    return seconds
 
 
 def partial(key: int, text: str) -> dict[str, Any]:

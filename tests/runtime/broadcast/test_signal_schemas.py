@@ -70,8 +70,8 @@ def test_fits_refuses_every_field_that_is_wrong():
 def test_every_kind_that_is_subscribed_to_has_its_shape():
     """What a process says to itself alone is no kind that Redis may carry."""
     sources = [path.read_text() for path in (ROOT / "jpweb").rglob("*.py")]
-    heard = {kind for text in sources for kind in _HANDLED.findall(text)}
-    known = {"run", "settled", "decided", "secret", "secret_ack", "partial", "conversation"}
-    assert heard == known <= signal_schemas.SIGNAL_FIELDS.keys()
+    subscribed_kinds = {kind for text in sources for kind in _HANDLED.findall(text)}
+    signal_kinds = {"run", "settled", "decided", "secret", "secret_ack", "partial", "conversation"}
+    assert subscribed_kinds == signal_kinds <= signal_schemas.SIGNAL_FIELDS.keys()
     assert set(channel_layer.BROADCAST_KINDS) == signal_schemas.BROADCAST_FIELDS.keys()
     assert not {local_bus.RESYNC, "roles"} & signal_schemas.SIGNAL_FIELDS.keys()

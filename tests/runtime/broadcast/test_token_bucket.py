@@ -4,18 +4,18 @@ from jpweb.runtime.broadcast.token_bucket import TokenBucket
 
 
 def test_take_admits_the_capacity_at_once_then_what_has_grown():
-    now = [0.0]
-    bucket = TokenBucket(2, 0.5, lambda: now[0])
+    seconds = [0.0]
+    bucket = TokenBucket(2, 0.5, lambda: seconds[0])
     assert [bucket.take_tokens() for _ in range(3)] == [True, True, False]
-    now[0] = 1.0
+    seconds[0] = 1.0
     assert not bucket.take_tokens(), "half a token is none"
-    now[0] = 2.0
+    seconds[0] = 2.0
     assert [bucket.take_tokens(), bucket.take_tokens()] == [True, False]
 
 
 def test_take_of_more_than_there_is_takes_nothing():
-    now = [0.0]
-    bucket = TokenBucket(3, 1, lambda: now[0])
+    seconds = [0.0]
+    bucket = TokenBucket(3, 1, lambda: seconds[0])
     assert (bucket.take_tokens(4), bucket.take_tokens(3)) == (False, True)
-    now[0] = 1000.0
+    seconds[0] = 1000.0
     assert (bucket.take_tokens(4), bucket.take_tokens(3)) == (False, True), "it never holds more"

@@ -23,20 +23,20 @@ from tests.store import making
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class Ear:
+class RenewalRecorder:
     """Hears what a renewal says."""
 
     def __init__(self) -> None:
         self.renewals: asyncio.Queue[tuple[list[int], set[int]]] = asyncio.Queue()
         self.is_late = asyncio.Event()
 
-    def renewed(self, keys: list[int], held: Collection[int]) -> None:
-        self.renewals.put_nowait((keys, set(held)))
+    def renewed(self, keys: list[int], owned_keys: Collection[int]) -> None:
+        self.renewals.put_nowait((keys, set(owned_keys)))
 
 
 @asynccontextmanager
-async def renewing(*keys: int) -> AsyncIterator[Ear]:
-    ear = Ear()
+async def renewing(*keys: int) -> AsyncIterator[RenewalRecorder]:
+    ear = RenewalRecorder()
     renewal = LeaseRenewer(lambda: list(keys), ear.renewed, ear.is_late.set)
     renewal.start()
     try:
@@ -46,7 +46,7 @@ async def renewing(*keys: int) -> AsyncIterator[Ear]:
 
 
 def held_run() -> Run:
-    return making.running(
+    return making.start_run(
         making.conversation(making.workspace()), holder=process_identity.get_process_name()
     )
 

@@ -24,9 +24,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def measured() -> AsyncIterator[AdmissionControl]:
-    made = AdmissionControl()
-    measuring = asyncio.create_task(made.measure_delays(lambda: False))
-    yield made
+    admission = AdmissionControl()
+    measuring = asyncio.create_task(admission.measure_delays(lambda: False))
+    yield admission
     measuring.cancel()
     await asyncio.gather(measuring, return_exceptions=True)
 
@@ -43,39 +43,39 @@ async def store_stuck() -> AsyncIterator[None]:
         await stuck
 
 
-async def eventually_busy(made: AdmissionControl) -> None:
+async def eventually_busy(admission: AdmissionControl) -> None:
     async def is_busy() -> bool:
-        return made.is_busy()
+        return admission.is_busy()
 
     await eventually(is_busy)
 
 
 async def test_admit_while_the_store_is_stuck_waits_until_it_is_not(db: None):
-    async with measured() as made:
+    async with measured() as admission:
         async with store_stuck():
-            await eventually_busy(made)
-            admitting = asyncio.create_task(made.wait_for_admission(lambda: False))
+            await eventually_busy(admission)
+            admitting = asyncio.create_task(admission.wait_for_admission(lambda: False))
             await asyncio.sleep(0)
             assert not admitting.done()
         await asyncio.wait_for(admitting, 10)
-        assert not made.is_busy()
+        assert not admission.is_busy()
 
 
 async def test_admit_of_an_idle_process_never_waits(db: None):
-    async with measured() as made, store_stuck():
-        await eventually_busy(made)
-        await made.wait_for_admission(lambda: True)
+    async with measured() as admission, store_stuck():
+        await eventually_busy(admission)
+        await admission.wait_for_admission(lambda: True)
 
 
 async def test_admit_lets_in_some_between_two_samples():
-    made = AdmissionControl()
+    admission = AdmissionControl()
     for _ in range(MAX_RUNS_PER_SAMPLE):
-        await made.wait_for_admission(lambda: False)
-    more = asyncio.create_task(made.wait_for_admission(lambda: False))
+        await admission.wait_for_admission(lambda: False)
+    waiter = asyncio.create_task(admission.wait_for_admission(lambda: False))
     await asyncio.sleep(0)
-    assert not more.done()
-    made._note_delay(0.0)
-    await more
+    assert not waiter.done()
+    admission._note_delay(0.0)
+    await waiter
 
 
 async def test_measure_of_an_idle_process_begins_once_it_wakes(monkeypatch: pytest.MonkeyPatch):
@@ -89,13 +89,13 @@ async def test_measure_of_an_idle_process_begins_once_it_wakes(monkeypatch: pyte
         return trips > 1
 
     monkeypatch.setattr(load_gauge, "run_in_db_thread", count_trip)
-    made = AdmissionControl()
-    measuring = asyncio.create_task(made.measure_delays(lambda: not executed))
+    admission = AdmissionControl()
+    measuring = asyncio.create_task(admission.measure_delays(lambda: not executed))
     for _ in range(10):
         await asyncio.sleep(0)
     assert trips == 0
     executed = True
-    made.start_measuring()
+    admission.start_measuring()
     await eventually(have_begun)
     measuring.cancel()
     await asyncio.gather(measuring, return_exceptions=True)

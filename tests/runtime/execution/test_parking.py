@@ -24,7 +24,7 @@ from jpweb.stream.answer_type import Boolean, Secret
 from jpweb.stream.events import ToolCallResponse
 from jpweb.stream.inquiry import InquirySource
 from tests.runtime import providers
-from tests.runtime.playing import Scene, done, eventually
+from tests.runtime.playing import Scene, eventually, wait_for_task
 from tests.store.making import decider
 
 
@@ -38,7 +38,7 @@ class Clerk:
 
     def __init__(self, *, secret: bool) -> None:
         self._secret = secret
-        self.ended = 0
+        self.end_count = 0
 
     async def execute(
         self, arguments: Mapping[str, Any], answers: Mapping[str, Any]
@@ -47,7 +47,7 @@ class Clerk:
             return NeedsInput(Question("word", "What is the word?", Secret()))
         if "go" not in answers:
             return NeedsInput(Question("go", "Go on?", Boolean()))
-        self.ended += 1
+        self.end_count += 1
         return Success("Went on.")
 
     def inquiry_source(self, name: str) -> InquirySource:
@@ -63,41 +63,41 @@ def use(monkeypatch: pytest.MonkeyPatch, clerk: Clerk) -> None:
     """Offer the clerk beside the other tools, and let a model call it once."""
     real = wiring._build_setup
 
-    def setup(*given: Any) -> TurnSetup:
-        made = real(*given)
-        (like,) = (tool for tool in made.tools if tool.name == "ask_user")
-        tools = (*made.tools, replace(like, name="clerk"))
-        return replace(made, tools=tools, builtins=(*made.builtins, clerk))
+    def setup(*arguments: Any) -> TurnSetup:
+        turn_setup = real(*arguments)
+        (like,) = (tool for tool in turn_setup.tools if tool.name == "ask_user")
+        tools = (*turn_setup.tools, replace(like, name="clerk"))
+        return replace(turn_setup, tools=tools, builtins=(*turn_setup.builtins, clerk))
 
     monkeypatch.setattr(wiring, "_build_setup", setup)
-    providers.use(monkeypatch, providers.Asks("clerk"))
+    providers.use_provider(monkeypatch, providers.Asks("clerk"))
 
 
 async def parked(run: Run) -> Run:
-    async def there() -> Run | None:
-        found: Run | None = await run_in_db_thread(
+    async def find_parked() -> Run | None:
+        parked_run: Run | None = await run_in_db_thread(
             Run.objects.filter(pk=run.pk, state="parked").first
         )
-        return found
+        return parked_run
 
-    found: Run = await eventually(there)
-    return found
+    parked_run: Run = await eventually(find_parked)
+    return parked_run
 
 
 async def fresh(run: Run) -> Run:
     return await run_in_db_thread(Run.objects.get, pk=run.pk)
 
 
-async def over(run: Run) -> Run:
-    async def ended() -> Run | None:
-        now = await fresh(run)
-        return now if now.ended_at and run.pk not in run_executor._active_runs else None
+async def wait_until_ended(run: Run) -> Run:
+    async def find_ended() -> Run | None:
+        row = await fresh(run)
+        return row if row.ended_at and run.pk not in run_executor._active_runs else None
 
-    found: Run = await eventually(ended)
-    return found
+    ended_run: Run = await eventually(find_ended)
+    return ended_run
 
 
-async def only(scene: Scene) -> Inquiry:
+async def get_open_inquiry(scene: Scene) -> Inquiry:
     return await run_in_db_thread(Inquiry.objects.get, conversation=scene.talk, state="open")
 
 
@@ -113,13 +113,13 @@ async def test_a_run_that_waits_is_put_down_and_its_answer_brings_it_back(
     use(monkeypatch, clerk)
     run, task = await scene.start()
     await parked(run)
-    await done(task)
+    await wait_for_task(task)
     assert run_executor._active_runs == {}
     assert resolution.settlement_waiters.waiters_by_key == {}
-    row = await only(scene)
+    row = await get_open_inquiry(scene)
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
-    ended = await over(run)
-    assert (ended.state, ended.resume_count, clerk.ended) == ("done", 0, 1)
+    ended_run = await wait_until_ended(run)
+    assert (ended_run.state, ended_run.resume_count, clerk.end_count) == ("done", 0, 1)
     (response,) = results(await scene.elements())
     assert response.kind.content == "Went on."
     assert "again" not in response.note, "nothing of it was cut off"
@@ -130,8 +130,8 @@ async def test_a_run_that_is_put_down_can_be_stopped(scene: Scene, monkeypatch: 
     use(monkeypatch, Clerk(secret=False))
     run, task = await scene.start()
     await parked(run)
-    await done(task)
-    row = await only(scene)
+    await wait_for_task(task)
+    row = await get_open_inquiry(scene)
     assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
     assert (await fresh(run)).state == "stopped"
     row = await scene.reload(row)
@@ -147,12 +147,12 @@ async def test_words_to_a_run_that_is_put_down_are_acted_on(
     use(monkeypatch, clerk)
     run, task = await scene.start()
     await parked(run)
-    await done(task)
+    await wait_for_task(task)
     assert await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "respond", "Do without.")
-    assert (await over(run)).state == "done"
+    assert (await wait_until_ended(run)).state == "done"
     (response,) = results(await scene.elements())
     assert "Do without." in response.kind.content
-    assert clerk.ended == 0
+    assert clerk.end_count == 0
 
 
 async def test_a_run_that_holds_a_secret_is_not_put_down(
@@ -162,12 +162,12 @@ async def test_a_run_that_holds_a_secret_is_not_put_down(
     use(monkeypatch, Clerk(secret=True))
     monkeypatch.setattr(settings, "HOLD", 60)
     run, task = await scene.start()
-    row = await scene.opened()
+    row = await scene.get_question()
     await resolution.answer_inquiry(row.pk, "sesame", decider(scene.ada))
-    row = await scene.opened()
+    row = await scene.get_question()
     assert not run_executor._active_runs[run.pk].idle_tracker.is_idle
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
-    await done(task)
+    await wait_for_task(task)
     assert (await fresh(run)).state == "done"
 
 
@@ -182,13 +182,13 @@ async def test_a_run_woken_for_a_secret_is_held_until_it_has_it(
     use(monkeypatch, clerk)
     run, task = await scene.start()
     await parked(run)
-    await done(task)
-    row = await only(scene)
-    settled = await resolution.answer_inquiry(row.pk, "sesame", decider(scene.ada))
-    assert settled.state == "redacted"
+    await wait_for_task(task)
+    row = await get_open_inquiry(scene)
+    settled_row = await resolution.answer_inquiry(row.pk, "sesame", decider(scene.ada))
+    assert settled_row.state == "redacted"
     assert (await fresh(run)).fence == 2, "it was woken once"
-    await resolution.answer_inquiry((await scene.opened()).pk, "true", decider(scene.ada))
-    assert ((await over(run)).state, clerk.ended) == ("done", 1)
+    await resolution.answer_inquiry((await scene.get_question()).pk, "true", decider(scene.ada))
+    assert ((await wait_until_ended(run)).state, clerk.end_count) == ("done", 1)
 
 
 @pytest.mark.usefixtures("short")
@@ -200,8 +200,8 @@ async def test_a_run_woken_for_a_secret_that_never_comes_is_parked(
     use(monkeypatch, Clerk(secret=True))
     run, task = await scene.start()
     await parked(run)
-    await done(task)
-    row = await only(scene)
+    await wait_for_task(task)
+    row = await get_open_inquiry(scene)
     assert await run_in_db_thread(secret_waiters.mark_secret_sent, row)
     assert await run_in_db_thread(leases.requeue_parked, run.pk)
     await publisher.publish_run_changed(run.pk)
@@ -220,11 +220,11 @@ async def test_an_answer_within_the_hold_finds_the_run_in_hand(
     monkeypatch.setattr(settings, "HOLD", 60)
     use(monkeypatch, Clerk(secret=False))
     run, task = await scene.start()
-    row = await scene.opened()
+    row = await scene.get_question()
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
-    await done(task)
-    ended = await fresh(run)
-    assert (ended.state, ended.fence) == ("done", 1)
+    await wait_for_task(task)
+    current_run = await fresh(run)
+    assert (current_run.state, current_run.fence) == ("done", 1)
 
 
 @pytest.mark.usefixtures("short")
@@ -232,16 +232,16 @@ async def test_the_demonstration_goes_on_over_every_park(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     """The script asks one question after the other, and each waits longer than the hold."""
-    providers.use(monkeypatch)
+    providers.use_provider(monkeypatch)
     run, _ = await scene.start()
-    for typed in ("true", None):
+    for answer_text in ("true", None):
         await parked(run)
-        row = await only(scene)
-        if typed is None:
+        row = await get_open_inquiry(scene)
+        if answer_text is None:
             await resolution.decline_inquiry(row.pk, decider(scene.ada))
             break
-        await resolution.answer_inquiry(row.pk, typed, decider(scene.ada))
+        await resolution.answer_inquiry(row.pk, answer_text, decider(scene.ada))
     first = results(await scene.elements())[0]
     assert json.loads(first.kind.content)["answer"] is True
     assert await runs.stop_run(scene.talk.pk, decider(scene.eve)) in (True, False)
-    await over(run)
+    await wait_until_ended(run)

@@ -27,7 +27,7 @@ from jpweb.store.models import Inquiry, Run
 from jpweb.store.run_queue import jobs, leases
 from jpweb.stream.events import ChatResponse
 from tests.runtime import providers
-from tests.runtime.playing import Scene, done, ear, eventually
+from tests.runtime.playing import Scene, eventually, subscribe, wait_for_task
 from tests.store.making import decider
 
 
@@ -35,16 +35,16 @@ async def fresh(run: Run) -> Run:
     return await run_in_db_thread(Run.objects.get, pk=run.pk)
 
 
-async def over(run: Run) -> Run:
-    async def ended() -> Run | None:
-        now = await fresh(run)
-        return now if now.ended_at and run.pk not in run_executor._active_runs else None
+async def wait_until_ended(run: Run) -> Run:
+    async def find_ended() -> Run | None:
+        row = await fresh(run)
+        return row if row.ended_at and run.pk not in run_executor._active_runs else None
 
-    found: Run = await eventually(ended)
-    return found
+    ended_run: Run = await eventually(find_ended)
+    return ended_run
 
 
-def said(elements: Any) -> list[str]:
+def list_responses(elements: Any) -> list[str]:
     return [e.kind.content.strip() for e in elements if isinstance(e.kind, ChatResponse)]
 
 
@@ -55,12 +55,12 @@ class Twice:
 
     def __init__(self) -> None:
         self.times = 0
-        self.begun = asyncio.Event()
+        self.start_event = asyncio.Event()
 
     async def stream(self, request: object) -> Any:
         self.times += 1
         yield TextDelta("message", f"Take {self.times}.\n")
-        self.begun.set()
+        self.start_event.set()
         if self.times == 1:
             await asyncio.Event().wait()
         yield ReplyFinished()
@@ -70,36 +70,38 @@ async def test_who_is_taken_for_dead_writes_nothing_more_and_lets_go(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     provider = Twice()
-    providers.use(monkeypatch, provider)
+    providers.use_provider(monkeypatch, provider)
     run, task = await scene.start()
-    await provider.begun.wait()
+    await provider.start_event.wait()
     await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
     await run_in_db_thread(rows.recover_expired, settings.LEASE)
     assert await run_in_db_thread(leases.acquire_lease, run.pk, "another", 60) is not None
     await run_executor.renew_and_recover()
     await asyncio.wait([task], timeout=5)
     assert task.cancelled()
-    now = await fresh(run)
-    assert (now.state, now.holder, now.fence) == ("running", "another", 3)
-    assert said(await scene.elements()) == [], "what was being received is the other's now"
-    await run_in_db_thread(rows.lose_run, now, "The test is over.")
+    row = await fresh(run)
+    assert (row.state, row.holder, row.fence) == ("running", "another", 3)
+    assert list_responses(await scene.elements()) == [], (
+        "what was being received is the other's now"
+    )
+    await run_in_db_thread(rows.lose_run, row, "The test is over.")
 
 
 async def test_a_process_that_cannot_renew_in_time_lets_go_of_everything(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     provider = Twice()
-    providers.use(monkeypatch, provider)
+    providers.use_provider(monkeypatch, provider)
     monkeypatch.setattr(settings, "LEASE", 0.05)
     run, task = await scene.start()
-    await provider.begun.wait()
-    gone = [True]
+    await provider.start_event.wait()
+    outage = [True]
     real = leases.renew_leases
 
-    def renew(*given: Any) -> set[int]:
-        if gone:
+    def renew(*arguments: Any) -> set[int]:
+        if outage:
             raise OperationalError("the server closed the connection")
-        return real(*given)
+        return real(*arguments)
 
     monkeypatch.setattr(leases, "renew_leases", renew)
     tending = asyncio.create_task(run_executor.maintain_leases())
@@ -107,41 +109,43 @@ async def test_a_process_that_cannot_renew_in_time_lets_go_of_everything(
     assert task.cancelled()
     assert (await fresh(run)).state == "running", "nothing was put on record"
     monkeypatch.setattr(settings, "LEASE", 5)
-    gone.clear()
-    assert (await over(run)).state == "done"
-    assert said(await scene.elements()) == ["Take 2."]
+    outage.clear()
+    assert (await wait_until_ended(run)).state == "done"
+    assert list_responses(await scene.elements()) == ["Take 2."]
     tending.cancel()
 
 
 def fail_list_queued(monkeypatch: pytest.MonkeyPatch) -> tuple[list[bool], asyncio.Event]:
     """Have the database away while the list holds something; the event is set once it failed."""
-    away, real, failed = [True], leases.list_queued, asyncio.Event()
+    outage, real, failure_event = [True], leases.list_queued, asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def untaken(*given: Any) -> list[int]:
-        if away:
-            loop.call_soon_threadsafe(failed.set)
+    def untaken(*arguments: Any) -> list[int]:
+        if outage:
+            loop.call_soon_threadsafe(failure_event.set)
             raise OperationalError("the server closed the connection")
-        return real(*given)
+        return real(*arguments)
 
     monkeypatch.setattr(leases, "list_queued", untaken)
-    return away, failed
+    return outage, failure_event
 
 
 async def test_tend_after_an_outage_takes_up_what_waits_at_once(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
-    providers.use(monkeypatch, provider := Twice())
+    providers.use_provider(monkeypatch, provider := Twice())
     provider.times = 1
     monkeypatch.setattr(settings, "LEASE", 600)
     monkeypatch.setattr(run_executor, "OUTAGE_POLL_SECONDS", 0.01)
-    away, failed = fail_list_queued(monkeypatch)
+    outage, failure_event = fail_list_queued(monkeypatch)
     tending = asyncio.create_task(run_executor.maintain_leases())
-    await failed.wait()
-    said = make_opening_events("Begin", None, clock.now())
-    run = await run_in_db_thread(rows.start_run, scene.talk.pk, scene.ada.pk, "scripted", "", said)
-    away.clear()
-    assert (await over(run)).state == "done", "the next ordinary look is 200 s away"
+    await failure_event.wait()
+    opening_events = make_opening_events("Begin", None, clock.now())
+    run = await run_in_db_thread(
+        rows.start_run, scene.talk.pk, scene.ada.pk, "scripted", "", opening_events
+    )
+    outage.clear()
+    assert (await wait_until_ended(run)).state == "done", "the next ordinary look is 200 s away"
     tending.cancel()
     await asyncio.gather(tending, return_exceptions=True)
 
@@ -149,21 +153,23 @@ async def test_tend_after_an_outage_takes_up_what_waits_at_once(
 async def test_tend_after_an_outage_offers_what_waits_to_workers_at_once(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
-    said = make_opening_events("Begin", None, clock.now())
-    run = await run_in_db_thread(rows.start_run, scene.talk.pk, scene.ada.pk, "scripted", "", said)
+    opening_events = make_opening_events("Begin", None, clock.now())
+    run = await run_in_db_thread(
+        rows.start_run, scene.talk.pk, scene.ada.pk, "scripted", "", opening_events
+    )
     monkeypatch.setattr(settings, "RUNS", "workers")
     monkeypatch.setattr(settings, "LEASE", 600)
     monkeypatch.setattr(run_executor, "OUTAGE_POLL_SECONDS", 0.01)
-    offered: asyncio.Queue[list[int]] = asyncio.Queue()
+    offers: asyncio.Queue[list[int]] = asyncio.Queue()
     loop = asyncio.get_running_loop()
     monkeypatch.setattr(
-        leases, "reenqueue_jobs", lambda keys: loop.call_soon_threadsafe(offered.put_nowait, keys)
+        leases, "reenqueue_jobs", lambda keys: loop.call_soon_threadsafe(offers.put_nowait, keys)
     )
-    away, failed = fail_list_queued(monkeypatch)
+    outage, failure_event = fail_list_queued(monkeypatch)
     tending = asyncio.create_task(run_executor.maintain_leases())
-    await failed.wait()
-    away.clear()
-    assert await offered.get() == [run.pk], "it was queued for less than a lease"
+    await failure_event.wait()
+    outage.clear()
+    assert await offers.get() == [run.pk], "it was queued for less than a lease"
     tending.cancel()
     await asyncio.gather(tending, return_exceptions=True)
 
@@ -171,7 +177,7 @@ async def test_tend_after_an_outage_offers_what_waits_to_workers_at_once(
 async def test_a_database_that_goes_fails_no_run(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     provider = Twice()
     provider.times = 1
-    providers.use(monkeypatch, provider)
+    providers.use_provider(monkeypatch, provider)
     real = run_events.record_events
 
     def record(*_: Any, **__: Any) -> None:
@@ -180,13 +186,13 @@ async def test_a_database_that_goes_fails_no_run(scene: Scene, monkeypatch: pyte
 
     monkeypatch.setattr(run_events, "record_events", record)
     run, task = await scene.start()
-    await done(task)
+    await wait_for_task(task)
     assert (await fresh(run)).state == "running"
     await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
     await run_executor.renew_and_recover()
-    ended = await over(run)
-    assert (ended.state, ended.resume_count) == ("done", 1)
-    assert said(await scene.elements()) == ["Take 3."]
+    ended_run = await wait_until_ended(run)
+    assert (ended_run.state, ended_run.resume_count) == ("done", 1)
+    assert list_responses(await scene.elements()) == ["Take 3."]
 
 
 async def test_a_turn_that_was_complete_when_its_process_died_is_not_played_on(
@@ -194,7 +200,7 @@ async def test_a_turn_that_was_complete_when_its_process_died_is_not_played_on(
 ):
     provider = Twice()
     provider.times = 1
-    providers.use(monkeypatch, provider)
+    providers.use_provider(monkeypatch, provider)
     real = rows.end_run
 
     def end(*_: Any, **__: Any) -> bool:
@@ -203,72 +209,72 @@ async def test_a_turn_that_was_complete_when_its_process_died_is_not_played_on(
 
     monkeypatch.setattr(rows, "end_run", end)
     run, task = await scene.start()
-    await done(task)
+    await wait_for_task(task)
     await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
     await run_executor.renew_and_recover()
-    assert (await over(run)).state == "done"
-    assert said(await scene.elements()) == ["Take 2."], "the model is not asked again"
+    assert (await wait_until_ended(run)).state == "done"
+    assert list_responses(await scene.elements()) == ["Take 2."], "the model is not asked again"
 
 
 async def test_what_another_process_settled_is_heard(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     """Its signal was lost; the call looks at its row by itself."""
     monkeypatch.setattr(resolution, "ROW_POLL_SECONDS", 0.01)
-    providers.use(monkeypatch)
+    providers.use_provider(monkeypatch)
     _, task = await scene.start()
-    row = await scene.opened()
+    row = await scene.get_question()
     monkeypatch.setattr(resolution.settlement_waiters, "notify", lambda *_: None)
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
-    second = await scene.opened()
+    second = await scene.get_question()
     assert second != row
     monkeypatch.undo()
     assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
-    await done(task)
+    await wait_for_task(task)
 
 
 async def test_a_stop_that_nobody_heard_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     provider = Twice()
-    providers.use(monkeypatch, provider)
+    providers.use_provider(monkeypatch, provider)
     run, task = await scene.start()
-    await provider.begun.wait()
+    await provider.start_event.wait()
     monkeypatch.setattr(run_executor, "_on_run_signal", lambda _signal: None)
     await run_in_db_thread(
         rows.interrupt_run, scene.talk.pk, InterruptKind.STOP, decider(scene.eve)
     )
     assert not task.done()
     await run_executor.renew_and_recover()
-    await done(task)
+    await wait_for_task(task)
     assert (await fresh(run)).state == "stopped"
 
 
 async def test_a_run_begun_for_workers_waits_for_one(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(settings, "RUNS", "workers")
-    told: list[int] = []
-    monkeypatch.setattr(jobs, "enqueue_job", told.append)
-    providers.use(monkeypatch, providers.Says())
+    job_ids: list[int] = []
+    monkeypatch.setattr(jobs, "enqueue_job", job_ids.append)
+    providers.use_provider(monkeypatch, providers.Says())
     run = await runs.start_turn(scene.talk, scene.ada, "Begin")
-    assert ((await fresh(run)).state, told) == ("queued", [run.pk])
+    assert ((await fresh(run)).state, job_ids) == ("queued", [run.pk])
     assert run_executor._active_runs == {}
     await run_executor.execute_run(run.pk)
     assert (await fresh(run)).state == "done"
     await run_executor.execute_run(run.pk)
-    assert said(await scene.elements()) == ["A word."]
+    assert list_responses(await scene.elements()) == ["A word."]
 
 
 async def test_a_job_that_is_cancelled_leaves_its_run_to_others(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(settings, "RUNS", "workers")
-    told: list[int] = []
-    monkeypatch.setattr(jobs, "enqueue_job", told.append)
+    job_ids: list[int] = []
+    monkeypatch.setattr(jobs, "enqueue_job", job_ids.append)
     provider = Twice()
-    providers.use(monkeypatch, provider)
+    providers.use_provider(monkeypatch, provider)
     run = await runs.start_turn(scene.talk, scene.ada, "Begin")
     job = asyncio.create_task(run_executor.execute_run(run.pk))
-    await provider.begun.wait()
+    await provider.start_event.wait()
     job.cancel()
     await asyncio.wait([job], timeout=5)
     assert job.cancelled()
-    assert ((await fresh(run)).state, told) == ("queued", [run.pk, run.pk])
+    assert ((await fresh(run)).state, job_ids) == ("queued", [run.pk, run.pk])
     await run_executor.execute_run(run.pk)
     assert (await fresh(run)).state == "done"
 
@@ -278,7 +284,7 @@ async def test_an_answer_while_a_run_is_being_put_down_is_gone_on_with_at_once(
 ):
     """Its servers take a while to end, and until then this process seems to have it."""
     monkeypatch.setattr(settings, "HOLD", 0.01)
-    providers.use(monkeypatch)
+    providers.use_provider(monkeypatch)
     real, ending, go_on = wiring.open_turn_resources, asyncio.Event(), asyncio.Event()
 
     @asynccontextmanager
@@ -292,30 +298,30 @@ async def test_an_answer_while_a_run_is_being_put_down_is_gone_on_with_at_once(
 
     monkeypatch.setattr(wiring, "open_turn_resources", equipped)
     run, task = await scene.start()
-    row = await scene.opened()
+    row = await scene.get_question()
     await asyncio.wait_for(ending.wait(), 5)
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
     assert (await fresh(run)).state == "queued"
     go_on.set()
-    await done(task)
+    await wait_for_task(task)
     second = await eventually(lambda: run_in_db_thread(waiting_row, scene, row.pk))
     assert second.pk != row.pk
     assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
-    await over(run)
+    await wait_until_ended(run)
 
 
 def waiting_row(scene: Scene, besides: int) -> Inquiry | None:
-    found = Inquiry.objects.filter(conversation=scene.talk, state="open")
-    return found.exclude(pk=besides).first()
+    open_inquiries = Inquiry.objects.filter(conversation=scene.talk, state="open")
+    return open_inquiries.exclude(pk=besides).first()
 
 
 async def test_a_server_without_workers_takes_up_no_more_than_it_has_room_for(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     provider = Twice()
-    providers.use(monkeypatch, provider)
+    providers.use_provider(monkeypatch, provider)
     run, _ = await scene.start()
-    await provider.begun.wait()
+    await provider.start_event.wait()
     await runs.release_runs()
     monkeypatch.setattr(run_executor, "MAX_EMBEDDED_RUNS", 0)
     await run_executor.renew_and_recover()
@@ -324,15 +330,15 @@ async def test_a_server_without_workers_takes_up_no_more_than_it_has_room_for(
     assert (await fresh(run)).state == "queued"
     monkeypatch.setattr(run_executor, "MAX_EMBEDDED_RUNS", 1)
     await run_executor.renew_and_recover()
-    assert (await over(run)).state == "done"
+    assert (await wait_until_ended(run)).state == "done"
 
 
 async def test_who_leaves_while_an_answer_is_committed_keeps_nobody_from_hearing_of_it(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
-    providers.use(monkeypatch)
+    providers.use_provider(monkeypatch)
     _, task = await scene.start()
-    row = await scene.opened()
+    row = await scene.get_question()
     entered, go_on = threading.Event(), threading.Event()
     real = journal.append_events
 
@@ -344,7 +350,7 @@ async def test_who_leaves_while_an_answer_is_committed_keeps_nobody_from_hearing
 
     monkeypatch.setattr(journal, "append_events", append)
     request = asyncio.create_task(resolution.answer_inquiry(row.pk, "true", decider(scene.ada)))
-    async with ear(publisher.make_workspace_topic(scene.home.pk)) as hear:
+    async with subscribe(publisher.make_workspace_topic(scene.home.pk)) as hear:
         await asyncio.to_thread(entered.wait, 5)
         request.cancel()
         go_on.set()
@@ -352,6 +358,6 @@ async def test_who_leaves_while_an_answer_is_committed_keeps_nobody_from_hearing
         with pytest.raises(asyncio.CancelledError):
             await request
         assert await hear()
-    await scene.opened()
+    await scene.get_question()
     assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
-    await done(task)
+    await wait_for_task(task)

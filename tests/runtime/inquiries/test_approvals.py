@@ -29,7 +29,7 @@ from jpweb.store.inquiries import Decider
 from jpweb.store.models import Approval, Run
 from jpweb.stream.errors import InvalidAnswer
 from jpweb.stream.inquiry import CancellationReason
-from tests.runtime.playing import Scene, done, ear, eventually
+from tests.runtime.playing import Scene, eventually, subscribe, wait_for_task
 from tests.store import making
 from tests.store.making import decider
 
@@ -40,33 +40,35 @@ FAILED = DeliverPrompt("call_1", "vault", "It broke.", is_error=True)
 ALLOW, REFUSE = Verdict(True), Verdict(False)
 
 
-async def begun(scene: Scene) -> Run:
-    return await run_in_db_thread(making.running, scene.talk, scene.ada)
+async def begin_run(scene: Scene) -> Run:
+    return await run_in_db_thread(making.start_run, scene.talk, scene.ada)
 
 
 def prompter(scene: Scene) -> BrowserPrompter:
     return BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: Decider("system"))
 
 
-async def waits(call: Coroutine[Any, Any, Any]) -> tuple[asyncio.Task[Any], Approval]:
+async def start_call(call: Coroutine[Any, Any, Any]) -> tuple[asyncio.Task[Any], Approval]:
     """Start a call; return once its prompt is there and it waits for it."""
     task = asyncio.create_task(call)
 
     async def row() -> Approval | None:
-        found: Approval | None = await run_in_db_thread(Approval.objects.filter(state="open").first)
+        approval: Approval | None = await run_in_db_thread(
+            Approval.objects.filter(state="open").first
+        )
         return (
-            found
-            if found is not None and found.pk in approvals.decision_waiters.waiters_by_key
+            approval
+            if approval is not None and approval.pk in approvals.decision_waiters.waiters_by_key
             else None
         )
 
     return task, await eventually(row)
 
 
-async def asked(scene: Scene, prompt: RunPrompt | DeliverPrompt) -> tuple[Any, Approval]:
-    await begun(scene)
+async def ask_approval(scene: Scene, prompt: RunPrompt | DeliverPrompt) -> tuple[Any, Approval]:
+    await begin_run(scene)
     ask = prompter(scene).permit if isinstance(prompt, RunPrompt) else prompter(scene).deliver
-    return await waits(ask(prompt))  # type: ignore[arg-type]  # each gets its own kind
+    return await start_call(ask(prompt))  # type: ignore[arg-type]  # each gets its own kind
 
 
 def as_sent(text: str) -> str:
@@ -75,7 +77,7 @@ def as_sent(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "comes"),
+    ("verdict", "expected"),
     [
         (ALLOW, Permitted(ARGUMENTS)),
         (Verdict(True, remember=True), Permitted(ARGUMENTS, remember=True)),
@@ -86,15 +88,15 @@ def as_sent(text: str) -> str:
         (Verdict(False, remember=True), Skipped(remember=True)),
     ],
 )
-async def test_the_call_gets_what_the_person_decides(scene: Scene, verdict: Verdict, comes: Any):
-    call, row = await asked(scene, RUN)
-    settled = await approvals.decide_approval(row.pk, verdict, decider(scene.eve))
-    assert await done(call) == comes
-    assert (settled.state, settled.decider_name) == ("decided", "Eve")
+async def test_the_call_gets_what_the_person_decides(scene: Scene, verdict: Verdict, expected: Any):
+    call, row = await ask_approval(scene, RUN)
+    settled_approval = await approvals.decide_approval(row.pk, verdict, decider(scene.eve))
+    assert await wait_for_task(call) == expected
+    assert (settled_approval.state, settled_approval.decider_name) == ("decided", "Eve")
 
 
 @pytest.mark.parametrize(
-    ("prompt", "verdict", "comes"),
+    ("prompt", "verdict", "expected"),
     [
         (RESULT, ALLOW, Delivered()),
         (RESULT, Verdict(True, text="one\r\ntwo"), Delivered()),
@@ -108,33 +110,33 @@ async def test_the_call_gets_what_the_person_decides(scene: Scene, verdict: Verd
     ],
 )
 async def test_the_model_gets_what_the_person_lets_through(
-    scene: Scene, prompt: DeliverPrompt, verdict: Verdict, comes: Any
+    scene: Scene, prompt: DeliverPrompt, verdict: Verdict, expected: Any
 ):
-    call, row = await asked(scene, prompt)
+    call, row = await ask_approval(scene, prompt)
     await approvals.decide_approval(row.pk, verdict, decider(scene.eve))
-    assert await done(call) == comes
+    assert await wait_for_task(call) == expected
 
 
 @pytest.mark.parametrize("remember", [True, False])
 async def test_arguments_that_come_back_as_they_were_are_not_edited(scene: Scene, remember: bool):
-    call, row = await asked(scene, RUN)
+    call, row = await ask_approval(scene, RUN)
     text = as_sent(approvals.get_editable_text(row))
     await approvals.decide_approval(row.pk, Verdict(True, remember, text), decider(scene.ada))
-    given = await done(call)
-    assert given == Permitted(ARGUMENTS, remember)
-    assert given.arguments is ARGUMENTS
+    decision = await wait_for_task(call)
+    assert decision == Permitted(ARGUMENTS, remember)
+    assert decision.arguments is ARGUMENTS
 
 
 async def test_arguments_that_no_database_takes_reach_the_tool_as_they_are(scene: Scene):
     prompt = RunPrompt("call_1", "vault", "vault (local)", {"text": "a\0b"})
-    call, row = await asked(scene, prompt)
+    call, row = await ask_approval(scene, prompt)
     text = as_sent(approvals.get_editable_text(row))
     await approvals.decide_approval(row.pk, Verdict(True, text=text), decider(scene.ada))
-    assert await done(call) == Permitted({"text": "a\0b"})
+    assert await wait_for_task(call) == Permitted({"text": "a\0b"})
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
         ("", "Invalid JSON: expecting value, line 1, column 1"),
         ('{\r\n"a": }', "line 2, "),
@@ -146,51 +148,51 @@ async def test_arguments_that_no_database_takes_reach_the_tool_as_they_are(scene
         ("[" * 100_000, "nested too deeply"),
     ],
 )
-async def test_arguments_that_cannot_be_used_change_nothing(scene: Scene, text: str, why: str):
-    call, row = await asked(scene, RUN)
-    with pytest.raises(InvalidAnswer, match=why.replace("(", "\\(")):
+async def test_arguments_that_cannot_be_used_change_nothing(scene: Scene, text: str, message: str):
+    call, row = await ask_approval(scene, RUN)
+    with pytest.raises(InvalidAnswer, match=message.replace("(", "\\(")):
         await approvals.decide_approval(row.pk, Verdict(True, text=text), decider(scene.ada))
     assert (await run_in_db_thread(rows.get_approval, row.pk)).state == "open"
     await approvals.decide_approval(row.pk, REFUSE, decider(scene.ada))
-    await done(call)
+    await wait_for_task(call)
 
 
 async def test_a_backslash_is_no_nul(scene: Scene):
-    call, row = await asked(scene, RUN)
+    call, row = await ask_approval(scene, RUN)
     verdict = Verdict(True, text=r'{"pattern": "\\u0000"}')
     await approvals.decide_approval(row.pk, verdict, decider(scene.ada))
-    assert await done(call) == Permitted({"pattern": r"\u0000"})
+    assert await wait_for_task(call) == Permitted({"pattern": r"\u0000"})
 
 
 async def test_edited_arguments_are_never_remembered(scene: Scene):
-    call, row = await asked(scene, RUN)
+    call, row = await ask_approval(scene, RUN)
     with pytest.raises(InvalidAnswer, match="Edited arguments can only be allowed once"):
         await approvals.decide_approval(
             row.pk, Verdict(True, remember=True, text="{}"), decider(scene.ada)
         )
     await approvals.decide_approval(row.pk, REFUSE, decider(scene.ada))
-    await done(call)
+    await wait_for_task(call)
 
 
 async def test_a_result_with_a_nul_is_refused_in_words(scene: Scene):
-    call, row = await asked(scene, RESULT)
+    call, row = await ask_approval(scene, RESULT)
     with pytest.raises(InvalidAnswer, match="NUL"):
         await approvals.decide_approval(row.pk, Verdict(True, text="a\0"), decider(scene.ada))
     await approvals.decide_approval(row.pk, REFUSE, decider(scene.ada))
-    await done(call)
+    await wait_for_task(call)
 
 
 async def test_of_many_decisions_at_once_one_wins(scene: Scene):
-    call, row = await asked(scene, RUN)
+    call, row = await ask_approval(scene, RUN)
     tries = [approvals.decide_approval(row.pk, ALLOW, decider(scene.ada)) for _ in range(6)]
     tries += [approvals.decide_approval(row.pk, REFUSE, decider(scene.eve)) for _ in range(6)]
     results = await asyncio.gather(*tries, return_exceptions=True)
-    won = [result for result in results if isinstance(result, Approval)]
-    lost = [result for result in results if isinstance(result, AlreadyDecided)]
-    assert (len(won), len(lost)) == (1, 11)
-    name = won[0].decider_name
-    assert {late.approval.decider_name for late in lost} == {name}
-    assert await done(call) == (Permitted(ARGUMENTS) if name == "Ada" else Skipped())
+    winners = [result for result in results if isinstance(result, Approval)]
+    losers = [result for result in results if isinstance(result, AlreadyDecided)]
+    assert (len(winners), len(losers)) == (1, 11)
+    name = winners[0].decider_name
+    assert {error.approval.decider_name for error in losers} == {name}
+    assert await wait_for_task(call) == (Permitted(ARGUMENTS) if name == "Ada" else Skipped())
 
 
 async def test_a_prompt_that_is_not_there_cannot_be_decided(scene: Scene):
@@ -201,43 +203,43 @@ async def test_a_prompt_that_is_not_there_cannot_be_decided(scene: Scene):
 PUT: list[tuple[RunPrompt | DeliverPrompt, Any]] = [(RUN, Skipped()), (RESULT, Withheld())]
 
 
-@pytest.mark.parametrize(("prompt", "comes"), PUT)
+@pytest.mark.parametrize(("prompt", "expected"), PUT)
 async def test_what_is_put_away_lets_nothing_through(
-    scene: Scene, prompt: RunPrompt | DeliverPrompt, comes: Any
+    scene: Scene, prompt: RunPrompt | DeliverPrompt, expected: Any
 ):
-    call, row = await asked(scene, prompt)
-    async with ear(publisher.make_workspace_topic(scene.home.pk)) as answering:
+    call, row = await ask_approval(scene, prompt)
+    async with subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals:
         await prompter(scene).close_prompt(prompt)
-        assert await answering() == {"kind": "questions"}
-    assert await done(call) == comes
+        assert await workspace_signals() == {"kind": "questions"}
+    assert await wait_for_task(call) == expected
     assert (await run_in_db_thread(rows.get_approval, row.pk)).state == "withdrawn"
     with pytest.raises(AlreadyDecided):
         await approvals.decide_approval(row.pk, ALLOW, decider(scene.ada))
 
 
-@pytest.mark.parametrize(("prompt", "comes"), PUT)
+@pytest.mark.parametrize(("prompt", "expected"), PUT)
 async def test_what_the_end_of_the_run_withdraws_lets_nothing_through(
-    scene: Scene, prompt: RunPrompt | DeliverPrompt, comes: Any, monkeypatch: pytest.MonkeyPatch
+    scene: Scene, prompt: RunPrompt | DeliverPrompt, expected: Any, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(resolution, "ROW_POLL_SECONDS", 0.01)
-    call, row = await asked(scene, prompt)
+    call, row = await ask_approval(scene, prompt)
     run = await run_in_db_thread(Run.objects.get, pk=row.run_id)
     await run_in_db_thread(runs.close_open, run, CancellationReason.LOST)
-    assert await done(call) == comes
+    assert await wait_for_task(call) == expected
 
 
 async def test_putting_away_what_is_decided_changes_nothing(scene: Scene):
-    call, row = await asked(scene, RUN)
+    call, row = await ask_approval(scene, RUN)
     await approvals.decide_approval(row.pk, ALLOW, decider(scene.ada))
     await prompter(scene).close_prompt(RUN)
-    assert await done(call) == Permitted(ARGUMENTS)
+    assert await wait_for_task(call) == Permitted(ARGUMENTS)
     assert (await run_in_db_thread(rows.get_approval, row.pk)).state == "decided"
 
 
 async def test_what_is_decided_while_it_is_put_away_stands(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
-    call, row = await asked(scene, RUN)
+    call, row = await ask_approval(scene, RUN)
     real: Callable[[int], Approval] = rows.withdraw_approval
 
     def second(key: int) -> Approval:
@@ -247,58 +249,58 @@ async def test_what_is_decided_while_it_is_put_away_stands(
     monkeypatch.setattr(rows, "withdraw_approval", second)
     await prompter(scene).close_prompt(RUN)
     approvals.decision_waiters.notify(row.pk)
-    assert await done(call) == Permitted(ARGUMENTS)
+    assert await wait_for_task(call) == Permitted(ARGUMENTS)
 
 
-@pytest.mark.parametrize(("prompt", "comes"), PUT)
+@pytest.mark.parametrize(("prompt", "expected"), PUT)
 async def test_without_a_run_nothing_is_asked_and_nothing_let_through(
-    scene: Scene, prompt: Any, comes: Any
+    scene: Scene, prompt: Any, expected: Any
 ):
-    mine = prompter(scene)
-    ask: Any = mine.permit if isinstance(prompt, RunPrompt) else mine.deliver
-    assert await done(asyncio.create_task(ask(prompt))) == comes
-    await mine.close_prompt(prompt)
+    own_prompter = prompter(scene)
+    ask: Any = own_prompter.permit if isinstance(prompt, RunPrompt) else own_prompter.deliver
+    assert await wait_for_task(asyncio.create_task(ask(prompt))) == expected
+    await own_prompter.close_prompt(prompt)
     assert await run_in_db_thread(Approval.objects.count) == 0
 
 
 async def test_asking_and_deciding_tell_those_who_may_answer(scene: Scene):
-    await begun(scene)
-    async with ear(publisher.make_workspace_topic(scene.home.pk)) as answering:
-        call, row = await waits(prompter(scene).permit(RUN))
-        assert await answering() == {"kind": "questions"}
+    await begin_run(scene)
+    async with subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals:
+        call, row = await start_call(prompter(scene).permit(RUN))
+        assert await workspace_signals() == {"kind": "questions"}
         await approvals.decide_approval(row.pk, ALLOW, decider(scene.ada))
-        assert await answering() == {"kind": "questions"}
-        assert answering.take_all() == []
-    await done(call)
+        assert await workspace_signals() == {"kind": "questions"}
+        assert workspace_signals.take_all() == []
+    await wait_for_task(call)
 
 
 async def test_a_lost_wake_up_costs_a_delay_alone(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(resolution, "ROW_POLL_SECONDS", 0.01)
-    call, row = await asked(scene, RUN)
+    call, row = await ask_approval(scene, RUN)
     await run_in_db_thread(
         rows.decide_approval, row.pk, {"allow": True}, decider(scene.ada)
     )  # another process
-    assert await done(call) == Permitted(ARGUMENTS)
+    assert await wait_for_task(call) == Permitted(ARGUMENTS)
 
 
 async def test_a_wake_up_needs_no_look(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(resolution, "ROW_POLL_SECONDS", 3600)
-    call, row = await asked(scene, RUN)
+    call, row = await ask_approval(scene, RUN)
     await approvals.decide_approval(row.pk, ALLOW, decider(scene.ada))
-    assert await done(call) == Permitted(ARGUMENTS)
+    assert await wait_for_task(call) == Permitted(ARGUMENTS)
 
 
 async def test_nothing_of_a_prompt_stands_in_the_journal(scene: Scene):
-    await begun(scene)
+    await begin_run(scene)
     before = await scene.elements()
-    call, row = await waits(prompter(scene).permit(RUN))
+    call, row = await start_call(prompter(scene).permit(RUN))
     await approvals.decide_approval(row.pk, Verdict(False, reason="No"), decider(scene.ada))
-    await done(call)
+    await wait_for_task(call)
     assert await scene.elements() == before
 
 
 @pytest.mark.parametrize(
-    ("prompt", "verdict", "typed"),
+    ("prompt", "verdict", "answer_text"),
     [
         (RUN, Verdict(False, reason="Because"), "Because"),
         (RUN, Verdict(True), ""),
@@ -309,13 +311,15 @@ async def test_nothing_of_a_prompt_stands_in_the_journal(scene: Scene):
     ],
 )
 async def test_who_comes_second_gets_back_what_they_typed(
-    scene: Scene, prompt: RunPrompt | DeliverPrompt, verdict: Verdict, typed: str
+    scene: Scene, prompt: RunPrompt | DeliverPrompt, verdict: Verdict, answer_text: str
 ):
-    call, row = await asked(scene, prompt)
-    assert approvals.recover_typed_text(row, verdict) == typed
-    settled = await approvals.decide_approval(row.pk, REFUSE, decider(scene.ada))
-    assert approvals.recover_typed_text(settled, verdict) == (verdict.text or verdict.reason)
-    await done(call)
+    call, row = await ask_approval(scene, prompt)
+    assert approvals.recover_typed_text(row, verdict) == answer_text
+    settled_approval = await approvals.decide_approval(row.pk, REFUSE, decider(scene.ada))
+    assert approvals.recover_typed_text(settled_approval, verdict) == (
+        verdict.text or verdict.reason
+    )
+    await wait_for_task(call)
 
 
 def test_an_error_is_not_offered_to_be_edited():

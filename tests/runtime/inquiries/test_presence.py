@@ -48,17 +48,19 @@ async def test_a_page_counts_as_it_says_last(scene: Scene):
 async def test_many_pages_of_one_person_are_one_row_and_one_write(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
-    written: list[object] = []
+    writes: list[object] = []
     arrive = rows.record_presence
 
-    def counted(name: str, pairs: set[rows.PresenceKey]) -> None:
-        written.append(pairs)
+    def count_write(name: str, pairs: set[rows.PresenceKey]) -> None:
+        writes.append(pairs)
         arrive(name, pairs)
 
-    monkeypatch.setattr(rows, "record_presence", counted)
-    pages = [(n, who.pk, [scene.home.pk]) for n, who in enumerate([scene.ada, scene.eve] * 20)]
+    monkeypatch.setattr(rows, "record_presence", count_write)
+    pages = [
+        (n, person.pk, [scene.home.pk]) for n, person in enumerate([scene.ada, scene.eve] * 20)
+    ]
     await asyncio.gather(*(presence.register_pages([page]) for page in pages))
-    assert len(written) <= 2, "the first goes at once; who comes meanwhile goes together"
+    assert len(writes) <= 2, "the first goes at once; who comes meanwhile goes together"
     assert await run_in_db_thread(Presence.objects.count) == 2
     await asyncio.gather(*(presence.unregister_page(page) for page, _, _ in pages))
     assert await run_in_db_thread(Presence.objects.count) == 0
@@ -69,8 +71,8 @@ async def test_the_rows_are_kept_fresh_for_as_long_as_the_pages_are_there(
 ):
     monkeypatch.setattr(presence, "HEARTBEAT_SECONDS", 0.01)
     await presence.register_pages([("a", scene.ada.pk, [scene.home.pk])])
-    for gone in (Presence.objects.all().delete, _grow_old):
-        await run_in_db_thread(gone)
+    for drop_rows in (Presence.objects.all().delete, _grow_old):
+        await run_in_db_thread(drop_rows)
         assert not await presence.is_reachable(scene.home.pk)
         beating = asyncio.create_task(presence.refresh_presence())
         await eventually(lambda: presence.is_reachable(scene.home.pk))
@@ -90,10 +92,10 @@ async def test_a_database_that_is_away_ends_no_beat_and_turns_nobody_away(
     monkeypatch.setattr(presence, "HEARTBEAT_SECONDS", 0.01)
     arrive = rows.record_presence
 
-    def away(*_: object) -> None:
+    def raise_unavailable(*_: object) -> None:
         raise OperationalError("away")
 
-    monkeypatch.setattr(rows, "record_presence", away)
+    monkeypatch.setattr(rows, "record_presence", raise_unavailable)
     await presence.register_pages([("a", scene.ada.pk, [scene.home.pk])])
     beating = asyncio.create_task(presence.refresh_presence())
     await eventually(lambda: _said(caplog, "not refreshed: away"))

@@ -17,22 +17,22 @@ from tests.runtime.playing import Scene, eventually
 
 @pytest.fixture(autouse=True)
 def nothing_held() -> Iterator[None]:
-    for held in (
+    for buffer in (
         receipt_buffer._pending_receipts,
         receipt_buffer._pending_counts,
         receipt_buffer._written_receipts,
     ):
-        held.clear()
+        buffer.clear()
     yield
-    for held in (
+    for buffer in (
         receipt_buffer._pending_receipts,
         receipt_buffer._pending_counts,
         receipt_buffer._written_receipts,
     ):
-        held.clear()
+        buffer.clear()
 
 
-def kept() -> list[DisplayReceipt]:
+def list_receipts() -> list[DisplayReceipt]:
     return list(DisplayReceipt.objects.order_by("person_id"))
 
 
@@ -43,9 +43,9 @@ async def test_what_pages_say_is_written_at_the_next_turn(scene: Scene):
         scene.ada.pk, [(row.pk, "visible"), (row.pk, "draft"), (row.pk, "nonsense")]
     )
     receipt_buffer.note_reports(scene.eve.pk, [(row.pk, "focused")])
-    assert await run_in_db_thread(kept) == []
+    assert await run_in_db_thread(list_receipts) == []
     await receipt_buffer.flush_receipts()
-    ada, eve = await run_in_db_thread(kept)
+    ada, eve = await run_in_db_thread(list_receipts)
     assert (ada.person_id, eve.person_id) == (scene.ada.pk, scene.eve.pk)
     times = [ada.delivered_at, ada.visible_at, ada.draft_at]
     assert None not in times
@@ -79,7 +79,7 @@ async def test_who_may_not_answer_yet_is_heard_once_they_may(scene: Scene):
         await run_in_db_thread(roles.update, role=role)
         receipt_buffer.note_delivered(scene.ada.pk, [row.pk])
         await receipt_buffer.flush_receipts()
-        assert len(await run_in_db_thread(kept)) == length
+        assert len(await run_in_db_thread(list_receipts)) == length
 
 
 async def test_without_the_database_it_is_kept_for_the_next_time(
@@ -88,11 +88,11 @@ async def test_without_the_database_it_is_kept_for_the_next_time(
     row = await scene.question()
     real, first = receipt_log.save_receipts, []
 
-    def away(seen: Any) -> Any:
-        first.extend(seen.values())
+    def raise_unavailable(receipts: Any) -> Any:
+        first.extend(receipts.values())
         raise OperationalError("the server closed the connection")
 
-    monkeypatch.setattr(receipt_log, "save_receipts", away)
+    monkeypatch.setattr(receipt_log, "save_receipts", raise_unavailable)
     receipt_buffer.note_delivered(scene.ada.pk, [row.pk])
     with caplog.at_level(logging.WARNING):
         await receipt_buffer.flush_receipts()
@@ -100,8 +100,8 @@ async def test_without_the_database_it_is_kept_for_the_next_time(
     monkeypatch.setattr(receipt_log, "save_receipts", real)
     receipt_buffer.note_delivered(scene.ada.pk, [row.pk])
     await receipt_buffer.flush_receipts()
-    (seen,) = await run_in_db_thread(kept)
-    assert seen.delivered_at == first[0].delivered
+    (receipt,) = await run_in_db_thread(list_receipts)
+    assert receipt.delivered_at == first[0].delivered
 
 
 async def test_more_than_there_is_room_for_is_dropped(
@@ -113,8 +113,8 @@ async def test_more_than_there_is_room_for_is_dropped(
     receipt_buffer.note_reports(scene.ada.pk, [(row.pk, "focused")])
     assert len(receipt_buffer._pending_receipts) == 2
     await receipt_buffer.flush_receipts()
-    (seen,) = await run_in_db_thread(kept)
-    assert seen.focused_at is not None
+    (receipt,) = await run_in_db_thread(list_receipts)
+    assert receipt.focused_at is not None
 
 
 async def test_it_is_written_now_and_then_until_cancelled(
@@ -122,18 +122,18 @@ async def test_it_is_written_now_and_then_until_cancelled(
 ):
     monkeypatch.setattr(receipt_buffer, "FLUSH_INTERVAL_SECONDS", 0.01)
     row = await scene.question()
-    keeping = asyncio.create_task(receipt_buffer.flush_periodically())
+    task = asyncio.create_task(receipt_buffer.flush_periodically())
 
-    for length, who in enumerate((scene.ada, scene.eve), 1):
-        receipt_buffer.note_delivered(who.pk, [row.pk])
+    for length, person in enumerate((scene.ada, scene.eve), 1):
+        receipt_buffer.note_delivered(person.pk, [row.pk])
 
-        async def written(length: int = length) -> bool:
-            return len(await run_in_db_thread(kept)) == length
+        async def is_written(length: int = length) -> bool:
+            return len(await run_in_db_thread(list_receipts)) == length
 
-        await eventually(written)
-    keeping.cancel()
+        await eventually(is_written)
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await keeping
+        await task
 
 
 async def test_what_one_person_says_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch):

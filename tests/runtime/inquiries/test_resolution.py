@@ -25,8 +25,8 @@ from jpweb.stream.inquiry import (
     InquiryResponse,
     InquirySource,
 )
-from tests.builders import asked
-from tests.runtime.playing import Scene, done, ear, waiting
+from tests.builders import make_inquiry
+from tests.runtime.playing import Scene, start_waiting, subscribe, wait_for_task
 from tests.store import making
 from tests.store.making import decider
 
@@ -35,26 +35,28 @@ CHOICE = Select((Option("red"), Option(2), Option({"deep": [True]})))
 
 def leave_open(scene: Scene) -> tuple[Inquiry, Inquiry]:
     """Return a row that an interrupted turn left open, and one of a turn now, of the same id."""
-    run = making.running(scene.talk, scene.ada)
-    left = making.question(run)
+    run = making.start_run(scene.talk, scene.ada)
+    older_row = making.question(run)
     Run.objects.filter(pk=run.pk).update(state="done")
-    later = making.running(scene.talk, scene.ada)
-    journal.append_events(scene.talk.pk, [making.event(asked(left.inquiry_id))], later)
-    Inquiry.objects.filter(pk=left.pk).update(state="open", run=None)
-    return left, inquiries.get_inquiry(Inquiry.objects.get(run=later).pk)
+    later_run = making.start_run(scene.talk, scene.ada)
+    journal.append_events(
+        scene.talk.pk, [making.event(make_inquiry(older_row.inquiry_id))], later_run
+    )
+    Inquiry.objects.filter(pk=older_row.pk).update(state="open", run=None)
+    return older_row, inquiries.get_inquiry(Inquiry.objects.get(run=later_run).pk)
 
 
 async def test_answer_reaches_the_call_that_waits_beside_an_older_row_of_its_id(scene: Scene):
-    left, row = await run_in_db_thread(leave_open, scene)
-    call = await waiting(row, resolution.wait_for_settled_row)
+    older_row, row = await run_in_db_thread(leave_open, scene)
+    call = await start_waiting(row, resolution.wait_for_settled_row)
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
-    got = await done(call)
-    assert (got.pk, got.state, got.answer) == (row.pk, "answered", True)
-    assert (await scene.reload(left)).state == "open"
+    settled_row = await wait_for_task(call)
+    assert (settled_row.pk, settled_row.state, settled_row.answer) == (row.pk, "answered", True)
+    assert (await scene.reload(older_row)).state == "open"
 
 
 @pytest.mark.parametrize(
-    ("kind", "typed", "value"),
+    ("kind", "answer_text", "value"),
     [
         (Boolean(), "true", True),
         (Boolean(), "false", False),
@@ -66,15 +68,19 @@ async def test_answer_reaches_the_call_that_waits_beside_an_older_row_of_its_id(
     ],
 )
 async def test_the_waiting_call_gets_the_typed_value(
-    scene: Scene, kind: Any, typed: str, value: Any
+    scene: Scene, kind: Any, answer_text: str, value: Any
 ):
     row = await scene.question(kind)
-    call = await waiting(row, resolution.wait_for_settled_row)
-    settled = await resolution.answer_inquiry(row.pk, typed, decider(scene.ada))
-    got = await done(call)
-    assert (settled.state, settled.answer) == (got.state, got.answer) == ("answered", value)
-    assert type(got.answer) is type(value)
-    assert (settled.decider_id, settled.decider_name) == (scene.ada.pk, "Ada")
+    call = await start_waiting(row, resolution.wait_for_settled_row)
+    settled_row = await resolution.answer_inquiry(row.pk, answer_text, decider(scene.ada))
+    result_row = await wait_for_task(call)
+    assert (
+        (settled_row.state, settled_row.answer)
+        == (result_row.state, result_row.answer)
+        == ("answered", value)
+    )
+    assert type(result_row.answer) is type(value)
+    assert (settled_row.decider_id, settled_row.decider_name) == (scene.ada.pk, "Ada")
     last = (await scene.elements())[-1].kind
     assert last == InquiryResponse(row.inquiry_id, Answered(value))
 
@@ -86,13 +92,13 @@ async def test_an_answer_needs_no_call_that_waits_here(scene: Scene):
 
 
 @pytest.mark.parametrize(
-    ("kind", "typed"), [(Boolean(), "yes"), (CHOICE, "blue"), (Text(), "\0"), (Secret(), "")]
+    ("kind", "answer_text"), [(Boolean(), "yes"), (CHOICE, "blue"), (Text(), "\0"), (Secret(), "")]
 )
-async def test_what_does_not_fit_changes_nothing(scene: Scene, kind: Any, typed: str):
+async def test_what_does_not_fit_changes_nothing(scene: Scene, kind: Any, answer_text: str):
     row = await scene.question(kind)
     before = await scene.elements()
     with pytest.raises(InvalidAnswer):
-        await resolution.answer_inquiry(row.pk, typed, decider(scene.ada))
+        await resolution.answer_inquiry(row.pk, answer_text, decider(scene.ada))
     assert (await scene.reload(row)).state == "open"
     assert await scene.elements() == before
 
@@ -108,83 +114,87 @@ async def test_the_second_hears_who_was_first(scene: Scene):
     row = await scene.question()
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
     before = await scene.elements()
-    for late in (
+    for late_answer in (
         resolution.answer_inquiry(row.pk, "false", decider(scene.eve)),
         resolution.decline_inquiry(row.pk, decider(scene.eve)),
     ):
-        with pytest.raises(AlreadySettled) as told:
-            await late
-        assert told.value.inquiry.decider_name == "Ada"
+        with pytest.raises(AlreadySettled) as error:
+            await late_answer
+        assert error.value.inquiry.decider_name == "Ada"
     assert await scene.elements() == before
     assert (await scene.reload(row)).answer is True
 
 
 async def test_of_many_at_once_one_wins(scene: Scene):
     row = await scene.question(Text())
-    call = await waiting(row, resolution.wait_for_settled_row)
+    call = await start_waiting(row, resolution.wait_for_settled_row)
     tries = [resolution.answer_inquiry(row.pk, str(n), decider(scene.ada)) for n in range(8)]
     tries += [resolution.decline_inquiry(row.pk, decider(scene.eve)) for _ in range(8)]
     results = await asyncio.gather(*tries, return_exceptions=True)
-    won = [result for result in results if isinstance(result, Inquiry)]
-    lost = [result for result in results if isinstance(result, AlreadySettled)]
-    assert (len(won), len(lost)) == (1, 15)
-    assert (await done(call)).pk == won[0].pk
+    winners = [result for result in results if isinstance(result, Inquiry)]
+    losers = [result for result in results if isinstance(result, AlreadySettled)]
+    assert (len(winners), len(losers)) == (1, 15)
+    assert (await wait_for_task(call)).pk == winners[0].pk
     responses = [e for e in await scene.elements() if e.tag == "inquiry_response"]
     assert len(responses) == 1
 
 
 async def test_declining_is_an_outcome_of_its_own(scene: Scene):
     row = await scene.question()
-    call = await waiting(row, resolution.wait_for_settled_row)
-    settled = await resolution.decline_inquiry(row.pk, decider(scene.ada))
-    got = await done(call)
-    assert (settled.state, settled.reason) == (got.state, got.reason) == ("cancelled", "user")
-    assert (settled.answer, settled.decider_name) == (None, "Ada")
+    call = await start_waiting(row, resolution.wait_for_settled_row)
+    settled_row = await resolution.decline_inquiry(row.pk, decider(scene.ada))
+    result_row = await wait_for_task(call)
+    assert (
+        (settled_row.state, settled_row.reason)
+        == (result_row.state, result_row.reason)
+        == ("cancelled", "user")
+    )
+    assert (settled_row.answer, settled_row.decider_name) == (None, "Ada")
 
 
 async def test_a_question_of_a_mirrored_conversation_is_jps_own(scene: Scene):
     await run_in_db_thread(mirror.mirror_workspace, mirror.DEMO_PATH, "Demo")
-    found = Inquiry.objects.filter(conversation__origin="mirrored")
-    row = await run_in_db_thread(found.filter(answer_type="boolean").earliest, "pk")
-    await run_in_db_thread(found.filter(pk=row.pk).update, state="open")
-    length = await run_in_db_thread(making.length, row.conversation_id)
+    mirrored_rows = Inquiry.objects.filter(conversation__origin="mirrored")
+    row = await run_in_db_thread(mirrored_rows.filter(answer_type="boolean").earliest, "pk")
+    await run_in_db_thread(mirrored_rows.filter(pk=row.pk).update, state="open")
+    length = await run_in_db_thread(making.count_entries, row.conversation_id)
     for attempt in (
         resolution.answer_inquiry(row.pk, "true", decider(scene.ada)),
         resolution.decline_inquiry(row.pk, decider(scene.ada)),
     ):
         with pytest.raises(ReadOnlyConversation):
             await attempt
-    assert await run_in_db_thread(making.length, row.conversation_id) == length
+    assert await run_in_db_thread(making.count_entries, row.conversation_id) == length
     assert (await scene.reload(row)).state == "open"
 
 
 async def test_settling_tells_the_pages(scene: Scene):
     row = await scene.question()
     async with (
-        ear(publisher.make_conversation_topic(scene.talk.pk)) as reading,
-        ear(publisher.make_workspace_topic(scene.home.pk)) as answering,
+        subscribe(publisher.make_conversation_topic(scene.talk.pk)) as reading,
+        subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals,
     ):
         await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
         assert await reading() == {"kind": "conversation"}
-        assert await answering() == {"kind": "questions"}
+        assert await workspace_signals() == {"kind": "questions"}
         assert reading.take_all() == []
-        assert answering.take_all() == []
+        assert workspace_signals.take_all() == []
 
 
 async def test_a_lost_wake_up_costs_a_delay_alone(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(resolution, "ROW_POLL_SECONDS", 0.01)
     row = await scene.question()
-    call = await waiting(row, resolution.wait_for_settled_row)
+    call = await start_waiting(row, resolution.wait_for_settled_row)
     await run_in_db_thread(making.settle, row, Answered(True))  # as another process would
-    assert (await done(call)).answer is True
+    assert (await wait_for_task(call)).answer is True
 
 
 async def test_a_wake_up_needs_no_look(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(resolution, "ROW_POLL_SECONDS", 3600)
     row = await scene.question()
-    call = await waiting(row, resolution.wait_for_settled_row)
+    call = await start_waiting(row, resolution.wait_for_settled_row)
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
-    assert (await done(call)).answer is True
+    assert (await wait_for_task(call)).answer is True
 
 
 async def test_the_waiting_call_goes_on_before_anybody_else_is_told(
@@ -193,17 +203,17 @@ async def test_the_waiting_call_goes_on_before_anybody_else_is_told(
     row = await scene.question()
     order: list[str] = []
 
-    async def go_on(waited: Inquiry) -> None:
-        await resolution.wait_for_settled_row(waited)
+    async def go_on(waiting_row: Inquiry) -> None:
+        await resolution.wait_for_settled_row(waiting_row)
         order.append("went on")
 
     async def tell(_key: int) -> None:
         order.append("told")
 
-    call = await waiting(row, go_on)
+    call = await start_waiting(row, go_on)
     monkeypatch.setattr(publisher, "publish_question_settled", tell)
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
-    await done(call)
+    await wait_for_task(call)
     assert order == ["went on", "told"]
 
 
@@ -211,22 +221,22 @@ async def test_others_are_told_although_who_answered_left_while_they_were(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     row = await scene.question()
-    telling, told = asyncio.Event(), publisher.publish_question_settled
+    telling, real_publish = asyncio.Event(), publisher.publish_question_settled
 
     async def stuck(_key: int) -> None:
-        monkeypatch.setattr(publisher, "publish_question_settled", told)
+        monkeypatch.setattr(publisher, "publish_question_settled", real_publish)
         telling.set()
         await asyncio.Event().wait()
 
     monkeypatch.setattr(publisher, "publish_question_settled", stuck)
-    async with ear(publisher.make_workspace_topic(scene.home.pk)) as answering:
-        sending = asyncio.create_task(resolution.answer_inquiry(row.pk, "true", decider(scene.ada)))
+    async with subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals:
+        task = asyncio.create_task(resolution.answer_inquiry(row.pk, "true", decider(scene.ada)))
         await telling.wait()
-        assert answering.take_all() == []
-        sending.cancel()
+        assert workspace_signals.take_all() == []
+        task.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await sending
-        assert await answering()
+            await task
+        assert await workspace_signals()
     assert (await scene.reload(row)).state == "answered"
 
 
@@ -238,14 +248,14 @@ async def test_what_is_settled_before_anybody_waits_is_seen_at_once(scene: Scene
 
 async def test_a_call_that_stops_waiting_leaves_the_question_open(scene: Scene):
     row = await scene.question()
-    call = await waiting(row, resolution.wait_for_settled_row)
+    call = await start_waiting(row, resolution.wait_for_settled_row)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
     assert (await scene.reload(row)).state == "open"
 
 
-FOR_THE_TURN = asked("call_1.again.1", "Again?", type=Boolean())
+FOR_THE_TURN = make_inquiry("call_1.again.1", "Again?", type=Boolean())
 ONCE = InquiryRequest(
     "call_1.once.1",
     InquirySource.for_tool("vault"),
@@ -254,32 +264,34 @@ ONCE = InquiryRequest(
 
 
 @pytest.mark.parametrize(
-    ("request_", "typed", "kept"),
+    ("request_", "answer_text", "is_remembered"),
     [
         (FOR_THE_TURN, "true", True),
         (FOR_THE_TURN, "false", True),
         (ONCE, "true", False),
-        (asked("call_1.text.1", "Name?", type=Text()), "Rose", False),
-        (asked("call_1.choice.1", "Which?", type=CHOICE), "red", False),
+        (make_inquiry("call_1.text.1", "Name?", type=Text()), "Rose", False),
+        (make_inquiry("call_1.choice.1", "Which?", type=CHOICE), "red", False),
     ],
 )
 async def test_an_answer_is_remembered_where_the_question_allows_it(
-    scene: Scene, request_: Any, typed: str, kept: bool
+    scene: Scene, request_: Any, answer_text: str, is_remembered: bool
 ):
-    run = await run_in_db_thread(making.running, scene.talk, scene.ada)
+    run = await run_in_db_thread(making.start_run, scene.talk, scene.ada)
     await run_in_db_thread(journal.append_events, scene.talk.pk, [making.event(request_)], run)
     row = await run_in_db_thread(inquiries.find_by_inquiry_id, scene.talk.pk, request_.id)
-    settled = await resolution.answer_inquiry(row.pk, typed, decider(scene.ada), remember=True)
+    settled_row = await resolution.answer_inquiry(
+        row.pk, answer_text, decider(scene.ada), remember=True
+    )
     (event,) = (await scene.elements())[-1].events
-    assert event.note.get("remember") is (True if kept else None)
-    asks = QuestionPrompt(
+    assert event.note.get("remember") is (True if is_remembered else None)
+    prompt = QuestionPrompt(
         request_.id, Question("q", "?", Boolean()), InquirySource.for_tool("vault"), "v", None
     )
     # As after a restart: who asks now is not who asked then.
-    given = await BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: decider(scene.ada)).ask(
-        asks
+    answer = await BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: decider(scene.ada)).ask(
+        prompt
     )
-    assert given == Answer(settled.answer, remember=kept)
+    assert answer == Answer(settled_row.answer, remember=is_remembered)
 
 
 async def test_an_answer_counts_once_unless_somebody_says_otherwise(scene: Scene):
@@ -292,22 +304,22 @@ async def test_a_call_of_this_process_has_what_is_on_record_without_a_look(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     row = await scene.question()
-    call = await waiting(row, resolution.wait_until_settled)
+    call = await start_waiting(row, resolution.wait_until_settled)
     monkeypatch.setattr(inquiries, "get_if_settled", lambda _key: pytest.fail("it looked"))
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada), remember=True)
-    found = await done(call)
-    assert (found.inquiry.answer, found.is_remembered) == (True, True)
-    assert found.inquiry.response_position is not None
+    result = await wait_for_task(call)
+    assert (result.inquiry.answer, result.is_remembered) == (True, True)
+    assert result.inquiry.response_position is not None
 
 
 async def test_a_row_that_was_read_before_somebody_else_was_first_changes_nothing(scene: Scene):
     row = await run_in_db_thread(inquiries.get_inquiry, (await scene.question()).pk)
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
     assert row.state == "open"
-    for late in (
+    for late_answer in (
         resolution.answer_inquiry(row, "false", decider(scene.eve)),
         resolution.decline_inquiry(row, decider(scene.eve)),
     ):
         with pytest.raises(AlreadySettled):
-            await late
+            await late_answer
     assert (await scene.reload(row)).answer is True

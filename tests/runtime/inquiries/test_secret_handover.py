@@ -14,7 +14,7 @@ from jpweb.store.inquiries import Decider
 from jpweb.store.models import Inquiry
 from jpweb.stream.answer_type import Secret
 from jpweb.stream.inquiry import InquiryResponse, Redacted
-from tests.runtime.playing import Scene, done, eventually, waiting
+from tests.runtime.playing import Scene, eventually, start_waiting, wait_for_task
 from tests.store import making
 from tests.store.making import decider
 
@@ -23,13 +23,13 @@ BY = Decider("person", "Ada", 1)
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_secret_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a secret wait for its call no longer than a test should."""
     monkeypatch.setattr(secret_channels, "SECRET_TIMEOUT_SECONDS", 0.3)
     monkeypatch.setattr(secret_channels, "ROW_POLL_SECONDS", 0.02)
 
 
-async def arrived(row: Inquiry) -> None:
+async def wait_until_arrived(row: Inquiry) -> None:
     """Return once the call has the secret in its hands."""
 
     async def has() -> bool:
@@ -40,10 +40,14 @@ async def arrived(row: Inquiry) -> None:
 
 async def test_the_call_that_waits_has_the_secret_and_the_record_says_redacted(scene: Scene):
     row = await scene.question(Secret())
-    call = await waiting(row, resolution.wait_for_secret)
-    settled = await resolution.answer_inquiry(row.pk, CANARY, decider(scene.ada))
-    assert await done(call) == CANARY
-    assert (settled.state, settled.answer, settled.decider_name) == ("redacted", None, "Ada")
+    call = await start_waiting(row, resolution.wait_for_secret)
+    settled_row = await resolution.answer_inquiry(row.pk, CANARY, decider(scene.ada))
+    assert await wait_for_task(call) == CANARY
+    assert (settled_row.state, settled_row.answer, settled_row.decider_name) == (
+        "redacted",
+        None,
+        "Ada",
+    )
     assert (await scene.elements())[-1].kind == InquiryResponse(row.inquiry_id, Redacted())
 
 
@@ -60,29 +64,29 @@ async def test_redacted_is_recorded_only_once_the_call_has_it(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     row = await scene.question(Secret())
-    held, real = asyncio.Event(), resolution.settle_inquiry
+    release, real = asyncio.Event(), resolution.settle_inquiry
 
     async def slow(*args: Any) -> Inquiry:
-        await held.wait()
+        await release.wait()
         return await real(*args)
 
     monkeypatch.setattr(resolution, "settle_inquiry", slow)
-    call = await waiting(row, resolution.wait_for_secret)
+    call = await start_waiting(row, resolution.wait_for_secret)
     answer = asyncio.create_task(resolution.answer_inquiry(row.pk, CANARY, decider(scene.ada)))
-    await arrived(row)
+    await wait_until_arrived(row)
     assert (await scene.reload(row)).state == "open"
     assert not answer.done(), "who answers is told after the record"
-    held.set()
-    assert (await done(answer)).state == "redacted"
-    assert await done(call) == CANARY
+    release.set()
+    assert (await wait_for_task(answer)).state == "redacted"
+    assert await wait_for_task(call) == CANARY
 
 
 async def test_a_decline_ends_the_wait(scene: Scene):
     row = await scene.question(Secret())
-    call = await waiting(row, resolution.wait_for_secret)
+    call = await start_waiting(row, resolution.wait_for_secret)
     await resolution.decline_inquiry(row.pk, decider(scene.eve))
-    ended = await done(call)
-    assert (ended.state, ended.reason) == ("cancelled", "user")
+    settled_row = await wait_for_task(call)
+    assert (settled_row.state, settled_row.reason) == ("cancelled", "user")
     with pytest.raises(AlreadySettled):
         await resolution.answer_inquiry(row.pk, CANARY, decider(scene.ada))
 
@@ -95,109 +99,109 @@ async def test_a_decline_that_comes_first_drops_the_secret(
     row = await scene.question(Secret())
     real = resolution.settle_inquiry
 
-    async def late(*args: Any) -> Inquiry:
+    async def settle_late(*args: Any) -> Inquiry:
         monkeypatch.setattr(resolution, "settle_inquiry", real)
         await resolution.decline_inquiry(row.pk, decider(scene.eve))
         return await real(*args)
 
-    call = await waiting(row, resolution.wait_for_secret)
-    monkeypatch.setattr(resolution, "settle_inquiry", late)
-    with pytest.raises(AlreadySettled) as told:
+    call = await start_waiting(row, resolution.wait_for_secret)
+    monkeypatch.setattr(resolution, "settle_inquiry", settle_late)
+    with pytest.raises(AlreadySettled) as error:
         await resolution.answer_inquiry(row.pk, CANARY, decider(scene.ada))
-    assert told.value.inquiry.decider_name == "Eve"
-    assert (await done(call)).state == "cancelled"
+    assert error.value.inquiry.decider_name == "Eve"
+    assert (await wait_for_task(call)).state == "cancelled"
     assert CANARY not in await scene.texts()
 
 
 async def test_of_two_secrets_at_once_one_wins_and_the_other_is_told(scene: Scene):
     row = await scene.question(Secret())
-    call = await waiting(row, resolution.wait_for_secret)
-    both = await asyncio.gather(
+    call = await start_waiting(row, resolution.wait_for_secret)
+    results = await asyncio.gather(
         resolution.answer_inquiry(row.pk, "first", decider(scene.ada)),
         resolution.answer_inquiry(row.pk, "second", decider(scene.eve)),
         return_exceptions=True,
     )
-    won = [result for result in both if isinstance(result, Inquiry)]
-    lost = [result for result in both if isinstance(result, AlreadySettled)]
-    assert (len(won), len(lost)) == (1, 1)
-    assert lost[0].inquiry.decider_name == won[0].decider_name
-    assert await done(call) == {"Ada": "first", "Eve": "second"}[won[0].decider_name]
+    winners = [result for result in results if isinstance(result, Inquiry)]
+    losers = [result for result in results if isinstance(result, AlreadySettled)]
+    assert (len(winners), len(losers)) == (1, 1)
+    assert losers[0].inquiry.decider_name == winners[0].decider_name
+    assert await wait_for_task(call) == {"Ada": "first", "Eve": "second"}[winners[0].decider_name]
 
 
 async def test_who_hangs_up_meanwhile_does_not_hurt_the_call(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     row = await scene.question(Secret())
-    held, real = asyncio.Event(), resolution.settle_inquiry
+    release, real = asyncio.Event(), resolution.settle_inquiry
 
     async def slow(*args: Any) -> Inquiry:
-        await held.wait()
+        await release.wait()
         return await real(*args)
 
     monkeypatch.setattr(resolution, "settle_inquiry", slow)
-    call = await waiting(row, resolution.wait_for_secret)
+    call = await start_waiting(row, resolution.wait_for_secret)
     answer = asyncio.create_task(resolution.answer_inquiry(row.pk, CANARY, decider(scene.ada)))
-    await arrived(row)
+    await wait_until_arrived(row)
     answer.cancel()
     with pytest.raises(asyncio.CancelledError):
         await answer
-    held.set()
-    assert await done(call) == CANARY
+    release.set()
+    assert await wait_for_task(call) == CANARY
 
 
-@pytest.mark.parametrize("how", ["stopped", "failed"])
+@pytest.mark.parametrize("ending", ["stopped", "failed"])
 async def test_a_call_that_ends_with_the_secret_in_its_hands_tells_who_sent_it(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, how: str
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, ending: str
 ):
     row = await scene.question(Secret())
-    held = asyncio.Event()
+    release = asyncio.Event()
 
     async def breaks(*_args: Any) -> Inquiry:
-        await held.wait()
+        await release.wait()
         raise OSError("disk full")
 
     monkeypatch.setattr(resolution, "settle_inquiry", breaks)
-    call = await waiting(row, resolution.wait_for_secret)
+    call = await start_waiting(row, resolution.wait_for_secret)
     answer = asyncio.create_task(resolution.answer_inquiry(row.pk, CANARY, decider(scene.ada)))
-    await arrived(row)
-    if how == "stopped":
+    await wait_until_arrived(row)
+    if ending == "stopped":
         call.cancel()
-    held.set()
+    release.set()
     with pytest.raises(NoWaitingCall):
-        await done(answer)
+        await wait_for_task(answer)
     with pytest.raises((OSError, asyncio.CancelledError)):
-        await done(call)
+        await wait_for_task(call)
     assert (await scene.reload(row)).state == "open"
 
 
 async def test_the_secret_is_nowhere(scene: Scene, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.DEBUG)
     row = await scene.question(Secret())
-    call = await waiting(row, resolution.wait_for_secret)
+    call = await start_waiting(row, resolution.wait_for_secret)
     await resolution.answer_inquiry(row.pk, CANARY, decider(scene.ada))
-    await done(call)
-    with pytest.raises(AlreadySettled) as late:
+    await wait_for_task(call)
+    with pytest.raises(AlreadySettled) as late_error:
         await resolution.answer_inquiry(row.pk, CANARY, decider(scene.eve))
-    other = await scene.question(Secret())
+    other_row = await scene.question(Secret())
     with pytest.raises(NoWaitingCall) as dropped:
-        await resolution.answer_inquiry(other.pk, CANARY, decider(scene.ada))
+        await resolution.answer_inquiry(other_row.pk, CANARY, decider(scene.ada))
     assert CANARY not in await scene.texts()
     assert CANARY not in "".join(str(record.__dict__) for record in caplog.records)
-    for error in (late.value, dropped.value):
+    for error in (late_error.value, dropped.value):
         assert CANARY not in f"{error!r} {error} {error.args}"
 
 
 async def test_a_delivery_does_not_show_what_it_carries():
-    received: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    assert CANARY not in repr(PendingSecret(CANARY, BY, received))
+    received_future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    assert CANARY not in repr(PendingSecret(CANARY, BY, received_future))
     handover = SecretHandover()
     with handover.expecting(1) as arrival:
-        sent = asyncio.create_task(handover.deliver_secret(1, CANARY, BY))
+        task = asyncio.create_task(handover.deliver_secret(1, CANARY, BY))
         delivery = await arrival
         assert delivery.value == CANARY
         assert CANARY not in repr([handover, arrival, vars(handover)])
         delivery.receipt.set_result(None)
-        await sent
+        await task
 
 
 async def test_nobody_waits_after_the_block():
@@ -209,9 +213,11 @@ async def test_nobody_waits_after_the_block():
 
 
 async def test_the_secret_of_one_question_never_reaches_another(scene: Scene):
-    one, two = await scene.question(Secret()), await scene.question(Secret())
-    first, second = [await waiting(row, resolution.wait_for_secret) for row in (one, two)]
-    await resolution.answer_inquiry(two.pk, "for two", decider(scene.ada))
-    await resolution.answer_inquiry(one.pk, "for one", decider(scene.ada))
-    assert (await done(first), await done(second)) == ("for one", "for two")
-    assert await run_in_db_thread(making.length, scene.talk.pk) == 7
+    first_row, second_row = await scene.question(Secret()), await scene.question(Secret())
+    first, second = [
+        await start_waiting(row, resolution.wait_for_secret) for row in (first_row, second_row)
+    ]
+    await resolution.answer_inquiry(second_row.pk, "for two", decider(scene.ada))
+    await resolution.answer_inquiry(first_row.pk, "for one", decider(scene.ada))
+    assert (await wait_for_task(first), await wait_for_task(second)) == ("for one", "for two")
+    assert await run_in_db_thread(making.count_entries, scene.talk.pk) == 7

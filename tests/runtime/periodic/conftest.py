@@ -9,15 +9,15 @@ import pytest
 
 from jpweb.runtime.periodic import apprise_sender
 from tests.machine.ports import wait_until
-from tests.runtime.periodic.receiver import Receiver, receiver
+from tests.runtime.periodic.receiver import NotificationReceiver, run_receiver
 
 
 @pytest.fixture
-def there(settings: Any) -> Iterator[Receiver]:
+def receiver(settings: Any) -> Iterator[NotificationReceiver]:
     settings.NOTIFY_PRIVATE = ("127.0.0.1",)
-    with receiver() as running:
+    with run_receiver() as running_receiver:
         try:
-            yield running
+            yield running_receiver
         finally:
-            running.let_go.set()
+            running_receiver.let_go.set()
             wait_until(lambda: not apprise_sender._busy_keys, "nothing is being sent any more")

@@ -15,7 +15,7 @@ Manner = Literal["takes", "fails", "hangs", "sends away"]
 
 
 @dataclass
-class Receiver:
+class NotificationReceiver:
     """A receiver and what it was sent; in its manner it ``takes``, ``fails`` or ``hangs``."""
 
     port: int
@@ -35,43 +35,43 @@ class Receiver:
 
 
 @contextmanager
-def receiver() -> Iterator[Receiver]:
-    server = ThreadingHTTPServer((LOOPBACK, 0), _Handler)
+def run_receiver() -> Iterator[NotificationReceiver]:
+    server = ThreadingHTTPServer((LOOPBACK, 0), _NotificationHandler)
     server.daemon_threads, server.block_on_close = True, False
-    got = _Handler.got = Receiver(server.server_address[1])
+    running_receiver = _NotificationHandler.got = NotificationReceiver(server.server_address[1])
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
-        yield got
+        yield running_receiver
     finally:
-        got.let_go.set()
+        running_receiver.let_go.set()
         server.shutdown()
         server.server_close()
         thread.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    got: Receiver
+class _NotificationHandler(BaseHTTPRequestHandler):
+    got: NotificationReceiver
 
     def log_message(self, format: str, *_args: object) -> None:  # noqa: A002  the base class names it
         """Print nothing."""
 
     def do_POST(self) -> None:
-        got = self.got
+        receiver = self.got
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        got.bodies.append(body.decode())
-        got.paths.append(self.path)
-        got.arrived.set()
-        if got.manner == "hangs":
-            got.let_go.wait(30)
+        receiver.bodies.append(body.decode())
+        receiver.paths.append(self.path)
+        receiver.arrived.set()
+        if receiver.manner == "hangs":
+            receiver.let_go.wait(30)
             return
-        if got.manner == "sends away":
+        if receiver.manner == "sends away":
             self.send_response(307)
-            self.send_header("location", f"http://{LOOPBACK}:{got.port}/elsewhere")
+            self.send_header("location", f"http://{LOOPBACK}:{receiver.port}/elsewhere")
             self.send_header("content-length", "0")
             self.end_headers()
             return
-        self.send_response(500 if got.manner == "fails" else 200)
+        self.send_response(500 if receiver.manner == "fails" else 200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", "2")
         self.end_headers()

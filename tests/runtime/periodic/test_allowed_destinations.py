@@ -7,7 +7,7 @@ import pytest
 
 from jpweb.runtime.periodic import allowed_destinations, apprise_sender
 from jpweb.runtime.periodic.apprise_sender import InvalidAddress
-from tests.runtime.periodic.receiver import Receiver
+from tests.runtime.periodic.receiver import NotificationReceiver
 
 PRIVATE = [
     *(
@@ -42,9 +42,9 @@ def test_a_public_host_or_a_name_is_no_refused_literal(host: str):
     assert not allowed_destinations.is_refused_literal(host)
 
 
-@pytest.mark.parametrize("allowed", ["127.0.0.0/8", "127.0.0.1", "localhost"])
-def test_a_private_host_that_the_operator_names_is_taken(settings: Any, allowed: str):
-    settings.NOTIFY_PRIVATE = ("10.9.0.0/16", allowed)
+@pytest.mark.parametrize("address", ["127.0.0.0/8", "127.0.0.1", "localhost"])
+def test_a_private_host_that_the_operator_names_is_taken(settings: Any, address: str):
+    settings.NOTIFY_PRIVATE = ("10.9.0.0/16", address)
     assert not allowed_destinations.is_refused_literal("localhost")
     assert allowed_destinations.is_refused_literal("192.168.1.1")
 
@@ -68,26 +68,28 @@ def resolved_to(*addresses: str) -> Any:
     def resolve(host: Any, port: Any, *args: Any, **options: Any) -> Any:
         if options.get("flags") == socket.AI_NUMERICHOST:
             raise socket.gaierror(socket.EAI_NONAME, "a name")
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, port)) for each in addresses]
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses
+        ]
 
     return resolve
 
 
 async def test_a_name_that_resolves_to_a_private_address_is_not_reached(
-    there: Receiver, settings: Any, monkeypatch: pytest.MonkeyPatch
+    receiver: NotificationReceiver, settings: Any, monkeypatch: pytest.MonkeyPatch
 ):
     """The resolver is asked once, in the call that connects; nothing was reached before."""
     settings.NOTIFY_PRIVATE = ()
     monkeypatch.setattr(allowed_destinations, "_resolve_unchecked", resolved_to("127.0.0.1"))
-    url = there.url().replace("127.0.0.1", "ntfy.example.org")
+    url = receiver.url().replace("127.0.0.1", "ntfy.example.org")
     assert (
         await apprise_sender.send_message(1, url, "Title", "Body")
         == apprise_sender.UNDELIVERED_TEXT
     )
-    assert there.paths == []
+    assert receiver.paths == []
     settings.NOTIFY_PRIVATE = ("ntfy.example.org",)
     assert await apprise_sender.send_message(1, url, "Title", "Body") == ""
-    assert len(there.paths) == 1
+    assert len(receiver.paths) == 1
 
 
 def test_of_several_addresses_those_that_are_public_stay(monkeypatch: pytest.MonkeyPatch):

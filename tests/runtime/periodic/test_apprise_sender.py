@@ -8,7 +8,7 @@ import pytest
 
 from jpweb.runtime.periodic import apprise_sender
 from jpweb.runtime.periodic.apprise_sender import InvalidAddress
-from tests.runtime.periodic.receiver import Manner, Receiver
+from tests.runtime.periodic.receiver import Manner, NotificationReceiver
 
 KEY = "tk_c4n4ryc4n4ryc4n4ry"
 
@@ -29,7 +29,7 @@ def test_an_address_of_an_allowed_service_is_taken(url: str):
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "message"),
     [
         ("", "Enter a URL"),
         ("topic", "must start with a service, such as ntfy://"),
@@ -48,10 +48,10 @@ def test_an_address_of_an_allowed_service_is_taken(url: str):
         ("mailto://nobody", "Invalid ~From~ email"),
     ],
 )
-def test_what_is_wrong_with_an_address_is_named(url: str, told: str):
-    with pytest.raises(InvalidAddress) as refused:
+def test_what_is_wrong_with_an_address_is_named(url: str, message: str):
+    with pytest.raises(InvalidAddress) as error:
         apprise_sender.check_address(url)
-    assert told in str(refused.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_what_an_address_says_of_time_and_redirects_does_not_count():
 
 
 @pytest.mark.parametrize(
-    ("url", "shown"),
+    ("url", "expected"),
     [
         ("ntfy://topic?priority=high", "ntfys://topic"),
         (f"ntfys://{KEY}@ntfy.example.org/topic", "ntfys://t...y@ntfy.example.org/topic"),
@@ -107,8 +107,8 @@ def test_what_an_address_says_of_time_and_redirects_does_not_count():
         (f"json://host/{KEY}", "json://…"),
     ],
 )
-def test_of_an_address_no_key_is_shown(url: str, shown: str):
-    assert apprise_sender.redact_address(url).startswith(shown)
+def test_of_an_address_no_key_is_shown(url: str, expected: str):
+    assert apprise_sender.redact_address(url).startswith(expected)
     assert "?" not in apprise_sender.redact_address(url)
     assert not any(
         key in apprise_sender.redact_address(url) for key in (KEY, "pa55word", "TIiajkdnlazk")
@@ -121,50 +121,54 @@ def test_an_address_that_is_no_longer_allowed_is_told(settings: Any):
     assert not apprise_sender.is_usable("ntfy://topic")
 
 
-async def test_a_message_arrives_as_plain_text(there: Receiver):
+async def test_a_message_arrives_as_plain_text(receiver: NotificationReceiver):
     assert (
-        await apprise_sender.send_message(1, there.url("a-topic"), "Title <b>", "Body *x* & <i>")
+        await apprise_sender.send_message(1, receiver.url("a-topic"), "Title <b>", "Body *x* & <i>")
         == ""
     )
-    assert '"topic": "a-topic"' in there.all
-    assert '"title": "Title <b>"' in there.all
-    assert '"message": "Body *x* & <i>"' in there.all
-    assert "apprise" not in there.all.lower()
+    assert '"topic": "a-topic"' in receiver.all
+    assert '"title": "Title <b>"' in receiver.all
+    assert '"message": "Body *x* & <i>"' in receiver.all
+    assert "apprise" not in receiver.all.lower()
 
 
-async def test_a_service_that_refuses_is_told_in_words_without_the_address(there: Receiver):
-    there.manner = "fails"
-    problem = await apprise_sender.send_message(1, there.url("a-topic", f"{KEY}@"), "Title", "Body")
+async def test_a_service_that_refuses_is_told_in_words_without_the_address(
+    receiver: NotificationReceiver,
+):
+    receiver.manner = "fails"
+    problem = await apprise_sender.send_message(
+        1, receiver.url("a-topic", f"{KEY}@"), "Title", "Body"
+    )
     assert problem == apprise_sender.UNDELIVERED_TEXT
     assert "500" not in problem
 
 
-async def test_a_service_that_cannot_be_reached_is_told(there: Receiver):
-    there.manner = "hangs"
-    url = there.url().replace(str(there.port), "1")
+async def test_a_service_that_cannot_be_reached_is_told(receiver: NotificationReceiver):
+    receiver.manner = "hangs"
+    url = receiver.url().replace(str(receiver.port), "1")
     problem = await apprise_sender.send_message(1, url, "Title", "Body")
     assert problem == apprise_sender.UNDELIVERED_TEXT
 
 
-async def test_a_message_is_not_sent_on_to_where_a_service_sends_it(there: Receiver):
-    there.manner = "sends away"
+async def test_a_message_is_not_sent_on_to_where_a_service_sends_it(receiver: NotificationReceiver):
+    receiver.manner = "sends away"
     assert (
-        await apprise_sender.send_message(1, there.url(), "Title", "Body")
+        await apprise_sender.send_message(1, receiver.url(), "Title", "Body")
         == apprise_sender.UNDELIVERED_TEXT
     )
-    assert len(there.paths) == 1
+    assert len(receiver.paths) == 1
 
 
 async def test_a_service_that_hangs_is_left_and_not_sent_to_meanwhile(
-    there: Receiver, monkeypatch: pytest.MonkeyPatch
+    receiver: NotificationReceiver, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(apprise_sender, "SEND_TIMEOUT_SECONDS", 0.2)
-    there.manner = "hangs"
-    assert await apprise_sender.send_message(7, there.url(), "Title", "Body") == (
+    receiver.manner = "hangs"
+    assert await apprise_sender.send_message(7, receiver.url(), "Title", "Body") == (
         "No response within 0.2 seconds."
     )
     assert apprise_sender.is_busy(7), "the service has not answered, and nobody waits for it"
-    there.let_go.set()
+    receiver.let_go.set()
     async with asyncio.timeout(10):
         while apprise_sender.is_busy(7):  # noqa: ASYNC110  a thread tells nobody that it ends
             await asyncio.sleep(0.01)
@@ -179,11 +183,11 @@ async def test_an_address_that_cannot_be_used_any_more_is_told(settings: Any):
 
 @pytest.mark.parametrize("manner", ["takes", "fails"])
 async def test_no_key_is_logged_at_any_level(
-    there: Receiver, manner: Manner, caplog: pytest.LogCaptureFixture, capfd: Any
+    receiver: NotificationReceiver, manner: Manner, caplog: pytest.LogCaptureFixture, capfd: Any
 ):
     caplog.set_level(1)
-    there.manner = manner
-    await apprise_sender.send_message(1, there.url("a-topic", f"{KEY}@"), "Title", f"Body {KEY}")
+    receiver.manner = manner
+    await apprise_sender.send_message(1, receiver.url("a-topic", f"{KEY}@"), "Title", f"Body {KEY}")
     with pytest.raises(InvalidAddress):
         apprise_sender.check_address(f"slack://{KEY}")
     logging.getLogger("jpweb").debug("this is logged")

@@ -16,14 +16,14 @@ from jpweb.stream.answer_type import Secret
 from jpweb.stream.events import ChatResponse, ToolCallResponse
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
 from tests.runtime import providers
-from tests.runtime.playing import Scene, done, eventually, waiting
+from tests.runtime.playing import Scene, eventually, start_waiting, wait_for_task
 from tests.store import making
 from tests.store.making import decider
 
 OVER = ("cancelled", "expired", "system", None)
 
 
-async def due(scene: Scene, *kind: Any) -> Inquiry:
+async def make_expired_question(scene: Scene, *kind: Any) -> Inquiry:
     """Return an open question whose time is over."""
     row = await scene.question(*kind)
     await lapse(row)
@@ -40,50 +40,50 @@ def ending(row: Inquiry) -> tuple[Any, ...]:
 
 
 async def test_what_nobody_answers_in_time_is_cancelled_as_expired(scene: Scene):
-    row, other = await due(scene), await scene.question()
+    row, other_row = await make_expired_question(scene), await scene.question()
     before = await scene.elements()
     assert await expire_inquiries.expire_due_inquiries() == 1
     row = await scene.reload(row)
     assert ending(row) == OVER
     assert row.decider is None
-    assert (await scene.reload(other)).state == "open"
-    (made,) = (await scene.elements())[len(before) :]
-    assert made.kind == InquiryResponse(row.inquiry_id, Cancelled(CancellationReason.EXPIRED))
-    assert [event.note for event in made.events] == [{"by": {"kind": "system"}}]
+    assert (await scene.reload(other_row)).state == "open"
+    (element,) = (await scene.elements())[len(before) :]
+    assert element.kind == InquiryResponse(row.inquiry_id, Cancelled(CancellationReason.EXPIRED))
+    assert [event.note for event in element.events] == [{"by": {"kind": "system"}}]
     assert await expire_inquiries.expire_due_inquiries() == 0
 
 
 async def test_all_expire_however_many_there_are(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(expire_inquiries, "BATCH_SIZE", 2)
-    rows = [await due(scene) for _ in range(5)]
+    rows = [await make_expired_question(scene) for _ in range(5)]
     assert await expire_inquiries.expire_due_inquiries() == 5
     assert {ending(await scene.reload(row)) for row in rows} == {OVER}
 
 
 async def test_the_waiting_call_is_woken(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(resolution, "ROW_POLL_SECONDS", 3600)
-    row = await due(scene)
-    call = await waiting(row, resolution.wait_for_settled_row)
+    row = await make_expired_question(scene)
+    call = await start_waiting(row, resolution.wait_for_settled_row)
     await expire_inquiries.expire_due_inquiries()
-    assert ending(await done(call)) == OVER
+    assert ending(await wait_for_task(call)) == OVER
 
 
 async def test_a_secret_question_expires_as_any_other(scene: Scene):
-    row = await due(scene, Secret())
-    call = await waiting(row, resolution.wait_for_secret)
+    row = await make_expired_question(scene, Secret())
+    call = await start_waiting(row, resolution.wait_for_secret)
     await expire_inquiries.expire_due_inquiries()
-    assert ending(await done(call)) == OVER
+    assert ending(await wait_for_task(call)) == OVER
     with pytest.raises(AlreadySettled):
         await resolution.answer_inquiry(row.pk, "too late", decider(scene.ada))
     assert "too late" not in await scene.texts()
 
 
 async def test_who_answers_too_late_hears_that_it_expired(scene: Scene):
-    row = await due(scene)
+    row = await make_expired_question(scene)
     await expire_inquiries.expire_due_inquiries()
-    with pytest.raises(AlreadySettled) as told:
+    with pytest.raises(AlreadySettled) as error:
         await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
-    assert ending(told.value.inquiry) == OVER
+    assert ending(error.value.inquiry) == OVER
 
 
 async def test_an_answer_that_was_first_stands(
@@ -91,26 +91,26 @@ async def test_an_answer_that_was_first_stands(
 ):
     """Ada answers after it was found to be due, before it is settled."""
     caplog.set_level(logging.WARNING)
-    row = await due(scene)
+    row = await make_expired_question(scene)
     settle = resolution.settle_inquiry
 
-    async def late(*args: Any) -> Inquiry:
+    async def settle_late(*args: Any) -> Inquiry:
         monkeypatch.setattr(resolution, "settle_inquiry", settle)
         await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
         return await settle(*args)
 
-    monkeypatch.setattr(resolution, "settle_inquiry", late)
+    monkeypatch.setattr(resolution, "settle_inquiry", settle_late)
     assert await expire_inquiries.expire_due_inquiries() == 0
     row = await scene.reload(row)
     assert (row.state, row.answer, row.decider_name) == ("answered", True, "Ada")
-    assert not [each for each in caplog.records if each.name == expire_inquiries.__name__]
+    assert not [record for record in caplog.records if record.name == expire_inquiries.__name__]
 
 
 async def test_of_an_answer_and_the_end_of_its_time_at_once_one_counts(scene: Scene):
     for _ in range(8):
-        row = await due(scene)
+        row = await make_expired_question(scene)
         before = len(await scene.elements())
-        answered, expired = await asyncio.gather(
+        answer_result, expired = await asyncio.gather(
             resolution.answer_inquiry(row.pk, "true", decider(scene.ada)),
             expire_inquiries.expire_due_inquiries(),
             return_exceptions=True,
@@ -119,13 +119,13 @@ async def test_of_an_answer_and_the_end_of_its_time_at_once_one_counts(scene: Sc
         assert len(await scene.elements()) == before + 1
         if expired:
             assert ending(row) == OVER
-            assert isinstance(answered, AlreadySettled)
+            assert isinstance(answer_result, AlreadySettled)
         else:
             assert (row.state, row.decider_name) == ("answered", "Ada")
 
 
 async def test_two_processes_that_expire_at_once_do_it_once(scene: Scene):
-    rows = [await due(scene) for _ in range(4)]
+    rows = [await make_expired_question(scene) for _ in range(4)]
     assert (
         sum(
             await asyncio.gather(
@@ -142,7 +142,7 @@ async def test_one_that_cannot_expire_does_not_keep_the_others(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.WARNING)
-    first, second = await due(scene), await due(scene)
+    first, second = await make_expired_question(scene), await make_expired_question(scene)
     settle = resolution.settle_inquiry
 
     async def broken(row: Inquiry, *args: Any) -> Inquiry:
@@ -160,19 +160,19 @@ async def test_the_model_is_told_and_the_turn_goes_on(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     """The script asks four questions, the last for a secret; nobody answers any of them."""
-    providers.use(monkeypatch)
+    providers.use_provider(monkeypatch)
     await run_in_db_thread(Workspace.objects.filter(pk=scene.home.pk).update, expires_after=60)
     run, task = await scene.start()
     limited = Inquiry.objects.filter(
         conversation=scene.talk, state="open", expires_at__gt=datetime.now(UTC)
     )
 
-    async def over() -> bool:
+    async def is_over() -> bool:
         await run_in_db_thread(limited.update, expires_at=datetime.now(UTC) - timedelta(seconds=1))
         await expire_inquiries.expire_due_inquiries()
         return task.done()
 
-    await eventually(over)
+    await eventually(is_over)
     await task
     rows = await run_in_db_thread(list, Inquiry.objects.filter(conversation=scene.talk))
     assert {row.answer_type for row in rows} == {"boolean", "select", "text", "secret"}
@@ -190,10 +190,10 @@ async def test_the_model_is_told_and_the_turn_goes_on(
 async def test_conversation_that_is_broken_is_logged_once_and_others_expire(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ):
-    broken = await due(scene)
+    broken = await make_expired_question(scene)
     await run_in_db_thread(Conversation.objects.filter(pk=scene.talk.pk).update, entry_count=0)
-    other = await run_in_db_thread(making.conversation, scene.home)
-    run = await run_in_db_thread(making.running, other, scene.ada)
+    other_conversation = await run_in_db_thread(making.conversation, scene.home)
+    run = await run_in_db_thread(making.start_run, other_conversation, scene.ada)
     row = await run_in_db_thread(making.question, run)
     await lapse(row)
     assert await expire_inquiries.expire_due_inquiries() == 1

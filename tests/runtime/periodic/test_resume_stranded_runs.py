@@ -22,11 +22,11 @@ async def test_what_nothing_would_wake_is_queued_and_told_of(
     assert await run_in_db_thread(runs.park_run, row.run, [row.pk], [])
     assert await requeue_stranded_runs() == 0
     await run_in_db_thread(Inquiry.objects.filter(pk=row.pk).update, state="answered")
-    told: list[local_bus.Signal] = []
+    signals: list[local_bus.Signal] = []
     run_topic = local_bus.make_kind_topic("run")
-    local_bus.add_subscriber(run_topic, told.append)
+    local_bus.add_subscriber(run_topic, signals.append)
     try:
         assert await requeue_stranded_runs() == 1
     finally:
-        local_bus.remove_subscriber(run_topic, told.append)
-    assert [signal["run"] for signal in told] == [row.run.pk]
+        local_bus.remove_subscriber(run_topic, signals.append)
+    assert [signal["run"] for signal in signals] == [row.run.pk]

@@ -17,7 +17,7 @@ from jpweb.runtime.periodic.scheduler import LeaderScheduler, PeriodicTask
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.maintenance import task_leases
 from jpweb.store.models import TaskLease as Row
-from tests.runtime.playing import cut_off, done, eventually
+from tests.runtime.playing import cut_off, eventually, wait_for_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 #: Seconds: a lease that no test sees the end of; one that a test waits for; between two looks.
@@ -54,14 +54,14 @@ class Work:
     async def by(self, process: str) -> None:
         """Return once this process is at it."""
 
-        async def works() -> bool:
+        async def does_work() -> bool:
             return self.at_it == [process]
 
-        await eventually(works)
+        await eventually(does_work)
 
 
 @asynccontextmanager
-async def kept(
+async def run_scheduler(
     name: str, *tasks: PeriodicTask, lease: float = LONG
 ) -> AsyncIterator[tuple[LeaderScheduler, asyncio.Task[None]]]:
     """Run a process that keeps these duties until the block ends, where it is cut off."""
@@ -79,32 +79,32 @@ async def holder() -> str:
 
 
 async def test_one_process_works_at_a_time(monkeypatch: pytest.MonkeyPatch):
-    work, refused, hold = Work(), [], task_leases.acquire_or_renew
+    work, refusals, hold = Work(), [], task_leases.acquire_or_renew
 
-    def noted(name: str, process: str, lease_seconds: float) -> bool:
-        held = hold(name, process, lease_seconds)
-        if not held:
-            refused.append(process)
-        return held
+    def note_refusal(name: str, process: str, lease_seconds: float) -> bool:
+        lease = hold(name, process, lease_seconds)
+        if not lease:
+            refusals.append(process)
+        return lease
 
     async def often() -> bool:
-        return len(refused) > 5
+        return len(refusals) > 5
 
-    monkeypatch.setattr(task_leases, "acquire_or_renew", noted)
-    async with kept("one", work.of("one")):
+    monkeypatch.setattr(task_leases, "acquire_or_renew", note_refusal)
+    async with run_scheduler("one", work.of("one")):
         await work.by("one")
-        async with kept("two", work.of("two")):
+        async with run_scheduler("two", work.of("two")):
             await eventually(often)
             assert work.at_it == ["one"]
-    assert set(refused) == {"two"}
+    assert set(refusals) == {"two"}
     assert (work.began, work.most, work.at_it) == (["one"], 1, [])
 
 
 async def test_the_second_takes_over_when_the_first_is_killed():
     work = Work()
-    async with kept("one", work.of("one")) as (_, first):
+    async with run_scheduler("one", work.of("one")) as (_, first):
         await work.by("one")
-        async with kept("two", work.of("two")):
+        async with run_scheduler("two", work.of("two")):
             await cut_off(first)
             assert await holder() == "one"
             await run_in_db_thread(Row.objects.update, lease_until=Now() - timedelta(seconds=1))
@@ -114,12 +114,12 @@ async def test_the_second_takes_over_when_the_first_is_killed():
 
 async def test_the_second_takes_over_at_once_when_the_first_leaves():
     work = Work()
-    async with kept("one", work.of("one")) as (keeper, task):
+    async with run_scheduler("one", work.of("one")) as (keeper, task):
         await work.by("one")
-        async with kept("two", work.of("two")):
+        async with run_scheduler("two", work.of("two")):
             await keeper.stop()
             assert "one" not in work.at_it
-            await done(task)
+            await wait_for_task(task)
             await work.by("two")
     assert work.most == 1
 
@@ -128,25 +128,25 @@ async def test_leaving_without_a_duty_or_a_database_is_no_problem(
     monkeypatch: pytest.MonkeyPatch,
 ):
     await LeaderScheduler("nobody", ()).stop()
-    monkeypatch.setattr(task_leases, "release_all", gone)
+    monkeypatch.setattr(task_leases, "release_all", raise_unavailable)
     await LeaderScheduler("nobody", ()).stop()
 
 
 async def test_work_ends_when_another_holds_the_duty():
     work = Work()
-    async with kept("one", work.of("one")):
+    async with run_scheduler("one", work.of("one")):
         await work.by("one")
         await run_in_db_thread(
             Row.objects.update, holder="two"
         )  # its lease was over, and it did not know
-        await eventually(lambda: nobody(work))
+        await eventually(lambda: is_idle(work))
 
 
-async def nobody(work: Work) -> bool:
+async def is_idle(work: Work) -> bool:
     return not work.at_it
 
 
-def gone(*_args: Any) -> bool:
+def raise_unavailable(*_args: Any) -> bool:
     raise DATABASE_UNAVAILABLE[0]("the server closed the connection")
 
 
@@ -155,11 +155,11 @@ async def test_work_ends_with_its_lease_while_the_database_is_gone(
 ):
     caplog.set_level(logging.WARNING)
     work = Work()
-    async with kept("one", work.of("one"), lease=SHORT):
+    async with run_scheduler("one", work.of("one"), lease=SHORT):
         await work.by("one")
         with monkeypatch.context() as patch:
-            patch.setattr(task_leases, "acquire_or_renew", gone)
-            await eventually(lambda: nobody(work))
+            patch.setattr(task_leases, "acquire_or_renew", raise_unavailable)
+            await eventually(lambda: is_idle(work))
         await work.by("one")
     assert set(work.began) == {"one"}
     assert [record.getMessage() for record in caplog.records] == [
@@ -176,10 +176,10 @@ async def test_work_ends_with_its_lease_while_the_database_does_not_answer(
         await asyncio.Event().wait()
         return True
 
-    async with kept("one", work.of("one"), lease=SHORT):
+    async with run_scheduler("one", work.of("one"), lease=SHORT):
         await work.by("one")
         monkeypatch.setattr(scheduler, "run_in_background_thread", silent)
-        await eventually(lambda: nobody(work))
+        await eventually(lambda: is_idle(work))
 
 
 async def test_work_goes_on_while_the_database_is_gone_for_a_moment(
@@ -190,16 +190,16 @@ async def test_work_goes_on_while_the_database_is_gone_for_a_moment(
     def sometimes(*args: Any) -> bool:
         nonlocal calls
         calls += 1
-        return gone() if calls % 2 else hold(*args)
+        return raise_unavailable() if calls % 2 else hold(*args)
 
     async def outlived() -> bool:
-        return (await run_in_db_thread(Row.objects.get)).lease_until > ended + timedelta(
+        return (await run_in_db_thread(Row.objects.get)).lease_until > lease_end + timedelta(
             seconds=PATIENT
         )
 
-    async with kept("one", work.of("one"), lease=PATIENT):
+    async with run_scheduler("one", work.of("one"), lease=PATIENT):
         await work.by("one")
-        ended = (await run_in_db_thread(Row.objects.get)).lease_until
+        lease_end = (await run_in_db_thread(Row.objects.get)).lease_until
         monkeypatch.setattr(task_leases, "acquire_or_renew", sometimes)
         await eventually(outlived)
         assert work.at_it == ["one"]
@@ -220,7 +220,9 @@ async def test_a_duty_that_raises_is_tried_again_and_ends_no_other(
     async def several() -> bool:
         return tries > 2
 
-    async with kept("one", PeriodicTask("breaks", breaks, interval_seconds=0.01), work.of("one")):
+    async with run_scheduler(
+        "one", PeriodicTask("breaks", breaks, interval_seconds=0.01), work.of("one")
+    ):
         await eventually(several)
         await work.by("one")
     assert work.began == ["one"]
@@ -261,19 +263,19 @@ async def test_work_that_is_done_in_passes_begins_again():
         nonlocal passes
         passes += 1
         if passes == 2:
-            gone()
+            raise_unavailable()
         return passes
 
     async def several() -> bool:
         return passes > 3
 
-    async with kept("one", PeriodicTask("works", work, interval_seconds=0.01)):
+    async with run_scheduler("one", PeriodicTask("works", work, interval_seconds=0.01)):
         await eventually(several)
 
 
-@pytest.mark.parametrize(("way", "left"), [("embedded", set()), ("workers", {"tidy"})])
+@pytest.mark.parametrize(("way", "other_names"), [("embedded", set()), ("workers", {"tidy"})])
 async def test_a_server_takes_over_at_once_from_its_own_that_was_killed(
-    monkeypatch: pytest.MonkeyPatch, settings: Any, way: str, left: set[str]
+    monkeypatch: pytest.MonkeyPatch, settings: Any, way: str, other_names: set[str]
 ):
     """Where others may live beside it, it waits for the end of their leases."""
     settings.RUNS = way
@@ -286,12 +288,12 @@ async def test_a_server_takes_over_at_once_from_its_own_that_was_killed(
     )
     task = asyncio.create_task(scheduler.run_scheduler())
 
-    async def works() -> bool:
+    async def does_work() -> bool:
         return await run_in_db_thread(Row.objects.filter(name="works").exists)
 
-    await eventually(works)
+    await eventually(does_work)
     names = await run_in_db_thread(list, Row.objects.values_list("name", flat=True))
-    assert set(names) == {"works"} | left
+    assert set(names) == {"works"} | other_names
     await cut_off(task)
 
 
@@ -301,7 +303,7 @@ async def test_beginning_without_a_database_is_no_problem(
     settings.RUNS = "embedded"
     work = Work()
     monkeypatch.setattr(scheduler, "_scheduler", LeaderScheduler("one", [work.of("one")]))
-    monkeypatch.setattr(task_leases, "expire_installation", gone)
+    monkeypatch.setattr(task_leases, "expire_installation", raise_unavailable)
     task = asyncio.create_task(scheduler.run_scheduler())
     await work.by("one")
     await cut_off(task)
@@ -314,31 +316,33 @@ async def test_the_duties_of_a_process_are_done_and_left(monkeypatch: pytest.Mon
 
     keeper = LeaderScheduler("here", scheduler.PERIODIC_TASKS)
     monkeypatch.setattr(scheduler, "_scheduler", keeper)
-    told: list[str] = []
-    going = supervisor.run_with_restart("duties", scheduler.run_scheduler, log_line=told.append)
-    task = asyncio.create_task(going)
+    log_lines: list[str] = []
+    duties = supervisor.run_with_restart(
+        "duties", scheduler.run_scheduler, log_line=log_lines.append
+    )
+    task = asyncio.create_task(duties)
     await eventually(look)
     await scheduler.stop_scheduler()
     assert await run_in_db_thread(Row.objects.count) == 0
     for _ in range(10):
         await asyncio.sleep(0)
     await cut_off(task)
-    assert told == []
+    assert log_lines == []
 
 
 async def test_duties_of_a_process_are_held_in_one_trip(monkeypatch: pytest.MonkeyPatch):
-    asked: list[set[str]] = []
+    name_sets: list[set[str]] = []
 
-    def noted(names: set[str], *_args: Any) -> set[str]:
-        asked.append(set(names))
+    def note_names(names: set[str], *_args: Any) -> set[str]:
+        name_sets.append(set(names))
         return set(names)
 
     async def rounds() -> bool:
-        return len(asked) > 2
+        return len(name_sets) > 2
 
-    monkeypatch.setattr(task_leases, "acquire_or_renew_all", noted)
-    async with kept(
+    monkeypatch.setattr(task_leases, "acquire_or_renew_all", note_names)
+    async with run_scheduler(
         "one", *(PeriodicTask(name, asyncio.Event().wait, interval_seconds=0) for name in "abc")
     ):
         await eventually(rounds)
-    assert asked[:3] == [{"a", "b", "c"}] * 3
+    assert name_sets[:3] == [{"a", "b", "c"}] * 3

@@ -25,117 +25,129 @@ from jpweb.store.models import (
 from jpweb.store.notifications import answer_links, deliveries
 from jpweb.store.notifications.deliveries import DueNotification
 from jpweb.stream.answer_type import Secret
-from tests.runtime.periodic.receiver import Receiver
+from tests.runtime.periodic.receiver import NotificationReceiver
 from tests.store import making
 
 CANARY = "canary-7d2a"
 
 
-class Stage:
+class NotificationScene:
     """A run with questions, and a person who is told elsewhere."""
 
     def __init__(self, url: str) -> None:
         self.home = making.workspace("Garden")
         self.ada = making.person("ada", Role.RESPONDER, self.home)
         self.talk = making.conversation(self.home, "A talk", self.ada)
-        self.run = making.running(self.talk, self.ada)
+        self.run = making.start_run(self.talk, self.ada)
         self.address = self.add(self.ada, url)
 
-    def add(self, who: Person, url: str, delay: int = 60) -> NotificationDestination:
+    def add(self, person: Person, url: str, delay: int = 60) -> NotificationDestination:
         return NotificationDestination.objects.create(
-            person=who, workspace=self.home, url=url, delay=delay
+            person=person, workspace=self.home, url=url, delay=delay
         )
 
 
 @pytest.fixture
-def stage(transactional_db: None, there: Receiver) -> Stage:
-    return Stage(there.url())
+def stage(transactional_db: None, receiver: NotificationReceiver) -> NotificationScene:
+    return NotificationScene(receiver.url())
 
 
-async def prompt(stage: Stage, kind: ApprovalKind = ApprovalKind.RUN, **shown: Any) -> None:
+async def prompt(
+    stage: NotificationScene, kind: ApprovalKind = ApprovalKind.RUN, **fields: Any
+) -> None:
     """Let a prompt have waited for two minutes."""
-    made = await run_in_db_thread(making.prompt, stage.run, kind, **shown)
+    approval = await run_in_db_thread(making.prompt, stage.run, kind, **fields)
     long_ago = timezone.now() - timedelta(minutes=2)
-    await run_in_db_thread(Approval.objects.filter(pk=made.pk).update, asked_at=long_ago)
+    await run_in_db_thread(Approval.objects.filter(pk=approval.pk).update, asked_at=long_ago)
 
 
 async def rows(model: Any) -> list[Any]:
     return await run_in_db_thread(lambda: list(model.objects.order_by("pk")))
 
 
-def token(there: Receiver) -> str:
-    found = re.search(r"/answer/([\w-]+)", there.bodies[-1])
-    assert found
-    return found[1]
+def token(receiver: NotificationReceiver) -> str:
+    match = re.search(r"/answer/([\w-]+)", receiver.bodies[-1])
+    assert match
+    return match[1]
 
 
 async def test_who_asks_where_and_what_is_told_with_a_link_that_answers(
-    stage: Stage, there: Receiver, settings: Any
+    stage: NotificationScene, receiver: NotificationReceiver, settings: Any
 ):
     settings.PUBLIC_URL = "https://jp.example.org"
     question = await run_in_db_thread(making.question, stage.run, None, "Delete the “roses”?")
     assert await send_notifications.send_due_notifications() == 1
-    sent = json.loads(there.bodies[0])
-    assert sent["title"] == "Garden: question from fs_modify_file"
-    assert sent["message"].splitlines()[:3] == ["Delete the “roses”?", "", "In “A talk”, Garden."]
-    assert f"https://jp.example.org/answer/{token(there)}" in sent["message"]
-    link = await run_in_db_thread(answer_links.resolve_link, token(there))
+    message = json.loads(receiver.bodies[0])
+    assert message["title"] == "Garden: question from fs_modify_file"
+    assert message["message"].splitlines()[:3] == [
+        "Delete the “roses”?",
+        "",
+        "In “A talk”, Garden.",
+    ]
+    assert f"https://jp.example.org/answer/{token(receiver)}" in message["message"]
+    link = await run_in_db_thread(answer_links.resolve_link, token(receiver))
     assert (link.inquiry, link.person) == (question, stage.ada)
     assert (await rows(NotificationDelivery))[0].problem == ""
 
 
-async def test_nobody_is_told_twice(stage: Stage, there: Receiver):
+async def test_nobody_is_told_twice(stage: NotificationScene, receiver: NotificationReceiver):
     await run_in_db_thread(making.question, stage.run)
     assert [
         await send_notifications.send_due_notifications(),
         await send_notifications.send_due_notifications(),
     ] == [1, 0]
-    both = await asyncio.gather(*(send_notifications.send_due_notifications() for _ in range(3)))
-    assert (sum(both), len(there.bodies)) == (0, 1)
+    counts = await asyncio.gather(*(send_notifications.send_due_notifications() for _ in range(3)))
+    assert (sum(counts), len(receiver.bodies)) == (0, 1)
 
 
-async def test_of_several_processes_one_tells(stage: Stage, there: Receiver):
+async def test_of_several_processes_one_tells(
+    stage: NotificationScene, receiver: NotificationReceiver
+):
     for _ in range(3):
         await run_in_db_thread(making.question, stage.run)
-    told = await asyncio.gather(*(send_notifications.send_due_notifications() for _ in range(4)))
-    assert (sum(told), len(there.bodies)) == (3, 3)
+    counts = await asyncio.gather(*(send_notifications.send_due_notifications() for _ in range(4)))
+    assert (sum(counts), len(receiver.bodies)) == (3, 3)
     assert len(await rows(AnswerLink)) == 3
 
 
-async def test_the_delay_is_waited(stage: Stage, there: Receiver):
+async def test_the_delay_is_waited(stage: NotificationScene, receiver: NotificationReceiver):
     question = await run_in_db_thread(making.question, stage.run)
 
-    async def asked(seconds_ago: int) -> int:
+    async def send_after(seconds_ago: int) -> int:
         at = timezone.now() - timedelta(seconds=seconds_ago)
         await run_in_db_thread(Inquiry.objects.filter(pk=question.pk).update, asked_at=at)
         return await send_notifications.send_due_notifications()
 
-    assert [await asked(0), await asked(55), await asked(61)] == [0, 0, 1]
+    assert [await send_after(0), await send_after(55), await send_after(61)] == [0, 0, 1]
 
 
-async def test_the_text_of_a_secret_question_is_in_no_message(stage: Stage, there: Receiver):
+async def test_the_text_of_a_secret_question_is_in_no_message(
+    stage: NotificationScene, receiver: NotificationReceiver
+):
     await run_in_db_thread(making.question, stage.run, Secret(), f"Password of {CANARY}?")
     assert await send_notifications.send_due_notifications() == 1
-    assert "A secret is requested." in there.bodies[0]
-    assert CANARY not in there.all
+    assert "A secret is requested." in receiver.bodies[0]
+    assert CANARY not in receiver.all
 
 
-async def test_no_argument_and_no_result_is_in_a_message(stage: Stage, there: Receiver):
+async def test_no_argument_and_no_result_is_in_a_message(
+    stage: NotificationScene, receiver: NotificationReceiver
+):
     for kind in ApprovalKind:
-        shown = {"content": CANARY, "arguments": {"path": CANARY}, "described": CANARY}
-        await prompt(stage, kind, **shown)
+        fields = {"content": CANARY, "arguments": {"path": CANARY}, "described": CANARY}
+        await prompt(stage, kind, **fields)
     assert await send_notifications.send_due_notifications() == 2
-    assert "A tool call needs your approval." in there.all
-    assert "A tool's result needs your approval" in there.all
-    assert re.search(r"http://127.0.0.1:\d+/prompts/\d+", there.all)
-    assert CANARY not in there.all
+    assert "A tool call needs your approval." in receiver.all
+    assert "A tool's result needs your approval" in receiver.all
+    assert re.search(r"http://127.0.0.1:\d+/prompts/\d+", receiver.all)
+    assert CANARY not in receiver.all
     assert await rows(AnswerLink) == []
     assert await send_notifications.send_due_notifications() == 0
 
 
 @pytest.mark.parametrize("change", ["reader", "outsider", "inactive", "settled", "ended"])
 async def test_only_who_may_answer_is_told_and_only_of_what_waits(
-    stage: Stage, there: Receiver, change: str
+    stage: NotificationScene, receiver: NotificationReceiver, change: str
 ):
     question = await run_in_db_thread(making.question, stage.run)
     changes: dict[str, Any] = {
@@ -145,87 +157,95 @@ async def test_only_who_may_answer_is_told_and_only_of_what_waits(
         "settled": lambda: making.settle(question, making.ANSWER),
         "ended": lambda: Run.objects.update(state="lost"),
     }
-    due = await run_in_db_thread(deliveries.list_due, 10)
-    assert len(due) == 1
+    due_rows = await run_in_db_thread(deliveries.list_due, 10)
+    assert len(due_rows) == 1
     await run_in_db_thread(changes[change])
     assert await run_in_db_thread(deliveries.list_due, 10) == []
-    assert await run_in_db_thread(deliveries.claim_delivery, due[0]) is None
+    assert await run_in_db_thread(deliveries.claim_delivery, due_rows[0]) is None
     assert await send_notifications.send_due_notifications() == 0
-    assert there.bodies == []
+    assert receiver.bodies == []
 
 
-async def test_an_address_that_is_gone_is_not_claimed(stage: Stage):
+async def test_an_address_that_is_gone_is_not_claimed(stage: NotificationScene):
     await run_in_db_thread(making.question, stage.run)
-    due = await run_in_db_thread(deliveries.list_due, 10)
+    due_rows = await run_in_db_thread(deliveries.list_due, 10)
     await run_in_db_thread(stage.address.delete)
-    assert await run_in_db_thread(deliveries.claim_delivery, due[0]) is None
+    assert await run_in_db_thread(deliveries.claim_delivery, due_rows[0]) is None
 
 
-async def test_an_address_is_told_of_its_own_workspace_alone(stage: Stage, there: Receiver):
-    def elsewhere() -> None:
+async def test_an_address_is_told_of_its_own_workspace_alone(
+    stage: NotificationScene, receiver: NotificationReceiver
+):
+    def add_elsewhere() -> None:
         home = making.workspace("Elsewhere")
         making.person("eve", Role.OWNER, home)
-        making.question(making.running(making.conversation(home)))
+        making.question(making.start_run(making.conversation(home)))
 
-    await run_in_db_thread(elsewhere)
+    await run_in_db_thread(add_elsewhere)
     assert await send_notifications.send_due_notifications() == 0
-    assert there.bodies == []
+    assert receiver.bodies == []
 
 
-async def test_each_address_is_told_with_a_link_of_its_own(stage: Stage, there: Receiver):
-    def more() -> None:
+async def test_each_address_is_told_with_a_link_of_its_own(
+    stage: NotificationScene, receiver: NotificationReceiver
+):
+    def add_destinations() -> None:
         eve = making.person("eve", Role.OWNER, stage.home)
-        stage.add(eve, there.url("eve"))
+        stage.add(eve, receiver.url("eve"))
         making.question(stage.run)
 
-    await run_in_db_thread(more)
+    await run_in_db_thread(add_destinations)
     assert await send_notifications.send_due_notifications() == 2
-    found = await rows(AnswerLink)
-    assert len({link.person_id for link in found}) == 2
+    links = await rows(AnswerLink)
+    assert len({link.person_id for link in links}) == 2
 
 
-async def test_a_failure_is_noted_in_words_and_not_tried_again(stage: Stage, there: Receiver):
-    there.manner = "fails"
+async def test_a_failure_is_noted_in_words_and_not_tried_again(
+    stage: NotificationScene, receiver: NotificationReceiver
+):
+    receiver.manner = "fails"
     await run_in_db_thread(making.question, stage.run)
     assert [
         await send_notifications.send_due_notifications(),
         await send_notifications.send_due_notifications(),
     ] == [0, 0]
-    told = apprise_sender.UNDELIVERED_TEXT
-    assert [each.problem for each in await rows(NotificationDelivery)] == [told]
-    assert [each.problem for each in await rows(NotificationDestination)] == [told]
-    assert len(there.bodies) == 1
+    problem = apprise_sender.UNDELIVERED_TEXT
+    assert [delivery.problem for delivery in await rows(NotificationDelivery)] == [problem]
+    assert [destination.problem for destination in await rows(NotificationDestination)] == [problem]
+    assert len(receiver.bodies) == 1
 
 
 async def test_an_address_that_fails_is_left_alone_for_the_rest_of_the_round(
-    stage: Stage, there: Receiver
+    stage: NotificationScene, receiver: NotificationReceiver
 ):
-    there.manner = "fails"
+    receiver.manner = "fails"
     for _ in range(3):
         await run_in_db_thread(making.question, stage.run)
     assert await send_notifications.send_due_notifications() == 0
-    assert len(there.bodies) == 1
-    there.manner = "takes"
+    assert len(receiver.bodies) == 1
+    receiver.manner = "takes"
     assert await send_notifications.send_due_notifications() == 2
 
 
-async def test_a_message_that_arrives_takes_the_problem_away(stage: Stage, there: Receiver):
+async def test_a_message_that_arrives_takes_the_problem_away(
+    stage: NotificationScene, receiver: NotificationReceiver
+):
     await run_in_db_thread(NotificationDestination.objects.update, problem="It failed.")
     await run_in_db_thread(making.question, stage.run)
     assert await send_notifications.send_due_notifications() == 1
-    assert [each.problem for each in await rows(NotificationDestination)] == [""]
+    assert [destination.problem for destination in await rows(NotificationDestination)] == [""]
 
 
 async def test_who_hangs_holds_up_nobody_and_is_left_alone_meanwhile(
-    stage: Stage, there: Receiver, monkeypatch: pytest.MonkeyPatch
+    stage: NotificationScene, receiver: NotificationReceiver, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(apprise_sender, "SEND_TIMEOUT_SECONDS", 0.3)
-    there.manner = "hangs"
+    receiver.manner = "hangs"
     for _ in range(3):
         await run_in_db_thread(making.question, stage.run)
-    started = datetime.now(UTC)
+    start_time = datetime.now(UTC)
     assert await send_notifications.send_due_notifications() == 0
-    assert datetime.now(UTC) - started < timedelta(seconds=3)
+    assert datetime.now(UTC) - start_time < timedelta(seconds=3)
     assert len(await rows(NotificationDelivery)) == 1
     assert await send_notifications.send_due_notifications() == 0
     assert len(await rows(NotificationDelivery)) == 1
@@ -233,7 +253,7 @@ async def test_who_hangs_holds_up_nobody_and_is_left_alone_meanwhile(
 
 
 async def test_what_a_round_tells_an_address_is_bounded_and_the_rest_comes_later(
-    stage: Stage, there: Receiver
+    stage: NotificationScene, receiver: NotificationReceiver
 ):
     for _ in range(deliveries.MAX_PER_DESTINATION + 2):
         await run_in_db_thread(making.question, stage.run)
@@ -245,39 +265,41 @@ async def test_what_a_round_tells_an_address_is_bounded_and_the_rest_comes_later
     ]
 
 
-async def test_a_test_is_sent_and_its_failure_is_told_and_kept(stage: Stage, there: Receiver):
+async def test_a_test_is_sent_and_its_failure_is_told_and_kept(
+    stage: NotificationScene, receiver: NotificationReceiver
+):
     assert await send_notifications.send_test(stage.address) == ""
-    assert "test notification for Garden" in there.bodies[0]
-    there.manner = "fails"
+    assert "test notification for Garden" in receiver.bodies[0]
+    receiver.manner = "fails"
     assert await send_notifications.send_test(stage.address) == apprise_sender.UNDELIVERED_TEXT
     assert (await rows(NotificationDestination))[0].problem == apprise_sender.UNDELIVERED_TEXT
 
 
 async def test_no_second_test_is_sent_while_one_is_on_its_way(
-    stage: Stage, there: Receiver, monkeypatch: pytest.MonkeyPatch
+    stage: NotificationScene, receiver: NotificationReceiver, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(apprise_sender, "SEND_TIMEOUT_SECONDS", 0.2)
-    there.manner = "hangs"
+    receiver.manner = "hangs"
     await send_notifications.send_test(stage.address)
     assert (
         await send_notifications.send_test(stage.address)
         == "The previous message is still being sent."
     )
-    assert await asyncio.to_thread(there.arrived.wait, 20)
-    assert len(there.bodies) == 1
+    assert await asyncio.to_thread(receiver.arrived.wait, 20)
+    assert len(receiver.bodies) == 1
 
 
-def due(**what: Any) -> DueNotification:
+def make_due_notification(**fields: Any) -> DueNotification:
     usual = {"destination_id": 1, "person_id": 1, "url": "", "workspace": "W", "conversation": "C"}
-    return DueNotification(**{**usual, "asker": "JP", "inquiry_id": 1, "text": "Well?", **what})
+    return DueNotification(**{**usual, "asker": "JP", "inquiry_id": 1, "text": "Well?", **fields})
 
 
-def sent(**what: Any) -> str:
-    return "\n".join(send_notifications.build_message(due(**what), "token"))
+def build_message_text(**fields: Any) -> str:
+    return "\n".join(send_notifications.build_message(make_due_notification(**fields), "token"))
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("raw_text", "expected"),
     [
         ("@everyone look", "@\u200beveryone look"),
         ("<!channel> <@U123>", "<\u200b!channel> <\u200b@\u200bU123>"),
@@ -291,18 +313,18 @@ def sent(**what: Any) -> str:
         ("x" * 300, "x" * 300 + "\n"),
     ],
 )
-def test_hostile_words_stay_words(written: str, told: str):
-    assert f"\n{told}" in sent(text=written)
+def test_hostile_words_stay_words(raw_text: str, expected: str):
+    assert f"\n{expected}" in build_message_text(text=raw_text)
 
 
 @pytest.mark.parametrize("field", ["asker", "workspace", "conversation"])
 def test_a_name_stays_on_its_line_and_is_cut(field: str):
-    whole = sent(**{field: "Al\nAnswer: http://evil @all " + "x" * 500})
-    assert "Al Answer: http://evil @\u200ball x" in whole
-    assert "x" * send_notifications.MAX_NAME_CHARS not in whole
-    assert max(map(len, whole.splitlines())) < 300
+    message = build_message_text(**{field: "Al\nAnswer: http://evil @all " + "x" * 500})
+    assert "Al Answer: http://evil @\u200ball x" in message
+    assert "x" * send_notifications.MAX_NAME_CHARS not in message
+    assert max(map(len, message.splitlines())) < 300
 
 
 def test_what_has_no_name_is_told_all_the_same():
-    assert "W: question from jpweb" in sent(asker="")
-    assert "“Untitled”" in sent(conversation=" ")
+    assert "W: question from jpweb" in build_message_text(asker="")
+    assert "“Untitled”" in build_message_text(conversation=" ")

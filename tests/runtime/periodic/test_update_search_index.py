@@ -14,7 +14,7 @@ from jpweb.store import journal
 from jpweb.store.models import Conversation, Passage
 from jpweb.store.search import indexer
 from jpweb.stream.events import ChatResponse
-from tests.runtime.playing import SOON, done
+from tests.runtime.playing import SOON, wait_for_task
 from tests.store import making
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,7 +45,7 @@ async def test_index_changed_during_a_call_begins_after_it(monkeypatch: pytest.M
     indexing = asyncio.create_task(update_search_index.index_changed())
     await asyncio.sleep(0)
     await run_in_background_thread(gate.set)
-    assert await done(indexing) == 0
+    assert await wait_for_task(indexing) == 0
     assert steps == [True]
 
 
@@ -57,12 +57,12 @@ async def test_conversation_that_is_broken_keeps_no_other_from_the_index(
     assert newest is not None
     real = indexer._build_passages
 
-    def made(key: int, *more: Any) -> Any:
+    def build(key: int, *arguments: Any) -> Any:
         if key == newest.pk:
             raise KeyError("rows that do not fit each other")
-        return real(key, *more)
+        return real(key, *arguments)
 
-    monkeypatch.setattr(indexer, "_build_passages", made)
+    monkeypatch.setattr(indexer, "_build_passages", build)
     assert await update_search_index.index_changed() == 3
     assert await update_search_index.index_changed() == 0
     assert await run_in_db_thread(Passage.objects.filter(category="message").count) == 2
@@ -71,6 +71,6 @@ async def test_conversation_that_is_broken_keeps_no_other_from_the_index(
 
 def test_some_process_does_it_soon_after_a_change():
     (duty,) = (
-        each for each in scheduler.PERIODIC_TASKS if each.work is update_search_index.index_changed
+        task for task in scheduler.PERIODIC_TASKS if task.work is update_search_index.index_changed
     )
     assert duty.interval_seconds <= 1

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from jpweb.runtime.rendering import ansi
 from jpweb.runtime.rendering.invisible_characters import reveal_invisible
-from tests.web.reading import read
+from tests.web.reading import parse_page
 
 SEQUENCES = [
     "\x1b[31m",
@@ -31,8 +31,8 @@ SEQUENCES += [
 OUTPUT = st.lists(st.sampled_from(SEQUENCES), max_size=40).map("".join)
 
 
-def looks(text: str) -> list[tuple[str, str]]:
-    return [(tag["class"], tag.text) for tag in read(ansi.render_terminal(text))]
+def list_styles(text: str) -> list[tuple[str, str]]:
+    return [(tag["class"], tag.text) for tag in parse_page(ansi.render_terminal(text))]
 
 
 @pytest.mark.parametrize(
@@ -46,11 +46,11 @@ def looks(text: str) -> list[tuple[str, str]]:
     ],
 )
 def test_only_colours_and_emphasis_become_classes(text: str, marks: list[tuple[str, str]]):
-    assert looks(text) == marks
+    assert list_styles(text) == marks
 
 
 @pytest.mark.parametrize(
-    ("text", "seen"),
+    ("text", "expected"),
     [
         ("\x1b]8;;https://evil.example\x07a link\x1b]8;;\x07", "a link"),
         ("\x1b]0;a title\x1b\\text", "text"),
@@ -62,23 +62,23 @@ def test_only_colours_and_emphasis_become_classes(text: str, marks: list[tuple[s
         ("<script>\x1b[1m&amp;", "<script>&amp;"),
     ],
 )
-def test_what_is_no_colour_is_not_obeyed(text: str, seen: str):
-    assert read(ansi.render_terminal(text)).text == seen
+def test_what_is_no_colour_is_not_obeyed(text: str, expected: str):
+    assert parse_page(ansi.render_terminal(text)).text == expected
 
 
 @given(OUTPUT)
 def test_no_sequence_costs_text(text: str):
-    seen = read(ansi.render_terminal(text)).text
-    assert "\x1b" not in seen
-    assert seen.count("b ") == reveal_invisible(ansi.strip_codes(text)).count("b ")
-    assert seen.count("<b>") == ansi.strip_codes(text).count("<b>")
+    rendered_text = parse_page(ansi.render_terminal(text)).text
+    assert "\x1b" not in rendered_text
+    assert rendered_text.count("b ") == reveal_invisible(ansi.strip_codes(text)).count("b ")
+    assert rendered_text.count("<b>") == ansi.strip_codes(text).count("<b>")
 
 
 @given(
     st.lists(st.sampled_from(["\x1b[31m", "\x1b[0m", "a<b", "\n", " "]), max_size=40).map("".join)
 )
 def test_colours_change_nothing_of_the_text(text: str):
-    assert read(ansi.render_terminal(text)).text == text.replace("\x1b[31m", "").replace(
+    assert parse_page(ansi.render_terminal(text)).text == text.replace("\x1b[31m", "").replace(
         "\x1b[0m", ""
     )
 
@@ -86,8 +86,8 @@ def test_colours_change_nothing_of_the_text(text: str):
 def test_colours_without_end_stop_being_shown(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(ansi, "MAX_STYLED_PIECES", 10)
     text = "\x1b[31ma\x1b[32mb" * 50
-    assert len(looks(text)) <= 10
-    assert read(ansi.render_terminal(text)).text == "ab" * 50
+    assert len(list_styles(text)) <= 10
+    assert parse_page(ansi.render_terminal(text)).text == "ab" * 50
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 
 from jpweb.runtime.rendering import payloads
 from tests import hostile
-from tests.web.reading import read
+from tests.web.reading import parse_page
 
-DOCUMENTS = hostile.documents()
+DOCUMENTS = hostile.list_documents()
 TAGS = {
     *("a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr"),
     *("input", "li", "ol", "p", "pre", "section", "strong", "sup", "table", "tbody", "td", "th"),
@@ -32,9 +32,9 @@ SECONDS = 20
 LARGEST = 1_000_000
 
 
-def held(document: hostile.Document) -> list[payloads.Payload]:
-    made = hostile.stream(*hostile.elements(document))
-    return [payload for each in made for payload in payloads.get_payloads(each).values()]
+def list_payloads(document: hostile.Document) -> list[payloads.Payload]:
+    elements = hostile.stream(*hostile.make_elements(document))
+    return [payload for element in elements for payload in payloads.get_payloads(element).values()]
 
 
 def test_there_are_at_least_twenty():
@@ -44,19 +44,23 @@ def test_there_are_at_least_twenty():
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_a_hostile_document_is_inert_and_its_size_bounded(document: hostile.Document):
     start = time.thread_time()  # of the processor: other processes do not count
-    for payload in held(document):
-        for shown in (payload.render_excerpt(), payload.render_part(1)):
-            assert shown is not None
-            assert len(shown.html) < 10 * min(len(payload.text), payloads.PART_CHARS) + 4_000
-            assert len(shown.html) < LARGEST
-            assert not TURNING & set(shown.html)
-            page = read(shown.html)
+    for payload in list_payloads(document):
+        for chunk in (payload.render_excerpt(), payload.render_part(1)):
+            assert chunk is not None
+            assert len(chunk.html) < 10 * min(len(payload.text), payloads.PART_CHARS) + 4_000
+            assert len(chunk.html) < LARGEST
+            assert not TURNING & set(chunk.html)
+            page = parse_page(chunk.html)
             assert (page.crossed, page.unclosed) == ([], [])
             assert {tag.tag for tag in page} <= TAGS
             assert {name for tag in page for name in tag} <= ATTRIBUTES
             assert {tag["type"] for tag in page if "type" in tag} <= {"checkbox"}
-            named = {one for tag in page for one in tag.get("class", "").split()}
-            assert {one for one in named if not one.startswith("language-")} <= CLASSES
+            class_names = {
+                class_name for tag in page for class_name in tag.get("class", "").split()
+            }
+            assert {
+                class_name for class_name in class_names if not class_name.startswith("language-")
+            } <= CLASSES
             for tag in page:
                 scheme = tag.get("href", "https:").partition(":")[0]
                 assert scheme in ("http", "https", "mailto") or tag["href"][0] == "#"
@@ -66,9 +70,9 @@ def test_a_hostile_document_is_inert_and_its_size_bounded(document: hostile.Docu
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_a_hostile_document_is_cut_into_parts_that_end(document: hostile.Document):
-    for payload in held(document):
+    for payload in list_payloads(document):
         number = 1
-        while (shown := payload.render_part(number)) is not None and shown.has_more:
+        while (chunk := payload.render_part(number)) is not None and chunk.has_more:
             number += 1
-        assert shown is not None
+        assert chunk is not None
         assert payload.render_part(number + 1) is None

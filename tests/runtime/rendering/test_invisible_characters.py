@@ -15,7 +15,7 @@ TEXTS = st.text(st.sampled_from(ODD) | st.characters(), max_size=80)
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("plain, “text” — ñ 日本 العربية", "plain, “text” — ñ 日本 العربية"),
         ("a\u202etxt.exe\u202c", "a⟨U+202E⟩txt.exe⟨U+202C⟩"),
@@ -32,14 +32,14 @@ TEXTS = st.text(st.sampled_from(ODD) | st.characters(), max_size=80)
         ("\U0001f3f4\U000e0067\U000e0062\U000e007f", "\U0001f3f4\U000e0067\U000e0062\U000e007f"),
     ],
 )
-def test_what_hides_or_turns_around_is_shown(text: str, shown: str):
-    assert reveal_invisible(text) == shown
+def test_what_hides_or_turns_around_is_shown(text: str, expected: str):
+    assert reveal_invisible(text) == expected
 
 
 @given(TEXTS)
 def test_what_is_shown_can_be_sent_and_turns_nothing_around(text: str):
-    shown = reveal_invisible(text)
-    shown.encode()
-    assert not [c for c in shown if unicodedata.category(c) == "Cc" and c not in "\n\t"]
-    assert not [c for c in shown if unicodedata.bidirectional(c) in ("LRO", "RLO", "LRI", "RLI")]
-    assert reveal_invisible(shown) == shown
+    result = reveal_invisible(text)
+    result.encode()
+    assert not [c for c in result if unicodedata.category(c) == "Cc" and c not in "\n\t"]
+    assert not [c for c in result if unicodedata.bidirectional(c) in ("LRO", "RLO", "LRI", "RLI")]
+    assert reveal_invisible(result) == result

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jpweb.runtime.rendering import json_values
-from tests.web.reading import Tag, read
+from tests.web.reading import Tag, parse_page
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 JSON = st.recursive(
@@ -18,19 +18,19 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_json_keeps_its_text(value: Any):
-    shown = json_values.format_json(value)
-    assert read(json_values.highlight_json(shown)).text == shown.replace("\r", "\n").replace(
-        "\x00", "\ufffd"
-    )
+    json_text = json_values.format_json(value)
+    assert parse_page(json_values.highlight_json(json_text)).text == json_text.replace(
+        "\r", "\n"
+    ).replace("\x00", "\ufffd")
 
 
 @given(st.text(st.sampled_from('"\\{}[]:,1truefalsn \n')))
 def test_what_is_no_json_keeps_its_text_too(text: str):
-    assert read(json_values.highlight_json(text)).text == text
+    assert parse_page(json_values.highlight_json(text)).text == text
 
 
 def test_the_parts_of_json_are_marked():
-    page = read(json_values.highlight_json('{"k": ["s", -1.5e3, true, null]}'))
+    page = parse_page(json_values.highlight_json('{"k": ["s", -1.5e3, true, null]}'))
     marks = [(tag["class"], tag.text) for tag in page]
     assert marks == [("v", '"k"'), ("s", '"s"'), ("n", "-1.5e3"), ("k", "true"), ("k", "null")]
 
@@ -43,23 +43,25 @@ def test_what_is_no_json_is_not_indented(text: str):
 
 
 def test_json_is_indented_and_nothing_else():
-    kept = '{"a":1.00,"a":"\\u0041","b":12345678901234567890}'
-    shown = json_values.indent_json(kept)
-    assert shown is not None
-    assert shown.replace("\n", "").replace(" ", "") == kept
+    source = '{"a":1.00,"a":"\\u0041","b":12345678901234567890}'
+    result = json_values.indent_json(source)
+    assert result is not None
+    assert result.replace("\n", "").replace(" ", "") == source
 
 
-def fields(given: dict[str, Any], most: int = 10_000, *, colours: bool = False) -> list[Tag]:
+def fields(
+    arguments: dict[str, Any], max_chars: int = 10_000, *, colours: bool = False
+) -> list[Tag]:
     return [
         t
-        for t in read(json_values.render_fields(given, most, colours=colours).html)
+        for t in parse_page(json_values.render_fields(arguments, max_chars, colours=colours).html)
         if t.tag in ("dt", "dd")
     ]
 
 
 def test_arguments_are_read_field_by_field():
-    found = fields({"path": "src/x.rs", "count": 3, "deep": {"a": [1]}})
-    assert [tag.text for tag in found] == [
+    tags = fields({"path": "src/x.rs", "count": 3, "deep": {"a": [1]}})
+    assert [tag.text for tag in tags] == [
         *("path", "src/x.rs"),
         *("count", "3"),
         *("deep", json.dumps({"a": [1]}, indent=2)),
@@ -68,34 +70,34 @@ def test_arguments_are_read_field_by_field():
 
 @pytest.mark.parametrize("text", ["true", "null", "12", "-1e5", "", " "])
 def test_a_text_that_looks_like_another_value_is_quoted(text: str):
-    (_, shown) = fields({"value": text})
-    assert shown.text == json.dumps(text)
+    (_, tag) = fields({"value": text})
+    assert tag.text == json.dumps(text)
 
 
 def test_a_text_of_several_lines_stands_as_it_is():
-    (_, shown) = fields({"content": "one\n\ttwo"})
-    assert shown.text == "one\n\ttwo"
+    (_, tag) = fields({"content": "one\n\ttwo"})
+    assert tag.text == "one\n\ttwo"
 
 
 @pytest.mark.parametrize(
-    ("given", "mark"),
+    ("arguments", "mark"),
     [
         ({"path": "a/b.py", "content": "def f():\n  pass"}, ("k", "def")),
         ({"content": "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y"}, ("removed", "-x")),
         ({"content": "one\n\x1b[31mtwo"}, ("fg-1", "two")),
     ],
 )
-def test_a_text_is_shown_as_what_it_is(given: dict[str, str], mark: tuple[str, str]):
-    page = read(json_values.render_fields(given, 1000, colours=True).html)
+def test_a_text_is_shown_as_what_it_is(arguments: dict[str, str], mark: tuple[str, str]):
+    page = parse_page(json_values.render_fields(arguments, 1000, colours=True).html)
     assert mark in [(tag.get("class"), tag.text) for tag in page]
 
 
 def test_arguments_are_cut_and_say_so():
-    found = json_values.render_fields({"a": "x" * 50, "b": "y" * 100, "c": 1}, 100, colours=False)
-    assert found.is_cut
-    assert "x" * 50 in found.html
-    assert "y" * 49 in found.html
-    assert "y" * 51 not in found.html
+    excerpt = json_values.render_fields({"a": "x" * 50, "b": "y" * 100, "c": 1}, 100, colours=False)
+    assert excerpt.is_cut
+    assert "x" * 50 in excerpt.html
+    assert "y" * 49 in excerpt.html
+    assert "y" * 51 not in excerpt.html
     many = json_values.render_fields(dict.fromkeys(map(str, range(1000)), 1), 10_000, colours=False)
     assert many.is_cut
     assert many.html.count("<dt>") == json_values.MAX_EXCERPT_FIELDS

@@ -6,7 +6,7 @@ import pytest
 
 from jpweb.runtime import rendering
 from jpweb.runtime.rendering import markdown
-from tests.web.reading import read
+from tests.web.reading import parse_page
 
 ATTACKS = [
     "<script>alert(1)</script>",
@@ -28,7 +28,7 @@ ATTACKS = [
 @pytest.mark.parametrize("text", ATTACKS)
 @pytest.mark.parametrize("line_ends", [True, False])
 def test_hostile_markdown_is_text(text: str, line_ends: bool):
-    page = read(rendering.render_markdown(text, keep_line_ends=line_ends))
+    page = parse_page(rendering.render_markdown(text, keep_line_ends=line_ends))
     assert {tag.tag for tag in page} & {"script", "style", "img", "iframe", "svg"} == set()
     for tag in page:
         assert not [name for name in tag if name.startswith("on") or name == "style"]
@@ -38,7 +38,7 @@ def test_hostile_markdown_is_text(text: str, line_ends: bool):
 
 
 def test_markdown_is_shown_as_people_know_it():
-    page = read(
+    page = parse_page(
         rendering.render_markdown("# T\n\n**b** `c` ~~d~~\n\n- [x] done\n\n|a|b|\n|-|-|\n|1|2|\n")
     )
     assert {"h1", "strong", "code", "del", "li", "input", "table", "td"} <= {t.tag for t in page}
@@ -46,7 +46,9 @@ def test_markdown_is_shown_as_people_know_it():
 
 def test_a_link_tells_nobody_where_it_was():
     (link,) = [
-        tag for tag in read(rendering.render_markdown("https://example.com")) if tag.tag == "a"
+        tag
+        for tag in parse_page(rendering.render_markdown("https://example.com"))
+        if tag.tag == "a"
     ]
     assert link["rel"] == "noopener noreferrer nofollow"
 
@@ -57,7 +59,7 @@ def test_line_ends_are_kept_where_wanted():
 
 
 def test_the_lines_of_a_diff_are_marked():
-    page = read(rendering.render_markdown("```diff\n@@ -1 +1 @@\n-old <b>\n+new\n same\n```"))
+    page = parse_page(rendering.render_markdown("```diff\n@@ -1 +1 @@\n-old <b>\n+new\n same\n```"))
     marks = [(tag["class"], tag.text) for tag in page if tag.tag == "span"]
     assert marks == [("hunk", "@@ -1 +1 @@"), ("removed", "-old <b>"), ("added", "+new")]
 
@@ -66,17 +68,17 @@ def test_document_html_locates_files_and_keeps_other_links():
     text = (
         "# A\n\n## B & c\n\n![p](pictures/p.png) [q](q.md#r) [s](#b--c) [t](https://t.example/u#v)"
     )
-    page = read(markdown.document_html(text, lambda file: f"/at/{file}"))
+    page = parse_page(markdown.document_html(text, lambda file: f"/at/{file}"))
     assert [tag["href"] for tag in page if tag.tag == "a"] == [
         "/at/q.md#doc-r", "#doc-b--c", "https://t.example/u#v"
     ]  # fmt: skip
     assert [tag["src"] for tag in page if tag.tag == "img"] == ["/at/pictures/p.png"]
-    assert page.one(id="doc-b--c").text == "B & c"
+    assert page.find_one(id="doc-b--c").text == "B & c"
 
 
 @pytest.mark.parametrize("text", ATTACKS)
 def test_document_html_shows_raw_html_as_text(text: str):
-    page = read(markdown.document_html(text, lambda file: f"/at/{file}"))
+    page = parse_page(markdown.document_html(text, lambda file: f"/at/{file}"))
     assert {tag.tag for tag in page} & {"script", "style", "iframe", "svg"} == set()
     for tag in page:
         assert not [name for name in tag if name.startswith("on") or name == "style"]
@@ -94,6 +96,6 @@ def test_nothing_is_nothing(text: str):
 )
 def test_text_made_to_take_long_does_not(text: str):
     start = time.thread_time()  # of the processor: other processes do not count
-    shown = rendering.render_markdown(text)
+    html = rendering.render_markdown(text)
     assert time.thread_time() - start < 2
-    assert len(shown) < 40 * len(text) + 1000
+    assert len(html) < 40 * len(text) + 1000

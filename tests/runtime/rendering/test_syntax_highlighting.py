@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jpweb.runtime.rendering import diff, syntax_highlighting
-from tests.web.reading import read
+from tests.web.reading import parse_page
 
 NAMES = sorted({*syntax_highlighting.LANGUAGES, "diff", "no such language", ""})
 PIECES = st.sampled_from(
@@ -16,7 +16,7 @@ TEXTS = st.lists(PIECES, max_size=60).map("".join)
 
 @given(TEXTS, st.sampled_from(NAMES))
 def test_code_keeps_its_text(text: str, name: str):
-    page = read(syntax_highlighting.highlight_code(text, name))
+    page = parse_page(syntax_highlighting.highlight_code(text, name))
     assert page.text == text
     assert {tag.tag for tag in page} <= {"span"}
     assert {attribute for tag in page for attribute in tag} <= {"class"}
@@ -28,7 +28,9 @@ def test_each_language_is_known_to_the_library(name: str):
 
 
 def test_the_parts_of_code_are_marked():
-    page = read(syntax_highlighting.highlight_code("def f(a):  # c\n    return 'x' + 1", "python"))
+    page = parse_page(
+        syntax_highlighting.highlight_code("def f(a):  # c\n    return 'x' + 1", "python")
+    )
     marks = {(tag["class"], tag.text) for tag in page}
     assert {("k", "def"), ("f", "f"), ("c", "# c"), ("s", "'x'"), ("n", "1")} <= marks
 
@@ -52,19 +54,19 @@ def test_time_that_is_over_leaves_the_rest_plain(monkeypatch: pytest.MonkeyPatch
     assert syntax_highlighting.highlight_code(text, "python").count("<span") == 5000
     clock = iter([0, 0.1, 0.2, 1, 1, 1, 1, 1])
     monkeypatch.setattr(syntax_highlighting, "monotonic", lambda: next(clock))
-    shown = syntax_highlighting.highlight_code(text, "python")
-    assert 1000 < shown.count("<span") < 3000
-    assert read(shown).text == text
+    html = syntax_highlighting.highlight_code(text, "python")
+    assert 1000 < html.count("<span") < 3000
+    assert parse_page(html).text == text
 
 
 @given(st.text(st.sampled_from("+-@ \\,0123\nadiff<&")))
 def test_a_diff_keeps_its_text(text: str):
-    assert read(diff.render_diff(text)).text == text
+    assert parse_page(diff.render_diff(text)).text == text
 
 
 def test_the_lines_of_a_diff_are_marked_by_where_they_stand():
     text = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@ f\n--- old\n+++ new\n same\n--- a/y\n"
-    marks = [(tag["class"], tag.text) for tag in read(diff.render_diff(text))]
+    marks = [(tag["class"], tag.text) for tag in parse_page(diff.render_diff(text))]
     assert marks == [
         ("file", "--- a/x"),
         ("file", "+++ b/x"),

@@ -16,7 +16,7 @@ PATIENCE = 60
 
 
 @pytest.fixture
-def alone(
+def unattended_shop(
     transactional_db: None,
     tmp_path: Path,
     tmp_path_factory: pytest.TempPathFactory,
@@ -30,7 +30,7 @@ def alone(
 
 
 @pytest.fixture
-def shop(alone: Workshop) -> Workshop:
+def shop(unattended_shop: Workshop) -> Workshop:
     """Return a workshop where somebody who may answer has a page open."""
-    presence.record_presence("another process", {(alone.ada.pk, alone.home.pk)})
-    return alone
+    presence.record_presence("another process", {(unattended_shop.ada.pk, unattended_shop.home.pk)})
+    return unattended_shop

@@ -20,23 +20,23 @@ BOTH = Reply(
 DONE = Reply(Say("All done."))
 
 
-def gives(answer: Any) -> Any:
+def reply_with_answer(answer: Any) -> Any:
     """Return the reply to a request for structured data, in the form that it asks for."""
 
     def reply(body: Mapping[str, Any]) -> Reply:
-        if "reply" in offered(body):
+        if "reply" in list_offered_tools(body):
             return Reply(Call("reply", {"answer": answer}, "call_9"))
         return Reply(Say(f'{{"answer": {str(answer).lower()}}}'))
 
     return reply
 
 
-def offered(body: Mapping[str, Any]) -> list[str]:
+def list_offered_tools(body: Mapping[str, Any]) -> list[str]:
     """Return the names of the tools in a request."""
-    found: list[str] = []
+    names: list[str] = []
     for tool in body.get("tools") or ():
         if "functionDeclarations" in tool:  # Google
-            found += [each["name"] for each in tool["functionDeclarations"]]
+            names += [declaration["name"] for declaration in tool["functionDeclarations"]]
         else:
-            found.append(tool.get("function", tool)["name"])
-    return found
+            names.append(tool.get("function", tool)["name"])
+    return names

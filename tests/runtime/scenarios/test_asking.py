@@ -21,11 +21,18 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.models import Inquiry, JournalEntry
 from tests.agent.providers.conversing import KEY, MODELS
 from tests.machine.sizes import mark_proof
-from tests.machine.vendors import Request, vendor
-from tests.runtime.playing import done, eventually
-from tests.runtime.scenarios.talking import BOTH, DONE, gives, offered
-from tests.runtime.scenarios.wires import NOTED, SIGNATURES, THOUGHT, choice, schema, sent_back
-from tests.runtime.scenarios.workshop import CANARY, Workshop, processes
+from tests.machine.vendors import Request, run_vendor
+from tests.runtime.playing import eventually, wait_for_task
+from tests.runtime.scenarios.talking import BOTH, DONE, list_offered_tools, reply_with_answer
+from tests.runtime.scenarios.wires import (
+    NOTED,
+    SIGNATURES,
+    THOUGHT,
+    get_schema,
+    get_tool_choice,
+    sent_back,
+)
+from tests.runtime.scenarios.workshop import CANARY, Workshop, list_processes
 
 #: A vendor of each protocol: llama.cpp and OpenRouter speak that of Ollama.
 PROTOCOLS = {"anthropic", "google", "ollama", "openai"}
@@ -69,42 +76,44 @@ ENDING = [
 
 async def answer_everything(shop: Workshop) -> None:
     """Answer what is for a person, question after question, so that the order is known."""
-    await shop.asked("name")
-    await shop.asked("confirm")
+    await shop.get_question_by_id("name")
+    await shop.get_question_by_id("confirm")
     await shop.answer("name", NAME)
 
     async def second_model_answered() -> bool:
-        return "answered call_1.loud.1 assistant" in await shop.told()
+        return "answered call_1.loud.1 assistant" in await shop.list_lines()
 
     await eventually(second_model_answered)
     await shop.answer("confirm", "true")
     await shop.answer("passphrase", CANARY)
 
 
-def noting(seen: list[int]) -> Callable[[Mapping[str, Any]], Any]:
+def noting(counts: list[int]) -> Callable[[Mapping[str, Any]], Any]:
     """Return the second model's reply; it notes how many of its questions are on record then."""
 
     def reply(body: Mapping[str, Any]) -> Any:
-        asked = JournalEntry.objects.filter(kind="inquiry_request", text__contains="call_1.loud.1")
-        seen.append(asked.count())
+        entries = JournalEntry.objects.filter(
+            kind="inquiry_request", text__contains="call_1.loud.1"
+        )
+        counts.append(entries.count())
         connection.close()
-        return gives(True)(body)
+        return reply_with_answer(True)(body)
 
     return reply
 
 
-async def played(shop: Workshop, name: str) -> tuple[list[Request], list[int]]:
+async def play_scenario(shop: Workshop, name: str) -> tuple[list[Request], list[int]]:
     """Play the whole scenario; return the requests, and what the second model's noted."""
-    seen: list[int] = []
-    with vendor(name, [BOTH, noting(seen), DONE]) as standin:
+    counts: list[int] = []
+    with run_vendor(name, [BOTH, noting(counts), DONE]) as standin:
         await run_in_db_thread(shop.play, standin)
         run, task = await shop.start("Greet and deploy")
         await answer_everything(shop)
-        await done(task)
+        await wait_for_task(task)
         row = await shop.row(run)
         assert (row.state, row.problem, row.failure) == ("done", "", "")
         assert (row.provider, row.model) == (name, MODELS[name])
-        return standin.requests, seen
+        return standin.requests, counts
 
 
 @pytest.mark.parametrize(
@@ -114,10 +123,10 @@ async def test_two_tools_ask_and_every_step_is_on_record(
     shop: Workshop, name: str, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.DEBUG)
-    requests, seen = await played(shop, name)
-    told = await shop.told()
-    assert (told[:6], set(told[6:8]), told[8:]) == (BEGINNING, ASKED_AT_ONCE, ENDING)
-    assert seen == [1], "the question is on record before anybody is asked"
+    requests, counts = await play_scenario(shop, name)
+    lines = await shop.list_lines()
+    assert (lines[:6], set(lines[6:8]), lines[8:]) == (BEGINNING, ASKED_AT_ONCE, ENDING)
+    assert counts == [1], "the question is on record before anybody is asked"
     events = await shop.events()
     assert tuple(event.metadata for event in events[2:6]) == NOTED[name]
     assert [(r.content, r.is_error) for r in await shop.results()] == [
@@ -134,7 +143,7 @@ async def test_two_tools_ask_and_every_step_is_on_record(
     check_requests(name, requests)
     logged = "".join(str(record.__dict__) for record in caplog.records)
     for secret in (CANARY, KEY):
-        assert secret not in await shop.everything()
+        assert secret not in await shop.dump_rows()
         assert secret not in logged
         assert secret not in "".join(json.dumps(request.body) for request in requests)
 
@@ -143,18 +152,20 @@ def check_requests(name: str, requests: list[Request]) -> None:
     """Check what crossed the wire: what had to, and nothing of anybody's questions besides."""
     first, second_model, last = [request.body for request in requests]
     for body in (first, last):
-        assert {"greet", "deploy", "wild", "ask_user"} <= set(offered(body))
-        assert schema(name, body) is None
-        assert choice(name, body) in ("auto", "validated")
-        assert holds(body) == set()
+        assert {"greet", "deploy", "wild", "ask_user"} <= set(list_offered_tools(body))
+        assert get_schema(name, body) is None
+        assert get_tool_choice(name, body) in ("auto", "validated")
+        assert find_question_traces(body) == set()
     assert NAME not in json.dumps(second_model, ensure_ascii=False)
     assert json.dumps(last, ensure_ascii=False).count(NAME) == 1, "in the tool's own result"
-    assert holds(second_model) == {"loud"}
+    assert find_question_traces(second_model) == {"loud"}
     # Google's library adds a title, which says nothing
-    wanted = {key: value for key, value in schema(name, second_model).items() if key != "title"}
-    assert wanted == SCHEMA
-    assert choice(name, second_model) == "none"
-    assert offered(second_model) == offered(first), "the prompt's cache lasts"
+    sent_schema = {
+        key: value for key, value in get_schema(name, second_model).items() if key != "title"
+    }
+    assert sent_schema == SCHEMA
+    assert get_tool_choice(name, second_model) == "none"
+    assert list_offered_tools(second_model) == list_offered_tools(first), "the prompt's cache lasts"
     calls = ["call_1", "call_2"]
     assert sent_back(name, last) == (SIGNATURES[name], calls, calls)
     assert sent_back(name, second_model)[:2] == (SIGNATURES[name], calls)
@@ -162,26 +173,26 @@ def check_requests(name: str, requests: list[Request]) -> None:
         assert THOUGHT not in json.dumps(last)
 
 
-def holds(body: Mapping[str, Any]) -> set[str]:
+def find_question_traces(body: Mapping[str, Any]) -> set[str]:
     """Return which questions a request holds anything of; ``events`` where it holds an event."""
     text = json.dumps(body, ensure_ascii=False)
-    found = {key for key, words in QUESTIONS.items() if words in text}
+    names = {key for key, words in QUESTIONS.items() if words in text}
     events = ("inquiry", "call_1.name", "call_1.loud", "call_2.confirm", "call_2.passphrase")
-    return found | {"events" for word in events if word in text}
+    return names | {"events" for word in events if word in text}
 
 
 async def test_a_second_model_without_structured_replies_answers_by_a_tool(shop: Workshop):
-    with vendor("openrouter", [BOTH, gives(True), DONE]) as standin:
+    with run_vendor("openrouter", [BOTH, reply_with_answer(True), DONE]) as standin:
         await run_in_db_thread(shop.play, standin, model="somebody/model")
         _, task = await shop.start("Greet and deploy")
         await answer_everything(shop)
-        await done(task)
+        await wait_for_task(task)
         body = standin.requests[1].body
-    assert (await shop.told())[-1] == "message: All done."
-    assert schema("openrouter", body) is None
+    assert (await shop.list_lines())[-1] == "message: All done."
+    assert get_schema("openrouter", body) is None
     (reply,) = [t["function"] for t in body["tools"] if t["function"]["name"] == "reply"]
     assert reply["parameters"]["properties"] == SCHEMA["properties"]
-    assert choice("openrouter", body) != "none", "else it could not reply at all"
+    assert get_tool_choice("openrouter", body) != "none", "else it could not reply at all"
 
 
 async def test_while_a_tool_has_the_secret_no_process_shows_it(shop: Workshop):
@@ -192,26 +203,30 @@ async def test_while_a_tool_has_the_secret_no_process_shows_it(shop: Workshop):
     proof = "proof = hashlib"
     assert proof in tool.read_text()
     tool.write_text(tool.read_text().replace(proof, f"open({str(fifo)!r}).read()\n{proof}"))
-    with vendor("anthropic", [BOTH, gives(True), DONE]) as standin:
+    with run_vendor("anthropic", [BOTH, reply_with_answer(True), DONE]) as standin:
         await run_in_db_thread(shop.play, standin)
         _, task = await shop.start("Greet and deploy")
         await answer_everything(shop)
-        end = await eventually(lambda: opened(fifo))
-        found = processes("tools/deploy.py")
-        private = [Path(value) for _, environ in found.values() for value in contexts(environ)]
+        end = await eventually(lambda: open_fifo(fifo))
+        processes_by_pid = list_processes("tools/deploy.py")
+        private = [
+            Path(value) for _, environ in processes_by_pid.values() for value in contexts(environ)
+        ]
         modes = {path.stat().st_mode & 0o777 for path in private}
         assert any(CANARY in path.read_text() for path in private), "the tool has it there"
         os.close(end)
-        await done(task)
-    shown = [text for texts in found.values() for text in texts]
-    assert any('"confirm":true' in text for text in shown), "other answers stand in the arguments"
-    assert [text for text in shown if CANARY in text] == []
+        await wait_for_task(task)
+    process_texts = [text for texts in processes_by_pid.values() for text in texts]
+    assert any('"confirm":true' in text for text in process_texts), (
+        "other answers stand in the arguments"
+    )
+    assert [text for text in process_texts if CANARY in text] == []
     assert modes == {0o600}
     assert [path for path in private if path.exists()] == []
     assert (await shop.results())[1].content.endswith(f"{PROOF}.")
 
 
-async def opened(fifo: Path) -> int | None:
+async def open_fifo(fifo: Path) -> int | None:
     """Return the end to write to, once somebody reads."""
     try:
         return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)

@@ -10,7 +10,7 @@ from jpweb.runtime.execution import run_executor
 from jpweb.runtime.inquiries import approvals, resolution
 from jpweb.runtime.inquiries.approvals import Verdict
 from jpweb.store.models import Inquiry, Run
-from tests.machine.vendors import Call, Reply, vendor
+from tests.machine.vendors import Call, Reply, run_vendor
 from tests.runtime.playing import eventually
 from tests.runtime.scenarios.talking import DONE
 from tests.runtime.scenarios.workshop import CLOSED, Workshop
@@ -42,8 +42,8 @@ async def parked_at_question(shop: Workshop) -> Inquiry:
     )
 
     async def parked() -> Inquiry | None:
-        there = Run.objects.filter(conversation=shop.talk, state="parked")
-        if run_executor._active_runs or not await run_in_db_thread(there.exists):
+        parked_runs = Run.objects.filter(conversation=shop.talk, state="parked")
+        if run_executor._active_runs or not await run_in_db_thread(parked_runs.exists):
             return None
         return await run_in_db_thread(
             Inquiry.objects.filter(conversation=shop.talk, state="open").first
@@ -53,9 +53,9 @@ async def parked_at_question(shop: Workshop) -> Inquiry:
     return row
 
 
-async def ended(shop: Workshop) -> Run | None:
-    found = Run.objects.filter(conversation=shop.talk, ended_at__isnull=False)
-    return await run_in_db_thread(found.first) if not run_executor._active_runs else None
+async def find_ended_run(shop: Workshop) -> Run | None:
+    ended_runs = Run.objects.filter(conversation=shop.talk, ended_at__isnull=False)
+    return await run_in_db_thread(ended_runs.first) if not run_executor._active_runs else None
 
 
 @pytest.mark.parametrize("trusted", [False, True], ids=["untrusted", "trusted"])
@@ -65,8 +65,8 @@ async def test_permitted_call_never_runs_a_default_changed_meanwhile(
     monkeypatch.setattr(settings, "HOLD", 0.01)
     (shop.root / "tools" / "aim.sh").write_text(SCRIPT)
     shop.configure(lambda text: text + TOOL)
-    ran = shop.root / "ran"
-    with vendor("openai", [Reply(Call("aim", {}, "call_1")), DONE]) as standin:
+    marker_file = shop.root / "ran"
+    with run_vendor("openai", [Reply(Call("aim", {}, "call_1")), DONE]) as standin:
         await run_in_db_thread(shop.play, standin, CLOSED)
         question = await parked_at_question(shop)
         shop.configure(lambda text: text.replace('default = "safe"', 'default = "injected"'))
@@ -74,13 +74,15 @@ async def test_permitted_call_never_runs_a_default_changed_meanwhile(
             await run_in_db_thread(shop.trust)
         await resolution.answer_inquiry(question.pk, "true", decider(shop.ada))
         if trusted:
-            again = await shop.prompted()
-            assert again.subject["arguments"] == {"target": "injected"}
-            assert not ran.exists()
-            await approvals.decide_approval(again.pk, Verdict(allow=False), decider(shop.eve))
-        await eventually(lambda: ended(shop))
+            second_prompt = await shop.prompted()
+            assert second_prompt.subject["arguments"] == {"target": "injected"}
+            assert not marker_file.exists()
+            await approvals.decide_approval(
+                second_prompt.pk, Verdict(allow=False), decider(shop.eve)
+            )
+        await eventually(lambda: find_ended_run(shop))
     (result,) = await shop.results()
-    assert not ran.exists()
+    assert not marker_file.exists()
     assert "skipped" in result.content if trusted else "not available" in result.content
 
 
@@ -90,9 +92,9 @@ async def test_permitted_call_runs_once_the_file_says_what_it_said(
     monkeypatch.setattr(settings, "HOLD", 0.01)
     (shop.root / "tools" / "aim.sh").write_text(SCRIPT)
     shop.configure(lambda text: text + TOOL)
-    with vendor("openai", [Reply(Call("aim", {}, "call_1")), DONE]) as standin:
+    with run_vendor("openai", [Reply(Call("aim", {}, "call_1")), DONE]) as standin:
         await run_in_db_thread(shop.play, standin, CLOSED)
         question = await parked_at_question(shop)
         await resolution.answer_inquiry(question.pk, "true", decider(shop.ada))
-        await eventually(lambda: ended(shop))
+        await eventually(lambda: find_ended_run(shop))
     assert (shop.root / "ran").read_text() == "safe\n"

@@ -12,9 +12,9 @@ from jpweb.runtime.inquiries import approvals, resolution
 from jpweb.runtime.inquiries.approvals import Verdict
 from jpweb.store.models import Run
 from jpweb.stream.inquiry import CancellationReason
-from tests.machine.vendors import Call, Reply, vendor
-from tests.runtime.playing import done
-from tests.runtime.scenarios.talking import DONE, gives
+from tests.machine.vendors import Call, Reply, run_vendor
+from tests.runtime.playing import wait_for_task
+from tests.runtime.scenarios.talking import DONE, reply_with_answer
 from tests.runtime.scenarios.workshop import Workshop
 from tests.store.making import decider
 
@@ -64,46 +64,46 @@ POLICIES = {
 }
 
 
-def configured(alone: Workshop, policy: str | None) -> None:
+def configured(shop: Workshop, policy: str | None) -> None:
     """Configure the policy for all tools; let ``wild`` be as tame as the others."""
-    (alone.root / "tools" / "wild.sh").write_text("echo 'Wild as can be.'\n")
+    (shop.root / "tools" / "wild.sh").write_text("echo 'Wild as can be.'\n")
     if policy is not None:
         line = 'run = "unattended"'
-        alone.configure(lambda text: text.replace(line, f'{line}\ndetached = "{policy}"'))
+        shop.configure(lambda text: text.replace(line, f'{line}\ndetached = "{policy}"'))
 
 
-async def played(alone: Workshop, policy: str, replies: tuple[Any, ...]) -> tuple[Run, Any]:
-    configured(alone, policy)
-    with vendor("openai", [THREE, *map(gives, replies), DONE]) as standin:
-        await run_in_db_thread(alone.play, standin)
-        run = await alone.played()
+async def play_detached(shop: Workshop, policy: str, replies: tuple[Any, ...]) -> tuple[Run, Any]:
+    configured(shop, policy)
+    with run_vendor("openai", [THREE, *map(reply_with_answer, replies), DONE]) as standin:
+        await run_in_db_thread(shop.play, standin)
+        run = await shop.play_turn()
         return run, [request.body for request in standin.requests]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_a_turn_ends_by_itself_while_nobody_is_there(alone: Workshop, policy: str):
+async def test_a_turn_ends_by_itself_while_nobody_is_there(unattended_shop: Workshop, policy: str):
     expected = POLICIES[policy]
-    run, bodies = await played(alone, policy, expected.replies)
+    run, bodies = await play_detached(unattended_shop, policy, expected.replies)
     assert (run.state, run.problem) == ("done", "")
     assert len(bodies) == 2 + len(expected.replies)
-    told = await alone.told()
-    asked = told[5:-4]
-    assert [line for line in asked if "call_1" in line] == expected.greet
-    assert [line for line in asked if "call_2" in line] == expected.deploy
-    assert [line for line in asked if "call_3" in line] == []
-    assert [(r.content, r.is_error) for r in await alone.results()] == expected.results
-    assert told[-1] == "message: All done."
+    lines = await unattended_shop.list_lines()
+    call_lines = lines[5:-4]
+    assert [line for line in call_lines if "call_1" in line] == expected.greet
+    assert [line for line in call_lines if "call_2" in line] == expected.deploy
+    assert [line for line in call_lines if "call_3" in line] == []
+    assert [(r.content, r.is_error) for r in await unattended_shop.results()] == expected.results
+    assert lines[-1] == "message: All done."
 
 
-async def test_by_auto_a_model_answers_for_whoever_is_away_but_no_secret(alone: Workshop):
-    configured(alone, "auto")
+async def test_by_auto_a_model_answers_for_whoever_is_away_but_no_secret(unattended_shop: Workshop):
+    configured(unattended_shop, "auto")
     calls = Reply(DEPLOY, Call("wild", {}, "call_3"))
-    with vendor("anthropic", [calls, gives(True), DONE]) as standin:
-        await run_in_db_thread(alone.play, standin)
-        run = await alone.played()
+    with run_vendor("anthropic", [calls, reply_with_answer(True), DONE]) as standin:
+        await run_in_db_thread(unattended_shop.play, standin)
+        run = await unattended_shop.play_turn()
         assert len(standin.requests) == 3
     assert run.state == "done"
-    assert await alone.told() == [
+    assert await unattended_shop.list_lines() == [
         "turn_start",
         "asked: Begin",
         "call call_2 deploy",
@@ -116,27 +116,30 @@ async def test_by_auto_a_model_answers_for_whoever_is_away_but_no_secret(alone: 
         "result call_3",
         "message: All done.",
     ]
-    assert [r.content for r in await alone.results()] == [
+    assert [r.content for r in await unattended_shop.results()] == [
         model_messages.describe_refusal("deploy", "passphrase", NOBODY),
         "Wild as can be.\n",
     ]
 
 
-async def test_without_a_policy_questions_and_prompts_wait_for_somebody(alone: Workshop):
-    configured(alone, None)
-    with vendor("google", [THREE, DONE]) as standin:
-        await run_in_db_thread(alone.play, standin)
-        run, task = await alone.start()
+async def test_without_a_policy_questions_and_prompts_wait_for_somebody(unattended_shop: Workshop):
+    configured(unattended_shop, None)
+    with run_vendor("google", [THREE, DONE]) as standin:
+        await run_in_db_thread(unattended_shop.play, standin)
+        run, task = await unattended_shop.start()
         for question in ("name", "confirm"):
-            await resolution.decline_inquiry((await alone.asked(question)).pk, decider(alone.eve))
+            await resolution.decline_inquiry(
+                (await unattended_shop.get_question_by_id(question)).pk,
+                decider(unattended_shop.eve),
+            )
         for verdict in (Verdict(allow=True), Verdict(allow=False)):
-            row = await alone.prompted()
-            await approvals.decide_approval(row.pk, verdict, decider(alone.eve))
-        await done(task)
-    assert (await alone.row(run)).state == "done"
-    assert [r.content for r in await alone.results()] == [
+            row = await unattended_shop.prompted()
+            await approvals.decide_approval(row.pk, verdict, decider(unattended_shop.eve))
+        await wait_for_task(task)
+    assert (await unattended_shop.row(run)).state == "done"
+    assert [r.content for r in await unattended_shop.results()] == [
         model_messages.INPUT_CANCELLED,
         model_messages.INPUT_CANCELLED,
         model_messages.WITHHELD,
     ]
-    assert "Wild" not in await alone.everything(), "what was withheld is kept nowhere"
+    assert "Wild" not in await unattended_shop.dump_rows(), "what was withheld is kept nowhere"

@@ -22,12 +22,12 @@ from jpweb.runtime.execution import run_executor, turn_runner
 from jpweb.store.errors import InvalidConfigFile, NothingToRetry
 from jpweb.store.models import Run
 from tests.agent.providers.conversing import KEY, MODELS
-from tests.agent.providers.test_failures import TOO_LONG, wrapped
+from tests.agent.providers.test_failures import TOO_LONG, wrap_error
 from tests.machine.sizes import mark_proof
-from tests.machine.vendors import Call, Failure, Reply, Say, Standin, Think, vendor
-from tests.runtime.playing import done
+from tests.machine.vendors import Call, Failure, Reply, Say, Standin, Think, run_vendor
+from tests.runtime.playing import wait_for_task
 from tests.runtime.scenarios.talking import DONE
-from tests.runtime.scenarios.wires import roles
+from tests.runtime.scenarios.wires import list_roles
 from tests.runtime.scenarios.workshop import VARIABLE, Workshop
 
 NAMES = sorted(MODELS)
@@ -61,11 +61,11 @@ class Way:
     failure: str
     said: str
     times: int = 1
-    kept: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
 
 
-def refused(status: int, kind: str, message: str) -> Callable[[str], Failure]:
-    return lambda name: Failure(status, wrapped(name, message, kind, status))
+def make_refusal(status: int, kind: str, message: str) -> Callable[[str], Failure]:
+    return lambda name: Failure(status, wrap_error(name, message, kind, status))
 
 
 def always(reply: Reply | Failure) -> Callable[[str], Reply | Failure]:
@@ -74,30 +74,33 @@ def always(reply: Reply | Failure) -> Callable[[str], Reply | Failure]:
 
 WAYS = {
     "rate limit": Way(
-        refused(429, "rate_limit_error", "Slow down"), "rate_limit", "rate limit reached", times=3
+        make_refusal(429, "rate_limit_error", "Slow down"),
+        "rate_limit",
+        "rate limit reached",
+        times=3,
     ),
     "wrong key": Way(
-        refused(401, "authentication_error", f"Incorrect API key: {KEY}"),
+        make_refusal(401, "authentication_error", f"Incorrect API key: {KEY}"),
         "wrong_key",
         f"Check {VARIABLE}",
     ),
     "context length": Way(
-        lambda name: Failure(400, wrapped(name, *TOO_LONG[name])), "context_length", "too long"
+        lambda name: Failure(400, wrap_error(name, *TOO_LONG[name])), "context_length", "too long"
     ),
     "refusal": Way(
-        always(Reply(Say("I"), end="refusal")), "refusal", "refused", kept=("message: I",)
+        always(Reply(Say("I"), end="refusal")), "refusal", "refused", texts=("message: I",)
     ),
     "truncated call": Way(
         always(Reply(Say("I go on."), Call("greet", raw='{"a', id="call_2"), end="length")),
         "truncated",
         "max_tokens",
-        kept=("message: I go on.",),
+        texts=("message: I go on.",),
     ),
     "broken off": Way(
         always(Reply(Think("Hm", "U0lHTkVE"), Say("Half a sent"), end="cut")),
         "broken_off",
         "ended before it was complete",
-        kept=("reasoning: Hm", "message: Half a sent"),
+        texts=("reasoning: Hm", "message: Half a sent"),
     ),
     "overloaded": Way(
         always(Failure(529, "<html>Overloaded</html>")),
@@ -114,12 +117,12 @@ def cases() -> list[Any]:
     return [*twice[: len(WAYS)], *mark_proof(*twice[len(WAYS) :])]
 
 
-async def begun(shop: Workshop, standin: Standin) -> Run:
+async def play_failure(shop: Workshop, standin: Standin) -> Run:
     """Play a turn to its failure, a question answered on the way; return the row."""
     await run_in_db_thread(shop.play, standin)
     run, task = await shop.start()
     await shop.answer("confirm", "false")
-    await done(task)
+    await wait_for_task(task)
     return await shop.row(run)
 
 
@@ -129,7 +132,7 @@ async def retried(shop: Workshop) -> Run:
     task = run_executor._active_runs[run.pk].task
     assert task is not None
     await shop.answer("confirm", "false")
-    await done(task)
+    await wait_for_task(task)
     return await shop.row(run)
 
 
@@ -137,20 +140,22 @@ async def retried(shop: Workshop) -> Run:
 async def test_what_failed_is_kept_named_and_goes_on(shop: Workshop, way: str, name: str):
     expected = WAYS[way]
     fails = [expected.reply(name)] * expected.times
-    with vendor(name, [FIRST, *fails, *AGAIN]) as standin:
-        row = await begun(shop, standin)
+    with run_vendor(name, [FIRST, *fails, *AGAIN]) as standin:
+        row = await play_failure(shop, standin)
         assert (row.state, row.failure) == ("failed", expected.failure)
         assert PROVIDER_TITLES[name] in row.problem
         assert expected.said in row.problem
         assert len(standin.requests) == 1 + expected.times
-        kept = [element.raw for element in await shop.elements()]
-        assert await shop.told() == [*BEFORE, *expected.kept]
+        elements_before = [element.raw for element in await shop.elements()]
+        assert await shop.list_lines() == [*BEFORE, *expected.texts]
         assert (await retried(shop)).state == "done"
-        again = standin.requests[1 + expected.times].body
-        assert roles(name, again)[-1] in ("user", "tool", "function_call_output")
-    assert await shop.told() == [*BEFORE, *expected.kept, *AFTER]
-    assert [element.raw for element in (await shop.elements())[: len(kept)]] == kept
-    assert KEY not in await shop.everything()
+        second_body = standin.requests[1 + expected.times].body
+        assert list_roles(name, second_body)[-1] in ("user", "tool", "function_call_output")
+    assert await shop.list_lines() == [*BEFORE, *expected.texts, *AFTER]
+    assert [
+        element.raw for element in (await shop.elements())[: len(elements_before)]
+    ] == elements_before
+    assert KEY not in await shop.dump_rows()
     with pytest.raises(NothingToRetry):
         await runs.retry_turn(shop.talk, shop.ada)
 
@@ -158,71 +163,71 @@ async def test_what_failed_is_kept_named_and_goes_on(shop: Workshop, way: str, n
 async def test_a_rate_limit_is_waited_for_as_long_as_it_says(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ):
-    body = wrapped("google", "Slow down", "rate_limit_error", 429)
-    waited: list[float] = []
+    body = wrap_error("google", "Slow down", "rate_limit_error", 429)
+    pauses: list[float] = []
 
     async def pause(seconds: float) -> None:
-        waited.append(seconds)
+        pauses.append(seconds)
 
     monkeypatch.setattr(turn_runner, "TurnPorts", partial(TurnPorts, pause=pause))
-    with vendor("google", [Failure(429, body, {"retry-after": "3"}), DONE]) as standin:
+    with run_vendor("google", [Failure(429, body, {"retry-after": "3"}), DONE]) as standin:
         await run_in_db_thread(shop.play, standin)
-        row = await shop.played()
+        row = await shop.play_turn()
     assert (row.state, row.failure) == ("done", "")
-    assert await shop.told() == ["turn_start", "asked: Begin", "message: All done."]
-    assert waited == [3.0], "what the vendor says counts, not what is configured"
+    assert await shop.list_lines() == ["turn_start", "asked: Begin", "message: All done."]
+    assert pauses == [3.0], "what the vendor says counts, not what is configured"
 
 
 async def test_a_vendor_that_wants_to_wait_too_long_is_not_waited_for(shop: Workshop):
-    body = wrapped("openai", "Slow down", "rate_limit_error", 429)
-    with vendor("openai", [Failure(429, body, {"retry-after": "3600"}), DONE]) as standin:
+    body = wrap_error("openai", "Slow down", "rate_limit_error", 429)
+    with run_vendor("openai", [Failure(429, body, {"retry-after": "3600"}), DONE]) as standin:
         await run_in_db_thread(shop.play, standin)
-        row = await shop.played()
+        row = await shop.play_turn()
         assert (row.state, row.failure) == ("failed", "rate_limit")
         assert len(standin.requests) == 1
         assert (await shop.retry()).state == "done"
-    assert await shop.told() == ["turn_start", "asked: Begin", "message: All done."]
+    assert await shop.list_lines() == ["turn_start", "asked: Begin", "message: All done."]
 
 
 @pytest.mark.parametrize("name", ["anthropic", *mark_proof("ollama")])
 async def test_where_nobody_listens_the_turn_waits_for_its_retry(shop: Workshop, name: str):
-    with vendor(name, [DONE]) as standin:
+    with run_vendor(name, [DONE]) as standin:
         port = int(standin.base_url.rpartition(":")[2])
         await run_in_db_thread(shop.play, standin)
-    row = await shop.played()
+    row = await shop.play_turn()
     assert (row.state, row.failure) == ("failed", "unavailable")
     assert standin.base_url in row.problem
-    assert await shop.told() == ["turn_start", "asked: Begin"]
-    with vendor(name, [DONE], port):
+    assert await shop.list_lines() == ["turn_start", "asked: Begin"]
+    with run_vendor(name, [DONE], port):
         assert (await shop.retry()).state == "done"
-    assert await shop.told() == ["turn_start", "asked: Begin", "message: All done."]
+    assert await shop.list_lines() == ["turn_start", "asked: Begin", "message: All done."]
 
 
 async def test_without_a_key_the_turn_says_which_and_goes_on_with_it(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ):
-    with vendor("anthropic", [DONE]) as standin:
+    with run_vendor("anthropic", [DONE]) as standin:
         await run_in_db_thread(shop.play, standin)
         monkeypatch.delenv(VARIABLE)
-        row = await shop.played()
+        row = await shop.play_turn()
         assert (row.state, row.failure) == ("failed", "wrong_key")
         assert f"Set {VARIABLE}" in row.problem
         assert standin.requests == []
-        assert await shop.told() == ["turn_start", "asked: Begin"]
+        assert await shop.list_lines() == ["turn_start", "asked: Begin"]
         monkeypatch.setenv(VARIABLE, KEY)
         assert (await shop.retry()).state == "done"
-    assert await shop.told() == ["turn_start", "asked: Begin", "message: All done."]
+    assert await shop.list_lines() == ["turn_start", "asked: Begin", "message: All done."]
 
 
 async def test_a_vendor_elsewhere_is_not_asked_until_an_owner_trusts_that(shop: Workshop):
-    with vendor("anthropic", [DONE]) as standin:
+    with run_vendor("anthropic", [DONE]) as standin:
         await run_in_db_thread(shop.play, standin)
         await run_in_db_thread(shop.distrust, "anthropic")
         with pytest.raises(
             InvalidConfigFile, match="An owner of the workspace must trust that first"
         ):
             await shop.start()
-        assert (standin.requests, await shop.told()) == ([], [])
+        assert (standin.requests, await shop.list_lines()) == ([], [])
         await run_in_db_thread(shop.trust)
-        assert (await shop.played()).state == "done"
-    assert await shop.told() == ["turn_start", "asked: Begin", "message: All done."]
+        assert (await shop.play_turn()).state == "done"
+    assert await shop.list_lines() == ["turn_start", "asked: Begin", "message: All done."]

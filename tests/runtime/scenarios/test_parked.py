@@ -12,7 +12,7 @@ from jpweb.runtime.execution import run_executor
 from jpweb.runtime.inquiries import approvals, resolution
 from jpweb.runtime.inquiries.approvals import Verdict
 from jpweb.store.models import CallCheckpoint, Inquiry, Run
-from tests.machine.vendors import Call, Reply, vendor
+from tests.machine.vendors import Call, Reply, run_vendor
 from tests.runtime.playing import eventually
 from tests.runtime.scenarios.talking import DONE
 from tests.runtime.scenarios.workshop import Workshop
@@ -23,15 +23,19 @@ BOTH = Reply(Call("wild", {}, "call_1"), Call("deploy", {"service": "blog"}, "ca
 
 async def put_down(shop: Workshop) -> None:
     async def parked() -> bool:
-        there = Run.objects.filter(conversation=shop.talk, state="parked")
-        return await run_in_db_thread(there.exists) and not run_executor._active_runs
+        parked_runs = Run.objects.filter(conversation=shop.talk, state="parked")
+        return await run_in_db_thread(parked_runs.exists) and not run_executor._active_runs
 
     await eventually(parked)
 
 
-async def waits(shop: Workshop, question_id: str) -> Inquiry:
+async def get_open_question(shop: Workshop, question_id: str) -> Inquiry:
     rows = Inquiry.objects.filter(conversation=shop.talk, state="open")
-    (row,) = [each for each in await run_in_db_thread(list, rows) if question_id in each.inquiry_id]
+    (row,) = [
+        inquiry
+        for inquiry in await run_in_db_thread(list, rows)
+        if question_id in inquiry.inquiry_id
+    ]
     return row
 
 
@@ -45,7 +49,7 @@ async def test_a_turn_that_is_put_down_at_every_wait_ends_as_if_it_never_was(
     monkeypatch.setattr(settings, "HOLD", 0.01)
     tally = shop.root / "tally"
     (shop.root / "tools" / "wild.sh").write_text(f"echo x >> {tally}; echo 'Wild as can be.'\n")
-    with vendor("openai", [BOTH, DONE]) as standin:
+    with run_vendor("openai", [BOTH, DONE]) as standin:
         await run_in_db_thread(shop.play, standin)
         await shop.start()
         await put_down(shop)
@@ -53,19 +57,21 @@ async def test_a_turn_that_is_put_down_at_every_wait_ends_as_if_it_never_was(
         await approvals.decide_approval(permission.pk, Verdict(allow=True), decider(shop.eve))
         await put_down(shop)
         assert runs_of(tally) == 1
-        offered = await shop.prompted()
-        assert (offered.kind, offered.subject["content"]) == ("deliver", "Wild as can be.\n")
-        confirm = await waits(shop, ".confirm.")
+        prompt = await shop.prompted()
+        assert (prompt.kind, prompt.subject["content"]) == ("deliver", "Wild as can be.\n")
+        confirm = await get_open_question(shop, ".confirm.")
         await resolution.answer_inquiry(confirm.pk, "false", decider(shop.ada))
         await put_down(shop)
         assert await run_in_db_thread(CallCheckpoint.objects.filter(delivered=True).count) == 1
-        await approvals.decide_approval(offered.pk, Verdict(allow=True), decider(shop.eve))
+        await approvals.decide_approval(prompt.pk, Verdict(allow=True), decider(shop.eve))
 
-        async def ended() -> Run | None:
-            found = Run.objects.filter(conversation=shop.talk, ended_at__isnull=False)
-            return await run_in_db_thread(found.first) if not run_executor._active_runs else None
+        async def find_ended() -> Run | None:
+            ended_runs = Run.objects.filter(conversation=shop.talk, ended_at__isnull=False)
+            return (
+                await run_in_db_thread(ended_runs.first) if not run_executor._active_runs else None
+            )
 
-        run: Run = await eventually(ended)
+        run: Run = await eventually(find_ended)
     assert (run.state, run.resume_count) == ("done", 0)
     assert run.fence > 2, "it was put down and taken again"
     assert runs_of(tally) == 1
@@ -76,5 +82,5 @@ async def test_a_turn_that_is_put_down_at_every_wait_ends_as_if_it_never_was(
     notes = [event.note for event in await shop.events() if event.kind.TAG == "tool_call_response"]
     assert not any("again" in note for note in notes)
     assert not await run_in_db_thread(CallCheckpoint.objects.exists)
-    told = await shop.told()
-    assert len([line for line in told if line.startswith("ask ")]) == 1
+    lines = await shop.list_lines()
+    assert len([line for line in lines if line.startswith("ask ")]) == 1

@@ -14,10 +14,10 @@ from jpweb.runtime.configuration import ToolAvailability
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import resolution
 from jpweb.store.models import Run
-from tests.machine.vendors import Call, Reply, vendor
-from tests.runtime.playing import done
-from tests.runtime.scenarios.talking import DONE, offered
-from tests.runtime.scenarios.workshop import Workshop, alive, processes
+from tests.machine.vendors import Call, Reply, run_vendor
+from tests.runtime.playing import wait_for_task
+from tests.runtime.scenarios.talking import DONE, list_offered_tools
+from tests.runtime.scenarios.workshop import Workshop, is_alive, list_processes
 from tests.store.making import decider
 
 BOOK = Reply(Call("book_table", {"guests": 4}, "call_1"))
@@ -25,25 +25,25 @@ BEGUN = ["turn_start", "asked: Begin", "call call_1 book_table", "ask call_1.win
 OPEN = ""
 
 
-async def asking(shop: Workshop) -> Any:
+async def begin_asking_turn(shop: Workshop) -> Any:
     """Begin a turn whose server asks; return the run, its task, and the open question."""
     run, task = await shop.start()
-    return run, task, await shop.asked("window")
+    return run, task, await shop.get_question_by_id("window")
 
 
 async def test_a_server_asks_in_the_middle_of_its_call_and_goes_on(shop: Workshop):
-    with vendor("anthropic", [BOOK, DONE]) as standin:
+    with run_vendor("anthropic", [BOOK, DONE]) as standin:
         await run_in_db_thread(shop.play, standin, OPEN)
-        run, task, row = await asking(shop)
+        run, task, row = await begin_asking_turn(shop)
         assert (row.asker, row.source) == ("book_table", "tool")
         assert row.question["context"] == "There is one table left for 4."
         assert row.question["text"] == "A table at the window?"
         await resolution.answer_inquiry(row.pk, "true", decider(shop.eve))
-        await done(task)
-        assert "book_table" in offered(standin.requests[0].body)
+        await wait_for_task(task)
+        assert "book_table" in list_offered_tools(standin.requests[0].body)
         assert "A table at the window?" not in str([r.body for r in standin.requests])
     assert (await shop.row(run)).state == "done"
-    assert await shop.told() == [
+    assert await shop.list_lines() == [
         *BEGUN,
         "answered call_1.window.1 person",
         "result call_1",
@@ -53,47 +53,48 @@ async def test_a_server_asks_in_the_middle_of_its_call_and_goes_on(shop: Worksho
 
 
 async def test_a_server_whose_question_is_declined_is_told_so(shop: Workshop):
-    with vendor("openai", [BOOK, DONE]) as standin:
+    with run_vendor("openai", [BOOK, DONE]) as standin:
         await run_in_db_thread(shop.play, standin, OPEN)
-        run, task, row = await asking(shop)
+        run, task, row = await begin_asking_turn(shop)
         await resolution.decline_inquiry(row.pk, decider(shop.eve))
-        await done(task)
+        await wait_for_task(task)
     assert (await shop.row(run)).state == "done"
-    told = await shop.told()
-    assert told[:4] == BEGUN
-    assert told[4] == "user call_1.window.1 person"
-    assert told[-1] == "message: All done."
+    lines = await shop.list_lines()
+    assert lines[:4] == BEGUN
+    assert lines[4] == "user call_1.window.1 person"
+    assert lines[-1] == "message: All done."
     (result,) = await shop.results()
     assert "decline" in result.content.lower()
 
 
 async def test_a_stop_while_a_server_asks_ends_question_call_and_server(shop: Workshop):
-    with vendor("google", [BOOK]) as standin:
+    with run_vendor("google", [BOOK]) as standin:
         await run_in_db_thread(shop.play, standin, OPEN)
-        run, task, _ = await asking(shop)
-        servers = ours(shop)
+        run, task, _ = await begin_asking_turn(shop)
+        servers = list_kitchens(shop)
         assert len(servers) == 1
         await runs.stop_run(shop.talk.pk, decider(shop.eve))
-        await done(task)
+        await wait_for_task(task)
         assert len(standin.requests) == 1
     assert (await shop.row(run)).state == "stopped"
-    assert await shop.told() == [*BEGUN, "user call_1.window.1 person", "result call_1"]
+    assert await shop.list_lines() == [*BEGUN, "user call_1.window.1 person", "result call_1"]
     assert [r.content for r in await shop.results()] == [model_messages.STOPPED]
-    assert [pid for pid in servers if alive(pid)] == []
+    assert [pid for pid in servers if is_alive(pid)] == []
 
 
 async def test_a_server_that_does_not_start_costs_its_tool_and_not_the_turn(
     shop: Workshop, caplog: pytest.LogCaptureFixture
 ):
     shop.configure(lambda text: text.replace('"tools/kitchen.py"', '"tools/nothing.py"'))
-    with vendor("ollama", [BOOK, DONE]) as standin:
+    with run_vendor("ollama", [BOOK, DONE]) as standin:
         await run_in_db_thread(shop.play, standin, OPEN)
-        run = await shop.played()
+        run = await shop.play_turn()
         bodies = [request.body for request in standin.requests]
     assert run.state == "done"
-    assert [("book_table" in offered(body), "greet" in offered(body)) for body in bodies] == [
-        (False, True)
-    ] * 2
+    assert [
+        ("book_table" in list_offered_tools(body), "greet" in list_offered_tools(body))
+        for body in bodies
+    ] == [(False, True)] * 2
     (result,) = await shop.results()
     assert result.is_error
     assert result.content.startswith(
@@ -101,7 +102,7 @@ async def test_a_server_that_does_not_start_costs_its_tool_and_not_the_turn(
     )
     assert "nothing.py" not in result.content, "what a server prints is for who runs jpweb"
     assert "nothing.py" in caplog.text
-    assert (await shop.told())[-1] == "message: All done."
+    assert (await shop.list_lines())[-1] == "message: All done."
 
 
 #: What is done after everything has been trusted, and what the model then reads.
@@ -131,43 +132,43 @@ async def test_what_is_not_trusted_is_offered_to_no_model_and_never_runs(
     mark = shop.root / "ran"
     tool = shop.root / "tools" / "greet.sh"
     tool.write_text(f"echo >> {mark}\n{tool.read_text()}")
-    running: list[int] = []
+    pids: list[int] = []
 
-    def both(_body: Mapping[str, Any]) -> Reply:
-        running.extend(ours(shop))
+    def reply_with_both(_body: Mapping[str, Any]) -> Reply:
+        pids.extend(list_kitchens(shop))
         return Reply(Call("greet", {}, "call_1"), Call("book_table", {"guests": 2}, "call_2"))
 
-    with vendor("llamacpp", [both, DONE]) as standin:
+    with run_vendor("llamacpp", [reply_with_both, DONE]) as standin:
         await run_in_db_thread(shop.play, standin, OPEN)
         await run_in_db_thread(change, shop)
-        run = await shop.played()
+        run = await shop.play_turn()
         bodies = [request.body for request in standin.requests]
     assert run.state == "done"
     for body in bodies:
-        assert {"greet", "book_table"}.isdisjoint(offered(body))
-        assert "deploy" in offered(body)
+        assert {"greet", "book_table"}.isdisjoint(list_offered_tools(body))
+        assert "deploy" in list_offered_tools(body)
     assert [(r.content, r.is_error) for r in await shop.results()] == [
         (model_messages.describe_unavailable("greet", of_tool.value), True),
         (model_messages.describe_unavailable("book_table", of_server.value), True),
     ]
     assert all(". Do not call it again" in r.content for r in await shop.results())
-    assert running == []
+    assert pids == []
     assert not mark.exists()
 
 
 async def test_what_changes_while_a_turn_runs_changes_the_next_one(shop: Workshop):
     """A turn plays by what was trusted when it began."""
     greet = Reply(Call("greet", {}, "call_1"))
-    with vendor("llamacpp", [greet, DONE, greet, DONE]) as standin:
+    with run_vendor("llamacpp", [greet, DONE, greet, DONE]) as standin:
         await run_in_db_thread(shop.play, standin)
         _, task = await shop.start()
-        row = await shop.asked("name")
+        row = await shop.get_question_by_id("name")
         await run_in_db_thread(shop.distrust, "greet")
         await resolution.decline_inquiry(row.pk, decider(shop.eve))
-        await done(task)
-        assert (await shop.played("Again")).state == "done"
-        seen = ["greet" in offered(request.body) for request in standin.requests]
-    assert seen == [True, True, False, False]
+        await wait_for_task(task)
+        assert (await shop.play_turn("Again")).state == "done"
+        offers = ["greet" in list_offered_tools(request.body) for request in standin.requests]
+    assert offers == [True, True, False, False]
     assert [r.content for r in await shop.results()] == [
         model_messages.INPUT_CANCELLED,
         model_messages.describe_unavailable("greet", ToolAvailability.NEW.value),
@@ -175,7 +176,7 @@ async def test_what_changes_while_a_turn_runs_changes_the_next_one(shop: Worksho
     assert await run_in_db_thread(Run.objects.count) == 2
 
 
-def ours(shop: Workshop) -> list[int]:
+def list_kitchens(shop: Workshop) -> list[int]:
     """Return the kitchens that run in this workshop."""
-    found = processes("tools/kitchen.py")
-    return [pid for pid in found if Path(f"/proc/{pid}/cwd").readlink() == shop.root]
+    pids = list_processes("tools/kitchen.py")
+    return [pid for pid in pids if Path(f"/proc/{pid}/cwd").readlink() == shop.root]

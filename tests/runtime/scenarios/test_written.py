@@ -13,9 +13,9 @@ from jpweb.store.models import Conversation, Inquiry, Workspace
 from jpweb.stream import wire
 from jpweb.stream.outline import Outline, build_outline
 from jpweb.stream.transcript.items import ToolCall
-from tests.machine.vendors import vendor
-from tests.runtime.playing import done
-from tests.runtime.scenarios.talking import BOTH, DONE, gives
+from tests.machine.vendors import run_vendor
+from tests.runtime.playing import wait_for_task
+from tests.runtime.scenarios.talking import BOTH, DONE, reply_with_answer
 from tests.runtime.scenarios.test_asking import answer_everything
 from tests.runtime.scenarios.wires import NOTED
 from tests.runtime.scenarios.workshop import CANARY, Workshop
@@ -32,48 +32,50 @@ def shape(read: Outline) -> list[tuple[str, list[str], list[str], str]]:
     calls = [item for turn in read.turns for item in turn.items if isinstance(item, ToolCall)]
     return [
         (
-            each.call.id,
-            [group.key for group in each.question_groups],
-            [inquiry.state for inquiry in each.inquiries],
-            each.response.element.kind.to_fields()["id"]
-            if each.response and each.response.element.kind
+            tool_call.call.id,
+            [group.key for group in tool_call.question_groups],
+            [inquiry.state for inquiry in tool_call.inquiries],
+            tool_call.response.element.kind.to_fields()["id"]
+            if tool_call.response and tool_call.response.element.kind
             else "",
         )
-        for each in calls
+        for tool_call in calls
     ]
 
 
-async def written(shop: Workshop) -> list[Path]:
+async def play_attached(shop: Workshop) -> list[Path]:
     """Play the whole scenario in an attached workspace; return the two copies of its stream."""
     silo = Path(os.environ["JP_USER_DATA_DIR"]) / "workspace" / "workshop-works"
     silo.mkdir(parents=True)
     await run_in_db_thread(attachments.set_write_policy, shop.home, WritePolicy.CURRENT)
-    with vendor("anthropic", [BOTH, gives(True), DONE]) as standin:
+    with run_vendor("anthropic", [BOTH, reply_with_answer(True), DONE]) as standin:
         await run_in_db_thread(shop.play, standin)
         _, task = await shop.start("Greet and deploy")
         await answer_everything(shop)
-        await done(task)
+        await wait_for_task(task)
     homes = (silo / "conversations", shop.root / ".jp" / "conversations")
     return [file for home in homes for file in home.glob("*/events.json")]
 
 
 async def test_what_was_run_here_stands_in_the_files_as_it_was(shop: Workshop):
-    copies = [file.read_bytes() for file in await written(shop)]
+    copies = [file.read_bytes() for file in await play_attached(shop)]
     assert len(copies) == 2
     assert copies[0] == copies[1]
     read = [wire.read_element(text) for text in wire.split_array(copies[0])]
     assert build_outline(read) == build_outline(await shop.elements())
     assert shape(build_outline(read)) == SHAPE
-    noted = [event.metadata for element in read[2:6] for event in element.events]
-    assert tuple(noted) == NOTED["anthropic"]
+    notes = [event.metadata for element in read[2:6] for event in element.events]
+    assert tuple(notes) == NOTED["anthropic"]
     assert CANARY.encode() not in copies[0]
 
 
 async def test_a_mirror_of_these_files_is_the_same_conversation(shop: Workshop):
     """For the mirror the workspace is one that it has never seen."""
-    await written(shop)
-    moved = Workspace.objects.filter(pk=shop.home.pk)
-    await run_in_db_thread(moved.update, root="/elsewhere", jp_id="other", copies_id="other")
+    await play_attached(shop)
+    workspace_rows = Workspace.objects.filter(pk=shop.home.pk)
+    await run_in_db_thread(
+        workspace_rows.update, root="/elsewhere", jp_id="other", copies_id="other"
+    )
     home, report = await run_in_db_thread(mirror.mirror_workspace, shop.root)
     assert (report.conversation_count, report.inquiries) == (1, {"answered": 3, "redacted": 1})
     assert (report.unknown_elements, report.broken_elements, report.problems) == (0, 0, [])
@@ -81,6 +83,6 @@ async def test_a_mirror_of_these_files_is_the_same_conversation(shop: Workshop):
     read = await run_in_db_thread(journal.read_elements, copy.pk)
     assert build_outline(read) == build_outline(await shop.elements())
     rows = Inquiry.objects.order_by("position").values_list(*COLUMNS)
-    ours = await run_in_db_thread(list, rows.filter(conversation=shop.talk))
-    assert await run_in_db_thread(list, rows.filter(conversation=copy)) == ours
-    assert len(ours) == 4
+    own_rows = await run_in_db_thread(list, rows.filter(conversation=shop.talk))
+    assert await run_in_db_thread(list, rows.filter(conversation=copy)) == own_rows
+    assert len(own_rows) == 4

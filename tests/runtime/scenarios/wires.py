@@ -10,7 +10,7 @@ from tests.runtime.scenarios.talking import CALLED, SIGNED
 Body = Mapping[str, Any]
 
 
-class Reply(NamedTuple):
+class ReplayedReply(NamedTuple):
     """A model's reply as it was sent back: what was signed, the calls' ids, the results' ids."""
 
     signed: Any
@@ -66,7 +66,7 @@ NOTED: Mapping[str, tuple[Any, Any, Any, Any]] = {
 }
 
 
-def sent_back(name: str, body: Body) -> Reply:
+def sent_back(name: str, body: Body) -> ReplayedReply:
     """Return what a request holds of the one reply before it."""
     match name:
         case "anthropic":
@@ -79,7 +79,7 @@ def sent_back(name: str, body: Body) -> Reply:
             return _completions(body)
 
 
-def schema(name: str, body: Body) -> Any:
+def get_schema(name: str, body: Body) -> Any:
     """Return the JSON schema of the reply that is asked for, None where it may be any text."""
     match name:
         case "anthropic":
@@ -92,7 +92,7 @@ def schema(name: str, body: Body) -> Any:
             return body.get("response_format", {}).get("json_schema", {}).get("schema")
 
 
-def choice(name: str, body: Body) -> str:
+def get_tool_choice(name: str, body: Body) -> str:
     """Return which tools may be called, in the vendor's word."""
     match name:
         case "anthropic":
@@ -103,59 +103,65 @@ def choice(name: str, body: Body) -> str:
             return str(body["tool_choice"])
 
 
-def roles(name: str, body: Body) -> list[str]:
+def list_roles(name: str, body: Body) -> list[str]:
     """Return who speaks in a request, message by message; items of OpenAI by their type."""
     if name == "openai":
-        return [each.get("role") or each["type"] for each in body["input"]]
-    return [each["role"] for each in body["contents" if name == "google" else "messages"]]
+        return [message.get("role") or message["type"] for message in body["input"]]
+    return [message["role"] for message in body["contents" if name == "google" else "messages"]]
 
 
-def _anthropic(body: Body) -> Reply:
-    _, said, answered = body["messages"]
-    return Reply(
-        [part for part in said["content"] if part["type"] == "thinking"],
-        [part["id"] for part in said["content"] if part["type"] == "tool_use"],
-        [part["tool_use_id"] for part in answered["content"] if part["type"] == "tool_result"],
+def _anthropic(body: Body) -> ReplayedReply:
+    _, reply, results_message = body["messages"]
+    return ReplayedReply(
+        [part for part in reply["content"] if part["type"] == "thinking"],
+        [part["id"] for part in reply["content"] if part["type"] == "tool_use"],
+        [
+            part["tool_use_id"]
+            for part in results_message["content"]
+            if part["type"] == "tool_result"
+        ],
     )
 
 
-def _google(body: Body) -> Reply:
-    said, answered = body["contents"][1:3]
-    return Reply(
+def _google(body: Body) -> ReplayedReply:
+    reply, results_message = body["contents"][1:3]
+    return ReplayedReply(
         [
             (part["thoughtSignature"], part.get("text") or part["functionCall"]["name"])
-            for part in said["parts"]
+            for part in reply["parts"]
             if "thoughtSignature" in part
         ],
-        [part["functionCall"]["id"] for part in said["parts"] if "functionCall" in part],
-        [part["functionResponse"]["id"] for part in answered["parts"]],
+        [part["functionCall"]["id"] for part in reply["parts"] if "functionCall" in part],
+        [part["functionResponse"]["id"] for part in results_message["parts"]],
     )
 
 
-def _openai(body: Body) -> Reply:
-    signed: list[Any] = []
+def _openai(body: Body) -> ReplayedReply:
+    signed_parts: list[Any] = []
     for item in body["input"]:
         match item:
             case {"type": "reasoning", "id": id_, "encrypted_content": code, "summary": [summary]}:
-                signed.append(("reasoning", id_, code, summary["text"]))
+                signed_parts.append(("reasoning", id_, code, summary["text"]))
             case {"type": "message", "id": id_, "phase": phase}:
-                signed.append(("message", id_, phase))
+                signed_parts.append(("message", id_, phase))
             case {"type": "function_call", "id": id_}:
-                signed.append(("function_call", id_))
+                signed_parts.append(("function_call", id_))
             case _:
                 pass
     kinds = {kind: [i for i in body["input"] if i.get("type") == kind] for kind in _CALLS}
-    return Reply(signed, *([item["call_id"] for item in kinds[kind]] for kind in _CALLS))
+    return ReplayedReply(
+        signed_parts, *([item["call_id"] for item in kinds[kind]] for kind in _CALLS)
+    )
 
 
 _CALLS = ("function_call", "function_call_output")
 
 
-def _completions(body: Body) -> Reply:
-    said = next(message for message in body["messages"] if message["role"] == "assistant")
-    details = said.get("reasoning_details")
-    return Reply(
+def _completions(body: Body) -> ReplayedReply:
+    reply = next(message for message in body["messages"] if message["role"] == "assistant")
+    details = reply.get("reasoning_details")
+    return ReplayedReply(
         details and [(d["signature"], d["format"], d["index"], d["text"]) for d in details],
-        [call["id"] for call in said["tool_calls"]],
+        [call["id"] for call in reply["tool_calls"]],
         [m["tool_call_id"] for m in body["messages"] if m["role"] == "tool"],
     )

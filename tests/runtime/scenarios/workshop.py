@@ -27,7 +27,7 @@ from jpweb.stream.events import (
 from jpweb.stream.inquiry import Cancelled, InquiryRequest, InquiryResponse
 from tests.agent.providers.conversing import MODELS
 from tests.machine.vendors import Standin
-from tests.runtime.playing import Scene, done, eventually
+from tests.runtime.playing import Scene, eventually, wait_for_task
 from tests.store import making
 from tests.store.making import decider
 
@@ -64,11 +64,11 @@ class Workshop(Scene):
         file = self.root / ".jp" / "config.toml"
         file.write_text(change(file.read_text()))
 
-    def play(self, standin: Standin, more: str = CLOSED, model: str = "") -> None:
+    def play(self, standin: Standin, toml: str = CLOSED, model: str = "") -> None:
         """Let the stand-in play the turns, as an owner sets that up, and trust everything."""
         name = standin.name
         text = (
-            f'[assistant.model]\nid = "{name}/{model or MODELS[name]}"\n{USUAL}\n{more}\n'
+            f'[assistant.model]\nid = "{name}/{model or MODELS[name]}"\n{USUAL}\n{toml}\n'
             f'[providers.llm.{name}]\nbase_url = "{standin.base_url}"\napi_key_env = "{VARIABLE}"\n'
         )
         configuration.save_overrides(self.home, text, overrides.hash_text(self.home.overrides))
@@ -80,17 +80,17 @@ class Workshop(Scene):
         things = [
             thing.item for thing in configuration.load_workspace_config(self.home).trust_statuses
         ]
-        seen = [(each.kind.value, each.name, each.fingerprint) for each in things]
-        configuration.grant_trust(self.home, seen, self.olga)
+        trust_keys = [(item.kind.value, item.name, item.fingerprint) for item in things]
+        configuration.grant_trust(self.home, trust_keys, self.olga)
 
     def distrust(self, *names: str) -> None:
         """Trust what has these names no longer."""
         Trust.objects.filter(workspace=self.home, name__in=names).delete()
 
-    async def asked(self, question_id: str) -> Inquiry:
+    async def get_question_by_id(self, question_id: str) -> Inquiry:
         """Return the open question of this id, once its call waits for it."""
 
-        async def found() -> Inquiry | None:
+        async def find_inquiry() -> Inquiry | None:
             rows = Inquiry.objects.filter(conversation=self.talk, state="open")
             for row in await run_in_db_thread(list, rows):
                 if (
@@ -100,13 +100,13 @@ class Workshop(Scene):
                     return row
             return None
 
-        row: Inquiry = await eventually(found)
+        row: Inquiry = await eventually(find_inquiry)
         return row
 
-    async def answer(self, question_id: str, typed: str) -> None:
+    async def answer(self, question_id: str, answer_text: str) -> None:
         """Wait for a question and answer it."""
         await resolution.answer_inquiry(
-            (await self.asked(question_id)).pk, typed, decider(self.eve)
+            (await self.get_question_by_id(question_id)).pk, answer_text, decider(self.eve)
         )
 
     async def prompted(self) -> Approval:
@@ -120,13 +120,13 @@ class Workshop(Scene):
         run = await runs.retry_turn(self.talk, self.ada)
         task = run_executor._active_runs[run.pk].task
         assert task is not None
-        await done(task)
+        await wait_for_task(task)
         return await self.row(run)
 
-    async def played(self, text: str = "Begin") -> Run:
+    async def play_turn(self, text: str = "Begin") -> Run:
         """Let a run end by itself; return its row."""
         run, task = await self.start(text)
-        await done(task)
+        await wait_for_task(task)
         return await self.row(run)
 
     async def row(self, run: Run) -> Run:
@@ -139,7 +139,7 @@ class Workshop(Scene):
         assert len(events) == len(bodies)
         return events
 
-    async def told(self) -> list[str]:
+    async def list_lines(self) -> list[str]:
         """Return the stream in short, a line an event."""
         return [short(event) for event in await self.events()]
 
@@ -147,12 +147,12 @@ class Workshop(Scene):
         kinds = [event.kind for event in await self.events()]
         return [kind for kind in kinds if isinstance(kind, ToolCallResponse)]
 
-    async def everything(self) -> str:
+    async def dump_rows(self) -> str:
         """Return every row that the database keeps of the conversation, prompts included."""
 
         def read() -> str:
-            kept: Sequence[Any] = [JournalEntry, Inquiry, Approval, Run, Trust, Workspace]
-            return repr([list(model.objects.values_list()) for model in kept])
+            models: Sequence[Any] = [JournalEntry, Inquiry, Approval, Run, Trust, Workspace]
+            return repr([list(model.objects.values_list()) for model in models])
 
         return await run_in_db_thread(read)
 
@@ -166,31 +166,31 @@ def short(event: ConversationEvent) -> str:
             line = f"{variant}: {content}"
         case ToolCallRequest(id_, name):
             line = f"call {id_} {name}"
-        case ToolCallResponse(id_, _, failed):
-            line = f"{'failed' if failed else 'result'} {id_}"
+        case ToolCallResponse(id_, _, is_error):
+            line = f"{'failed' if is_error else 'result'} {id_}"
         case InquiryRequest(id_):
             line = f"ask {id_}"
         case InquiryResponse(id_, outcome):
             end = outcome.reason.tag if isinstance(outcome, Cancelled) else outcome.TAG
             line = f"{end} {id_} {event.note['by']['kind']}"
-        case other:
-            line = other.TAG
+        case kind:
+            line = kind.TAG
     return line
 
 
-def processes(mark: str) -> dict[int, tuple[str, str]]:
+def list_processes(mark: str) -> dict[int, tuple[str, str]]:
     """Return the processes whose arguments hold the mark, with these and their environment."""
-    found = {}
+    by_pid = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             argv = (folder / "cmdline").read_bytes().decode(errors="replace")
             if mark in argv and int(folder.name) != os.getpid():
                 environ = (folder / "environ").read_bytes().decode(errors="replace")
-                found[int(folder.name)] = argv, environ
-    return found
+                by_pid[int(folder.name)] = argv, environ
+    return by_pid
 
 
-def alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     """Tell whether a process is there and not a mere entry that waits to be reaped."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

@@ -55,8 +55,8 @@ def ignore_progress(_done: int, _total: int) -> None:
 
 def read_everything() -> Rows:
     """Return all rows that a backup has."""
-    kept = tables.list_models()
-    return {model.__name__: list(tables.read_rows(connection, model)) for model in kept}
+    models = tables.list_models()
+    return {model.__name__: list(tables.read_rows(connection, model)) for model in models}
 
 
 def rewrite(file: Path, change: Change) -> Path:
@@ -85,7 +85,7 @@ def full() -> Person:
     home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     accounts.make_owner(owner, home)
     talk = making.conversation(home, "A waiting turn", owner)
-    making.question(making.running(talk, owner), text="Apply “Bäume”\\u0000?")
+    making.question(making.start_run(talk, owner), text="Apply “Bäume”\\u0000?")
     while indexer.index_next() is not None:
         pass
     return owner
@@ -97,7 +97,7 @@ def waiting_turn(transactional_db: None) -> Person:
     owner = accounts.get_or_create_owner()
     home = making.workspace("Garden")
     accounts.make_owner(owner, home)
-    making.question(making.running(making.conversation(home, "A waiting turn", owner), owner))
+    making.question(making.start_run(making.conversation(home, "A waiting turn", owner), owner))
     return owner
 
 
@@ -141,30 +141,30 @@ def test_new_rows_follow_the_restored_keys(backup: Path):
 
 
 def test_restored_conversations_are_found_once_indexed(full_backup: Path):
-    found = Passage.objects.count()
+    passage_count = Passage.objects.count()
     restoration.restore_backup(full_backup, ignore_progress, replace=True)
     assert (Passage.objects.count(), indexer.pending_count() > 0) == (0, True)
     while indexer.index_next() is not None:
         pass
-    assert Passage.objects.count() == found
+    assert Passage.objects.count() == passage_count
 
 
 def test_backup_holds_no_link_session_password_or_key(waiting_turn: Person, tmp_path: Path):
     secrets = [f"secret{number}" for number in range(6)]
-    now = timezone.now()
-    SignInLink.objects.create(person=waiting_turn, token_hash=secrets[0], expires_at=now)
+    moment = timezone.now()
+    SignInLink.objects.create(person=waiting_turn, token_hash=secrets[0], expires_at=moment)
     question = Inquiry.objects.get(state="open", run__isnull=False)
     AnswerLink.objects.create(
-        inquiry=question, person=waiting_turn, token_hash=secrets[1], expires_at=now
+        inquiry=question, person=waiting_turn, token_hash=secrets[1], expires_at=moment
     )
-    SignIn.objects.create(key_hash=secrets[2], data="x", person=waiting_turn, expires_at=now)
+    SignIn.objects.create(key_hash=secrets[2], data="x", person=waiting_turn, expires_at=moment)
     Invitation.objects.create(
         workspace=Workspace.objects.all()[0],
         name="eve",
         role=10,
         inviter=waiting_turn,
         token_hash=secrets[5],
-        expires_at=now,
+        expires_at=moment,
     )
     Person.objects.update(password=secrets[3])
     Inquiry.objects.filter(pk=question.pk).update(waiter="host#1", seal_key=secrets[4])
@@ -234,11 +234,11 @@ def test_database_of_a_running_jpweb_is_refused(backup: Path):
 def test_migrations_of_a_newer_jpweb_are_not_backed_up(
     waiting_turn: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    known = schemas.list_migrations()
-    monkeypatch.setattr(schemas, "list_migrations", lambda: known[:-1])
+    migrations = schemas.list_migrations()
+    monkeypatch.setattr(schemas, "list_migrations", lambda: migrations[:-1])
     with pytest.raises(SchemaMismatch, match="is of a newer jpweb"):
         snapshot.write_backup(tmp_path / "file", ignore_progress)
-    monkeypatch.setattr(schemas, "list_migrations", lambda: [*known, "0999_later"])
+    monkeypatch.setattr(schemas, "list_migrations", lambda: [*migrations, "0999_later"])
     with pytest.raises(SchemaMismatch, match="is of an older jpweb"):
         snapshot.write_backup(tmp_path / "file", ignore_progress)
     monkeypatch.setattr(schemas, "read_migrations", lambda _: set())
@@ -308,7 +308,7 @@ def rewrite_table(
 ) -> None:
     """Replace the rows of a table, with the hash that they have."""
     manifest = json.loads(members["manifest.json"])
-    (table,) = (each for each in manifest["tables"] if each["name"] == table_name)
+    (table,) = (entry for entry in manifest["tables"] if entry["name"] == table_name)
     content = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
     table |= {"sha256": hashlib.sha256(content).hexdigest()} | fields
     members[f"tables/{table['name']}.jsonl"] = content

@@ -14,7 +14,9 @@ from jpweb.store.models import Conversation, Person, Workspace
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def make(home: Workspace, count: int, first: int = 1, **more: Any) -> list[Conversation]:
+def make_conversations(
+    home: Workspace, count: int, first: int = 1, **fields: Any
+) -> list[Conversation]:
     """Make conversations, each a second newer than the one before."""
     return Conversation.objects.bulk_create(
         Conversation(
@@ -26,43 +28,43 @@ def make(home: Workspace, count: int, first: int = 1, **more: Any) -> list[Conve
                 "last_activity": START + timedelta(seconds=number),
                 "entry_count": number,
             }
-            | more,
+            | fields,
         )
         for number in range(first, first + count)
     )
 
 
-def change(talk: Conversation, **values: Any) -> None:
+def change_conversation(talk: Conversation, **values: Any) -> None:
     Conversation.objects.filter(pk=talk.pk).update(**values)
 
 
-def titles(page: ConversationPage) -> list[str]:
+def get_titles(page: ConversationPage) -> list[str]:
     return [row.conversation.title for row in page.rows]
 
 
-def listed(reader: Person, **chosen: Any) -> list[str]:
-    return titles(paginator.get_page(reader.pk, ListFilters(**chosen)))
+def list_titles(reader: Person, **filters: Any) -> list[str]:
+    return get_titles(paginator.get_page(reader.pk, ListFilters(**filters)))
 
 
-def forth(reader: Person, **chosen: Any) -> list[ConversationPage]:
+def page_forward(reader: Person, **filters: Any) -> list[ConversationPage]:
     """Return every page, from the beginning to the end."""
-    found: list[ConversationPage] = []
+    pages: list[ConversationPage] = []
     before = ""
     for _ in range(200):
-        found.append(paginator.get_page(reader.pk, ListFilters(**chosen, before=before)))
-        before = found[-1].older
+        pages.append(paginator.get_page(reader.pk, ListFilters(**filters, before=before)))
+        before = pages[-1].older
         if not before:
-            return found
+            return pages
     raise AssertionError("the pages do not end")
 
 
-def back(reader: Person, last: ConversationPage, **chosen: Any) -> list[ConversationPage]:
+def page_backward(reader: Person, last: ConversationPage, **filters: Any) -> list[ConversationPage]:
     """Return the pages before one, back to the beginning, in the order of the list."""
-    found: list[ConversationPage] = []
+    pages: list[ConversationPage] = []
     after = last.newer
     for _ in range(200):
         if not after:
-            return found[::-1]
-        found.append(paginator.get_page(reader.pk, ListFilters(**chosen, after=after)))
-        after = found[-1].newer
+            return pages[::-1]
+        pages.append(paginator.get_page(reader.pk, ListFilters(**filters, after=after)))
+        after = pages[-1].newer
     raise AssertionError("there is no beginning")

@@ -25,14 +25,14 @@ def test_a_number_comes_back_as_it_was_spelled(value: int, rank: int):
 
 @given(st.text(alphabet="0123456789_-+ x\u0661\u00b2", max_size=40), st.booleans())
 def test_whatever_stands_in_an_address_is_a_key_or_none(text: str, instants: bool):
-    found = cursor.parse_cursor(text, is_time=instants)
-    assert found is None or cursor.parse_cursor(str(found), is_time=instants) == found
+    key = cursor.parse_cursor(text, is_time=instants)
+    assert key is None or cursor.parse_cursor(str(key), is_time=instants) == key
 
 
 @given(st.integers(), st.integers())
 def test_a_key_is_none_that_no_database_takes(value: int, rank: int):
-    found = cursor.parse_cursor(f"{value}_{rank}", is_time=False)
-    assert (found is not None) == (abs(value) < 2**63 and abs(rank) < 2**63)
+    key = cursor.parse_cursor(f"{value}_{rank}", is_time=False)
+    assert (key is not None) == (abs(value) < 2**63 and abs(rank) < 2**63)
 
 
 @pytest.mark.parametrize(

@@ -21,25 +21,33 @@ from jpweb.store.models import (
 from jpweb.stream.inquiry import Answered
 from tests.machine.sizes import choose_size, mark_proof
 from tests.store import making
-from tests.store.conversation_list.rows import START, back, change, forth, listed, make, titles
+from tests.store.conversation_list.rows import (
+    START,
+    change_conversation,
+    get_titles,
+    list_titles,
+    make_conversations,
+    page_backward,
+    page_forward,
+)
 
 pytestmark = pytest.mark.django_db
 
 
 def homes(reader: Person, count: int) -> list[Workspace]:
     """Make workspaces that the reader is in."""
-    made = [making.workspace(f"w{n}") for n in range(count)]
+    workspaces = [making.workspace(f"w{n}") for n in range(count)]
     Membership.objects.bulk_create(
-        Membership(person=reader, workspace=each, role=Role.READER) for each in made
+        Membership(person=reader, workspace=workspace, role=Role.READER) for workspace in workspaces
     )
-    return made
+    return workspaces
 
 
 def test_pinned_ones_come_first_then_the_newest(home: Workspace, reader: Person):
-    made = make(home, 4)
-    change(made[0], pinned_at=START - timedelta(days=1))
-    change(made[1], pinned_at=START - timedelta(days=2))
-    assert listed(reader) == ["talk 1", "talk 2", "talk 4", "talk 3"]
+    conversations = make_conversations(home, 4)
+    change_conversation(conversations[0], pinned_at=START - timedelta(days=1))
+    change_conversation(conversations[1], pinned_at=START - timedelta(days=2))
+    assert list_titles(reader) == ["talk 1", "talk 2", "talk 4", "talk 3"]
 
 
 def test_of_many_pinned_ones_those_pinned_last_come_first_and_none_twice(
@@ -47,40 +55,40 @@ def test_of_many_pinned_ones_those_pinned_last_come_first_and_none_twice(
 ):
     monkeypatch.setattr(paginator, "MAX_PINNED", 2)
     monkeypatch.setattr(paginator, "PAGE_ROWS", 2)
-    for n, talk in enumerate(make(home, 6)):
-        change(talk, pinned_at=START + timedelta(days=n))
-    seen = [title for page in forth(reader) for title in titles(page)]
-    assert seen == [f"talk {n}" for n in (6, 5, 4, 3, 2, 1)]
+    for n, talk in enumerate(make_conversations(home, 6)):
+        change_conversation(talk, pinned_at=START + timedelta(days=n))
+    title_list = [title for page in page_forward(reader) for title in get_titles(page)]
+    assert title_list == [f"talk {n}" for n in (6, 5, 4, 3, 2, 1)]
 
 
 def test_archived_ones_are_apart(home: Workspace, reader: Person):
-    made = make(home, 3)
-    change(made[1], archived=True, pinned_at=START)
-    assert listed(reader) == ["talk 3", "talk 1"]
-    assert listed(reader, archived=True) == ["talk 2"]
+    conversations = make_conversations(home, 3)
+    change_conversation(conversations[1], archived=True, pinned_at=START)
+    assert list_titles(reader) == ["talk 3", "talk 1"]
+    assert list_titles(reader, archived=True) == ["talk 2"]
 
 
 def test_every_word_must_be_in_the_title(home: Workspace, reader: Person):
-    made = make(home, 12)
-    change(made[0], pinned_at=START)
-    assert listed(reader, words="TALK 12") == ["talk 12"]
-    assert listed(reader, words="1 talk") == ["talk 1", "talk 12", "talk 11", "talk 10"]
+    conversations = make_conversations(home, 12)
+    change_conversation(conversations[0], pinned_at=START)
+    assert list_titles(reader, words="TALK 12") == ["talk 12"]
+    assert list_titles(reader, words="1 talk") == ["talk 1", "talk 12", "talk 11", "talk 10"]
     for words in ("nothing", "%", "_", "\\"):
-        assert listed(reader, words=words) == []
+        assert list_titles(reader, words=words) == []
 
 
 @pytest.mark.parametrize("sort", Sort)
 def test_one_sees_the_workspaces_one_is_in(home: Workspace, reader: Person, sort: Sort):
-    other = making.workspace("Other")
-    for place in (home, other):
-        making.question(making.running(making.conversation(place, place.name)))
+    other_workspace = making.workspace("Other")
+    for place in (home, other_workspace):
+        making.question(making.start_run(making.conversation(place, place.name)))
     outsider = making.person("outsider")
-    assert listed(reader, sort=sort) == ["Garden"]
-    assert listed(reader, sort=sort, workspace=other.pk) == []
-    assert listed(outsider, sort=sort) == []
-    Membership.objects.create(person=reader, workspace=other, role=Role.READER)
-    assert sorted(listed(reader, sort=sort)) == ["Garden", "Other"]
-    assert listed(reader, sort=sort, workspace=other.pk) == ["Other"]
+    assert list_titles(reader, sort=sort) == ["Garden"]
+    assert list_titles(reader, sort=sort, workspace=other_workspace.pk) == []
+    assert list_titles(outsider, sort=sort) == []
+    Membership.objects.create(person=reader, workspace=other_workspace, role=Role.READER)
+    assert sorted(list_titles(reader, sort=sort)) == ["Garden", "Other"]
+    assert list_titles(reader, sort=sort, workspace=other_workspace.pk) == ["Other"]
 
 
 NAMED = ["apart", "equal", "microseconds", "last", "first", "far"]
@@ -96,26 +104,26 @@ MOMENTS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("sort", [Sort.ACTIVITY, Sort.LENGTH])
 @pytest.mark.parametrize("size", [1, 3, *mark_proof(2, 7)])
-@pytest.mark.parametrize("more", MOMENTS, ids=NAMED)
+@pytest.mark.parametrize("fields", MOMENTS, ids=NAMED)
 def test_the_pages_cover_every_conversation_once_both_ways(
     home: Workspace,
     reader: Person,
     monkeypatch: pytest.MonkeyPatch,
     size: int,
-    more: dict[str, Any],
+    fields: dict[str, Any],
     sort: Sort,
 ):
     monkeypatch.setattr(paginator, "PAGE_ROWS", size)
-    make(home, 8, **more)
-    there = forth(reader, sort=sort)
-    seen = [title for page in there for title in titles(page)]
-    assert seen == [f"talk {number}" for number in range(8, 0, -1)]
-    again = back(reader, there[-1], sort=sort)
-    assert len(again) == len(there) - 1 or size == 1
-    assert [title for page in again[1:] for title in titles(page)] == seen[
-        (s := len(titles(again[0]))) : s + sum(len(p.rows) for p in again[1:])
+    make_conversations(home, 8, **fields)
+    pages = page_forward(reader, sort=sort)
+    title_list = [title for page in pages for title in get_titles(page)]
+    assert title_list == [f"talk {number}" for number in range(8, 0, -1)]
+    pages_back = page_backward(reader, pages[-1], sort=sort)
+    assert len(pages_back) == len(pages) - 1 or size == 1
+    assert [title for page in pages_back[1:] for title in get_titles(page)] == title_list[
+        (s := len(get_titles(pages_back[0]))) : s + sum(len(p.rows) for p in pages_back[1:])
     ]
-    assert titles(again[0]) == seen[:size]
+    assert get_titles(pages_back[0]) == title_list[:size]
 
 
 @pytest.mark.parametrize("count", [3, 12])
@@ -128,22 +136,24 @@ def test_workspaces_are_merged_in_one_order(
     places = homes(reader, count)
     for n in range(40):  # one has most of the newest
         place = places[0] if n % 3 else places[n % count]
-        make(place, 1, first=n + 1)
-    there = forth(reader)
-    seen = [title for page in there for title in titles(page)]
-    assert seen == [f"talk {n}" for n in range(40, 0, -1)]
-    assert [t for p in back(reader, there[-1]) for t in titles(p)] == seen[: 7 * 5]
+        make_conversations(place, 1, first=n + 1)
+    pages = page_forward(reader)
+    title_list = [title for page in pages for title in get_titles(page)]
+    assert title_list == [f"talk {n}" for n in range(40, 0, -1)]
+    assert [t for p in page_backward(reader, pages[-1]) for t in get_titles(p)] == title_list[
+        : 7 * 5
+    ]
 
 
 def test_far_instants_that_differ_by_little_are_told_apart(
     home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(paginator, "PAGE_ROWS", 1)
-    far = datetime(9000, 1, 1, tzinfo=UTC)
-    for talk in make(home, 9):
-        change(talk, last_activity=far + timedelta(microseconds=talk.jp_id))
-    seen = [title for page in forth(reader) for title in titles(page)]
-    assert seen == [f"talk {number}" for number in range(9, 0, -1)]
+    far_date = datetime(9000, 1, 1, tzinfo=UTC)
+    for talk in make_conversations(home, 9):
+        change_conversation(talk, last_activity=far_date + timedelta(microseconds=talk.jp_id))
+    title_list = [title for page in page_forward(reader) for title in get_titles(page)]
+    assert title_list == [f"talk {number}" for number in range(9, 0, -1)]
 
 
 @pytest.mark.parametrize("sort", Sort)
@@ -159,15 +169,15 @@ def test_far_instants_that_differ_by_little_are_told_apart(
 def test_a_key_that_cannot_be_read_is_the_beginning(
     home: Workspace, reader: Person, key: str, sort: Sort
 ):
-    making.question(making.running(making.conversation(home)))
-    assert listed(reader, sort=sort, before=key) == ["A talk"]
-    assert listed(reader, sort=sort, after=key) == ["A talk"]
+    making.question(making.start_run(making.conversation(home)))
+    assert list_titles(reader, sort=sort, before=key) == ["A talk"]
+    assert list_titles(reader, sort=sort, after=key) == ["A talk"]
 
 
 def test_the_longest_come_first(home: Workspace, reader: Person):
-    for talk, length in zip(make(home, 3), (5, 900, 10), strict=True):
-        change(talk, entry_count=length, pinned_at=START if length == 5 else None)
-    assert listed(reader, sort=Sort.LENGTH) == ["talk 2", "talk 3", "talk 1"]
+    for talk, length in zip(make_conversations(home, 3), (5, 900, 10), strict=True):
+        change_conversation(talk, entry_count=length, pinned_at=START if length == 5 else None)
+    assert list_titles(reader, sort=Sort.LENGTH) == ["talk 2", "talk 3", "talk 1"]
 
 
 def test_what_waits_longest_comes_first_and_what_does_not_wait_is_left_out(
@@ -175,7 +185,7 @@ def test_what_waits_longest_comes_first_and_what_does_not_wait_is_left_out(
 ):
     monkeypatch.setattr(paginator, "PAGE_ROWS", 2)
     names = ["both", "question", "prompt", "settled", "over", "later"]
-    runs = {name: making.running(making.conversation(home, name)) for name in names}
+    runs = {name: making.start_run(making.conversation(home, name)) for name in names}
     prompt = making.prompt(runs["prompt"])
     first = making.question(runs["both"])
     making.prompt(runs["both"])
@@ -183,17 +193,17 @@ def test_what_waits_longest_comes_first_and_what_does_not_wait_is_left_out(
     question = making.question(runs["question"])
     making.settle(making.question(runs["settled"]), Answered(True))
     making.question(runs["over"])
-    later = making.prompt(runs["later"])
+    later_prompt = making.prompt(runs["later"])
     Run.objects.filter(pk=runs["over"].pk).update(state="done")
-    waiting: list[Any] = [first, question, prompt, later]
+    waiting: list[Any] = [first, question, prompt, later_prompt]
     for n, row in enumerate(waiting):
         type(row).objects.filter(pk=row.pk).update(asked_at=START + timedelta(minutes=n))
-    there = forth(reader, sort=Sort.WAITING)
-    assert [titles(page) for page in there] == [["both", "question"], ["prompt", "later"]]
-    assert [titles(page) for page in back(reader, there[-1], sort=Sort.WAITING)] == [
+    pages = page_forward(reader, sort=Sort.WAITING)
+    assert [get_titles(page) for page in pages] == [["both", "question"], ["prompt", "later"]]
+    assert [get_titles(page) for page in page_backward(reader, pages[-1], sort=Sort.WAITING)] == [
         ["both", "question"]
     ]
-    assert listed(reader, sort=Sort.WAITING, words="prompt") == ["prompt"]
+    assert list_titles(reader, sort=Sort.WAITING, words="prompt") == ["prompt"]
 
 
 def test_what_began_to_wait_at_one_instant_is_listed_once(
@@ -202,12 +212,14 @@ def test_what_began_to_wait_at_one_instant_is_listed_once(
     monkeypatch.setattr(paginator, "PAGE_ROWS", 1)
     rows: list[Any] = []
     for n in range(6):
-        run = making.running(making.conversation(home, f"talk {n}"))
+        run = making.start_run(making.conversation(home, f"talk {n}"))
         rows += [making.prompt(run), making.question(run)][:: -1 if n % 2 else 1]
     for row in rows:
         type(row).objects.filter(pk=row.pk).update(asked_at=START)
-    seen = [title for page in forth(reader, sort=Sort.WAITING) for title in titles(page)]
-    assert sorted(seen) == [f"talk {n}" for n in range(6)]
+    title_list = [
+        title for page in page_forward(reader, sort=Sort.WAITING) for title in get_titles(page)
+    ]
+    assert sorted(title_list) == [f"talk {n}" for n in range(6)]
 
 
 def test_a_question_and_a_prompt_of_one_instant_and_one_key_are_told_apart_both_ways(
@@ -215,15 +227,19 @@ def test_a_question_and_a_prompt_of_one_instant_and_one_key_are_told_apart_both_
 ):
     monkeypatch.setattr(paginator, "PAGE_ROWS", 1)
     for n in range(3):
-        asked = making.question(making.running(making.conversation(home, f"question {n}")))
-        prompt = making.prompt(making.running(making.conversation(home, f"prompt {n}")))
+        question = making.question(making.start_run(making.conversation(home, f"question {n}")))
+        prompt = making.prompt(making.start_run(making.conversation(home, f"prompt {n}")))
         Approval.objects.filter(pk=prompt.pk).update(id=1000 + n, asked_at=START)
-        Inquiry.objects.filter(pk=asked.pk).update(id=1000 + n, asked_at=START)
-    there = forth(reader, sort=Sort.WAITING)
-    seen = [title for page in there for title in titles(page)]
-    assert seen == [f"{kind} {n}" for n in range(3) for kind in ("question", "prompt")]
-    again = [title for page in back(reader, there[-1], sort=Sort.WAITING) for title in titles(page)]
-    assert again[-5:] == seen[:5]
+        Inquiry.objects.filter(pk=question.pk).update(id=1000 + n, asked_at=START)
+    pages = page_forward(reader, sort=Sort.WAITING)
+    title_list = [title for page in pages for title in get_titles(page)]
+    assert title_list == [f"{kind} {n}" for n in range(3) for kind in ("question", "prompt")]
+    titles_back = [
+        title
+        for page in page_backward(reader, pages[-1], sort=Sort.WAITING)
+        for title in get_titles(page)
+    ]
+    assert titles_back[-5:] == title_list[:5]
 
 
 FILTERS: list[tuple[dict[str, Any], list[str]]] = [
@@ -241,28 +257,28 @@ FILTERS: list[tuple[dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize("sort", [Sort.ACTIVITY, Sort.LENGTH])
-@pytest.mark.parametrize(("chosen", "found"), FILTERS)
+@pytest.mark.parametrize(("filters", "expected"), FILTERS)
 def test_filters_let_through_what_they_name(
-    home: Workspace, reader: Person, chosen: dict[str, Any], found: list[str], sort: Sort
+    home: Workspace, reader: Person, filters: dict[str, Any], expected: list[str], sort: Sort
 ):
-    one, two, three, four = make(home, 4)
-    change(one, labels={"a.b__c'%": "1"})
-    change(two, origin=Origin.NATIVE, problem="cannot be read")
-    change(three, labels={"area": "x"})
-    change(four, labels={"area": ""}, problem="gone")
-    assert listed(reader, **chosen, sort=sort) == found
-    change(four, pinned_at=START)
-    assert sorted(listed(reader, **chosen, sort=sort)) == sorted(found)
+    first, second, third, fourth = make_conversations(home, 4)
+    change_conversation(first, labels={"a.b__c'%": "1"})
+    change_conversation(second, origin=Origin.NATIVE, problem="cannot be read")
+    change_conversation(third, labels={"area": "x"})
+    change_conversation(fourth, labels={"area": ""}, problem="gone")
+    assert list_titles(reader, **filters, sort=sort) == expected
+    change_conversation(fourth, pinned_at=START)
+    assert sorted(list_titles(reader, **filters, sort=sort)) == sorted(expected)
 
 
-@pytest.mark.parametrize("chosen", [{"origin": Origin.NATIVE}, {"problem": True}, {"words": "a"}])
-def test_filters_hold_for_what_waits(home: Workspace, reader: Person, chosen: dict[str, Any]):
+@pytest.mark.parametrize("filters", [{"origin": Origin.NATIVE}, {"problem": True}, {"words": "a"}])
+def test_filters_hold_for_what_waits(home: Workspace, reader: Person, filters: dict[str, Any]):
     for name in ("a", "b"):
-        making.question(making.running(making.conversation(home, name)))
+        making.question(making.start_run(making.conversation(home, name)))
     Conversation.objects.filter(title="b").update(origin=Origin.MIRRORED)
     Conversation.objects.filter(title="a").update(problem="odd")
-    assert listed(reader, sort=Sort.WAITING, **chosen) == ["a"]
-    assert listed(reader, sort=Sort.WAITING, archived=True) == []
+    assert list_titles(reader, sort=Sort.WAITING, **filters) == ["a"]
+    assert list_titles(reader, sort=Sort.WAITING, archived=True) == []
 
 
 def test_a_filter_that_no_index_answers_looks_so_far_and_goes_on_when_asked(
@@ -270,13 +286,17 @@ def test_a_filter_that_no_index_answers_looks_so_far_and_goes_on_when_asked(
 ):
     monkeypatch.setattr(keyset_merge, "MAX_SCANNED_ROWS", 5)
     monkeypatch.setattr(keyset_merge, "_MIN_SCANNED_ROWS", 1)
-    make(home, 23)
-    there = forth(reader, words="talk 1")
-    assert [page.is_truncated for page in there] == [True, True, True, True, False]
-    seen = [title for page in there for title in titles(page)]
-    assert seen == [f"talk {n}" for n in (21, *range(19, 9, -1), 1)]
-    again = [title for page in back(reader, there[-1], words="talk 1") for title in titles(page)]
-    assert set(again) == {*seen} - {"talk 1"}
+    make_conversations(home, 23)
+    pages = page_forward(reader, words="talk 1")
+    assert [page.is_truncated for page in pages] == [True, True, True, True, False]
+    title_list = [title for page in pages for title in get_titles(page)]
+    assert title_list == [f"talk {n}" for n in (21, *range(19, 9, -1), 1)]
+    titles_back = [
+        title
+        for page in page_backward(reader, pages[-1], words="talk 1")
+        for title in get_titles(page)
+    ]
+    assert set(titles_back) == {*title_list} - {"talk 1"}
 
 
 def test_what_is_found_beyond_where_another_workspace_was_looked_at_comes_later(
@@ -285,56 +305,56 @@ def test_what_is_found_beyond_where_another_workspace_was_looked_at_comes_later(
     monkeypatch.setattr(keyset_merge, "MAX_SCANNED_ROWS", 6)
     monkeypatch.setattr(keyset_merge, "_MIN_SCANNED_ROWS", 1)
     busy, quiet = homes(reader, 2)
-    make(quiet, 3)
-    make(busy, 20, first=4)
-    there = forth(reader, words="talk")
-    assert [title for page in there for title in titles(page)] == [
+    make_conversations(quiet, 3)
+    make_conversations(busy, 20, first=4)
+    pages = page_forward(reader, words="talk")
+    assert [title for page in pages for title in get_titles(page)] == [
         f"talk {n}" for n in range(23, 0, -1)
     ]
-    assert titles(there[0]) == ["talk 23", "talk 22"], "a third workspace has its share too"
+    assert get_titles(pages[0]) == ["talk 23", "talk 22"], "a third workspace has its share too"
 
 
 @pytest.mark.parametrize("sort", Sort)
 def test_the_queries_do_not_grow(
     home: Workspace, reader: Person, django_assert_max_num_queries: Any, sort: Sort
 ):
-    counted = []
+    counts = []
     for count in (5, choose_size(60, 150)):
-        make(home, count, first=1000 * count)
+        make_conversations(home, count, first=1000 * count)
         for n in range(count // 5):
-            making.question(making.running(making.conversation(home, f"asks {n}")))
+            making.question(making.start_run(making.conversation(home, f"asks {n}")))
         with django_assert_max_num_queries(10) as captured:
             page = paginator.get_page(reader.pk, ListFilters(sort=sort))
             assert [row.conversation.workspace.name for row in page.rows]
-        counted.append(len(captured))
-    assert counted[0] == counted[1]
+        counts.append(len(captured))
+    assert counts[0] == counts[1]
 
 
 def test_a_row_counts_its_inquiries_in_the_order_of_the_states(home: Workspace, reader: Person):
-    run = making.running(making.conversation(home, "asked"))
+    run = making.start_run(making.conversation(home, "asked"))
     making.settle(making.question(run), Answered(True))
     making.question(run)
     making.prompt(run)
-    make(home, 1)
-    asked, silent = paginator.get_page(reader.pk, ListFilters()).rows
-    assert (list(asked.inquiries.items()), asked.inquiry_count) == (
+    make_conversations(home, 1)
+    waiting_row, silent = paginator.get_page(reader.pk, ListFilters()).rows
+    assert (list(waiting_row.inquiries.items()), waiting_row.inquiry_count) == (
         [("open", 1), ("answered", 1)],
         2,
     )
     assert (silent.inquiries, silent.inquiry_count) == ({}, 0)
-    assert (asked.approval_count, silent.approval_count) == (1, 0)
+    assert (waiting_row.approval_count, silent.approval_count) == (1, 0)
 
 
 def test_a_row_says_what_came_since_the_person_read(home: Workspace, reader: Person):
-    grown, same, shrunk, unread = make(home, 4, entry_count=10)
-    other = making.person("other", Role.READER, home)
+    grown_talk, same_talk, shrunk, unread = make_conversations(home, 4, entry_count=10)
+    other_person = making.person("other", Role.READER, home)
     for talk, person, length in (
-        *((grown, reader, 7), (same, reader, 10), (shrunk, reader, 12)),
-        *((unread, other, 1), (grown, other, 1)),
+        *((grown_talk, reader, 7), (same_talk, reader, 10), (shrunk, reader, 12)),
+        *((unread, other_person, 1), (grown_talk, other_person, 1)),
     ):
         ReadMark.objects.create(person=person, conversation=talk, entry_count=length, at=START)
-    found = {
+    new_counts = {
         row.conversation.pk: row.new_entries
         for row in paginator.get_page(reader.pk, ListFilters()).rows
     }
-    assert found == {grown.pk: 3, same.pk: 0, shrunk.pk: 0, unread.pk: 0}
+    assert new_counts == {grown_talk.pk: 3, same_talk.pk: 0, shrunk.pk: 0, unread.pk: 0}

@@ -18,10 +18,12 @@ Break = Callable[[Path], object]
 
 
 def connect(path: Path, **options: object) -> sqlite3.Connection:
-    made: sqlite3.Connection = sqlite3.connect(path, isolation_level=None, timeout=0, **options)  # type: ignore[call-overload]  # passed on
+    connection: sqlite3.Connection = sqlite3.connect(
+        path, isolation_level=None, timeout=0, **options
+    )  # type: ignore[call-overload]  # passed on
     if not options:
-        made.execute("CREATE TABLE IF NOT EXISTS thing (text TEXT)")
-    return made
+        connection.execute("CREATE TABLE IF NOT EXISTS thing (text TEXT)")
+    return connection
 
 
 def lock(path: Path) -> object:
@@ -132,4 +134,6 @@ def test_find_outage_of_a_fault_of_the_program_is_none():
 
 
 def test_outage_titles_and_advice_differ():
-    assert len({each.title for each in Outage}) == len({e.advice for e in Outage}) == len(Outage)
+    assert (
+        len({outage.title for outage in Outage}) == len({e.advice for e in Outage}) == len(Outage)
+    )

@@ -48,13 +48,13 @@ class Connection:
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
-    origin, due = clock._offset.origin, clock._offset.due_at
+    origin, due_at = clock._offset.origin, clock._offset.due_at
     clock.reset_offset()
     yield
-    clock._offset.origin, clock._offset.due_at = origin, due
+    clock._offset.origin, clock._offset.due_at = origin, due_at
 
 
-def away(at: datetime) -> timedelta:
+def get_offset(at: datetime) -> timedelta:
     """Return how far a time is from this machine's, in whole minutes."""
     return timedelta(minutes=round((at - datetime.now(UTC)).total_seconds() / 60))
 
@@ -63,12 +63,12 @@ def away(at: datetime) -> timedelta:
 def test_now_is_the_time_of_the_database(offset: timedelta):
     cursor: Any = Cursor(offset)
     clock.measure_offset(cursor)
-    assert away(clock.now()) == offset
+    assert get_offset(clock.now()) == offset
     assert clock.now_timestamp() == pytest.approx(clock.now().timestamp(), abs=1)
 
 
 def test_now_without_a_measurement_is_the_time_of_the_machine():
-    assert away(clock.now()) == timedelta(0)
+    assert get_offset(clock.now()) == timedelta(0)
 
 
 def test_measure_within_the_round_trip_changes_nothing(monkeypatch: pytest.MonkeyPatch):
@@ -93,7 +93,7 @@ def test_new_connection_measures_once_in_a_while(monkeypatch: pytest.MonkeyPatch
     for _ in range(3):
         connection_created.send(Connection, connection=Connection(cursor))
     assert cursor.asked == 1
-    assert away(clock.now()) == OFFSET
+    assert get_offset(clock.now()) == OFFSET
     monkeypatch.setattr(clock._offset, "due_at", 0.0)
     connection_created.send(Connection, connection=Connection(cursor))
     assert cursor.asked == 2

@@ -12,7 +12,7 @@ from psycopg_pool import ConnectionPool
 
 from jpweb.store.database import timeouts
 from jpweb.store.database.availability import Outage, find_outage
-from tests.machine.faults.proxy import Proxy, proxied
+from tests.machine.faults.proxy import Proxy, run_proxy
 from tests.machine.ports import wait_until
 from tests.machine.servers import Cluster
 
@@ -22,16 +22,16 @@ STATEMENT_SECONDS = 0.5
 @pytest.fixture(scope="module")
 def database(postgres: Cluster) -> str:
     url = postgres()
-    with psycopg.connect(url, autocommit=True) as made:
-        made.execute("CREATE TABLE thing (id int)")
-        made.execute("INSERT INTO thing VALUES (1)")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE thing (id int)")
+        connection.execute("INSERT INTO thing VALUES (1)")
     return url
 
 
 @pytest.fixture
 def proxy(database: str) -> Iterator[Proxy]:
-    with proxied(int(psycopg.conninfo.conninfo_to_dict(database)["port"] or 0)) as running:
-        yield running
+    with run_proxy(int(psycopg.conninfo.conninfo_to_dict(database)["port"] or 0)) as running_proxy:
+        yield running_proxy
 
 
 @pytest.fixture
@@ -41,9 +41,11 @@ def pool(database: str, proxy: Proxy) -> Iterator[ConnectionPool[Any]]:
     sizes = timeouts.make_pool_options(STATEMENT_SECONDS, min_size=1, max_size=2, timeout=5)
     sizes["connection_class"] = timeouts.make_timeout_connection(2 * STATEMENT_SECONDS)
     check = ConnectionPool.check_connection
-    with ConnectionPool(kwargs=options | {"autocommit": True}, check=check, **sizes) as made:
-        made.wait()  # else it opens a second connection, and a proxy may silence that one too
-        yield made
+    with ConnectionPool(
+        kwargs=options | {"autocommit": True}, check=check, **sizes
+    ) as connection_pool:
+        connection_pool.wait()  # else it opens a second connection, which a proxy may silence
+        yield connection_pool
 
 
 def test_silent_statement_raises_and_its_connection_is_replaced(
@@ -147,10 +149,10 @@ def test_every_kind_of_wait_has_a_limit(pool: ConnectionPool[Any]):
 
 
 def test_options_of_the_address_win_over_the_limits():
-    given = {"options": "-c lock_timeout=1", "connect_timeout": 9}
-    made = timeouts.make_connection_options(30, given)
-    assert made["options"].endswith(" -c lock_timeout=1")
-    assert made["connect_timeout"] == 9
+    params = {"options": "-c lock_timeout=1", "connect_timeout": 9}
+    options = timeouts.make_connection_options(30, params)
+    assert options["options"].endswith(" -c lock_timeout=1")
+    assert options["connect_timeout"] == 9
 
 
 async def test_silent_statement_of_asyncio_raises_and_closes_its_connection(
@@ -172,7 +174,7 @@ async def test_notification_may_come_later_than_a_reply(database: str):
         await line.execute("LISTEN things")
         limited.REPLY_SECONDS = 0.05
         with psycopg.connect(database, autocommit=True) as notifier:
-            sending = asyncio.create_task(asyncio.to_thread(notifier.execute, notify_late))
+            task = asyncio.create_task(asyncio.to_thread(notifier.execute, notify_late))
             channels = [note.channel async for note in line.notifies(stop_after=1)]
-            await sending
+            await task
     assert channels == ["things"]

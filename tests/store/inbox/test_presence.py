@@ -26,11 +26,11 @@ def test_nobody_is_reachable_where_nobody_has_come(home: Workspace, ada: Person)
 
 
 def test_somebody_is_reachable_where_they_came_until_they_leave(home: Workspace, ada: Person):
-    elsewhere = making.workspace("Elsewhere")
+    other_home = making.workspace("Elsewhere")
     presence.record_presence("one", {(ada.pk, home.pk)})
     assert presence.is_anyone_present(home.pk)
     assert presence.list_present(home.pk) == [ada]
-    assert not presence.is_anyone_present(elsewhere.pk)
+    assert not presence.is_anyone_present(other_home.pk)
     presence.clear_presence("one", {(ada.pk, home.pk)})
     assert not presence.is_anyone_present(home.pk)
 
@@ -45,13 +45,13 @@ def test_a_page_of_another_process_counts_as_well(home: Workspace, ada: Person):
 
 
 def test_who_leaves_one_workspace_stays_in_the_others(home: Workspace, ada: Person):
-    elsewhere = making.workspace("Elsewhere")
-    Membership.objects.create(person=ada, workspace=elsewhere, role=Role.OWNER)
+    other_home = making.workspace("Elsewhere")
+    Membership.objects.create(person=ada, workspace=other_home, role=Role.OWNER)
     eve = making.person("eve", Role.OWNER, home)
-    presence.record_presence("one", {(ada.pk, home.pk), (ada.pk, elsewhere.pk), (eve.pk, home.pk)})
-    presence.clear_presence("one", {(ada.pk, elsewhere.pk), (eve.pk, home.pk)})
+    presence.record_presence("one", {(ada.pk, home.pk), (ada.pk, other_home.pk), (eve.pk, home.pk)})
+    presence.clear_presence("one", {(ada.pk, other_home.pk), (eve.pk, home.pk)})
     assert presence.list_present(home.pk) == [ada]
-    assert not presence.is_anyone_present(elsewhere.pk)
+    assert not presence.is_anyone_present(other_home.pk)
 
 
 def test_a_row_that_nobody_refreshes_counts_for_45_seconds(home: Workspace, ada: Person):
@@ -76,9 +76,9 @@ def test_who_may_no_longer_answer_does_not_count(home: Workspace, ada: Person, r
 
 
 def test_a_role_elsewhere_lets_nobody_count_here(home: Workspace):
-    elsewhere = making.workspace("Elsewhere")
+    other_home = making.workspace("Elsewhere")
     reader = making.person("reader", Role.READER, home)
-    Membership.objects.create(person=reader, workspace=elsewhere, role=Role.OWNER)
+    Membership.objects.create(person=reader, workspace=other_home, role=Role.OWNER)
     presence.record_presence("one", {(reader.pk, home.pk)})
     assert not presence.is_anyone_present(home.pk)
 
@@ -89,11 +89,11 @@ def test_who_is_gone_by_now_is_left_out(home: Workspace, ada: Person):
 
 
 def test_many_are_refreshed_with_as_many_queries_as_two(home: Workspace):
-    counted = []
+    counts = []
     for many in (2, 60):
         people = [making.person(f"{many}-{n}", Role.RESPONDER, home) for n in range(many)]
         with CaptureQueriesContext(connection) as captured:
             presence.record_presence("one", {(person.pk, home.pk) for person in people})
-        counted.append(len(captured))
-    assert counted == [4, 4], "members, and one statement in a transaction of its own"
+        counts.append(len(captured))
+    assert counts == [4, 4], "members, and one statement in a transaction of its own"
     assert Presence.objects.count() == 62

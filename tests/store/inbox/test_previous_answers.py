@@ -19,11 +19,13 @@ USER, LOST = Cancelled(CancellationReason.USER), Cancelled(CancellationReason.LO
 
 @pytest.fixture
 def run(db: None) -> Any:
-    return making.running(making.conversation(making.workspace()))
+    return making.start_run(making.conversation(making.workspace()))
 
 
-def settled(run: Any, outcome: InquiryOutcome, minutes_ago: int = 0, **how: Any) -> Inquiry:
-    row = making.settle(making.question(run, **how), outcome)
+def make_settled_question(
+    run: Any, outcome: InquiryOutcome, minutes_ago: int = 0, **fields: Any
+) -> Inquiry:
+    row = making.settle(making.question(run, **fields), outcome)
     at = timezone.now() - timedelta(minutes=minutes_ago)
     Inquiry.objects.filter(pk=row.pk).update(settled_at=at)
     return row
@@ -31,72 +33,76 @@ def settled(run: Any, outcome: InquiryOutcome, minutes_ago: int = 0, **how: Any)
 
 def before(row: Any) -> list[int]:
     """Return the keys of what is found for a question, which is the same alone and among others."""
-    found: list[Any] = []
-    for others in ([], [Inquiry(same_question_key="unlike any")]):
-        previous_answers.attach_previous([row, *others])
-        found.append(row.previous_answers)
-    assert found[0] == found[1]
-    return [each.pk for each in found[0]]
+    answer_lists: list[Any] = []
+    for other_rows in ([], [Inquiry(same_question_key="unlike any")]):
+        previous_answers.attach_previous([row, *other_rows])
+        answer_lists.append(row.previous_answers)
+    assert answer_lists[0] == answer_lists[1]
+    return [answer.pk for answer in answer_lists[0]]
 
 
 def test_the_newest_answers_and_declines_come_first_and_are_three(run: Any):
-    rows = [settled(run, Answered(n % 2 == 0), 10 - n) for n in range(4)]
-    declined = settled(run, USER, 1)
+    rows = [make_settled_question(run, Answered(n % 2 == 0), 10 - n) for n in range(4)]
+    declined = make_settled_question(run, USER, 1)
     assert before(making.question(run)) == [declined.pk, rows[3].pk, rows[2].pk]
 
 
 def test_what_nobody_decided_is_no_precedent(run: Any):
-    settled(run, LOST)
+    make_settled_question(run, LOST)
     making.question(run)
     assert before(making.question(run)) == []
 
 
 @pytest.mark.parametrize(
-    "other",
+    "changes",
     [{"text": "Go back?"}, {"kind": Select((Option("a"), Option("b")))}],
 )
-def test_another_question_is_not_alike(run: Any, other: dict[str, Any]):
-    settled(run, Answered("a"), **other)
+def test_another_question_is_not_alike(run: Any, changes: dict[str, Any]):
+    make_settled_question(run, Answered("a"), **changes)
     assert before(making.question(run)) == []
 
 
 def test_another_conversation_of_the_workspace_is_and_another_workspace_is_not(run: Any):
-    there = settled(making.running(making.conversation(run.conversation.workspace)), Answered(True))
-    settled(making.running(making.conversation(making.workspace("Rival"))), Answered(False))
-    assert before(making.question(run)) == [there.pk]
+    earlier_row = make_settled_question(
+        making.start_run(making.conversation(run.conversation.workspace)), Answered(True)
+    )
+    make_settled_question(
+        making.start_run(making.conversation(making.workspace("Rival"))), Answered(False)
+    )
+    assert before(making.question(run)) == [earlier_row.pk]
 
 
 def test_a_secret_has_none_and_is_none(run: Any):
-    settled(run, Redacted(), kind=Secret())
-    settled(run, USER, kind=Secret())
+    make_settled_question(run, Redacted(), kind=Secret())
+    make_settled_question(run, USER, kind=Secret())
     row = making.question(run, Secret())
     assert row.same_question_key == ""
     assert before(row) == []
 
 
 def test_a_settled_question_is_not_its_own_precedent(run: Any):
-    older = [settled(run, Answered(True), minutes).pk for minutes in (5, 6, 7)]
-    assert before(Inquiry.objects.get(pk=settled(run, Answered(False)).pk)) == older
+    older = [make_settled_question(run, Answered(True), minutes).pk for minutes in (5, 6, 7)]
+    assert before(Inquiry.objects.get(pk=make_settled_question(run, Answered(False)).pk)) == older
 
 
 def test_it_says_how_each_was_settled(run: Any):
-    row = settled(run, USER)
+    row = make_settled_question(run, USER)
     Inquiry.objects.filter(pk=row.pk).update(
         note="why not", decided_by="person", decider_name="Ada"
     )
     row.refresh_from_db()
-    asked: Any = making.question(run)
-    assert before(asked) == [row.pk]
-    (was,) = asked.previous_answers
-    named = [getattr(row, name) for name in was._fields[:-1]]
-    assert (*named, row.conversation.title) == was
+    question: Any = making.question(run)
+    assert before(question) == [row.pk]
+    (previous_answer,) = question.previous_answers
+    values = [getattr(row, name) for name in previous_answer._fields[:-1]]
+    assert (*values, row.conversation.title) == previous_answer
 
 
 @pytest.mark.parametrize(("many", "queries"), [(1, 1), (2, 1), (3, 2), (40, 2)])
 def test_questions_that_are_alike_cost_a_query_and_others_two(run: Any, many: int, queries: int):
     kinds: list[AnswerType] = [Boolean(), Secret()]
     for n in range(many):
-        settled(run, Answered(True), text=f"Question {n}?")
+        make_settled_question(run, Answered(True), text=f"Question {n}?")
     rows: list[Any] = [
         *(making.question(run, kinds[n % 2], f"Question {n}?") for n in range(many)),
         making.prompt(run),
@@ -104,5 +110,5 @@ def test_questions_that_are_alike_cost_a_query_and_others_two(run: Any, many: in
     with CaptureQueriesContext(connection) as captured:
         previous_answers.attach_previous(rows)
         for row in rows[:-1]:
-            assert all(each.title for each in row.previous_answers)
+            assert all(answer.title for answer in row.previous_answers)
     assert len(captured) == queries

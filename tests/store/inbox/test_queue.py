@@ -28,19 +28,21 @@ def test_what_waits_for_many_is_what_waits_for_each(state: str):
     ada = making.person("ada", Role.RESPONDER, homes[0])
     Membership.objects.create(person=ada, workspace=homes[1], role=Role.OWNER)
     for home in homes:
-        run = making.running(making.conversation(home))
+        run = making.start_run(making.conversation(home))
         prompt = making.prompt(run)
         making.settle(making.question(run), Answered(True))
         making.question(run)
         assert prompt.state == "open"
     Run.objects.update(state=state)
-    found = PendingQueue.merge(queue.get_workspace_queues({home.pk for home in homes[:2]}).values())
-    assert [(each.is_approval, each.key) for each in found.oldest] == [
+    pending = PendingQueue.merge(
+        queue.get_workspace_queues({home.pk for home in homes[:2]}).values()
+    )
+    assert [(card.is_approval, card.key) for card in pending.oldest] == [
         (approvals.is_approval(row), row.pk) for row in approvals.list_waiting(ada.pk)
     ]
-    assert found.count == approvals.count_waiting(ada.pk) == len(found.oldest)
-    assert found.newest == (found.oldest[-1] if found.oldest else None)
-    assert bool(found.count) is (state in UNFINISHED_STATES)
+    assert pending.count == approvals.count_waiting(ada.pk) == len(pending.oldest)
+    assert pending.newest == (pending.oldest[-1] if pending.oldest else None)
+    assert bool(pending.count) is (state in UNFINISHED_STATES)
 
 
 def test_of_much_that_waits_the_oldest_the_newest_and_a_count_are_read(
@@ -48,24 +50,32 @@ def test_of_much_that_waits_the_oldest_the_newest_and_a_count_are_read(
 ):
     for module in (queue, approvals):
         monkeypatch.setattr(module, "MAX_INBOX_CARDS", 3)
-    full, other = making.workspace("Garden"), making.workspace("Shed")
+    full, other_home = making.workspace("Garden"), making.workspace("Shed")
     ada = making.person("ada", Role.RESPONDER, full)
-    Membership.objects.create(person=ada, workspace=other, role=Role.OWNER)
-    first, second = (making.running(making.conversation(full)) for _ in range(2))
+    Membership.objects.create(person=ada, workspace=other_home, role=Role.OWNER)
+    first, second = (making.start_run(making.conversation(full)) for _ in range(2))
     rows: list[Any] = [make(first) for _ in range(4) for make in (making.prompt, making.question)]
-    rows += [making.question(second), making.prompt(making.running(making.conversation(other)))]
+    rows += [
+        making.question(second),
+        making.prompt(making.start_run(making.conversation(other_home))),
+    ]
     for n, row in enumerate(rows):
         row.asked_at = timezone.now() + timedelta(seconds=n)
         row.save()
     with CaptureQueriesContext(connection) as captured:
-        homes = queue.get_workspace_queues({full.pk, other.pk})
+        homes = queue.get_workspace_queues({full.pk, other_home.pk})
     assert len(captured) == 2
     keys = {first.conversation_id, second.conversation_id, 10**9}
     talks = queue.get_conversation_queues(keys, homes.values())
-    named = [homes[full.pk], homes[other.pk], *talks.values(), PendingQueue.merge(homes.values())]
+    queues = [
+        homes[full.pk],
+        homes[other_home.pk],
+        *talks.values(),
+        PendingQueue.merge(homes.values()),
+    ]
     assert [
-        (found.count, [row.key for row in found.oldest], found.newest and found.newest.key)
-        for found in named
+        (pending.count, [row.key for row in pending.oldest], pending.newest and pending.newest.key)
+        for pending in queues
     ] == [
         (9, [row.pk for row in rows[:3]], rows[8].pk),
         (1, [rows[9].pk], rows[9].pk),
@@ -75,7 +85,7 @@ def test_of_much_that_waits_the_oldest_the_newest_and_a_count_are_read(
     ]
     assert approvals.list_waiting(ada.pk) == rows[:3]
     assert approvals.list_waiting(ada.pk, second.conversation_id) == rows[8:9]
-    counts = [approvals.count_waiting(ada.pk, limit=most) for most in (None, 1000, 4)]
+    counts = [approvals.count_waiting(ada.pk, limit=limit) for limit in (None, 1000, 4)]
     assert counts == [10, 10, 4]
     assert approvals.count_waiting(ada.pk, first.conversation_id) == 8
 
@@ -83,44 +93,44 @@ def test_of_much_that_waits_the_oldest_the_newest_and_a_count_are_read(
 def test_what_waits_of_a_conversation_is_known_where_all_of_its_workspace_is(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    home, other = making.workspace("Garden"), making.workspace("Shed")
-    runs = [making.running(making.conversation(place)) for place in (home, home, other)]
+    home, other_home = making.workspace("Garden"), making.workspace("Shed")
+    runs = [making.start_run(making.conversation(place)) for place in (home, home, other_home)]
     for n, run in enumerate([*runs, *runs[:2]]):
         for row in (making.prompt(run), making.question(run)):
             row.asked_at = timezone.now() - timedelta(seconds=n)
             row.save()
     keys = {runs[0].conversation_id, runs[2].conversation_id, 10**9}
-    found = []
-    for most, queries in ((100, 0), (7, 2)):
-        monkeypatch.setattr(queue, "MAX_INBOX_CARDS", most)
-        for ends in (
+    queues = []
+    for max_cards, queries in ((100, 0), (7, 2)):
+        monkeypatch.setattr(queue, "MAX_INBOX_CARDS", max_cards)
+        for query_ends in (
             queue._QUEUE_END_QUERIES
         ):  # the usual ones have had the usual number since they were made
-            made = CompiledQuery(partial(queue._queue_ends, *ends))
-            monkeypatch.setitem(queue._QUEUE_END_QUERIES, ends, made)
-        homes = queue.get_workspace_queues({home.pk, other.pk})
+            compiled_query = CompiledQuery(partial(queue._queue_ends, *query_ends))
+            monkeypatch.setitem(queue._QUEUE_END_QUERIES, query_ends, compiled_query)
+        homes = queue.get_workspace_queues({home.pk, other_home.pk})
         with CaptureQueriesContext(connection) as captured:
-            found.append(queue.get_conversation_queues(keys, homes.values()))
+            queues.append(queue.get_conversation_queues(keys, homes.values()))
         assert len(captured) == queries
-    assert found[0] == found[1]
-    assert [found[0][run.conversation_id].count for run in (runs[0], runs[2])] == [4, 2]
-    assert found[0].keys() == keys - {10**9}
+    assert queues[0] == queues[1]
+    assert [queues[0][run.conversation_id].count for run in (runs[0], runs[2])] == [4, 2]
+    assert queues[0].keys() == keys - {10**9}
 
 
 def test_roles_are_by_person_and_workspace():
-    home, elsewhere = making.workspace("Garden"), making.workspace("Elsewhere")
+    home, other_home = making.workspace("Garden"), making.workspace("Elsewhere")
     ada = making.person("ada", Role.RESPONDER, home)
     eve = making.person("eve", Role.READER, home)
-    Membership.objects.create(person=eve, workspace=elsewhere, role=Role.OWNER)
-    nobody = making.person("nobody")
-    everybody = {ada.pk, eve.pk, nobody.pk, 10**9}
-    assert queue.get_roles(everybody) == {
+    Membership.objects.create(person=eve, workspace=other_home, role=Role.OWNER)
+    nonmember = making.person("nobody")
+    person_ids = {ada.pk, eve.pk, nonmember.pk, 10**9}
+    assert queue.get_roles(person_ids) == {
         ada.pk: {home.pk: Role.RESPONDER},
-        eve.pk: {home.pk: Role.READER, elsewhere.pk: Role.OWNER},
-        nobody.pk: {},
+        eve.pk: {home.pk: Role.READER, other_home.pk: Role.OWNER},
+        nonmember.pk: {},
         10**9: {},
     }
-    assert queue.get_roles_in(home.pk, everybody) == {
+    assert queue.get_roles_in(home.pk, person_ids) == {
         ada.pk: Role.RESPONDER,
         eve.pk: Role.READER,
     }
@@ -136,7 +146,7 @@ def test_more_keys_than_one_query_takes_are_asked_for_in_parts(monkeypatch: pyte
 
 
 def test_rows_that_are_gone_are_left_out():
-    run = making.running(making.conversation(making.workspace("Garden")))
+    run = making.start_run(making.conversation(making.workspace("Garden")))
     question, prompt = making.question(run), making.prompt(run)
     assert queue.load_questions({question.pk, 10**9}) == {question.pk: question}
     assert queue.load_approvals({prompt.pk, 10**9}) == {prompt.pk: prompt}
@@ -157,7 +167,7 @@ CHANGES: dict[str, Callable[[Run], object]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_conversation_that_changed_differs(change: str):
-    run = making.running(making.conversation(making.workspace("Garden")))
+    run = making.start_run(making.conversation(making.workspace("Garden")))
     keys = {run.conversation_id}
     before = queue.get_conversation_marks(keys)
     assert queue.get_conversation_marks(keys) == before
@@ -166,15 +176,18 @@ def test_a_conversation_that_changed_differs(change: str):
 
 
 def test_a_desk_differs_once_something_came_or_went():
-    home, elsewhere = making.workspace("Garden"), making.workspace("Elsewhere")
-    run = making.running(making.conversation(home))
-    keys = {home.pk, elsewhere.pk}
+    home, other_home = making.workspace("Garden"), making.workspace("Elsewhere")
+    run = making.start_run(making.conversation(home))
+    keys = {home.pk, other_home.pk}
     empty = queue.get_inbox_marks(keys)
-    assert empty == {home.pk: (), elsewhere.pk: ()}
+    assert empty == {home.pk: (), other_home.pk: ()}
     question = making.question(run)
-    one = queue.get_inbox_marks(keys)
+    first = queue.get_inbox_marks(keys)
     making.prompt(run)
-    two = queue.get_inbox_marks(keys)
+    second = queue.get_inbox_marks(keys)
     making.settle(question, Answered(True))
-    assert len({str(each[home.pk]) for each in (empty, one, two, queue.get_inbox_marks(keys))}) == 4
-    assert {each[elsewhere.pk] for each in (empty, one, two)} == {()}
+    assert (
+        len({str(marks[home.pk]) for marks in (empty, first, second, queue.get_inbox_marks(keys))})
+        == 4
+    )
+    assert {marks[other_home.pk] for marks in (empty, first, second)} == {()}

@@ -29,13 +29,13 @@ from jpweb.stream import wire
 from jpweb.stream.answer_type import Secret
 from jpweb.stream.events import ChatResponse, Element
 from jpweb.stream.inquiry import InquiryRequest
-from tests.builders import answered, asked, called, element, returned
+from tests.builders import make_answer, make_call, make_element, make_inquiry, make_result
 from tests.exporting import join_pieces
 from tests.runtime import providers
-from tests.runtime.playing import SOON, Scene, done
+from tests.runtime.playing import SOON, Scene, wait_for_task
 from tests.store import making
 from tests.store.jp_files.test_locks import held_by_jp
-from tests.store.making import decider, tree
+from tests.store.making import decider, read_tree
 
 TAKE = """
 import fcntl, os, sys
@@ -46,7 +46,10 @@ except BlockingIOError:
     print("held")
 """
 FORMS = [WritePolicy.CURRENT, WritePolicy.COMPATIBLE]
-ADDED = [element(k) for k in (called("c"), asked("c.q.1"), answered("c.q.1"), returned("c"))]
+ADDED = [
+    make_element(k)
+    for k in (make_call("c"), make_inquiry("c.q.1"), make_answer("c.q.1"), make_result("c"))
+]
 
 
 class Attached(Scene):
@@ -81,9 +84,9 @@ class Attached(Scene):
         return [wire.read_element(text) for text in wire.split_array(self.events())]
 
     def jp_adds(self, *elements: Element) -> None:
-        whole = making.stream_file([*self.on_disk(), *elements])
+        data = making.stream_file([*self.on_disk(), *elements])
         for copy in self.copies:
-            (copy / "events.json").write_bytes(whole)
+            (copy / "events.json").write_bytes(data)
 
     async def row(self) -> Conversation:
         return await run_in_db_thread(Conversation.objects.get, pk=self.talk.pk)
@@ -92,10 +95,10 @@ class Attached(Scene):
         row = await self.row()
         return await run_in_db_thread(lambda: join_pieces(exports.export_jp_json(row)))
 
-    async def played(self) -> Run:
+    async def play_turn(self) -> Run:
         """Let a run end by itself; return its row."""
         run, task = await self.start()
-        await done(task)
+        await wait_for_task(task)
         return await run_in_db_thread(Run.objects.get, pk=run.pk)
 
 
@@ -116,27 +119,27 @@ async def test_without_attachment_no_file_is_touched(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     await run_in_db_thread(stage.write, WritePolicy.OFF)
-    before = tree(stage.root), tree(stage.silo)
-    providers.use(monkeypatch, providers.Says())
+    before = read_tree(stage.root), read_tree(stage.silo)
+    providers.use_provider(monkeypatch, providers.Says())
     assert await run_in_db_thread(attachments.attach_files, stage.talk.pk) is None
-    assert (await stage.played()).state == "done"
-    assert (tree(stage.root), tree(stage.silo)) == before
+    assert (await stage.play_turn()).state == "done"
+    assert (read_tree(stage.root), read_tree(stage.silo)) == before
 
 
 async def test_while_a_run_lasts_its_files_are_there_and_held(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
-    providers.use(monkeypatch)
+    providers.use_provider(monkeypatch)
     _, task = await stage.start("Let us begin")
-    await stage.opened()
-    signed = json.loads(stage.lock.read_text())
-    assert (signed["pid"], signed["session"]) == (os.getpid(), "jpweb")
+    await stage.get_question()
+    signature = json.loads(stage.lock.read_text())
+    assert (signature["pid"], signature["session"]) == (os.getpid(), "jpweb")
     assert second_process(stage.lock) == "held"
 
-    async def written() -> bool:
+    async def is_written() -> bool:
         return stage.events() == await stage.exported()
 
-    await runs_eventually(written)
+    await runs_eventually(is_written)
     assert [copy.name for copy in stage.copies] == [f"{stage.talk.jp_id}-a-talk"] * 2
     for copy in stage.copies:
         names = {path.name for path in copy.iterdir()}
@@ -147,7 +150,7 @@ async def test_while_a_run_lasts_its_files_are_there_and_held(
         assert "last_activated_at" in about
     assert stage.on_disk()[-1].tag == "inquiry_request"
     await runs.stop_run(stage.talk.pk, decider(stage.ada))
-    await done(task)
+    await wait_for_task(task)
     assert not stage.lock.exists()
 
 
@@ -163,16 +166,16 @@ async def test_after_each_ending_the_file_is_the_export_and_free(
     hangs = providers.Hangs()
     ways = {
         "done": providers.Says(),
-        "failed": providers.Says(providers.fail),
+        "failed": providers.Says(providers.fail_run),
         "stopped": hangs,
     }
     for state, provider in ways.items():
-        providers.use(monkeypatch, provider)
+        providers.use_provider(monkeypatch, provider)
         run, task = await stage.start()
         if provider is hangs:
-            await hangs.said.wait()
+            await hangs.said_event.wait()
             await runs.stop_run(stage.talk.pk, decider(stage.ada))
-        await done(task)
+        await wait_for_task(task)
         assert (await run_in_db_thread(Run.objects.get, pk=run.pk)).state == state
         assert stage.events() == await stage.exported()
         assert not stage.lock.exists()
@@ -191,19 +194,19 @@ async def test_what_a_jp_holds_is_refused_and_no_run_begins(
         await stage.start()
     assert await run_in_db_thread(Run.objects.count) == 0
     assert await stage.exported() == b"[]\n"
-    providers.use(monkeypatch, providers.Says())
-    assert (await stage.played()).state == "done"
+    providers.use_provider(monkeypatch, providers.Says())
+    assert (await stage.play_turn()).state == "done"
 
 
 async def test_one_turn_at_a_time_here_too(stage: Attached, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(attachments, "LOCK_TIMEOUT_SECONDS", 0.1)
-    providers.use(monkeypatch, providers.Hangs())
+    providers.use_provider(monkeypatch, providers.Hangs())
     _, task = await stage.start()
     with pytest.raises(AlreadyRunning):
         await stage.start()
     assert stage.lock.exists()
     await runs.stop_run(stage.talk.pk, decider(stage.ada))
-    await done(task)
+    await wait_for_task(task)
     assert await run_in_db_thread(Run.objects.count) == 1
 
 
@@ -221,7 +224,7 @@ async def test_a_request_that_is_cancelled_meanwhile_leaves_no_lock_and_no_row(
         assert go_on.wait(SOON)
         return result
 
-    providers.use(monkeypatch, providers.Says())
+    providers.use_provider(monkeypatch, providers.Says())
     monkeypatch.setattr(f"{module}.{name}", slowly)
     request = asyncio.create_task(stage.start())
     await asyncio.to_thread(entered.wait, SOON)
@@ -231,14 +234,14 @@ async def test_a_request_that_is_cancelled_meanwhile_leaves_no_lock_and_no_row(
         await request
     go_on.set()
 
-    async def over() -> bool:
+    async def is_over() -> bool:
         return (
             not stage.lock.exists()
             and await run_in_db_thread(Run.objects.exists)
             and not run_executor._active_runs
         )
 
-    await runs_eventually(over)
+    await runs_eventually(is_over)
     assert (await run_in_db_thread(Run.objects.get)).state == "done"
 
 
@@ -261,34 +264,34 @@ async def test_what_breaks_while_a_run_ends_lets_go(
     def breaks(*_args: Any) -> None:
         raise ZeroDivisionError
 
-    providers.use(monkeypatch, providers.Says())
+    providers.use_provider(monkeypatch, providers.Says())
     with monkeypatch.context() as patched:
         patched.setattr("jpweb.store.runs.end_run", breaks)
         _, task = await stage.start()
         with pytest.raises(ZeroDivisionError):
-            await done(task)
+            await wait_for_task(task)
     assert not stage.lock.exists()
 
 
 async def test_a_run_that_is_cut_off_lets_go(stage: Attached, monkeypatch: pytest.MonkeyPatch):
     provider = providers.Hangs()
-    providers.use(monkeypatch, provider)
+    providers.use_provider(monkeypatch, provider)
     _, task = await stage.start()
-    await provider.said.wait()
+    await provider.said_event.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await done(task)
+        await wait_for_task(task)
     assert not stage.lock.exists()
 
 
 async def test_what_jp_added_is_taken_in_before_the_next_run(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
-    providers.use(monkeypatch, providers.Says())
-    await stage.played()
+    providers.use_provider(monkeypatch, providers.Says())
+    await stage.play_turn()
     before = len(stage.on_disk())
     stage.jp_adds(*ADDED)
-    await stage.played()
+    await stage.play_turn()
     read = await stage.elements()
     assert [e.raw for e in read[before : before + 4]] == [e.raw for e in ADDED]
     assert stage.events() == await stage.exported()
@@ -299,14 +302,14 @@ async def test_what_jp_added_is_taken_in_before_the_next_run(
 async def test_what_differs_is_refused_and_both_stay(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
-    providers.use(monkeypatch, providers.Says())
-    await stage.played()
-    ours, theirs = stage.events(), making.stream_file([element(ChatResponse("message", "No"))])
+    providers.use_provider(monkeypatch, providers.Says())
+    await stage.play_turn()
+    data, jp_raw = stage.events(), making.stream_file([make_element(ChatResponse("message", "No"))])
     for copy in stage.copies:
-        (copy / "events.json").write_bytes(theirs)
+        (copy / "events.json").write_bytes(jp_raw)
     with pytest.raises(external_appends.CopiesDiverged):
         await stage.start()
-    assert (await stage.exported(), stage.events()) == (ours, theirs)
+    assert (await stage.exported(), stage.events()) == (data, jp_raw)
     assert "differs" in (await stage.row()).problem
     assert await run_in_db_thread(Run.objects.count) == 1
     assert not stage.lock.exists()
@@ -321,15 +324,15 @@ async def test_a_failure_to_write_is_noted_and_the_run_goes_on(
         calls.append(None)
         raise OSError(28, "No space left on device")
 
-    providers.use(monkeypatch, providers.Says())
+    providers.use_provider(monkeypatch, providers.Says())
     with monkeypatch.context() as patched:
         patched.setattr(writer, "write_conversation", full)
-        assert (await stage.played()).state == "done"
+        assert (await stage.play_turn()).state == "done"
     problem = (await stage.row()).problem
     assert problem.startswith(f"No longer saved to {stage.root}: ")
     assert "No space left" in problem
     assert (len(calls), stage.copies, stage.lock.exists()) == (1, [], False)
-    assert (await stage.played()).state == "done"
+    assert (await stage.play_turn()).state == "done"
     assert stage.events() == await stage.exported(), "the next run writes all of it"
 
 
@@ -352,16 +355,18 @@ async def test_each_form_reads_back_as_what_was_run(
     stage: Attached, monkeypatch: pytest.MonkeyPatch, form: WritePolicy
 ):
     await run_in_db_thread(stage.write, form)
-    providers.use(monkeypatch)
+    providers.use_provider(monkeypatch)
     _, task = await stage.start()
     for _ in range(3):
-        await resolution.decline_inquiry((await stage.opened()).pk, decider(stage.eve))
-    await resolution.answer_inquiry((await stage.opened()).pk, "canary-9c", decider(stage.eve))
-    await done(task)
-    said = [v for v in json.loads(stage.events()) if v["type"] == "inquiry_response"]
+        await resolution.decline_inquiry((await stage.get_question()).pk, decider(stage.eve))
+    await resolution.answer_inquiry(
+        (await stage.get_question()).pk, "canary-9c", decider(stage.eve)
+    )
+    await wait_for_task(task)
+    responses = [v for v in json.loads(stage.events()) if v["type"] == "inquiry_response"]
     older = form is WritePolicy.COMPATIBLE
-    assert [v["outcome"] for v in said] == ["cancelled"] * 3 + ["redacted"]
-    assert [v.get("answer", "none") for v in said] == [None if older else "none"] * 4
+    assert [v["outcome"] for v in responses] == ["cancelled"] * 3 + ["redacted"]
+    assert [v.get("answer", "none") for v in responses] == [None if older else "none"] * 4
     assert bool(wire.find_incompatibilities(stage.on_disk())) is not older
     kinds = [e.kind for e in stage.on_disk() if isinstance(e.kind, InquiryRequest)]
     assert isinstance(kinds[-1].question.answer_type, Secret)
@@ -370,8 +375,8 @@ async def test_each_form_reads_back_as_what_was_run(
     _, report = await run_in_db_thread(mirror.mirror_workspace, stage.root)
     assert (report.problems, report.changed_ids) == ([], [])
     await run_in_db_thread(stage.write, FORMS[1 - FORMS.index(form)])
-    providers.use(monkeypatch, providers.Says())
-    assert (await stage.played()).state == "done"
+    providers.use_provider(monkeypatch, providers.Says())
+    assert (await stage.play_turn()).state == "done"
     assert (await stage.row()).problem == ""
     assert bool(wire.find_incompatibilities(stage.on_disk())) is older
 

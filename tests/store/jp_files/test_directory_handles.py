@@ -48,9 +48,9 @@ OPERATIONS: dict[str, Callable[[Path], Any]] = {
 def test_operations_refuse_a_link_on_the_way(root: Path, operation: str):
     (root / "linked").symlink_to(root.parent / "outside")
     before = open_descriptors()
-    with pytest.raises(EntryRefused, match=LINK) as refused:
+    with pytest.raises(EntryRefused, match=LINK) as error:
         OPERATIONS[operation](root / "linked" / "file")
-    assert refused.value.filename == str(root / "linked")
+    assert error.value.filename == str(root / "linked")
     assert open_descriptors() == before
     assert [path.name for path in (root.parent / "outside").iterdir()] == ["file"]
 
@@ -104,8 +104,8 @@ def test_read_is_bounded_where_a_file_grows_meanwhile(root: Path, monkeypatch: p
     path = root / "inside" / "file"
     check = directory_handles._require_regular
 
-    def grow(seen: os.stat_result) -> None:
-        check(seen)
+    def grow(file_stat: os.stat_result) -> None:
+        check(file_stat)
         with path.open("ab") as file:
             file.write(b"+")
 
@@ -153,8 +153,10 @@ def test_copy_takes_wanted_regular_files_alone(root: Path):
     (source / "folder").symlink_to("../../outside")
     os.mkfifo(source / "fifo")
     directory_handles.copy_tree(source, root / "copy", lambda name: not name.endswith(".tmp"))
-    copied = sorted(str(path.relative_to(root / "copy")) for path in (root / "copy").rglob("*"))
-    assert copied == ["deep", "deep/file", "file"]
+    copied_paths = sorted(
+        str(path.relative_to(root / "copy")) for path in (root / "copy").rglob("*")
+    )
+    assert copied_paths == ["deep", "deep/file", "file"]
     assert (root / "copy" / "deep" / "file").stat().st_mtime_ns == 2
 
 

@@ -14,106 +14,117 @@ from jpweb.store.jp_files import attachments, external_appends, mirror, workspac
 from jpweb.store.jp_files.external_appends import CopiesDiverged
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.stream.events import ChatRequest, Element, TurnStart
-from tests.builders import answered, asked, called, element, returned
+from tests.builders import make_answer, make_call, make_element, make_inquiry, make_result
 from tests.exporting import join_pieces
 from tests.store import making
-from tests.store.making import folder
+from tests.store.making import write_folder
 
 pytestmark = pytest.mark.django_db
 SAID = (TurnStart(), ChatRequest("Hello"))
-OURS = [element(kind) for kind in SAID]
+OURS = [make_element(kind) for kind in SAID]
 LATER = "2026-02-03 04:05:06.0"
 ADDED = [
-    element(kind, at=LATER)
-    for kind in (called("c"), asked("c.q.1"), answered("c.q.1"), returned("c"), TurnStart())
+    make_element(kind, at=LATER)
+    for kind in (
+        make_call("c"),
+        make_inquiry("c.q.1"),
+        make_answer("c.q.1"),
+        make_result("c"),
+        TurnStart(),
+    )
 ]
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Workspace:
     (tmp_path / ".jp" / "conversations").mkdir(parents=True)
-    made, _ = mirror.mirror_workspace(tmp_path)
-    attachments.set_write_policy(made, WritePolicy.CURRENT)
-    return Workspace.objects.get(pk=made.pk)
+    home_row, _ = mirror.mirror_workspace(tmp_path)
+    attachments.set_write_policy(home_row, WritePolicy.CURRENT)
+    return Workspace.objects.get(pk=home_row.pk)
 
 
 @pytest.fixture
 def talk(home: Workspace) -> Any:
     """Return a native conversation whose files stand in the workspace as they were written."""
-    made = conversations.create_conversation(home, "Ours", making.person().pk)
-    run = making.taken(stored.start_run(made.pk, making.person().pk, "scripted"))
-    journal.append_events(made.pk, [making.event(kind) for kind in SAID], run)
+    conversation = conversations.create_conversation(home, "Ours", making.person().pk)
+    run = making.acquire_run(stored.start_run(conversation.pk, making.person().pk, "scripted"))
+    journal.append_events(conversation.pk, [making.event(kind) for kind in SAID], run)
     stored.end_run(run, RunState.DONE)
-    on_disk(made, OURS)
-    return fresh(made)
+    on_disk(conversation, OURS)
+    return fresh(conversation)
 
 
 def on_disk(talk: Conversation, elements: list[Element] | bytes) -> Path:
-    return folder(Path(talk.workspace.root), str(talk.jp_id), elements, title="Ours")
+    return write_folder(Path(talk.workspace.root), str(talk.jp_id), elements, title="Ours")
 
 
 def fresh(talk: Conversation) -> Conversation:
     return Conversation.objects.select_related("workspace").get(pk=talk.pk)
 
 
-def again(talk: Conversation) -> mirror.MirrorReport:
+def mirror_again(talk: Conversation) -> mirror.MirrorReport:
     return mirror.mirror_workspace(Path(talk.workspace.root))[1]
 
 
 def test_what_jp_says_of_a_conversation_is_taken_in_as_well(talk: Conversation):
-    folder(
+    write_folder(
         Path(talk.workspace.root), str(talk.jp_id), OURS, title="Theirs", labels={"area": "x"},
         pinned_at=LATER,
     )  # fmt: skip
-    again(talk)
+    mirror_again(talk)
     row = fresh(talk)
     assert (row.title, row.labels, row.needs_indexing) == ("Theirs", {"area": "x"}, True)
     assert row.pinned_at is not None
     (Path(talk.workspace.root) / ".jp" / "conversations" / str(talk.jp_id) / "metadata.json"
      ).write_text("{")  # fmt: skip
-    again(talk)
+    mirror_again(talk)
     assert (fresh(talk).title, fresh(talk).problem) == ("Theirs", "")
 
 
 def test_what_jp_added_is_taken_in_by_a_pass_once(talk: Conversation):
-    again(talk)
+    mirror_again(talk)
     keys = list(talk.journal.order_by("position").values_list("pk", flat=True))
     on_disk(talk, [*OURS, *ADDED])
-    report = again(talk)
+    report = mirror_again(talk)
     assert (report.changed_ids, report.problems, report.conversation_count) == ([talk.pk], [], 0)
-    grown = fresh(talk)
-    assert (grown.entry_count, grown.turns, grown.title, grown.origin) == (7, 2, "Ours", "native")
-    assert list(grown.journal.order_by("position").values_list("pk", flat=True))[:2] == keys
-    assert join_pieces(exports.export_jp_json(grown)) == making.stream_file([*OURS, *ADDED])
-    assert again(talk).changed_ids == []
+    grown_talk = fresh(talk)
+    assert (grown_talk.entry_count, grown_talk.turns, grown_talk.title, grown_talk.origin) == (
+        7,
+        2,
+        "Ours",
+        "native",
+    )
+    assert list(grown_talk.journal.order_by("position").values_list("pk", flat=True))[:2] == keys
+    assert join_pieces(exports.export_jp_json(grown_talk)) == making.stream_file([*OURS, *ADDED])
+    assert mirror_again(talk).changed_ids == []
 
 
 def test_its_questions_are_derived_and_keep_their_keys(talk: Conversation):
     on_disk(talk, [*OURS, *ADDED[:2]])
-    again(talk)
+    mirror_again(talk)
     first = Inquiry.objects.get()
     assert first.state in ("open", "unanswered")
     on_disk(talk, [*OURS, *ADDED])
-    again(talk)
+    mirror_again(talk)
     second = Inquiry.objects.get()
     assert (second.pk, second.state, second.answer) == (first.pk, "answered", True)
 
 
 def test_what_is_on_disk_of_less_than_ours_changes_nothing(talk: Conversation):
     on_disk(talk, OURS[:1])
-    report = again(talk)
+    report = mirror_again(talk)
     assert (report.changed_ids, report.problems) == ([], [])
     assert (fresh(talk).entry_count, fresh(talk).problem) == (2, "")
 
 
 def test_another_layout_of_the_same_is_no_change(talk: Conversation):
     on_disk(talk, making.stream_file(OURS).replace(b"\n", b"\r\n"))
-    assert (again(talk).changed_ids, again(talk).problems) == ([], [])
+    assert (mirror_again(talk).changed_ids, mirror_again(talk).problems) == ([], [])
     assert join_pieces(exports.export_jp_json(fresh(talk))) == making.stream_file(OURS)
 
 
 DIFFERENT = {
-    "rewritten": making.stream_file([OURS[0], element(ChatRequest("Goodbye"))]),
+    "rewritten": making.stream_file([OURS[0], make_element(ChatRequest("Goodbye"))]),
     "cut and grown": making.stream_file([OURS[0], *ADDED]),
     "emptied": b"[]\n",
     "no JSON": b"[{",
@@ -123,14 +134,14 @@ DIFFERENT = {
 
 @pytest.mark.parametrize("data", DIFFERENT.values(), ids=DIFFERENT.keys())
 def test_of_two_that_differ_both_stay_and_it_is_said_once(talk: Conversation, data: bytes):
-    made = on_disk(talk, data)
-    report = again(talk)
+    disk_folder = on_disk(talk, data)
+    report = mirror_again(talk)
     (problem,) = report.problems
     assert problem.startswith(f"jp-c{talk.jp_id}: The copy in the workspace differs: ")
     assert fresh(talk).problem in problem
-    assert (made / "events.json").read_bytes() == data
+    assert (disk_folder / "events.json").read_bytes() == data
     assert join_pieces(exports.export_jp_json(fresh(talk))) == making.stream_file(OURS)
-    assert again(talk).problems == [], "told once"
+    assert mirror_again(talk).problems == [], "told once"
     with pytest.raises(CopiesDiverged, match="The copy in the workspace differs"):
         attachments.attach_files(talk.pk)
     assert list((Path(talk.workspace.root) / ".jp" / "locks").iterdir()) == [], "let go"
@@ -138,9 +149,9 @@ def test_of_two_that_differ_both_stay_and_it_is_said_once(talk: Conversation, da
 
 def test_copies_that_agree_again_are_taken_in_and_the_problem_is_gone(talk: Conversation):
     on_disk(talk, DIFFERENT["rewritten"])
-    again(talk)
+    mirror_again(talk)
     on_disk(talk, [*OURS, ADDED[0]])
-    assert again(talk).changed_ids == [talk.pk]
+    assert mirror_again(talk).changed_ids == [talk.pk]
     assert (fresh(talk).problem, fresh(talk).entry_count) == ("", 3)
 
 
@@ -152,12 +163,12 @@ def test_a_file_that_is_gone_is_no_loss_here(talk: Conversation):
 
 
 def test_nothing_is_taken_in_while_a_run_writes(talk: Conversation):
-    run = making.taken(stored.start_run(talk.pk, making.person().pk, "scripted"))
+    run = making.acquire_run(stored.start_run(talk.pk, making.person().pk, "scripted"))
     on_disk(talk, [*OURS, *ADDED])
-    assert again(talk).changed_ids == []
+    assert mirror_again(talk).changed_ids == []
     assert fresh(talk).entry_count == 2
     stored.end_run(run, RunState.DONE)
-    assert again(talk).changed_ids == [talk.pk]
+    assert mirror_again(talk).changed_ids == [talk.pk]
 
 
 def test_a_pass_looks_at_no_conversation_of_one_that_is_not_attached(talk: Conversation):
@@ -165,7 +176,7 @@ def test_a_pass_looks_at_no_conversation_of_one_that_is_not_attached(talk: Conve
     before = Conversation.objects.filter(pk=talk.pk).values().get()
     for data in (making.stream_file([*OURS, *ADDED]), DIFFERENT["rewritten"]):
         on_disk(talk, data)
-        report = again(talk)
+        report = mirror_again(talk)
         assert (report.changed_ids, report.problems, report.conversation_count) == ([], [], 0)
     assert Conversation.objects.filter(pk=talk.pk).values().get() == before
     assert JournalEntry.objects.count() == 2
@@ -175,30 +186,30 @@ def test_the_archived_copy_is_followed_too(talk: Conversation):
     home = on_disk(talk, [*OURS, *ADDED]).parent
     (home / ".archive").mkdir()
     (home / str(talk.jp_id)).rename(home / ".archive" / str(talk.jp_id))
-    assert again(talk).changed_ids == [talk.pk]
+    assert mirror_again(talk).changed_ids == [talk.pk]
 
 
 def test_take_in_tells_how_many(talk: Conversation):
     on_disk(talk, [*OURS, *ADDED])
-    found = workspace.find_workspace(Path(talk.workspace.root))
-    (copy,) = workspace.iterate_conversations(found)
+    disk_workspace = workspace.find_workspace(Path(talk.workspace.root))
+    (copy,) = workspace.iterate_conversations(disk_workspace)
     assert external_appends.append_external(talk, copy) == len(ADDED)
     assert external_appends.append_external(talk, copy) == 0
 
 
 @pytest.mark.parametrize(
-    ("limit", "said"),
+    ("limit", "message"),
     [
         ("MAX_ELEMENTS", "its file can't be read: it has more than 4 events"),
         ("MAX_ADDED_ELEMENTS", "jp added more than 4 events at once"),
     ],
 )
 def test_take_in_refuses_too_many_elements(
-    talk: Conversation, monkeypatch: pytest.MonkeyPatch, limit: str, said: str
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch, limit: str, message: str
 ):
     monkeypatch.setattr(external_appends, limit, 4)
     on_disk(talk, [*OURS, *ADDED])
-    (problem,) = again(talk).problems
-    assert said in problem
-    assert (fresh(talk).entry_count, said in fresh(talk).problem) == (2, True)
-    assert again(talk).problems == []
+    (problem,) = mirror_again(talk).problems
+    assert message in problem
+    assert (fresh(talk).entry_count, message in fresh(talk).problem) == (2, True)
+    assert mirror_again(talk).problems == []

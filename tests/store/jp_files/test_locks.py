@@ -44,32 +44,32 @@ def project(tmp_path: Path) -> Path:
 @contextmanager
 def process(*words: object) -> Iterator[subprocess.Popen[str]]:
     arguments = [sys.executable, *(str(word) for word in words)]
-    with subprocess.Popen(arguments, stdin=-1, stdout=-1, text=True) as running:
-        assert running.stdin
+    with subprocess.Popen(arguments, stdin=-1, stdout=-1, text=True) as running_process:
+        assert running_process.stdin
         try:
-            yield running
+            yield running_process
         finally:
-            if running.poll() is None:
-                running.stdin.close()
-                running.wait(10)
+            if running_process.poll() is None:
+                running_process.stdin.close()
+                running_process.wait(10)
 
 
 @contextmanager
 def held_by_jp(path: Path, answer: str = "held") -> Iterator[int]:
-    with process("-m", "tests.store.jp_files.writing.jp", "hold", path) as running:
-        assert running.stdout
-        assert running.stdout.readline() == f"{answer}\n"
-        yield running.pid
+    with process("-m", "tests.store.jp_files.writing.jp", "hold", path) as running_process:
+        assert running_process.stdout
+        assert running_process.stdout.readline() == f"{answer}\n"
+        yield running_process.pid
 
 
-def killed(*words: object) -> int:
+def run_and_kill(*words: object) -> int:
     """Run a process that takes a lock, kill it while it holds, return its id."""
-    with process(*words) as running:
-        assert running.stdout
-        assert running.stdout.readline() == "held\n"
-        running.send_signal(signal.SIGKILL)
-        running.wait(10)
-        return running.pid
+    with process(*words) as running_process:
+        assert running_process.stdout
+        assert running_process.stdout.readline() == "held\n"
+        running_process.send_signal(signal.SIGKILL)
+        running_process.wait(10)
+        return running_process.pid
 
 
 class Clock:
@@ -90,9 +90,9 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(locks, "time", made)
-    return made
+    fake_clock = Clock()
+    monkeypatch.setattr(locks, "time", fake_clock)
+    return fake_clock
 
 
 def free(path: Path) -> bool:
@@ -108,23 +108,23 @@ def free(path: Path) -> bool:
 
 
 def test_the_file_says_who_holds_it_as_jp_writes_it(silo, project):
-    with locks.hold_lock(silo, project, DS) as held:
+    with locks.hold_lock(silo, project, DS) as lock:
         text = (silo / "locks" / NAME).read_text()
-        assert held.path == silo / "locks" / NAME
-        assert not free(held.path)
-    signed = json.loads(text)
-    assert list(signed) == ["pid", "session", "acquired_at"]
-    assert signed["pid"] == os.getpid()
-    assert signed["acquired_at"].endswith("+00:00")
-    assert text == json.dumps(signed, separators=(",", ":"))
+        assert lock.path == silo / "locks" / NAME
+        assert not free(lock.path)
+    signature = json.loads(text)
+    assert list(signature) == ["pid", "session", "acquired_at"]
+    assert signature["pid"] == os.getpid()
+    assert signature["acquired_at"].endswith("+00:00")
+    assert text == json.dumps(signature, separators=(",", ":"))
 
 
 def test_nothing_is_left_of_a_released_lock(silo, project):
-    with locks.hold_lock(silo, project, DS) as held:
+    with locks.hold_lock(silo, project, DS) as lock:
         pass
-    assert not held.path.exists()
+    assert not lock.path.exists()
     with pytest.raises(OSError, match="Bad file descriptor"):
-        held.confirm_held()
+        lock.confirm_held()
 
 
 def test_a_lock_is_released_when_its_holder_fails(silo, project):
@@ -138,18 +138,20 @@ def test_a_lock_is_released_when_its_holder_fails(silo, project):
 
 
 def test_without_a_silo_the_file_is_in_the_workspace(project):
-    with locks.hold_lock(None, project, DS) as held:
-        assert held.path == project / "locks" / NAME
+    with locks.hold_lock(None, project, DS) as lock:
+        assert lock.path == project / "locks" / NAME
 
 
-@pytest.mark.parametrize(("there", "used"), [("s", "s"), ("w", "w"), ("sw", "s"), ("", "s")])
-def test_a_file_that_exists_is_used_the_silos_first(silo, project, there, used):
+@pytest.mark.parametrize(
+    ("file_places", "expected"), [("s", "s"), ("w", "w"), ("sw", "s"), ("", "s")]
+)
+def test_a_file_that_exists_is_used_the_silos_first(silo, project, file_places, expected):
     places = {"s": silo / "locks" / NAME, "w": project / "locks" / NAME}
-    for place in there:
+    for place in file_places:
         places[place].parent.mkdir()
         places[place].touch()
-    with locks.hold_lock(silo, project, DS) as held:
-        assert held.path == places[used]
+    with locks.hold_lock(silo, project, DS) as lock:
+        assert lock.path == places[expected]
 
 
 def test_a_file_that_vanishes_from_the_workspace_is_made_in_the_silo(silo, project, monkeypatch):
@@ -157,27 +159,27 @@ def test_a_file_that_vanishes_from_the_workspace_is_made_in_the_silo(silo, proje
     path.parent.mkdir()
     path.touch()
 
-    def vanishing(file: Path, flags: int, mode: int = 0o777, **more: int) -> int:
+    def vanishing(file: Path, flags: int, mode: int = 0o777, **options: int) -> int:
         path.unlink(missing_ok=True)
-        return opened(file, flags, mode, **more)
+        return real_open(file, flags, mode, **options)
 
-    opened = os.open
+    real_open = os.open
     monkeypatch.setattr(os, "open", vanishing)
-    with locks.hold_lock(silo, project, DS) as held:
-        assert held.path == silo / "locks" / NAME
+    with locks.hold_lock(silo, project, DS) as lock:
+        assert lock.path == silo / "locks" / NAME
 
 
 def test_no_descriptor_stays_open_when_a_lock_cannot_be_taken(project, monkeypatch):
     def flock(descriptor: int, operation: int) -> None:
-        opened.append(descriptor)
+        descriptors.append(descriptor)
         raise OSError(37, "No locks available")
 
-    opened: list[int] = []
+    descriptors: list[int] = []
     monkeypatch.setattr(fcntl, "flock", flock)
     with pytest.raises(OSError, match="No locks"), locks.hold_lock(None, project, DS):
         pass
     with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(opened[0])
+        os.fstat(descriptors[0])
 
 
 def test_a_silo_or_workspace_that_is_gone_is_not_made_again(tmp_path, project):
@@ -197,50 +199,50 @@ def test_a_link_in_place_of_the_file_is_not_followed(project, tmp_path):
 
 def test_a_lock_that_jp_holds_is_reported_with_its_process(silo, project):
     with held_by_jp(silo / "locks" / NAME) as pid:
-        with pytest.raises(LockHeld, match=f"process {pid}, session s1, since 20") as refused:
+        with pytest.raises(LockHeld, match=f"process {pid}, session s1, since 20") as error:
             locks.hold_lock(silo, project, DS).__enter__()
-        assert refused.value.holder.pid == pid
-        assert refused.value.holder.session == "s1"
-        at = refused.value.holder.acquired_at
+        assert error.value.holder.pid == pid
+        assert error.value.holder.session == "s1"
+        at = error.value.holder.acquired_at
         assert at
         assert abs((datetime.now(UTC) - at).total_seconds()) < 20
-        assert locks.read_holder(silo, project, DS) == refused.value.holder
+        assert locks.read_holder(silo, project, DS) == error.value.holder
     with locks.hold_lock(silo, project, DS):
         pass
 
 
 def test_jp_is_refused_while_we_hold(silo, project):
-    with locks.hold_lock(silo, project, DS) as held, held_by_jp(held.path, "refused"):
-        assert not free(held.path)
+    with locks.hold_lock(silo, project, DS) as lock, held_by_jp(lock.path, "refused"):
+        assert not free(lock.path)
     with held_by_jp(silo / "locks" / NAME):
         pass
 
 
 def test_we_wait_as_long_as_asked(silo, project, clock):
-    with ExitStack() as theirs:
-        theirs.enter_context(held_by_jp(silo / "locks" / NAME))
+    with ExitStack() as jp_lock:
+        jp_lock.enter_context(held_by_jp(silo / "locks" / NAME))
         with pytest.raises(LockHeld), locks.hold_lock(silo, project, DS, timeout_seconds=0.2):
             pass
-        waited = clock.now
-        assert 0.2 <= waited < 0.2 + 2 * locks._POLL_SECONDS
-        clock.due.append((waited + 0.2, theirs.pop_all().close))
+        waited_seconds = clock.now
+        assert 0.2 <= waited_seconds < 0.2 + 2 * locks._POLL_SECONDS
+        clock.due.append((waited_seconds + 0.2, jp_lock.pop_all().close))
         with locks.hold_lock(silo, project, DS, timeout_seconds=20):
-            assert clock.now - waited < 0.2 + 2 * locks._POLL_SECONDS
+            assert clock.now - waited_seconds < 0.2 + 2 * locks._POLL_SECONDS
 
 
 def test_the_threads_of_a_process_exclude_each_other(silo, project):
-    with locks.hold_lock(silo, project, DS), pytest.raises(LockHeld) as refused:
+    with locks.hold_lock(silo, project, DS), pytest.raises(LockHeld) as error:
         locks.hold_lock(silo, project, DS).__enter__()
-    assert refused.value.holder.pid == os.getpid()
+    assert error.value.holder.pid == os.getpid()
 
 
 @pytest.mark.parametrize("whose", ["jp's", "ours"])
 def test_the_file_of_a_killed_process_does_not_block(silo, project, clock, whose):
     path = silo / "locks" / NAME
     if whose == "ours":
-        pid = killed("-c", OURS, silo, project, DS)
+        pid = run_and_kill("-c", OURS, silo, project, DS)
     else:
-        pid = killed("-m", "tests.store.jp_files.writing.jp", "hold", path)
+        pid = run_and_kill("-m", "tests.store.jp_files.writing.jp", "hold", path)
     assert json.loads(path.read_text())["pid"] == pid
     assert locks.read_holder(silo, project, DS) is None
     with locks.hold_lock(silo, project, DS):
@@ -252,9 +254,9 @@ def test_a_file_that_names_a_living_process_is_taken_when_it_stays(silo, project
     path = silo / "locks" / NAME
     path.parent.mkdir()
     path.write_text(json.dumps({"pid": os.getppid()}))
-    with locks.hold_lock(silo, project, DS) as held:
+    with locks.hold_lock(silo, project, DS) as lock:
         assert clock.now >= locks._SETTLE_SECONDS
-        held.confirm_held()
+        lock.confirm_held()
         assert path.exists()
 
 
@@ -263,10 +265,10 @@ def test_a_file_that_its_former_holder_unlinks_is_not_taken(silo, project, clock
     path.parent.mkdir()
     path.write_text(json.dumps({"pid": os.getppid()}))
     clock.due.append((0.1, path.unlink))
-    with path.open() as old, locks.hold_lock(silo, project, DS) as held:
+    with path.open() as old, locks.hold_lock(silo, project, DS) as lock:
         assert clock.due == []
         assert path.stat().st_ino != os.fstat(old.fileno()).st_ino
-        held.confirm_held()
+        lock.confirm_held()
         assert path.exists()
 
 
@@ -282,40 +284,40 @@ def test_a_file_unlinked_between_opening_and_locking_is_noticed(silo, project, m
 
     fcntl_flock = fcntl.flock
     monkeypatch.setattr(fcntl, "flock", flock)
-    with locks.hold_lock(silo, project, DS) as held:
+    with locks.hold_lock(silo, project, DS) as lock:
         assert locked == [0, 1]
-        assert not free(held.path)
+        assert not free(lock.path)
 
 
 def test_a_file_that_jp_took_for_an_orphan_is_made_anew(silo, project):
-    with locks.hold_lock(silo, project, DS) as held:
-        held.path.unlink()
-        held.confirm_held()
-        assert not free(held.path)
-        held.confirm_held()
-    assert not held.path.exists()
+    with locks.hold_lock(silo, project, DS) as lock:
+        lock.path.unlink()
+        lock.confirm_held()
+        assert not free(lock.path)
+        lock.confirm_held()
+    assert not lock.path.exists()
 
 
 def test_a_lock_that_another_took_over_is_lost_and_its_file_stays(silo, project):
-    with locks.hold_lock(silo, project, DS) as held:
-        held.path.unlink()
-        with held_by_jp(held.path) as pid:
-            with pytest.raises(LockHeld) as refused:
-                held.confirm_held()
-            assert refused.value.holder.pid == pid
-            held.release()
-            assert held.path.exists()
-            held._descriptor = os.open(os.devnull, os.O_RDONLY)  # for the second release
+    with locks.hold_lock(silo, project, DS) as lock:
+        lock.path.unlink()
+        with held_by_jp(lock.path) as pid:
+            with pytest.raises(LockHeld) as error:
+                lock.confirm_held()
+            assert error.value.holder.pid == pid
+            lock.release()
+            assert lock.path.exists()
+            lock._descriptor = os.open(os.devnull, os.O_RDONLY)  # for the second release
 
 
 def test_a_lock_in_the_workspace_gives_way_to_one_made_in_the_silo(silo, project):
     path = project / "locks" / NAME
     path.parent.mkdir()
     path.touch()
-    with locks.hold_lock(silo, project, DS) as held:
-        assert held.path == path
+    with locks.hold_lock(silo, project, DS) as lock:
+        assert lock.path == path
         with held_by_jp(silo / "locks" / NAME), pytest.raises(LockHeld):
-            held.confirm_held()
+            lock.confirm_held()
 
 
 @pytest.mark.parametrize(
@@ -362,14 +364,14 @@ def test_whoever_opened_the_file_before_its_unlink_is_waited_for(
     tmp_path, monkeypatch, clock, seconds
 ):
     monkeypatch.setattr(locks, "_DRAIN_SECONDS", seconds)
-    with (tmp_path / "lock").open("w") as mine, (tmp_path / "lock").open() as other:
-        clock.due.append((0.2, other.close))
-        locks._await_other_readers(mine.fileno())
+    with (tmp_path / "lock").open("w") as own_file, (tmp_path / "lock").open() as other_file:
+        clock.due.append((0.2, other_file.close))
+        locks._await_other_readers(own_file.fileno())
         assert min(0.2, seconds) <= clock.now < min(0.2, seconds) + 2 * locks._POLL_SECONDS
 
 
 def test_where_the_system_cannot_tell_a_moment_is_waited(tmp_path, monkeypatch, clock):
     monkeypatch.delattr(fcntl, "F_SETLEASE")
-    with (tmp_path / "lock").open("w") as mine:
-        locks._await_other_readers(mine.fileno())
+    with (tmp_path / "lock").open("w") as own_file:
+        locks._await_other_readers(own_file.fileno())
         assert locks._BLIND_DRAIN_SECONDS <= clock.now < locks._DRAIN_SECONDS

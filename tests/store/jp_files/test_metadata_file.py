@@ -19,19 +19,19 @@ from jpweb.store.jp_files import attachments, locks, metadata_file, mirror, work
 from jpweb.store.jp_files.metadata_file import ConversationBusy, MetadataChange
 from jpweb.store.models import Conversation, Workspace
 from jpweb.stream.events import ChatRequest, TurnStart
-from tests.builders import element
+from tests.builders import make_element
 from tests.store import making
 from tests.store.jp_files.test_locks import held_by_jp
 
 pytestmark = pytest.mark.django_db
 DS = 17_700_000_000
-EVENTS = [element(TurnStart()), element(ChatRequest("Hello"))]
+EVENTS = [make_element(TurnStart()), make_element(ChatRequest("Hello"))]
 ABOUT = {"title": "Old words", "last_activated_at": "2026-01-02 03:04:05.678", "pinned_at": None}
 OWN = {"labels": {"kept": "yes"}, "future": {"x": [1, 2.5]}}
 
 
 @dataclass
-class Disk:
+class SiloWorkspace:
     """A workspace with a silo, in which one conversation stands in both homes."""
 
     root: Path
@@ -50,11 +50,11 @@ class Disk:
     def lock(self) -> Path:
         return self.silo / "locks" / f"jp-c{DS}.lock"
 
-    def folders(self, where: str = "") -> list[Path]:
-        return [path for home in self.homes for path in (home / where).glob(f"{DS}*")]
+    def folders(self, subfolder: str = "") -> list[Path]:
+        return [path for home in self.homes for path in (home / subfolder).glob(f"{DS}*")]
 
-    def metadata(self, where: str = "") -> dict[str, Any]:
-        first, second = [(f / "metadata.json").read_text() for f in self.folders(where)]
+    def metadata(self, subfolder: str = "") -> dict[str, Any]:
+        first, second = [(f / "metadata.json").read_text() for f in self.folders(subfolder)]
         assert first == second
         read: dict[str, Any] = json.loads(first)
         return read
@@ -69,7 +69,7 @@ class Disk:
 
 
 @pytest.fixture
-def disk(tmp_path: Path, no_silo: Path) -> Disk:
+def disk(tmp_path: Path, no_silo: Path) -> SiloWorkspace:
     root, silo = tmp_path / "garden", no_silo / "workspace" / "garden-abcde"
     silo.mkdir(parents=True)
     for home in (silo, root / ".jp"):
@@ -82,22 +82,22 @@ def disk(tmp_path: Path, no_silo: Path) -> Disk:
     (root / ".jp" / ".id").write_text("abcde\n")
     row, _ = mirror.mirror_workspace(root)
     attachments.set_write_policy(row, WritePolicy.CURRENT)
-    return Disk(root, silo, Workspace.objects.get(pk=row.pk))
+    return SiloWorkspace(root, silo, Workspace.objects.get(pk=row.pk))
 
 
-def archived(disk: Disk) -> bool:
+def is_archived(disk: SiloWorkspace) -> bool:
     return disk.talk.archived
 
 
-def change(disk: Disk, wanted: MetadataChange) -> Conversation:
-    return metadata_file.apply_change(disk.talk.pk, wanted)
+def change(disk: SiloWorkspace, metadata_change: MetadataChange) -> Conversation:
+    return metadata_file.apply_change(disk.talk.pk, metadata_change)
 
 
-def test_a_new_title_is_in_both_homes_and_names_their_folders(disk: Disk):
+def test_a_new_title_is_in_both_homes_and_names_their_folders(disk: SiloWorkspace):
     Conversation.objects.update(needs_indexing=False)
     before = disk.folders()[0].joinpath("events.json").stat()
-    made = change(disk, metadata_file.make_title_change("  New\n words! "))
-    assert (made.title, disk.talk.title, disk.talk.needs_indexing) == (
+    result = change(disk, metadata_file.make_title_change("  New\n words! "))
+    assert (result.title, disk.talk.title, disk.talk.needs_indexing) == (
         "New words!",
         "New words!",
         True,
@@ -117,7 +117,7 @@ def test_a_new_title_is_in_both_homes_and_names_their_folders(disk: Disk):
     disk.unchanged_for_the_mirror()
 
 
-def test_a_pin_and_labels_are_put_and_taken_away(disk: Disk):
+def test_a_pin_and_labels_are_put_and_taken_away(disk: SiloWorkspace):
     change(disk, MetadataChange(pinned=True))
     change(disk, metadata_file.make_label_change("area = red  roses"))
     assert disk.metadata()["labels"] == {"area": "red roses", "kept": "yes"}
@@ -134,7 +134,7 @@ def test_a_pin_and_labels_are_put_and_taken_away(disk: Disk):
     disk.unchanged_for_the_mirror()
 
 
-def test_a_label_that_jp_has_put_meanwhile_stays(disk: Disk):
+def test_a_label_that_jp_has_put_meanwhile_stays(disk: SiloWorkspace):
     for folder in disk.folders():
         about = ABOUT | {"labels": {"from": "jp"}}
         (folder / "metadata.json").write_text(json.dumps(about))
@@ -142,29 +142,29 @@ def test_a_label_that_jp_has_put_meanwhile_stays(disk: Disk):
     assert disk.metadata()["labels"] == disk.talk.labels == {"from": "jp", "mine": ""}
 
 
-def test_archiving_moves_the_folder_in_each_home_and_back(disk: Disk):
+def test_archiving_moves_the_folder_in_each_home_and_back(disk: SiloWorkspace):
     change(disk, MetadataChange(archived=True))
     assert disk.folders() == []
     assert len(disk.folders(".archive")) == 2
     assert disk.metadata(".archive")["archived_at"]
-    assert archived(disk)
+    assert is_archived(disk)
     disk.unchanged_for_the_mirror()
     with pytest.raises(StoreError, match="Unarchive it first"):
         change(disk, metadata_file.make_title_change("x"))
     change(disk, MetadataChange(archived=False))
     assert disk.folders(".archive") == []
     assert "archived_at" not in disk.metadata()
-    assert not archived(disk)
+    assert not is_archived(disk)
     disk.unchanged_for_the_mirror()
 
 
-def test_an_archiving_that_was_cut_off_is_completed_by_the_next(disk: Disk):
+def test_an_archiving_that_was_cut_off_is_completed_by_the_next(disk: SiloWorkspace):
     change(disk, MetadataChange(archived=True))
     first = disk.homes[0]
     (half,) = (first / ".archive").glob("*")
     half.rename(first / half.name)
     mirror.mirror_workspace(disk.root)
-    assert not archived(disk)
+    assert not is_archived(disk)
     change(disk, MetadataChange(archived=True))
     assert (disk.folders(), len(disk.folders(".archive"))) == ([], 2)
     (half,) = (first / ".archive").glob("*")
@@ -173,7 +173,7 @@ def test_an_archiving_that_was_cut_off_is_completed_by_the_next(disk: Disk):
     assert (len(disk.folders()), disk.folders(".archive")) == (2, [])
 
 
-def test_a_folder_in_the_way_is_kept_aside(disk: Disk):
+def test_a_folder_in_the_way_is_kept_aside(disk: SiloWorkspace):
     for home in disk.homes:
         old = home / ".archive" / f"{DS}-older"
         old.mkdir(parents=True)
@@ -193,24 +193,26 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize("wanted", CHANGES, ids=["title", "pin", "archive", "label"])
+@pytest.mark.parametrize("metadata_change", CHANGES, ids=["title", "pin", "archive", "label"])
 def test_what_jp_holds_is_not_touched_and_who_holds_is_told(
-    disk: Disk, wanted: MetadataChange, monkeypatch: pytest.MonkeyPatch
+    disk: SiloWorkspace, metadata_change: MetadataChange, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(metadata_file, "LOCK_TIMEOUT_SECONDS", 0)
     disk.lock.parent.mkdir()
     with held_by_jp(disk.lock):
-        before = making.tree(disk.silo), making.tree(disk.root), disk.talk.__dict__
+        before = making.read_tree(disk.silo), making.read_tree(disk.root), disk.talk.__dict__
         with pytest.raises(ConversationBusy, match=r"in use by .* Try again"):
-            change(disk, wanted)
-        after = making.tree(disk.silo), making.tree(disk.root), disk.talk.__dict__
+            change(disk, metadata_change)
+        after = making.read_tree(disk.silo), making.read_tree(disk.root), disk.talk.__dict__
     assert after[:2] == before[:2]
     assert {k: v for k, v in after[2].items() if k != "_state"} == {
         k: v for k, v in before[2].items() if k != "_state"
     }
 
 
-def test_a_turn_that_runs_holds_its_conversation(disk: Disk, monkeypatch: pytest.MonkeyPatch):
+def test_a_turn_that_runs_holds_its_conversation(
+    disk: SiloWorkspace, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(metadata_file, "LOCK_TIMEOUT_SECONDS", 0)
     with (
         locks.hold_lock(disk.silo, disk.root / ".jp", DS),
@@ -219,15 +221,17 @@ def test_a_turn_that_runs_holds_its_conversation(disk: Disk, monkeypatch: pytest
         change(disk, MetadataChange(pinned=True))
 
 
-def test_without_an_owners_word_nothing_of_jps_is_changed_and_it_is_said_what_to_do(disk: Disk):
+def test_without_an_owners_word_nothing_of_jps_is_changed_and_it_is_said_what_to_do(
+    disk: SiloWorkspace,
+):
     attachments.set_write_policy(disk.home, WritePolicy.OFF)
-    before = making.tree(disk.root)
-    for wanted in CHANGES:
+    before = making.read_tree(disk.root)
+    for metadata_change in CHANGES:
         with pytest.raises(
             ReadOnlyConversation, match=r"an owner of garden to enable writing on its People page"
         ):
-            change(disk, wanted)
-    assert making.tree(disk.root) == before
+            change(disk, metadata_change)
+    assert making.read_tree(disk.root) == before
     assert disk.talk.title == "Old words"
 
 
@@ -240,17 +244,17 @@ def test_the_demo_is_not_changed(db: None):
 
 
 @pytest.mark.parametrize("about", ["{", "[]", "{}"], ids=["broken", "list", "lacking"])
-def test_metadata_that_cannot_be_read_is_left_as_it_is(disk: Disk, about: str):
+def test_metadata_that_cannot_be_read_is_left_as_it_is(disk: SiloWorkspace, about: str):
     for folder in disk.folders():
         (folder / "metadata.json").write_text(about)
-    for wanted in CHANGES:
+    for metadata_change in CHANGES:
         with pytest.raises(StoreError, match=r"metadata\.json"):
-            change(disk, wanted)
+            change(disk, metadata_change)
     assert all((f / "metadata.json").read_text() == about for f in disk.folders())
     assert disk.talk.title == "Old words"
 
 
-def test_what_an_older_jp_wrote_is_left_to_jp(disk: Disk):
+def test_what_an_older_jp_wrote_is_left_to_jp(disk: SiloWorkspace):
     for folder in disk.folders():
         (folder / "events.json").rename(folder / "messages.json")
     with pytest.raises(StoreError, match="older version of jp"):
@@ -258,7 +262,9 @@ def test_what_an_older_jp_wrote_is_left_to_jp(disk: Disk):
     assert len(disk.folders()) == 2
 
 
-def test_a_full_disk_changes_nothing_in_the_row(disk: Disk, monkeypatch: pytest.MonkeyPatch):
+def test_a_full_disk_changes_nothing_in_the_row(
+    disk: SiloWorkspace, monkeypatch: pytest.MonkeyPatch
+):
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
@@ -268,7 +274,7 @@ def test_a_full_disk_changes_nothing_in_the_row(disk: Disk, monkeypatch: pytest.
     assert disk.talk.title == "Old words"
 
 
-def test_what_jp_removed_is_changed_in_its_row_alone(disk: Disk):
+def test_what_jp_removed_is_changed_in_its_row_alone(disk: SiloWorkspace):
     for folder in disk.folders():
         shutil.rmtree(folder)
     mirror.mirror_workspace(disk.root)
@@ -277,32 +283,32 @@ def test_what_jp_removed_is_changed_in_its_row_alone(disk: Disk):
     assert disk.folders() == []
 
 
-def native(disk: Disk) -> Conversation:
+def native(disk: SiloWorkspace) -> Conversation:
     return conversations.create_conversation(disk.home, "Ours", making.person().pk)
 
 
-def test_a_native_one_that_stays_here_is_its_row(disk: Disk):
+def test_a_native_one_that_stays_here_is_its_row(disk: SiloWorkspace):
     attachments.set_write_policy(disk.home, WritePolicy.OFF)
-    talk, before = native(disk), making.tree(disk.root)
-    for wanted in CHANGES:
-        metadata_file.apply_change(talk.pk, wanted)
+    talk, before = native(disk), making.read_tree(disk.root)
+    for metadata_change in CHANGES:
+        metadata_file.apply_change(talk.pk, metadata_change)
     talk.refresh_from_db()
     assert (talk.title, talk.labels, talk.archived) == ("x", {"a": ""}, True)
     assert talk.pinned_at is not None
-    assert making.tree(disk.root) == before
+    assert making.read_tree(disk.root) == before
 
 
-def test_a_native_one_in_an_attached_workspace_is_changed_with_its_files(disk: Disk):
+def test_a_native_one_in_an_attached_workspace_is_changed_with_its_files(disk: SiloWorkspace):
     talk = native(disk)
     metadata_file.apply_change(
         talk.pk, metadata_file.make_label_change("early")
     )  # no file is there yet
     metadata_file.apply_change(talk.pk, MetadataChange(pinned=True))
     journal.append_events(talk.pk, [making.event(TurnStart()), making.event(ChatRequest("Hi"))])
-    held = attachments.attach_files(talk.pk)
-    assert held is not None
-    held.write_files()
-    held.release()
+    attachment = attachments.attach_files(talk.pk)
+    assert attachment is not None
+    attachment.write_files()
+    attachment.release()
     metadata_file.apply_change(talk.pk, metadata_file.make_title_change("Renamed here"))
     for home in disk.homes:
         (folder,) = home.glob(f"{talk.jp_id}*")
@@ -315,11 +321,11 @@ def test_a_native_one_in_an_attached_workspace_is_changed_with_its_files(disk: D
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("x" * 501, "up to 500 characters; this one has 501"), ("", "")]
+    ("text", "message"), [("x" * 501, "up to 500 characters; this one has 501"), ("", "")]
 )
-def test_a_title_is_bounded_and_may_be_taken_away(disk: Disk, text: str, said: str):
-    if said:
-        with pytest.raises(StoreError, match=said):
+def test_a_title_is_bounded_and_may_be_taken_away(disk: SiloWorkspace, text: str, message: str):
+    if message:
+        with pytest.raises(StoreError, match=message):
             metadata_file.make_title_change(text)
         return
     change(disk, metadata_file.make_title_change(text))
@@ -338,7 +344,7 @@ def test_what_jp_takes_for_no_label_is_refused(text: str):
         metadata_file.make_label_change(text)
 
 
-def test_labels_are_bounded(disk: Disk, monkeypatch: pytest.MonkeyPatch):
+def test_labels_are_bounded(disk: SiloWorkspace, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(metadata_file, "MAX_LABELS", 1)
     with pytest.raises(StoreError, match="up to 1 labels"):
         change(disk, metadata_file.make_label_change("more"))
@@ -352,7 +358,7 @@ def test_a_conversation_that_is_gone_is_told(db: None):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_who_rename_at_once_the_last_wins_and_both_homes_agree(disk: Disk):
+def test_of_two_who_rename_at_once_the_last_wins_and_both_homes_agree(disk: SiloWorkspace):
     key, names = disk.talk.pk, [f"name {n}" for n in range(4)]
     go = threading.Barrier(len(names))
 

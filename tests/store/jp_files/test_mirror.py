@@ -16,14 +16,24 @@ from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.stream import wire
 from jpweb.stream.events import ChatResponse, EventKind
 from jpweb.stream.inquiry import Answered, InquiryResponse
-from tests.builders import answered, asked, called, element, raw, returned, stream
+from tests.builders import (
+    make_answer,
+    make_call,
+    make_element,
+    make_inquiry,
+    make_result,
+    raw,
+    stream,
+)
 from tests.store import making
-from tests.store.making import folder, tree
+from tests.store.making import read_tree, write_folder
 
 pytestmark = pytest.mark.django_db
 REAL = Path(__file__).parents[3].parent / "shared" / "workspace"
 NAME = "17000000000-a-talk"
-KINDS: list[EventKind] = [called("c"), asked("c.apply.1"), answered("c.apply.1"), returned("c")]
+KINDS: list[EventKind] = [
+    make_call("c"), make_inquiry("c.apply.1"), make_answer("c.apply.1"), make_result("c"),
+]  # fmt: skip
 
 
 def bytes_of(talk: Conversation) -> bytes:
@@ -31,7 +41,7 @@ def bytes_of(talk: Conversation) -> bytes:
     return wire.join_array(list(texts)).encode()
 
 
-def only(root: Path) -> Conversation:
+def get_only(root: Path) -> Conversation:
     return Conversation.objects.get(workspace__root=str(root))
 
 
@@ -39,13 +49,13 @@ def keys(talk: Conversation) -> list[int]:
     return list(talk.journal.order_by("position").values_list("pk", flat=True))
 
 
-def again(root: Path) -> MirrorReport:
+def mirror_again(root: Path) -> MirrorReport:
     return mirror.mirror_workspace(root)[1]
 
 
 def same_bytes(root: Path) -> None:
-    where = mirror.DEMO_ROOT if root == mirror.DEMO_PATH else str(root.resolve())
-    home = Workspace.objects.get(root=where)
+    root_path = mirror.DEMO_ROOT if root == mirror.DEMO_PATH else str(root.resolve())
+    home = Workspace.objects.get(root=root_path)
     paths = [*(root / ".jp" / "conversations").glob("**/events.json")]
     assert home.conversations.count() == len(paths)
     for path in paths:
@@ -56,10 +66,10 @@ def same_bytes(root: Path) -> None:
 
 
 def test_the_demo_gives_back_its_bytes():
-    before = tree(mirror.DEMO_PATH)
+    before = read_tree(mirror.DEMO_PATH)
     home, report = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     same_bytes(mirror.DEMO_PATH)
-    assert tree(mirror.DEMO_PATH) == before, "JP's files stay untouched"
+    assert read_tree(mirror.DEMO_PATH) == before, "JP's files stay untouched"
     assert (home.name, report.problems, report.unchanged_count) == ("Demo", [], 0)
     assert report.event_count == JournalEntry.objects.count()
     assert report.inquiries.total() == Inquiry.objects.count()
@@ -92,76 +102,76 @@ def test_a_second_pass_writes_nothing(django_assert_max_num_queries: Any):
 
 
 def test_growth_only_adds(tmp_path: Path):
-    folder(tmp_path, NAME, stream(*KINDS[:2]))
-    again(tmp_path)
-    talk, first = only(tmp_path), Inquiry.objects.get()
+    write_folder(tmp_path, NAME, stream(*KINDS[:2]))
+    mirror_again(tmp_path)
+    talk, first = get_only(tmp_path), Inquiry.objects.get()
     before = keys(talk)
-    folder(tmp_path, NAME, stream(*KINDS, ChatResponse("message", "Done.")))
-    report = again(tmp_path)
-    grown, second = only(tmp_path), Inquiry.objects.get()
-    assert keys(grown)[: len(before)] == before
-    assert (report.event_count, grown.entry_count, grown.pk) == (3, 5, talk.pk)
-    assert grown.revision == talk.revision
+    write_folder(tmp_path, NAME, stream(*KINDS, ChatResponse("message", "Done.")))
+    report = mirror_again(tmp_path)
+    grown_talk, second = get_only(tmp_path), Inquiry.objects.get()
+    assert keys(grown_talk)[: len(before)] == before
+    assert (report.event_count, grown_talk.entry_count, grown_talk.pk) == (3, 5, talk.pk)
+    assert grown_talk.revision == talk.revision
     assert report.changed_ids == [talk.pk]
     assert (first.state, second.state, second.pk) == ("open", "answered", first.pk)
     assert second.response_position == 2
-    assert grown.last_activity > talk.last_activity
+    assert grown_talk.last_activity > talk.last_activity
 
 
 def test_a_rewrite_replaces_from_the_first_difference(tmp_path: Path):
-    folder(tmp_path, NAME, stream(*KINDS))
-    again(tmp_path)
-    talk, first = only(tmp_path), Inquiry.objects.get()
+    write_folder(tmp_path, NAME, stream(*KINDS))
+    mirror_again(tmp_path)
+    talk, first = get_only(tmp_path), Inquiry.objects.get()
     before = keys(talk)
-    rewritten = [*stream(*KINDS[:3]), element(returned("c", "Otherwise."))]
-    folder(tmp_path, NAME, rewritten)
-    assert again(tmp_path).event_count == 1
-    after = keys(only(tmp_path))
+    rewritten = [*stream(*KINDS[:3]), make_element(make_result("c", "Otherwise."))]
+    write_folder(tmp_path, NAME, rewritten)
+    assert mirror_again(tmp_path).event_count == 1
+    after = keys(get_only(tmp_path))
     assert (after[:3], after[3] == before[3]) == (before[:3], False)
-    assert only(tmp_path).revision == talk.revision + 1
-    assert bytes_of(only(tmp_path)) == making.stream_file(rewritten)
+    assert get_only(tmp_path).revision == talk.revision + 1
+    assert bytes_of(get_only(tmp_path)) == making.stream_file(rewritten)
     assert Inquiry.objects.get().pk == first.pk
 
 
 def test_what_is_cut_off_goes_with_its_inquiries(tmp_path: Path):
-    folder(tmp_path, NAME, stream(*KINDS))
-    again(tmp_path)
-    folder(tmp_path, NAME, stream(KINDS[0]))
-    again(tmp_path)
-    assert (only(tmp_path).entry_count, len(keys(only(tmp_path)))) == (1, 1)
+    write_folder(tmp_path, NAME, stream(*KINDS))
+    mirror_again(tmp_path)
+    write_folder(tmp_path, NAME, stream(KINDS[0]))
+    mirror_again(tmp_path)
+    assert (get_only(tmp_path).entry_count, len(keys(get_only(tmp_path)))) == (1, 1)
     assert not Inquiry.objects.exists()
 
 
 def test_an_inquiry_that_moves_keeps_its_key(tmp_path: Path):
-    folder(tmp_path, NAME, stream(*KINDS))
-    again(tmp_path)
+    write_folder(tmp_path, NAME, stream(*KINDS))
+    mirror_again(tmp_path)
     first = Inquiry.objects.get()
-    before_it = element(ChatResponse("message", "Before."), at="2026-01-01 00:00:00.0")
-    folder(tmp_path, NAME, [before_it, *stream(*KINDS)])
-    again(tmp_path)
+    before_it = make_element(ChatResponse("message", "Before."), at="2026-01-01 00:00:00.0")
+    write_folder(tmp_path, NAME, [before_it, *stream(*KINDS)])
+    mirror_again(tmp_path)
     second = Inquiry.objects.get()
     assert (second.pk, second.position) == (first.pk, first.position + 1)
 
 
-def break_json(made: Path) -> None:
-    (made / "events.json").write_bytes(b'[{"type": ')
+def break_json(folder: Path) -> None:
+    (folder / "events.json").write_bytes(b'[{"type": ')
 
 
-def take_events(made: Path) -> None:
-    (made / "events.json").unlink()
+def take_events(folder: Path) -> None:
+    (folder / "events.json").unlink()
 
 
-def bar_events(made: Path) -> None:
-    take_events(made)
-    (made / "events.json").mkdir()
+def bar_events(folder: Path) -> None:
+    take_events(folder)
+    (folder / "events.json").mkdir()
 
 
-def put_nul(made: Path) -> None:
-    (made / "events.json").write_bytes(b'["\0"]')
+def put_nul(folder: Path) -> None:
+    (folder / "events.json").write_bytes(b'["\0"]')
 
 
-def break_metadata(made: Path) -> None:
-    (made / "metadata.json").write_bytes(b"{")
+def break_metadata(folder: Path) -> None:
+    (folder / "metadata.json").write_bytes(b"{")
 
 
 BREAKS = [break_json, take_events, bar_events, put_nul, break_metadata]
@@ -169,85 +179,85 @@ BREAKS = [break_json, take_events, bar_events, put_nul, break_metadata]
 
 @pytest.mark.parametrize("breaks", BREAKS)
 def test_what_cannot_be_read_is_named_and_the_others_load(tmp_path: Path, breaks: Any):
-    breaks(folder(tmp_path, "17000000001-broken", stream(*KINDS)))
-    folder(tmp_path, "17000000002-whole", stream(*KINDS))
-    report = again(tmp_path)
+    breaks(write_folder(tmp_path, "17000000001-broken", stream(*KINDS)))
+    write_folder(tmp_path, "17000000002-whole", stream(*KINDS))
+    report = mirror_again(tmp_path)
     (problem,) = report.problems
     assert problem.startswith("17000000001-broken: ")
     assert "\n" not in problem
-    broken, whole = Conversation.objects.order_by("jp_id")
+    broken, readable = Conversation.objects.order_by("jp_id")
     assert broken.problem
     assert problem.endswith(broken.problem)
-    assert (whole.problem, whole.entry_count) == ("", 4)
+    assert (readable.problem, readable.entry_count) == ("", 4)
     assert report.conversation_count == 2
 
 
 @pytest.mark.parametrize("breaks", BREAKS)
 def test_what_was_read_before_stays_and_comes_back(tmp_path: Path, breaks: Any):
-    made = folder(tmp_path, NAME, stream(*KINDS), title="A title", labels={"a": "b"})
-    again(tmp_path)
-    before = keys(only(tmp_path))
-    breaks(made)
-    assert len(again(tmp_path).problems) == 1
-    broken = only(tmp_path)
+    folder = write_folder(tmp_path, NAME, stream(*KINDS), title="A title", labels={"a": "b"})
+    mirror_again(tmp_path)
+    before = keys(get_only(tmp_path))
+    breaks(folder)
+    assert len(mirror_again(tmp_path).problems) == 1
+    broken = get_only(tmp_path)
     assert keys(broken) == before
     assert (broken.title, broken.labels, broken.entry_count) == ("A title", {"a": "b"}, 4)
     assert Inquiry.objects.get().state == "answered"
-    for path in made.iterdir():
+    for path in folder.iterdir():
         path.rmdir() if path.is_dir() else path.unlink()
-    folder(tmp_path, NAME, stream(*KINDS), title="A title")
-    assert again(tmp_path).problems == []
-    assert (only(tmp_path).problem, keys(only(tmp_path))) == ("", before)
+    write_folder(tmp_path, NAME, stream(*KINDS), title="A title")
+    assert mirror_again(tmp_path).problems == []
+    assert (get_only(tmp_path).problem, keys(get_only(tmp_path))) == ("", before)
 
 
 def test_a_title_is_told_to_search_also_where_the_events_cannot_be_read(tmp_path: Path):
-    made = folder(tmp_path, NAME, stream(*KINDS), title="A title")
-    again(tmp_path)
+    folder = write_folder(tmp_path, NAME, stream(*KINDS), title="A title")
+    mirror_again(tmp_path)
     Conversation.objects.update(needs_indexing=False)
-    break_json(made)
-    (made / "metadata.json").write_text('{"title": "Another title"}')
-    again(tmp_path)
-    assert (only(tmp_path).title, only(tmp_path).needs_indexing) == ("Another title", True)
+    break_json(folder)
+    (folder / "metadata.json").write_text('{"title": "Another title"}')
+    mirror_again(tmp_path)
+    assert (get_only(tmp_path).title, get_only(tmp_path).needs_indexing) == ("Another title", True)
 
 
 @pytest.mark.parametrize(
-    "where", ["jpweb.store.inquiries.replace_rows", "jpweb.store.journal.replace_rows"]
+    "target", ["jpweb.store.inquiries.replace_rows", "jpweb.store.journal.replace_rows"]
 )
 def test_a_pass_that_fails_midway_leaves_the_conversation_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
 ):
-    folder(tmp_path, NAME, stream(*KINDS[:2]), title="Before")
-    again(tmp_path)
+    write_folder(tmp_path, NAME, stream(*KINDS[:2]), title="Before")
+    mirror_again(tmp_path)
     before = [list(m.objects.values()) for m in (Conversation, JournalEntry, Inquiry)]
-    folder(tmp_path, NAME, stream(*KINDS), title="After")
-    module, _, name = where.rpartition(".")
+    write_folder(tmp_path, NAME, stream(*KINDS), title="After")
+    module, _, name = target.rpartition(".")
     real = getattr({"journal": journal, "inquiries": inquiries}[module.rpartition(".")[2]], name)
 
     def fails(*args: Any, **options: Any) -> None:
         real(*args, **options)
         raise OSError("disk full")
 
-    monkeypatch.setattr(where, fails)
+    monkeypatch.setattr(target, fails)
     with pytest.raises(OSError, match="disk full"):
-        again(tmp_path)
+        mirror_again(tmp_path)
     assert before == [list(m.objects.values()) for m in (Conversation, JournalEntry, Inquiry)]
     monkeypatch.undo()
-    assert again(tmp_path).event_count == 2
+    assert mirror_again(tmp_path).event_count == 2
 
 
 def test_a_conversation_that_another_pass_writes_meanwhile_is_taken_as_it_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    folder(tmp_path, NAME, stream(*KINDS))
+    write_folder(tmp_path, NAME, stream(*KINDS))
     real = workspace.read_metadata
 
-    def late(found: Any) -> Any:
+    def read_late(disk_conversation: Any) -> Any:
         monkeypatch.undo()
-        again(tmp_path)
-        return real(found)
+        mirror_again(tmp_path)
+        return real(disk_conversation)
 
-    monkeypatch.setattr(workspace, "read_metadata", late)
-    report = again(tmp_path)
+    monkeypatch.setattr(workspace, "read_metadata", read_late)
+    report = mirror_again(tmp_path)
     (talk,) = Conversation.objects.all()
     assert (report.event_count, report.problems, report.changed_ids) == (0, [], [talk.pk])
     assert talk.journal.count() == talk.entry_count == len(KINDS)
@@ -260,39 +270,39 @@ def test_a_path_without_a_workspace_writes_nothing(tmp_path: Path):
 
 
 def test_archiving_moves_the_same_conversation(tmp_path: Path):
-    made = folder(tmp_path, NAME, stream(*KINDS))
-    again(tmp_path)
-    before = keys(only(tmp_path))
+    folder = write_folder(tmp_path, NAME, stream(*KINDS))
+    mirror_again(tmp_path)
+    before = keys(get_only(tmp_path))
     home = tmp_path / ".jp" / "conversations" / ".archive"
     home.mkdir()
-    made.rename(home / NAME)
-    again(tmp_path)
-    assert (only(tmp_path).archived, keys(only(tmp_path))) == (True, before)
+    folder.rename(home / NAME)
+    mirror_again(tmp_path)
+    assert (get_only(tmp_path).archived, keys(get_only(tmp_path))) == (True, before)
 
 
 def test_what_jp_removed_is_kept_and_marked(tmp_path: Path):
-    made = folder(tmp_path, NAME, stream(*KINDS))
-    again(tmp_path)
-    made.rename(tmp_path / "away")
-    assert again(tmp_path).removed == 1
-    assert only(tmp_path).removed_at is not None
-    assert len(keys(only(tmp_path))) == 4
-    assert again(tmp_path).removed == 0, "told once"
-    (tmp_path / "away").rename(made)
-    assert again(tmp_path).removed == 0
-    assert only(tmp_path).removed_at is None
+    folder = write_folder(tmp_path, NAME, stream(*KINDS))
+    mirror_again(tmp_path)
+    folder.rename(tmp_path / "away")
+    assert mirror_again(tmp_path).removed == 1
+    assert get_only(tmp_path).removed_at is not None
+    assert len(keys(get_only(tmp_path))) == 4
+    assert mirror_again(tmp_path).removed == 0, "told once"
+    (tmp_path / "away").rename(folder)
+    assert mirror_again(tmp_path).removed == 0
+    assert get_only(tmp_path).removed_at is None
 
 
 def test_a_native_conversation_of_the_same_id_is_not_touched(tmp_path: Path):
-    folder(tmp_path, NAME, stream(*KINDS))
+    write_folder(tmp_path, NAME, stream(*KINDS))
     (tmp_path / ".jp" / "conversations" / NAME).rename(tmp_path / "later")
     home, _ = mirror.mirror_workspace(tmp_path)
     talk = conversations.create_conversation(home, "Ours", making.person().pk)
     Conversation.objects.filter(pk=talk.pk).update(jp_id=17000000000)
     (tmp_path / "later").rename(tmp_path / ".jp" / "conversations" / NAME)
-    again(tmp_path)
-    kept = only(tmp_path)
-    assert (kept.title, kept.origin, kept.entry_count) == ("Ours", Origin.NATIVE, 0)
+    mirror_again(tmp_path)
+    row = get_only(tmp_path)
+    assert (row.title, row.origin, row.entry_count) == ("Ours", Origin.NATIVE, 0)
 
 
 HOSTILE = "a\x00b\ud800c"
@@ -303,46 +313,48 @@ def test_hostile_text_breaks_nothing(tmp_path: Path):
     by = {"kind": HOSTILE[:3], "name": "n\x00", "id": 1}
     hostile = [
         raw({"type": "no\x00vel", "value": "\x00"}),
-        element(called("c\x00", name="t\x00l", argument="\x00")),
-        element(asked("c\x00.q\x00.1", "Go\x00?"), metadata={"jpweb": {"label": "l\x00"}}),
-        element(
+        make_element(make_call("c\x00", name="t\x00l", argument="\x00")),
+        make_element(
+            make_inquiry("c\x00.q\x00.1", "Go\x00?"), metadata={"jpweb": {"label": "l\x00"}}
+        ),
+        make_element(
             InquiryResponse("c\x00.q\x00.1", Answered({"k\x00": ["v\x00"]})),
             metadata={"jpweb": {"by": by}},
         ),
-        element(returned("c\x00", "r\x00")),
+        make_element(make_result("c\x00", "r\x00")),
     ]
-    folder(tmp_path, NAME, hostile, title=HOSTILE, labels={HOSTILE: HOSTILE})
-    report = again(tmp_path)
+    write_folder(tmp_path, NAME, hostile, title=HOSTILE, labels={HOSTILE: HOSTILE})
+    report = mirror_again(tmp_path)
     assert report.problems == []
-    talk, row = only(tmp_path), Inquiry.objects.get()
+    talk, row = get_only(tmp_path), Inquiry.objects.get()
     assert bytes_of(talk) == making.stream_file(hostile)
-    kept = json.dumps([talk.title, talk.labels, row.question, row.answer, row.asker, row.label])
-    assert "\\u0000" not in kept
-    assert "\\ud800" not in kept
+    row_text = json.dumps([talk.title, talk.labels, row.question, row.answer, row.asker, row.label])
+    assert "\\u0000" not in row_text
+    assert "\\ud800" not in row_text
     assert (row.state, row.decider_name, row.decider_id) == (
         "answered",
         "n\N{REPLACEMENT CHARACTER}",
         None,
     )
-    assert again(tmp_path).unchanged_count == 1
+    assert mirror_again(tmp_path).unchanged_count == 1
 
 
 def test_a_folder_whose_name_is_no_text_is_read(tmp_path: Path):
-    made = folder(tmp_path, NAME, stream(*KINDS))
-    made.rename(made.with_name("17000000000-\udcff"))
-    break_metadata(made.with_name("17000000000-\udcff"))
-    report = again(tmp_path)
+    folder = write_folder(tmp_path, NAME, stream(*KINDS))
+    folder.rename(folder.with_name("17000000000-\udcff"))
+    break_metadata(folder.with_name("17000000000-\udcff"))
+    report = mirror_again(tmp_path)
     assert len(report.problems) == 1
     report.problems[0].encode()
-    assert only(tmp_path).entry_count == 4
+    assert get_only(tmp_path).entry_count == 4
 
 
 def test_a_person_is_believed_in_our_own_events_alone(tmp_path: Path):
     ada = making.person("ada")
     by = {"jpweb": {"by": {"kind": "person", "name": "Ada", "id": ada.pk}}}
-    kinds = [*stream(*KINDS[:2]), element(KINDS[2], metadata=by)]
-    folder(tmp_path, NAME, kinds)
-    again(tmp_path)
+    kinds = [*stream(*KINDS[:2]), make_element(KINDS[2], metadata=by)]
+    write_folder(tmp_path, NAME, kinds)
+    mirror_again(tmp_path)
     row = Inquiry.objects.get()
     assert (row.decided_by, row.decider_name, row.decider_id) == ("person", "Ada", None)
 
@@ -352,26 +364,26 @@ def test_a_note_of_another_shape_is_no_crash(tmp_path: Path, by: Any):
     metadata = {"jpweb": {"by": by, "label": by}}
     kinds = [
         *stream(KINDS[0]),
-        element(KINDS[1], metadata=metadata),
-        element(KINDS[2], metadata=metadata),
+        make_element(KINDS[1], metadata=metadata),
+        make_element(KINDS[2], metadata=metadata),
     ]
-    folder(tmp_path, NAME, kinds)
-    assert again(tmp_path).problems == []
+    write_folder(tmp_path, NAME, kinds)
+    assert mirror_again(tmp_path).problems == []
     assert Inquiry.objects.get().decider_id is None
 
 
 def test_progress_is_told_before_each_and_at_the_end(tmp_path: Path):
     for number in (1, 2):
-        folder(tmp_path, f"1700000000{number}-x", [])
-    told: list[Any] = []
-    mirror.mirror_workspace(tmp_path, "", lambda *args: told.append(args))
-    assert told == [(0, 2, "17000000001-x"), (1, 2, "17000000002-x"), (2, 2, "")]
+        write_folder(tmp_path, f"1700000000{number}-x", [])
+    calls: list[Any] = []
+    mirror.mirror_workspace(tmp_path, "", lambda *args: calls.append(args))
+    assert calls == [(0, 2, "17000000001-x"), (1, 2, "17000000002-x"), (2, 2, "")]
 
 
 def test_an_empty_conversation_is_one_of_nothing(tmp_path: Path):
-    folder(tmp_path, NAME, [], last_activated_at="2026-01-02 03:04:05.0")
-    folder(tmp_path, "17000000001-untold", [])
-    again(tmp_path)
+    write_folder(tmp_path, NAME, [], last_activated_at="2026-01-02 03:04:05.0")
+    write_folder(tmp_path, "17000000001-untold", [])
+    mirror_again(tmp_path)
     first, second = Conversation.objects.order_by("jp_id")
     assert (first.entry_count, first.last_activity.year) == (0, 2026)
     assert second.last_activity.isoformat().startswith("2023-11-14")
@@ -388,7 +400,7 @@ def test_the_report_is_one_line():
 
 
 def test_roots_and_folders_to_watch(tmp_path: Path):
-    folder(tmp_path, NAME, [])
+    write_folder(tmp_path, NAME, [])
     home, _ = mirror.mirror_workspace(tmp_path)
     mirror.mirror_workspace(mirror.DEMO_PATH)
     making.workspace("Nowhere")

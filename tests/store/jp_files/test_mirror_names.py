@@ -13,14 +13,14 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [("Gard\u200ben", "200B"), ("G\u0430rden", "two scripts"), ("garden", "like .*Garden")],
 )
-def test_mirror_of_a_name_that_imitates_is_refused(tmp_path: Path, name: str, told: str):
+def test_mirror_of_a_name_that_imitates_is_refused(tmp_path: Path, name: str, message: str):
     making.workspace("Garden")
     root = tmp_path / name
     (root / ".jp").mkdir(parents=True)
-    with pytest.raises(InvalidName, match=f"{told}.*--name NAME"):
+    with pytest.raises(InvalidName, match=f"{message}.*--name NAME"):
         mirror.mirror_workspace(root)
     assert Workspace.objects.count() == 1
     home, _ = mirror.mirror_workspace(root, "Another")

@@ -19,16 +19,16 @@ from jpweb.store.jp_files.reader import ParsedConversation
 from jpweb.store.jp_files.workspace import DiskConversation
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.stream.events import Element, EventKind
-from tests.builders import answered, asked, called, raw, returned, stream
+from tests.builders import make_answer, make_call, make_inquiry, make_result, raw, stream
 from tests.machine.ports import wait_until
 from tests.machine.sizes import mark_proof
-from tests.store.making import folder
+from tests.store.making import write_folder
 
 KINDS: list[EventKind | Element] = [
-    called("c"),
-    asked("c.q.1"),
-    answered("c.q.1"),
-    returned("c"),
+    make_call("c"),
+    make_inquiry("c.q.1"),
+    make_answer("c.q.1"),
+    make_result("c"),
     raw({"type": "weather"}),
 ]
 MANY = 12
@@ -44,26 +44,28 @@ def processors(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     for number in range(MANY):
-        folder(tmp_path, f"{17000000000 + number}-talk", stream(*KINDS), title=f"Talk {number}")
-    folder(tmp_path, "17000000500-broken", b"[{", title="a\ud800b")
-    folder(tmp_path, "17000000501-none", None)
+        write_folder(
+            tmp_path, f"{17000000000 + number}-talk", stream(*KINDS), title=f"Talk {number}"
+        )
+    write_folder(tmp_path, "17000000500-broken", b"[{", title="a\ud800b")
+    write_folder(tmp_path, "17000000501-none", None)
     return tmp_path
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+def worker_processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     """Every worker that was started, the newest last."""
-    real, made = subprocess.Popen, []
+    real, processes = subprocess.Popen, []
 
     def start(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
-        made.append(real(*args, **options))
-        return made[-1]
+        processes.append(real(*args, **options))
+        return processes[-1]
 
     monkeypatch.setattr(subprocess, "Popen", start)
-    return made
+    return processes
 
 
-def found(root: Path) -> list[DiskConversation]:
+def list_disk_conversations(root: Path) -> list[DiskConversation]:
     return list(workspace.iterate_conversations(workspace.find_workspace(root)))
 
 
@@ -71,28 +73,33 @@ def rows() -> list[Any]:
     """Return what a mirror wrote, without the keys that the database gave."""
     talks = Conversation.objects.order_by("jp_id")
     entries = JournalEntry.objects.order_by("conversation__jp_id", "position")
-    asked = Inquiry.objects.order_by("conversation__jp_id", "position")
+    queryset = Inquiry.objects.order_by("conversation__jp_id", "position")
     return [
         list(talks.values("jp_id", "title", "entry_count", "turns", "problem", "last_activity")),
         list(entries.values_list("conversation__jp_id", "text", "kind", "anchor")),
-        list(asked.values_list("anchor", "state", "question", "answer", "asked_at", "settled_at")),
+        list(
+            queryset.values_list("anchor", "state", "question", "answer", "asked_at", "settled_at")
+        ),
     ]
 
 
 @pytest.mark.django_db
 def test_what_workers_read_is_what_is_read_here(
-    root: Path, started: list[Any], monkeypatch: pytest.MonkeyPatch
+    root: Path, worker_processes: list[Any], monkeypatch: pytest.MonkeyPatch
 ):
-    told: list[Any] = []
-    home, report = mirror.mirror_workspace(root, "", lambda *args: told.append(args[:2]))
-    there = rows()
-    assert [worker.returncode for worker in started] == [0, 0]
-    assert told == [(done, MANY + 2) for done in range(MANY + 3)]
+    progress: list[Any] = []
+    home, report = mirror.mirror_workspace(root, "", lambda *args: progress.append(args[:2]))
+    expected_rows = rows()
+    assert [worker.returncode for worker in worker_processes] == [0, 0]
+    assert progress == [(done, MANY + 2) for done in range(MANY + 3)]
     home.delete()
     monkeypatch.setattr(reader_pool, "MIN_POOL_BYTES", 1 << 40)
-    again = mirror.mirror_workspace(root)[1]
-    assert (len(started), rows()) == (2, there)
-    assert (again.problems, again.inquiries, again.unknown_elements, again.broken_elements) == (
+    second_report = mirror.mirror_workspace(root)[1]
+    assert (len(worker_processes), rows()) == (2, expected_rows)
+    assert (
+        second_report.problems, second_report.inquiries,
+        second_report.unknown_elements, second_report.broken_elements,
+    ) == (
         report.problems, report.inquiries, report.unknown_elements, report.broken_elements,
     )  # fmt: skip
     assert (len(report.problems), report.unknown_elements, report.inquiries.total()) == (
@@ -102,12 +109,14 @@ def test_what_workers_read_is_what_is_read_here(
     )
 
 
-def test_workers_serve_a_thread(root: Path, started: list[Any]):
+def test_workers_serve_a_thread(root: Path, worker_processes: list[Any]):
     """As under the server, where no other thread may be disturbed."""
     with ThreadPoolExecutor(1) as pool:
-        taken = pool.submit(lambda: _all(found(root))).result()
-    assert taken == [reader.parse_conversation(each) for each in found(root)]
-    assert [worker.returncode for worker in started] == [0, 0]
+        conversations = pool.submit(lambda: _all(list_disk_conversations(root))).result()
+    assert conversations == [
+        reader.parse_conversation(conversation) for conversation in list_disk_conversations(root)
+    ]
+    assert [worker.returncode for worker in worker_processes] == [0, 0]
 
 
 def _all(folders: list[DiskConversation]) -> list[ParsedConversation]:
@@ -115,13 +124,13 @@ def _all(folders: list[DiskConversation]) -> list[ParsedConversation]:
         return list(readings)
 
 
-def kill_one(made: list[Any]) -> None:
-    made[0].kill()
-    made[0].wait()
+def kill_one(workers: list[Any]) -> None:
+    workers[0].kill()
+    workers[0].wait()
 
 
-def kill_all(made: list[Any]) -> None:
-    for worker in made:
+def kill_all(workers: list[Any]) -> None:
+    for worker in workers:
         worker.kill()
         worker.wait()
 
@@ -135,15 +144,17 @@ def kill_all(made: list[Any]) -> None:
     ],
 )
 def test_what_a_lost_worker_leaves_is_read_here(
-    root: Path, started: list[Any], kill: Any, after: int
+    root: Path, worker_processes: list[Any], kill: Any, after: int
 ):
-    expected = [reader.parse_conversation(each) for each in found(root)]
-    with reader_pool.read_ahead(found(root)) as readings:
-        taken = [next(readings) for _ in range(after)]
-        kill(started)
-        taken += readings
-    assert taken == expected
-    assert all(worker.returncode is not None for worker in started)
+    expected = [
+        reader.parse_conversation(conversation) for conversation in list_disk_conversations(root)
+    ]
+    with reader_pool.read_ahead(list_disk_conversations(root)) as readings:
+        conversations = [next(readings) for _ in range(after)]
+        kill(worker_processes)
+        conversations += readings
+    assert conversations == expected
+    assert all(worker.returncode is not None for worker in worker_processes)
 
 
 def test_a_machine_that_starts_no_process_reads_here(root: Path, monkeypatch: pytest.MonkeyPatch):
@@ -151,30 +162,36 @@ def test_a_machine_that_starts_no_process_reads_here(root: Path, monkeypatch: py
         raise OSError("no room")
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
-    with reader_pool.read_ahead(found(root)) as readings:
-        assert list(readings) == [reader.parse_conversation(each) for each in found(root)]
+    with reader_pool.read_ahead(list_disk_conversations(root)) as readings:
+        assert list(readings) == [
+            reader.parse_conversation(conversation)
+            for conversation in list_disk_conversations(root)
+        ]
 
 
-def test_workers_are_gone_when_the_reader_stops_early(root: Path, started: list[Any]):
+def test_workers_are_gone_when_the_reader_stops_early(root: Path, worker_processes: list[Any]):
     def stop() -> None:
-        with reader_pool.read_ahead(found(root)) as readings:
+        with reader_pool.read_ahead(list_disk_conversations(root)) as readings:
             next(readings)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         stop()
-    assert [worker.returncode for worker in started] == [0, 0]
+    assert [worker.returncode for worker in worker_processes] == [0, 0]
 
 
 def test_a_worker_that_does_not_end_is_killed(
-    root: Path, started: list[Any], monkeypatch: pytest.MonkeyPatch
+    root: Path, worker_processes: list[Any], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(reader_pool, "SHUTDOWN_TIMEOUT_SECONDS", 0.1)
-    with reader_pool.read_ahead(found(root)) as readings:
+    with reader_pool.read_ahead(list_disk_conversations(root)) as readings:
         next(readings)
-        started[0].send_signal(signal.SIGSTOP)
-    assert started[0].returncode == -signal.SIGKILL
-    assert started[1].returncode in (0, -signal.SIGKILL)  # ended by itself, where it was quick
+        worker_processes[0].send_signal(signal.SIGSTOP)
+    assert worker_processes[0].returncode == -signal.SIGKILL
+    assert worker_processes[1].returncode in (
+        0,
+        -signal.SIGKILL,
+    )  # ended by itself, where it was quick
 
 
 @pytest.mark.parametrize(
@@ -183,7 +200,7 @@ def test_a_worker_that_does_not_end_is_killed(
 )
 def test_workers_are_few_and_only_for_much(
     root: Path,
-    started: list[Any],
+    worker_processes: list[Any],
     monkeypatch: pytest.MonkeyPatch,
     processors: set[int],
     much: int,
@@ -191,25 +208,25 @@ def test_workers_are_few_and_only_for_much(
 ):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: processors)
     monkeypatch.setattr(reader_pool, "MIN_POOL_BYTES", much)
-    with reader_pool.read_ahead(found(root)):
-        assert len(started) == count
+    with reader_pool.read_ahead(list_disk_conversations(root)):
+        assert len(worker_processes) == count
 
 
-def test_one_folder_or_none_is_read_here(root: Path, started: list[Any]):
-    with reader_pool.read_ahead(found(root)[:1]) as readings:
+def test_one_folder_or_none_is_read_here(root: Path, worker_processes: list[Any]):
+    with reader_pool.read_ahead(list_disk_conversations(root)[:1]) as readings:
         assert len(list(readings)) == 1
     with reader_pool.read_ahead([]) as readings:
         assert list(readings) == []
-    assert started == []
+    assert worker_processes == []
 
 
 def test_a_system_that_tells_no_affinity_has_its_processors_counted(
-    root: Path, started: list[Any], monkeypatch: pytest.MonkeyPatch
+    root: Path, worker_processes: list[Any], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    with reader_pool.read_ahead(found(root)):
-        assert len(started) == 1
+    with reader_pool.read_ahead(list_disk_conversations(root)):
+        assert len(worker_processes) == 1
 
 
 def test_a_worker_knows_no_django():
@@ -223,7 +240,7 @@ def test_a_worker_imports_nothing_from_the_folder_that_one_stands_in(
     (tmp_path / "msgspec.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["", *sys.path])
-    with reader_pool.read_ahead(found(root)) as readings:
+    with reader_pool.read_ahead(list_disk_conversations(root)) as readings:
         monkeypatch.setattr(reader, "parse_conversation", None)
         assert len(list(readings)) == MANY + 2
 
@@ -278,9 +295,9 @@ def test_no_worker_outlives_its_parent(parent: subprocess.Popen[str], ending: si
     crew = children(parent.pid)
     assert len(crew) == 2
     os.killpg(parent.pid, ending)  # as Ctrl-C does: everything in the group
-    said = parent.communicate(timeout=20)[1]
+    stderr = parent.communicate(timeout=20)[1]
     wait_until(lambda: not any(map(alive, crew)), "no worker lives")
-    assert said.count("Traceback") == (ending == signal.SIGINT), "the parent's own, no worker's"
+    assert stderr.count("Traceback") == (ending == signal.SIGINT), "the parent's own, no worker's"
 
 
 @pytest.mark.django_db

@@ -11,20 +11,20 @@ from django.db import connection
 from jpweb.store.jp_files import mirror, reader, row_writer
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Turn
 from jpweb.stream.events import ChatRequest, ChatResponse, EventKind, TurnStart
-from tests.builders import answered, asked, called, returned, stream
-from tests.store.making import folder
+from tests.builders import make_answer, make_call, make_inquiry, make_result, stream
+from tests.store.making import write_folder
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAME = "17000000000-long"
 KINDS: list[EventKind] = [
     TurnStart(),
     ChatRequest("One"),
-    called("c"),
-    asked("c.q.1"),
-    asked("c.r.1"),
-    answered("c.q.1"),
-    answered("c.r.1", False),
-    returned("c"),
+    make_call("c"),
+    make_inquiry("c.q.1"),
+    make_inquiry("c.r.1"),
+    make_answer("c.q.1"),
+    make_answer("c.r.1", False),
+    make_result("c"),
     TurnStart(),
     ChatRequest("Two"),
     ChatResponse("message", "Done."),
@@ -34,15 +34,15 @@ KINDS: list[EventKind] = [
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
     """The length of the journal at each pause, and whether others could write then."""
-    seen: list[tuple[int, bool]] = []
+    states: list[tuple[int, bool]] = []
 
     def pause() -> None:
-        seen.append((JournalEntry.objects.count(), not connection.in_atomic_block))
+        states.append((JournalEntry.objects.count(), not connection.in_atomic_block))
 
     monkeypatch.setattr(row_writer, "MAX_BATCH_ENTRIES", 4)
     monkeypatch.setattr(row_writer, "_pause_between_batches", pause)
     monkeypatch.setattr("jpweb.store.jp_files.reader_pool.MAX_SMALL_BYTES", 0)
-    return seen
+    return states
 
 
 def rows() -> list[Any]:
@@ -61,7 +61,7 @@ def rows() -> list[Any]:
 
 
 def test_copy_in_batches_writes_the_same_rows(tmp_path: Path, pauses: list[Any]):
-    folder(tmp_path, NAME, stream(*KINDS))
+    write_folder(tmp_path, NAME, stream(*KINDS))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(row_writer, "MAX_BATCH_ENTRIES", 100)
         home, at_once = mirror.mirror_workspace(tmp_path)
@@ -78,7 +78,7 @@ def test_copy_in_batches_writes_the_same_rows(tmp_path: Path, pauses: list[Any])
 def test_copy_killed_between_batches_goes_on_at_the_next_pass(
     tmp_path: Path, pauses: list[Any], monkeypatch: pytest.MonkeyPatch
 ):
-    folder(tmp_path, NAME, stream(*KINDS))
+    write_folder(tmp_path, NAME, stream(*KINDS))
     with monkeypatch.context() as patched:
         patched.setattr(row_writer, "_pause_between_batches", lambda: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -92,10 +92,10 @@ def test_copy_killed_between_batches_goes_on_at_the_next_pass(
 
 
 def test_copy_of_a_rewritten_stream_replaces_its_end(tmp_path: Path, pauses: list[Any]):
-    folder(tmp_path, NAME, stream(*KINDS))
+    write_folder(tmp_path, NAME, stream(*KINDS))
     mirror.mirror_workspace(tmp_path)
-    changed = [*KINDS[:5], *KINDS[7:], TurnStart(), ChatRequest("Three")]
-    folder(tmp_path, NAME, stream(*changed))
+    changed_kinds = [*KINDS[:5], *KINDS[7:], TurnStart(), ChatRequest("Three")]
+    write_folder(tmp_path, NAME, stream(*changed_kinds))
     mirror.mirror_workspace(tmp_path)
     batched = rows()
     Conversation.objects.all().delete()
@@ -108,7 +108,7 @@ def test_copy_of_a_rewritten_stream_replaces_its_end(tmp_path: Path, pauses: lis
 def test_copy_stops_where_another_pass_writes(
     tmp_path: Path, pauses: list[Any], monkeypatch: pytest.MonkeyPatch
 ):
-    folder(tmp_path, NAME, stream(*KINDS))
+    write_folder(tmp_path, NAME, stream(*KINDS))
     moves = iter([1])
 
     def meddle() -> None:
@@ -132,8 +132,8 @@ def test_mirror_refuses_a_file_of_too_many_elements(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(reader, "MAX_ELEMENTS", 3)
-    folder(tmp_path, NAME, b"[0,0,0,0]")
-    folder(tmp_path, "17000000001-short", b"[0,0,0]")
+    write_folder(tmp_path, NAME, b"[0,0,0,0]")
+    write_folder(tmp_path, "17000000001-short", b"[0,0,0]")
     _, report = mirror.mirror_workspace(tmp_path)
     assert report.problems == [f"{NAME}: events.json has more than 3 elements. It was not read"]
     assert JournalEntry.objects.count() == 3
@@ -145,7 +145,7 @@ def test_mirror_survives_a_file_that_takes_all_memory(
     def exhaust(data: bytes) -> None:
         raise MemoryError
 
-    folder(tmp_path, NAME, b"[0]")
+    write_folder(tmp_path, NAME, b"[0]")
     monkeypatch.setattr("jpweb.stream.wire.split_with_framing", exhaust)
     _, report = mirror.mirror_workspace(tmp_path)
     assert report.problems == [f"{NAME}: events.json cannot be read: there is not enough memory"]

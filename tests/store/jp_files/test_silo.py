@@ -12,7 +12,7 @@ from jpweb.store.models import Conversation
 from jpweb.stream.events import ChatResponse, Element
 from tests.builders import stream
 from tests.store import making
-from tests.store.making import folder, tree
+from tests.store.making import read_tree, write_folder
 
 ID = "ab1z9"
 DS = 17000000000
@@ -22,29 +22,29 @@ TWO = stream(ChatResponse("message", "One"), ChatResponse("message", "Two"))
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    made = tmp_path / "garden"
-    (made / ".jp" / "conversations").mkdir(parents=True)
-    (made / ".jp" / ".id").write_text(f"# JP's own\n{ID}\n")
-    return made
+    workspace_folder = tmp_path / "garden"
+    (workspace_folder / ".jp" / "conversations").mkdir(parents=True)
+    (workspace_folder / ".jp" / ".id").write_text(f"# JP's own\n{ID}\n")
+    return workspace_folder
 
 
-def silo_named(home: Path, name: str, changed: int = 1_000) -> Path:
-    made = home / "workspace" / name
-    made.mkdir(parents=True)
-    (made / "entry").touch()
-    making.touch(made / "entry", changed)
-    return made
+def silo_named(home: Path, name: str, changed_at: int = 1_000) -> Path:
+    silo_folder = home / "workspace" / name
+    silo_folder.mkdir(parents=True)
+    (silo_folder / "entry").touch()
+    making.set_mtime(silo_folder / "entry", changed_at)
+    return silo_folder
 
 
 def copy(home: Path, name: str, elements: Sequence[Element], when: int, title: str) -> Path:
     """Put a conversation's folder into a home of conversations, all of it changed at ``when``."""
-    made = home / name
-    made.mkdir(parents=True)
-    (made / "events.json").write_bytes(making.stream_file(elements))
-    (made / "metadata.json").write_text(f'{{"title": "{title}"}}')
-    for path in made.iterdir():
-        making.touch(path, when)
-    return made
+    copy_folder = home / name
+    copy_folder.mkdir(parents=True)
+    (copy_folder / "events.json").write_bytes(making.stream_file(elements))
+    (copy_folder / "metadata.json").write_text(f'{{"title": "{title}"}}')
+    for path in copy_folder.iterdir():
+        making.set_mtime(path, when)
+    return copy_folder
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_the_first_rule_that_applies_names_the_data_folder(
 def test_a_folder_of_the_id_or_with_it_behind_a_dash_is_the_silo(
     no_silo: Path, root: Path, name: str
 ):
-    made = silo_named(no_silo, name)
-    assert silo.find_silo(root, ID) == made
+    silo_folder = silo_named(no_silo, name)
+    assert silo.find_silo(root, ID) == silo_folder
 
 
 @pytest.mark.parametrize("name", [f"x{ID}", f"{ID}-garden", "garden-other", "garden"])
@@ -91,9 +91,9 @@ def test_a_file_is_no_silo_and_no_data_folder_is_none(no_silo: Path, root: Path)
 
 def test_of_several_the_one_named_after_the_root_wins_however_old(no_silo: Path, root: Path):
     silo_named(no_silo, f"other-{ID}", 9_000)
-    named = silo_named(no_silo, f"garden-{ID}", 1_000)
+    silo_folder = silo_named(no_silo, f"garden-{ID}", 1_000)
     silo_named(no_silo, ID, 8_000)
-    assert silo.find_silo(root, ID) == named
+    assert silo.find_silo(root, ID) == silo_folder
 
 
 def test_else_the_newest_by_its_direct_entries(no_silo: Path, root: Path):
@@ -101,8 +101,8 @@ def test_else_the_newest_by_its_direct_entries(no_silo: Path, root: Path):
     older = silo_named(no_silo, f"beta-{ID}", 1_000)
     (older / "deep").mkdir()
     (older / "deep" / "new").touch()
-    making.touch(older / "deep" / "new", 99_000)
-    making.touch(older / "deep", 2_000)
+    making.set_mtime(older / "deep" / "new", 99_000)
+    making.set_mtime(older / "deep", 2_000)
     assert silo.find_silo(root, ID) == newest
 
 
@@ -114,41 +114,41 @@ def test_of_equally_old_ones_the_larger_path_wins(no_silo: Path, root: Path):
 
 @pytest.mark.django_db
 def test_metadata_and_stream_are_taken_from_the_newer_copy_each(no_silo: Path, root: Path):
-    own = silo_named(no_silo, f"garden-{ID}") / "conversations"
-    here = copy(root / ".jp" / "conversations", f"{DS}-old", TWO, 2_000, "Old")
-    there = copy(own, f"{DS}-new", ONE, 1_000, "New")
-    making.touch(there / "metadata.json", 3_000)
-    before = tree(no_silo), tree(root)
+    silo_conversations = silo_named(no_silo, f"garden-{ID}") / "conversations"
+    workspace_copy = copy(root / ".jp" / "conversations", f"{DS}-old", TWO, 2_000, "Old")
+    silo_copy = copy(silo_conversations, f"{DS}-new", ONE, 1_000, "New")
+    making.set_mtime(silo_copy / "metadata.json", 3_000)
+    before = read_tree(no_silo), read_tree(root)
     mirror.mirror_workspace(root)
     talk = Conversation.objects.get()
     assert (talk.title, talk.entry_count) == ("New", 2)
-    (found,) = workspace.iterate_conversations(workspace.find_workspace(root, ID))
-    assert (found.folder, found.metadata_folder) == (here, there)
-    assert (tree(no_silo), tree(root)) == before
+    (conversation,) = workspace.iterate_conversations(workspace.find_workspace(root, ID))
+    assert (conversation.folder, conversation.metadata_folder) == (workspace_copy, silo_copy)
+    assert (read_tree(no_silo), read_tree(root)) == before
 
 
 def test_base_config_makes_a_stream_newer_and_a_tie_goes_to_the_silo(no_silo: Path, root: Path):
-    own = silo_named(no_silo, f"garden-{ID}") / "conversations"
-    here = copy(root / ".jp" / "conversations", str(DS), ONE, 1_000, "a")
-    there = copy(own, str(DS), ONE, 1_000, "a")
-    (found,) = workspace.iterate_conversations(workspace.find_workspace(root, ID))
-    assert (found.folder, found.metadata_folder) == (there, there)
-    (here / "base_config.json").write_text("{}")
-    making.touch(here / "base_config.json", 2_000)
-    (found,) = workspace.iterate_conversations(workspace.find_workspace(root, ID))
-    assert (found.folder, found.metadata_folder) == (here, there)
+    silo_conversations = silo_named(no_silo, f"garden-{ID}") / "conversations"
+    workspace_copy = copy(root / ".jp" / "conversations", str(DS), ONE, 1_000, "a")
+    silo_copy = copy(silo_conversations, str(DS), ONE, 1_000, "a")
+    (conversation,) = workspace.iterate_conversations(workspace.find_workspace(root, ID))
+    assert (conversation.folder, conversation.metadata_folder) == (silo_copy, silo_copy)
+    (workspace_copy / "base_config.json").write_text("{}")
+    making.set_mtime(workspace_copy / "base_config.json", 2_000)
+    (conversation,) = workspace.iterate_conversations(workspace.find_workspace(root, ID))
+    assert (conversation.folder, conversation.metadata_folder) == (workspace_copy, silo_copy)
 
 
 @pytest.mark.django_db
 def test_the_list_is_the_union_by_id_archived_ones_last(no_silo: Path, root: Path):
-    own = silo_named(no_silo, f"garden-{ID}") / "conversations"
-    folder(root, f"{DS + 1}-here", ONE)
-    copy(own, str(DS), ONE, 1_000, "there")
-    copy(own / ".archive", str(DS + 2), ONE, 1_000, "put away there")
-    folder(root, str(DS + 3), ONE, archived=True)
-    copy(own / ".archive", str(DS + 1), ONE, 9_000, "hidden by the live one")
-    found = list(workspace.iterate_conversations(workspace.find_workspace(root, ID)))
-    assert [(c.jp_id - DS, c.is_archived) for c in found] == [
+    silo_conversations = silo_named(no_silo, f"garden-{ID}") / "conversations"
+    write_folder(root, f"{DS + 1}-here", ONE)
+    copy(silo_conversations, str(DS), ONE, 1_000, "there")
+    copy(silo_conversations / ".archive", str(DS + 2), ONE, 1_000, "put away there")
+    write_folder(root, str(DS + 3), ONE, archived=True)
+    copy(silo_conversations / ".archive", str(DS + 1), ONE, 9_000, "hidden by the live one")
+    conversations = list(workspace.iterate_conversations(workspace.find_workspace(root, ID)))
+    assert [(c.jp_id - DS, c.is_archived) for c in conversations] == [
         (0, False),
         (1, False),
         (2, True),
@@ -159,8 +159,12 @@ def test_the_list_is_the_union_by_id_archived_ones_last(no_silo: Path, root: Pat
 
 
 def test_of_an_archived_one_the_workspaces_copy_counts(no_silo: Path, root: Path):
-    own = silo_named(no_silo, f"garden-{ID}") / "conversations"
-    here = copy(root / ".jp" / "conversations" / ".archive", str(DS), ONE, 1_000, "here")
-    copy(own / ".archive", str(DS), TWO, 9_000, "there")
-    (found,) = workspace.iterate_conversations(workspace.find_workspace(root, ID))
-    assert (found.folder, found.metadata_folder, found.is_archived) == (here, here, True)
+    silo_conversations = silo_named(no_silo, f"garden-{ID}") / "conversations"
+    workspace_copy = copy(root / ".jp" / "conversations" / ".archive", str(DS), ONE, 1_000, "here")
+    copy(silo_conversations / ".archive", str(DS), TWO, 9_000, "there")
+    (conversation,) = workspace.iterate_conversations(workspace.find_workspace(root, ID))
+    assert (conversation.folder, conversation.metadata_folder, conversation.is_archived) == (
+        workspace_copy,
+        workspace_copy,
+        True,
+    )

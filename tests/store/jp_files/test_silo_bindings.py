@@ -14,7 +14,7 @@ from jpweb.store.models import Conversation, Workspace
 from jpweb.stream.events import ChatResponse
 from tests.builders import stream
 from tests.store import making
-from tests.store.making import folder
+from tests.store.making import write_folder
 
 pytestmark = pytest.mark.django_db
 ID = "ab1z9"
@@ -26,12 +26,14 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path,
     """Return a workspace, another one that copied its id, and the user-local copies."""
     monkeypatch.setenv("JP_USER_DATA_DIR", str(tmp_path / "data"))
     silo = tmp_path / "data" / "workspace" / f"garden-{ID}"
-    made = folder(tmp_path / "scratch", SECRET, stream(ChatResponse("message", "Private")))
+    secret_folder = write_folder(
+        tmp_path / "scratch", SECRET, stream(ChatResponse("message", "Private"))
+    )
     (silo / "conversations").mkdir(parents=True)
-    made.rename(silo / "conversations" / SECRET)
+    secret_folder.rename(silo / "conversations" / SECRET)
     roots = tmp_path / "garden", tmp_path / "thief"
     for number, root in enumerate(roots):
-        folder(root, f"1700000010{number}-own", stream(ChatResponse("message", "Own")))
+        write_folder(root, f"1700000010{number}-own", stream(ChatResponse("message", "Own")))
         (root / ".jp" / ".id").write_text(ID)
     return (*roots, silo)
 
@@ -59,8 +61,12 @@ def test_id_changed_later_gets_no_copies(places: tuple[Path, Path, Path]):
     (thief / ".jp" / ".id").write_text("zzzzz")
     home, _ = mirror.mirror_workspace(thief)
     (thief / ".jp" / ".id").write_text(ID)
-    again, report = mirror.mirror_workspace(thief)
-    assert (again.pk, sources(again), len(report.problems)) == (home.pk, ["17000000101-own"], 1)
+    second_home, report = mirror.mirror_workspace(thief)
+    assert (second_home.pk, sources(second_home), len(report.problems)) == (
+        home.pk,
+        ["17000000101-own"],
+        1,
+    )
 
 
 def test_copies_that_jp_last_used_elsewhere_are_not_bound(places: tuple[Path, Path, Path]):
@@ -104,11 +110,11 @@ def test_nothing_is_written_while_copies_wait(places: tuple[Path, Path, Path]):
     with pytest.raises(StoreError, match="Nothing was written"):
         attachments.set_write_policy(home, WritePolicy.CURRENT)
     Workspace.objects.filter(pk=home.pk).update(writing=WritePolicy.CURRENT)
-    before = making.tree(thief), making.tree(silo)
+    before = making.read_tree(thief), making.read_tree(silo)
     talk = Conversation.objects.get(workspace=home)
     with pytest.raises(StoreError, match="Nothing was written"):
         metadata_file.apply_change(talk.pk, MetadataChange(title="Mine"))
-    assert (making.tree(thief), making.tree(silo)) == before
+    assert (making.read_tree(thief), making.read_tree(silo)) == before
 
 
 def test_demo_claims_no_copies():

@@ -11,23 +11,23 @@ from jpweb.store.errors import NoWorkspace
 from jpweb.store.jp_files import silo, workspace
 from jpweb.store.jp_files.directory_handles import Directory
 from tests.store import making
-from tests.store.making import folder, tree
+from tests.store.making import read_tree, write_folder
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    made = tmp_path / "repository"
-    (made / ".jp" / "conversations").mkdir(parents=True)
-    (made / ".jp" / ".id").write_text("# JP's own\nab1z9\n")
-    return made
+    workspace_folder = tmp_path / "repository"
+    (workspace_folder / ".jp" / "conversations").mkdir(parents=True)
+    (workspace_folder / ".jp" / ".id").write_text("# JP's own\nab1z9\n")
+    return workspace_folder
 
 
 def test_it_is_found_from_anywhere_below(root: Path):
     deep = root / "src" / "deep"
     deep.mkdir(parents=True)
     for start in (root, deep, root / ".jp", deep / "not there"):
-        found = workspace.find_workspace(start)
-        assert (found.root, found.jp_id) == (root.resolve(), "ab1z9")
+        disk_workspace = workspace.find_workspace(start)
+        assert (disk_workspace.root, disk_workspace.jp_id) == (root.resolve(), "ab1z9")
 
 
 def test_the_nearest_one_counts(root: Path):
@@ -38,11 +38,11 @@ def test_the_nearest_one_counts(root: Path):
 
 def test_without_one_the_message_says_what_to_give(tmp_path: Path):
     (tmp_path / ".jp").write_text("a file is none")
-    with pytest.raises(NoWorkspace) as refused:
+    with pytest.raises(NoWorkspace) as error:
         workspace.find_workspace(tmp_path)
-    assert str(tmp_path) in str(refused.value)
-    assert "Give the path" in str(refused.value)
-    assert "\n" not in str(refused.value)
+    assert str(tmp_path) in str(error.value)
+    assert "Give the path" in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def test_a_path_that_cannot_be_looked_at_is_one_line(
@@ -60,22 +60,22 @@ def test_a_path_that_cannot_be_looked_at_is_one_line(
 def test_a_missing_or_odd_id_is_replaced_by_one_of_the_path_and_nothing_written(
     root: Path, content: bytes | None
 ):
-    own = root / ".jp" / ".id"
-    own.unlink() if content is None else own.write_bytes(content)
-    before = tree(root)
+    id_file = root / ".jp" / ".id"
+    id_file.unlink() if content is None else id_file.write_bytes(content)
+    before = read_tree(root)
     first, second = workspace.find_workspace(root, "ab1z9"), workspace.find_workspace(root)
     assert first.jp_id == second.jp_id
     assert first.jp_id.startswith("~")
     assert len(first.jp_id) <= 16
-    assert tree(root) == before
+    assert read_tree(root) == before
 
 
 def test_conversations_come_by_id_the_archived_ones_marked(root: Path):
-    folder(root, "17000000002-second", [])
-    folder(root, "17000000001", [])
-    folder(root, "17000000000-old", [], archived=True)
-    found = list(workspace.iterate_conversations(workspace.find_workspace(root, "ab1z9")))
-    assert [(c.jp_id, c.is_archived) for c in found] == [
+    write_folder(root, "17000000002-second", [])
+    write_folder(root, "17000000001", [])
+    write_folder(root, "17000000000-old", [], archived=True)
+    conversations = list(workspace.iterate_conversations(workspace.find_workspace(root, "ab1z9")))
+    assert [(c.jp_id, c.is_archived) for c in conversations] == [
         (17000000001, False),
         (17000000002, False),
         (17000000000, True),
@@ -102,10 +102,10 @@ def test_what_is_no_conversation_is_passed_over(root: Path, name: str):
 
 
 def test_a_live_conversation_hides_an_archived_one_of_its_id(root: Path):
-    folder(root, "17000000001-live", [])
-    folder(root, "17000000001-stored", [], archived=True)
-    (found,) = workspace.iterate_conversations(workspace.find_workspace(root, "ab1z9"))
-    assert (found.folder.name, found.is_archived) == ("17000000001-live", False)
+    write_folder(root, "17000000001-live", [])
+    write_folder(root, "17000000001-stored", [], archived=True)
+    (conversation,) = workspace.iterate_conversations(workspace.find_workspace(root, "ab1z9"))
+    assert (conversation.folder.name, conversation.is_archived) == ("17000000001-live", False)
 
 
 def test_a_folder_that_cannot_be_listed_is_one_line(root: Path, monkeypatch: pytest.MonkeyPatch):
@@ -118,13 +118,13 @@ def test_a_folder_that_cannot_be_listed_is_one_line(root: Path, monkeypatch: pyt
         list(workspace.iterate_conversations(workspace.find_workspace(root, "ab1z9")))
 
 
-def only(root: Path) -> workspace.DiskConversation:
-    (found,) = workspace.iterate_conversations(workspace.find_workspace(root, "ab1z9"))
-    return found
+def read_single_conversation(root: Path) -> workspace.DiskConversation:
+    (conversation,) = workspace.iterate_conversations(workspace.find_workspace(root, "ab1z9"))
+    return conversation
 
 
 def test_metadata_is_read(root: Path):
-    folder(
+    write_folder(
         root,
         "17000000000-x",
         [],
@@ -133,7 +133,7 @@ def test_metadata_is_read(root: Path):
         pinned_at="2026-01-03T03:04:05Z",
         labels={"a": "b", "c": 1},
     )
-    about = workspace.read_metadata(only(root))
+    about = workspace.read_metadata(read_single_conversation(root))
     assert (about.title, about.problem) == ("Ein Titel", "")
     assert about.labels == {"a": "b", "c": "1"}
     assert about.last_activated_at is not None
@@ -143,7 +143,7 @@ def test_metadata_is_read(root: Path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"{", "is not JSON"),
         (b"\xff", "is not JSON"),
@@ -153,38 +153,40 @@ def test_metadata_is_read(root: Path):
     ],
     ids=lambda value: str(value)[:10],
 )
-def test_metadata_that_cannot_be_used_says_why(root: Path, content: bytes, said: str):
-    made = folder(root, "17000000000-x", [])
-    (made / "metadata.json").write_bytes(content)
-    problem = workspace.read_metadata(only(root)).problem
-    assert said in problem
+def test_metadata_that_cannot_be_used_says_why(root: Path, content: bytes, message: str):
+    folder = write_folder(root, "17000000000-x", [])
+    (folder / "metadata.json").write_bytes(content)
+    problem = workspace.read_metadata(read_single_conversation(root)).problem
+    assert message in problem
     assert "\n" not in problem
 
 
 def test_metadata_that_is_not_there_or_a_folder_says_why(root: Path):
-    made = folder(root, "17000000000-x", [])
-    (made / "metadata.json").unlink()
-    assert "No such file" in workspace.read_metadata(only(root)).problem
-    (made / "metadata.json").mkdir()
-    assert "directory" in workspace.read_metadata(only(root)).problem
+    folder = write_folder(root, "17000000000-x", [])
+    (folder / "metadata.json").unlink()
+    assert "No such file" in workspace.read_metadata(read_single_conversation(root)).problem
+    (folder / "metadata.json").mkdir()
+    assert "directory" in workspace.read_metadata(read_single_conversation(root)).problem
 
 
 @pytest.mark.parametrize("odd", [1, None, ["x"], {"x": 1}])
 def test_fields_of_another_shape_are_left_out(root: Path, odd: object):
-    folder(root, "17000000000-x", [], title=odd, last_activated_at=odd, pinned_at=odd, labels=[odd])
-    about = workspace.read_metadata(only(root))
+    write_folder(
+        root, "17000000000-x", [], title=odd, last_activated_at=odd, pinned_at=odd, labels=[odd]
+    )
+    about = workspace.read_metadata(read_single_conversation(root))
     assert about == workspace.ConversationMetadata()
 
 
 @pytest.mark.parametrize("name", ["events.json", "metadata.json"])
 def test_the_fingerprint_follows_the_files(root: Path, name: str):
-    made = folder(root, "17000000000-x", [])
-    before = only(root).fingerprint
-    assert only(root).fingerprint == before
-    (made / name).write_bytes(b"[ ]")
-    assert only(root).fingerprint != before
-    (made / name).unlink()
-    assert "none" in only(root).fingerprint
+    folder = write_folder(root, "17000000000-x", [])
+    before = read_single_conversation(root).fingerprint
+    assert read_single_conversation(root).fingerprint == before
+    (folder / name).write_bytes(b"[ ]")
+    assert read_single_conversation(root).fingerprint != before
+    (folder / name).unlink()
+    assert "none" in read_single_conversation(root).fingerprint
 
 
 def test_ids_are_deciseconds_there_and_back():
@@ -199,25 +201,25 @@ def copies(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a silo that belongs to the workspace."""
     data = tmp_path / "data"
     monkeypatch.setenv("JP_USER_DATA_DIR", str(data))
-    made = data / "workspace" / f"{root.name}-ab1z9"
-    (made / "conversations").mkdir(parents=True)
-    return made
+    silo_folder = data / "workspace" / f"{root.name}-ab1z9"
+    (silo_folder / "conversations").mkdir(parents=True)
+    return silo_folder
 
 
 def copy(home: Path, name: str, when: int) -> Path:
     """Write a conversation's folder straight into a silo."""
-    made = folder(home / "made", name, [])
+    folder = write_folder(home / "made", name, [])
     target = home / "conversations" / name
-    made.rename(target)
+    folder.rename(target)
     for path in target.iterdir():
-        making.touch(path, when)
+        making.set_mtime(path, when)
     return target
 
 
 def test_the_silo_is_found_and_nothing_of_it_written(copies: Path, root: Path):
-    before = tree(copies)
+    before = read_tree(copies)
     assert workspace.find_workspace(root, "ab1z9").silo == copies
-    assert tree(copies) == before
+    assert read_tree(copies) == before
 
 
 def test_a_silo_of_another_workspace_is_not_ours(
@@ -230,22 +232,25 @@ def test_a_silo_of_another_workspace_is_not_ours(
 
 
 def test_of_two_copies_the_newer_counts_and_a_tie_goes_to_the_silo(copies: Path, root: Path):
-    here = folder(root, "17000000000-x", [])
-    there = copy(copies, "17000000000-x", 2_000)
-    for path in here.iterdir():
-        making.touch(path, 1_000)
-    assert only(root).folder == there
-    making.touch(here / "events.json", 3_000)
-    assert (only(root).folder, only(root).metadata_folder) == (here, there)
-    making.touch(here / "events.json", 2_000)
-    assert only(root).folder == there
+    workspace_copy = write_folder(root, "17000000000-x", [])
+    silo_copy = copy(copies, "17000000000-x", 2_000)
+    for path in workspace_copy.iterdir():
+        making.set_mtime(path, 1_000)
+    assert read_single_conversation(root).folder == silo_copy
+    making.set_mtime(workspace_copy / "events.json", 3_000)
+    assert (
+        read_single_conversation(root).folder,
+        read_single_conversation(root).metadata_folder,
+    ) == (workspace_copy, silo_copy)
+    making.set_mtime(workspace_copy / "events.json", 2_000)
+    assert read_single_conversation(root).folder == silo_copy
 
 
 def test_a_conversation_that_only_the_silo_has_is_found(copies: Path, root: Path):
     copy(copies, "17000000001-only", 1_000)
-    folder(root, "17000000002-here", [])
-    found = workspace.iterate_conversations(workspace.find_workspace(root, "ab1z9"))
-    assert [conversation.jp_id for conversation in found] == [17000000001, 17000000002]
+    write_folder(root, "17000000002-here", [])
+    conversations = workspace.iterate_conversations(workspace.find_workspace(root, "ab1z9"))
+    assert [conversation.jp_id for conversation in conversations] == [17000000001, 17000000002]
 
 
 @pytest.mark.parametrize(
@@ -284,7 +289,7 @@ def test_of_several_silos_the_one_of_the_folders_name_wins_else_the_newest(
     homes = tmp_path / "data" / "workspace"
     for name, when in (("old-ab1z9", 1_000), ("new-ab1z9", 2_000), ("ab1z9", 500)):
         (homes / name / "conversations").mkdir(parents=True)
-        making.touch(homes / name / "conversations", when)
+        making.set_mtime(homes / name / "conversations", when)
     assert workspace.find_workspace(root, "ab1z9").silo == homes / "new-ab1z9"
     (homes / f"{root.name}-ab1z9").mkdir()
     assert workspace.find_workspace(root, "ab1z9").silo == homes / f"{root.name}-ab1z9"

@@ -29,41 +29,41 @@ from tests.store.jp_files.writing.disk import (
     OLD,
     RENAMED,
     SHORT,
-    Disk,
-    contents,
+    WriterDisk,
+    read_files,
 )
 from tests.store.jp_files.writing.killed import DS
-from tests.store.making import tree
+from tests.store.making import read_tree
 
 REAL = Path(__file__).parents[3].parent / "shared/workspace/.jp/conversations"
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Disk:
-    return Disk(tmp_path / "disk")
+def disk(tmp_path: Path) -> WriterDisk:
+    return WriterDisk(tmp_path / "disk")
 
 
-def refused(disk: Disk, error: type[Exception], match: str, **call: Any) -> None:
+def check_refusal(disk: WriterDisk, error: type[Exception], match: str, **call: Any) -> None:
     """Check that the call is refused and that nothing on disk has changed."""
     for home in disk.homes:
         (home.parent / "locks").mkdir(exist_ok=True)
-    before = {k: v for k, v in tree(disk.root).items() if not k.endswith("locks")}
+    before = {k: v for k, v in read_tree(disk.root).items() if not k.endswith("locks")}
     with pytest.raises(error, match=match):
         disk.write(**call)
-    assert {k: v for k, v in tree(disk.root).items() if not k.endswith("locks")} == before
+    assert {k: v for k, v in read_tree(disk.root).items() if not k.endswith("locks")} == before
 
 
 def test_a_new_conversation_is_written_into_both_homes(disk):
-    written = disk.write(SHORT)
-    assert written.folders == (disk.silo / FOLDER, disk.project / FOLDER)
+    result = disk.write(SHORT)
+    assert result.folders == (disk.silo / FOLDER, disk.project / FOLDER)
     about = f'{{\n  "title": "{OLD}",\n  "last_activated_at": "{AT}"\n}}\n'.encode()
-    one = {"metadata.json": about, "base_config.json": SMALLEST_BASE_CONFIG, "events.json": SHORT}
+    files = {"metadata.json": about, "base_config.json": SMALLEST_BASE_CONFIG, "events.json": SHORT}
     assert disk.holds() == {
         f"{home}/conversations/{FOLDER}/{name}": data
         for home in ("silo", "project/.jp")
-        for name, data in one.items()
+        for name, data in files.items()
     }
-    assert set(written.changed) == {folder / name for folder in written.folders for name in one}
+    assert set(result.changed) == {folder / name for folder in result.folders for name in files}
 
 
 def test_a_given_base_config_is_used_once_and_never_again(disk):
@@ -86,27 +86,27 @@ def test_a_conversation_in_the_legacy_layout_gets_no_base_config(disk):
 
 def test_equal_bytes_are_not_written_again(disk):
     disk.write()
-    before = tree(disk.silo / FOLDER)
+    before = read_tree(disk.silo / FOLDER)
     assert disk.write(SHORT, SHORT).changed == ()
-    assert tree(disk.silo / FOLDER) == before
+    assert read_tree(disk.silo / FOLDER) == before
     assert disk.write(LONG, SHORT).changed == tuple(h / FOLDER / "events.json" for h in disk.homes)
-    assert tree(disk.silo / FOLDER)["metadata.json"] == before["metadata.json"]
+    assert read_tree(disk.silo / FOLDER)["metadata.json"] == before["metadata.json"]
 
 
 def test_another_title_renames_the_folder_and_keeps_its_other_files(disk):
     disk.write()
     (disk.silo / FOLDER / "QUERY_MESSAGE.md").write_text("half a thought")
-    written = disk.write(LONG, SHORT, NEW)
-    assert written.folders == (disk.silo / RENAMED, disk.project / RENAMED)
+    result = disk.write(LONG, SHORT, NEW)
+    assert result.folders == (disk.silo / RENAMED, disk.project / RENAMED)
     assert [path.name for path in disk.silo.iterdir()] == [RENAMED]
     assert (disk.silo / RENAMED / "QUERY_MESSAGE.md").read_text() == "half a thought"
 
 
 def test_a_name_that_jp_spells_otherwise_stays_while_the_title_does(disk):
     disk.write()
-    other = disk.project / f"{DS}-as-rust-would"
-    (disk.project / FOLDER).rename(other)
-    assert disk.write(LONG, SHORT).folders[1] == other
+    other_folder = disk.project / f"{DS}-as-rust-would"
+    (disk.project / FOLDER).rename(other_folder)
+    assert disk.write(LONG, SHORT).folders[1] == other_folder
 
 
 def test_what_jp_added_to_the_metadata_is_kept(disk):
@@ -167,28 +167,28 @@ def test_unreadable_metadata_on_disk_is_not_overwritten(disk):
     disk.write()
     for home in disk.homes:
         (home / FOLDER / "metadata.json").write_bytes(b"")
-    refused(disk, UnwritableMetadata, "on disk cannot be read", events=LONG, expected=SHORT)
+    check_refusal(disk, UnwritableMetadata, "on disk cannot be read", events=LONG, expected=SHORT)
 
 
-@pytest.mark.parametrize("found", [FOREIGN, EMPTY, b"", LONG.replace(b"Hello.", b"Hullo."), None])
+@pytest.mark.parametrize("content", [FOREIGN, EMPTY, b"", LONG.replace(b"Hello.", b"Hullo."), None])
 @pytest.mark.parametrize("expected", [SHORT, None])
-def test_what_was_changed_meanwhile_is_refused_before_anything_is_written(disk, found, expected):
+def test_what_was_changed_meanwhile_is_refused_before_anything_is_written(disk, content, expected):
     disk.write()
     for home in disk.homes:
         path = home / FOLDER / "events.json"
-        path.unlink() if found is None else path.write_bytes(found)
+        path.unlink() if content is None else path.write_bytes(content)
     call: dict[str, Any] = {"events": LONG, "expected": expected, "title": NEW}
-    refused(disk, FilesChanged, "changed meanwhile, and not by jpweb", **call)
+    check_refusal(disk, FilesChanged, "changed meanwhile, and not by jpweb", **call)
 
 
-@pytest.mark.parametrize("between", [EMPTY, SHORT, LONG])
-def test_what_an_interrupted_call_left_is_written_on(disk, between):
-    disk.write(between)
-    for expected in (None, EMPTY) if between == EMPTY else (None, EMPTY, SHORT):
+@pytest.mark.parametrize("partial_events", [EMPTY, SHORT, LONG])
+def test_what_an_interrupted_call_left_is_written_on(disk, partial_events):
+    disk.write(partial_events)
+    for expected in (None, EMPTY) if partial_events == EMPTY else (None, EMPTY, SHORT):
         disk.write(LONG, expected)
         assert (disk.silo / FOLDER / "events.json").read_bytes() == LONG
         for home in disk.homes:
-            (home / FOLDER / "events.json").write_bytes(between)
+            (home / FOLDER / "events.json").write_bytes(partial_events)
 
 
 def test_an_array_that_only_begins_alike_is_not_ours():
@@ -201,7 +201,7 @@ def test_the_copy_that_jp_reads_is_the_one_that_must_be_known(disk):
     disk.write()
     stale = disk.project / FOLDER / "events.json"
     stale.write_bytes(FOREIGN)
-    refused(disk, FilesChanged, "project", events=LONG, expected=SHORT)
+    check_refusal(disk, FilesChanged, "project", events=LONG, expected=SHORT)
     os.utime(stale, ns=(1, 1))
     os.utime(stale.with_name("base_config.json"), ns=(1, 1))
     disk.write(LONG, SHORT)
@@ -214,11 +214,11 @@ def test_broken_metadata_that_jp_does_not_read_is_replaced(disk):
     broken.write_bytes(b"{")
     os.utime(broken, ns=(1, 1))
     disk.write(LONG, SHORT)
-    assert contents(disk.silo) == contents(disk.project)
+    assert read_files(disk.silo) == read_files(disk.project)
 
 
 def test_a_removed_conversation_does_not_come_back(disk):
-    refused(disk, FilesChanged, "removed", events=LONG, expected=SHORT)
+    check_refusal(disk, FilesChanged, "removed", events=LONG, expected=SHORT)
 
 
 @pytest.mark.parametrize("expected", [SHORT, None])
@@ -228,7 +228,7 @@ def test_an_archived_conversation_stays_archived(disk, expected):
         (home / ".archive").mkdir()
         (home / FOLDER).rename(home / ".archive" / FOLDER)
     assert writer.has_conversation(disk.homes, DS)
-    refused(disk, FilesChanged, "archived", events=LONG, expected=expected)
+    check_refusal(disk, FilesChanged, "archived", events=LONG, expected=expected)
 
 
 def test_a_conversation_is_known_by_its_whole_id(disk):
@@ -250,16 +250,16 @@ def test_what_is_only_in_the_workspace_comes_whole_into_the_silo(disk):
     (disk.project / f"{DS}-rusty/QUERY_MESSAGE.md").write_text("half a thought")
     (disk.project / f"{DS}-rusty/events.json.tmp").write_text("[")
     assert [folder.name for folder in disk.write(LONG, SHORT).folders] == [f"{DS}-rusty"] * 2
-    held = contents(disk.silo)
-    assert held == contents(disk.project)
-    assert held[f"{DS}-rusty/base_config.json"] == b'{"a": 1}\n'
-    assert len(held) == 4
+    silo_files = read_files(disk.silo)
+    assert silo_files == read_files(disk.project)
+    assert silo_files[f"{DS}-rusty/base_config.json"] == b'{"a": 1}\n'
+    assert len(silo_files) == 4
 
 
 def test_a_new_conversation_of_which_one_home_has_a_part_is_completed_there(disk):
     disk.write(homes=[disk.silo])
     disk.write(LONG, title=NEW)
-    assert contents(disk.silo) == contents(disk.project)
+    assert read_files(disk.silo) == read_files(disk.project)
     assert [path.name for path in disk.project.iterdir()] == [RENAMED]
 
 
@@ -285,7 +285,7 @@ def test_a_second_folder_with_other_events_is_refused(disk):
     twin.mkdir()
     (twin / "events.json").write_bytes(FOREIGN)
     os.utime(twin / "events.json", ns=(1, 1))
-    refused(disk, FilesChanged, "twin", events=LONG, expected=SHORT)
+    check_refusal(disk, FilesChanged, "twin", events=LONG, expected=SHORT)
 
 
 @pytest.mark.parametrize("deletions", [1, 2])
@@ -293,12 +293,12 @@ def test_a_jp_that_starts_and_deletes_our_temporary_file_costs_one_retry(
     disk, monkeypatch, deletions
 ):
     disk.write()
-    left = [deletions]
+    deletions_left = [deletions]
     replace = os.replace
 
     def racing(name: str, target: str, **handles: int) -> None:
-        if left[0] and name.endswith(".tmp"):
-            left[0] -= 1
+        if deletions_left[0] and name.endswith(".tmp"):
+            deletions_left[0] -= 1
             os.unlink(name, dir_fd=handles["src_dir_fd"])
         replace(name, target, **handles)
 
@@ -323,13 +323,13 @@ def test_a_planted_temporary_file_is_not_followed(disk, tmp_path):
 
 def test_a_lock_that_was_lost_stops_the_writing(disk):
     disk.write()
-    with locks.hold_lock(disk.silo.parent, disk.project.parent, DS) as held:
-        held.path.unlink()
+    with locks.hold_lock(disk.silo.parent, disk.project.parent, DS) as lock:
+        lock.path.unlink()
         with (
             locks.hold_lock(disk.silo.parent, disk.project.parent, DS),
             pytest.raises(locks.LockHeld),
         ):
-            writer.write_conversation(held, disk.homes, ConversationFiles({}, LONG), SHORT)
+            writer.write_conversation(lock, disk.homes, ConversationFiles({}, LONG), SHORT)
     assert (disk.silo / FOLDER / "events.json").read_bytes() == SHORT
 
 

@@ -23,50 +23,52 @@ DAY = timedelta(days=1)
 
 
 def address() -> NotificationDestination:
-    who, home = making.person(), making.workspace()
+    person, home = making.person(), making.workspace()
     return NotificationDestination.objects.create(
-        person=who, workspace=home, url="json://x", delay=60
+        person=person, workspace=home, url="json://x", delay=60
     )
 
 
 def notice(days: int, inquiry: Inquiry | None = None) -> NotificationDelivery:
-    sent = timezone.now() - days * DAY
-    return NotificationDelivery.objects.create(destination=address(), inquiry=inquiry, sent_at=sent)
+    sent_at = timezone.now() - days * DAY
+    return NotificationDelivery.objects.create(
+        destination=address(), inquiry=inquiry, sent_at=sent_at
+    )
 
 
 @pytest.fixture
 def question() -> Inquiry:
-    return making.question(making.running(making.conversation(making.workspace())))
+    return making.question(making.start_run(making.conversation(making.workspace())))
 
 
 def test_links_go_a_month_after_they_expired(question: Inquiry):
-    who = making.person()
+    person = making.person()
     for number, days in enumerate((31, 29, -1)):
-        over = {"token_hash": str(number), "expires_at": timezone.now() - days * DAY}
-        SignInLink.objects.create(person=who, **over)
-        AnswerLink.objects.create(person=who, inquiry=question, **over)
+        fields = {"token_hash": str(number), "expires_at": timezone.now() - days * DAY}
+        SignInLink.objects.create(person=person, **fields)
+        AnswerLink.objects.create(person=person, inquiry=question, **fields)
     cleanup.delete_old_rows()
-    for kept in (SignInLink, AnswerLink):
-        left = kept.objects.values_list("token_hash", flat=True)
-        assert sorted(left) == ["1", "2"]
+    for model in (SignInLink, AnswerLink):
+        hashes = model.objects.values_list("token_hash", flat=True)
+        assert sorted(hashes) == ["1", "2"]
 
 
 def test_notices_go_after_a_month(question: Inquiry):
     making.settle(question, Answered(True))
-    kept = notice(29, question)
+    recent_notice = notice(29, question)
     notice(31, question)
     cleanup.delete_old_rows()
-    assert list(NotificationDelivery.objects.all()) == [kept]
+    assert list(NotificationDelivery.objects.all()) == [recent_notice]
 
 
 def test_a_notice_stays_while_its_question_or_prompt_waits(question: Inquiry):
     """Otherwise people would be told of it again."""
     assert question.run is not None
-    asks = making.prompt(question.run)
+    prompt = making.prompt(question.run)
     of_question, of_prompt = notice(99, question), notice(99)
-    NotificationDelivery.objects.filter(pk=of_prompt.pk).update(approval=asks)
+    NotificationDelivery.objects.filter(pk=of_prompt.pk).update(approval=prompt)
     cleanup.delete_old_rows()
-    assert {each.pk for each in NotificationDelivery.objects.all()} == {
+    assert {delivery.pk for delivery in NotificationDelivery.objects.all()} == {
         of_question.pk,
         of_prompt.pk,
     }
@@ -82,14 +84,14 @@ def test_a_presence_goes_after_a_day():
             seen_at=timezone.now() - timedelta(hours=hours),
         )
     cleanup.delete_old_rows()
-    assert [each.process for each in Presence.objects.all()] == ["alive"]
+    assert [presence.process for presence in Presence.objects.all()] == ["alive"]
 
 
 def test_sessions_go_once_they_expired_or_were_idle():
-    for name, left, idle in (("over", -1, 0), ("idle", 1, 1), ("lasts", 1, 0)):
-        now = timezone.now()
+    for name, days_left, idle in (("over", -1, 0), ("idle", 1, 1), ("lasts", 1, 0)):
+        moment = timezone.now()
         SignIn.objects.create(
-            key_hash=name, data="", expires_at=now + left * DAY, seen_at=now - idle * DAY
+            key_hash=name, data="", expires_at=moment + days_left * DAY, seen_at=moment - idle * DAY
         )
     cleanup.delete_old_rows()
-    assert [each.pk for each in SignIn.objects.all()] == ["lasts"]
+    assert [sign_in.pk for sign_in in SignIn.objects.all()] == ["lasts"]

@@ -12,7 +12,7 @@ from jpweb.store.models import Inquiry, Run, Workspace
 from jpweb.stream.events import ConversationEvent
 from jpweb.stream.inquiry import Answered
 from jpweb.stream.outline import build_outline
-from tests.builders import AT, asked
+from tests.builders import AT, make_inquiry
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -21,16 +21,18 @@ ASKED_AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 @pytest.fixture
 def run() -> Run:
-    return making.running(making.conversation(making.workspace()))
+    return making.start_run(making.conversation(making.workspace()))
 
 
 def home(run: Run) -> Workspace:
     return Workspace.objects.get(pk=run.conversation.workspace_id)
 
 
-def question(run: Run, **noted: Any) -> Inquiry:
+def question(run: Run, **note_fields: Any) -> Inquiry:
     """Return a question that is asked with this beside it."""
-    event = ConversationEvent(AT, asked("call_1.q.1"), {"jpweb": noted} if noted else {})
+    event = ConversationEvent(
+        AT, make_inquiry("call_1.q.1"), {"jpweb": note_fields} if note_fields else {}
+    )
     journal.append_events(run.conversation_id, [event], run)
     return inquiries.find_by_inquiry_id(run.conversation_id, "call_1.q.1")
 
@@ -44,7 +46,7 @@ def waiting(run: Run, seconds: float | None) -> Inquiry:
 
 
 @pytest.mark.parametrize(
-    ("own", "of_the_workspace", "seconds"),
+    ("of_question", "of_the_workspace", "seconds"),
     [
         (None, None, None),
         (None, 3_600, 3_600),
@@ -55,10 +57,10 @@ def waiting(run: Run, seconds: float | None) -> Inquiry:
     ],
 )
 def test_a_questions_own_time_counts_before_the_workspaces(
-    run: Run, own: float | None, of_the_workspace: int | None, seconds: float | None
+    run: Run, of_question: float | None, of_the_workspace: int | None, seconds: float | None
 ):
     inquiry_expiry.set_expiry(home(run), of_the_workspace)
-    row = question(run) if own is None else question(run, expires_after=own)
+    row = question(run) if of_question is None else question(run, expires_after=of_question)
     assert row.asked_at == ASKED_AT
     expected = None if seconds is None else ASKED_AT + timedelta(seconds=seconds)
     assert row.expires_at == expected
@@ -74,18 +76,18 @@ def test_what_waits_already_is_left_alone_when_an_owner_chooses(run: Run):
     inquiry_expiry.set_expiry(home(run), 60)
     row.refresh_from_db()
     assert row.expires_at is None
-    later = making.question(run)
+    later_question = making.question(run)
     inquiry_expiry.set_expiry(home(run), None)
-    later.refresh_from_db()
-    assert later.expires_at == later.asked_at + timedelta(seconds=60)
+    later_question.refresh_from_db()
+    assert later_question.expires_at == later_question.asked_at + timedelta(seconds=60)
 
 
 def test_what_is_due_is_open_and_its_time_is_over(run: Run):
-    over = waiting(run, -1)
+    expired_question = waiting(run, -1)
     waiting(run, 60)
     waiting(run, None)
     making.settle(waiting(run, -1), Answered(True))
-    assert inquiry_expiry.find_expired(0, 10) == [over.pk]
+    assert inquiry_expiry.find_expired(0, 10) == [expired_question.pk]
 
 
 def test_what_is_due_comes_in_batches_by_key(run: Run):
@@ -112,7 +114,7 @@ def test_a_question_without_a_run_is_not_touched(run: Run):
 
 def test_a_row_that_is_derived_anew_keeps_its_time(run: Run):
     row = question(run, expires_after=90)
-    shown = build_outline(journal.read_elements(run.conversation_id))
-    assert inquiries.derive_rows(run.conversation, shown) == {"open": 1}
-    again = inquiries.get_inquiry(row.pk)
-    assert (again.pk, again.expires_at) == (row.pk, row.expires_at)
+    outline = build_outline(journal.read_elements(run.conversation_id))
+    assert inquiries.derive_rows(run.conversation, outline) == {"open": 1}
+    second_row = inquiries.get_inquiry(row.pk)
+    assert (second_row.pk, second_row.expires_at) == (row.pk, row.expires_at)

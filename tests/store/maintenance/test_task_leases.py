@@ -71,8 +71,8 @@ def test_leaving_lets_others_in_at_once():
 
 
 def test_the_duties_of_an_installation_that_is_dead_may_be_taken_at_once():
-    holds = {"a": "here#1", "b": "here", "c": "here2#1", "d": "there#1"}
-    for name, holder in holds.items():
+    holder_by_name = {"a": "here#1", "b": "here", "c": "here2#1", "d": "there#1"}
+    for name, holder in holder_by_name.items():
         task_leases.acquire_or_renew(name, holder, 60)
     task_leases.expire_installation("here")
     assert holders() == {"c": "here2#1", "d": "there#1"}

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def question() -> Inquiry:
     home = making.workspace()
-    return making.question(making.running(making.conversation(home)))
+    return making.question(making.start_run(making.conversation(home)))
 
 
 @pytest.fixture
@@ -44,9 +44,9 @@ def test_a_link_is_kept_hashed_and_looking_uses_nothing_up(token: str, ada: Pers
 def test_a_link_that_was_used_settles_nothing_more(token: str):
     answer_links.mark_used(answer_links.resolve_link(token).key)
     assert answer_links.resolve_link(token).status is LinkStatus.CLOSED
-    used = AnswerLink.objects.get().used_at
+    used_at = AnswerLink.objects.get().used_at
     answer_links.mark_used(answer_links.resolve_link(token).key)
-    assert AnswerLink.objects.get().used_at == used
+    assert AnswerLink.objects.get().used_at == used_at
 
 
 @pytest.mark.parametrize("state", [RunState.DONE, RunState.LOST, RunState.STOPPED])
@@ -64,8 +64,8 @@ def test_a_link_waits_with_a_parked_run(token: str):
 def test_a_link_of_who_may_not_answer_any_more_is_barred(
     token: str, question: Inquiry, ada: Person, role: Role | None, reads: bool
 ):
-    found = Membership.objects.filter(person=ada)
-    found.update(role=role) if role else found.delete()
+    memberships = Membership.objects.filter(person=ada)
+    memberships.update(role=role) if role else memberships.delete()
     link = answer_links.resolve_link(token)
     assert (link.status, link.can_read) == (LinkStatus.BARRED, reads)
     making.settle(question, making.ANSWER)
@@ -89,8 +89,8 @@ def test_a_link_lives_for_a_week(token: str):
 )
 def test_every_bad_link_is_refused_in_the_same_words(token: str, model: Any, values: Any):
     model.objects.update(**values)
-    with pytest.raises(InvalidLink) as refused:
+    with pytest.raises(InvalidLink) as error:
         answer_links.resolve_link(token)
     with pytest.raises(InvalidLink) as mistyped:
         answer_links.resolve_link("mistyped")
-    assert str(refused.value) == str(mistyped.value)
+    assert str(error.value) == str(mistyped.value)

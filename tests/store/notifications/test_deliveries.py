@@ -28,16 +28,16 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def run() -> Run:
     home = making.workspace()
-    return making.running(making.conversation(home, "A talk"))
+    return making.start_run(making.conversation(home, "A talk"))
 
 
 def address(
-    run: Run, delay: int = 0, role: Role = Role.RESPONDER, **more: Any
+    run: Run, delay: int = 0, role: Role = Role.RESPONDER, **fields: Any
 ) -> NotificationDestination:
     home = run.conversation.workspace
-    who: Person = more.pop("person", None) or making.person("", role, home)
+    recipient: Person = fields.pop("person", None) or making.person("", role, home)
     return NotificationDestination.objects.create(
-        person=who, workspace=home, url="ntfy://t", delay=delay
+        person=recipient, workspace=home, url="ntfy://t", delay=delay
     )
 
 
@@ -75,29 +75,29 @@ def test_what_an_unfinished_run_holds_open_is_due(run: Run, state: RunState):
     assert len(deliveries.list_due(10)) == (2 if state in UNFINISHED_STATES else 0)
 
 
-@pytest.mark.parametrize(("late", "told"), [(-30, 0), (1, 1)])
+@pytest.mark.parametrize(("seconds_late", "due_count"), [(-30, 0), (1, 1)])
 @pytest.mark.parametrize("delay", [0, 60, 86_400])
-def test_an_address_waits_its_own_delay(run: Run, delay: int, late: int, told: int):
+def test_an_address_waits_its_own_delay(run: Run, delay: int, seconds_late: int, due_count: int):
     address(run, delay)
     making.question(run)
-    Inquiry.objects.update(asked_at=timezone.now() - timedelta(seconds=delay + late))
-    assert len(deliveries.list_due(10)) == told
+    Inquiry.objects.update(asked_at=timezone.now() - timedelta(seconds=delay + seconds_late))
+    assert len(deliveries.list_due(10)) == due_count
 
 
 def test_the_text_of_a_secret_question_is_not_even_read(run: Run):
     address(run)
     making.question(run, Secret(), "canary?")
-    (due,) = deliveries.list_due(10)
-    assert (due.is_secret, due.text) == (True, "")
-    assert "canary" not in repr(due)
+    (notification,) = deliveries.list_due(10)
+    assert (notification.is_secret, notification.text) == (True, "")
+    assert "canary" not in repr(notification)
 
 
 def test_a_question_of_an_unknown_kind_is_due_without_its_text(run: Run):
     address(run)
     making.question(run)
     Inquiry.objects.update(answer_type="riddle")
-    (due,) = deliveries.list_due(10)
-    assert (due.is_secret, due.text) == (False, "")
+    (notification,) = deliveries.list_due(10)
+    assert (notification.is_secret, notification.text) == (False, "")
 
 
 def test_a_label_is_who_asks_and_a_tool_who_waits(run: Run):
@@ -121,9 +121,12 @@ def test_an_address_with_much_to_be_told_leaves_room_for_others(run: Run):
     first, second = address(run), address(run)
     for _ in range(3 * deliveries.MAX_PER_DESTINATION):
         making.question(run)
-    told = [due.destination_id for due in deliveries.list_due(2 * deliveries.MAX_PER_DESTINATION)]
+    destination_ids = [
+        notification.destination_id
+        for notification in deliveries.list_due(2 * deliveries.MAX_PER_DESTINATION)
+    ]
     assert (
-        sorted(told)
+        sorted(destination_ids)
         == [first.pk] * deliveries.MAX_PER_DESTINATION
         + [second.pk] * deliveries.MAX_PER_DESTINATION
     )
@@ -135,21 +138,21 @@ def test_an_address_with_much_that_is_older_leaves_room_too(run: Run):
     for _ in range(3 * deliveries.MAX_PER_DESTINATION):
         making.question(run)
     home = making.workspace()
-    other = making.running(making.conversation(home))
-    latest = address(other)
-    making.question(other)
-    Inquiry.objects.filter(run=other).update(asked_at=timezone.now() - timedelta(minutes=1))
+    other_run = making.start_run(making.conversation(home))
+    latest = address(other_run)
+    making.question(other_run)
+    Inquiry.objects.filter(run=other_run).update(asked_at=timezone.now() - timedelta(minutes=1))
     assert deliveries.list_due(2 * deliveries.MAX_PER_DESTINATION)[-1].destination_id == latest.pk
 
 
 def test_a_claim_is_made_once_and_makes_one_link(run: Run):
     address(run)
     making.question(run)
-    (due,) = deliveries.list_due(10)
-    claimed = deliveries.claim_delivery(due)
+    (notification,) = deliveries.list_due(10)
+    claimed = deliveries.claim_delivery(notification)
     assert claimed is not None
     assert claimed[1]
-    assert deliveries.claim_delivery(due) is None
+    assert deliveries.claim_delivery(notification) is None
     assert deliveries.list_due(10) == []
     assert (NotificationDelivery.objects.count(), AnswerLink.objects.count()) == (1, 1)
 

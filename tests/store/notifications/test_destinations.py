@@ -17,20 +17,20 @@ def ada(home: Workspace) -> Person:
 
 
 def test_an_address_is_kept_and_removed(ada: Person, home: Workspace):
-    made = destinations.add_destination(ada.pk, home.pk, "ntfy://topic", 60)
+    destination = destinations.add_destination(ada.pk, home.pk, "ntfy://topic", 60)
     assert [
-        (each.url, each.delay, each.workspace) for each in destinations.list_destinations(ada.pk)
+        (row.url, row.delay, row.workspace) for row in destinations.list_destinations(ada.pk)
     ] == [("ntfy://topic", 60, home)]
-    assert destinations.get_destination(ada.pk, made.pk) == made
-    destinations.remove_destination(ada.pk, made.pk)
+    assert destinations.get_destination(ada.pk, destination.pk) == destination
+    destinations.remove_destination(ada.pk, destination.pk)
     assert destinations.list_destinations(ada.pk) == []
 
 
 def test_an_address_of_somebody_else_is_as_good_as_none(ada: Person, home: Workspace):
-    made = destinations.add_destination(ada.pk, home.pk, "ntfy://topic", 60)
+    destination = destinations.add_destination(ada.pk, home.pk, "ntfy://topic", 60)
     eve = making.person("eve", Role.OWNER, home)
     assert destinations.list_destinations(eve.pk) == []
-    for key in (made.pk, 10**6):
+    for key in (destination.pk, 10**6):
         with pytest.raises(UnknownDestination):
             destinations.get_destination(eve.pk, key)
         with pytest.raises(UnknownDestination):
@@ -39,9 +39,9 @@ def test_an_address_of_somebody_else_is_as_good_as_none(ada: Person, home: Works
 
 
 def test_no_address_is_kept_where_its_person_may_not_answer(ada: Person, home: Workspace):
-    elsewhere = making.workspace()
-    Membership.objects.create(person=ada, workspace=elsewhere, role=Role.READER)
-    for key in (elsewhere.pk, making.workspace().pk, 10**6):
+    other_home = making.workspace()
+    Membership.objects.create(person=ada, workspace=other_home, role=Role.READER)
+    for key in (other_home.pk, making.workspace().pk, 10**6):
         with pytest.raises(DestinationRefused, match="in which you can answer"):
             destinations.add_destination(ada.pk, key, "ntfy://topic", 60)
 
@@ -50,9 +50,9 @@ def test_an_address_is_kept_once_for_a_workspace(ada: Person, home: Workspace):
     destinations.add_destination(ada.pk, home.pk, "ntfy://topic", 60)
     with pytest.raises(DestinationRefused, match="already"):
         destinations.add_destination(ada.pk, home.pk, "ntfy://topic", 0)
-    elsewhere = making.workspace()
-    Membership.objects.create(person=ada, workspace=elsewhere, role=Role.OWNER)
-    destinations.add_destination(ada.pk, elsewhere.pk, "ntfy://topic", 60)
+    other_home = making.workspace()
+    Membership.objects.create(person=ada, workspace=other_home, role=Role.OWNER)
+    destinations.add_destination(ada.pk, other_home.pk, "ntfy://topic", 60)
 
 
 def test_a_person_has_a_bounded_number_of_addresses(ada: Person, home: Workspace):
@@ -63,10 +63,10 @@ def test_a_person_has_a_bounded_number_of_addresses(ada: Person, home: Workspace
 
 
 def test_why_a_message_failed_is_kept_until_one_arrives(ada: Person, home: Workspace):
-    made = destinations.add_destination(ada.pk, home.pk, "ntfy://topic", 60)
-    destinations.record_problem(made.pk, "x\0" * 400)
-    made.refresh_from_db()
-    assert len(made.problem) == 500
-    destinations.record_problem(made.pk, "")
-    made.refresh_from_db()
-    assert made.problem == ""
+    destination = destinations.add_destination(ada.pk, home.pk, "ntfy://topic", 60)
+    destinations.record_problem(destination.pk, "x\0" * 400)
+    destination.refresh_from_db()
+    assert len(destination.problem) == 500
+    destinations.record_problem(destination.pk, "")
+    destination.refresh_from_db()
+    assert destination.problem == ""

@@ -37,27 +37,30 @@ def test_invite_makes_nobody_a_member(home: Workspace, owner: Person):
 
 
 def test_take_without_a_sign_in_makes_a_new_person(home: Workspace, owner: Person):
-    there = making.person("eve", Role.OWNER, making.workspace("B"))
+    namesake = making.person("eve", Role.OWNER, making.workspace("B"))
     token = invitations.create_invitation(home, "eve", Role.READER, owner)
-    joined = invitations.accept_invitation(token, None, None)
-    assert joined.person != there
-    assert joined.person.display_name == "eve"
-    assert accounts.get_roles(joined.person.pk) == {home.pk: Role.READER}
+    acceptance = invitations.accept_invitation(token, None, None)
+    assert acceptance.person != namesake
+    assert acceptance.person.display_name == "eve"
+    assert accounts.get_roles(acceptance.person.pk) == {home.pk: Role.READER}
     with pytest.raises(InvalidLink):
         invitations.accept_invitation(token, None, None)
 
 
 def test_take_ends_every_other_sign_in_and_link(home: Workspace, owner: Person):
     rival = making.person("rival", Role.OWNER, making.workspace("B"))
-    elsewhere = Workspace.objects.get(name="B")
-    bob = making.person("bob", Role.READER, elsewhere)
+    other_home = Workspace.objects.get(name="B")
+    bob = making.person("bob", Role.READER, other_home)
     links = [accounts.issue_link(bob, maker) for maker in (rival, bob, None)]
-    current, other = sign_in(bob), sign_in(bob)
+    current, other_session = sign_in(bob), sign_in(bob)
     token = invitations.create_invitation(home, "Robert", Role.READER, owner)
-    joined = invitations.accept_invitation(token, bob, current)
-    assert len(joined.ended_session_hashes) == 1
-    assert accounts.get_roles(bob.pk) == {home.pk: Role.READER, elsewhere.pk: Role.READER}
-    assert (accounts.get_signed_in_person(current), accounts.get_signed_in_person(other)) == (
+    acceptance = invitations.accept_invitation(token, bob, current)
+    assert len(acceptance.ended_session_hashes) == 1
+    assert accounts.get_roles(bob.pk) == {home.pk: Role.READER, other_home.pk: Role.READER}
+    assert (
+        accounts.get_signed_in_person(current),
+        accounts.get_signed_in_person(other_session),
+    ) == (
         bob,
         None,
     )
@@ -66,14 +69,14 @@ def test_take_ends_every_other_sign_in_and_link(home: Workspace, owner: Person):
             accounts.use_link(link)
 
 
-@pytest.mark.parametrize("why", ["old", "withdrawn", "demoted", "inactive", "unknown", "empty"])
+@pytest.mark.parametrize("reason", ["old", "withdrawn", "demoted", "inactive", "unknown", "empty"])
 def test_take_of_what_is_no_invitation_any_more_is_refused(
-    home: Workspace, owner: Person, why: str
+    home: Workspace, owner: Person, reason: str
 ):
     """An owner who was removed cannot come back by an invitation of their own."""
     making.person("second", Role.OWNER, home)
     token = invitations.create_invitation(home, "eve", Role.READER, owner)
-    match why:
+    match reason:
         case "old":
             Invitation.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
         case "withdrawn":
@@ -115,12 +118,12 @@ def test_invite_of_a_name_that_hides_is_refused(home: Workspace, owner: Person):
 
 def test_take_by_a_lookalike_of_a_member_keeps_the_invitation(home: Workspace, owner: Person):
     making.person("eve", Role.READER, home)
-    other = making.person("Eve.", Role.READER, making.workspace("B"))
-    Person.objects.filter(pk=other.pk).update(first_name="EVE")
-    other.refresh_from_db()
+    lookalike = making.person("Eve.", Role.READER, making.workspace("B"))
+    Person.objects.filter(pk=lookalike.pk).update(first_name="EVE")
+    lookalike.refresh_from_db()
     token = invitations.create_invitation(home, "somebody", Role.READER, owner)
     with pytest.raises(NameTaken, match="looks like “Eve”"):
-        invitations.accept_invitation(token, other, sign_in(other))
+        invitations.accept_invitation(token, lookalike, sign_in(lookalike))
     with pytest.raises(NameTaken, match="already"):
         invitations.accept_invitation(token, owner, sign_in(owner))
     assert invitations.find_invitation(token).name == "somebody"

@@ -14,7 +14,7 @@ def test_check_name_of_one_script_a_word_returns_it(name: str):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("", "Enter a name"),
         ("   ", "Enter a name"),
@@ -35,13 +35,13 @@ def test_check_name_of_one_script_a_word_returns_it(name: str):
         ("\u03b1lpha", "mixes look-alike letters"),
     ],
 )
-def test_check_name_that_hides_or_imitates_is_refused(name: str, told: str):
-    with pytest.raises(InvalidName, match=told):
+def test_check_name_that_hides_or_imitates_is_refused(name: str, message: str):
+    with pytest.raises(InvalidName, match=message):
         names.check_name(name)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("Bob", "bob"),
         ("Ian", "lan"),
@@ -53,10 +53,10 @@ def test_check_name_that_hides_or_imitates_is_refused(name: str, told: str):
         ("alice", "a\u200blice"),
     ],
 )
-def test_make_skeleton_of_lookalikes_is_the_same(one: str, other: str):
-    assert names.find_lookalike(one, ["nobody", other]) == other
+def test_make_skeleton_of_lookalikes_is_the_same(first: str, second: str):
+    assert names.find_lookalike(first, ["nobody", second]) == second
 
 
-@pytest.mark.parametrize(("one", "other"), [("Ada", "Eda"), ("Muller", "Müller"), ("a1", "a2")])
-def test_make_skeleton_of_other_names_differs(one: str, other: str):
-    assert names.find_lookalike(one, [other]) is None
+@pytest.mark.parametrize(("first", "second"), [("Ada", "Eda"), ("Muller", "Müller"), ("a1", "a2")])
+def test_make_skeleton_of_other_names_differs(first: str, second: str):
+    assert names.find_lookalike(first, [second]) is None

@@ -46,8 +46,8 @@ def test_record_requests_keeps_a_session_and_revives_none(settings: Any):
     settings.SESSION_IDLE_SECONDS = 60
     live, idle = begin(making.person()), begin(making.person())
     for key, seconds in ((live, 50), (idle, 70)):
-        seen = timezone.now() - timedelta(seconds=seconds)
-        SignIn.objects.filter(pk=sessions.hash_key(key)).update(seen_at=seen)
+        seen_at = timezone.now() - timedelta(seconds=seconds)
+        SignIn.objects.filter(pk=sessions.hash_key(key)).update(seen_at=seen_at)
     sessions.record_requests({sessions.hash_key(live), sessions.hash_key(idle), "unknown"})
     settings.SESSION_IDLE_SECONDS = 30
     assert SessionStore(live).load()
@@ -84,18 +84,18 @@ def test_cycle_key_leaves_no_row_of_the_old_key():
 
 def test_end_all_spares_one_session_and_other_people():
     ada, eve = making.person(), making.person()
-    kept, ended, others = begin(ada), begin(ada), begin(eve)
-    assert sessions.end_all(ada.pk, but_key=kept) == [sessions.hash_key(ended)]
-    there = {sessions.hash_key(key) for key in (kept, others)}
-    assert {row.pk for row in SignIn.objects.all()} == there
-    assert [each.is_current for each in sessions.list_open(ada.pk, kept)] == [True]
+    kept_key, ended_key, eve_key = begin(ada), begin(ada), begin(eve)
+    assert sessions.end_all(ada.pk, but_key=kept_key) == [sessions.hash_key(ended_key)]
+    hashes = {sessions.hash_key(key) for key in (kept_key, eve_key)}
+    assert {row.pk for row in SignIn.objects.all()} == hashes
+    assert [session.is_current for session in sessions.list_open(ada.pk, kept_key)] == [True]
 
 
 def test_list_live_leaves_out_what_is_over_and_who_is_inactive():
     ada, eve = making.person(), making.person()
     keys = {sessions.hash_key(begin(person)): person.pk for person in (ada, eve, ada)}
     Person.objects.filter(pk=eve.pk).update(is_active=False)
-    over = next(key for key, person in keys.items() if person == ada.pk)
-    SignIn.objects.filter(pk=over).update(expires_at=timezone.now() - timedelta(seconds=1))
-    live = [key for key, person in keys.items() if person == ada.pk and key != over]
+    expired_key = next(key for key, person in keys.items() if person == ada.pk)
+    SignIn.objects.filter(pk=expired_key).update(expires_at=timezone.now() - timedelta(seconds=1))
+    live = [key for key, person in keys.items() if person == ada.pk and key != expired_key]
     assert sessions.list_live({*keys, "unknown"}) == dict.fromkeys(live, ada.pk)

@@ -159,7 +159,7 @@ REST = {
 }
 
 
-def run(tests: Sequence[str], database: str, data: Path) -> None:
+def run_tests(tests: Sequence[str], database: str, data: Path) -> None:
     """Run tests on the database, in a process of their own; fail with what it prints."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")} | {
         "DATABASE_URL": database,
@@ -168,7 +168,7 @@ def run(tests: Sequence[str], database: str, data: Path) -> None:
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     command += [*([] if IS_PROOF else ["-m", "not proof"]), *tests]
-    done = subprocess.run(
+    result = subprocess.run(
         command, check=False, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600
     )
-    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    assert result.returncode == 0, result.stdout[-8000:] + result.stderr[-2000:]

@@ -20,7 +20,7 @@ OVER = -1
 @pytest.fixture
 def run() -> Run:
     talk: Conversation = making.conversation(making.workspace())
-    return making.running(talk)
+    return making.start_run(talk)
 
 
 def fresh(run: Run) -> Run:
@@ -59,8 +59,8 @@ def test_run_whose_processes_stayed_away_since_is_lost(run: Run):
     assert heartbeats.count_deaths(fresh(run), LEASE) == len(names)
     let_run_out(run, "last")
     assert runs.recover_expired(LEASE) == [run]
-    lost = fresh(run)
-    assert (lost.state, lost.problem) == (
+    lost_run = fresh(run)
+    assert (lost_run.state, lost_run.problem) == (
         "lost",
         "The server stopped 7 times while this turn was running.",
     )
@@ -86,9 +86,9 @@ def test_progress_forgives_the_holders_that_let_go(run: Run):
     let_run_out(run, making.HOLDER)
     runs.recover_expired(LEASE)
     assert fresh(run).expired_holders == f"{making.HOLDER}\n"
-    taken = making.taken(run, "other")
-    said = making.event(ChatResponse("message", "A word"))
-    journal.append_events(taken.conversation_id, [said], taken)
+    leased_run = making.acquire_run(run, "other")
+    event = making.event(ChatResponse("message", "A word"))
+    journal.append_events(leased_run.conversation_id, [event], leased_run)
     assert fresh(run).expired_holders == ""
 
 

@@ -43,47 +43,51 @@ class Lives(RuleBasedStateMachine):
     @rule(process=sampled_from(PROCESSES))
     def take(self, process: str) -> None:
         before = self.now()
-        taken = leases.acquire_lease(self.run.pk, process, 60)
-        assert (taken is not None) == (before.state == RunState.QUEUED)
-        if taken is not None:
-            self.memories[process] = taken
+        leased_run = leases.acquire_lease(self.run.pk, process, 60)
+        assert (leased_run is not None) == (before.state == RunState.QUEUED)
+        if leased_run is not None:
+            self.memories[process] = leased_run
 
     @rule(process=sampled_from(PROCESSES))
     def write(self, process: str) -> None:
-        mine = self.memories.get(process)
-        if mine is None:
+        own_run = self.memories.get(process)
+        if own_run is None:
             return
-        now, self.number = self.now(), self.number + 1
-        holds = now.state == RunState.RUNNING and now.fence == mine.fence
+        run_row, self.number = self.now(), self.number + 1
+        is_holder = run_row.state == RunState.RUNNING and run_row.fence == own_run.fence
         text = f"word {self.number}"
         try:
-            run_events.record_events(mine, [making.event(ChatResponse("message", text))])
+            run_events.record_events(own_run, [making.event(ChatResponse("message", text))])
         except LeaseLost:
-            assert not holds
+            assert not is_holder
         else:
-            assert holds, "only the holder writes"
+            assert is_holder, "only the holder writes"
             self.written.append(text)
 
     @rule(process=sampled_from(PROCESSES))
     def ask(self, process: str) -> None:
-        mine, now = self.memories.get(process), self.now()
-        if mine is not None and now.state == RunState.RUNNING and now.fence == mine.fence:
-            making.question(mine)
+        own_run, run_row = self.memories.get(process), self.now()
+        if (
+            own_run is not None
+            and run_row.state == RunState.RUNNING
+            and run_row.fence == own_run.fence
+        ):
+            making.question(own_run)
 
     @rule(process=sampled_from(PROCESSES))
     def put_down(self, process: str) -> None:
-        mine = self.memories.get(process)
-        waits = list(
+        own_run = self.memories.get(process)
+        waiting_ids = list(
             Inquiry.objects.filter(run=self.run, state="open").values_list("pk", flat=True)
         )
-        if mine is not None and waits and runs.park_run(mine, waits, []):
+        if own_run is not None and waiting_ids and runs.park_run(own_run, waiting_ids, []):
             assert self.now().state == RunState.PARKED
 
     @rule(process=sampled_from(PROCESSES))
     def let_go(self, process: str) -> None:
-        mine = self.memories.get(process)
-        if mine is not None:
-            leases.release_lease(mine)
+        own_run = self.memories.get(process)
+        if own_run is not None:
+            leases.release_lease(own_run)
 
     @rule()
     def die(self) -> None:
@@ -93,26 +97,26 @@ class Lives(RuleBasedStateMachine):
     def recover(self) -> None:
         runs.recover_expired(LEASE)
 
-    @rule(said=sampled_from(["yes", "no"]))
-    def answer(self, said: str) -> None:
+    @rule(text=sampled_from(["yes", "no"]))
+    def answer(self, text: str) -> None:
         row = Inquiry.objects.filter(run=self.run).order_by("?").first()
         if row is None:
             return
         try:
-            making.settle(row, Answered(said), Decider("person", said))
+            making.settle(row, Answered(text), Decider("person", text))
         except AlreadySettled:
             assert row.pk in self.answers or self.now().ended_at is not None
         else:
             assert row.pk not in self.answers
-            self.answers[row.pk] = said
+            self.answers[row.pk] = text
 
     @rule(process=sampled_from(PROCESSES))
     def finish(self, process: str) -> None:
-        mine = self.memories.get(process)
-        if mine is None or Inquiry.objects.filter(run=mine, state="open").exists():
+        own_run = self.memories.get(process)
+        if own_run is None or Inquiry.objects.filter(run=own_run, state="open").exists():
             return
         try:
-            runs.end_run(mine, RunState.DONE)
+            runs.end_run(own_run, RunState.DONE)
         except LeaseLost:
             return
 
@@ -123,17 +127,17 @@ class Lives(RuleBasedStateMachine):
     @invariant()
     def nothing_is_lost_or_twice(self) -> None:
         read = journal.read_elements(self.talk.pk)
-        said = [e.kind.content for e in read if isinstance(e.kind, ChatResponse)]
-        assert said == self.written
+        texts = [e.kind.content for e in read if isinstance(e.kind, ChatResponse)]
+        assert texts == self.written
         places = self.talk.journal.order_by("position").values_list("position", flat=True)
         assert list(places) == list(range(len(read)))
-        now = self.now()
+        run_row = self.now()
         for row in Inquiry.objects.filter(run=self.run):
             if row.pk in self.answers:
                 assert row.answer == self.answers[row.pk]
             else:
-                assert row.state == ("open" if now.ended_at is None else "cancelled")
-        if now.state == RunState.PARKED:
+                assert row.state == ("open" if run_row.ended_at is None else "cancelled")
+        if run_row.state == RunState.PARKED:
             assert Inquiry.objects.filter(run=self.run, state="open").exists(), "nothing wakes it"
 
 

@@ -14,7 +14,7 @@ from procrastinate.manager import JobManager
 from procrastinate.testing import InMemoryConnector
 
 from jpweb.store.run_queue import job_engine
-from tests.machine.faults.proxy import Proxy, proxied
+from tests.machine.faults.proxy import Proxy, run_proxy
 from tests.machine.servers import Cluster
 
 #: What procrastinate's worker asks the database by itself, at intervals and at its end.
@@ -81,9 +81,9 @@ async def test_retry_job_of_a_worker_whose_clock_is_ahead_is_due_at_once(
     with monkeypatch.context() as patch:
         patch.setattr(utils, "utcnow", lambda: ahead)
         await app.job_manager.retry_job(job)
-    again = await app.job_manager.fetch_job([job_engine.QUEUE_NAME], worker)
-    assert again is not None
-    assert again.id == job.id
+    second_job = await app.job_manager.fetch_job([job_engine.QUEUE_NAME], worker)
+    assert second_job is not None
+    assert second_job.id == job.id
 
 
 async def _ignore_run(run_id: int) -> None:
@@ -94,7 +94,7 @@ async def _ignore_run(run_id: int) -> None:
 def engine_proxy(postgres: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
     """Run a proxy through which the engine reaches an empty database: no query gets there."""
     parts = psycopg.conninfo.conninfo_to_dict(postgres())
-    with proxied(int(parts["port"] or 0)) as proxy:
+    with run_proxy(int(parts["port"] or 0)) as proxy:
         parts["port"] = str(proxy.port)
         monkeypatch.setattr(job_engine, "connector_params", lambda: parts)
         monkeypatch.setattr(job_engine, "REPLY_SECONDS", 0.5)

@@ -37,25 +37,25 @@ def ada(home: Workspace) -> Person:
 
 @pytest.fixture
 def talk(home: Workspace, ada: Person) -> Conversation:
-    made: Conversation = making.conversation(home, "A talk", ada)
-    return made
+    conversation: Conversation = making.conversation(home, "A talk", ada)
+    return conversation
 
 
 @pytest.fixture
 def run(talk: Conversation, ada: Person) -> Run:
-    return making.running(talk, ada)
+    return making.start_run(talk, ada)
 
 
 def fresh(run: Run) -> Run:
     return Run.objects.get(pk=run.pk)
 
 
-def dies(run: Run) -> None:
+def expire_lease(run: Run) -> None:
     """Let the lease of a run be over."""
     leases.renew_leases([run.pk], fresh(run).holder, OVER)
 
 
-def say(run: Run) -> None:
+def write_message(run: Run) -> None:
     word = making.event(ChatResponse("message", "A word"))
     journal.append_events(run.conversation_id, [word], run)
 
@@ -63,9 +63,9 @@ def say(run: Run) -> None:
 def test_a_queued_run_is_taken_once(talk: Conversation, ada: Person):
     queued = runs.start_run(talk.pk, ada.pk, "scripted")
     assert (queued.state, queued.holder) == ("queued", "")
-    mine = leases.acquire_lease(queued.pk, "one", 60)
-    assert mine is not None
-    assert (mine.state, mine.holder, mine.fence) == ("running", "one", 1)
+    leased_run = leases.acquire_lease(queued.pk, "one", 60)
+    assert leased_run is not None
+    assert (leased_run.state, leased_run.holder, leased_run.fence) == ("running", "one", 1)
     assert leases.acquire_lease(queued.pk, "two", 60) is None
     assert fresh(queued).holder == "one"
 
@@ -80,36 +80,36 @@ def test_nobody_is_taken_for_dead_whose_lease_lasts(run: Run):
 def test_the_run_of_a_dead_process_is_queued_and_what_it_still_writes_is_refused(
     talk: Conversation, run: Run
 ):
-    row, length = making.question(run), making.length(talk.pk)
-    dies(run)
+    row, length = making.question(run), making.count_entries(talk.pk)
+    expire_lease(run)
     assert runs.recover_expired(LEASE) == [run]
     queued = fresh(run)
     assert (queued.state, queued.holder) == ("queued", "")
     assert (queued.resume_count, queued.death_count) == (1, 1)
     with pytest.raises(LeaseLost):
-        say(run)
-    other = making.taken(run, "other")
-    for refused in (
-        lambda: say(run),
+        write_message(run)
+    other_run = making.acquire_run(run, "other")
+    for operation in (
+        lambda: write_message(run),
         lambda: call_checkpoints.save_checkpoint(run, "call_1", ANSWER),
         lambda: runs.end_run(run, RunState.DONE),
         lambda: runs.fail_run(run, CancellationReason.LOST, RunState.FAILED),
     ):
         with pytest.raises(LeaseLost):
-            refused()
+            operation()
     assert leases.release_lease(run) is False
     assert runs.park_run(run, [row.pk], []) is False
-    assert making.length(talk.pk) == length
-    say(other)
+    assert making.count_entries(talk.pk) == length
+    write_message(other_run)
     assert fresh(run).death_count == 0, "it has got somewhere"
 
 
 def test_of_two_who_find_a_dead_one_one_queues_it(run: Run):
-    dies(run)
-    (found,), (same,) = leases.list_expired(), leases.list_expired()
+    expire_lease(run)
+    (expired_run,), (same_run,) = leases.list_expired(), leases.list_expired()
     assert [
-        leases.requeue_expired(found, has_died=True),
-        leases.requeue_expired(same, has_died=True),
+        leases.requeue_expired(expired_run, has_died=True),
+        leases.requeue_expired(same_run, has_died=True),
     ] == [
         True,
         False,
@@ -118,30 +118,30 @@ def test_of_two_who_find_a_dead_one_one_queues_it(run: Run):
 
 
 def test_what_ends_its_processes_and_gets_nowhere_is_lost_truthfully(talk: Conversation, run: Run):
-    settled = making.settle(making.question(run), Answered(True))
+    settled_row = making.settle(making.question(run), Answered(True))
     Run.objects.update(death_count=runs.MAX_DEATHS)
-    dies(run)
+    expire_lease(run)
     assert runs.recover_expired(LEASE) == [run]
-    lost = fresh(run)
-    assert (lost.state, lost.problem) == (
+    lost_run = fresh(run)
+    assert (lost_run.state, lost_run.problem) == (
         "lost",
         "The server stopped 6 times while this turn was running.",
     )
-    assert lost.ended_at is not None
-    settled.refresh_from_db()
-    assert settled.state == "answered"
+    assert lost_run.ended_at is not None
+    settled_row.refresh_from_db()
+    assert settled_row.state == "answered"
     kind = journal.read_elements(talk.pk)[-1].kind
     assert kind == ToolCallResponse("call_1", INTERRUPTED, is_error=True)
-    length = making.length(talk.pk)
+    length = making.count_entries(talk.pk)
     assert runs.recover_expired(LEASE) == []
-    assert making.length(talk.pk) == length
+    assert making.count_entries(talk.pk) == length
 
 
 @pytest.mark.parametrize("ask", [making.question, making.prompt])
 def test_what_waits_for_somebody_outlives_any_number_of_deaths(run: Run, ask: Callable[..., Any]):
     row = ask(run)
     Run.objects.update(death_count=1000)
-    dies(run)
+    expire_lease(run)
     assert runs.recover_expired(LEASE) == [run]
     row.refresh_from_db()
     assert (row.state, fresh(run).state) == ("open", "queued")
@@ -171,8 +171,8 @@ def test_a_run_that_waits_is_put_down_and_the_answer_wakes_it(run: Run):
     assert runs.recover_expired(LEASE) == []
     making.settle(row, Answered(True))
     assert fresh(run).state == "queued"
-    taken = making.taken(run)
-    assert taken.phase == RunPhase.WAITING, "nothing of it was in flight"
+    leased_run = making.acquire_run(run)
+    assert leased_run.phase == RunPhase.WAITING, "nothing of it was in flight"
     assert fresh(run).phase == RunPhase.CALLING, "what is in flight from now on may be cut off"
 
 
@@ -187,22 +187,22 @@ def test_whatever_settles_a_question_wakes_its_run(run: Run, outcome: Any):
 def test_a_decision_wakes_the_run_as_an_answer_does(run: Run):
     row = making.prompt(run)
     assert runs.park_run(run, [], [row.pk])
-    decided = approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
-    assert (decided.state, decided.run.state) == ("decided", "queued")
+    decided_approval = approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
+    assert (decided_approval.state, decided_approval.run.state) == ("decided", "queued")
 
 
 def test_what_was_decided_while_nobody_executed_the_run_stands(run: Run):
     row = making.prompt(run)
-    shown = dict(row.subject)
+    fields = dict(row.subject)
     runs.park_run(run, [], [row.pk])
     approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
-    held = making.taken(run)
-    assert approvals.list_pending_calls(held) == {row.tool_call_id}
-    ask = (run.conversation_id, ApprovalKind.RUN, row.tool_call_id, row.tool_name, shown)
-    again = approvals.request_approval(*ask)
-    assert (again.pk, again.state) == (row.pk, "decided")
+    leased_run = making.acquire_run(run)
+    assert approvals.list_pending_calls(leased_run) == {row.tool_call_id}
+    ask = (run.conversation_id, ApprovalKind.RUN, row.tool_call_id, row.tool_name, fields)
+    second_approval = approvals.request_approval(*ask)
+    assert (second_approval.pk, second_approval.state) == (row.pk, "decided")
     approvals.mark_spent(row.pk)
-    assert approvals.list_pending_calls(held) == frozenset()
+    assert approvals.list_pending_calls(leased_run) == frozenset()
     assert approvals.request_approval(*ask).pk != row.pk, (
         "a call that runs again is asked about anew"
     )
@@ -211,26 +211,26 @@ def test_what_was_decided_while_nobody_executed_the_run_stands(run: Run):
 def test_a_decision_about_something_else_does_not_stand(run: Run):
     row = making.prompt(run, arguments={"path": "a.md"})
     approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
-    shown = dict(row.subject) | {"arguments": {"path": "b.md"}}
-    other = approvals.request_approval(
-        run.conversation_id, ApprovalKind.RUN, row.tool_call_id, row.tool_name, shown
+    fields = dict(row.subject) | {"arguments": {"path": "b.md"}}
+    other_approval = approvals.request_approval(
+        run.conversation_id, ApprovalKind.RUN, row.tool_call_id, row.tool_name, fields
     )
-    assert (other.state, other.pk == row.pk) == ("open", False)
+    assert (other_approval.state, other_approval.pk == row.pk) == ("open", False)
 
 
 def test_a_run_is_not_put_down_over_what_is_settled_by_now(run: Run):
-    row, waits = making.question(run), making.prompt(run)
+    row, waiting_prompt = making.question(run), making.prompt(run)
     making.settle(row, Answered(True))
-    assert runs.park_run(run, [row.pk], [waits.pk]) is False
+    assert runs.park_run(run, [row.pk], [waiting_prompt.pk]) is False
     assert fresh(run).state == "running"
 
 
 def test_a_run_with_a_decision_to_go_on_with_is_not_put_down_over_something_else(run: Run):
-    row, waits = making.prompt(run), making.question(run)
+    row, waiting_question = making.prompt(run), making.question(run)
     approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
-    assert runs.park_run(run, [waits.pk], []) is False
+    assert runs.park_run(run, [waiting_question.pk], []) is False
     approvals.mark_spent(row.pk)
-    assert runs.park_run(run, [waits.pk], []) is True
+    assert runs.park_run(run, [waiting_question.pk], []) is True
 
 
 def test_a_run_that_shows_nobody_anything_is_not_put_down(run: Run):
@@ -254,14 +254,14 @@ def test_a_run_is_not_put_down_while_somebody_speaks_to_it(talk: Conversation, r
 
 
 def test_a_stop_ends_a_run_that_nobody_executes(talk: Conversation, run: Run, ada: Person):
-    row, waits = making.question(run), making.prompt(run)
-    runs.park_run(run, [row.pk], [waits.pk])
-    stopped = runs.interrupt_run(talk.pk, InterruptKind.STOP, making.decider(ada))
-    assert stopped == run
+    row, waiting_prompt = making.question(run), making.prompt(run)
+    runs.park_run(run, [row.pk], [waiting_prompt.pk])
+    stopped_run = runs.interrupt_run(talk.pk, InterruptKind.STOP, making.decider(ada))
+    assert stopped_run == run
     assert fresh(run).state == "stopped"
     row.refresh_from_db()
     assert (row.state, row.reason, row.decider) == ("cancelled", "user", ada)
-    assert approvals.get_approval(waits.pk).state == "withdrawn"
+    assert approvals.get_approval(waiting_prompt.pk).state == "withdrawn"
     assert leases.list_queued() == []
     assert runs.interrupt_run(talk.pk, InterruptKind.STOP, making.decider(ada)) is None
 
@@ -271,24 +271,24 @@ def test_what_is_said_to_a_run_that_is_parked_wakes_it_to_hear_it(talk: Conversa
     runs.park_run(run, [row.pk], [])
     runs.interrupt_run(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without")
     assert fresh(run).state == "queued"
-    held = making.taken(run)
+    leased_run = making.acquire_run(run)
     assert interrupts.list_pending([run]) == [], "who held it before hears nothing any more"
-    (said,) = interrupts.list_pending([held])
-    assert (said.text, said.person_name) == ("Do without", "Ada")
+    (interrupt,) = interrupts.list_pending([leased_run])
+    assert (interrupt.text, interrupt.person_name) == ("Do without", "Ada")
 
 
 def test_words_stand_until_the_turn_acts_on_them(talk: Conversation, run: Run):
     runs.interrupt_run(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without")
-    (said,) = interrupts.list_pending([run])
+    (interrupt,) = interrupts.list_pending([run])
     result = ToolCallResponse("call_1", "Done.", is_error=False)
-    for other in (ChatResponse("message", "Half"), result):
-        run_events.record_events(run, [making.event(other)], [said.pk])
-    assert interrupts.list_pending([run]) == [said], "a process that ends now has told nobody"
+    for kind in (ChatResponse("message", "Half"), result):
+        run_events.record_events(run, [making.event(kind)], [interrupt.pk])
+    assert interrupts.list_pending([run]) == [interrupt], "a process that ends now has told nobody"
     assert runs.end_run(run, RunState.DONE) is False, (
         "the turn is not done before it has acted on them"
     )
     run_events.record_events(
-        run, [making.event(ChatRequest("Do without", author="Ada"))], [said.pk]
+        run, [making.event(ChatRequest("Do without", author="Ada"))], [interrupt.pk]
     )
     assert interrupts.list_pending([run]) == []
     assert runs.end_run(run, RunState.DONE) is True
@@ -312,7 +312,7 @@ def test_a_result_is_kept_until_its_response_is_on_record(run: Run):
 
 def test_what_cannot_be_recorded_leaves_the_kept_result(run: Run):
     call_checkpoints.save_checkpoint(run, "call_1", ANSWER)
-    dies(run)
+    expire_lease(run)
     runs.recover_expired(LEASE)
     with pytest.raises(LeaseLost):
         run_events.record_events(
@@ -340,12 +340,12 @@ def test_who_goes_on_meanwhile_is_not_called_lost(run: Run):
 
 
 def test_a_parked_run_that_nothing_would_wake_is_recalled(run: Run):
-    row, waits = making.question(run), making.prompt(run)
-    runs.park_run(run, [row.pk], [waits.pk])
+    row, waiting_prompt = making.question(run), making.prompt(run)
+    runs.park_run(run, [row.pk], [waiting_prompt.pk])
     assert runs.requeue_stranded() == []
     Inquiry.objects.filter(pk=row.pk).update(state="answered")
     assert runs.requeue_stranded() == [], "somebody is still asked"
-    Approval.objects.filter(pk=waits.pk).update(state="withdrawn")
+    Approval.objects.filter(pk=waiting_prompt.pk).update(state="withdrawn")
     assert runs.requeue_stranded() == [run.pk]
     assert fresh(run).state == "queued"
     assert runs.requeue_stranded() == []
@@ -370,26 +370,26 @@ def test_words_that_no_turn_acted_on_are_what_the_next_begins_with(
 
 
 def test_a_run_that_is_done_leaves_nothing_open(run: Run):
-    row, waits = making.question(run), making.prompt(run)
+    row, waiting_prompt = making.question(run), making.prompt(run)
     assert runs.end_run(run, RunState.DONE)
     row.refresh_from_db()
     assert (row.state, row.reason) == ("cancelled", "lost")
-    assert approvals.get_approval(waits.pk).state == "withdrawn"
+    assert approvals.get_approval(waiting_prompt.pk).state == "withdrawn"
 
 
 def test_an_empty_response_holds_up_nothing(talk: Conversation, run: Run):
     row = making.question(run)
     runs.interrupt_run(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "")
-    (said,) = interrupts.list_pending([run])
+    (interrupt,) = interrupts.list_pending([run])
     assert runs.park_run(run, [row.pk], []) is False
-    interrupts.mark_delivered(said)
+    interrupts.mark_delivered(interrupt)
     assert runs.park_run(run, [row.pk], []) is True
 
 
 def test_who_lost_the_run_asks_nobody(run: Run):
-    dies(run)
+    expire_lease(run)
     runs.recover_expired(LEASE)
-    making.taken(run, "other")
+    making.acquire_run(run, "other")
     with pytest.raises(LeaseLost):
         approvals.request_approval(
             run.conversation_id, ApprovalKind.RUN, "call_1", "vault", {}, held_run=run

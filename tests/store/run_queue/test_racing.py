@@ -52,13 +52,13 @@ def answer_or_expire(row: Inquiry, number: int) -> None:
 
 
 def test_of_an_answer_and_the_end_of_its_time_one_counts():
-    won = set()
+    outcomes = set()
     for _ in range(10):
-        row = making.question(making.running(making.conversation(making.workspace())))
-        before = making.length(row.conversation_id)
-        ends = at_once(2, partial(answer_or_expire, row))
-        assert ends == {"won": 1, AlreadySettled.__name__: 1}
-        assert making.length(row.conversation_id) == before + 1
+        row = making.question(making.start_run(making.conversation(making.workspace())))
+        before = making.count_entries(row.conversation_id)
+        results = at_once(2, partial(answer_or_expire, row))
+        assert results == {"won": 1, AlreadySettled.__name__: 1}
+        assert making.count_entries(row.conversation_id) == before + 1
         row.refresh_from_db()
-        won.add((row.state, row.reason))
-    assert won <= {("answered", ""), ("cancelled", "expired")}
+        outcomes.add((row.state, row.reason))
+    assert outcomes <= {("answered", ""), ("cancelled", "expired")}

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def run() -> Run:
-    return making.running(making.conversation(making.workspace()))
+    return making.start_run(making.conversation(making.workspace()))
 
 
 @pytest.fixture
@@ -22,41 +22,41 @@ def row(run: Run) -> Inquiry:
     return making.question(run, Secret())
 
 
-def named(row: Inquiry) -> tuple[str, str]:
-    now = inquiries.get_inquiry(row.pk)
-    return now.waiter, now.seal_key
+def get_waiter(row: Inquiry) -> tuple[str, str]:
+    current_row = inquiries.get_inquiry(row.pk)
+    return current_row.waiter, current_row.seal_key
 
 
 def test_the_row_says_who_waits_until_they_leave(run: Run, row: Inquiry):
-    assert named(row) == ("", "")
-    held, is_sent = secret_waiters.register_waiter(row.pk, "one", "key 1")
-    assert held is not None
+    assert get_waiter(row) == ("", "")
+    leased_run, is_sent = secret_waiters.register_waiter(row.pk, "one", "key 1")
+    assert leased_run is not None
     assert not is_sent
-    assert (held.pk, held.fence) == (run.pk, run.fence)
-    assert named(row) == ("one", "key 1")
+    assert (leased_run.pk, leased_run.fence) == (run.pk, run.fence)
+    assert get_waiter(row) == ("one", "key 1")
     assert secret_waiters.unregister_waiter(row.pk, "one", "key 1")
-    assert named(row) == ("", "")
+    assert get_waiter(row) == ("", "")
 
 
-@pytest.mark.parametrize("later", [("two", "key 2"), ("one", "key 2"), ("two", "key 1")])
-def test_who_leaves_late_takes_nobody_elses_place(row: Inquiry, later: tuple[str, str]):
+@pytest.mark.parametrize("later_waiter", [("two", "key 2"), ("one", "key 2"), ("two", "key 1")])
+def test_who_leaves_late_takes_nobody_elses_place(row: Inquiry, later_waiter: tuple[str, str]):
     secret_waiters.register_waiter(row.pk, "one", "key 1")
-    secret_waiters.register_waiter(row.pk, *later)
+    secret_waiters.register_waiter(row.pk, *later_waiter)
     assert not secret_waiters.unregister_waiter(row.pk, "one", "key 1")
-    assert named(row) == later
+    assert get_waiter(row) == later_waiter
 
 
 def test_nobody_waits_for_a_question_that_is_settled(row: Inquiry):
     making.settle(row, Redacted())
     secret_waiters.register_waiter(row.pk, "one", "key 1")
-    assert named(row) == ("", "")
+    assert get_waiter(row) == ("", "")
 
 
 def test_a_place_is_left_also_once_the_question_is_settled(row: Inquiry):
     secret_waiters.register_waiter(row.pk, "one", "key 1")
     making.settle(row, Redacted())
     assert secret_waiters.unregister_waiter(row.pk, "one", "key 1")
-    assert named(row) == ("", "")
+    assert get_waiter(row) == ("", "")
 
 
 def test_nobody_waits_for_what_is_not_there():
@@ -67,9 +67,9 @@ def test_nobody_waits_for_what_is_not_there():
 def test_wait_after_a_secret_was_sent_says_so_once(row: Inquiry):
     assert secret_waiters.mark_secret_sent(inquiries.get_inquiry(row.pk))
     assert secret_waiters.mark_secret_sent(inquiries.get_inquiry(row.pk))
-    assert named(row) == ("", secret_waiters.SENT_MARK)
+    assert get_waiter(row) == ("", secret_waiters.SENT_MARK)
     assert secret_waiters.register_waiter(row.pk, "one", "key 1")[1]
-    assert named(row) == ("one", "key 1")
+    assert get_waiter(row) == ("one", "key 1")
     assert not secret_waiters.register_waiter(row.pk, "two", "key 2")[1]
 
 
@@ -77,4 +77,4 @@ def test_note_sent_of_a_row_that_has_changed_takes_nobodys_place(row: Inquiry):
     before = inquiries.get_inquiry(row.pk)
     secret_waiters.register_waiter(row.pk, "one", "key 1")
     assert not secret_waiters.mark_secret_sent(before)
-    assert named(row) == ("one", "key 1")
+    assert get_waiter(row) == ("one", "key 1")

@@ -17,32 +17,32 @@ from jpweb.store.models import Conversation, Inquiry, Run
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from jpweb.stream.inquiry import CancellationReason
 from jpweb.stream.outline import build_outline
-from tests.builders import answered, asked, called, returned, stream
+from tests.builders import make_answer, make_call, make_inquiry, make_result, stream
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
 ID = "tool_0.confirm.1"
-INTERRUPTED = (TurnStart(), ChatRequest("Hello"), called("tool_0"), asked(ID))
+INTERRUPTED = (TurnStart(), ChatRequest("Hello"), make_call("tool_0"), make_inquiry(ID))
 
 
 def taken_in(talk: Conversation, *kinds: Any) -> None:
     """Let a native conversation hold what jp added on disk."""
-    shown = build_outline(stream(*kinds))
-    journal.replace_elements(talk, stream(*kinds), shown.anchors)
-    inquiries.derive_rows(talk, shown)
+    outline = build_outline(stream(*kinds))
+    journal.replace_elements(talk, stream(*kinds), outline.anchors)
+    inquiries.derive_rows(talk, outline)
     talk.save()
 
 
 @pytest.fixture
 def talk() -> Any:
     """Return a conversation whose last turn a jp was interrupted in, at a question."""
-    made = making.conversation(making.workspace())
-    taken_in(made, *INTERRUPTED)
-    return made
+    conversation = making.conversation(making.workspace())
+    taken_in(conversation, *INTERRUPTED)
+    return conversation
 
 
-def running(talk: Conversation) -> Run:
-    return making.taken(runs.start_run(talk.pk, making.person().pk, "scripted"))
+def start_run(talk: Conversation) -> Run:
+    return making.acquire_run(runs.start_run(talk.pk, making.person().pk, "scripted"))
 
 
 def add(talk: Conversation, *kinds: Any, run: Run | None = None) -> None:
@@ -55,8 +55,10 @@ def states(talk: Conversation) -> list[str]:
 
 
 def transcript(talk: Conversation) -> list[str]:
-    found = build_outline(journal.read_elements(talk.pk)).list_inquiries()
-    return [each.state for each, _ in sorted(found, key=lambda pair: pair[0].request.position)]
+    pairs = build_outline(journal.read_elements(talk.pk)).list_inquiries()
+    return [
+        inquiry.state for inquiry, _ in sorted(pairs, key=lambda pair: pair[0].request.position)
+    ]
 
 
 def test_open_row_of_an_interrupted_turn_is_unanswered_once_a_turn_begins(talk: Conversation):
@@ -67,62 +69,64 @@ def test_open_row_of_an_interrupted_turn_is_unanswered_once_a_turn_begins(talk: 
 
 
 def test_open_row_of_a_resumed_call_is_unanswered_once_the_call_ends(talk: Conversation):
-    run = running(talk)
-    add(talk, called("tool_1"), asked("tool_1.other.1"), run=run)
-    add(talk, returned("tool_0"), run=run)
+    run = start_run(talk)
+    add(talk, make_call("tool_1"), make_inquiry("tool_1.other.1"), run=run)
+    add(talk, make_result("tool_0"), run=run)
     assert states(talk) == transcript(talk) == ["unanswered", "open"]
-    add(talk, answered("tool_1.other.1"), returned("tool_1"), run=run)
+    add(talk, make_answer("tool_1.other.1"), make_result("tool_1"), run=run)
     assert states(talk) == transcript(talk) == ["unanswered", "answered"]
 
 
 def test_stray_open_row_is_unanswered_once_the_turn_is_done(talk: Conversation):
-    taken_in(talk, TurnStart(), ChatRequest("Hello"), asked("stray"))
-    run = running(talk)
+    taken_in(talk, TurnStart(), ChatRequest("Hello"), make_inquiry("stray"))
+    run = start_run(talk)
     add(talk, ChatResponse("message", "Done."), run=run)
     assert runs.end_run(run, RunState.DONE)
     assert states(talk) == transcript(talk) == ["unanswered"]
 
 
 def test_answer_settles_the_row_of_its_own_turn(talk: Conversation):
-    run = running(talk)
-    add(talk, TurnStart(), ChatRequest("Again"), called("tool_0"), asked(ID), run=run)
+    run = start_run(talk)
+    add(talk, TurnStart(), ChatRequest("Again"), make_call("tool_0"), make_inquiry(ID), run=run)
     Inquiry.objects.filter(conversation=talk).update(state="open")  # as rows were left before
     row = inquiries.find_by_inquiry_id(talk.pk, ID)
-    journal.append_events(talk.pk, [making.event(answered(ID))], row=row)
+    journal.append_events(talk.pk, [making.event(make_answer(ID))], row=row)
     assert states(talk) == ["open", "answered"]
     assert transcript(talk) == ["unanswered", "answered"]
 
 
 def test_answer_settles_its_own_row_of_two_with_one_id_in_a_turn(talk: Conversation):
-    run = running(talk)
-    add(talk, asked(ID), run=run)
+    run = start_run(talk)
+    add(talk, make_inquiry(ID), run=run)
     row = Inquiry.objects.get(conversation=talk, run=run)
-    journal.append_events(talk.pk, [making.event(answered(ID))], row=row)
+    journal.append_events(talk.pk, [making.event(make_answer(ID))], row=row)
     assert states(talk) == transcript(talk) == ["cancelled", "answered"]
     older = Inquiry.objects.filter(conversation=talk).earliest("position")
     assert (older.reason, older.decided_by) == (CancellationReason.LOST, "system")
 
 
 def test_answer_to_a_row_that_was_left_is_refused_and_settles_no_other(talk: Conversation):
-    left = Inquiry.objects.get(conversation=talk)
-    run = running(talk)
-    add(talk, TurnStart(), called("tool_0"), asked(ID), run=run)
-    with pytest.raises(AlreadySettled) as refused:
-        journal.append_events(talk.pk, [making.event(answered(ID))], row=left)
-    assert refused.value.inquiry.pk == left.pk
+    older_row = Inquiry.objects.get(conversation=talk)
+    run = start_run(talk)
+    add(talk, TurnStart(), make_call("tool_0"), make_inquiry(ID), run=run)
+    with pytest.raises(AlreadySettled) as error:
+        journal.append_events(talk.pk, [making.event(make_answer(ID))], row=older_row)
+    assert error.value.inquiry.pk == older_row.pk
     assert states(talk) == ["unanswered", "open"]
 
 
 def test_lost_run_closes_its_own_row_of_two_with_one_id(talk: Conversation):
-    run = running(talk)
-    add(talk, asked(ID), run=run)
+    run = start_run(talk)
+    add(talk, make_inquiry(ID), run=run)
     runs.close_open(run, CancellationReason.LOST)
     assert not Inquiry.objects.filter(conversation=talk, run=run, state="open").exists()
     assert states(talk) == transcript(talk)
 
 
 def test_migration_marks_open_rows_of_earlier_turns(talk: Conversation):
-    taken_in(talk, *INTERRUPTED, TurnStart(), ChatRequest("On"), called("c"), asked("c.q.1"))
+    taken_in(
+        talk, *INTERRUPTED, TurnStart(), ChatRequest("On"), make_call("c"), make_inquiry("c.q.1")
+    )
     Inquiry.objects.filter(conversation=talk).update(state="open")
     migration = importlib.import_module("jpweb.store.migrations.0007_unanswered_questions")
     migration.leave(apps, SimpleNamespace(connection=connection))

@@ -25,10 +25,10 @@ Find = Callable[..., list[SearchHit]]
 
 @pytest.fixture
 def find(reader: Person) -> Find:
-    def look(typed: str, who: Person | None = None) -> list[SearchHit]:
+    def look(query_text: str, who: Person | None = None) -> list[SearchHit]:
         up_to_date()
         return (
-            engine.make_search((who or reader).pk, query_parser.parse_query(typed))
+            engine.make_search((who or reader).pk, query_parser.parse_query(query_text))
             .list_newest()
             .rows
         )
@@ -45,15 +45,15 @@ def up_to_date() -> int:
     return steps
 
 
-def said(*texts: str) -> list[Any]:
+def make_messages(*texts: str) -> list[Any]:
     return [making.event(ChatResponse("message", text)) for text in texts]
 
 
-def places() -> list[tuple[int, str]]:
+def list_places() -> list[tuple[int, str]]:
     return list(Passage.objects.order_by("position", "part").values_list("position", "category"))
 
 
-def everything() -> list[tuple[Any, ...]]:
+def list_passages() -> list[tuple[Any, ...]]:
     return list(Passage.objects.order_by("id").values_list())
 
 
@@ -63,21 +63,21 @@ def whole_index() -> str:
         if connection.vendor == "postgresql":
             cursor.execute("SELECT p.*, p.lexemes::text FROM store_passage p")
             return repr(cursor.fetchall())
-        found = ""
+        text = ""
         for shadow in ("data", "idx", "docsize", "config"):
             cursor.execute(f"SELECT * FROM store_passage_words_{shadow}")  # noqa: S608  four names
-            found += repr(cursor.fetchall())
+            text += repr(cursor.fetchall())
         cursor.execute(
             "CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, store_passage_words, row)"
         )
         cursor.execute("SELECT term FROM temp.terms")
-        found += repr(cursor.fetchall())
+        text += repr(cursor.fetchall())
         cursor.execute("DROP TABLE temp.terms")
         cursor.execute("SELECT * FROM store_passage")
-        return found + repr(cursor.fetchall())
+        return text + repr(cursor.fetchall())
 
 
-def sound() -> None:
+def check_index() -> None:
     """Let the database check that its index is that of the table."""
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
@@ -87,7 +87,7 @@ def sound() -> None:
             )
 
 
-def hold(talk: Conversation, read: list[Element]) -> None:
+def replace_elements(talk: Conversation, read: list[Element]) -> None:
     """Let the journal of a conversation hold these elements, as a mirror does."""
     anchors = anchor_ids.make_anchors(read)
     journal.replace_elements(talk, read, anchors)

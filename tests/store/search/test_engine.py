@@ -33,18 +33,18 @@ def say(talk: Conversation, *texts: str, since: datetime = START) -> None:
         journal.append_events(talk.pk, [making.event(ChatResponse("message", text), at)])
 
 
-def lit(hit: engine.SearchHit) -> list[str]:
+def list_highlights(hit: engine.SearchHit) -> list[str]:
     return [piece.text for piece in hit.snippet if piece.highlighted]
 
 
 @pytest.fixture
 def talk(home: Workspace) -> Conversation:
-    made: Conversation = making.conversation(home, "Orchard")
-    return made
+    conversation: Conversation = making.conversation(home, "Orchard")
+    return conversation
 
 
 @pytest.mark.parametrize(
-    ("typed", "found"),
+    ("query_text", "expected"),
     [
         ("prune", {0}),
         ("PRUNE", {0}),
@@ -87,7 +87,7 @@ def talk(home: Workspace) -> Conversation:
     ],
 )
 def test_what_is_typed_finds_what_it_says(
-    talk: Conversation, find: Find, typed: str, found: set[int]
+    talk: Conversation, find: Find, query_text: str, expected: set[int]
 ):
     say(
         talk,
@@ -97,7 +97,7 @@ def test_what_is_typed_finds_what_it_says(
         "fs_read_file(src/orchard/main.rs) gave 3.14",
         "a well-known thing",
     )
-    assert {hit.position for hit in find(typed)} == found
+    assert {hit.position for hit in find(query_text)} == expected
 
 
 def test_other_kinds_of_assistant_titles(talk: Conversation, find: Find):
@@ -121,10 +121,10 @@ def test_filters_of_one_kind_are_alternatives_and_of_two_are_not(home: Workspace
 def test_a_tool_is_found_by_its_name_and_what_that_begins_with(home: Workspace, find: Find):
     talk = making.conversation(home)
     kinds: list[EventKind] = [
-        builders.called("a", "fs_read_file", path="x"),
-        builders.returned("a", "the text"),
-        builders.called("b", "git_commit"),
-        builders.returned("b", "refused", is_error=True),
+        builders.make_call("a", "fs_read_file", path="x"),
+        builders.make_result("a", "the text"),
+        builders.make_call("b", "git_commit"),
+        builders.make_result("b", "refused", is_error=True),
     ]
     for kind in kinds:
         journal.append_events(talk.pk, [making.event(kind)])
@@ -135,10 +135,10 @@ def test_a_tool_is_found_by_its_name_and_what_that_begins_with(home: Workspace, 
 
 
 def test_the_newest_come_first_whenever_they_were_indexed(home: Workspace, find: Find):
-    late, early = making.conversation(home), making.conversation(home)
-    say(late, "tree late", since=START + timedelta(days=9))
+    late_talk, early_talk = making.conversation(home), making.conversation(home)
+    say(late_talk, "tree late", since=START + timedelta(days=9))
     assert len(find("tree")) == 1
-    say(early, "tree early", "tree later")
+    say(early_talk, "tree early", "tree later")
     assert [hit.snippet[-1].text.strip() for hit in find("tree")] == ["late", "later", "early"]
     assert find("tree")[0].at == START + timedelta(days=9)
 
@@ -150,24 +150,24 @@ def test_the_pages_cover_every_hit_once(
     for _ in range(11):
         say(talk, "the same instant")
     up_to_date()
-    found = engine.make_search(reader.pk, query_parser.parse_query("instant"))
-    seen: list[int] = []
+    search = engine.make_search(reader.pk, query_parser.parse_query("instant"))
+    positions: list[int] = []
     below = 0
     while True:
-        page = found.list_newest(below)
-        seen += [hit.position for hit in page.rows]
+        page = search.list_newest(below)
+        positions += [hit.position for hit in page.rows]
         below = page.before
         if not below:
             break
-    assert seen == list(range(10, -1, -1))
+    assert positions == list(range(10, -1, -1))
 
 
 def test_the_best_come_first_where_asked(talk: Conversation, reader: Person):
     say(talk, "pear pear pear", "pear and much else besides that has to do with something else")
     up_to_date()
-    found = engine.make_search(reader.pk, query_parser.parse_query("pear"))
-    assert [hit.position for hit in found.list_best().rows] == [0, 1]
-    assert [hit.position for hit in found.list_newest().rows] == [1, 0]
+    search = engine.make_search(reader.pk, query_parser.parse_query("pear"))
+    assert [hit.position for hit in search.list_best().rows] == [0, 1]
+    assert [hit.position for hit in search.list_newest().rows] == [1, 0]
 
 
 def test_the_best_are_looked_for_among_the_newest(
@@ -176,8 +176,8 @@ def test_the_best_are_looked_for_among_the_newest(
     say(talk, "pear pear pear", "pear", "pear and much else besides")
     up_to_date()
     monkeypatch.setattr(engine, "RANKED_CANDIDATES", 2)
-    found = engine.make_search(reader.pk, query_parser.parse_query("pear"))
-    assert {hit.position for hit in found.list_best().rows} == {1, 2}
+    search = engine.make_search(reader.pk, query_parser.parse_query("pear"))
+    assert {hit.position for hit in search.list_best().rows} == {1, 2}
 
 
 def test_hits_are_counted_up_to_a_bound(
@@ -186,11 +186,11 @@ def test_hits_are_counted_up_to_a_bound(
     monkeypatch.setattr(engine, "COUNT_LIMIT", 4)
     say(talk, *["tree"] * 3, "plum")
     up_to_date()
-    counted = {
+    counts = {
         t: engine.make_search(reader.pk, query_parser.parse_query(t)).count_hits()
         for t in ("tree", "", "none")
     }
-    assert counted == {"tree": 3, "": 0, "none": 0}
+    assert counts == {"tree": 3, "": 0, "none": 0}
     say(talk, *["tree"] * 8)
     up_to_date()
     assert engine.make_search(reader.pk, query_parser.parse_query("tree")).count_hits() == 5
@@ -199,25 +199,30 @@ def test_hits_are_counted_up_to_a_bound(
 def test_one_finds_what_one_may_read_and_no_figure_tells_of_more(
     home: Workspace, reader: Person, find: Find
 ):
-    elsewhere = making.workspace("Elsewhere")
+    other_home = making.workspace("Elsewhere")
     say(making.conversation(home), "shared word")
-    say(making.conversation(elsewhere), "shared word")
-    outsider, rival = making.person("outsider"), making.person("rival", Role.OWNER, elsewhere)
-    both = making.person("both", Role.READER, home)
-    Membership.objects.create(person=both, workspace=elsewhere, role=Role.READER)
+    say(making.conversation(other_home), "shared word")
+    outsider, rival = making.person("outsider"), making.person("rival", Role.OWNER, other_home)
+    member_of_both = making.person("both", Role.READER, home)
+    Membership.objects.create(person=member_of_both, workspace=other_home, role=Role.READER)
     up_to_date()
-    for who, expected in ((reader, 1), (rival, 1), (outsider, 0), (both, 2)):
-        for typed in ("shared", "-other kind:assistant", "kind:assistant", "shared in:elsewhere"):
-            found = engine.make_search(who.pk, query_parser.parse_query(typed))
-            own = expected
-            if "in:" in typed:
-                own = 1 if who in (rival, both) else expected
-                assert bool(found.problems) is (who in (reader, outsider))
+    for person, expected in ((reader, 1), (rival, 1), (outsider, 0), (member_of_both, 2)):
+        for query_text in (
+            "shared",
+            "-other kind:assistant",
+            "kind:assistant",
+            "shared in:elsewhere",
+        ):
+            search = engine.make_search(person.pk, query_parser.parse_query(query_text))
+            own_count = expected
+            if "in:" in query_text:
+                own_count = 1 if person in (rival, member_of_both) else expected
+                assert bool(search.problems) is (person in (reader, outsider))
             assert (
-                len(found.list_newest().rows),
-                found.count_hits(),
-                len(found.list_best().rows),
-            ) == (own,) * 3
+                len(search.list_newest().rows),
+                search.count_hits(),
+                len(search.list_best().rows),
+            ) == (own_count,) * 3
     assert {hit.workspace for hit in find("shared")} == {"Garden"}
 
 
@@ -225,14 +230,14 @@ def test_the_index_alone_is_not_believed(
     home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     """A row of another workspace is left out though its tags say that it is one's own."""
-    elsewhere = making.workspace("Elsewhere")
-    talk = making.conversation(elsewhere)
+    other_home = making.workspace("Elsewhere")
+    talk = making.conversation(other_home)
     say(talk, "word")
     with monkeypatch.context() as patch:
         patch.setattr("jpweb.store.search.filter_terms.workspace_term", lambda _key: f"w{home.pk}")
         up_to_date()
-    found = engine.make_search(reader.pk, query_parser.parse_query("word"))
-    assert (found.list_newest().rows, found.list_best().rows, found.count_hits()) == ([], [], 0)
+    search = engine.make_search(reader.pk, query_parser.parse_query("word"))
+    assert (search.list_newest().rows, search.list_best().rows, search.count_hits()) == ([], [], 0)
 
 
 def test_nobody_passes_words_for_tags(home: Workspace, reader: Person, find: Find):
@@ -250,25 +255,26 @@ def test_quotes_stay_within_theirs():
 def test_what_was_found_is_lit_and_the_rest_is_plain(talk: Conversation, find: Find):
     say(talk, "long " * 200 + "<b>Pear</b>\u202e trees\nand pears " + "tail " * 200)
     (hit,) = find("pear tree*")
-    assert lit(hit) == ["Pear", "trees"]
-    shown = "".join(piece.text for piece in hit.snippet)
-    assert "<b>Pear</b>\ufffd trees and" in shown
-    assert len(shown) < 600
-    assert lit(find("long -none")[0])[0] == "long"
-    assert lit(find("kind:assistant")[0]) == []
+    assert list_highlights(hit) == ["Pear", "trees"]
+    text = "".join(piece.text for piece in hit.snippet)
+    assert "<b>Pear</b>\ufffd trees and" in text
+    assert len(text) < 600
+    assert list_highlights(find("long -none")[0])[0] == "long"
+    assert list_highlights(find("kind:assistant")[0]) == []
 
 
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=choose_size(50, 200)
 )
-@given(typed=TYPED | st.text(max_size=40))
-def test_whatever_is_typed_is_looked_for(talk: Conversation, reader: Person, typed: str):
+@given(query_text=TYPED | st.text(max_size=40))
+def test_whatever_is_typed_is_looked_for(talk: Conversation, reader: Person, query_text: str):
     query = query_parser.parse_query(
-        typed, {"in": typed, "tool": typed, "reason": typed, "label": typed}
+        query_text,
+        {"in": query_text, "tool": query_text, "reason": query_text, "label": query_text},
     )
-    for each in (query, query_parser.parse_query(typed)):
-        found = engine.make_search(reader.pk, each)
-        assert len(found.list_newest().rows) == len(found.list_best().rows) == found.count_hits()
+    for search_query in (query, query_parser.parse_query(query_text)):
+        search = engine.make_search(reader.pk, search_query)
+        assert len(search.list_newest().rows) == len(search.list_best().rows) == search.count_hits()
 
 
 @settings(
@@ -280,9 +286,9 @@ def test_whatever_was_said_is_found_by_its_words(home: Workspace, reader: Person
     say(talk, text)
     up_to_date()
     query = query_parser.parse_query(f'"{text.replace(chr(34), " ")}"')
-    found = engine.make_search(reader.pk, query).list_newest()
+    page = engine.make_search(reader.pk, query).list_newest()
     if query.terms and text.isascii():
-        assert talk.pk in {hit.conversation_id for hit in found.rows}
+        assert talk.pk in {hit.conversation_id for hit in page.rows}
 
 
 def test_a_search_costs_two_queries(
@@ -302,20 +308,25 @@ def test_a_search_costs_two_queries(
 
 
 def test_searches_are_saved_for_oneself(reader: Person, monkeypatch: pytest.MonkeyPatch):
-    other = making.person("other")
+    other_person = making.person("other")
     assert saved_searches.save_search(reader.pk, "Trees", "q=tree")
     assert saved_searches.save_search(reader.pk, "Trees", "q=trees")
     assert saved_searches.save_search(reader.pk, "Beds\x00", "q=bed")
-    assert [(one.name, one.query) for one in saved_searches.list_saved(reader.pk)] == [
+    assert [
+        (saved_search.name, saved_search.query)
+        for saved_search in saved_searches.list_saved(reader.pk)
+    ] == [
         ("Beds\ufffd", "q=bed"),
         ("Trees", "q=trees"),
     ]
     (beds, trees) = saved_searches.list_saved(reader.pk)
-    assert saved_searches.list_saved(other.pk) == []
-    assert not saved_searches.delete_saved(other.pk, beds.pk)
+    assert saved_searches.list_saved(other_person.pk) == []
+    assert not saved_searches.delete_saved(other_person.pk, beds.pk)
     monkeypatch.setattr(saved_searches, "MAX_SAVED", 2)
     assert not saved_searches.save_search(reader.pk, "One more", "q=x")
     assert saved_searches.save_search(reader.pk, "Trees", "q=tree*")
     assert saved_searches.delete_saved(reader.pk, trees.pk)
     assert not saved_searches.delete_saved(reader.pk, trees.pk)
-    assert [one.name for one in saved_searches.list_saved(reader.pk)] == ["Beds\ufffd"]
+    assert [saved_search.name for saved_search in saved_searches.list_saved(reader.pk)] == [
+        "Beds\ufffd"
+    ]

@@ -20,25 +20,25 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def talk(home: Workspace) -> Conversation:
     """Return a conversation of ten messages, of which every third is of an apple."""
-    made: Conversation = making.conversation(home, "an apple in the title")
-    say(made, *(f"{'An Apple-tree' if n % 3 == 0 else 'a pear'} {n}" for n in range(10)))
+    conversation: Conversation = making.conversation(home, "an apple in the title")
+    say(conversation, *(f"{'An Apple-tree' if n % 3 == 0 else 'a pear'} {n}" for n in range(10)))
     say(making.conversation(home), "an apple elsewhere")
     up_to_date()
-    return made
+    return conversation
 
 
 def say(talk: Conversation, *texts: str) -> None:
     journal.append_events(talk.pk, [making.event(ChatResponse("message", text)) for text in texts])
 
 
-def positions(talk: Conversation, words: str, **more: Any) -> list[int]:
+def positions(talk: Conversation, words: str, **options: Any) -> list[int]:
     return [
-        hit.position for hit in find_in_conversation.find_matches(talk.pk, words, **more).matches
+        hit.position for hit in find_in_conversation.find_matches(talk.pk, words, **options).matches
     ]
 
 
 @pytest.mark.parametrize(
-    ("words", "looked"),
+    ("words", "expected"),
     [
         ("", ()),
         ("one  two", ("one", "two")),
@@ -51,8 +51,8 @@ def positions(talk: Conversation, words: str, **more: Any) -> list[int]:
         ('""', ()),
     ],
 )
-def test_words_and_phrases_are_looked_for(words: str, looked: tuple[str, ...]):
-    assert parse_terms(words) == looked
+def test_words_and_phrases_are_looked_for(words: str, expected: tuple[str, ...]):
+    assert parse_terms(words) == expected
 
 
 def test_little_of_much_is_looked_for():
@@ -61,7 +61,7 @@ def test_little_of_much_is_looked_for():
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "expected"),
     [
         ("apple", [0, 3, 6, 9]),
         ("PPLE-T", [0, 3, 6, 9]),
@@ -77,9 +77,9 @@ def test_little_of_much_is_looked_for():
     ],
 )
 def test_every_event_that_holds_all_of_it_is_found(
-    talk: Conversation, words: str, found: list[int]
+    talk: Conversation, words: str, expected: list[int]
 ):
-    assert positions(talk, words) == found
+    assert positions(talk, words) == expected
 
 
 def test_hits_are_counted_and_come_in_parts(talk: Conversation):
@@ -94,16 +94,16 @@ def test_hits_are_counted_and_come_in_parts(talk: Conversation):
 
 def test_many_are_counted_up_to_a_bound(talk: Conversation, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(find_in_conversation, "COUNT_LIMIT", 2)
-    found = find_in_conversation.find_matches(talk.pk, "apple")
-    assert (len(found.matches), found.total, found.has_more) == (2, 2, True)
+    result = find_in_conversation.find_matches(talk.pk, "apple")
+    assert (len(result.matches), result.total, result.has_more) == (2, 2, True)
     beyond = find_next(talk.pk, "apple", 4)
     assert beyond is not None
     assert (beyond.position, beyond.number) == (6, 0)
 
 
 def test_the_next_and_the_previous_are_found_from_anywhere(talk: Conversation):
-    def step(found: find_in_conversation.EventMatch | None) -> tuple[int, int] | None:
-        return (found.position, found.number) if found else None
+    def step(match: find_in_conversation.EventMatch | None) -> tuple[int, int] | None:
+        return (match.position, match.number) if match else None
 
     assert step(find_next(talk.pk, "apple", -1)) == (0, 1)
     assert step(find_next(talk.pk, "apple", 4)) == (6, 3)
@@ -116,8 +116,8 @@ def test_the_next_and_the_previous_are_found_from_anywhere(talk: Conversation):
 
 def test_what_is_yet_to_be_indexed_is_told(talk: Conversation):
     say(talk, "one more apple", "and another")
-    found = find_in_conversation.find_matches(talk.pk, "apple")
-    assert (found.total, found.unindexed_events) == (4, 2)
+    result = find_in_conversation.find_matches(talk.pk, "apple")
+    assert (result.total, result.unindexed_events) == (4, 2)
     Conversation.objects.filter(pk=talk.pk).update(revision=5)
     assert find_in_conversation.find_matches(talk.pk, "apple").unindexed_events == 12
     up_to_date()
@@ -137,8 +137,8 @@ def test_a_hit_in_a_long_event_is_one(home: Workspace):
     talk = making.conversation(home)
     say(talk, "needle " * 20_000)
     up_to_date()
-    found = find_in_conversation.find_matches(talk.pk, "needle")
-    assert (found.total, len(found.matches)) == (1, 1)
+    result = find_in_conversation.find_matches(talk.pk, "needle")
+    assert (result.total, len(result.matches)) == (1, 1)
 
 
 def test_the_queries_do_not_grow(talk: Conversation, django_assert_num_queries: Any):

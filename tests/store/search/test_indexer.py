@@ -32,76 +32,86 @@ from jpweb.stream.inquiry import (
 )
 from tests import builders
 from tests.store import making
-from tests.store.search.conftest import Find, everything, hold, places, said, sound, up_to_date
+from tests.store.search.conftest import (
+    Find,
+    check_index,
+    list_passages,
+    list_places,
+    make_messages,
+    replace_elements,
+    up_to_date,
+)
 
 pytestmark = pytest.mark.django_db
 
 
 def test_what_is_added_is_indexed_and_the_rest_stays(home: Workspace, find: Find):
     talk = making.conversation(home)
-    journal.append_events(talk.pk, said("one", "two"))
+    journal.append_events(talk.pk, make_messages("one", "two"))
     assert len(find("one")) == 1
-    before = everything()
-    journal.append_events(talk.pk, said("three"))
+    before = list_passages()
+    journal.append_events(talk.pk, make_messages("three"))
     (hit,) = find("three")
     assert hit.position == 2
-    assert set(before) < set(everything())
+    assert set(before) < set(list_passages())
     talk.refresh_from_db()
     assert (talk.needs_indexing, talk.indexed_entry_count) == (False, 3)
 
 
 def test_what_is_replaced_is_indexed_anew(home: Workspace, find: Find):
     talk = making.conversation(home)
-    hold(
+    replace_elements(
         talk,
         builders.stream(*(ChatResponse("message", word) for word in ("ash", "birch", "cedar"))),
     )
-    (kept,) = find("ash")
-    hold(talk, builders.stream(*(ChatResponse("message", word) for word in ("ash", "dogwood"))))
-    assert [hit.key for hit in find("ash")] == [kept.key]
+    (first_hit,) = find("ash")
+    replace_elements(
+        talk, builders.stream(*(ChatResponse("message", word) for word in ("ash", "dogwood")))
+    )
+    assert [hit.key for hit in find("ash")] == [first_hit.key]
     assert (len(find("birch")), len(find("cedar")), len(find("dogwood"))) == (0, 0, 1)
-    sound()
+    check_index()
 
 
 def test_a_conversation_that_goes_takes_its_passages_along(home: Workspace, find: Find):
     talk = making.conversation(home)
-    journal.append_events(talk.pk, said("one"))
+    journal.append_events(talk.pk, make_messages("one"))
     assert find("one")
     talk.delete()
     assert not find("one")
-    assert everything() == []
-    sound()
+    assert list_passages() == []
+    check_index()
 
 
 def test_a_new_title_and_new_labels_are_indexed(home: Workspace, find: Find):
     talk = making.conversation(home, "Old name")
-    journal.append_events(talk.pk, said("word"))
+    journal.append_events(talk.pk, make_messages("word"))
     (hit,) = find("old")
-    own = Conversation.objects.filter(pk=talk.pk)
-    own.update(title="New name", labels={"topic": "beds"}, needs_indexing=True)
+    queryset = Conversation.objects.filter(pk=talk.pk)
+    queryset.update(title="New name", labels={"topic": "beds"}, needs_indexing=True)
     assert find("old") == []
-    assert [found.key for found in find("new topic beds")] == [hit.key]
-    assert [found.category for found in find("word label:topic=beds")] == ["message"]
-    own.update(title="", labels={}, needs_indexing=True)
+    assert [match.key for match in find("new topic beds")] == [hit.key]
+    assert [match.category for match in find("word label:topic=beds")] == ["message"]
+    queryset.update(title="", labels={}, needs_indexing=True)
     assert find("name") == find("label:topic") == []
     assert len(find("word")) == 1
-    sound()
+    check_index()
 
 
 def test_of_labels_without_number_the_first_are_with_each_passage(home: Workspace, find: Find):
     talk = making.conversation(home, "Many")
-    journal.append_events(talk.pk, said("word"))
+    journal.append_events(talk.pk, make_messages("word"))
     labels = {f"label{n:03}": "" for n in range(300)}
     Conversation.objects.filter(pk=talk.pk).update(labels=labels, needs_indexing=True)
-    assert [found.category for found in find("word label:label007")] == ["message"]
+    assert [match.category for match in find("word label:label007")] == ["message"]
     assert (
         max(len(row.tags.split()) for row in Passage.objects.all()) < filter_terms.MAX_LABELS + 10
     )
-    sound()
+    check_index()
 
 
 def test_a_question_carries_its_outcome_also_when_that_comes_later(home: Workspace, find: Find):
-    run = making.running(making.conversation(home))
+    run = making.start_run(making.conversation(home))
     row = making.question(run, text="Dig?")
     assert [hit.state for hit in find("kind:question outcome:open")] == ["open"]
     making.settle(row, Cancelled(CancellationReason.USER), Decider("person", "Ada Lovelace"))
@@ -113,17 +123,17 @@ def test_a_question_carries_its_outcome_also_when_that_comes_later(home: Workspa
         "user",
         "Ada Lovelace",
     )
-    sound()
+    check_index()
 
 
 def test_a_question_that_turns_out_unanswered_is_indexed_anew(home: Workspace, find: Find):
     """Its row changes without any response."""
-    run = making.running(making.conversation(home))
+    run = making.start_run(making.conversation(home))
     row = making.question(run)
     assert len(find("outcome:open")) == 1
     row.state = "unanswered"
     row.save()
-    journal.append_events(run.conversation_id, said("onwards"))
+    journal.append_events(run.conversation_id, make_messages("onwards"))
     assert find("outcome:open") == []
     assert len(find("outcome:unanswered")) == 1
 
@@ -135,14 +145,14 @@ def test_a_part_at_a_time_is_all_in_the_end(
     monkeypatch.setattr(indexer, "BATCH_ENTRIES", entries)
     monkeypatch.setattr(indexer, "BATCHES_PER_STEP", 2)
     talk = making.conversation(home)
-    run = making.running(talk)
+    run = making.start_run(talk)
     rows = [making.question(run, text=f"q{n}?") for n in range(3)]
-    journal.append_events(talk.pk, said(*(f"w{n}" for n in range(7))))
+    journal.append_events(talk.pk, make_messages(*(f"w{n}" for n in range(7))))
     up_to_date()
     for row in rows:
         making.settle(row, Answered(True))
     assert up_to_date() >= 1
-    assert len(places()) == 1 + 2 + 3 + 7 + 3
+    assert len(list_places()) == 1 + 2 + 3 + 7 + 3
     assert set(Passage.objects.filter(category="question").values_list("state", flat=True)) == {
         "answered"
     }
@@ -154,33 +164,36 @@ def test_what_was_killed_in_the_middle_goes_on(
     """At every write there is: nothing is lost, and nothing is there twice."""
     monkeypatch.setattr(indexer, "BATCH_ENTRIES", 2)
     talk = making.conversation(home)
-    run = making.running(talk)
+    run = making.start_run(talk)
     making.settle(making.question(run), Answered(True))
-    journal.append_events(talk.pk, said("one", "two", "three"))
+    journal.append_events(talk.pk, make_messages("one", "two", "three"))
     up_to_date()
-    whole = [row[1:] for row in everything()]
+    all_rows = [row[1:] for row in list_passages()]
     for dies_at in range(12):
         indexer.clear_index(talk.pk)
-        put, writes = indexer._write_changes, iter(range(100))
+        write_changes, writes = indexer._write_changes, iter(range(100))
 
         def dying(
-            *given: Any, put: Any = put, writes: Any = writes, dies_at: int = dies_at
+            *arguments: Any,
+            write_changes: Any = write_changes,
+            writes: Any = writes,
+            dies_at: int = dies_at,
         ) -> None:
             if next(writes) == dies_at:
                 raise KeyboardInterrupt
-            put(*given)
+            write_changes(*arguments)
 
         with monkeypatch.context() as patch:
             patch.setattr(indexer, "_write_changes", dying)
             with suppress(KeyboardInterrupt):
                 indexer.index_next()
         up_to_date()
-        assert sorted(row[1:] for row in everything()) == sorted(whole)
-    sound()
+        assert sorted(row[1:] for row in list_passages()) == sorted(all_rows)
+    check_index()
 
 
 def append_two(talk: Conversation) -> None:
-    journal.append_events(talk.pk, said("two"))
+    journal.append_events(talk.pk, make_messages("two"))
 
 
 def rename(talk: Conversation) -> None:
@@ -199,15 +212,15 @@ def test_a_change_on_the_way_is_seen(
     change: Callable[[Conversation], None],
 ):
     talk = making.conversation(home)
-    journal.append_events(talk.pk, said("one"))
+    journal.append_events(talk.pk, make_messages("one"))
     settle = indexer._reindex_settled
 
-    def changed(*given: Any) -> None:
-        settle(*given)
+    def settle_and_change(*arguments: Any) -> None:
+        settle(*arguments)
         monkeypatch.undo()
         change(talk)
 
-    monkeypatch.setattr(indexer, "_reindex_settled", changed)
+    monkeypatch.setattr(indexer, "_reindex_settled", settle_and_change)
     indexer.index_next()
     talk.refresh_from_db()
     assert talk.needs_indexing
@@ -218,16 +231,16 @@ def test_what_was_read_before_it_was_replaced_is_not_written(
     home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
 ):
     talk = making.conversation(home)
-    hold(talk, builders.stream(ChatResponse("message", "ash")))
-    made = indexer._build_passages
+    replace_elements(talk, builders.stream(ChatResponse("message", "ash")))
+    build_passages = indexer._build_passages
 
-    def late(*given: Any) -> Any:
-        read = made(*given)
+    def build_late(*arguments: Any) -> Any:
+        read = build_passages(*arguments)
         monkeypatch.undo()
-        hold(talk, builders.stream(ChatResponse("message", "birch")))
+        replace_elements(talk, builders.stream(ChatResponse("message", "birch")))
         return read
 
-    monkeypatch.setattr(indexer, "_build_passages", late)
+    monkeypatch.setattr(indexer, "_build_passages", build_late)
     indexer.index_next()
     assert not Passage.objects.filter(body="ash").exists()
     assert len(find("birch")) == 1
@@ -235,16 +248,16 @@ def test_what_was_read_before_it_was_replaced_is_not_written(
 
 def test_whoever_writes_old_figures_back_costs_a_look_and_nothing_else(home: Workspace, find: Find):
     talk = making.conversation(home)
-    journal.append_events(talk.pk, said("one", "two"))
+    journal.append_events(talk.pk, make_messages("one", "two"))
     stale = Conversation.objects.get(pk=talk.pk)
     up_to_date()
-    before = everything()
+    before = list_passages()
     stale.save()
     with CaptureQueriesContext(connection) as captured:
         up_to_date()
-    assert everything() == before
-    written = [each["sql"] for each in captured if Passage.TABLE in each["sql"]]
-    assert "SELECT" in {sql.split()[0] for sql in written} <= {"SELECT", "DECLARE"}
+    assert list_passages() == before
+    statements = [query["sql"] for query in captured if Passage.TABLE in query["sql"]]
+    assert "SELECT" in {sql.split()[0] for sql in statements} <= {"SELECT", "DECLARE"}
 
 
 def test_an_outcome_that_comes_after_the_call_returned_is_indexed(
@@ -252,13 +265,13 @@ def test_an_outcome_that_comes_after_the_call_returned_is_indexed(
 ):
     kinds: list[EventKind] = [
         TurnStart(),
-        builders.called("c"),
-        builders.asked("c.q.1"),
-        builders.returned("c"),
-        builders.answered("c.q.1"),
+        builders.make_call("c"),
+        builders.make_inquiry("c.q.1"),
+        builders.make_result("c"),
+        builders.make_answer("c.q.1"),
     ]
     for end, state in ((4, "unanswered"), (5, "answered")):
-        making.folder(tmp_path, "17700000000-x", builders.stream(*kinds[:end]))
+        making.write_folder(tmp_path, "17700000000-x", builders.stream(*kinds[:end]))
         mirror.mirror_workspace(tmp_path)
         up_to_date()
         assert Passage.objects.get(category="question").state == state
@@ -266,7 +279,7 @@ def test_an_outcome_that_comes_after_the_call_returned_is_indexed(
 
 def test_two_at_once_lose_nothing(home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch):
     talk = making.conversation(home)
-    journal.append_events(talk.pk, said("one"))
+    journal.append_events(talk.pk, make_messages("one"))
     monkeypatch.setattr(indexer, "_begin_indexing", refusing)
     assert indexer.index_next() == talk.pk
     monkeypatch.undo()
@@ -299,35 +312,35 @@ def test_those_that_wait_are_counted_for_who_may_read_them(home: Workspace, read
 
 
 def test_all_can_be_indexed_anew(home: Workspace, find: Find):
-    journal.append_events(making.conversation(home).pk, said("one"))
+    journal.append_events(making.conversation(home).pk, make_messages("one"))
     (before,) = find("one")
     for key in indexer.all_conversation_ids():
         indexer.clear_index(key)
-    assert everything() == []
+    assert list_passages() == []
     assert [hit.key for hit in find("one")] == [before.key]
-    sound()
+    check_index()
 
 
 def test_passages_of_an_older_version_are_made_again(home: Workspace, find: Find):
     """Of version 1 a question ended with its bare default."""
     kind = InquiryQuestion("Dig?", Boolean(), default=False)
-    asked = InquiryRequest("q", InquirySource.for_tool("spade"), kind)
-    journal.append_events(making.conversation(home).pk, [making.event(asked)])
+    request = InquiryRequest("q", InquirySource.for_tool("spade"), kind)
+    journal.append_events(making.conversation(home).pk, [making.event(request)])
     (before,) = find("dig")
     Passage.objects.filter(category="question").update(body="Dig?\nfalse")
     Conversation.objects.update(derived_version=1)
     rebuild.rebuild_all(lambda *_: None)
     assert [hit.key for hit in find('"default false"')] == [before.key]
-    sound()
+    check_index()
 
 
 def test_the_queries_of_a_step_do_not_grow_with_the_conversation(
     home: Workspace, django_assert_max_num_queries: Any
 ):
     talk = making.conversation(home)
-    journal.append_events(talk.pk, said(*(f"word {n}" for n in range(300))))
+    journal.append_events(talk.pk, make_messages(*(f"word {n}" for n in range(300))))
     with django_assert_max_num_queries(30):
         indexer.index_next()
-    journal.append_events(talk.pk, said("one more"))
+    journal.append_events(talk.pk, make_messages("one more"))
     with django_assert_max_num_queries(30):
         indexer.index_next()

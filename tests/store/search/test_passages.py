@@ -28,24 +28,32 @@ from jpweb.stream.inquiry import (
 )
 from tests import builders
 from tests.store import making
-from tests.store.search.conftest import Find, hold, places, said, sound, up_to_date, whole_index
+from tests.store.search.conftest import (
+    Find,
+    check_index,
+    list_places,
+    make_messages,
+    replace_elements,
+    up_to_date,
+    whole_index,
+)
 
 pytestmark = pytest.mark.django_db
 CANARY = "xyzzycanary"
 
 
 def test_all_that_was_said_asked_answered_called_and_returned_is_found(home: Workspace, find: Find):
-    run = making.running(making.conversation(home, "Beds of beans"))
+    run = making.start_run(making.conversation(home, "Beds of beans"))
     row = making.question(run, Text(), "Which compost?")
     making.settle(row, Answered("horse manure"))
-    more: list[EventKind] = [
+    kinds: list[EventKind] = [
         ChatResponse("reasoning", "pondering loam"),
         ChatResponse("message", "planting leeks"),
         ChatResponse("data", {"crop": {"name": "chard"}}),
         ToolCallResponse("call_1", "harvest ready", is_error=False),
         Compaction(0, 0, {"summary": {"summary": "spring sowing"}}),
     ]
-    journal.append_events(run.conversation_id, [making.event(kind) for kind in more])
+    journal.append_events(run.conversation_id, [making.event(kind) for kind in kinds])
     for words, category in {
         "beans": "title",
         "hello": "person",
@@ -60,25 +68,25 @@ def test_all_that_was_said_asked_answered_called_and_returned_is_found(home: Wor
     }.items():
         (hit,) = find(words)
         assert (hit.category, hit.workspace, hit.title) == (category, "Garden", "Beds of beans")
-    sound()
+    check_index()
 
 
 def test_arguments_and_options_are_found(home: Workspace, find: Find):
     talk = making.conversation(home)
     kind = Select((Option("drip", "slow water"), Option(7)))
-    asked = InquiryRequest(
+    request = InquiryRequest(
         "q",
         InquirySource.for_tool("hose"),
         InquiryQuestion("How?", kind, context="dry soil", default="drip"),
     )
-    call = builders.called("c", "hose", zones=[{"bed": "north"}], force=True)
-    journal.append_events(talk.pk, [making.event(call), making.event(asked)])
+    call = builders.make_call("c", "hose", zones=[{"bed": "north"}], force=True)
+    journal.append_events(talk.pk, [making.event(call), making.event(request)])
     assert [hit.category for hit in find("zones north bed true")] == ["call"]
     assert [hit.category for hit in find("soil slow drip")] == ["question"]
 
 
 @pytest.mark.parametrize(
-    ("kind", "default", "said"),
+    ("kind", "default", "expected"),
     [
         (Boolean(), False, "How?\ndefault: false"),
         (Text(), "two\nlines", "How?\ndefault: two\nlines"),
@@ -90,13 +98,13 @@ def test_arguments_and_options_are_found(home: Workspace, find: Find):
     ],
 )
 def test_a_default_is_told_from_what_was_asked(
-    home: Workspace, kind: AnswerType, default: Any, said: str
+    home: Workspace, kind: AnswerType, default: Any, expected: str
 ):
     question = InquiryQuestion("How?", kind, default=default)
-    asked = InquiryRequest("q", InquirySource.for_tool("hose"), question)
-    journal.append_events(making.conversation(home, "").pk, [making.event(asked)])
+    request = InquiryRequest("q", InquirySource.for_tool("hose"), question)
+    journal.append_events(making.conversation(home, "").pk, [making.event(request)])
     up_to_date()
-    assert Passage.objects.get(category="question").body == said
+    assert Passage.objects.get(category="question").body == expected
 
 
 def test_what_is_no_speech_is_not_indexed(home: Workspace):
@@ -107,35 +115,35 @@ def test_what_is_no_speech_is_not_indexed(home: Workspace):
         builders.raw({"type": "chat_request", "content": [CANARY]}),
         builders.raw({"type": "turn_start", "timestamp": builders.AT}),
     ]
-    hold(talk, read)
+    replace_elements(talk, read)
     up_to_date()
-    assert places() == []
+    assert list_places() == []
 
 
 def test_a_secret_is_nowhere(home: Workspace, find: Find, tmp_path: Path):
     """Neither one that was redacted, nor one that somebody's file holds."""
-    run = making.running(making.conversation(home))
+    run = making.start_run(making.conversation(home))
     making.settle(making.question(run, Secret(), "Token please?"), Redacted())
     secret = InquiryQuestion("Password please?", Secret(), default=CANARY)
     read = builders.stream(
         ChatRequest("Go"),
-        builders.called("c", "vault"),
+        builders.make_call("c", "vault"),
         InquiryRequest("c.q.1", InquirySource.for_tool("vault"), secret),
-        builders.answered("c.q.1", CANARY),
-        builders.answered("c.q.1", CANARY),
-        builders.answered("never.asked", CANARY),
+        builders.make_answer("c.q.1", CANARY),
+        builders.make_answer("c.q.1", CANARY),
+        builders.make_answer("never.asked", CANARY),
         InquiryRequest("c.q.2", InquirySource.for_tool("vault"), InquiryQuestion("Twice?", Text())),
         InquiryRequest("c.q.2", InquirySource.for_tool("vault"), secret),
-        builders.answered("c.q.2", CANARY),
-        builders.answered("c.q.2", CANARY),
+        builders.make_answer("c.q.2", CANARY),
+        builders.make_answer("c.q.2", CANARY),
     )
-    making.folder(tmp_path, "17700000000-x", read)
+    making.write_folder(tmp_path, "17700000000-x", read)
     mirror.mirror_workspace(tmp_path)
     up_to_date()
     assert len(find("please")) == 1
     assert Passage.objects.filter(body="Password please?").exists()
     assert CANARY not in whole_index()
-    journal.append_events(run.conversation_id, said(CANARY))
+    journal.append_events(run.conversation_id, make_messages(CANARY))
     up_to_date()
     assert CANARY in whole_index()
 
@@ -143,21 +151,21 @@ def test_a_secret_is_nowhere(home: Workspace, find: Find, tmp_path: Path):
 def test_long_ones_are_several_and_found_to_their_end(home: Workspace, find: Find):
     talk = making.conversation(home)
     text = "filler " * 20_000 + "needle"
-    journal.append_events(talk.pk, said(text))
+    journal.append_events(talk.pk, make_messages(text))
     (hit,) = find("needle")
     assert hit.position == 0
-    own = Passage.objects.filter(position=0).order_by("part")
-    assert "".join(own.values_list("body", flat=True)) == text
+    parts = Passage.objects.filter(position=0).order_by("part")
+    assert "".join(parts.values_list("body", flat=True)) == text
     assert all(
-        len(body) <= passages.MAX_PASSAGE_CHARS for body in own.values_list("body", flat=True)
+        len(body) <= passages.MAX_PASSAGE_CHARS for body in parts.values_list("body", flat=True)
     )
-    assert list(own.values_list("part", flat=True)) == [0, 1, 2]
+    assert list(parts.values_list("part", flat=True)) == [0, 1, 2]
 
 
 def test_what_is_longer_than_all_parts_is_cut(home: Workspace, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(passages, "MAX_PASSAGES_PER_ENTRY", 2)
     monkeypatch.setattr(passages, "MAX_PASSAGE_CHARS", 10)
     talk = making.conversation(home, "")
-    journal.append_events(talk.pk, said("x" * 100))
+    journal.append_events(talk.pk, make_messages("x" * 100))
     up_to_date()
     assert list(Passage.objects.values_list("body", flat=True)) == ["x" * 10] * 2

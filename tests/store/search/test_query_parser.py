@@ -16,13 +16,13 @@ def day(*parts: int) -> datetime:
     return datetime(*parts, tzinfo=UTC)  # type: ignore[arg-type,misc]  # year, month, day
 
 
-def told(query: SearchQuery) -> str:
+def get_problem(query: SearchQuery) -> str:
     (problem,) = query.problems
     return problem
 
 
 @pytest.mark.parametrize(
-    ("typed", "terms"),
+    ("query_text", "terms"),
     [
         ("", ()),
         ("  \t ", ()),
@@ -55,15 +55,15 @@ def told(query: SearchQuery) -> str:
         ("nul\x00byte \ud800x", (QueryTerm("nul\ufffdbyte"), QueryTerm("\ufffdx"))),
     ],
 )
-def test_words_and_phrases_are_terms(typed: str, terms: tuple[QueryTerm, ...]):
-    query = parse_query(typed)
+def test_words_and_phrases_are_terms(query_text: str, terms: tuple[QueryTerm, ...]):
+    query = parse_query(query_text)
     assert query.terms == terms
     assert (query.filters, query.problems) == ((), ())
     assert query.has_criteria is bool(terms)
 
 
 @pytest.mark.parametrize(
-    ("typed", "filters"),
+    ("query_text", "filters"),
     [
         ("kind:question", [QueryFilter("kind", "question")]),
         ("KIND:Question", [QueryFilter("kind", "question")]),
@@ -77,21 +77,21 @@ def test_words_and_phrases_are_terms(typed: str, terms: tuple[QueryTerm, ...]):
         ("who:@ada", [QueryFilter("who", "@ada")]),
     ],
 )
-def test_filters_are_typed(typed: str, filters: list[QueryFilter]):
-    query = parse_query(f"word {typed}")
+def test_filters_are_typed(query_text: str, filters: list[QueryFilter]):
+    query = parse_query(f"word {query_text}")
     assert list(query.filters) == filters
     assert query.terms == (QueryTerm("word"),)
     assert query.problems == ()
 
 
 def test_every_kind_and_outcome_can_be_named():
-    typed = " ".join(f"kind:{kind}" for kind in query_parser.CATEGORIES_BY_KIND)
-    assert len(parse_query(typed).filters) == len(query_parser.CATEGORIES_BY_KIND)
+    query_text = " ".join(f"kind:{kind}" for kind in query_parser.CATEGORIES_BY_KIND)
+    assert len(parse_query(query_text).filters) == len(query_parser.CATEGORIES_BY_KIND)
     assert parse_query("outcome:redacted outcome:unanswered").problems == ()
 
 
 @pytest.mark.parametrize(
-    ("typed", "after", "before"),
+    ("query_text", "after", "before"),
     [
         ("after:2026", day(2026, 1, 1), None),
         ("before:2026-05", None, day(2026, 5, 1)),
@@ -101,15 +101,15 @@ def test_every_kind_and_outcome_can_be_named():
     ],
 )
 def test_times_are_years_months_or_days(
-    typed: str, after: datetime | None, before: datetime | None
+    query_text: str, after: datetime | None, before: datetime | None
 ):
-    query = parse_query(typed)
+    query = parse_query(query_text)
     assert (query.after, query.before, query.problems) == (after, before, ())
     assert query.has_criteria
 
 
 @pytest.mark.parametrize(
-    ("typed", "says"),
+    ("query_text", "message"),
     [
         ("kind:novel", "Unknown kind “novel”. Use one of: title, person"),
         ("outcome:lost", "Unknown outcome “lost”. Use one of: open, answered"),
@@ -121,53 +121,53 @@ def test_times_are_years_months_or_days(
         ("after:2026-05 before:2026-05", "The start date must be before the end date."),
     ],
 )
-def test_what_cannot_be_read_is_told_and_the_rest_counts(typed: str, says: str):
-    query = parse_query(f"word {typed}")
-    assert says in told(query)
+def test_what_cannot_be_read_is_told_and_the_rest_counts(query_text: str, message: str):
+    query = parse_query(f"word {query_text}")
+    assert message in get_problem(query)
     assert query.terms == (QueryTerm("word"),)
     assert query.filters == ()
 
 
 def test_an_unknown_filter_is_told_and_looked_for_as_it_stands():
     query = parse_query("word colour:green")
-    assert told(query).startswith("Unknown filter “colour”")
-    assert "in, who, tool" in told(query)
+    assert get_problem(query).startswith("Unknown filter “colour”")
+    assert "in, who, tool" in get_problem(query)
     assert query.terms == (QueryTerm("word"), QueryTerm("colour:green"))
 
 
 def test_what_has_no_letter_is_told():
     query = parse_query("word ()")
-    assert told(query) == "“()” has no letter or digit to search for."
+    assert get_problem(query) == "“()” has no letter or digit to search for."
     assert query.terms == (QueryTerm("word"),)
 
 
 def test_much_is_cut_and_told():
     many = parse_query(" ".join(f"w{n}" for n in range(60)))
     assert len(many.terms) == query_parser.MAX_TERMS
-    assert told(many) == f"Only the first {query_parser.MAX_TERMS} words are used."
+    assert get_problem(many) == f"Only the first {query_parser.MAX_TERMS} words are used."
     filters = parse_query(" ".join(f"tool:t{n}" for n in range(60)))
     assert len(filters.filters) == query_parser.MAX_TERMS
-    assert told(filters) == f"Only the first {query_parser.MAX_TERMS} filters are used."
+    assert get_problem(filters) == f"Only the first {query_parser.MAX_TERMS} filters are used."
     long = parse_query("x" * 5000)
     assert len(long.terms[0].text) == query_parser.MAX_QUERY_CHARS
-    assert told(long) == "Only the first 1,000 characters are searched."
+    assert get_problem(long) == "Only the first 1,000 characters are searched."
 
 
 def test_what_is_chosen_counts_like_what_is_typed():
-    chosen = {"kind": "question", "before": "2026-05", "tool": " ", "colour": "green"}
-    assert parse_query("word", chosen) == parse_query("word kind:question before:2026-05")
-    assert told(parse_query("", {"kind": "novel"})).startswith("Unknown kind")
+    filters = {"kind": "question", "before": "2026-05", "tool": " ", "colour": "green"}
+    assert parse_query("word", filters) == parse_query("word kind:question before:2026-05")
+    assert get_problem(parse_query("", {"kind": "novel"})).startswith("Unknown kind")
 
 
 @pytest.mark.parametrize(
-    ("typed", "words"),
+    ("query_text", "words"),
     [
         ('two "a phrase" beg* -not kind:question', 'two "a phrase" beg*'),
         ("kind:question", ""),
     ],
 )
-def test_the_words_alone_are_what_a_page_lights(typed: str, words: str):
-    assert parse_query(typed).highlighted_words == words
+def test_the_words_alone_are_what_a_page_lights(query_text: str, words: str):
+    assert parse_query(query_text).highlighted_words == words
 
 
 TYPED = st.lists(
@@ -184,8 +184,8 @@ TYPED = st.lists(
 @example('-"')
 @example('""""""')
 @example("kind:kind:kind")
-def test_any_text_is_read(typed: str):
-    query = parse_query(typed, {"kind": typed, "in": typed, "after": typed})
+def test_any_text_is_read(query_text: str):
+    query = parse_query(query_text, {"kind": query_text, "in": query_text, "after": query_text})
     assert len(query.terms) <= query_parser.MAX_TERMS
     assert all(term.text for term in query.terms)
     assert parse_query(query.highlighted_words).terms == tuple(

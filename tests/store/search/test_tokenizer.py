@@ -17,7 +17,7 @@ AT = datetime(2026, 5, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("Call fs_read_file(a.md)", ["call", "fs_read_file", "a", "md"]),
         ("Größe ÉTÉ", ["große", "ete"]),
@@ -26,8 +26,8 @@ AT = datetime(2026, 5, 1, tzinfo=UTC)
         ("— () —", []),
     ],
 )
-def test_letters_digits_and_underscores_make_words(text: str, found: list[str]):
-    assert tokenizer.split_words(text) == found
+def test_letters_digits_and_underscores_make_words(text: str, expected: list[str]):
+    assert tokenizer.split_words(text) == expected
 
 
 def test_a_vector_holds_words_with_their_places_and_tags():
@@ -45,10 +45,10 @@ def test_no_text_writes_into_a_vector(text: str):
 def test_a_vector_keeps_within_what_the_database_takes():
     wide = " ".join(chr(0x4E00 + n) * 40 for n in range(12_000))
     assert len(tokenizer.make_tsvector(wide, "").encode()) < 2**20
-    far = tokenizer.make_tsvector("again " * 20_000, "")
-    assert far.count(",") == 254
-    late = tokenizer.make_tsvector(" ".join(f"w{n}" for n in range(20_000)), "")
-    assert late.endswith("'w19999':16383")
+    long_vector = tokenizer.make_tsvector("again " * 20_000, "")
+    assert long_vector.count(",") == 254
+    vector = tokenizer.make_tsvector(" ".join(f"w{n}" for n in range(20_000)), "")
+    assert vector.endswith("'w19999':16383")
 
 
 @pytest.mark.parametrize(
@@ -86,26 +86,28 @@ def test_a_snippet_is_short_and_lights_what_was_found(text: str, begin: int, siz
     assert all(piece.text for piece in pieces)
     if begin < end:
         assert any(piece.highlighted for piece in pieces)
-    shown = "".join(piece.text for piece in pieces)
-    assert not re.search("[\x00-\x1f\u202a-\u202e\u2066-\u2069]", shown)
+    snippet = "".join(piece.text for piece in pieces)
+    assert not re.search("[\x00-\x1f\u202a-\u202e\u2066-\u2069]", snippet)
 
 
 def test_a_snippet_begins_at_a_word_and_says_that_it_is_cut():
     text = "word " * 100 + "here " + "word " * 100
     at = text.index("here")
-    (first, lit, last) = make_snippet(text, [(at, at + 4)])
+    (first, highlight, last) = make_snippet(text, [(at, at + 4)])
     assert first.text.startswith("…word ")
-    assert (lit.text, lit.highlighted) == ("here", True)
+    assert (highlight.text, highlight.highlighted) == ("here", True)
     assert last.text.endswith("…")
 
 
 def test_the_order_of_keys_is_that_of_time():
     moments = [AT + timedelta(milliseconds=n) for n in range(5)]
-    made = passage_ids.allot_ids([PassageSlot(at, 7, 3, 0) for at in moments], lambda _: set())
-    assert made == sorted(made)
+    passage_keys = passage_ids.allot_ids(
+        [PassageSlot(at, 7, 3, 0) for at in moments], lambda _: set()
+    )
+    assert passage_keys == sorted(passage_keys)
     assert all(
         passage_ids.first_id_at(at) <= key < passage_ids.first_id_at(at) + 2**21
-        for at, key in zip(moments, made, strict=True)
+        for at, key in zip(moments, passage_keys, strict=True)
     )
 
 
@@ -119,15 +121,15 @@ def test_any_instant_has_a_key(year: int):
 
 def test_entries_of_one_instant_keep_their_order_and_never_share_a_key():
     places = [PassageSlot(AT, 1, position, 0) for position in range(50)]
-    made = passage_ids.allot_ids(places, lambda _: set())
-    assert made == sorted(set(made))
+    passage_keys = passage_ids.allot_ids(places, lambda _: set())
+    assert passage_keys == sorted(set(passage_keys))
     copies = passage_ids.allot_ids(
         [PassageSlot(AT, 2, position, 0) for position in range(50)],
-        lambda ids: set(made) & set(ids),
+        lambda ids: set(passage_keys) & set(ids),
     )
     assert len(set(copies)) == 50
     assert all(key < passage_ids.first_id_at(AT + timedelta(milliseconds=1)) for key in copies)
-    assert not set(copies) & set(made)
+    assert not set(copies) & set(passage_keys)
 
 
 def test_a_full_instant_goes_over_into_the_next():
@@ -140,14 +142,14 @@ def test_a_full_instant_goes_over_into_the_next():
 
 
 def test_tags_are_letters_and_digits_whatever_they_name():
-    every = {
+    tags = {
         filter_terms.workspace_term(7),
         filter_terms.category_term("call"),
         filter_terms.state_term("open"),
         *filter_terms.tool_terms("fs_read-file/x"), *filter_terms.person_terms("Ada \"Lovelace'"),
         *filter_terms.label_terms({"topic": "beds", "done": None, '"': ")"}),
     }  # fmt: skip
-    assert all(re.fullmatch(r"[a-z][a-z0-9]*", tag) for tag in every)
+    assert all(re.fullmatch(r"[a-z][a-z0-9]*", tag) for tag in tags)
 
 
 def test_a_tool_is_named_by_what_its_name_begins_with():

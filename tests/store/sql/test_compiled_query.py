@@ -32,21 +32,21 @@ def _whole(keys: list[int]) -> Any:
 
 @pytest.fixture
 def keys() -> list[int]:
-    run = making.running(making.conversation(making.workspace(), "A talk"))
+    run = making.start_run(making.conversation(making.workspace(), "A talk"))
     return [making.question(run).pk for _ in range(9)]
 
 
 @pytest.mark.parametrize("many", [1, 2, 3, 5, 8, 9])
 def test_it_returns_what_the_query_returns(keys: list[int], many: int):
-    columns, whole = CompiledQuery(_columns), CompiledQuery(_whole)
-    for some in (keys[:many], keys[-many:], [*keys[:many], 10**9]):
-        assert columns(some) == list(_columns(some))
-        read, usual = whole(some), list(_whole(some))
+    columns_query, whole_query = CompiledQuery(_columns), CompiledQuery(_whole)
+    for some_keys in (keys[:many], keys[-many:], [*keys[:many], 10**9]):
+        assert columns_query(some_keys) == list(_columns(some_keys))
+        read, usual = whole_query(some_keys), list(_whole(some_keys))
         assert [vars(row).keys() for row in read] == [vars(row).keys() for row in usual]
-        for row, other in zip(read, usual, strict=True):
-            assert (row._state.adding, row._state.db) == (False, other._state.db)
+        for row, usual_row in zip(read, usual, strict=True):
+            assert (row._state.adding, row._state.db) == (False, usual_row._state.db)
             names = [field.attname for field in Inquiry._meta.concrete_fields]
-            assert [getattr(row, n) for n in names] == [getattr(other, n) for n in names]
+            assert [getattr(row, n) for n in names] == [getattr(usual_row, n) for n in names]
 
 
 def test_what_is_selected_with_a_row_is_not_looked_for_again(keys: list[int]):
@@ -66,10 +66,10 @@ def test_a_row_can_be_saved(keys: list[int]):
 
 
 def test_keys_may_be_texts_and_stand_in_several_places():
-    home, other = making.workspace(), making.workspace()
+    home, other_home = making.workspace(), making.workspace()
     ada = making.person("ada", Role.OWNER, home)
-    Membership.objects.create(person=ada, workspace=other, role=Role.READER)
-    own = CompiledQuery(
+    Membership.objects.create(person=ada, workspace=other_home, role=Role.READER)
+    query = CompiledQuery(
         lambda names, homes: (
             Membership.objects.filter(
                 person__username__in=names, workspace_id__in=homes, workspace__pk__in=homes
@@ -78,25 +78,25 @@ def test_keys_may_be_texts_and_stand_in_several_places():
             .values_list("person_id", "workspace_id", "role")
         )
     )
-    assert own(["ada"], [home.pk]) == [(ada.pk, home.pk, Role.OWNER)]
-    assert own(["ada"], [other.pk, home.pk]) == [
-        (ada.pk, other.pk, Role.READER),
+    assert query(["ada"], [home.pk]) == [(ada.pk, home.pk, Role.OWNER)]
+    assert query(["ada"], [other_home.pk, home.pk]) == [
+        (ada.pk, other_home.pk, Role.READER),
         (ada.pk, home.pk, Role.OWNER),
     ]
-    assert own(["eve"], [home.pk]) == []
+    assert query(["eve"], [home.pk]) == []
 
 
 def test_the_sql_is_made_once_for_lists_of_about_a_length(keys: list[int]):
-    made: list[int] = []
+    lengths: list[int] = []
 
-    def make(some: list[int]) -> Any:
-        made.append(len(some))
-        return _columns(some)
+    def make(some_keys: list[int]) -> Any:
+        lengths.append(len(some_keys))
+        return _columns(some_keys)
 
     query = CompiledQuery(make)
     for many in (3, 4, 3, 4, 1, 1):
         query(keys[:many])
-    assert made == [4, 1]
+    assert lengths == [4, 1]
 
 
 def test_a_key_may_be_compared_otherwise():
@@ -112,9 +112,9 @@ def test_a_key_may_be_compared_otherwise():
         return rows.order_by("position").values_list("position")
 
     query = CompiledQuery(make)
-    for text, found in (("0%_o", [0]), ("%", [0, 1]), ("_", [0]), ("\\", [2]), ("a", [2, 3])):
+    for text, positions in (("0%_o", [0]), ("%", [0, 1]), ("_", [0]), ("\\", [2]), ("a", [2, 3])):
         for start in (0, 1, 3):
-            assert query([start], [text]) == [(at,) for at in found if at >= start]
+            assert query([start], [text]) == [(at,) for at in positions if at >= start]
 
 
 @pytest.mark.django_db(transaction=True)

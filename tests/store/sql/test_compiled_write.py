@@ -28,7 +28,7 @@ SETTLED = {
 
 @pytest.fixture
 def run() -> Run:
-    return making.running(making.conversation(making.workspace()))
+    return making.start_run(making.conversation(making.workspace()))
 
 
 def entry(run: Run, at: int) -> JournalEntry:
@@ -63,12 +63,12 @@ def columns(row: Model) -> dict[str, Any]:
 def test_a_row_is_inserted_as_save_does_it(run: Run, make: Callable[[Run, int], Any]):
     row, usual = make(run, 100), make(run, 100)
     compiled_write.insert_row(row)
-    found = columns(row)
+    values = columns(row)
     assert (row._state.adding, row._state.db) == (False, "default")
     row.delete()
     usual.save(force_insert=True)
     expected = columns(usual)
-    assert found | {"id": usual.pk} == expected
+    assert values | {"id": usual.pk} == expected
     assert vars(row).keys() == vars(usual).keys()
 
 
@@ -91,35 +91,35 @@ def test_what_the_database_refuses_is_refused(run: Run):
 
 
 def test_columns_are_overwritten_as_update_does_it(run: Run):
-    row, other, usual = (making.question(run) for _ in range(3))
-    before = columns(other)
+    row, other_row, usual = (making.question(run) for _ in range(3))
+    before = columns(other_row)
     assert compiled_write.update_rows(Inquiry, {"id": row.pk, "state": "open"}, **SETTLED) == 1
     assert Inquiry.objects.filter(pk=usual.pk).update(**SETTLED) == 1
-    found, expected = columns(row), columns(usual)
-    assert [found[name] for name in SETTLED] == [expected[name] for name in SETTLED]
-    assert columns(other) == before
-    own = ("id", "anchor", "position", "inquiry_id", *SETTLED)
-    untouched = [name for name in before if name not in own]
-    assert [found[name] for name in untouched] == [before[name] for name in untouched]
+    values, expected = columns(row), columns(usual)
+    assert [values[name] for name in SETTLED] == [expected[name] for name in SETTLED]
+    assert columns(other_row) == before
+    changed_names = ("id", "anchor", "position", "inquiry_id", *SETTLED)
+    untouched = [name for name in before if name not in changed_names]
+    assert [values[name] for name in untouched] == [before[name] for name in untouched]
 
 
 def test_all_of_the_condition_has_to_hold(run: Run):
     row = making.question(run)
-    for where in (
+    for conditions in (
         {"id": row.pk, "state": "answered"},
         {"id": row.pk + 1, "state": "open"},
         {"id": row.pk, "state": "open", "position": row.position + 1},
     ):
-        assert compiled_write.update_rows(Inquiry, where, **SETTLED) == 0
+        assert compiled_write.update_rows(Inquiry, conditions, **SETTLED) == 0
     assert columns(row)["state"] == "open"
     assert compiled_write.update_rows(Inquiry, {"id": row.pk, "state": "open"}, **SETTLED) == 1
     assert compiled_write.update_rows(Inquiry, {"id": row.pk, "state": "open"}, **SETTLED) == 0
 
 
 def test_rows_are_told_how_many(run: Run):
-    making.running(making.conversation(run.conversation.workspace))
-    where = {"state": RunState.RUNNING}
-    assert compiled_write.update_rows(Run, where, phase=RunPhase.CALLING, death_count=0) == 2
+    making.start_run(making.conversation(run.conversation.workspace))
+    conditions = {"state": RunState.RUNNING}
+    assert compiled_write.update_rows(Run, conditions, phase=RunPhase.CALLING, death_count=0) == 2
     assert set(Run.objects.values_list("phase", "death_count")) == {("calling", 0)}
 
 
@@ -148,10 +148,10 @@ def test_a_column_that_is_not_there_is_an_error(run: Run):
 def test_a_name_is_sql_once(run: Run):
     """The same columns are the same statement; others are another."""
     compiled_write.update_rows(Run, {"id": run.pk}, death_count=3)
-    made = compiled_write._compile_update.cache_info().currsize
+    cache_size = compiled_write._compile_update.cache_info().currsize
     with CaptureQueriesContext(connection) as captured:
         compiled_write.update_rows(Run, {"id": run.pk}, death_count=4)
-        assert compiled_write._compile_update.cache_info().currsize == made
+        assert compiled_write._compile_update.cache_info().currsize == cache_size
         compiled_write.update_rows(Run, {"id": run.pk, "fence": 1}, death_count=5)
-    assert compiled_write._compile_update.cache_info().currsize == made + 1
+    assert compiled_write._compile_update.cache_info().currsize == cache_size + 1
     assert ["fence" in query["sql"] for query in captured] == [False, True]

@@ -22,7 +22,7 @@ from jpweb.stream.events import (
 from jpweb.stream.inquiry import Answered, InquiryResponse
 from jpweb.stream.transcript.categories import categorize_element
 from jpweb.stream.transcript.grouping import group_elements
-from tests.builders import asked
+from tests.builders import make_inquiry
 from tests.machine.sizes import choose_size
 from tests.store import making
 
@@ -37,24 +37,24 @@ STEPS = st.lists(
         st.builds(ChatResponse, st.sampled_from(["message", "reasoning"]), st.just("x")),
         st.builds(ToolCallRequest, IDS, st.sampled_from(["vault", "git"])),
         st.builds(ToolCallResponse, IDS, st.just("done"), st.booleans()),
-        st.builds(asked, IDS.map(lambda call: f"{call}.q")),
+        st.builds(make_inquiry, IDS.map(lambda call: f"{call}.q")),
         st.just("answer"),
     ),
     max_size=25,
 )
 
 
-def played(steps: Any, notes: Any) -> Conversation:
+def play_steps(steps: Any, notes: Any) -> Conversation:
     """Append the steps one at a time; an answer goes to the question that waits longest."""
     talk: Conversation = making.conversation(making.workspace())
     waiting: list[str] = []
-    for step, noted in zip(steps, notes, strict=False):
+    for step, note in zip(steps, notes, strict=False):
         event = making.event(step) if step != "answer" else None
         if event is not None and getattr(step, "TAG", "") == "inquiry_request":
             waiting.append(step.id)
-            if noted is not None:
+            if note is not None:
                 event = making.event(step)
-                event.metadata["jpweb"] = {"tool_call_id": noted}
+                event.metadata["jpweb"] = {"tool_call_id": note}
         elif event is None:
             if not waiting:
                 continue
@@ -66,10 +66,10 @@ def played(steps: Any, notes: Any) -> Conversation:
 
 
 def rows(talk: Conversation) -> Any:
-    own = JournalEntry.objects.filter(conversation=talk).order_by("position")
+    entries = JournalEntry.objects.filter(conversation=talk).order_by("position")
     turns = Turn.objects.filter(conversation=talk).order_by("number")
     return (
-        list(own.values_list("item_position", "category")),
+        list(entries.values_list("item_position", "category")),
         list(turns.values_list("number", "position", "title")),
         (talk.entry_count, talk.turns, talk.category_counts, talk.derived_version),
     )
@@ -79,25 +79,42 @@ def rows(talk: Conversation) -> Any:
 @given(STEPS, st.lists(st.none() | IDS, min_size=25, max_size=25))
 @example([ChatRequest(""), ChatRequest("a")], [None] * 25)
 def test_rows_that_grew_are_those_of_the_whole_stream(steps, notes):
-    talk = played(steps, notes)
+    talk = play_steps(steps, notes)
     elements = journal.read_elements(talk.pk)
-    found = group_elements(elements)
+    grouping = group_elements(elements)
     categories = [categorize_element(element) for element in elements]
-    turns = [(number, *turn) for number, turn in enumerate(found.turns)]
-    counted = (len(elements), len(turns), dict(Counter(categories)), talk.derived_version)
-    assert rows(talk) == (list(zip(found.item_positions, categories, strict=True)), turns, counted)
+    turns = [(number, *turn) for number, turn in enumerate(grouping.turns)]
+    counts = (len(elements), len(turns), dict(Counter(categories)), talk.derived_version)
+    assert rows(talk) == (
+        list(zip(grouping.item_positions, categories, strict=True)),
+        turns,
+        counts,
+    )
 
 
 @pytest.mark.parametrize("call", ["a", "a_b", "100 %", 'quoted"\n', "ü\\"])
 def test_a_result_goes_to_the_first_call_that_has_none_however_its_id_is_spelled(call: str):
-    done, other = ToolCallResponse(call, "done", False), ToolCallRequest("aXb 100", "git")
-    asks = ToolCallRequest(call, "git")
-    talk = played([TurnStart(), other, asks, done, asks, asks, done, done, done], [None] * 9)
+    response, other_call = ToolCallResponse(call, "done", False), ToolCallRequest("aXb 100", "git")
+    request = ToolCallRequest(call, "git")
+    talk = play_steps(
+        [
+            TurnStart(),
+            other_call,
+            request,
+            response,
+            request,
+            request,
+            response,
+            response,
+            response,
+        ],
+        [None] * 9,
+    )
     assert [item_position for item_position, _ in rows(talk)[0]] == [0, 1, 2, 2, 4, 5, 4, 5, 8]
 
 
 def test_rows_of_an_older_version_are_derived_again():
-    talk = played([TurnStart(), ChatRequest("Hi"), ToolCallRequest("a", "git")], [None] * 3)
+    talk = play_steps([TurnStart(), ChatRequest("Hi"), ToolCallRequest("a", "git")], [None] * 3)
     journal.append_events(talk.pk, [making.event(ToolCallResponse("a", "done", False))])
     talk.refresh_from_db()
     expected = rows(talk)
@@ -106,10 +123,10 @@ def test_rows_of_an_older_version_are_derived_again():
     Conversation.objects.update(
         derived_version=0, category_counts={}, needs_indexing=False, indexed_entry_count=4
     )
-    told: list[tuple[int, int]] = []
-    assert rebuild.rebuild_all(lambda done, total: told.append((done, total))) == 1
+    progress: list[tuple[int, int]] = []
+    assert rebuild.rebuild_all(lambda done, total: progress.append((done, total))) == 1
     talk.refresh_from_db()
     assert rows(talk) == expected
     assert (talk.needs_indexing, talk.indexed_entry_count) == (True, 0)
-    assert told == [(0, 1), (1, 1)]
+    assert progress == [(0, 1), (1, 1)]
     assert rebuild.rebuild_all(lambda *_: None) == 0

@@ -17,9 +17,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @contextmanager
-def locked(talk: Conversation) -> Iterator[None]:
+def lock_conversation(talk: Conversation) -> Iterator[None]:
     """Let another connection hold a conversation and what is noted of it."""
-    holds, over = Event(), Event()
+    hold_event, release = Event(), Event()
 
     def hold() -> None:
         try:
@@ -27,28 +27,28 @@ def locked(talk: Conversation) -> Iterator[None]:
                 Conversation.objects.filter(pk=talk.pk).update(title="Held")
                 ReadMark.objects.filter(conversation=talk).update(entry_count=0)
                 list(Conversation.objects.select_for_update().filter(pk=talk.pk))
-                holds.set()
-                over.wait(30)
+                hold_event.set()
+                release.wait(30)
         finally:
-            holds.set()
+            hold_event.set()
             connections.close_all()
 
     thread = Thread(target=hold)
     thread.start()
-    holds.wait(30)
+    hold_event.wait(30)
     try:
         yield
     finally:
-        over.set()
+        release.set()
         thread.join()
 
 
-@pytest.mark.parametrize("known", [False, True], ids=["first", "again"])
-def test_read_of_a_locked_conversation_is_left_out(known: bool):
+@pytest.mark.parametrize("is_known", [False, True], ids=["first", "again"])
+def test_read_of_a_locked_conversation_is_left_out(is_known: bool):
     person, talk = making.person(), making.conversation(making.workspace())
-    if known:
+    if is_known:
         assert read_marks.record_read(person.pk, talk.pk, 0)
-    with locked(talk):
+    with lock_conversation(talk):
         assert not read_marks.record_read(person.pk, talk.pk, 0)
     assert read_marks.record_read(person.pk, talk.pk, 0)
     assert read_marks.get_read_count(person.pk, talk.pk) == 0

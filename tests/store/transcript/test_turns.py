@@ -9,9 +9,9 @@ import pytest
 from jpweb.store.models import Conversation
 from jpweb.store.transcript import turns
 from jpweb.stream.events import ChatRequest, TurnStart
-from tests.builders import answered, asked, called, returned
+from tests.builders import make_answer, make_call, make_inquiry, make_result
 from tests.store import making
-from tests.store.transcript.test_windows import held
+from tests.store.transcript.test_windows import mirror_conversation
 
 pytestmark = pytest.mark.django_db
 
@@ -19,16 +19,25 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def talk() -> Conversation:
     """Three turns: of two calls, of a question alone, of a person's words alone."""
-    return held(
-        *(TurnStart(), ChatRequest("Hi"), called("a"), called("b"), asked("a.q"), returned("b")),
-        *(TurnStart(), asked("lone"), asked("over"), answered("over")),
+    return mirror_conversation(
+        *(
+            TurnStart(),
+            ChatRequest("Hi"),
+            make_call("a"),
+            make_call("b"),
+            make_inquiry("a.q"),
+            make_result("b"),
+        ),
+        *(TurnStart(), make_inquiry("lone"), make_inquiry("over"), make_answer("over")),
         *(TurnStart(), ChatRequest("Bye")),
     )
 
 
 def test_a_position_is_in_the_turn_that_began_last(talk: Conversation):
-    found: list[Any] = [turns.find_turn(talk.pk, place) for place in (0, 5, 6, 9, 10, 11, 10**6)]
-    assert [turn.number for turn in found] == [0, 0, 1, 1, 2, 2, 2]
+    turn_list: list[Any] = [
+        turns.find_turn(talk.pk, place) for place in (0, 5, 6, 9, 10, 11, 10**6)
+    ]
+    assert [turn.number for turn in turn_list] == [0, 0, 1, 1, 2, 2, 2]
     assert turns.find_turn(talk.pk, -1) is None
     assert turns.find_turn(making.conversation(talk.workspace).pk, 0) is None
 

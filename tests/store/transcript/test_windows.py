@@ -21,7 +21,7 @@ from jpweb.stream.inquiry import Answered, InquiryResponse
 from jpweb.stream.outline import build_outline
 from jpweb.stream.transcript.builder import TurnItem
 from jpweb.stream.transcript.items import ToolCall
-from tests.builders import asked, called, returned
+from tests.builders import make_call, make_inquiry, make_result
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -29,109 +29,113 @@ pytestmark = pytest.mark.django_db
 FAR = 10**9
 
 
-def held(*kinds: Any) -> Conversation:
+def mirror_conversation(*kinds: Any) -> Conversation:
     """Return a mirrored conversation of these, in a workspace of its own."""
-    return making.mirrored(making.workspace(), *kinds)
+    return making.mirrored_conversation(making.workspace(), *kinds)
 
 
-def long(turns: int) -> Conversation:
+def make_long_conversation(turns: int) -> Conversation:
     kinds: list[Any] = []
     for n in range(turns):
         kinds += [
-            TurnStart(), ChatRequest(f"Ask {n}"), called(f"c{n}"), called(f"d{n}"),
-            asked(f"c{n}.q"), returned(f"d{n}", is_error=n % 7 == 0),
-            InquiryResponse(f"c{n}.q", Answered(True)), returned(f"c{n}"),
+            TurnStart(), ChatRequest(f"Ask {n}"), make_call(f"c{n}"), make_call(f"d{n}"),
+            make_inquiry(f"c{n}.q"), make_result(f"d{n}", is_error=n % 7 == 0),
+            InquiryResponse(f"c{n}.q", Answered(True)), make_result(f"c{n}"),
             ChatResponse("reasoning", "Hm"), ChatResponse("message", f"Done {n}"),
         ]  # fmt: skip
-    return held(*kinds)
+    return mirror_conversation(*kinds)
 
 
-def whole(talk: Conversation) -> list[TurnItem]:
+def list_turn_items(talk: Conversation) -> list[TurnItem]:
     elements: tuple[Element, ...] = journal.read_elements(talk.pk)
     return [TurnItem(t.index, item) for t in build_outline(elements).turns for item in t.items]
 
 
 def forward(talk: Conversation, categories: windows.CategoryFilter = None) -> list[Window]:
-    found = [windows.load_first(talk.pk, categories)]
-    while found[-1].has_later:
-        found.append(windows.load_after(talk.pk, found[-1].item_positions[-1], categories))
-    return found
+    pages = [windows.load_first(talk.pk, categories)]
+    while pages[-1].has_later:
+        pages.append(windows.load_after(talk.pk, pages[-1].item_positions[-1], categories))
+    return pages
 
 
 def backward(talk: Conversation, categories: windows.CategoryFilter = None) -> list[Window]:
-    found = [windows.load_last(talk.pk, categories)]
-    while found[0].has_earlier:
-        found.insert(0, windows.load_before(talk.pk, found[0].item_positions[0], categories))
-    return found
+    pages = [windows.load_last(talk.pk, categories)]
+    while pages[0].has_earlier:
+        pages.insert(0, windows.load_before(talk.pk, pages[0].item_positions[0], categories))
+    return pages
 
 
-def items(found: list[Window]) -> list[TurnItem]:
-    return [one for window in found for one in window.contents.items]
+def items(pages: list[Window]) -> list[TurnItem]:
+    return [item for window in pages for item in window.contents.items]
 
 
 @pytest.mark.parametrize("through", [forward, backward])
 @pytest.mark.parametrize("turns", [0, 1, 9, 40])
 def test_all_windows_together_are_the_whole(through: Any, turns: int):
-    talk = long(turns)
-    found = through(talk)
-    assert items(found) == whole(talk)
-    assert len(found) == max(-(-turns * 6 // windows.MAX_ITEMS), 1)
-    assert [window.has_earlier for window in found] == [False, *([True] * (len(found) - 1))]
-    assert [window.has_later for window in found] == [*([True] * (len(found) - 1)), False]
+    talk = make_long_conversation(turns)
+    pages = through(talk)
+    assert items(pages) == list_turn_items(talk)
+    assert len(pages) == max(-(-turns * 6 // windows.MAX_ITEMS), 1)
+    assert [window.has_earlier for window in pages] == [False, *([True] * (len(pages) - 1))]
+    assert [window.has_later for window in pages] == [*([True] * (len(pages) - 1)), False]
 
 
 def test_a_window_around_a_permalink_has_its_item_in_the_middle():
-    talk = long(100)
-    every = whole(talk)
-    for one in every[::37]:
-        place = windows.get_position(talk.pk, _anchor(one))
-        found = windows.load_around(talk.pk, place)
-        assert one in found.contents.items
-        at = found.contents.items.index(one)
-        assert at == windows.MAX_ITEMS // 2 or not (found.has_earlier and found.has_later)
-        assert len(found.contents.items) <= windows.MAX_ITEMS
+    talk = make_long_conversation(100)
+    all_items = list_turn_items(talk)
+    for item in all_items[::37]:
+        place = windows.get_position(talk.pk, _anchor(item))
+        window = windows.load_around(talk.pk, place)
+        assert item in window.contents.items
+        at = window.contents.items.index(item)
+        assert at == windows.MAX_ITEMS // 2 or not (window.has_earlier and window.has_later)
+        assert len(window.contents.items) <= windows.MAX_ITEMS
 
 
 def test_a_window_around_a_place_says_whether_there_is_more_on_either_side():
-    talk = long(20)
-    every = whole(talk)
+    talk = make_long_conversation(20)
+    all_items = list_turn_items(talk)
     item_positions = [window.item_positions for window in forward(talk)]
     first, last = item_positions[0][0], item_positions[-1][-1]
-    for one in every:
-        found = windows.load_around(talk.pk, windows.get_position(talk.pk, _anchor(one)))
-        assert len(found.item_positions) == windows.MAX_ITEMS
-        assert (found.has_earlier, found.has_later) == (
-            found.item_positions[0] > first,
-            found.item_positions[-1] < last,
+    for item in all_items:
+        window = windows.load_around(talk.pk, windows.get_position(talk.pk, _anchor(item)))
+        assert len(window.item_positions) == windows.MAX_ITEMS
+        assert (window.has_earlier, window.has_later) == (
+            window.item_positions[0] > first,
+            window.item_positions[-1] < last,
         )
 
 
-def _anchor(one: TurnItem) -> str:
-    item: Any = one.item
+def _anchor(turn_item: TurnItem) -> str:
+    item: Any = turn_item.item
     return (item.request if isinstance(item, ToolCall) else item.placed).anchor
 
 
 def test_the_window_of_a_result_shows_its_call():
-    talk = long(1)
+    talk = make_long_conversation(1)
     anchors = build_outline(journal.read_elements(talk.pk)).anchors
     place = windows.get_position(talk.pk, anchors[7])
-    found = windows.load_around(talk.pk, place)
-    calls = [one.item for one in found.contents.items if isinstance(one.item, ToolCall)]
+    window = windows.load_around(talk.pk, place)
+    calls = [
+        turn_item.item
+        for turn_item in window.contents.items
+        if isinstance(turn_item.item, ToolCall)
+    ]
     assert [call.first for call in calls] == [2, 3]
 
 
 def test_a_permalink_to_nothing_is_an_unknown_event():
     with pytest.raises(UnknownAnchor):
-        windows.get_position(long(1).pk, "e-none")
+        windows.get_position(make_long_conversation(1).pk, "e-none")
 
 
 def test_no_such_position_shows_nothing():
-    assert windows.load_around(long(1).pk, FAR) == Window()
+    assert windows.load_around(make_long_conversation(1).pk, FAR) == Window()
 
 
 @pytest.mark.parametrize("categories", [{"person"}, {"message", "reasoning"}, {"question"}])
 def test_chosen_categories_show_the_items_that_they_are_part_of(categories: set[str]):
-    talk = long(60)
+    talk = make_long_conversation(60)
     rows = JournalEntry.objects.filter(conversation=talk, category__in=categories)
     item_positions = sorted(set(rows.values_list("item_position", flat=True)))
     assert [
@@ -147,22 +151,22 @@ def test_chosen_categories_show_the_items_that_they_are_part_of(categories: set[
 
 
 def test_an_item_that_was_not_chosen_is_shown_where_a_link_leads_to_it():
-    talk = long(3)
-    found = windows.load_around(talk.pk, 1, {"message"})
-    assert found.item_positions == [1, 9, 19, 29]
+    talk = make_long_conversation(3)
+    window = windows.load_around(talk.pk, 1, {"message"})
+    assert window.item_positions == [1, 9, 19, 29]
 
 
 def test_what_is_left_out_adds_up():
-    talk = long(3)
-    asking = {"call": 3, "question": 3, "outcome": 3, "result": 3}
-    assert windows.count_by_category(talk.pk, {"question"}) == asking
-    assert windows.count_by_category(talk.pk, {"question", "person"}) == asking | {"person": 3}
+    talk = make_long_conversation(3)
+    counts = {"call": 3, "question": 3, "outcome": 3, "result": 3}
+    assert windows.count_by_category(talk.pk, {"question"}) == counts
+    assert windows.count_by_category(talk.pk, {"question", "person"}) == counts | {"person": 3}
     assert windows.count_by_category(talk.pk, set(talk.category_counts)) == talk.category_counts
     assert sum(talk.category_counts.values()) == talk.entry_count == 30
 
 
 def test_heavy_items_make_a_short_window():
-    talk = held(TurnStart(), *(ChatRequest("x" * 200_000) for _ in range(30)))
+    talk = mirror_conversation(TurnStart(), *(ChatRequest("x" * 200_000) for _ in range(30)))
     sizes = [len(window.item_positions) for window in forward(talk)]
     assert set(sizes[:-1]) == {
         windows.MAX_WEIGHT_CHARS // 12_400,
@@ -172,24 +176,28 @@ def test_heavy_items_make_a_short_window():
 
 
 def test_of_a_call_that_asks_without_end_the_beginning_and_the_result_are_read():
-    questions = [asked(f"c.{n}") for n in range(1000)]
-    talk = held(TurnStart(), called("c"), *questions, returned("c", "The end"), ChatRequest("Hi"))
-    found = windows.load_after(talk.pk, 0)
-    call: Any = found.contents.items[0].item
+    questions = [make_inquiry(f"c.{n}") for n in range(1000)]
+    talk = mirror_conversation(
+        TurnStart(), make_call("c"), *questions, make_result("c", "The end"), ChatRequest("Hi")
+    )
+    window = windows.load_after(talk.pk, 0)
+    call: Any = window.contents.items[0].item
     assert len(call.inquiries) == item_loader.MAX_ITEM_ELEMENTS - 2
     assert call.response.element.kind.content == "The end"
-    assert found.contents.unread_counts == {1: 1002 - item_loader.MAX_ITEM_ELEMENTS}
-    assert found.item_positions == [1]
+    assert window.contents.unread_counts == {1: 1002 - item_loader.MAX_ITEM_ELEMENTS}
+    assert window.item_positions == [1]
 
 
 def test_a_question_of_which_the_outcome_stands_in_the_part_left_out_is_no_question_without():
-    asking = [asked(f"c.{n}") for n in range(item_loader.MAX_ITEM_ELEMENTS)]
-    ends = [InquiryResponse(f"c.{n}", Answered(True)) for n in range(item_loader.MAX_ITEM_ELEMENTS)]
-    talk = held(TurnStart(), called("c"), *asking, *ends, returned("c"))
-    found = windows.load_after(talk.pk, 0)
-    call: Any = found.contents.items[0].item
+    requests = [make_inquiry(f"c.{n}") for n in range(item_loader.MAX_ITEM_ELEMENTS)]
+    responses = [
+        InquiryResponse(f"c.{n}", Answered(True)) for n in range(item_loader.MAX_ITEM_ELEMENTS)
+    ]
+    talk = mirror_conversation(TurnStart(), make_call("c"), *requests, *responses, make_result("c"))
+    window = windows.load_after(talk.pk, 0)
+    call: Any = window.contents.items[0].item
     assert {inquiry.state for inquiry in call.inquiries} == {"answered"}
-    assert found.contents.unread_counts == {
+    assert window.contents.unread_counts == {
         1: 2 * (item_loader.MAX_ITEM_ELEMENTS - len(call.inquiries))
     }
 
@@ -198,32 +206,41 @@ def test_a_question_of_which_the_outcome_stands_in_the_part_left_out_is_no_quest
 def test_where_much_is_asked_nearby_the_nearest_items_are_shown(
     through: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    talk = long(9)
+    talk = make_long_conversation(9)
     monkeypatch.setattr(item_loader, "_MAX_LOOKED_UP", 7)
     for nearest in (
         item_loader._ELEMENT_QUERIES
     ):  # the usual ones have had the usual limit since they were made
-        made = CompiledQuery(partial(item_loader._element_rows, nearest))
-        monkeypatch.setitem(item_loader._ELEMENT_QUERIES, nearest, made)
-    assert items(through(talk)) == whole(talk)
+        compiled_query = CompiledQuery(partial(item_loader._element_rows, nearest))
+        monkeypatch.setitem(item_loader._ELEMENT_QUERIES, nearest, compiled_query)
+    assert items(through(talk)) == list_turn_items(talk)
     for place in range(talk.entry_count):
-        found = windows.load_around(talk.pk, place)
-        assert [one.item.first for one in found.contents.items] == found.item_positions
-        assert found.item_positions
+        window = windows.load_around(talk.pk, place)
+        assert [
+            turn_item.item.first for turn_item in window.contents.items
+        ] == window.item_positions
+        assert window.item_positions
 
 
 def test_a_question_without_an_outcome_stands_as_its_row_does():
-    talk = held(TurnStart(), called("c"), asked("c.q"), TurnStart(), called("d"), asked("d.q"))
+    talk = mirror_conversation(
+        TurnStart(),
+        make_call("c"),
+        make_inquiry("c.q"),
+        TurnStart(),
+        make_call("d"),
+        make_inquiry("d.q"),
+    )
     states = [
-        one.item.inquiries[0].state
-        for one in windows.load_first(talk.pk).contents.items
-        if isinstance(one.item, ToolCall)
+        turn_item.item.inquiries[0].state
+        for turn_item in windows.load_first(talk.pk).contents.items
+        if isinstance(turn_item.item, ToolCall)
     ]
     assert states == ["unanswered", "open"]
 
 
 def test_a_question_is_left_as_soon_as_a_turn_begins_though_its_run_goes_on():
-    run = making.running(making.conversation(making.workspace()))
+    run = making.start_run(making.conversation(making.workspace()))
     making.question(run)
     states = []
     for _ in range(2):
@@ -239,30 +256,30 @@ def test_a_question_is_left_as_soon_as_a_turn_begins_though_its_run_goes_on():
     [([0], [0]), ([9], [0]), ([9, 10], [0, 1]), ([10], [1]), ([2, 20], [0, 1, 2])],
 )
 def test_the_turns_are_those_that_the_items_are_in(item_positions: list[int], turns: list[int]):
-    found = windows.load_items(long(3).pk, item_positions).turns
-    assert list(found) == turns
-    assert [turn.position for turn in found.values()] == [10 * number for number in turns]
+    turns_by_number = windows.load_items(make_long_conversation(3).pk, item_positions).turns
+    assert list(turns_by_number) == turns
+    assert [turn.position for turn in turns_by_number.values()] == [10 * number for number in turns]
 
 
 def test_changed_items_are_those_that_new_entries_are_part_of():
-    talk = long(2)
+    talk = make_long_conversation(2)
     assert windows.find_changed_item_positions(talk.pk, 17) == [12, 18, 19]
     assert windows.find_changed_item_positions(talk.pk, 20) == []
-    shown = windows.load_items(talk.pk, [12, 18, 19])
-    assert [one.item.first for one in shown.items] == [12, 18, 19]
-    assert [one.turn for one in shown.items] == [1, 1, 1]
+    contents = windows.load_items(talk.pk, [12, 18, 19])
+    assert [turn_item.item.first for turn_item in contents.items] == [12, 18, 19]
+    assert [turn_item.turn for turn_item in contents.items] == [1, 1, 1]
 
 
 def test_where_more_items_changed_than_a_window_holds_nobody_says_which():
-    talk = held(*(ChatRequest(f"Ask {n}") for n in range(windows.MAX_ITEMS + 1)))
+    talk = mirror_conversation(*(ChatRequest(f"Ask {n}") for n in range(windows.MAX_ITEMS + 1)))
     assert windows.find_changed_item_positions(talk.pk, 0) is None
     assert windows.find_changed_item_positions(talk.pk, 1) == list(range(1, windows.MAX_ITEMS + 1))
 
 
 def test_where_more_is_new_than_is_looked_through_nobody_says_what_changed():
     """However few items it is part of: there may be others beyond."""
-    asking = [asked(f"c.{n}") for n in range(windows._MAX_CHANGED_ENTRIES)]
-    talk = held(TurnStart(), called("c"), *asking, ChatRequest("Hi"))
+    requests = [make_inquiry(f"c.{n}") for n in range(windows._MAX_CHANGED_ENTRIES)]
+    talk = mirror_conversation(TurnStart(), make_call("c"), *requests, ChatRequest("Hi"))
     beyond = talk.entry_count - 1
     assert windows.find_changed_item_positions(talk.pk, 1) is None
     assert windows.find_changed_item_positions(talk.pk, 2) is None
@@ -271,9 +288,9 @@ def test_where_more_is_new_than_is_looked_through_nobody_says_what_changed():
 
 @pytest.mark.parametrize("categories", [None, {"message", "call"}])
 def test_no_window_costs_more_in_a_longer_conversation(categories: windows.CategoryFilter):
-    counted = []
+    counts = []
     for turns in (20, 300):
-        talk = long(turns)
+        talk = make_long_conversation(turns)
         middle = turns * 5
         with CaptureQueriesContext(connection) as captured:
             windows.load_first(talk.pk, categories)
@@ -281,23 +298,25 @@ def test_no_window_costs_more_in_a_longer_conversation(categories: windows.Categ
             windows.load_after(talk.pk, middle, categories)
             windows.load_before(talk.pk, middle, categories)
             windows.load_around(talk.pk, middle, categories)
-        counted.append(len(captured))
-    assert counted[0] == counted[1]
+        counts.append(len(captured))
+    assert counts[0] == counts[1]
 
 
 def test_when_something_happened_is_read_of_its_events():
-    talk = held(TurnStart(), called("c"), called("d"), returned("c"), returned("d"))
-    begun = datetime(2026, 1, 2, 3, tzinfo=UTC)
-    happened = [windows.get_event_time(talk.pk, place) for place in (-1, 0, 3, 5, FAR)]
-    assert happened == [None, begun, begun + timedelta(seconds=3), None, None]
-    ended = [
+    talk = mirror_conversation(
+        TurnStart(), make_call("c"), make_call("d"), make_result("c"), make_result("d")
+    )
+    start = datetime(2026, 1, 2, 3, tzinfo=UTC)
+    event_times = [windows.get_event_time(talk.pk, place) for place in (-1, 0, 3, 5, FAR)]
+    assert event_times == [None, start, start + timedelta(seconds=3), None, None]
+    end_times = [
         windows.get_end_time(talk.pk, item_position) for item_position in (-1, 0, 1, 2, 3, FAR)
     ]
-    assert ended == [None, begun, happened[2], begun + timedelta(seconds=4), None, None]
+    assert end_times == [None, start, event_times[2], start + timedelta(seconds=4), None, None]
 
 
 def test_an_entry_is_named_by_its_anchor():
-    talk = held(TurnStart(), called("c"), returned("c"))
+    talk = mirror_conversation(TurnStart(), make_call("c"), make_result("c"))
     anchors = list(talk.journal.order_by("position").values_list("anchor", flat=True))
     assert [navigation.get_anchor(talk.pk, place) for place in (-1, 0, 2, 3)] == [
         "", anchors[0], anchors[2], "",

@@ -28,9 +28,9 @@ def test_what_somebody_else_saved_meanwhile_is_not_written_over(db: None):
     home = making.workspace()
     stale = Workspace.objects.get(pk=home.pk)
     overrides.save_overrides(home, "a = 1", overrides.hash_text(""))
-    for seen in (stale, home):
+    for home_row in (stale, home):
         with pytest.raises(StaleVersion, match="Someone else saved"):
-            overrides.save_overrides(seen, "a = 2", overrides.hash_text(""))
+            overrides.save_overrides(home_row, "a = 2", overrides.hash_text(""))
     assert Workspace.objects.get(pk=home.pk).overrides == "a = 1"
 
 
@@ -65,33 +65,33 @@ SHAPES = {
 
 @pytest.mark.parametrize("text", SHAPES)
 def test_a_switch_changes_the_state_alone(text: str):
-    found = overrides.toggle_tools(text, {"t": True})
-    assert enable(found) == SHAPES[text]
-    before, after = tomllib.loads(text), tomllib.loads(found)
+    toml = overrides.toggle_tools(text, {"t": True})
+    assert enable(toml) == SHAPES[text]
+    before, after = tomllib.loads(text), tomllib.loads(toml)
     for values in (before, after):
         tools = values.setdefault("conversation", {}).setdefault("tools", {})
         tools.setdefault("t", {}).pop("enable", None)
     assert before == after
     assert [line for line in text.splitlines() if line.startswith("#")] == [
-        line for line in found.splitlines() if line.startswith("#")
+        line for line in toml.splitlines() if line.startswith("#")
     ]
 
 
 def test_a_comment_beside_what_is_switched_stays():
-    found = overrides.toggle_tools(
+    toml = overrides.toggle_tools(
         "[conversation.tools.t]\nenable = {state = false} # why\n", {"t": True}
     )
-    assert "# why" in found
+    assert "# why" in toml
 
 
 def test_switching_back_and_forth_ends_where_it_began():
-    once = overrides.toggle_tools("", {"t": False})
-    assert overrides.toggle_tools(overrides.toggle_tools(once, {"t": True}), {"t": False}) == once
+    toml = overrides.toggle_tools("", {"t": False})
+    assert overrides.toggle_tools(overrides.toggle_tools(toml, {"t": True}), {"t": False}) == toml
 
 
 @given(st.sampled_from(sorted(SHAPES)), st.text("abz_-09", min_size=1, max_size=5), st.booleans())
-def test_any_tool_is_switched_or_the_text_stays(text: str, tool: str, on: bool):
-    assert enable(overrides.toggle_tools(text, {tool: on}), tool)["state"] is on
+def test_any_tool_is_switched_or_the_text_stays(text: str, tool: str, is_on: bool):
+    assert enable(overrides.toggle_tools(text, {tool: is_on}), tool)["state"] is is_on
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ def test_where_the_edit_goes_wrong_the_owner_is_told_what_to_write(monkeypatch: 
 
 
 def test_several_are_switched_in_one_text_and_comments_stay():
-    found = overrides.toggle_tools(
+    toml = overrides.toggle_tools(
         "# mine\n[conversation.tools.a]\nrun = 'ask' # why\n", {"a": False, "b": True}
     )
-    assert (enable(found, "a"), enable(found, "b")) == ({"state": False}, {"state": True})
-    assert "# mine" in found
-    assert "# why" in found
+    assert (enable(toml, "a"), enable(toml, "b")) == ({"state": False}, {"state": True})
+    assert "# mine" in toml
+    assert "# why" in toml

@@ -17,11 +17,11 @@ def test_what_nobody_has_seen_is_new(db: None):
 def test_trust_is_in_what_was_seen_and_in_nothing_else(db: None):
     home, ada = making.workspace(), making.person("ada")
     trust.grant_trust(home, [SEEN, SEEN._replace(kind="server")], ada)
-    given = trust.list_trusted(home.pk)
-    assert set(given) == {("tool", "t"), ("server", "t")}
-    assert trust.get_trust_state(given["tool", "t"], "f1") is TrustState.TRUSTED
-    assert trust.get_trust_state(given["tool", "t"], "f2") is TrustState.CHANGED
-    assert (given["tool", "t"].shown, given["tool", "t"].trusted_by) == ("program: p", ada)
+    trusts = trust.list_trusted(home.pk)
+    assert set(trusts) == {("tool", "t"), ("server", "t")}
+    assert trust.get_trust_state(trusts["tool", "t"], "f1") is TrustState.TRUSTED
+    assert trust.get_trust_state(trusts["tool", "t"], "f2") is TrustState.CHANGED
+    assert (trusts["tool", "t"].shown, trusts["tool", "t"].trusted_by) == ("program: p", ada)
 
 
 def test_trusting_again_replaces_what_was_seen(db: None):
@@ -33,10 +33,10 @@ def test_trusting_again_replaces_what_was_seen(db: None):
 
 
 def test_one_workspaces_trust_is_not_anothers(db: None):
-    home, other, ada = making.workspace("a"), making.workspace("b"), making.person("ada")
+    home, other_home, ada = making.workspace("a"), making.workspace("b"), making.person("ada")
     trust.grant_trust(home, [SEEN], ada)
-    assert trust.list_trusted(other.pk) == {}
-    assert trust.withdraw_trust(other, [("tool", "t")]) == 0
+    assert trust.list_trusted(other_home.pk) == {}
+    assert trust.withdraw_trust(other_home, [("tool", "t")]) == 0
     assert len(trust.list_trusted(home.pk)) == 1
 
 

@@ -14,7 +14,7 @@ from jpweb.stream.transcript.categories import (
     categorize_element,
 )
 from jpweb.stream.wire.partial import read_partial
-from tests.builders import AT, answered, asked, called, element, raw, returned
+from tests.builders import AT, make_answer, make_call, make_element, make_inquiry, make_result, raw
 from tests.stream import strategies
 
 
@@ -26,10 +26,10 @@ from tests.stream import strategies
         (ChatResponse("message", "Hello"), "message"),
         (ChatResponse("reasoning", "Hm"), "reasoning"),
         (ChatResponse("data", {"a": 1}), "structure"),
-        (called("a"), "call"),
-        (returned("a"), "result"),
-        (asked("a.q"), "question"),
-        (answered("a.q"), "outcome"),
+        (make_call("a"), "call"),
+        (make_result("a"), "result"),
+        (make_inquiry("a.q"), "question"),
+        (make_answer("a.q"), "outcome"),
         (InquiryResponse("a.q", Redacted()), "outcome"),
         (InquiryResponse("a.q", Cancelled(CancellationReason.USER)), "outcome"),
         (InquiryResponse("a.q", Cancelled(CancellationReason.EXPIRED)), "dropped"),
@@ -37,8 +37,8 @@ from tests.stream import strategies
 )
 def test_each_kind_has_its_category(kind, expected):
     assert (
-        categorize_element(element(kind))
-        == categorize_element(read_partial(element(kind).raw))
+        categorize_element(make_element(kind))
+        == categorize_element(read_partial(make_element(kind).raw))
         == expected
     )
 
@@ -56,11 +56,15 @@ def test_what_cannot_be_read_and_what_is_unknown_have_theirs():
 @given(strategies.streams)
 @settings(deadline=None)
 def test_a_glance_has_the_category_of_its_element(elements):
-    for one in elements:
-        assert categorize_element(read_partial(one.raw)) == categorize_element(one) in CATEGORIES
+    for element in elements:
+        assert (
+            categorize_element(read_partial(element.raw))
+            == categorize_element(element)
+            in CATEGORIES
+        )
 
 
 def test_every_category_but_the_turn_is_in_one_group():
-    grouped = [each for group in CATEGORY_GROUPS.values() for each in group]
+    grouped = [category for group in CATEGORY_GROUPS.values() for category in group]
     assert sorted([*grouped, "turn"]) == sorted(CATEGORIES)
     assert set(PROBLEM_CATEGORIES) < set(CATEGORIES)

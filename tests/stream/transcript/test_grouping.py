@@ -20,68 +20,76 @@ from jpweb.stream.transcript.grouping import (
 from jpweb.stream.transcript.items import InquiryPair, OrphanInquiry, ToolCall
 from jpweb.stream.turns import split_turns
 from jpweb.stream.wire.partial import read_partial
-from tests.builders import asked, called, returned, stream
+from tests.builders import make_call, make_inquiry, make_result, stream
 from tests.stream import strategies
 
 
-def whole(shown: Outline) -> list[TurnItem]:
-    return [TurnItem(turn.index, item) for turn in shown.turns for item in turn.items]
+def list_turn_items(outline: Outline) -> list[TurnItem]:
+    return [TurnItem(turn.index, item) for turn in outline.turns for item in turn.items]
 
 
-def states(shown: Outline) -> Any:
+def states(outline: Outline) -> Any:
     return {
-        one.request.position: one.state for one, _ in shown.list_inquiries() if not one.response
+        question.request.position: question.state
+        for question, _ in outline.list_inquiries()
+        if not question.response
     }
 
 
 def part(
-    elements: Any, found: ElementGroups, item_positions: set[int], shown: Outline
+    elements: Any, groups: ElementGroups, item_positions: set[int], outline: Outline
 ) -> list[TurnItem]:
     """Lay out some items from their own elements."""
     anchors = anchor_ids.make_anchors(elements)
     rows = [
         ElementRow(position, anchors[position], element)
         for position, element in enumerate(elements)
-        if found.item_positions[position] in item_positions
+        if groups.item_positions[position] in item_positions
     ]
-    turns = [(index, turn.position) for index, turn in enumerate(found.turns)]
-    return build_items(rows, turns, states(shown))
+    turns = [(index, turn.position) for index, turn in enumerate(groups.turns)]
+    return build_items(rows, turns, states(outline))
 
 
-def of(elements: Any, shown: list[TurnItem]) -> list[int]:
+def of(elements: Any, items: list[TurnItem]) -> list[int]:
     """Return the positions of items."""
     item_positions = group_elements(elements).item_positions
-    return [item_positions[one.item.first] for one in shown]
+    return [item_positions[turn_item.item.first] for turn_item in items]
 
 
 @given(strategies.streams, st.data())
 @settings(deadline=None)
 def test_the_items_of_any_part_are_those_of_the_whole(elements, data):
-    shown, found = build_outline(elements), group_elements(elements)
-    every = sorted(set(found.item_positions))
-    chosen = set(data.draw(st.lists(st.sampled_from(every)))) if every else set()
-    expected = [one for one in whole(shown) if found.item_positions[one.item.first] in chosen]
-    assert part(elements, found, chosen, shown) == expected
+    outline, groups = build_outline(elements), group_elements(elements)
+    all_positions = sorted(set(groups.item_positions))
+    some_positions = (
+        set(data.draw(st.lists(st.sampled_from(all_positions)))) if all_positions else set()
+    )
+    expected = [
+        turn_item
+        for turn_item in list_turn_items(outline)
+        if groups.item_positions[turn_item.item.first] in some_positions
+    ]
+    assert part(elements, groups, some_positions, outline) == expected
 
 
 @given(strategies.streams)
 @settings(deadline=None)
 def test_every_item_is_made_of_the_elements_that_name_its_item_position(elements):
-    shown, found = build_outline(elements), group_elements(elements)
-    for one in whole(shown):
-        item_positions = {found.item_positions[here] for here in positions(one.item)}
+    outline, groups = build_outline(elements), group_elements(elements)
+    for turn_item in list_turn_items(outline):
+        item_positions = {groups.item_positions[position] for position in positions(turn_item.item)}
         assert len(item_positions) == 1
 
 
 def positions(item: Any) -> list[int]:
-    def of_inquiry(one: InquiryPair) -> list[int]:
-        return [end.position for end in (one.request, one.response) if end]
+    def of_inquiry(pair: InquiryPair) -> list[int]:
+        return [end.position for end in (pair.request, pair.response) if end]
 
     match item:
         case ToolCall():
-            ends = [item.request, item.response]
-            inner = [here for one in item.inquiries for here in of_inquiry(one)]
-            return [end.position for end in ends if end] + inner
+            end_elements = [item.request, item.response]
+            inner = [position for pair in item.inquiries for position in of_inquiry(pair)]
+            return [end.position for end in end_elements if end] + inner
         case OrphanInquiry():
             return of_inquiry(item.inquiry)
         case _:
@@ -91,10 +99,10 @@ def positions(item: Any) -> list[int]:
 @given(strategies.streams)
 @settings(deadline=None)
 def test_an_item_position_comes_first_and_names_itself(elements):
-    found = group_elements(elements)
-    for position, item_position in enumerate(found.item_positions):
+    groups = group_elements(elements)
+    for position, item_position in enumerate(groups.item_positions):
         assert item_position <= position
-        assert found.item_positions[item_position] == item_position
+        assert groups.item_positions[item_position] == item_position
 
 
 @given(strategies.streams)
@@ -114,26 +122,26 @@ def test_the_turns_are_those_of_the_stream(elements):
 
 
 def test_growth_moves_no_item_position():
-    whole = stream(
-        TurnStart(), called("a"), called("b"), asked("a.q"), returned("b"), returned("a"),
-        TurnStart(), called("a"), returned("a"), returned("a"),
+    elements = stream(
+        TurnStart(), make_call("a"), make_call("b"), make_inquiry("a.q"), make_result("b"),
+        make_result("a"), TurnStart(), make_call("a"), make_result("a"), make_result("a"),
     )  # fmt: skip
-    every = group_elements(whole).item_positions
-    assert every == [0, 1, 2, 1, 2, 1, 6, 7, 7, 9]
-    for length in range(len(whole)):
-        assert group_elements(whole[:length]).item_positions == every[:length]
+    item_positions = group_elements(elements).item_positions
+    assert item_positions == [0, 1, 2, 1, 2, 1, 6, 7, 7, 9]
+    for length in range(len(elements)):
+        assert group_elements(elements[:length]).item_positions == item_positions[:length]
 
 
 def test_a_turn_is_named_by_the_first_line_that_a_person_said():
-    found = group_elements(
+    groups = group_elements(
         stream(
             ConfigDelta({}), TurnStart(), ChatRequest("\n  Mend it \nplease"), ChatRequest("Now"),
             ChatResponse("message", "Done"), TurnStart(), ChatResponse("message", "More"),
         )
     )  # fmt: skip
-    assert [turn.title for turn in found.turns] == ["Mend it", ""]
-    found = group_elements(stream(TurnStart(), ChatRequest(" \n"), ChatRequest("Mend it")))
-    assert [turn.title for turn in found.turns] == ["Mend it"], "a blank message names nothing"
+    assert [turn.title for turn in groups.turns] == ["Mend it", ""]
+    groups = group_elements(stream(TurnStart(), ChatRequest(" \n"), ChatRequest("Mend it")))
+    assert [turn.title for turn in groups.turns] == ["Mend it"], "a blank message names nothing"
 
 
 def test_of_a_long_line_the_beginning_is_kept():

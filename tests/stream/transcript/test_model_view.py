@@ -19,7 +19,7 @@ from jpweb.stream.sanitize import INTERRUPTED
 from jpweb.stream.thread import Thread
 from jpweb.stream.transcript.items import StandaloneItem, ToolCall
 from jpweb.stream.transcript.model_view import count_withheld, list_sent_events, split_requests
-from tests.builders import answered, asked, called, raw, returned, stream
+from tests.builders import make_answer, make_call, make_inquiry, make_result, raw, stream
 from tests.stream import strategies
 
 
@@ -36,9 +36,15 @@ def items(*kinds: Any) -> Any:
 @given(strategies.streams | strategies.tangles)
 @settings(deadline=None)
 def test_all_turns_together_are_the_thread_that_is_sent(elements: Any):
-    told = [each for turn in build_outline(elements).turns for each in list_sent_events(turn.items)]
+    sent_events = [
+        sent_event
+        for turn in build_outline(elements).turns
+        for sent_event in list_sent_events(turn.items)
+    ]
     thread = Thread((), normalize_history(elements)).raw_parts()
-    assert [each.kind for each in told] == [event.kind for event in thread.events]
+    assert [sent_event.kind for sent_event in sent_events] == [
+        event.kind for event in thread.events
+    ]
 
 
 @given(strategies.streams | strategies.tangles)
@@ -47,10 +53,12 @@ def test_what_is_sent_and_what_is_not_add_up(elements: Any):
     for turn in build_outline(elements).turns:
         calls = [item for item in turn.items if isinstance(item, ToolCall)]
         marks = [item for item in turn.items if isinstance(item, StandaloneItem) and is_mark(item)]
-        told = [each for each in list_sent_events(turn.items) if not each.is_synthetic]
+        sent_events = [
+            sent_event for sent_event in list_sent_events(turn.items) if not sent_event.is_synthetic
+        ]
         results = [call for call in calls if call.response]
-        every = len(turn.items) + len(results) + sum(len(call.inquiries) for call in calls)
-        assert every == len(told) + len(marks) + sum(count_withheld(turn.items).values())
+        total = len(turn.items) + len(results) + sum(len(call.inquiries) for call in calls)
+        assert total == len(sent_events) + len(marks) + sum(count_withheld(turn.items).values())
 
 
 def is_mark(entry: StandaloneItem) -> bool:
@@ -58,39 +66,51 @@ def is_mark(entry: StandaloneItem) -> bool:
 
 
 def test_roles_are_those_of_messages():
-    told = list_sent_events(
-        items(ChatRequest("Hi"), called("c"), returned("c"), ChatResponse("message", "Yo"))
+    sent_events = list_sent_events(
+        items(ChatRequest("Hi"), make_call("c"), make_result("c"), ChatResponse("message", "Yo"))
     )
-    assert [each.role for each in told] == ["user", "assistant", "tool", "assistant"]
+    assert [sent_event.role for sent_event in sent_events] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
 
 
 def test_a_call_without_a_result_is_told_that_it_was_interrupted():
-    (_, call, told) = told_of(ChatRequest("Hi"), called("c"))
-    assert (told.kind.content, told.is_synthetic, told.placed) == (INTERRUPTED, True, call.placed)
+    (_, call, response) = told_of(ChatRequest("Hi"), make_call("c"))
+    assert (response.kind.content, response.is_synthetic, response.placed) == (
+        INTERRUPTED,
+        True,
+        call.placed,
+    )
 
 
 def test_questions_and_what_is_no_message_are_counted_apart():
-    found = count_withheld(
+    counts = count_withheld(
         items(
-            ChatRequest("Hi"), called("c"), asked("c.q"), answered("c.q"), returned("c"),
-            asked("loose"), returned("nobody"), answered("none"), ConfigDelta({}),
-            Compaction(0, 0), raw({"type": "weather"}), raw({"type": "chat_request"}),
+            ChatRequest("Hi"), make_call("c"), make_inquiry("c.q"), make_answer("c.q"),
+            make_result("c"), make_inquiry("loose"), make_result("nobody"), make_answer("none"),
+            ConfigDelta({}), Compaction(0, 0), raw({"type": "weather"}),
+            raw({"type": "chat_request"}),
         )
     )  # fmt: skip
-    assert found == {
+    assert counts == {
         "question": 2, "stray": 1, "outcome": 1, "configuration": 1, "compaction": 1,
         "unknown": 1, "broken": 1,
     }  # fmt: skip
 
 
 def test_each_request_ends_where_the_assistant_goes_on():
-    told = list_sent_events(
+    sent_events = list_sent_events(
         items(
-            ChatRequest("Hi"), ChatResponse("reasoning", "Hm"), called("c"), called("d"),
-            returned("c"), returned("d"), ChatResponse("message", "Done"),
+            ChatRequest("Hi"), ChatResponse("reasoning", "Hm"), make_call("c"), make_call("d"),
+            make_result("c"), make_result("d"), ChatResponse("message", "Done"),
         )
     )  # fmt: skip
-    pieces = [[each.kind.TAG for each in piece] for piece in split_requests(told)]
+    pieces = [
+        [sent_event.kind.TAG for sent_event in piece] for piece in split_requests(sent_events)
+    ]
     assert pieces == [
         ["chat_request"],
         ["chat_response", "tool_call_request", "tool_call_request", *["tool_call_response"] * 2],

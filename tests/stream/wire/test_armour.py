@@ -55,7 +55,7 @@ def test_a_text_that_is_base64_survives_when_wrapped():
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("Pz8_", "???"),
         ("w6k-", "é>"),
@@ -69,11 +69,11 @@ def test_a_text_that_is_base64_survives_when_wrapped():
         ("aGl=", "aGl="),  # nothing in it is of the other alphabet
     ],
 )
-def test_old_content_is_shown_through_the_url_safe_alphabet(text, shown):
-    assert base64_fields.decode_content(text) == shown
+def test_old_content_is_shown_through_the_url_safe_alphabet(text, expected):
+    assert base64_fields.decode_content(text) == expected
 
 
 def test_a_change_reaches_every_string_value_and_no_key():
     value = {"k": ["a", {"k": "b"}], "n": 1, "t": True, "z": None, "f": 0.5}
-    changed = {"k": ["A", {"k": "B"}], "n": 1, "t": True, "z": None, "f": 0.5}
-    assert base64_fields.map_strings(str.upper, value) == changed
+    expected = {"k": ["A", {"k": "B"}], "n": 1, "t": True, "z": None, "f": 0.5}
+    assert base64_fields.map_strings(str.upper, value) == expected

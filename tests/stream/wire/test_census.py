@@ -11,16 +11,16 @@ from jpweb.stream import wire
 from jpweb.stream.events import ChatRequest, ConfigDelta, Element, EventKind, TurnStart
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse, Redacted
 from jpweb.stream.stats import StreamStats, count_stream
-from tests.builders import AT, answered, asked, called, raw, returned, stream
+from tests.builders import AT, make_answer, make_call, make_inquiry, make_result, raw, stream
 
 LAYOUTS = Path(__file__).parents[2] / "samples" / "layouts"
 BROKEN = {"timestamp": AT, "type": "tool_call_response", "id": 1}
 
 
-def said(elements: Sequence[Element]) -> StreamStats:
-    found = count_stream(elements)
-    assert found.element_count == len(elements) == found.to_json()["elements"]
-    return found
+def count_elements(elements: Sequence[Element]) -> StreamStats:
+    stats = count_stream(elements)
+    assert stats.element_count == len(elements) == stats.to_json()["elements"]
+    return stats
 
 
 def test_a_stream_of_nothing_is_counted_as_nothing():
@@ -38,41 +38,48 @@ def test_a_stream_of_nothing_is_counted_as_nothing():
 
 def test_unknown_and_broken_elements_are_counted_with_the_others_and_apart():
     elements = stream(TurnStart(), ChatRequest("Hi"), raw({"type": "weather"}), raw(BROKEN), raw(7))
-    found = said(elements)
-    assert found.kinds == {
+    stats = count_elements(elements)
+    assert stats.kinds == {
         "chat_request": 1,
         "tool_call_response": 1,
         "turn_start": 1,
         "unknown": 1,
         "weather": 1,
     }
-    assert (found.unknown, found.broken, found.turns) == (2, 1, 1)
+    assert (stats.unknown, stats.broken, stats.turns) == (2, 1, 1)
 
 
 def test_kinds_and_states_stand_in_the_order_of_the_alphabet():
-    found = said(stream(TurnStart(), ChatRequest("Hi"), called("c"), asked("q"), answered("q")))
-    assert list(found.kinds) == sorted(found.kinds)
-    assert list(found.to_json()["kinds"]) == list(found.kinds)
+    stats = count_elements(
+        stream(TurnStart(), ChatRequest("Hi"), make_call("c"), make_inquiry("q"), make_answer("q"))
+    )
+    assert list(stats.kinds) == sorted(stats.kinds)
+    assert list(stats.to_json()["kinds"]) == list(stats.kinds)
 
 
 def test_a_turn_is_what_the_outline_calls_one():
-    assert said(stream(ConfigDelta({}), TurnStart(), TurnStart(), ChatRequest("Hi"))).turns == 2
-    assert said(stream(ChatRequest("Hi"))).turns == 1
+    assert (
+        count_elements(stream(ConfigDelta({}), TurnStart(), TurnStart(), ChatRequest("Hi"))).turns
+        == 2
+    )
+    assert count_elements(stream(ChatRequest("Hi"))).turns == 1
 
 
 def test_each_inquiry_is_counted_once_under_its_state():
     cancelled = InquiryResponse("b", Cancelled(CancellationReason.USER))
-    kinds: list[EventKind] = [called("c"), *(asked(key) for key in "abcde")]
-    kinds += [answered("a"), cancelled, InquiryResponse("d", Redacted())]
-    still = said(stream(TurnStart(), *kinds)).inquiries
+    kinds: list[EventKind] = [make_call("c"), *(make_inquiry(key) for key in "abcde")]
+    kinds += [make_answer("a"), cancelled, InquiryResponse("d", Redacted())]
+    still = count_elements(stream(TurnStart(), *kinds)).inquiries
     assert still == {"answered": 1, "cancelled": 1, "open": 2, "redacted": 1}
-    over = said(stream(TurnStart(), *kinds, returned("c"), TurnStart(), ChatRequest("Next")))
-    assert over.inquiries == {"answered": 1, "cancelled": 1, "redacted": 1, "unanswered": 2}
-    assert over.to_json()["unanswered"] == 2
+    stats = count_elements(
+        stream(TurnStart(), *kinds, make_result("c"), TurnStart(), ChatRequest("Next"))
+    )
+    assert stats.inquiries == {"answered": 1, "cancelled": 1, "redacted": 1, "unanswered": 2}
+    assert stats.to_json()["unanswered"] == 2
 
 
 @pytest.mark.parametrize("file", sorted(LAYOUTS.glob("*.json")), ids=lambda file: file.stem)
 def test_an_older_layout_is_counted_by_its_elements(file: Path):
     elements = [wire.read_element(text) for text in wire.split_array(file.read_bytes())]
-    found = said(elements)
-    assert set(found.kinds) == {element.tag for element in elements}
+    stats = count_elements(elements)
+    assert set(stats.kinds) == {element.tag for element in elements}

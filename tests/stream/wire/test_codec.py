@@ -24,7 +24,7 @@ from jpweb.stream.events import (
     UnknownEvent,
 )
 from jpweb.stream.inquiry import Answered, InquiryResponse
-from tests.builders import AT, element, raw
+from tests.builders import AT, make_element, raw
 from tests.stream import strategies
 
 
@@ -45,10 +45,10 @@ def problem(value) -> Any:
 @given(strategies.kinds, strategies.objects)
 @settings(deadline=None)
 def test_what_is_written_reads_as_the_same_event(kind, metadata):
-    written = wire.write_element(ConversationEvent(AT, kind, metadata))
-    again: Any = wire.read_element(written.raw)
-    assert again == written
-    assert wire.write_element(again.body).raw == written.raw
+    written_element = wire.write_element(ConversationEvent(AT, kind, metadata))
+    second_element: Any = wire.read_element(written_element.raw)
+    assert second_element == written_element
+    assert wire.write_element(second_element.body).raw == written_element.raw
 
 
 @pytest.mark.parametrize(
@@ -56,70 +56,72 @@ def test_what_is_written_reads_as_the_same_event(kind, metadata):
     [(1e16, "1e16"), (1e-7, "1e-7"), (1e-5, "0.00001"), (0.5, "0.5"), (2**64 - 1, str(2**64 - 1))],
 )
 def test_numbers_are_spelled_as_rust_spells_them(number, spelled):
-    assert f'"n": {spelled}\n' in element(ToolCallRequest("c", "t", {"n": number})).raw
+    assert f'"n": {spelled}\n' in make_element(ToolCallRequest("c", "t", {"n": number})).raw
 
 
 def test_text_is_escaped_as_rust_escapes_it():
-    shown = element(ChatRequest('"\\/\b\f\n\r\t\x01\x1f\x7f\u2028é')).raw
-    assert r'"\"\\/\b\f\n\r\t\u0001\u001f' + "\x7f\u2028é" + '"' in shown
+    raw_text = make_element(ChatRequest('"\\/\b\f\n\r\t\x01\x1f\x7f\u2028é')).raw
+    assert r'"\"\\/\b\f\n\r\t\u0001\u001f' + "\x7f\u2028é" + '"' in raw_text
 
 
 def test_overlays_have_their_type_first():
-    assert list(json.loads(element(ConfigDelta({})).raw)) == ["type", "timestamp", "delta"]
-    assert list(json.loads(element(Compaction(0, 1)).raw))[:2] == ["type", "timestamp"]
-    assert list(json.loads(element(TurnStart()).raw)) == ["timestamp", "type"]
+    assert list(json.loads(make_element(ConfigDelta({})).raw)) == ["type", "timestamp", "delta"]
+    assert list(json.loads(make_element(Compaction(0, 1)).raw))[:2] == ["type", "timestamp"]
+    assert list(json.loads(make_element(TurnStart()).raw)) == ["timestamp", "type"]
 
 
 def test_the_policies_of_a_compaction_have_jps_order():
     backwards = {"tool_calls": {"policy": "omit"}, "reasoning": "strip", "summary": {"summary": ""}}
-    written = json.loads(element(Compaction(0, 1, backwards)).raw)
-    assert list(written)[4:] == ["summary", "reasoning", "tool_calls"]
+    element_json = json.loads(make_element(Compaction(0, 1, backwards)).raw)
+    assert list(element_json)[4:] == ["summary", "reasoning", "tool_calls"]
 
 
 def test_empty_metadata_is_not_written():
-    assert "metadata" not in element(ChatRequest("Hi")).raw
+    assert "metadata" not in make_element(ChatRequest("Hi")).raw
 
 
 def test_an_event_id_is_read_and_not_written():
-    found = read(event("turn_start", event_id="ab12cd3"))
-    assert found.body.event_id == "ab12cd3"
-    assert "ab12cd3" not in wire.write_element(found.body).raw
+    element = read(event("turn_start", event_id="ab12cd3"))
+    assert element.body.event_id == "ab12cd3"
+    assert "ab12cd3" not in wire.write_element(element.body).raw
     assert read(event("turn_start", event_id=7)).body.event_id is None
 
 
 def test_only_arguments_content_and_metadata_are_armoured():
-    call = json.loads(element(ToolCallRequest("aa", "bb", {"k": ["cc"]}), metadata={"m": "dd"}).raw)
+    call = json.loads(
+        make_element(ToolCallRequest("aa", "bb", {"k": ["cc"]}), metadata={"m": "dd"}).raw
+    )
     assert (call["id"], call["name"]) == ("aa", "bb")
     assert call["arguments"] == {"k": ["Y2M="]}
     assert call["metadata"] == {"m": "ZGQ="}
-    assert json.loads(element(ToolCallResponse("c", "ee", False)).raw)["content"] == "ZWU="
-    assert json.loads(element(ChatResponse("data", {"k": "ff"})).raw)["data"] == {"k": "ff"}
+    assert json.loads(make_element(ToolCallResponse("c", "ee", False)).raw)["content"] == "ZWU="
+    assert json.loads(make_element(ChatResponse("data", {"k": "ff"})).raw)["data"] == {"k": "ff"}
 
 
 def test_old_url_safe_content_is_decoded_and_its_text_kept():
     content = "8J-YgP8_"  # neither alphabet makes UTF-8 of it
-    shown = "Y2Fmw6k_Pz8-"  # café???>
+    url_safe_text = "Y2Fmw6k_Pz8-"  # café???>
     assert read(
         event("tool_call_response", id="c", content=content, is_error=False)
     ).kind.content == (content)
-    found = read(event("tool_call_response", id="c", content=shown, is_error=False))
-    assert found.kind.content == "café???>"
-    assert shown in found.raw
+    element = read(event("tool_call_response", id="c", content=url_safe_text, is_error=False))
+    assert element.kind.content == "café???>"
+    assert url_safe_text in element.raw
 
 
 def test_arguments_are_not_decoded_by_the_url_safe_alphabet():
-    found = read(event("tool_call_request", id="c", name="t", arguments={"a": "Y2Fmw6k_Pz8-"}))
-    assert found.kind.arguments == {"a": "Y2Fmw6k_Pz8-"}
+    element = read(event("tool_call_request", id="c", name="t", arguments={"a": "Y2Fmw6k_Pz8-"}))
+    assert element.kind.arguments == {"a": "Y2Fmw6k_Pz8-"}
 
 
 def test_nested_metadata_is_decoded_at_every_depth():
-    found = read(event("chat_request", content="", metadata={"a": {"b": ["aGk=", 1, None]}}))
-    assert found.body.metadata == {"a": {"b": ["hi", 1, None]}}
+    element = read(event("chat_request", content="", metadata={"a": {"b": ["aGk=", 1, None]}}))
+    assert element.body.metadata == {"a": {"b": ["hi", 1, None]}}
 
 
 def test_the_first_variant_that_fits_wins():
-    both = read(event("chat_response", reasoning="r", message="m", data=1))
-    assert both.kind == ChatResponse("message", "m")
+    element = read(event("chat_response", reasoning="r", message="m", data=1))
+    assert element.kind == ChatResponse("message", "m")
     assert read(event("chat_response", message=1, reasoning="r")).kind.variant == "reasoning"
     assert read(event("chat_response", data=None)).kind == ChatResponse("data", None)
 
@@ -137,7 +139,7 @@ def test_arguments_may_be_absent():
 
 
 @pytest.mark.parametrize(
-    ("value", "says"),
+    ("value", "message"),
     [
         ({"type": "chat_request", "content": ""}, "“timestamp” must be a string"),
         ({"type": "turn_start", "timestamp": "yesterday"}, "“timestamp” cannot be read: 'yester"),
@@ -156,19 +158,19 @@ def test_arguments_may_be_absent():
         (event("inquiry_response", answer=1), "“id” must be a string"),
     ],
 )
-def test_a_broken_element_says_what_is_wrong_and_stays_raw(value, says):
-    assert says in problem(value)
-    found = read(value)
-    assert found.raw == json.dumps(value)
-    assert found.kind is None
-    assert found.tag == value["type"]
+def test_a_broken_element_says_what_is_wrong_and_stays_raw(value, message):
+    assert message in problem(value)
+    element = read(value)
+    assert element.raw == json.dumps(value)
+    assert element.kind is None
+    assert element.tag == value["type"]
 
 
 @pytest.mark.parametrize("value", [None, 1, "text", [], {}, {"type": 5}])
 def test_what_has_no_type_is_unknown(value):
-    found = read(value)
-    assert found.body == UnknownEvent("unknown", value)
-    assert (found.tag, found.kind, found.raw) == ("unknown", None, json.dumps(value))
+    element = read(value)
+    assert element.body == UnknownEvent("unknown", value)
+    assert (element.tag, element.kind, element.raw) == ("unknown", None, json.dumps(value))
 
 
 def test_an_unknown_kind_keeps_its_tag_and_is_not_decoded():
@@ -221,13 +223,13 @@ def test_what_jp_could_not_read_is_not_written(kind):
 
 
 def test_the_deepest_that_jp_reads_is_written():
-    assert element(ChatResponse("data", nested(125))).kind == ChatResponse("data", nested(125))
+    assert make_element(ChatResponse("data", nested(125))).kind == ChatResponse("data", nested(125))
 
 
 def test_metadata_of_an_overlay_is_kept():
     note = {"jpweb": {"by": {"kind": "system"}}}
-    written = element(Compaction(0, 1), metadata=note)
-    assert read(json.loads(written.raw)).body.metadata == note
+    overlay_element = make_element(Compaction(0, 1), metadata=note)
+    assert read(json.loads(overlay_element.raw)).body.metadata == note
     assert read(event("compaction", from_turn=0, to_turn=1, metadata=None)).body.metadata == {}
 
 

@@ -18,14 +18,14 @@ from jpweb.stream.inquiry import (
     InquiryResponse,
     Redacted,
 )
-from tests.builders import AT, answered, asked, element, raw, stream
+from tests.builders import AT, make_answer, make_element, make_inquiry, raw, stream
 from tests.stream import strategies
 
 
 def reasons(*kinds) -> Any:
     return [
-        (one.position, one.reason, one.is_trashed)
-        for one in wire.find_incompatibilities(stream(*kinds))
+        (incompatibility.position, incompatibility.reason, incompatibility.is_trashed)
+        for incompatibility in wire.find_incompatibilities(stream(*kinds))
     ]
 
 
@@ -36,7 +36,7 @@ def request(answer_type) -> Any:
     return raw({"timestamp": AT, "type": "inquiry_request"} | fields)
 
 
-def compatible(kind, metadata=None) -> Any:
+def make_compatible(kind, metadata=None) -> Any:
     return json.loads(
         wire.write_element(ConversationEvent(AT, kind, metadata or {}), compatible=True).raw
     )
@@ -44,44 +44,46 @@ def compatible(kind, metadata=None) -> Any:
 
 @pytest.mark.parametrize("outcome", [Redacted(), Cancelled(CancellationReason.USER)])
 def test_a_compatible_response_without_an_answer_has_null(outcome):
-    value = compatible(InquiryResponse("q", outcome))
+    value = make_compatible(InquiryResponse("q", outcome))
     assert list(value)[-1] == "answer"
     assert value["answer"] is None
     assert raw(value).kind == InquiryResponse("q", outcome)
-    assert "answer" not in json.loads(element(InquiryResponse("q", outcome)).raw)
+    assert "answer" not in json.loads(make_element(InquiryResponse("q", outcome)).raw)
 
 
 def test_a_compatible_secret_question_is_text_and_read_as_secret():
     note = {"jpweb": {"question_id": "a"}, "other": 1}
-    value = compatible(asked("q", type=Secret()), note)
+    value = make_compatible(make_inquiry("q", type=Secret()), note)
     assert value["question"]["answer_type"] == {"type": "text"}
-    found: Any = raw(value)
-    assert found.kind.question.answer_type == Secret()
-    assert found.body.metadata == {"jpweb": {"question_id": "a", "secret": True}, "other": 1}
-    made = wire.write_element(ConversationEvent(AT, asked("q", type=Secret())), compatible=True)
-    assert wire.read_element(made.raw) == made
+    element: Any = raw(value)
+    assert element.kind.question.answer_type == Secret()
+    assert element.body.metadata == {"jpweb": {"question_id": "a", "secret": True}, "other": 1}
+    compatible_element = wire.write_element(
+        ConversationEvent(AT, make_inquiry("q", type=Secret())), compatible=True
+    )
+    assert wire.read_element(compatible_element.raw) == compatible_element
 
 
 @pytest.mark.parametrize("note", [{"secret": False}, {"secret": 1}, "secret", {}])
 def test_text_stays_text_where_nothing_says_secret(note):
-    found: Any = element(asked("q", type=Text()), metadata={"jpweb": note})
-    assert found.kind.question.answer_type == Text()
+    element: Any = make_element(make_inquiry("q", type=Text()), metadata={"jpweb": note})
+    assert element.kind.question.answer_type == Text()
 
 
 @given(strategies.kinds, strategies.objects)
 @settings(deadline=None)
 def test_everything_that_is_written_compatibly_can_be_opened_and_says_the_same(kind, metadata):
-    made = wire.write_element(ConversationEvent(AT, kind, metadata), compatible=True)
-    assert wire.read_element(made.raw) == made
-    assert made.kind == kind
-    assert wire.find_incompatibilities([made]) == []
-    other = InquiryResponse | type(asked("q"))
-    if not isinstance(kind, other):
-        assert made == wire.write_element(ConversationEvent(AT, kind, metadata))
+    compatible_element = wire.write_element(ConversationEvent(AT, kind, metadata), compatible=True)
+    assert wire.read_element(compatible_element.raw) == compatible_element
+    assert compatible_element.kind == kind
+    assert wire.find_incompatibilities([compatible_element]) == []
+    inquiry_types = InquiryResponse | type(make_inquiry("q"))
+    if not isinstance(kind, inquiry_types):
+        assert compatible_element == wire.write_element(ConversationEvent(AT, kind, metadata))
 
 
 def test_what_every_jp_opens_is_no_obstacle():
-    kinds = (TurnStart(), ChatRequest("Hi"), asked("q"), answered("q"))
+    kinds = (TurnStart(), ChatRequest("Hi"), make_inquiry("q"), make_answer("q"))
     assert reasons(*kinds, raw({"type": "weather", "timestamp": AT})) == []
     for answer_type in ("boolean", "text"):
         assert reasons(request({"type": answer_type})) == []
@@ -90,7 +92,7 @@ def test_what_every_jp_opens_is_no_obstacle():
 
 def test_what_is_of_rfd_082_is_named():
     kinds = (
-        asked("q", type=Secret()),
+        make_inquiry("q", type=Secret()),
         InquiryResponse("q", Redacted()),
         InquiryResponse("q", Cancelled(CancellationReason.LOST)),
         InquiryResponse("q", Answered(None)),
@@ -112,15 +114,15 @@ def test_an_extra_key_on_a_turn_start_is_named():
 
 
 def test_spellings_before_march_2026_are_named():
-    found = reasons(request("Boolean"), request({"type": "select", "options": ["a"]}))
-    assert found == [
+    reason_list = reasons(request("Boolean"), request({"type": "select", "options": ["a"]}))
+    assert reason_list == [
         (0, "its answer type is spelled as before March 2026", False),
         (1, "its options are spelled as before March 2026", False),
     ]
 
 
 @pytest.mark.parametrize(
-    ("found", "why", "trashed"),
+    ("element", "reason", "trashed"),
     [
         (raw(1), "it has no “timestamp” and no “type”", True),
         (raw({"type": "weather"}), "it has no “timestamp”", True),
@@ -130,15 +132,17 @@ def test_spellings_before_march_2026_are_named():
         (raw({"timestamp": AT, "type": "chat_request"}), "it is broken: “content” must be", False),
     ],
 )
-def test_what_jp_never_opened_is_named(found, why, trashed):
-    (only,) = wire.find_incompatibilities([found])
-    assert only.reason.startswith(why)
-    assert only.is_trashed == trashed
-    assert only.anchor
-    assert only.tag == found.tag
+def test_what_jp_never_opened_is_named(element, reason, trashed):
+    (incompatibility,) = wire.find_incompatibilities([element])
+    assert incompatibility.reason.startswith(reason)
+    assert incompatibility.is_trashed == trashed
+    assert incompatibility.anchor
+    assert incompatibility.tag == element.tag
 
 
 def test_a_byte_order_mark_is_the_files_own():
     texts, framing = wire.split_with_framing(b"\xef\xbb\xbf[]")
-    (only,) = wire.find_incompatibilities([wire.read_element(text) for text in texts], framing)
-    assert (only.position, only.is_trashed) == (None, True)
+    (incompatibility,) = wire.find_incompatibilities(
+        [wire.read_element(text) for text in texts], framing
+    )
+    assert (incompatibility.position, incompatibility.is_trashed) == (None, True)

@@ -12,7 +12,7 @@ from jpweb.stream import wire
 from jpweb.stream.errors import MalformedStream
 from jpweb.stream.events import BrokenEvent, ChatRequest, TurnStart
 from jpweb.stream.wire import framing
-from tests.builders import element, stream
+from tests.builders import make_element, stream
 from tests.machine.sizes import choose_size
 from tests.stream import strategies
 
@@ -35,8 +35,8 @@ def identical(data: bytes) -> list[str]:
 def files(draw):
     """An array with any white space that JSON allows, before, between and after."""
     texts = [json.dumps(value, ensure_ascii=draw(st.booleans())) for value in draw(values)]
-    between = [draw(spaces) + "," + draw(spaces) for _ in texts[1:]]
-    gaps = [draw(spaces) + "[" + draw(spaces), *between]
+    inner_gaps = [draw(spaces) + "," + draw(spaces) for _ in texts[1:]]
+    gaps = [draw(spaces) + "[" + draw(spaces), *inner_gaps]
     inner = "".join(gap + text for gap, text in zip(gaps, texts, strict=bool(texts)))
     start = draw(st.sampled_from(["", "\ufeff"]))
     return start + (inner or gaps[0]) + draw(spaces) + "]" + draw(spaces), texts
@@ -44,8 +44,8 @@ def files(draw):
 
 @given(files())
 @settings(deadline=None)
-def test_any_array_comes_back_byte_for_byte(made):
-    data, texts = made
+def test_any_array_comes_back_byte_for_byte(array):
+    data, texts = array
     assert identical(data.encode()) == texts
 
 
@@ -96,8 +96,8 @@ def test_every_other_form_comes_back_too(data):
 def test_a_gap_that_nearly_is_the_one_of_jp_comes_back(at, gap):
     gaps = [",\n  "] * 4
     gaps[at] = gap
-    ends = zip("12345", [*gaps, "\n]\n"], strict=True)
-    data = ("[\n  " + "".join(text + end for text, end in ends)).encode()
+    gap_pairs = zip("12345", [*gaps, "\n]\n"], strict=True)
+    data = ("[\n  " + "".join(text + end for text, end in gap_pairs)).encode()
     assert wire.split_with_framing(data)[1] != ""
     identical(data)
 
@@ -109,20 +109,22 @@ def test_a_gap_that_nearly_is_the_one_of_jp_comes_back(at, gap):
 @settings(deadline=None, max_examples=choose_size(75, 300))
 def test_elements_that_hold_gaps_of_jp_deceive_nobody(texts, data):
     gaps = st.sampled_from([",\n  ", ",", ",\n     ", ",\n        ", "\n,"])
-    ends = [data.draw(gaps) for _ in texts[1:]] + [data.draw(st.sampled_from(["\n]\n", "]\n"]))]
+    end_gaps = [data.draw(gaps) for _ in texts[1:]] + [data.draw(st.sampled_from(["\n]\n", "]\n"]))]
     head = data.draw(st.sampled_from(["[\n  ", "[\n    ", "[\n         "]))
-    whole = head + "".join(text.strip() + end for text, end in zip(texts, ends, strict=True))
-    identical(whole.encode())
-    usual = {head, *ends} <= {"[\n  ", ",\n  ", "\n]\n"}
-    assert (wire.split_with_framing(whole.encode())[1] == "") is usual
+    array_text = head + "".join(
+        text.strip() + end for text, end in zip(texts, end_gaps, strict=True)
+    )
+    identical(array_text.encode())
+    usual = {head, *end_gaps} <= {"[\n  ", ",\n  ", "\n]\n"}
+    assert (wire.split_with_framing(array_text.encode())[1] == "") is usual
 
 
 def test_a_regular_framing_is_short_and_carries_more_elements():
     texts, framing = wire.split_with_framing(("[" + ",".join("1" * 5000) + "]").encode())
     assert framing == '["[",",","]",{}]'
     assert wire.join_array([*texts[:2], "4"], framing) == "[1,1,4]"
-    _, alone = wire.split_with_framing(b"[\n\t1\n]")
-    assert wire.join_array(["1", "2"], alone) == "[\n\t1,\n\t2\n]"
+    _, lone_framing = wire.split_with_framing(b"[\n\t1\n]")
+    assert wire.join_array(["1", "2"], lone_framing) == "[\n\t1,\n\t2\n]"
     _, empty = wire.split_with_framing(b"[]")
     assert wire.join_array(["1", "2"], empty) == "[1,2]"
 
@@ -156,12 +158,12 @@ def test_a_joined_stream_splits_into_the_same_texts(elements):
 
 
 def test_a_stream_is_written_as_jp_writes_it():
-    written = wire.join_array([e.raw for e in stream(TurnStart(), ChatRequest("Hi"))])
-    whole = [
+    stream_text = wire.join_array([e.raw for e in stream(TurnStart(), ChatRequest("Hi"))])
+    values = [
         {"timestamp": "2026-01-02 03:00:00.0", "type": "turn_start"},
         {"timestamp": "2026-01-02 03:00:01.0", "type": "chat_request", "content": "Hi"},
     ]
-    assert written == json.dumps(whole, indent=2) + "\n"
+    assert stream_text == json.dumps(values, indent=2) + "\n"
 
 
 def test_an_empty_stream_is_two_brackets():
@@ -171,7 +173,7 @@ def test_an_empty_stream_is_two_brackets():
 
 
 def test_one_bad_element_never_costs_the_others():
-    good = element(ChatRequest("Hi")).raw
+    good = make_element(ChatRequest("Hi")).raw
     bad = [
         '{"type": "chat_request"}',
         '{"type": "chat_response", "message": "\\ud800"}',
@@ -180,16 +182,16 @@ def test_one_bad_element_never_costs_the_others():
         "[" * 500 + "]" * 500,
         "-Infinity",
     ]
-    texts = [text for one in bad for text in (one, good)]
+    texts = [text for bad_text in bad for text in (bad_text, good)]
     split = wire.split_array(f"[ {','.join(texts)}\n]\n".encode())
     assert split == texts
     elements = [wire.read_element(text) for text in split]
-    assert all(isinstance(found.body, BrokenEvent) for found in elements[::2])
-    assert all(found.kind == ChatRequest("Hi") for found in elements[1::2])
+    assert all(isinstance(element.body, BrokenEvent) for element in elements[::2])
+    assert all(element.kind == ChatRequest("Hi") for element in elements[1::2])
 
 
 @pytest.mark.parametrize(
-    ("data", "says"),
+    ("data", "pattern"),
     [
         (b"\xff[]", "not UTF-8 at byte 0"),
         (b"", "truncated"),
@@ -213,8 +215,8 @@ def test_one_bad_element_never_costs_the_others():
         (b"[NaN," + b"[" * 100_000, "byte 1"),
     ],
 )
-def test_what_is_no_array_is_no_stream(data, says):
-    with pytest.raises(MalformedStream, match=says):
+def test_what_is_no_array_is_no_stream(data, pattern):
+    with pytest.raises(MalformedStream, match=pattern):
         wire.split_array(data)
 
 
@@ -237,8 +239,8 @@ def test_has_more_refuses_tiny_elements_by_their_number():
 
 @given(files(), st.integers(1, 9))
 @settings(deadline=None)
-def test_parts_of_an_array_make_the_whole(made, size):
-    data, texts = made
+def test_parts_of_an_array_make_the_whole(array, size):
+    data, texts = array
     _, framing = wire.split_with_framing(data.encode())
     starts = range(0, max(len(texts), 1), size)
     parts = [wire.join_array_part(texts[at : at + size], at, len(texts), framing) for at in starts]

@@ -21,7 +21,7 @@ from jpweb.stream.outline import build_outline
 from jpweb.stream.sanitize import sanitize_stream
 from jpweb.stream.thread import Thread
 from jpweb.stream.turns import find_unfinished_turn
-from tests.builders import AT, everywhere
+from tests.builders import AT, list_placed
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 FILES = [path.read_bytes() for path in sorted((SAMPLES / "layouts").glob("*.json"))]
@@ -31,7 +31,7 @@ SECONDS = float(os.environ.get("JPWEB_FUZZ_SECONDS", "5"))
 SIZE = 200_000_000
 
 
-def everything(data: bytes) -> Any:
+def process_file(data: bytes) -> Any:
     """Do with a file all that this package does; the one error that may come is NotAStream."""
     try:
         texts, framing = wire.split_with_framing(data)
@@ -39,10 +39,12 @@ def everything(data: bytes) -> Any:
         return None
     assert wire.join_array(texts, framing).encode() == data
     elements = [wire.read_element(text) for text in texts]
-    shown = build_outline(elements)
-    assert {here.position for here in everywhere(shown)} == set(range(len(elements)))
-    assert shown.anchors == tuple(anchor_ids.make_anchors(elements))
-    export_markdown(shown, MarkdownOptions(title="?", reasoning=True))
+    outline = build_outline(elements)
+    assert {placed_element.position for placed_element in list_placed(outline)} == set(
+        range(len(elements))
+    )
+    assert outline.anchors == tuple(anchor_ids.make_anchors(elements))
+    export_markdown(outline, MarkdownOptions(title="?", reasoning=True))
     repaired = sanitize_stream(elements).elements
     assert sanitize_stream(repaired).changes == ()
     find_unfinished_turn(elements)
@@ -57,43 +59,43 @@ def event(fields: str) -> bytes:
 
 
 @pytest.mark.parametrize("brackets", ["[]", "{}"])
-@pytest.mark.parametrize("closed", [True, False])
-def test_a_nesting_of_10_000(brackets, closed):
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_nesting_of_10_000(brackets, is_closed):
     opening = brackets[0] if brackets == "[]" else '{"a":'
-    deep = opening * 10_000 + "1" + (brackets[1] * 10_000 if closed else "")
-    found = everything(event(f'"data":{deep}'))
-    if closed:
-        assert [type(one.body) for one in found] == [BrokenEvent]
+    deep = opening * 10_000 + "1" + (brackets[1] * 10_000 if is_closed else "")
+    result = process_file(event(f'"data":{deep}'))
+    if is_closed:
+        assert [type(element.body) for element in result] == [BrokenEvent]
     else:
-        assert found is None
+        assert result is None
 
 
 def test_a_key_and_an_id_of_a_megabyte():
     long = "k" * 1_000_000
-    (found,) = everything(event(f'"message":"","{long}":"{long}"'))
-    assert isinstance(found.body, ConversationEvent)
+    (element,) = process_file(event(f'"message":"","{long}":"{long}"'))
+    assert isinstance(element.body, ConversationEvent)
     call = f'[{{"timestamp":"{AT}","type":"tool_call_request","id":"{long}","name":"{long}"}}]'
-    assert everything(call.encode())[0].kind.id == long
-    (unknown,) = everything(f'[{{"type":"{long}"}}]'.encode())
+    assert process_file(call.encode())[0].kind.id == long
+    (unknown,) = process_file(f'[{{"type":"{long}"}}]'.encode())
     assert unknown.tag == long
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400", "9" * 5000])
 def test_a_number_that_is_none_costs_its_element(number):
-    (found,) = everything(event(f'"data":{number}'))
-    assert isinstance(found.body, BrokenEvent)
+    (element,) = process_file(event(f'"data":{number}'))
+    assert isinstance(element.body, BrokenEvent)
 
 
 @pytest.mark.parametrize("number", ["9" * 30, "-0", "1E5", "1.0e-999"])
 def test_an_odd_number_is_read(number):
-    (found,) = everything(event(f'"data":{number}'))
-    assert isinstance(found.body, ConversationEvent)
+    (element,) = process_file(event(f'"data":{number}'))
+    assert isinstance(element.body, ConversationEvent)
 
 
 def test_text_that_is_not_unicode():
     with pytest.raises(MalformedStream, match="not UTF-8 at byte 72"):
         wire.split_array(event('"message":"?"').replace(b"?", b"\xff"))
-    (half,) = everything(event(r'"message":"\ud800"'))
+    (half,) = process_file(event(r'"message":"\ud800"'))
     assert isinstance(half.body, BrokenEvent)
     by_hand = wire.read_element('"\ud800"')
     assert isinstance(by_hand.body, BrokenEvent)
@@ -101,18 +103,18 @@ def test_text_that_is_not_unicode():
 
 
 def test_a_byte_order_mark_is_passed_over():
-    assert everything(b"\xef\xbb\xbf" + FILES[0]) == everything(FILES[0])
+    assert process_file(b"\xef\xbb\xbf" + FILES[0]) == process_file(FILES[0])
 
 
 @pytest.mark.parametrize("data", FILES, ids=range(len(FILES)))
 def test_a_file_cut_at_any_byte_is_no_stream_and_says_so(data):
-    whole = len(data.rstrip())
-    for end in range(whole):
-        with pytest.raises(MalformedStream) as caught:
+    length = len(data.rstrip())
+    for end in range(length):
+        with pytest.raises(MalformedStream) as error:
             wire.split_array(data[:end])
-        assert str(caught.value)
-    for end in range(whole, len(data) + 1):
-        everything(data[:end])
+        assert str(error.value)
+    for end in range(length, len(data) + 1):
+        process_file(data[:end])
 
 
 TOKENS = [
@@ -122,7 +124,7 @@ TOKENS = [
 ]
 
 
-def mutated(data: bytes, dice: random.Random) -> bytes:
+def mutate(data: bytes, dice: random.Random) -> bytes:
     for _ in range(dice.randint(1, 4)):
         at, to = sorted(dice.randrange(len(data) + 1) for _ in range(2))
         match dice.randrange(5):
@@ -152,9 +154,9 @@ def test_mutated_samples_raise_nothing_but_not_a_stream():
     try:
         while time.monotonic() < end:
             data = elements_shuffled(dice)
-            everything(data)
-            data = mutated(dice.choice([*FILES, ALL, data]), dice)
-            everything(data)
+            process_file(data)
+            data = mutate(dice.choice([*FILES, ALL, data]), dice)
+            process_file(data)
     finally:  # pytest shows it where this fails
         print(f"the last file was {data!r}")
 
@@ -178,16 +180,16 @@ def test_200_megabytes_take_little_more_than_twice_their_size(tmp_path):
         f'{{\n    "timestamp": "{AT}",\n    "type": "chat_response",\n    "message": "{body}"\n  }}'
     )
     count = SIZE // len(text)
-    with file.open("w") as out:
-        out.write("[\n  ")
-        out.writelines([f"{text},\n  "] * (count - 1))
-        out.write(f"{text}\n]\n")
+    with file.open("w") as handle:
+        handle.write("[\n  ")
+        handle.writelines([f"{text},\n  "] * (count - 1))
+        handle.write(f"{text}\n]\n")
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", PROGRAM, str(file)], check=True, capture_output=True, text=True
         )
     finally:
         file.unlink()
-    found, broken, own, memory = done.stdout.split()
-    assert (int(found), broken, own) == (count, "0", "True")
+    element_count, broken_count, is_own, memory = result.stdout.split()
+    assert (int(element_count), broken_count, is_own) == (count, "0", "True")
     assert int(memory) < 2.5 * SIZE

@@ -27,7 +27,7 @@ from jpweb.stream.events import (
 from jpweb.stream.thread import visible_events
 from jpweb.stream.transcript.items import StandaloneItem, ToolCall
 from jpweb.stream.wire import legacy
-from tests.builders import AT, element, everywhere, raw, returned, stream
+from tests.builders import AT, list_placed, make_element, make_result, raw, stream
 from tests.stream import strategies
 
 FOLDER = Path(__file__).parents[2] / "samples" / "layouts"
@@ -38,17 +38,17 @@ def wrap(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def pair(**more) -> Any:
-    return raw({"timestamp": AT, "message": None, "reply": None} | more)
+def pair(**fields) -> Any:
+    return raw({"timestamp": AT, "message": None, "reply": None} | fields)
 
 
-def kinds(found) -> Any:
-    return [event.kind for event in found.events]
+def kinds(element) -> Any:
+    return [event.kind for event in element.events]
 
 
-def problem(found) -> str:
-    assert isinstance(found.body, BrokenEvent)
-    return found.body.problem
+def problem(element) -> str:
+    assert isinstance(element.body, BrokenEvent)
+    return element.body.problem
 
 
 CALLS = {
@@ -97,7 +97,7 @@ def test_a_message_may_be_the_results_of_the_pair_before():
 def test_calls_of_one_pair_are_answered_by_the_next():
     (turn,) = outline.build_outline([FIRST, SECOND]).turns
     calls = [item for item in turn.items if isinstance(item, ToolCall)]
-    assert [[each.position for each in call.elements] for call in calls] == [[0, 1]] * 2
+    assert [[element.position for element in call.elements] for call in calls] == [[0, 1]] * 2
     assert all(call.response for call in calls)
     assert not turn.is_incomplete
     (whole_turn,) = turns.split_turns([FIRST, SECOND])
@@ -107,28 +107,33 @@ def test_calls_of_one_pair_are_answered_by_the_next():
 
 
 def test_a_pair_with_an_open_call_has_no_response_yet_and_is_no_orphan():
-    half = [FIRST, element(returned("b"))]
+    half = [FIRST, make_element(make_result("b"))]
     (turn,) = turns.split_turns(half)
     assert turns.pair_elements(half, turn) == turns.ElementPairs({}, frozenset())
     assert turns.pair_elements([SECOND], turns.split_turns([SECOND])[0]) == turns.ElementPairs(
         {}, frozenset()
     )
-    found = turns.find_unfinished_turn([FIRST])
-    assert found
-    assert isinstance(found.phase, turns.Executing)
-    assert [(position, call.id) for position, call in found.phase.calls] == [(0, "a"), (0, "b")]
+    unfinished_turn = turns.find_unfinished_turn([FIRST])
+    assert unfinished_turn
+    assert isinstance(unfinished_turn.phase, turns.Executing)
+    assert [(position, call.id) for position, call in unfinished_turn.phase.calls] == [
+        (0, "a"),
+        (0, "b"),
+    ]
 
 
 def test_the_parts_of_a_pair_have_anchors_of_their_own():
-    shown = outline.build_outline([FIRST, FIRST])
-    every = everywhere(shown)
-    anchors = [here.anchor for here in every if here.position == 1]
-    assert anchors[0] == shown.anchors[1] == f"{shown.anchors[0]}-x2"
+    full_outline = outline.build_outline([FIRST, FIRST])
+    placed_elements = list_placed(full_outline)
+    anchors = [
+        placed_element.anchor for placed_element in placed_elements if placed_element.position == 1
+    ]
+    assert anchors[0] == full_outline.anchors[1] == f"{full_outline.anchors[0]}-x2"
     assert anchors[1:3] == [f"{anchors[0]}-p2", f"{anchors[0]}-p3"]
     assert [split_anchor(anchor) for anchor in anchors] == [(anchors[0], part) for part in range(6)]
     assert split_anchor("e-abc-x2") == ("e-abc-x2", 0)
-    assert {here.legacy_tag for here in every} == {"legacy_pair"}
-    assert all(here.element.raw == FIRST.raw for here in every)
+    assert {placed_element.legacy_tag for placed_element in placed_elements} == {"legacy_pair"}
+    assert all(placed_element.element.raw == FIRST.raw for placed_element in placed_elements)
 
 
 def test_a_provider_sees_the_messages_of_a_pair_and_not_its_configuration():
@@ -136,14 +141,14 @@ def test_a_provider_sees_the_messages_of_a_pair_and_not_its_configuration():
 
 
 def test_the_halves_of_july_2025_are_read():
-    said = raw({"timestamp": AT, "type": "user_message", "message": "Hi"})
+    element = raw({"timestamp": AT, "type": "user_message", "message": "Hi"})
     replied = raw({"timestamp": AT, "type": "assistant_message", "content": "Hello"})
-    assert (said.tag, kinds(said)) == ("user_message", [ChatRequest("Hi")])
+    assert (element.tag, kinds(element)) == ("user_message", [ChatRequest("Hi")])
     assert (replied.tag, kinds(replied)) == (
         "assistant_message",
         [ChatResponse("message", "Hello")],
     )
-    (turn,) = outline.build_outline([said, replied]).turns
+    (turn,) = outline.build_outline([element, replied]).turns
     assert [type(item) for item in turn.items] == [StandaloneItem, StandaloneItem]
     assert not turn.is_incomplete
 
@@ -151,7 +156,7 @@ def test_the_halves_of_july_2025_are_read():
 def test_a_legacy_element_happens_in_a_turn_and_configuration_alone_does_not():
     assert turns.is_event(FIRST)
     assert not turns.is_event(pair(config_delta={}))
-    start = element(TurnStart())
+    start = make_element(TurnStart())
     assert len(turns.split_turns([FIRST, start])) == 2
     assert len(turns.split_turns([pair(config_delta={}), start])) == 1
 
@@ -172,7 +177,7 @@ def test_arguments_that_are_no_object_are_shown_as_they_are(arguments, read):
 
 
 @pytest.mark.parametrize(
-    ("more", "says"),
+    ("fields", "message"),
     [
         ({}, "neither a message nor a reply"),
         ({"timestamp": 1}, "“timestamp” must be a string"),
@@ -190,10 +195,10 @@ def test_arguments_that_are_no_object_are_shown_as_they_are(arguments, read):
          "nested too deeply"),
     ],
 )  # fmt: skip
-def test_a_legacy_element_of_another_shape_is_broken_and_says_why(more, says):
-    found = pair(**more)
-    assert says in problem(found)
-    assert found.tag == "legacy_pair"
+def test_a_legacy_element_of_another_shape_is_broken_and_says_why(fields, message):
+    element = pair(**fields)
+    assert message in problem(element)
+    assert element.tag == "legacy_pair"
 
 
 def test_other_elements_without_a_known_kind_stay_unknown():
@@ -204,17 +209,17 @@ def test_other_elements_without_a_known_kind_stay_unknown():
         assert isinstance(raw(value).body, UnknownEvent)
 
 
-@pytest.mark.parametrize("where", ["beside", "inside"])
-def test_tool_answers_are_kept_and_readable(where):
+@pytest.mark.parametrize("place", ["beside", "inside"])
+def test_tool_answers_are_kept_and_readable(place):
     answers = {"tool_answers": {"overwrite": wrap("yes"), "n": 1}}
-    inside = {"path": wrap("x")} | (answers if where == "inside" else {})
-    call = {"id": "c", "name": "fs", "arguments": inside} | (answers if where == "beside" else {})
-    found: Any = raw({"timestamp": AT, "type": "tool_call_request"} | call)
+    inside = {"path": wrap("x")} | (answers if place == "inside" else {})
+    call = {"id": "c", "name": "fs", "arguments": inside} | (answers if place == "beside" else {})
+    element: Any = raw({"timestamp": AT, "type": "tool_call_request"} | call)
     old = pair(reply={"tool_calls": [call], "metadata": {"m": "x"}}).events[0]
     read = {"tool_answers": {"overwrite": "yes", "n": 1}}
-    for event in (found.body, old):
-        kept = event.kind.arguments if where == "inside" else event.metadata
-        assert kept.items() >= read.items()
+    for event in (element.body, old):
+        fields = event.kind.arguments if place == "inside" else event.metadata
+        assert fields.items() >= read.items()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -223,28 +228,36 @@ def test_every_layout_of_section_12_is_read_whole_and_comes_back(path):
     texts, framing = wire.split_with_framing(data)
     assert wire.join_array(texts, framing).encode() == data
     elements = [wire.read_element(text) for text in texts]
-    assert all(isinstance(one.body, ConversationEvent | LegacyEvents) for one in elements)
-    shown = outline.build_outline(elements)
+    assert all(isinstance(element.body, ConversationEvent | LegacyEvents) for element in elements)
+    full_outline = outline.build_outline(elements)
     assert not any(
-        isinstance(item, StandaloneItem) and item.orphan for t in shown.turns for item in t.items
+        isinstance(item, StandaloneItem) and item.orphan
+        for t in full_outline.turns
+        for item in t.items
     )
-    wanted = set(path.stem.split(".")[1:]) - {"empty"}
-    assert wanted <= {here.legacy_tag or here.element.tag for here in everywhere(shown)}
+    tags = set(path.stem.split(".")[1:]) - {"empty"}
+    assert tags <= {
+        placed_element.legacy_tag or placed_element.element.tag
+        for placed_element in list_placed(full_outline)
+    }
 
 
 def test_each_layout_has_a_sample():
-    shown = {part for path in FILES for part in path.stem.split(".")[1:]}
-    assert set(legacy.LEGACY_TAGS) <= shown
+    sample_tags = {part for path in FILES for part in path.stem.split(".")[1:]}
+    assert set(legacy.LEGACY_TAGS) <= sample_tags
 
 
 @given(strategies.legacy)
 @settings(deadline=None)
-def test_a_legacy_element_stands_for_at_least_one_event_or_says_why_not(found):
-    assert found.events or problem(found)
+def test_a_legacy_element_stands_for_at_least_one_event_or_says_why_not(element):
+    assert element.events or problem(element)
 
 
 @given(strategies.legacy)
 @settings(deadline=None)
-def test_the_parts_of_a_legacy_element_have_their_place_each(found):
-    shown = [here.part for here in everywhere(outline.build_outline(stream(found)))]
-    assert sorted(shown) == list(range(max(1, len(found.events))))
+def test_the_parts_of_a_legacy_element_have_their_place_each(element):
+    parts = [
+        placed_element.part
+        for placed_element in list_placed(outline.build_outline(stream(element)))
+    ]
+    assert sorted(parts) == list(range(max(1, len(element.events))))

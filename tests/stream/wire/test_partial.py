@@ -18,7 +18,7 @@ from jpweb.stream.events import (
 )
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 from jpweb.stream.wire.partial import PartialElement, read_partial
-from tests.builders import AT, answered, asked, called, element, raw, returned
+from tests.builders import AT, make_answer, make_call, make_element, make_inquiry, make_result, raw
 from tests.machine.sizes import choose_size
 from tests.stream import strategies
 from tests.stream.wire.test_fast_codec import KEYS, armoured, values
@@ -27,30 +27,30 @@ from tests.stream.wire.test_fast_codec import KEYS, armoured, values
 WHOLE = (ToolCallRequest, ToolCallResponse, InquiryRequest, InquiryResponse)
 
 
-def same(text: str) -> PartialElement:
+def read_both_ways(text: str) -> PartialElement:
     """Look and read; both must say the same. Returns the glance."""
-    read, seen = wire.read_element(text), read_partial(text)
-    assert (seen.raw, seen.tag, seen.content_anchor) == (
+    read, partial = wire.read_element(text), read_partial(text)
+    assert (partial.raw, partial.tag, partial.content_anchor) == (
         text,
         read.tag,
         anchor_ids.content_anchor(read),
     )
-    assert type(seen.kind) is type(read.kind)
+    assert type(partial.kind) is type(read.kind)
     if isinstance(read.kind, WHOLE):
-        assert repr(seen.kind) == repr(read.kind)
-    events = seen.events
+        assert repr(partial.kind) == repr(read.kind)
+    events = partial.events
     assert [type(event.kind) for event in events] == [type(event.kind) for event in read.events]
     assert [event.note for event in events] == [event.note for event in read.events]
-    assert seen.note == next((event.note for event in read.events), {})
+    assert partial.note == next((event.note for event in read.events), {})
     assert repr(read_partial(text).element) == repr(read)
-    return seen
+    return partial
 
 
 @given(strategies.streams | strategies.questionings)
 @settings(deadline=None, max_examples=choose_size(15, 60))
 def test_a_glance_is_what_reading_makes_of_a_stream(elements):
-    for each in elements:
-        same(each.raw)
+    for element in elements:
+        read_both_ways(element.raw)
 
 
 @given(
@@ -60,19 +60,28 @@ def test_a_glance_is_what_reading_makes_of_a_stream(elements):
     st.sets(st.sampled_from(KEYS), max_size=2),
 )
 @settings(deadline=None, max_examples=choose_size(75, 300))
-def test_a_glance_is_what_reading_makes_of_odd_elements(kind, metadata, more, less):
-    written = json.loads(wire.write_element(ConversationEvent(AT, kind, metadata)).raw)
-    members = [*((key, value) for key, value in written.items() if key not in less), *more]
-    same("{" + ",".join(f"{json.dumps(key)}:{json.dumps(value)}" for key, value in members) + "}")
+def test_a_glance_is_what_reading_makes_of_odd_elements(kind, metadata, extra_members, less):
+    element_json = json.loads(wire.write_element(ConversationEvent(AT, kind, metadata)).raw)
+    members = [
+        *((key, value) for key, value in element_json.items() if key not in less),
+        *extra_members,
+    ]
+    read_both_ways(
+        "{" + ",".join(f"{json.dumps(key)}:{json.dumps(value)}" for key, value in members) + "}"
+    )
 
 
 @given(armoured)
 @settings(deadline=None, max_examples=choose_size(50, 200))
 def test_a_glance_decodes_base64_as_reading_does(text):
     head = {"timestamp": AT, "id": "c"}
-    same(json.dumps(head | {"type": "tool_call_response", "content": text, "is_error": False}))
+    read_both_ways(
+        json.dumps(head | {"type": "tool_call_response", "content": text, "is_error": False})
+    )
     arguments = {"a": text, "b": [text, {"c": text}], "d": 1, "e": None}
-    same(json.dumps(head | {"type": "tool_call_request", "name": "n", "arguments": arguments}))
+    read_both_ways(
+        json.dumps(head | {"type": "tool_call_request", "name": "n", "arguments": arguments})
+    )
 
 
 DEEP = '{"a": ' + "[" * 130 + "]" * 130 + "}"
@@ -94,32 +103,32 @@ DEEP = '{"a": ' + "[" * 130 + "]" * 130 + "}"
     ],
 )
 def test_what_is_odd_is_read(text):
-    same(text)
+    read_both_ways(text)
 
 
-@pytest.mark.parametrize("kind", [called("c", path="a"), returned("c"), ChatRequest("Hi")])
+@pytest.mark.parametrize("kind", [make_call("c", path="a"), make_result("c"), ChatRequest("Hi")])
 def test_what_mirrors_see_most_is_not_read(kind):
-    seen = same(element(kind).raw)
-    looked = read_partial(seen.raw)
-    assert looked.decoded is None
-    assert looked.events == (looked,)
-    assert looked.element is looked.element
+    partial = read_both_ways(make_element(kind).raw)
+    partial_element = read_partial(partial.raw)
+    assert partial_element.decoded is None
+    assert partial_element.events == (partial_element,)
+    assert partial_element.element is partial_element.element
 
 
-@pytest.mark.parametrize("kind", [asked("c.q.1"), answered("c.q.1")])
+@pytest.mark.parametrize("kind", [make_inquiry("c.q.1"), make_answer("c.q.1")])
 def test_inquiries_are_read_with_what_is_noted(kind):
-    seen = same(element(kind, metadata={"jpweb": {"tool_call_id": "c"}}).raw)
-    assert seen.note == {"tool_call_id": "c"}
+    partial = read_both_ways(make_element(kind, metadata={"jpweb": {"tool_call_id": "c"}}).raw)
+    assert partial.note == {"tool_call_id": "c"}
 
 
 def test_what_holds_no_event_has_no_note():
-    assert same(raw({"type": "weather"}).raw).note == {}
+    assert read_both_ways(raw({"type": "weather"}).raw).note == {}
 
 
 def test_a_note_beside_what_was_said_is_there_when_asked_for():
-    said = raw({"type": "chat_response", "timestamp": AT, "message": "x",
+    element = raw({"type": "chat_response", "timestamp": AT, "message": "x",
                 "metadata": {"jpweb": {"a": "MQ=="}}})  # fmt: skip
-    looked = read_partial(said.raw)
-    assert looked.decoded is None
-    assert looked.note == {"a": "1"}
-    assert looked.element == Element(said.raw, said.body)
+    partial_element = read_partial(element.raw)
+    assert partial_element.decoded is None
+    assert partial_element.note == {"a": "1"}
+    assert partial_element.element == Element(element.raw, element.body)

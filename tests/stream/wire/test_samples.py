@@ -25,13 +25,13 @@ SAMPLES = {path.name.removesuffix(".json"): path.read_text() for path in FOLDER.
 NOT_AS_JP_WRITES = {"broken", "unknown", "inquiry_response.legacy", "config_delta.flattened"}
 
 
-def sampled(prefix="") -> Any:
+def list_sampled_tags(prefix="") -> Any:
     starts = [name.removeprefix(prefix) for name in SAMPLES if name.startswith(prefix)]
     return {start.split(".")[0] for start in starts}
 
 
 @pytest.mark.parametrize(
-    ("prefix", "wanted"),
+    ("prefix", "names"),
     [
         ("", {*KINDS, "unknown", "broken"}),
         ("chat_response.", set(get_args(ResponseVariant))),
@@ -40,29 +40,31 @@ def sampled(prefix="") -> Any:
         ("inquiry_response.cancelled.", {*CancellationReason, "some_future_reason"}),
     ],
 )
-def test_everything_has_a_sample(prefix, wanted):
-    missing = [f"tests/samples/events/{prefix}{name}.json" for name in wanted - sampled(prefix)]
+def test_everything_has_a_sample(prefix, names):
+    missing = [
+        f"tests/samples/events/{prefix}{name}.json" for name in names - list_sampled_tags(prefix)
+    ]
     assert not missing, f"write {', '.join(sorted(missing))}"
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 def test_a_sample_reads_as_what_its_name_says(name):
-    tag, *rest = name.split(".")
-    found = wire.read_element(SAMPLES[name].strip())
+    tag, *parts = name.split(".")
+    element = wire.read_element(SAMPLES[name].strip())
     if tag in ("unknown", "broken"):
-        assert isinstance(found.body, UnknownEvent if tag == "unknown" else BrokenEvent)
+        assert isinstance(element.body, UnknownEvent if tag == "unknown" else BrokenEvent)
         return
-    assert found.tag == tag
-    match found.kind:
+    assert element.tag == tag
+    match element.kind:
         case ChatResponse(variant=variant):
-            assert rest == [variant]
+            assert parts == [variant]
         case InquiryRequest(question=question):
-            assert rest == [question.answer_type.TAG]
+            assert parts == [question.answer_type.TAG]
         case InquiryResponse(outcome=Cancelled(reason)):
-            assert rest == ["cancelled", reason.tag]
-            assert isinstance(reason, UnknownReason) == (rest[1] == "some_future_reason")
+            assert parts == ["cancelled", reason.tag]
+            assert isinstance(reason, UnknownReason) == (parts[1] == "some_future_reason")
         case InquiryResponse(outcome=outcome):
-            assert rest in ([outcome.TAG], ["legacy"])
+            assert parts in ([outcome.TAG], ["legacy"])
         case _:
             assert tag in KINDS
 
@@ -75,9 +77,9 @@ def test_a_sample_is_written_as_it_was_read(name):
 
 
 def test_the_samples_show_every_source():
-    shown = {
+    tags = {
         kind.source.tag
         for text in SAMPLES.values()
         if isinstance(kind := wire.read_element(text.strip()).kind, InquiryRequest)
     }
-    assert shown == set(SourceTag)
+    assert tags == set(SourceTag)

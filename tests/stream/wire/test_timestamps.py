@@ -37,9 +37,9 @@ TEN = datetime(2024, 9, 1, 10, tzinfo=UTC)
     ],
 )
 def test_what_jp_accepts_is_read_as_utc(text, moment):
-    found = timestamps.parse_timestamp(text)
-    assert found == moment
-    assert found.utcoffset() == timedelta(0)
+    instant = timestamps.parse_timestamp(text)
+    assert instant == moment
+    assert instant.utcoffset() == timedelta(0)
 
 
 @pytest.mark.parametrize(
@@ -96,15 +96,15 @@ def test_what_is_written_is_read_as_the_same_moment(moment):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("2024-09-01 10:00:00", "2024-09-01T10:00:00Z"),
         ("2024-09-01 10:00:00.5", "2024-09-01T12:00:00.500+02:00"),
         ("2024-09-01 10:00:00.1234567891", "2024-09-01 10:00:00.123456789"),
     ],
 )
-def test_texts_of_the_same_nanosecond_share_their_instant(one, other):
-    assert timestamps.normalize_timestamp(one) == timestamps.normalize_timestamp(other)
+def test_texts_of_the_same_nanosecond_share_their_instant(first, second):
+    assert timestamps.normalize_timestamp(first) == timestamps.normalize_timestamp(second)
 
 
 def test_texts_of_different_nanoseconds_have_different_instants():

@@ -10,33 +10,35 @@ from jpweb.web.forms.fields import TextField, WholeNumberField
 
 
 @pytest.mark.parametrize(
-    ("typed", "text"),
+    ("input_text", "text"),
     [(None, ""), ("", ""), (" a b\n", "a b"), ("a\0b", "a\0b"), ("abcdef", "abcd")],
 )
-def test_text_field_strips_and_cuts_its_text_and_takes_nul(typed: str | None, text: str):
-    assert TextField(required=False, max_chars=4).clean(typed) == text
+def test_text_field_strips_and_cuts_its_text_and_takes_nul(input_text: str | None, text: str):
+    assert TextField(required=False, max_chars=4).clean(input_text) == text
 
 
 def test_text_field_of_spaces_alone_is_empty_if_required():
-    with pytest.raises(ValidationError) as refused:
+    with pytest.raises(ValidationError) as error:
         TextField().clean(" \n ")
-    assert refused.value.code == "required"
+    assert error.value.code == "required"
 
 
 @pytest.mark.parametrize(
-    ("typed", "number"),
+    ("input_text", "number"),
     [(None, None), (" ", None), (" 20 ", 20), ("0", 0), (str(MAX_KEY), MAX_KEY)],
 )
-def test_whole_number_field_reads_digits(typed: str | None, number: int | None):
-    assert WholeNumberField(required=False).clean(typed) == number
+def test_whole_number_field_reads_digits(input_text: str | None, number: int | None):
+    assert WholeNumberField(required=False).clean(input_text) == number
 
 
 @pytest.mark.parametrize(
-    ("typed", "limits", "code"),
+    ("input_text", "limits", "code"),
     [(text, {}, "invalid") for text in ("x", "-1", "1_0", "1.0", "٣", "²", str(2**63), "9" * 5_000)]
     + [("0", {"min_value": 1}, "min_value"), ("2", {"max_value": 1}, "max_value")],
 )
-def test_whole_number_field_refuses_what_is_none(typed: str, limits: dict[str, Any], code: str):
-    with pytest.raises(ValidationError) as refused:
-        WholeNumberField(**limits).clean(typed)
-    assert [problem.code for problem in refused.value.error_list] == [code]
+def test_whole_number_field_refuses_what_is_none(
+    input_text: str, limits: dict[str, Any], code: str
+):
+    with pytest.raises(ValidationError) as error:
+        WholeNumberField(**limits).clean(input_text)
+    assert [problem.code for problem in error.value.error_list] == [code]

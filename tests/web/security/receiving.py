@@ -10,13 +10,13 @@ from typing import Any, Self
 from jpweb.asgi import http_application
 from jpweb.runtime.broadcast.flow_control import CUT_CONNECTION_KEY
 from jpweb.store.models import Person
-from tests.load.page import cookie
+from tests.load.page import make_cookie
 
 #: Seconds in which anything has to happen.
 PATIENCE_SECONDS = 30
 
 
-class Receiver:
+class SlowClient:
     """One request; takes a part of the response each time it is asked to."""
 
     def __init__(self, path: str, signed_in: str, method: str = "GET") -> None:
@@ -34,14 +34,16 @@ class Receiver:
             "client": ("127.0.0.1", 1),
             CUT_CONNECTION_KEY: self.leave,
         }
-        self._said: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        self._said.put_nowait({"type": "http.request"})
-        self._sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue(maxsize=1)
+        self._requests: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._requests.put_nowait({"type": "http.request"})
+        self._responses: asyncio.Queue[dict[str, Any]] = asyncio.Queue(maxsize=1)
         self.has_left = False
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> Self:
-        self._task = asyncio.create_task(http_application(self._scope, self._said.get, self._send))
+        self._task = asyncio.create_task(
+            http_application(self._scope, self._requests.get, self._send)
+        )
         message = await self._take()
         self.status: int = message["status"]
         self.headers = {name.lower(): value for name, value in message["headers"]}
@@ -62,12 +64,12 @@ class Receiver:
                 return body
 
     async def _send(self, message: Mapping[str, Any]) -> None:
-        await self._sent.put(dict(message))
+        await self._responses.put(dict(message))
 
     def leave(self) -> None:
         """Hang up; also what the server's function does that cuts the connection."""
         self.has_left = True
-        self._said.put_nowait({"type": "http.disconnect"})
+        self._requests.put_nowait({"type": "http.disconnect"})
 
     async def wait_for_end(self) -> None:
         assert self._task is not None
@@ -76,13 +78,13 @@ class Receiver:
 
     async def _take(self) -> dict[str, Any]:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            return await self._sent.get()
+            return await self._responses.get()
 
 
 @asynccontextmanager
-async def receiving(path: str, signed_in: str, method: str = "GET") -> AsyncIterator[Receiver]:
+async def send_request(path: str, signed_in: str, method: str = "GET") -> AsyncIterator[SlowClient]:
     """Send a request; who is still there at the end leaves."""
-    receiver = await Receiver(path, signed_in, method).start()
+    receiver = await SlowClient(path, signed_in, method).start()
     try:
         yield receiver
     finally:
@@ -90,7 +92,7 @@ async def receiving(path: str, signed_in: str, method: str = "GET") -> AsyncIter
         await receiver.wait_for_end()
 
 
-async def until(is_so: Callable[[], Any]) -> None:
+async def wait_until(is_so: Callable[[], Any]) -> None:
     """Wait until something is so."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not is_so():  # noqa: ASYNC110  a row of the database rings no bell
@@ -99,4 +101,4 @@ async def until(is_so: Callable[[], Any]) -> None:
 
 def sign_in(person: Person) -> str:
     """Return the cookie of a browser that a person is signed in with."""
-    return cookie(person)
+    return make_cookie(person)

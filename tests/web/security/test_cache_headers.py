@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.web.test_access import ROUTES, address
+from tests.web.test_access import ROUTES, make_address
 from tests.web.world import World
 
 
@@ -14,14 +14,14 @@ def test_every_private_page_is_kept_by_no_cache(world: World):
     client = world.client("owner")
     for name, route in ROUTES.items():
         if route.method == "get" and name not in ("sign-in", "join"):
-            response = client.get(address(name, world))
+            response = client.get(make_address(name, world))
             assert "no-store" in response["Cache-Control"], (name, response["Cache-Control"])
             assert "private" in response["Cache-Control"], name
             assert "ETag" not in response, name
 
 
 @pytest.mark.parametrize(
-    ("headers", "kept"),
+    ("headers", "cache_control"),
     [
         ({"host": "localhost"}, "private, no-cache"),
         ({"host": "127.0.0.1:8000"}, "private, no-cache"),
@@ -30,9 +30,9 @@ def test_every_private_page_is_kept_by_no_cache(world: World):
     ],
 )
 def test_a_window_is_kept_where_the_browser_can_be_told_to_drop_it(
-    world: World, settings: Any, headers: dict[str, str], kept: str
+    world: World, settings: Any, headers: dict[str, str], cache_control: str
 ):
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-    response = world.client("reader").get(address("conversation", world), headers=headers)
-    assert response["Cache-Control"] == kept
-    assert ("ETag" in response) is ("no-cache" in kept)
+    response = world.client("reader").get(make_address("conversation", world), headers=headers)
+    assert response["Cache-Control"] == cache_control
+    assert ("ETag" in response) is ("no-cache" in cache_control)

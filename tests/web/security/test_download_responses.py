@@ -26,9 +26,9 @@ from jpweb.store.people.downloads import DownloadLease
 from jpweb.store.transcript import item_batches
 from jpweb.web.security import download_responses
 from jpweb.web.views import events
-from tests.architecture.tree import modules, text
-from tests.load.synthetic import imported
-from tests.web.security.receiving import receiving, sign_in, until
+from tests.architecture.tree import list_modules, read_text
+from tests.load.synthetic import import_conversation
+from tests.web.security.receiving import send_request, sign_in, wait_until
 from tests.web.world import World
 
 EVENTS = 120
@@ -42,7 +42,7 @@ class Shelf:
     """Somebody who audits, with a conversation and inquiries that take many pieces."""
 
     def __init__(self, world: World) -> None:
-        self.talk = imported(world.home, EVENTS)
+        self.talk = import_conversation(world.home, EVENTS)
         longest = max(self.talk.journal.all(), key=lambda entry: len(entry.text))
         self.anchor = longest.anchor
         self.person: Person = world.people["auditor"]
@@ -62,9 +62,9 @@ class Steps:
 
 
 @pytest.fixture
-def shelf(lasting: World, monkeypatch: pytest.MonkeyPatch) -> Shelf:
+def shelf(shared_world: World, monkeypatch: pytest.MonkeyPatch) -> Shelf:
     """Return a shelf where a piece holds little."""
-    made = Shelf(lasting)
+    new_shelf = Shelf(shared_world)
     for module, name, amount in (
         (audit, "BATCH_ROWS", 2),
         (store_exports, "MAX_CHUNK_ENTRIES", 10),
@@ -73,17 +73,17 @@ def shelf(lasting: World, monkeypatch: pytest.MonkeyPatch) -> Shelf:
         (under_way, "REST_RATIO", 0),
     ):
         monkeypatch.setattr(module, name, amount)
-    return made
+    return new_shelf
 
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
     counter = Steps()
 
-    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
-        def count(*given: Any) -> Any:
+    def count_steps(function: Callable[..., Any]) -> Callable[..., Any]:
+        def count(*arguments: Any) -> Any:
             counter.count += 1
-            return function(*given)
+            return function(*arguments)
 
         return count
 
@@ -92,9 +92,9 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
             counter.count += 1
             yield piece
 
-    monkeypatch.setattr(audit, "_read_rows", counted(audit._read_rows))
-    monkeypatch.setattr(store_exports, "_read_texts", counted(store_exports._read_texts))
-    monkeypatch.setattr(item_batches, "_read_entries", counted(item_batches._read_entries))
+    monkeypatch.setattr(audit, "_read_rows", count_steps(audit._read_rows))
+    monkeypatch.setattr(store_exports, "_read_texts", count_steps(store_exports._read_texts))
+    monkeypatch.setattr(item_batches, "_read_entries", count_steps(item_batches._read_entries))
     monkeypatch.setattr(events, "cut_into_pieces", cut)
     return counter
 
@@ -105,26 +105,28 @@ def find_lease(shelf: Shelf) -> DownloadLease | None:
 
 async def wait_for_no_mark(shelf: Shelf) -> None:
     """Wait until neither this process nor the database says that a download is under way."""
-    await until(lambda: shelf.person.pk not in under_way._marks)
+    await wait_until(lambda: shelf.person.pk not in under_way._marks)
     async with asyncio.timeout(30):
         while await run_in_background_thread(find_lease, shelf) is not None:  # noqa: ASYNC110  a row
             await asyncio.sleep(0.01)
 
 
 def test_files_are_sent_by_one_function_alone():
-    sending = [
+    senders = [
         str(path)
-        for path in modules("jpweb")
-        if any(word in text(path) for word in ("Content-Disposition", "StreamingHttp", "FileResp"))
+        for path in list_modules("jpweb")
+        if any(
+            word in read_text(path) for word in ("Content-Disposition", "StreamingHttp", "FileResp")
+        )
     ]
-    assert sending == ["jpweb/web/security/download_responses.py"]
+    assert senders == ["jpweb/web/security/download_responses.py"]
 
 
 @pytest.mark.parametrize("route", ROUTES)
 async def test_first_part_comes_before_the_second_piece_is_made(
     shelf: Shelf, steps: Steps, route: str
 ):
-    async with receiving(shelf.path(route), shelf.cookie) as receiver:
+    async with send_request(shelf.path(route), shelf.cookie) as receiver:
         assert receiver.status == 200
         assert b"attachment" in receiver.headers[b"content-disposition"]
         assert b"content-length" not in receiver.headers
@@ -140,47 +142,47 @@ async def test_first_part_comes_before_the_second_piece_is_made(
 async def test_reader_that_leaves_ends_the_work_and_the_mark(
     shelf: Shelf, steps: Steps, route: str
 ):
-    async with receiving(shelf.path(route), shelf.cookie) as receiver:
+    async with send_request(shelf.path(route), shelf.cookie) as receiver:
         await receiver.take()
-    made = steps.count
+    count_before = steps.count
     await wait_for_no_mark(shelf)
-    assert steps.count == made <= 4
+    assert steps.count == count_before <= 4
 
 
 @pytest.mark.parametrize("route", ROUTES)
 async def test_second_large_download_of_a_person_is_refused_with_the_name(shelf: Shelf, route: str):
-    async with receiving(shelf.path("export/jp"), shelf.cookie) as first:
-        async with receiving(shelf.path(route), shelf.cookie) as second:
+    async with send_request(shelf.path("export/jp"), shelf.cookie) as first:
+        async with send_request(shelf.path(route), shelf.cookie) as second:
             assert second.status == 429
             page = (await second.take_all()).decode()
             assert f"You are downloading jp-c{shelf.talk.jp_id}.events.json." in page
             assert f'<a href="{shelf.path(route)}">try again</a>' in page
-        async with receiving(shelf.path(route), shelf.others_cookie) as another:
+        async with send_request(shelf.path(route), shelf.others_cookie) as another:
             assert another.status == 200
             assert await another.take_all()
         assert await first.take_all()
-    async with receiving(shelf.path(route), shelf.cookie) as third:
+    async with send_request(shelf.path(route), shelf.cookie) as third:
         assert third.status == 200
 
 
-async def test_small_download_is_whole_beside_a_large_one(shelf: Shelf, lasting: World):
-    small = f"/conversations/{lasting.talk.pk}/export/jp"
-    large = receiving(shelf.path("export/jp"), shelf.cookie)
-    async with large, receiving(small, shelf.cookie) as receiver:
+async def test_small_download_is_whole_beside_a_large_one(shelf: Shelf, shared_world: World):
+    small = f"/conversations/{shared_world.talk.pk}/export/jp"
+    large = send_request(shelf.path("export/jp"), shelf.cookie)
+    async with large, send_request(small, shelf.cookie) as receiver:
         assert receiver.status == 200
         length = int(receiver.headers[b"content-length"])
         assert len(await receiver.take_all()) == length
 
 
 async def test_head_of_a_download_makes_nothing(shelf: Shelf, steps: Steps):
-    async with receiving(shelf.path("export/jp"), shelf.cookie, "HEAD") as receiver:
+    async with send_request(shelf.path("export/jp"), shelf.cookie, "HEAD") as receiver:
         assert receiver.status == 200
         assert await receiver.take_all() == b""
     assert steps.count == 0
 
 
 async def test_mark_ends_with_the_download_and_says_how_far_it_is(shelf: Shelf):
-    async with receiving(shelf.path("export/jp"), shelf.cookie) as receiver:
+    async with send_request(shelf.path("export/jp"), shelf.cookie) as receiver:
         await receiver.take()
         lease = under_way.find_download(shelf.person.pk)
         assert lease is not None
@@ -188,7 +190,7 @@ async def test_mark_ends_with_the_download_and_says_how_far_it_is(shelf: Shelf):
             f"jp-c{shelf.talk.jp_id}.events.json",
             True,
         )
-        async with receiving("/download", shelf.cookie) as status:
+        async with send_request("/download", shelf.cookie) as status:
             page = (await status.take_all()).decode()
             assert f"You are downloading {lease.file_name}." in page
             assert 'hx-trigger="every 2s"' in page
@@ -198,10 +200,10 @@ async def test_mark_ends_with_the_download_and_says_how_far_it_is(shelf: Shelf):
 
 @pytest.mark.parametrize("route", [*FORMATS])
 async def test_conversation_rewritten_meanwhile_cuts_the_connection(shelf: Shelf, route: str):
-    async with receiving(shelf.path(route), shelf.cookie) as receiver:
+    async with send_request(shelf.path(route), shelf.cookie) as receiver:
         await receiver.take()
-        own = Conversation.objects.filter(pk=shelf.talk.pk)
-        await run_in_background_thread(own.update, revision=shelf.talk.revision + 1)
+        queryset = Conversation.objects.filter(pk=shelf.talk.pk)
+        await run_in_background_thread(queryset.update, revision=shelf.talk.revision + 1)
         await receiver.take_all()
         assert receiver.has_left
         await wait_for_no_mark(shelf)
@@ -210,7 +212,7 @@ async def test_conversation_rewritten_meanwhile_cuts_the_connection(shelf: Shelf
 async def test_database_that_goes_away_cuts_the_connection(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    async with receiving("/audit.csv", shelf.cookie) as receiver:
+    async with send_request("/audit.csv", shelf.cookie) as receiver:
         await receiver.take()
 
         def fail(*_: object) -> None:
@@ -230,7 +232,7 @@ async def test_download_ends_with_the_right_to_read(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch, change: str
 ):
     monkeypatch.setattr(under_way, "RENEWAL_SECONDS", 0.01)
-    async with receiving(shelf.path("export/jp"), shelf.cookie) as receiver:
+    async with send_request(shelf.path("export/jp"), shelf.cookie) as receiver:
         await receiver.take()
         if change == "role":
             membership = Membership.objects.filter(person=shelf.person)
@@ -239,7 +241,7 @@ async def test_download_ends_with_the_right_to_read(
             person = Person.objects.filter(pk=shelf.person.pk)
             await run_in_background_thread(person.update, is_active=False)
         mark = under_way._marks[shelf.person.pk]
-        await until(lambda: mark.is_revoked)
+        await wait_until(lambda: mark.is_revoked)
         await receiver.take_all()
         assert receiver.has_left
 
@@ -262,14 +264,14 @@ def _other_lease(shelf: Shelf, name: str = "other#1") -> DownloadLease:
 
 async def test_download_in_another_process_refuses_one_here(shelf: Shelf):
     assert await run_in_background_thread(leases.acquire_lease, _other_lease(shelf)) is None
-    async with receiving(shelf.path("export/jp"), shelf.cookie) as receiver:
+    async with send_request(shelf.path("export/jp"), shelf.cookie) as receiver:
         assert receiver.status == 429
         page = (await receiver.take_all()).decode()
         assert "You are downloading b.csv." in page
         assert "42%" in page
     assert shelf.person.pk not in under_way._marks
     await run_in_background_thread(leases.release_lease, _other_lease(shelf))
-    async with receiving(shelf.path("export/jp"), shelf.cookie) as receiver:
+    async with send_request(shelf.path("export/jp"), shelf.cookie) as receiver:
         assert receiver.status == 200
 
 
@@ -278,7 +280,7 @@ async def test_lease_of_a_killed_process_ends_by_itself(
 ):
     monkeypatch.setattr(leases, "LEASE_SECONDS", -1.0)
     await run_in_background_thread(leases.acquire_lease, _other_lease(shelf))
-    async with receiving(shelf.path("export/jp"), shelf.cookie) as receiver:
+    async with send_request(shelf.path("export/jp"), shelf.cookie) as receiver:
         assert receiver.status == 200
 
 
@@ -305,15 +307,15 @@ async def test_database_that_takes_no_write_keeps_nobody_from_downloading(
         raise OperationalError("database or disk is full")
 
     monkeypatch.setattr(task_leases, "acquire_or_renew", fail)
-    async with receiving(shelf.path("export/jp"), shelf.cookie) as receiver:
+    async with send_request(shelf.path("export/jp"), shelf.cookie) as receiver:
         assert receiver.status == 200
-        async with receiving("/audit.csv", shelf.cookie) as second:
+        async with send_request("/audit.csv", shelf.cookie) as second:
             assert second.status == 429
         assert len(await receiver.take_all()) > 0
 
 
 def test_holder_of_the_longest_names_fits_its_column(shelf: Shelf):
-    longest = max((each.suffix for each in exports.FORMATS.values()), key=len)
+    longest = max((export_format.suffix for export_format in exports.FORMATS.values()), key=len)
     lease = DownloadLease(2**31, f"{'x' * 100}#12345678", f"jp-c{10**18}{longest}", 99)
     assert len(lease.holder_text) <= (TaskLease._meta.get_field("holder").max_length or 0)
     assert len(lease.name) <= (TaskLease._meta.get_field("name").max_length or 0)

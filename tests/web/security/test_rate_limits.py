@@ -4,18 +4,18 @@ import pytest
 
 from jpweb.web.security import rate_limits
 from jpweb.web.security.rate_limits import RateLimit
-from tests.web.reading import read
+from tests.web.reading import parse_page
 from tests.web.world import World
 
 
 def test_admit_within_a_window_refuses_until_the_oldest_is_over():
-    now = [0.0]
-    limit = RateLimit(2, 60, lambda: now[0])
+    seconds = [0.0]
+    limit = RateLimit(2, 60, lambda: seconds[0])
     assert limit.admit_event("ada") == 0
-    now[0] = 30.5
+    seconds[0] = 30.5
     assert (limit.admit_event("ada"), limit.admit_event("ada")) == (0, 30)
     assert limit.admit_event("eve") == 0
-    now[0] = 60.0
+    seconds[0] = 60.0
     assert (limit.admit_event("ada"), limit.admit_event("ada")) == (0, 31)
 
 
@@ -34,7 +34,7 @@ def test_searches_above_the_limit_get_429_with_one_line(
     path = path.format(talk=world.talk.pk)
     reader, owner = world.client("reader"), world.client("owner")
     assert [reader.get(path).status_code for _ in range(3)] == [200, 200, 429]
-    refused = reader.get(path)
-    assert int(refused["Retry-After"]) in range(1, 61)
-    assert "You searched 2 times within a minute. Try again in" in read(refused).text
+    refusal = reader.get(path)
+    assert int(refusal["Retry-After"]) in range(1, 61)
+    assert "You searched 2 times within a minute. Try again in" in parse_page(refusal).text
     assert owner.get(path).status_code == 200

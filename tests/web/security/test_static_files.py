@@ -45,7 +45,7 @@ def test_static_file_that_is_none_is_missing(
     client: Client, caplog: pytest.LogCaptureFixture, version: str, name: str
 ):
     assert client.get(f"/static/{version}/{name}").status_code == 404
-    assert [each for each in caplog.records if each.exc_info] == [], "a traceback in the log"
+    assert [record for record in caplog.records if record.exc_info] == [], "a traceback in the log"
 
 
 @pytest.mark.parametrize(

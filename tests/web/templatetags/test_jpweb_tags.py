@@ -25,17 +25,17 @@ AT = datetime(2026, 11, 20, 9, 5, 7, 120, UTC)
     ],
 )
 def test_an_instant_is_written_as_django_writes_it(at: datetime):
-    there = at.astimezone(UTC)
-    assert tags.iso_time(at) == date(there, "c")
-    assert tags.utc_seconds(at) == date(there, "Y-m-d H:i:s")
+    utc_time = at.astimezone(UTC)
+    assert tags.iso_time(at) == date(utc_time, "c")
+    assert tags.utc_seconds(at) == date(utc_time, "Y-m-d H:i:s")
 
 
 def test_a_near_instant_is_said_by_how_long_ago_and_others_by_their_date():
-    now = clock.now()
-    assert ">just now</time></span>" in tags.timestamp(now)
-    assert ">2\xa0hours ago</time>" in tags.timestamp(now - timedelta(hours=2))
+    moment = clock.now()
+    assert ">just now</time></span>" in tags.timestamp(moment)
+    assert ">2\xa0hours ago</time>" in tags.timestamp(moment - timedelta(hours=2))
     assert ">20 Nov 2025, 09:05</time>" in tags.timestamp(AT.replace(year=2025))
-    exact = tags.timestamp(now, "#here", exact=True)
+    exact = tags.timestamp(moment, "#here", exact=True)
     assert exact.startswith('<a class="timestamp" href="#here">')
     assert "just now" not in exact
     assert tags.timestamp(None).strip() == ""
@@ -55,14 +55,14 @@ def test_a_badge_of_what_nobody_knows_is_not_remembered():
     assert tags._render_known_badge.cache_info().currsize == before
 
 
-def _earlier(**other: Any) -> PreviousAnswer:
+def _earlier(**fields: Any) -> PreviousAnswer:
     usual: dict[str, Any] = {"pk": 7, "state": "answered", "reason": "", "answer": True}
     usual |= {"note": "", "decided_by": "person", "decider_name": "Ada", "settled_at": AT}
-    return PreviousAnswer(**usual | {"title": "A <talk>"} | other)
+    return PreviousAnswer(**usual | {"title": "A <talk>"} | fields)
 
 
 @pytest.mark.parametrize(
-    ("other", "shown"),
+    ("changes", "expected"),
     [
         ({"state": "cancelled", "reason": "user", "answer": None}, "Cancelled"),
         ({"answer": False}, "<code>false</code>"),
@@ -75,20 +75,20 @@ def _earlier(**other: Any) -> PreviousAnswer:
         ({"pk": 8}, 'data-previous-answer="8"'),
     ],
 )
-def test_an_earlier_answer_shows_what_it_is_by_now(other: dict[str, Any], shown: str):
-    first, changed = (
+def test_an_earlier_answer_shows_what_it_is_by_now(changes: dict[str, Any], expected: str):
+    first, second = (
         tags.render_previous_answer(_earlier()),
-        tags.render_previous_answer(_earlier(**other)),
+        tags.render_previous_answer(_earlier(**changes)),
     )
-    assert shown in changed
-    assert shown not in first
+    assert expected in second
+    assert expected not in first
     assert ">A &lt;talk&gt;</a>" in first
     assert tags.render_previous_answer(_earlier()) == first
 
 
 def test_how_long_ago_an_earlier_answer_was_goes_on(monkeypatch: pytest.MonkeyPatch):
-    now = clock.now()
-    was = _earlier(settled_at=now)
-    assert "just now" in tags.render_previous_answer(was)
+    moment = clock.now()
+    answer = _earlier(settled_at=moment)
+    assert "just now" in tags.render_previous_answer(answer)
     monkeypatch.setattr("jpweb.web.display_text.format_age", lambda _: "2 hours ago")
-    assert "2 hours ago" in tags.render_previous_answer(was)
+    assert "2 hours ago" in tags.render_previous_answer(answer)

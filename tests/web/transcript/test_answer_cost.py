@@ -15,7 +15,7 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor
 from jpweb.runtime.inquiries import resolution
 from jpweb.web.websocket import conversation_updates
-from tests.runtime.playing import done
+from tests.runtime.playing import wait_for_task
 from tests.store import making
 from tests.web.sockets import SOON, line_of
 from tests.web.world import World
@@ -39,16 +39,16 @@ class Trips:
         self.counted: list[tuple[str, int]] = []
         self._run: Any = db_threads._run_in_shared_thread
 
-    async def __call__(self, function: Any, *args: Any, **named: Any) -> Any:
-        return await self._run(self._count, function, *args, **named)
+    async def __call__(self, function: Any, *args: Any, **options: Any) -> Any:
+        return await self._run(self._count, function, *args, **options)
 
-    def _count(self, function: Any, *args: Any, **named: Any) -> Any:
+    def _count(self, function: Any, *args: Any, **options: Any) -> Any:
         with CaptureQueriesContext(connection) as captured:
             try:
-                return function(*args, **named)
+                return function(*args, **options)
             finally:
-                taken = [query for query in captured if not is_bound(query["sql"])]
-                self.counted.append((function.__name__, len(taken)))
+                statements = [query for query in captured if not is_bound(query["sql"])]
+                self.counted.append((function.__name__, len(statements)))
 
 
 def is_bound(sql: str) -> bool:
@@ -56,12 +56,12 @@ def is_bound(sql: str) -> bool:
 
 
 async def test_a_question_and_its_answer_take_few_trips_and_statements(
-    lasting: World, monkeypatch: pytest.MonkeyPatch
+    shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     trips = Trips()
-    person = lasting.people["responder"]
-    talk = await run_in_db_thread(making.conversation, lasting.home, "Asking", person)
-    line = line_of(await run_in_db_thread(lasting.client, "responder"))
+    person = shared_world.people["responder"]
+    talk = await run_in_db_thread(making.conversation, shared_world.home, "Asking", person)
+    line = line_of(await run_in_db_thread(shared_world.client, "responder"))
     assert (await line.connect(SOON))[0]
     facts = conversation_updates.make_metadata_key(talk)
     state = {"conversation": talk.pk, "metadata": facts, "inbox": True}
@@ -71,14 +71,14 @@ async def test_a_question_and_its_answer_take_few_trips_and_statements(
     monkeypatch.setattr(resolution, "FIRST_QUERY_SECONDS", SOON)
     await runs.start_turn(talk, person, ASK)
     (active,) = run_executor._active_runs.values()
-    said = ""
-    while not (card := re.search(r"/questions/(\d+)/answer", said)):
-        said = str(await line.receive_from(SOON))
+    frame = ""
+    while not (card := re.search(r"/questions/(\d+)/answer", frame)):
+        frame = str(await line.receive_from(SOON))
     answer = {"number": 1, "question": int(card[1]), "answer": "true"}
     await line.send_to(text_data=json.dumps(answer))
     assert active.task is not None
-    await done(active.task)
+    await wait_for_task(active.task)
     names = [name for name, _ in trips.counted]
-    begun, ended = names.index("is_anyone_present"), names.index("_attempt_answer") + 1
-    assert [trip for trip in trips.counted[begun:ended] if trip[0] not in ASIDE] == ROUND
+    start, end = names.index("is_anyone_present"), names.index("_attempt_answer") + 1
+    assert [trip for trip in trips.counted[start:end] if trip[0] not in ASIDE] == ROUND
     await line.disconnect()

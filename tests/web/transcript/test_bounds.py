@@ -23,8 +23,8 @@ from jpweb.web.websocket import conversation_updates, inbox_updates, protocol, s
 from jpweb.web.websocket.protocol import AnswerMessage, PageState, ReceiptReport
 from tests.machine.serving import ROOT
 from tests.store import making
-from tests.web.reading import read
-from tests.web.sockets import page, shows
+from tests.web.reading import parse_page
+from tests.web.sockets import connect_page, make_hello
 from tests.web.world import World
 
 TOO_MUCH, TOO_MANY, MALFORMED = 4429, 4430, 4400
@@ -49,10 +49,10 @@ KINDS = pytest.mark.parametrize("kind", LARGEST)
 def no_such_question(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let answers be refused by the question, since these sockets have no session."""
 
-    def answering(*_asked: Any) -> None:
+    def refuse_answer(*_asked: Any) -> None:
         raise Http404
 
-    monkeypatch.setattr(access, "authorize_answer", answering)
+    monkeypatch.setattr(access, "authorize_answer", refuse_answer)
 
 
 def test_every_kind_of_message_is_among_the_bounded_ones():
@@ -68,79 +68,86 @@ def test_a_hello_names_far_more_cards_than_the_fullest_page_shows():
 
 @KINDS
 async def test_the_largest_message_of_a_kind_is_taken(
-    lasting: World, kind: type[protocol.ClientMessage]
+    shared_world: World, kind: type[protocol.ClientMessage]
 ):
-    async with page(lasting.people["responder"]) as socket:
+    async with connect_page(shared_world.people["responder"]) as socket:
         await socket.hello(**LARGEST[kind])
-        await socket.everything()
+        await socket.receive_all()
         assert socket.consumers[0].person_id is not None
 
 
 @pytest.mark.parametrize("kind", TOO_LARGE)
 async def test_a_larger_message_of_a_kind_closes(
-    lasting: World, kind: type[protocol.ClientMessage]
+    shared_world: World, kind: type[protocol.ClientMessage]
 ):
-    async with page(lasting.people["responder"]) as socket:
+    async with connect_page(shared_world.people["responder"]) as socket:
         await socket.hello(**TOO_LARGE[kind])
         assert await socket.closes() == MALFORMED
 
 
 @KINDS
 async def test_messages_beyond_what_a_person_may_cost_close_theirs_alone(
-    lasting: World, monkeypatch: pytest.MonkeyPatch, kind: type[protocol.ClientMessage]
+    shared_world: World, monkeypatch: pytest.MonkeyPatch, kind: type[protocol.ClientMessage]
 ):
-    says = LARGEST[kind]
-    cost = socket_limits.measure_cost(protocol.parse_message(1, json.dumps(says)))
+    hello = LARGEST[kind]
+    cost = socket_limits.measure_cost(protocol.parse_message(1, json.dumps(hello)))
     monkeypatch.setattr(socket_limits, "COST_BURST", 2 * cost)
     monkeypatch.setattr(socket_limits, "COST_PER_SECOND", 0)
-    ada, eve = lasting.people["responder"], lasting.people["owner"]
-    async with page(ada) as one, page(ada) as two, page(eve) as other:
-        await one.hello(**says)
-        await one.everything()
-        await two.hello(**says)
-        await two.everything()
-        await one.hello(**says)
-        assert await one.closes() == TOO_MUCH
-        await other.hello(questions=[])
-        assert read(await other.everything()).one(id="question-count")["data-count"] == "1"
+    ada, eve = shared_world.people["responder"], shared_world.people["owner"]
+    async with (
+        connect_page(ada) as first_socket,
+        connect_page(ada) as second_socket,
+        connect_page(eve) as other_socket,
+    ):
+        await first_socket.hello(**hello)
+        await first_socket.receive_all()
+        await second_socket.hello(**hello)
+        await second_socket.receive_all()
+        await first_socket.hello(**hello)
+        assert await first_socket.closes() == TOO_MUCH
+        await other_socket.hello(questions=[])
+        assert (
+            parse_page(await other_socket.receive_all()).find_one(id="question-count")["data-count"]
+            == "1"
+        )
 
 
 async def test_hellos_beyond_those_of_one_socket_close_it_alone(
-    lasting: World, monkeypatch: pytest.MonkeyPatch
+    shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(socket_limits, "PAGE_STATE_BURST", 2)
     monkeypatch.setattr(socket_limits, "PAGE_STATES_PER_SECOND", 0)
-    ada = lasting.people["responder"]
-    async with page(ada) as one, page(ada) as two:
+    ada = shared_world.people["responder"]
+    async with connect_page(ada) as first_socket, connect_page(ada) as second_socket:
         for _ in range(2):
-            await one.hello(questions=[])
-            await one.everything()
-        await one.hello(questions=[])
-        assert await one.closes() == TOO_MUCH
-        await two.hello(questions=[])
-        assert await two.everything()
+            await first_socket.hello(questions=[])
+            await first_socket.receive_all()
+        await first_socket.hello(questions=[])
+        assert await first_socket.closes() == TOO_MUCH
+        await second_socket.hello(questions=[])
+        assert await second_socket.receive_all()
 
 
 async def test_a_socket_too_many_ends_the_one_silent_for_longest(
-    lasting: World, monkeypatch: pytest.MonkeyPatch
+    shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(socket_limits, "MAX_SOCKETS", 3)
-    ada, eve = lasting.people["responder"], lasting.people["owner"]
+    ada, eve = shared_world.people["responder"], shared_world.people["owner"]
     async with AsyncExitStack() as stack:
-        others = await stack.enter_async_context(page(eve, questions=[]))
+        other_socket = await stack.enter_async_context(connect_page(eve, questions=[]))
         first, silent, third = [
-            await stack.enter_async_context(page(ada, questions=[])) for _ in range(3)
+            await stack.enter_async_context(connect_page(ada, questions=[])) for _ in range(3)
         ]
-        for each in (others, first, silent, third):
-            await each.everything()
+        for open_socket in (other_socket, first, silent, third):
+            await open_socket.receive_all()
         await first.hello(questions=[])
-        await first.everything()
-        last = await stack.enter_async_context(page(ada, questions=[]))
+        await first.receive_all()
+        last = await stack.enter_async_context(connect_page(ada, questions=[]))
         assert await silent.closes() == TOO_MANY
-        assert await last.everything()
-        await publisher.publish_questions_changed(lasting.home.pk)
-        for each in (others, first, third, last):
-            assert await each.hears()
+        assert await last.receive_all()
+        await publisher.publish_questions_changed(shared_world.home.pk)
+        for open_socket in (other_socket, first, third, last):
+            assert await open_socket.receive()
     assert socket_limits._sockets == {}, "nobody is counted who has left"
 
 
@@ -150,7 +157,7 @@ class _HeldRound:
     def __init__(
         self, patch: pytest.MonkeyPatch, module: ModuleType, name: str, arguments: int
     ) -> None:
-        self.begun, self._may_end = asyncio.Event(), threading.Event()
+        self.start_event, self._may_end = asyncio.Event(), threading.Event()
         self._arguments = arguments
         self._function = getattr(module, name)
         self._loop = asyncio.get_running_loop()
@@ -161,44 +168,54 @@ class _HeldRound:
 
     def _call(self, *arguments: Any) -> Any:
         if len(arguments) == self._arguments:
-            self._loop.call_soon_threadsafe(self.begun.set)
+            self._loop.call_soon_threadsafe(self.start_event.set)
             assert self._may_end.wait(20)
         return self._function(*arguments)
 
 
 async def test_a_page_that_lacks_much_of_a_conversation_holds_up_nobody(
-    lasting: World, monkeypatch: pytest.MonkeyPatch
+    shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
-    says = await run_in_db_thread(shows, lasting)
-    held = _HeldRound(monkeypatch, conversation_updates, "find_conversation_updates", arguments=2)
-    ada, eve = lasting.people["responder"], lasting.people["reader"]
-    async with page(eve, **says | {"questions": []}) as neighbour, page(ada) as costly:
-        await neighbour.everything()
-        await costly.hello(**says | {"entry_count": 0})
-        await asyncio.wait_for(held.begun.wait(), 20)
+    hello = await run_in_db_thread(make_hello, shared_world)
+    held_round = _HeldRound(
+        monkeypatch, conversation_updates, "find_conversation_updates", arguments=2
+    )
+    ada, eve = shared_world.people["responder"], shared_world.people["reader"]
+    async with (
+        connect_page(eve, **hello | {"questions": []}) as neighbour,
+        connect_page(ada) as costly,
+    ):
+        await neighbour.receive_all()
+        await costly.hello(**hello | {"entry_count": 0})
+        await asyncio.wait_for(held_round.start_event.wait(), 20)
         event = making.event(ChatResponse("message", "A word"))
-        await run_in_db_thread(journal.append_events, lasting.talk.pk, [event], lasting.run)
-        await publisher.publish_conversation_changed(lasting.talk.pk)
-        assert "A word" in await neighbour.hears()
-        held.let_go()
-        heard = read(await costly.everything())
-        assert heard.text.count("A word") == 1
-        assert heard.one(id="counts")["data-entry-count"] == str(says["entry_count"] + 1)
+        await run_in_db_thread(
+            journal.append_events, shared_world.talk.pk, [event], shared_world.run
+        )
+        await publisher.publish_conversation_changed(shared_world.talk.pk)
+        assert "A word" in await neighbour.receive()
+        held_round.let_go()
+        html_page = parse_page(await costly.receive_all())
+        assert html_page.text.count("A word") == 1
+        assert html_page.find_one(id="counts")["data-entry-count"] == str(hello["entry_count"] + 1)
 
 
 async def test_a_page_that_names_many_cards_holds_up_nobody(
-    lasting: World, monkeypatch: pytest.MonkeyPatch
+    shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
-    held = _HeldRound(monkeypatch, inbox_updates, "find_inbox_updates", arguments=1)
-    ada, eve = lasting.people["responder"], lasting.people["owner"]
-    async with page(eve, inbox=True, questions=[]) as neighbour, page(ada) as costly:
-        await neighbour.everything()
+    held_round = _HeldRound(monkeypatch, inbox_updates, "find_inbox_updates", arguments=1)
+    ada, eve = shared_world.people["responder"], shared_world.people["owner"]
+    async with (
+        connect_page(eve, inbox=True, questions=[]) as neighbour,
+        connect_page(ada) as costly,
+    ):
+        await neighbour.receive_all()
         await costly.hello(inbox=True, questions=CARDS)
-        await asyncio.wait_for(held.begun.wait(), 20)
-        new = await run_in_db_thread(making.question, lasting.run)
-        await publisher.publish_questions_changed(lasting.home.pk)
-        assert read(await neighbour.hears()).one(id=f"question-{new.pk}")
-        held.let_go()
-        heard = await costly.everything()
-        assert heard.count("no longer available") == len(CARDS)
-        assert heard.count(f'id="question-{new.pk}"') == 1
+        await asyncio.wait_for(held_round.start_event.wait(), 20)
+        new = await run_in_db_thread(making.question, shared_world.run)
+        await publisher.publish_questions_changed(shared_world.home.pk)
+        assert parse_page(await neighbour.receive()).find_one(id=f"question-{new.pk}")
+        held_round.let_go()
+        html = await costly.receive_all()
+        assert html.count("no longer available") == len(CARDS)
+        assert html.count(f'id="question-{new.pk}"') == 1

@@ -21,49 +21,53 @@ from jpweb.store.models import Inquiry, Membership, Person
 from jpweb.stream.events import ChatResponse
 from jpweb.web.websocket import conversation_updates, inbox_updates
 from tests.store import making
-from tests.web.reading import read
-from tests.web.sockets import Socket, page, shows
-from tests.web.transcript.test_consumers import append
+from tests.web.reading import parse_page
+from tests.web.sockets import Socket, connect_page, make_hello
+from tests.web.transcript.test_consumers import append_events
 from tests.web.world import World
 
 
-async def test_the_same_change_for_fifty_pages_takes_as_many_queries_as_for_two(lasting: World):
-    people = await run_in_db_thread(crew, lasting)
-    counted: list[list[int]] = []
+async def test_the_same_change_for_fifty_pages_takes_as_many_queries_as_for_two(
+    shared_world: World,
+):
+    people = await run_in_db_thread(crew, shared_world)
+    count_lists: list[list[int]] = []
     for many in (2, 50):
-        says = await run_in_db_thread(shows, lasting)
-        async with AsyncExitStack() as opened:
+        hello = await run_in_db_thread(make_hello, shared_world)
+        async with AsyncExitStack() as stack:
             pages = [
-                await opened.enter_async_context(page(people[n % len(people)], **says))
+                await stack.enter_async_context(connect_page(people[n % len(people)], **hello))
                 for n in range(many)
             ]
-            for each in pages:
-                await each.hears()
+            for open_socket in pages:
+                await open_socket.receive()
             assert await pages[0].hears_nothing()
-            talk, home = lasting.talk.pk, lasting.home.pk
+            talk, home = shared_world.talk.pk, shared_world.home.pk
             await run_in_db_thread(journal.append_events, talk, [making.event(response("A word"))])
-            told = [await queries(publisher.publish_conversation_changed(talk), pages)]
-            await run_in_db_thread(making.question, lasting.run)
-            told.append(await queries(publisher.publish_questions_changed(home), pages))
-            told.append(await queries(publisher.publish_partial_text(talk, "message", "Te"), pages))
-            counted.append(told)
+            counts = [await queries(publisher.publish_conversation_changed(talk), pages)]
+            await run_in_db_thread(making.question, shared_world.run)
+            counts.append(await queries(publisher.publish_questions_changed(home), pages))
+            counts.append(
+                await queries(publisher.publish_partial_text(talk, "message", "Te"), pages)
+            )
+            count_lists.append(counts)
             await publisher.publish_partial_text(
                 talk, "message", ""
             )  # pages that open get what came last
-        await run_in_db_thread(Inquiry.objects.exclude(pk=lasting.question.pk).delete)
-    assert counted == [[9, 5, 2]] * 2
+        await run_in_db_thread(Inquiry.objects.exclude(pk=shared_world.question.pk).delete)
+    assert count_lists == [[9, 5, 2]] * 2
 
 
 def crew(world: World) -> list[Person]:
     """Return people of whom each may answer in the workspace and in one of their own."""
-    made = [making.person(f"crew{n}", Role.RESPONDER, world.home) for n in range(9)]
-    for each in made:
-        home = making.workspace(each.username)
-        Membership.objects.create(person=each, workspace=home, role=Role.OWNER)
-    return made
+    people = [making.person(f"crew{n}", Role.RESPONDER, world.home) for n in range(9)]
+    for person in people:
+        home = making.workspace(person.username)
+        Membership.objects.create(person=person, workspace=home, role=Role.OWNER)
+    return people
 
 
-async def asked(world: World) -> None:
+async def ask_question(world: World) -> None:
     await run_in_db_thread(making.question, world.run)
     await publisher.publish_questions_changed(world.home.pk)
 
@@ -77,75 +81,81 @@ async def queries(signal: Coroutine[Any, Any, None], pages: list[Socket]) -> int
     """Return how many queries a signal takes until every page has heard something of it."""
     captured = await run_in_db_thread(capturing)
     await signal
-    for each in pages:
-        assert await each.hears()
+    for open_socket in pages:
+        assert await open_socket.receive()
     assert await pages[0].hears_nothing()
     await run_in_db_thread(captured.__exit__, None, None, None)
     return len(captured)
 
 
 async def test_pages_that_are_alike_are_rendered_once(
-    lasting: World, monkeypatch: pytest.MonkeyPatch
+    shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     rendered: list[str] = []
     render = render_to_string
 
-    def counted(name: str, *about: Any) -> str:
+    def count_render(name: str, *about: Any) -> str:
         rendered.append(name)
         return render(name, *about)
 
     for module in (conversation_updates, inbox_updates):
-        monkeypatch.setattr(module, "render_to_string", counted)
-    says = await run_in_db_thread(shows, lasting)
-    async with AsyncExitStack() as opened:
-        who = [lasting.people[name] for name in ("owner", "auditor", "responder", "owner")]
-        pages = [await opened.enter_async_context(page(each, **says)) for each in who]
-        for each in pages:
-            await each.everything()
+        monkeypatch.setattr(module, "render_to_string", count_render)
+    hello = await run_in_db_thread(make_hello, shared_world)
+    async with AsyncExitStack() as stack:
+        viewers = [shared_world.people[name] for name in ("owner", "auditor", "responder", "owner")]
+        pages = [
+            await stack.enter_async_context(connect_page(person, **hello)) for person in viewers
+        ]
+        for open_socket in pages:
+            await open_socket.receive_all()
         rendered.clear()
-        await append(lasting, response("A word"))
-        assert len({await each.hears() for each in pages}) == 1
-        await asked(lasting)
-        assert len({await each.hears() for each in pages}) == 1
+        await append_events(shared_world, response("A word"))
+        assert len({await open_socket.receive() for open_socket in pages}) == 1
+        await ask_question(shared_world)
+        assert len({await open_socket.receive() for open_socket in pages}) == 1
     assert sorted(rendered) == sorted(set(rendered))
     assert "questions/_oob_append.html" in rendered
 
 
-async def test_many_cards_that_come_at_once_take_as_many_queries_as_two(lasting: World):
-    counted = []
+async def test_many_cards_that_come_at_once_take_as_many_queries_as_two(shared_world: World):
+    counts = []
     for many in (2, 12):
         for _ in range(many):
-            await run_in_db_thread(making.question, lasting.run)
+            await run_in_db_thread(making.question, shared_world.run)
         captured = await run_in_db_thread(capturing)
-        async with page(lasting.people["responder"], inbox=True) as socket:
-            await socket.everything()
+        async with connect_page(shared_world.people["responder"], inbox=True) as socket:
+            await socket.receive_all()
         await run_in_db_thread(captured.__exit__, None, None, None)
-        counted.append(len(captured))
-    assert counted[0] == counted[1]
+        counts.append(len(captured))
+    assert counts[0] == counts[1]
 
 
-async def test_the_count_says_what_came_to_wait_last(lasting: World):
-    async with page(lasting.people["responder"], conversation=lasting.talk.pk) as socket:
-        await socket.everything()
+async def test_the_count_says_what_came_to_wait_last(shared_world: World):
+    async with connect_page(
+        shared_world.people["responder"], conversation=shared_world.talk.pk
+    ) as socket:
+        await socket.receive_all()
         for make in (making.question, making.prompt):
-            row = await run_in_db_thread(make, lasting.run)
-            await publisher.publish_questions_changed(lasting.home.pk)
-            newest = read(await socket.everything()).one(id="question-count")["data-newest"]
+            row = await run_in_db_thread(make, shared_world.run)
+            await publisher.publish_questions_changed(shared_world.home.pk)
+            newest = parse_page(await socket.receive_all()).find_one(id="question-count")[
+                "data-newest"
+            ]
             assert newest.endswith(f"-{row.pk}")
             assert newest.startswith("approval" if make is making.prompt else "question")
 
 
-async def test_changes_that_come_at_once_are_told_together(lasting: World):
-    says = await run_in_db_thread(shows, lasting)
-    async with page(lasting.people["reader"], **says) as socket:
-        await socket.everything()
+async def test_changes_that_come_at_once_are_told_together(shared_world: World):
+    hello = await run_in_db_thread(make_hello, shared_world)
+    async with connect_page(shared_world.people["reader"], **hello) as socket:
+        await socket.receive_all()
         for word in ("One", "Two", "Three"):
             await run_in_db_thread(
-                journal.append_events, lasting.talk.pk, [making.event(response(word))]
+                journal.append_events, shared_world.talk.pk, [making.event(response(word))]
             )
         for _ in range(30):
-            await publisher.publish_conversation_changed(lasting.talk.pk)
-        assert read(await socket.hears()).all(**{"data-kind": "chat_response"})
+            await publisher.publish_conversation_changed(shared_world.talk.pk)
+        assert parse_page(await socket.receive()).find_all(**{"data-kind": "chat_response"})
         assert await socket.hears_nothing()
 
 
@@ -153,61 +163,61 @@ def response(text: str) -> ChatResponse:
     return ChatResponse("message", text)
 
 
-async def test_a_browser_that_takes_nothing_is_sent_the_latest_once_it_does(lasting: World):
-    says, line = await run_in_db_thread(shows, lasting), FlowControl()
+async def test_a_browser_that_takes_nothing_is_sent_the_latest_once_it_does(shared_world: World):
+    hello, line = await run_in_db_thread(make_hello, shared_world), FlowControl()
     async with (
-        page(lasting.people["responder"], line, **says) as slow,
-        page(lasting.people["responder"], **says) as other,
+        connect_page(shared_world.people["responder"], line, **hello) as slow,
+        connect_page(shared_world.people["responder"], **hello) as other_socket,
     ):
-        await slow.everything()
-        await other.everything()
+        await slow.receive_all()
+        await other_socket.receive_all()
         line.pauseProducing()
         for word in ("One", "Two"):
             await publisher.publish_partial_text(
-                lasting.talk.pk, "message", word + " is being received"
+                shared_world.talk.pk, "message", word + " is being received"
             )
-            await append(lasting, response(word))
-            assert word in await other.everything()
-        await asked(lasting)
-        await publisher.publish_partial_text(lasting.talk.pk, "message", "An old glance")
-        await publisher.publish_partial_text(lasting.talk.pk, "message", "A last glance")
-        assert await other.everything()
+            await append_events(shared_world, response(word))
+            assert word in await other_socket.receive_all()
+        await ask_question(shared_world)
+        await publisher.publish_partial_text(shared_world.talk.pk, "message", "An old glance")
+        await publisher.publish_partial_text(shared_world.talk.pk, "message", "A last glance")
+        assert await other_socket.receive_all()
         assert await slow.hears_nothing()
         line.resumeProducing()
-        heard = [await slow.hears(), await slow.hears()]
+        frames = [await slow.receive(), await slow.receive()]
         assert await slow.hears_nothing()
-    talk, desk = sorted(heard, key=lambda said: "data-outcome" in said and "_waiting" in said)
-    both = talk + desk
-    assert "One" in both
-    assert "Two" in both
-    assert "is being received" not in both, "that is on record by now"
-    assert "An old glance" not in both
-    assert both.index("A last glance") > both.index("Two")
-    assert read(both).one(id="question-count")["data-count"] == "2"
+    talk, desk = sorted(frames, key=lambda text: "data-outcome" in text and "_waiting" in text)
+    html = talk + desk
+    assert "One" in html
+    assert "Two" in html
+    assert "is being received" not in html, "that is on record by now"
+    assert "An old glance" not in html
+    assert html.index("A last glance") > html.index("Two")
+    assert parse_page(html).find_one(id="question-count")["data-count"] == "2"
 
 
-async def test_for_browsers_that_take_nothing_nothing_is_read(lasting: World):
+async def test_for_browsers_that_take_nothing_nothing_is_read(shared_world: World):
     line = FlowControl()
-    async with page(
-        lasting.people["owner"], line, **await run_in_db_thread(shows, lasting)
+    async with connect_page(
+        shared_world.people["owner"], line, **await run_in_db_thread(make_hello, shared_world)
     ) as socket:
-        await socket.everything()
+        await socket.receive_all()
         line.pauseProducing()
         captured = await run_in_db_thread(capturing)
         for _ in range(10):
-            await publisher.publish_conversation_changed(lasting.talk.pk)
-            await publisher.publish_questions_changed(lasting.home.pk)
+            await publisher.publish_conversation_changed(shared_world.talk.pk)
+            await publisher.publish_questions_changed(shared_world.home.pk)
         assert await socket.hears_nothing()
         await run_in_db_thread(captured.__exit__, None, None, None)
     assert len(captured) == 0
 
 
-async def test_a_browser_that_takes_nothing_is_still_signed_out(lasting: World):
+async def test_a_browser_that_takes_nothing_is_still_signed_out(shared_world: World):
     line = FlowControl()
-    async with page(
-        lasting.people["reader"], line, **await run_in_db_thread(shows, lasting)
+    async with connect_page(
+        shared_world.people["reader"], line, **await run_in_db_thread(make_hello, shared_world)
     ) as socket:
-        await socket.everything()
+        await socket.receive_all()
         line.pauseProducing()
         local_bus.add_subscriber("session-x", socket.consumers[0].on_signal)
         local_bus.dispatch_signal({"kind": "session", "to": "session-x"})
@@ -215,114 +225,120 @@ async def test_a_browser_that_takes_nothing_is_still_signed_out(lasting: World):
         local_bus.remove_subscriber("session-x", socket.consumers[0].on_signal)
 
 
-async def test_a_page_that_goes_leaves_nobody_listening(lasting: World):
-    async with page(lasting.people["owner"], **await run_in_db_thread(shows, lasting)) as socket:
-        await socket.everything()
-        assert local_bus.list_watched_keys("conversation") == {lasting.talk.pk}
-        assert local_bus.list_watched_keys("workspace") == {lasting.home.pk}
+async def test_a_page_that_goes_leaves_nobody_listening(shared_world: World):
+    async with connect_page(
+        shared_world.people["owner"], **await run_in_db_thread(make_hello, shared_world)
+    ) as socket:
+        await socket.receive_all()
+        assert local_bus.list_watched_keys("conversation") == {shared_world.talk.pk}
+        assert local_bus.list_watched_keys("workspace") == {shared_world.home.pk}
     assert not any(
         local_bus.list_topic_keys(subject) for subject in ("conversation", "workspace", "session")
     )
 
 
-async def test_a_page_that_goes_to_another_conversation_hears_of_that_alone(lasting: World):
-    other = await run_in_db_thread(making.conversation, lasting.home)
-    async with page(lasting.people["owner"], conversation=lasting.talk.pk) as socket:
-        await socket.everything()
-        await socket.hello(conversation=other.pk)
-        await socket.everything()
-        assert local_bus.list_watched_keys("conversation") == {other.pk}
+async def test_a_page_that_goes_to_another_conversation_hears_of_that_alone(shared_world: World):
+    other_conversation = await run_in_db_thread(making.conversation, shared_world.home)
+    async with connect_page(
+        shared_world.people["owner"], conversation=shared_world.talk.pk
+    ) as socket:
+        await socket.receive_all()
+        await socket.hello(conversation=other_conversation.pk)
+        await socket.receive_all()
+        assert local_bus.list_watched_keys("conversation") == {other_conversation.pk}
         await socket.hello(inbox=True)
-        await socket.everything()
+        await socket.receive_all()
         assert local_bus.list_watched_keys("conversation") == set()
 
 
-async def test_who_became_a_reader_is_told_of_no_card_any_more(lasting: World):
-    says = await run_in_db_thread(shows, lasting)
-    async with page(lasting.people["responder"], inbox=True, questions=says["questions"]) as socket:
-        await socket.everything()
-        member = Membership.objects.filter(person=lasting.people["responder"])
+async def test_who_became_a_reader_is_told_of_no_card_any_more(shared_world: World):
+    hello = await run_in_db_thread(make_hello, shared_world)
+    async with connect_page(
+        shared_world.people["responder"], inbox=True, questions=hello["questions"]
+    ) as socket:
+        await socket.receive_all()
+        member = Membership.objects.filter(person=shared_world.people["responder"])
         await run_in_db_thread(member.update, role=Role.READER)
-        await asked(lasting)
-        heard = read(await socket.everything())
-        assert "no longer available" in heard.text
-        assert heard.one(id="question-count")["data-count"] == "0"
-        await asked(lasting)
+        await ask_question(shared_world)
+        html_page = parse_page(await socket.receive_all())
+        assert "no longer available" in html_page.text
+        assert html_page.find_one(id="question-count")["data-count"] == "0"
+        await ask_question(shared_world)
         assert await socket.hears_nothing()
 
 
 async def test_a_change_that_cannot_be_rendered_lets_the_browser_come_back(
-    lasting: World, monkeypatch: pytest.MonkeyPatch
+    shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     def broken(*_: object) -> None:
         raise OSError("broken")
 
-    says = await run_in_db_thread(shows, lasting)
-    async with page(lasting.people["reader"], **says) as socket:
-        await socket.everything()
+    hello = await run_in_db_thread(make_hello, shared_world)
+    async with connect_page(shared_world.people["reader"], **hello) as socket:
+        await socket.receive_all()
         monkeypatch.setattr(conversation_updates, "find_conversation_updates", broken)
-        await append(lasting, response("A word"))
+        await append_events(shared_world, response("A word"))
         assert await socket.closes() == close_codes.SERVER_FAULT
 
 
 async def test_page_of_a_broken_conversation_stays_and_hears_of_questions(
-    lasting: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    shared_world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     def broken(*_: object) -> None:
         raise KeyError("rows that do not fit each other")
 
-    says = await run_in_db_thread(shows, lasting)
+    hello = await run_in_db_thread(make_hello, shared_world)
     monkeypatch.setattr(conversation_updates, "find_conversation_updates", broken)
-    async with page(lasting.people["responder"], **says) as socket:
-        await socket.everything()
-        await append(lasting, response("A word"))
+    async with connect_page(shared_world.people["responder"], **hello) as socket:
+        await socket.receive_all()
+        await append_events(shared_world, response("A word"))
         assert await socket.hears_nothing()
-        row = await run_in_db_thread(making.question, lasting.run)
-        await publisher.publish_questions_changed(lasting.home.pk)
-        assert f"question-{row.pk}" in await socket.everything()
+        row = await run_in_db_thread(making.question, shared_world.run)
+        await publisher.publish_questions_changed(shared_world.home.pk)
+        assert f"question-{row.pk}" in await socket.receive_all()
         monkeypatch.undo()
-        await append(lasting, response("Another word"))
-        assert "Another word" in await socket.everything()
+        await append_events(shared_world, response("Another word"))
+        assert "Another word" in await socket.receive_all()
     assert len([record for record in caplog.records if record.exc_info]) == 1
 
 
 async def test_page_comes_back_where_the_database_was_gone_when_it_greeted(
-    lasting: World, monkeypatch: pytest.MonkeyPatch
+    shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
-    def gone(*_: object) -> None:
+    def raise_unavailable(*_: object) -> None:
         raise DATABASE_UNAVAILABLE[0]("gone")
 
-    says = await run_in_db_thread(shows, lasting)
-    monkeypatch.setattr(conversation_updates, "find_conversation_updates", gone)
-    async with page(lasting.people["responder"], **says) as socket:
+    hello = await run_in_db_thread(make_hello, shared_world)
+    monkeypatch.setattr(conversation_updates, "find_conversation_updates", raise_unavailable)
+    async with connect_page(shared_world.people["responder"], **hello) as socket:
         assert await socket.closes() == close_codes.SERVER_FAULT
 
 
 async def test_a_page_that_cannot_even_be_closed_is_forgotten(
-    lasting: World, monkeypatch: pytest.MonkeyPatch
+    shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     async def broken(*_: object) -> None:
         raise OSError("broken")
 
-    says = await run_in_db_thread(shows, lasting)
-    async with page(lasting.people["responder"], **says) as socket:
-        await socket.everything()
+    hello = await run_in_db_thread(make_hello, shared_world)
+    async with connect_page(shared_world.people["responder"], **hello) as socket:
+        await socket.receive_all()
         (consumer,) = socket.consumers
         monkeypatch.setattr(consumer, "close", broken)
         with pytest.raises(OSError, match="broken"):
             await consumer.close_and_cleanup(close_codes.SERVER_FAULT)
         assert (consumer.person_id, consumer.topics) == (None, ())
-        await append(lasting, response("A word"))
+        await append_events(shared_world, response("A word"))
         assert await socket.hears_nothing()
 
 
-async def test_a_page_that_says_the_same_again_joins_nothing_again(lasting: World):
-    says = await run_in_db_thread(shows, lasting)
-    async with page(lasting.people["responder"], **says) as socket:
-        await socket.everything()
+async def test_a_page_that_says_the_same_again_joins_nothing_again(shared_world: World):
+    hello = await run_in_db_thread(make_hello, shared_world)
+    async with connect_page(shared_world.people["responder"], **hello) as socket:
+        await socket.receive_all()
         (consumer,) = socket.consumers
         topics = consumer.topics
         for _ in range(3):
-            await socket.hello(**says)
-            await socket.everything()
+            await socket.hello(**hello)
+            await socket.receive_all()
         assert consumer.topics == topics

@@ -14,102 +14,119 @@ from jpweb.store.choices import Origin
 from jpweb.store.models import Conversation
 from jpweb.stream import anchor_ids
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
-from tests.builders import called, returned, stream
+from tests.builders import make_call, make_result, stream
 from tests.store import making
-from tests.web.reading import read
-from tests.web.sockets import page, shows
-from tests.web.transcript.test_consumers import append
+from tests.web.reading import parse_page
+from tests.web.sockets import connect_page, make_hello
+from tests.web.transcript.test_consumers import append_events
 from tests.web.world import World
 
 A_WORD = ChatResponse("message", "A word")
 
 
-async def told(world: World, *kinds: Any, **says: Any) -> Any:
+async def collect_updates(world: World, *kinds: Any, **hello: Any) -> Any:
     """Return what a page is told that shows so much, as events come."""
-    usual = await run_in_db_thread(shows, world)
-    async with page(world.people["reader"], **(usual | {"questions": []} | says)) as socket:
-        await socket.everything()
-        await append(world, *kinds)
-        return read(await socket.everything())
+    usual = await run_in_db_thread(make_hello, world)
+    async with connect_page(
+        world.people["reader"], **(usual | {"questions": []} | hello)
+    ) as socket:
+        await socket.receive_all()
+        await append_events(world, *kinds)
+        return parse_page(await socket.receive_all())
 
 
-def added(heard: Any) -> list[str]:
-    frames = [tag for tag in heard if tag.get("hx-swap-oob") == "beforeend:#transcript-end"]
-    inside = [tag for tag in heard if any(frame in tag.parents for frame in frames)]
+def list_added_kinds(html_page: Any) -> list[str]:
+    frames = [tag for tag in html_page if tag.get("hx-swap-oob") == "beforeend:#transcript-end"]
+    inside = [tag for tag in html_page if any(frame in tag.parents for frame in frames)]
     return [tag["data-kind"] for tag in inside if "data-kind" in tag]
 
 
-async def test_a_page_that_shows_the_end_is_given_what_comes(lasting: World):
-    heard = await told(lasting, A_WORD)
-    assert added(heard) == ["chat_response"]
+async def test_a_page_that_shows_the_end_is_given_what_comes(shared_world: World):
+    html_page = await collect_updates(shared_world, A_WORD)
+    assert list_added_kinds(html_page) == ["chat_response"]
 
 
-async def test_the_time_that_passed_before_what_comes_is_told(lasting: World):
-    usual = await run_in_db_thread(shows, lasting)
-    async with page(lasting.people["reader"], **(usual | {"questions": []})) as socket:
-        await socket.everything()
+async def test_the_time_that_passed_before_what_comes_is_told(shared_world: World):
+    usual = await run_in_db_thread(make_hello, shared_world)
+    async with connect_page(shared_world.people["reader"], **(usual | {"questions": []})) as socket:
+        await socket.receive_all()
         for at in ("2036-01-02 03:00:00.0", "2036-01-02 03:01:00.0", "2036-01-02 04:01:00.0"):
             await run_in_db_thread(
-                journal.append_events, lasting.talk.pk, [making.event(A_WORD, at)]
+                journal.append_events, shared_world.talk.pk, [making.event(A_WORD, at)]
             )
-        await publisher.publish_conversation_changed(lasting.talk.pk)
-        heard = read(await socket.everything())
-    assert len([tag for tag in heard if tag.get("class") == "gap"]) == 2
-    assert "1 h 0 min later" in heard.text
+        await publisher.publish_conversation_changed(shared_world.talk.pk)
+        html_page = parse_page(await socket.receive_all())
+    assert len([tag for tag in html_page if tag.get("class") == "gap"]) == 2
+    assert "1 h 0 min later" in html_page.text
 
 
-async def test_a_page_that_does_not_show_the_end_is_told_how_much_there_is(lasting: World):
-    heard = await told(lasting, A_WORD, first=0, last=1)
-    assert added(heard) == []
+async def test_a_page_that_does_not_show_the_end_is_told_how_much_there_is(shared_world: World):
+    html_page = await collect_updates(shared_world, A_WORD, first=0, last=1)
+    assert list_added_kinds(html_page) == []
     length = await run_in_db_thread(
-        lambda: Conversation.objects.get(pk=lasting.talk.pk).entry_count
+        lambda: Conversation.objects.get(pk=shared_world.talk.pk).entry_count
     )
-    assert heard.one(id="counts")["data-entry-count"] == str(length)
+    assert html_page.find_one(id="counts")["data-entry-count"] == str(length)
 
 
-async def test_a_page_of_some_kinds_is_given_those_alone(lasting: World):
-    heard = await told(lasting, A_WORD, ChatResponse("reasoning", "Hm"), show="reasoning")
-    assert added(heard) == ["chat_response"]
-    assert [tag["data-variant"] for tag in heard if "data-variant" in tag] == ["reasoning"]
+async def test_a_page_of_some_kinds_is_given_those_alone(shared_world: World):
+    html_page = await collect_updates(
+        shared_world, A_WORD, ChatResponse("reasoning", "Hm"), show="reasoning"
+    )
+    assert list_added_kinds(html_page) == ["chat_response"]
+    assert [tag["data-variant"] for tag in html_page if "data-variant" in tag] == ["reasoning"]
 
 
-async def test_a_changed_call_comes_where_it_is_on_the_page_alone(lasting: World):
-    changed = await told(lasting, returned("call_1", "Done."), first=0, last=2)
-    assert changed.one(**{"data-kind": "tool_call_request"})["hx-swap-oob"] == "true"
-    await append(lasting, called("call_2"), A_WORD)
-    elsewhere = await told(lasting, returned("call_2", "Done."), first=0, last=2)
-    assert not [tag for tag in elsewhere if "data-kind" in tag]
+async def test_a_changed_call_comes_where_it_is_on_the_page_alone(shared_world: World):
+    changed_page = await collect_updates(
+        shared_world, make_result("call_1", "Done."), first=0, last=2
+    )
+    assert changed_page.find_one(**{"data-kind": "tool_call_request"})["hx-swap-oob"] == "true"
+    await append_events(shared_world, make_call("call_2"), A_WORD)
+    other_page = await collect_updates(
+        shared_world, make_result("call_2", "Done."), first=0, last=2
+    )
+    assert not [tag for tag in other_page if "data-kind" in tag]
 
 
-async def test_a_page_that_missed_very_much_is_given_the_end_anew(lasting: World):
-    usual = await run_in_db_thread(shows, lasting)
-    await append(lasting, *(ChatResponse("message", f"Word {n}") for n in range(80)))
-    async with page(lasting.people["reader"], **(usual | {"questions": []})) as socket:
-        heard = read(await socket.everything())
-    assert any(tag.get("hx-swap-oob") == "innerHTML:#transcript" for tag in heard)
-    assert "Word 79" in heard.one(id="transcript-end").text
-    assert any(tag.get("rel") == "prev" for tag in heard)
+async def test_a_page_that_missed_very_much_is_given_the_end_anew(shared_world: World):
+    usual = await run_in_db_thread(make_hello, shared_world)
+    await append_events(shared_world, *(ChatResponse("message", f"Word {n}") for n in range(80)))
+    async with connect_page(shared_world.people["reader"], **(usual | {"questions": []})) as socket:
+        html_page = parse_page(await socket.receive_all())
+    assert any(tag.get("hx-swap-oob") == "innerHTML:#transcript" for tag in html_page)
+    assert "Word 79" in html_page.find_one(id="transcript-end").text
+    assert any(tag.get("rel") == "prev" for tag in html_page)
 
 
-async def test_however_much_a_page_missed_what_changed_on_it_is_told(lasting: World):
-    usual = await run_in_db_thread(shows, lasting) | {"questions": [], "first": 0, "last": 2}
-    await append(lasting, returned("call_1", "Done."), TurnStart(), ChatRequest("And now?"))
-    await append(lasting, *(ChatResponse("message", f"Word {n}") for n in range(80)))
-    async with page(lasting.people["reader"], **usual) as socket:
-        heard = read(await socket.everything())
-    call = heard.one(**{"data-kind": "tool_call_request"})
+async def test_however_much_a_page_missed_what_changed_on_it_is_told(shared_world: World):
+    usual = await run_in_db_thread(make_hello, shared_world) | {
+        "questions": [],
+        "first": 0,
+        "last": 2,
+    }
+    await append_events(
+        shared_world, make_result("call_1", "Done."), TurnStart(), ChatRequest("And now?")
+    )
+    await append_events(shared_world, *(ChatResponse("message", f"Word {n}") for n in range(80)))
+    async with connect_page(shared_world.people["reader"], **usual) as socket:
+        html_page = parse_page(await socket.receive_all())
+    call = html_page.find_one(**{"data-kind": "tool_call_request"})
     assert call["hx-swap-oob"] == "true"
-    assert "Done." in heard.text
-    assert [tag["data-outcome"] for tag in heard if tag.get("data-kind") == "inquiry_request"] == [
-        "unanswered"
-    ]
-    assert "Word" not in heard.text
+    assert "Done." in html_page.text
+    assert [
+        tag["data-outcome"] for tag in html_page if tag.get("data-kind") == "inquiry_request"
+    ] == ["unanswered"]
+    assert "Word" not in html_page.text
 
 
-async def test_where_jp_changed_what_was_there_a_page_is_given_its_part_anew(lasting: World):
+async def test_where_jp_changed_what_was_there_a_page_is_given_its_part_anew(shared_world: World):
     def mirrored() -> Conversation:
         talk = Conversation.objects.create(
-            workspace=lasting.home, jp_id=7, origin=Origin.MIRRORED, last_activity=timezone.now()
+            workspace=shared_world.home,
+            jp_id=7,
+            origin=Origin.MIRRORED,
+            last_activity=timezone.now(),
         )
         hold(talk, *(ChatRequest(f"Line {n}") for n in range(120)))
         return talk
@@ -120,13 +137,13 @@ async def test_where_jp_changed_what_was_there_a_page_is_given_its_part_anew(las
         talk.save()
 
     talk = await run_in_db_thread(mirrored)
-    says = {"conversation": talk.pk, "entry_count": 121, "revision": 0, "first": 50, "last": 70}
-    async with page(lasting.people["reader"], **says) as socket:
-        await socket.everything()
+    hello = {"conversation": talk.pk, "entry_count": 121, "revision": 0, "first": 50, "last": 70}
+    async with connect_page(shared_world.people["reader"], **hello) as socket:
+        await socket.receive_all()
         await run_in_db_thread(hold, talk, *(ChatRequest(f"Other {n}") for n in range(120)))
         await publisher.publish_conversation_changed(talk.pk)
-        heard = read(await socket.everything())
-    window = next(tag for tag in heard if tag.get("class") == "window")
+        html_page = parse_page(await socket.receive_all())
+    window = next(tag for tag in html_page if tag.get("class") == "window")
     assert int(window["data-first"]) <= 50 <= int(window["data-last"])
     assert "Other 60" in window.text
     assert "id" not in window
@@ -134,27 +151,31 @@ async def test_where_jp_changed_what_was_there_a_page_is_given_its_part_anew(las
 
 @pytest.mark.parametrize("first", [500, 2**31, 10**30])
 async def test_a_page_of_what_is_no_more_is_given_what_is_last_and_holds_up_no_other(
-    lasting: World, first: int
+    shared_world: World, first: int
 ):
-    usual = await run_in_db_thread(shows, lasting) | {"questions": []}
-    async with page(lasting.people["owner"], **usual) as other:
-        await other.everything()
-        says = usual | {"revision": 7, "first": first, "last": 2**31}
-        async with page(lasting.people["reader"], **says) as socket:
-            assert "call_1" in read(await socket.everything()).text
-            await append(lasting, A_WORD)
-            assert added(read(await other.everything())) == ["chat_response"]
+    usual = await run_in_db_thread(make_hello, shared_world) | {"questions": []}
+    async with connect_page(shared_world.people["owner"], **usual) as other_socket:
+        await other_socket.receive_all()
+        hello = usual | {"revision": 7, "first": first, "last": 2**31}
+        async with connect_page(shared_world.people["reader"], **hello) as socket:
+            assert "call_1" in parse_page(await socket.receive_all()).text
+            await append_events(shared_world, A_WORD)
+            assert list_added_kinds(parse_page(await other_socket.receive_all())) == [
+                "chat_response"
+            ]
 
 
-async def test_the_first_event_of_a_conversation_ends_that_nothing_was_said(lasting: World):
+async def test_the_first_event_of_a_conversation_ends_that_nothing_was_said(shared_world: World):
     empty = await run_in_db_thread(
         lambda: Conversation.objects.create(
-            workspace=lasting.home, jp_id=8, origin=Origin.NATIVE, last_activity=timezone.now()
+            workspace=shared_world.home, jp_id=8, origin=Origin.NATIVE, last_activity=timezone.now()
         )
     )
-    async with page(lasting.people["reader"], conversation=empty.pk, first=-1) as socket:
-        await socket.everything()
+    async with connect_page(
+        shared_world.people["reader"], conversation=empty.pk, first=-1
+    ) as socket:
+        await socket.receive_all()
         await run_in_db_thread(journal.append_events, empty.pk, [making.event(TurnStart())])
         await publisher.publish_conversation_changed(empty.pk)
-        heard = read(await socket.everything())
-    assert heard.one(id="empty-transcript")["hx-swap-oob"] == "delete"
+        html_page = parse_page(await socket.receive_all())
+    assert html_page.find_one(id="empty-transcript")["hx-swap-oob"] == "delete"

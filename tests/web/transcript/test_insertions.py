@@ -15,7 +15,7 @@ from jpweb.web import transcript
 from jpweb.web.transcript import TranscriptQuery
 from jpweb.web.websocket import conversation_updates
 from jpweb.web.websocket.conversation_updates import RenderedState
-from tests.builders import answered, asked, called, returned
+from tests.builders import make_answer, make_call, make_inquiry, make_result
 from tests.machine.sizes import choose_size
 from tests.store import making
 
@@ -34,32 +34,32 @@ def home() -> Workspace:
 
 def ids_of(lines: list[transcript.TranscriptLine]) -> list[tuple[int, str]]:
     """Return the ids of headings and items as they stand, each with the position of its item."""
-    found: list[tuple[int, str]] = []
+    ids: list[tuple[int, str]] = []
     for line in lines:
         item_position = line.item.first
         if line.turn and not line.is_continued:
-            found.append((item_position, f"turn-{line.turn.number}"))
-        found.append((item_position, line.item.elements[0].anchor))
-    return found
+            ids.append((item_position, f"turn-{line.turn.number}"))
+        ids.append((item_position, line.item.elements[0].anchor))
+    return ids
 
 
-def loaded(talk: Conversation, show: str) -> list[tuple[int, str]]:
+def load_line_ids(talk: Conversation, show: str) -> list[tuple[int, str]]:
     """Return what a page shows that is loaded now."""
     choice = TranscriptQuery.from_params({"show": show})
     return ids_of(transcript.load_page(talk, choice, read_count=None).lines)
 
 
-def told(talk: Conversation, page: RenderedState, ids: Ids) -> Ids:
+def apply_update(talk: Conversation, page: RenderedState, ids: Ids) -> Ids:
     """Return what a page shows once it has put what it is told where it is told."""
     html = conversation_updates._ConversationSnapshot(talk).get_update(page, may_run=False).html
     parts = _PUT.split(html)
-    for how, place, content in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+    for position_mark, place, content in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         heading, item = _first(content)
-        fresh = [each for each in (heading, item) if each and each not in ids]
-        if how == "beforeend":
+        fresh = [anchor for anchor in (heading, item) if anchor and anchor not in ids]
+        if position_mark == "beforeend":
             ids = [*ids, *fresh]
         else:
-            at = ids.index(place) + (how == "afterend")
+            at = ids.index(place) + (position_mark == "afterend")
             ids = [*ids[:at], *fresh, *ids[at:]]
     return ids
 
@@ -78,25 +78,25 @@ EVENTS = st.sampled_from(["turn", "say", "call", "ask", "end", "return", "reply"
 
 def kinds(words: list[str]) -> list[Any]:
     """Return events of these sorts: calls ask, and end, in any order."""
-    made: list[Any] = [TurnStart(), ChatRequest("Begin.")]
+    kind_list: list[Any] = [TurnStart(), ChatRequest("Begin.")]
     for n, word in enumerate(words):
         call = f"c{n % 3}"
         match word:
             case "turn":
-                made += [TurnStart()]
+                kind_list += [TurnStart()]
             case "say":
-                made += [ChatRequest(f"Say {n}.")]
+                kind_list += [ChatRequest(f"Say {n}.")]
             case "call":
-                made += [called(call)]
+                kind_list += [make_call(call)]
             case "ask":
-                made += [asked(f"{call}.a.{n}", f"{n}?")]
+                kind_list += [make_inquiry(f"{call}.a.{n}", f"{n}?")]
             case "end":
-                made += [answered(f"{call}.a.{n - 1}")]
+                kind_list += [make_answer(f"{call}.a.{n - 1}")]
             case "return":
-                made += [returned(call, f"{n}.", is_error=n % 2 == 0)]
+                kind_list += [make_result(call, f"{n}.", is_error=n % 2 == 0)]
             case _:
-                made += [ChatResponse("message", f"Reply {n}.")]
-    return made
+                kind_list += [ChatResponse("message", f"Reply {n}.")]
+    return kind_list
 
 
 @pytest.mark.parametrize("show", ["", "questions", "person,assistant", "problems", "tools"])
@@ -111,15 +111,19 @@ def kinds(words: list[str]) -> list[Any]:
 def test_what_is_told_leads_to_what_is_loaded(
     home: Workspace, show: str, words: list[str], had: int, cut: int
 ):
-    every = kinds(words)
-    before, after = every[:had], every
-    shown = loaded(making.mirrored(home, *before), show)
-    item_positions = sorted({item_position for item_position, _ in shown})
+    all_kinds = kinds(words)
+    before, after = all_kinds[:had], all_kinds
+    lines_before = load_line_ids(making.mirrored_conversation(home, *before), show)
+    item_positions = sorted({item_position for item_position, _ in lines_before})
     last = item_positions[-1 - cut] if 0 < cut < len(item_positions) else None
     page = RenderedState(entry_count=len(before), last=last, show=transcript.parse_groups(show))
-    ids = [each for item_position, each in shown if last is None or item_position <= last]
-    talk = making.mirrored(home, *after)
-    wanted = [
-        each for item_position, each in loaded(talk, show) if last is None or item_position <= last
+    ids = [
+        line_id for item_position, line_id in lines_before if last is None or item_position <= last
     ]
-    assert told(talk, page, ids) == wanted
+    talk = making.mirrored_conversation(home, *after)
+    expected_ids = [
+        line_id
+        for item_position, line_id in load_line_ids(talk, show)
+        if last is None or item_position <= last
+    ]
+    assert apply_update(talk, page, ids) == expected_ids

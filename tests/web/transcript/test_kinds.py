@@ -10,8 +10,8 @@ from jpweb.store.models import Conversation
 from jpweb.stream.transcript.categories import CATEGORY_GROUPS
 from jpweb.web import event_filter
 from jpweb.web.transcript import FILTER_GROUPS, MAX_FOLDS, TranscriptQuery, parse_groups
-from tests.store.transcript.test_windows import long
-from tests.web.transcript.test_windows import opened, reader
+from tests.store.transcript.test_windows import make_long_conversation
+from tests.web.transcript.test_windows import open_conversation, sign_in_reader
 
 pytestmark = pytest.mark.django_db
 
@@ -22,15 +22,17 @@ _FOLDS = st.integers(0, 90).map(lambda number: f"e-{number}") | st.just("")
     "show", ["", "person", "questions", "tools", "person,assistant", "problems"]
 )
 def test_what_is_shown_and_what_is_left_out_add_up(show: str):
-    talk = long(15)
+    talk = make_long_conversation(15)
     account = event_filter.count_entries(talk, TranscriptQuery.from_params({"show": show}))
-    left = sum(kind.omitted_count for kind in account.groups if kind.name in CATEGORY_GROUPS)
-    assert account.shown_count + left + account.omitted_turn_marks == talk.entry_count
+    omitted_count = sum(
+        kind.omitted_count for kind in account.groups if kind.name in CATEGORY_GROUPS
+    )
+    assert account.shown_count + omitted_count + account.omitted_turn_marks == talk.entry_count
     assert (account.shown_count == talk.entry_count) == (show == "")
 
 
 def test_questions_come_with_the_whole_calls_that_ask_them():
-    talk = long(15)
+    talk = make_long_conversation(15)
     account = event_filter.count_entries(talk, TranscriptQuery.from_params({"show": "questions"}))
     assert account.shown_count == 15 * 4
     assert {kind.name: kind.omitted_count for kind in account.omitted_groups} == {
@@ -40,17 +42,19 @@ def test_questions_come_with_the_whole_calls_that_ask_them():
 
 
 def test_each_kind_left_out_leads_to_itself():
-    talk = long(15)
-    page = opened(reader(talk), talk, "show=person,assistant")
+    talk = make_long_conversation(15)
+    page = open_conversation(sign_in_reader(talk), talk, "show=person,assistant")
     assert "Showing 30 of 150 events." in page.text
-    there = {tag["href"] for tag in page if tag.inside(**{"class": "filter-summary"})}
-    assert f"/conversations/{talk.pk}?show=reasoning" in there
+    links = {tag["href"] for tag in page if tag.inside(**{"class": "filter-summary"})}
+    assert f"/conversations/{talk.pk}?show=reasoning" in links
 
 
 def test_a_page_of_one_kind_shows_that_kind_alone():
-    page = opened(reader(talk := long(15)), talk, "show=reasoning")
-    shown = [tag["data-kind"] for tag in page if "data-kind" in tag]
-    assert shown == ["chat_response"] * 15
+    page = open_conversation(
+        sign_in_reader(talk := make_long_conversation(15)), talk, "show=reasoning"
+    )
+    kind_names = [tag["data-kind"] for tag in page if "data-kind" in tag]
+    assert kind_names == ["chat_response"] * 15
 
 
 @given(st.text(max_size=40))
@@ -67,23 +71,23 @@ def test_any_text_names_known_groups_or_none(text: str):
 @given(st.lists(_FOLDS, max_size=70), st.lists(_FOLDS, max_size=70))
 @settings(deadline=None)
 def test_an_address_names_a_bounded_number_of_folds_each_either_open_or_shut(
-    opened: list[str], shut: list[str]
+    open_anchors: list[str], shut: list[str]
 ):
-    read = TranscriptQuery.from_params({"open": ",".join(opened), "shut": ",".join(shut)})
+    read = TranscriptQuery.from_params({"open": ",".join(open_anchors), "shut": ",".join(shut)})
     assert read.closed_folds == set([anchor for anchor in shut if anchor][:MAX_FOLDS])
     assert (
         read.open_folds
-        == set([anchor for anchor in opened if anchor][:MAX_FOLDS]) - read.closed_folds
+        == set([anchor for anchor in open_anchors if anchor][:MAX_FOLDS]) - read.closed_folds
     )
 
 
 def test_presets_say_how_many_there_are_and_the_empty_are_left_out():
-    talk = long(15)
-    page = opened(reader(talk), talk).one(id="event-filter").text
+    talk = make_long_conversation(15)
+    page = open_conversation(sign_in_reader(talk), talk).find_one(id="event-filter").text
     assert "Messages 30" in page
     assert "Questions 15" in page
     assert "Problems 3" in page
     Conversation.objects.update(category_counts={"person": 1, "message": 2})
-    page = opened(reader(talk), talk).one(id="event-filter").text
+    page = open_conversation(sign_in_reader(talk), talk).find_one(id="event-filter").text
     assert "Messages 3" in page
     assert "Problems" not in page

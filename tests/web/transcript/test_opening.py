@@ -27,7 +27,7 @@ HERE, LOCAL = b"127.0.0.1:8000", b"http://127.0.0.1:8000"
 
 
 @pytest.mark.parametrize(
-    ("host", "origin", "allowed"),
+    ("host", "origin", "is_allowed"),
     [
         (HERE, LOCAL, True),
         (HERE, b"http://evil.example", False),
@@ -42,81 +42,89 @@ HERE, LOCAL = b"127.0.0.1:8000", b"http://127.0.0.1:8000"
     ],
 )
 async def test_pages_of_this_site_alone_open_a_socket(
-    lasting: World, host: bytes | None, origin: bytes | None, allowed: bool, settings: Any
+    shared_world: World, host: bytes | None, origin: bytes | None, is_allowed: bool, settings: Any
 ):
     settings.CSRF_TRUSTED_ORIGINS = ["https://desk.example"]
-    named = ((b"host", host), (b"origin", origin))
-    headers = [(name, value) for name, value in named if value is not None]
+    pairs = ((b"host", host), (b"origin", origin))
+    headers = [(name, value) for name, value in pairs if value is not None]
     line = WebsocketCommunicator(application, "/ws", headers)
     connected, _ = await line.connect(5)
-    assert connected is allowed
-    if allowed:  # but nobody is signed in
+    assert connected is is_allowed
+    if is_allowed:  # but nobody is signed in
         assert (await line.receive_output(5))["code"] == 4401
     await line.disconnect()
 
 
-async def test_signing_out_closes_the_pages_of_that_sign_in_alone(lasting: World):
-    mine, other = [await run_in_db_thread(lasting.client, "reader") for _ in range(2)]
-    left, stays = line_of(mine), line_of(other)
-    for line in (left, stays):
+async def test_signing_out_closes_the_pages_of_that_sign_in_alone(shared_world: World):
+    own_client, other_client = [
+        await run_in_db_thread(shared_world.client, "reader") for _ in range(2)
+    ]
+    own_line, other_line = line_of(own_client), line_of(other_client)
+    for line in (own_line, other_line):
         assert (await line.connect(5))[0]
-    await run_in_db_thread(mine.post, "/sign-out")
-    assert (await left.receive_output(5))["code"] == 4401
-    assert await stays.receive_nothing()
-    for line in (left, stays):
+    await run_in_db_thread(own_client.post, "/sign-out")
+    assert (await own_line.receive_output(5))["code"] == 4401
+    assert await other_line.receive_nothing()
+    for line in (own_line, other_line):
         await line.disconnect()
 
 
-async def test_signing_in_anew_closes_the_pages_of_the_sign_in_before(lasting: World):
-    client = await run_in_db_thread(lasting.client, "owner")
+async def test_signing_in_anew_closes_the_pages_of_the_sign_in_before(shared_world: World):
+    client = await run_in_db_thread(shared_world.client, "owner")
     line = line_of(client)
     assert (await line.connect(5))[0]
-    token = await run_in_db_thread(accounts.issue_link, lasting.people["responder"])
+    token = await run_in_db_thread(accounts.issue_link, shared_world.people["responder"])
     assert (await run_in_db_thread(client.post, "/sign-in", {"code": token})).status_code == 302
     assert (await line.receive_output(5))["code"] == 4401
     await line.disconnect()
 
 
-async def test_a_session_is_who_one_is(lasting: World):
-    line = line_of(await run_in_db_thread(lasting.client, "reader"))
+async def test_a_session_is_who_one_is(shared_world: World):
+    line = line_of(await run_in_db_thread(shared_world.client, "reader"))
     assert (await line.connect(5))[0]
     await line.send_to(text_data=json.dumps({"questions": []}))
     assert 'id="question-count"' in await line.receive_from(5)
     await line.disconnect()
 
 
-def end_silently(how: str, person: Person) -> None:
+def end_silently(way: str, person: Person) -> None:
     """End a sign-in so that no signal tells of it."""
-    if how == "row gone":
+    if way == "row gone":
         SignIn.objects.filter(person=person).delete()
-    elif how == "idle":
+    elif way == "idle":
         SignIn.objects.filter(person=person).update(seen_at=timezone.now() - timedelta(days=365))
     else:
         Person.objects.filter(pk=person.pk).update(is_active=False)
 
 
-@pytest.mark.parametrize("how", ["row gone", "idle", "inactive"])
-@pytest.mark.parametrize("asks", [True, False])
-async def test_a_page_whose_sign_in_ended_silently_is_closed(lasting: World, how: str, asks: bool):
+@pytest.mark.parametrize("way", ["row gone", "idle", "inactive"])
+@pytest.mark.parametrize("does_ask", [True, False])
+async def test_a_page_whose_sign_in_ended_silently_is_closed(
+    shared_world: World, way: str, does_ask: bool
+):
     """By the next look at all pages, or by what the page says before; another page stays."""
-    mine, other = lasting.people["reader"], lasting.people["owner"]
-    left, stays = [line_of(await run_in_db_thread(signed_in, each)) for each in (mine, other)]
-    for line in (left, stays):
+    own_person, other_person = shared_world.people["reader"], shared_world.people["owner"]
+    own_line, other_line = [
+        line_of(await run_in_db_thread(signed_in, person)) for person in (own_person, other_person)
+    ]
+    for line in (own_line, other_line):
         assert (await line.connect(5))[0]
-    await run_in_db_thread(end_silently, how, mine)
-    if asks:
-        await left.send_to(text_data=json.dumps({"conversation": lasting.talk.pk, "inbox": True}))
+    await run_in_db_thread(end_silently, way, own_person)
+    if does_ask:
+        await own_line.send_to(
+            text_data=json.dumps({"conversation": shared_world.talk.pk, "inbox": True})
+        )
     else:
         await session_expiry.check_pages()
-    assert (await left.receive_output(5))["code"] == 4401
-    assert await left.receive_nothing()
-    assert await stays.receive_nothing()
-    for line in (left, stays):
+    assert (await own_line.receive_output(5))["code"] == 4401
+    assert await own_line.receive_nothing()
+    assert await other_line.receive_nothing()
+    for line in (own_line, other_line):
         await line.disconnect()
 
 
-async def test_a_role_that_changed_silently_reaches_the_page(lasting: World):
-    person, home = lasting.people["responder"], lasting.home.pk
+async def test_a_role_that_changed_silently_reaches_the_page(shared_world: World):
+    person, home = shared_world.people["responder"], shared_world.home.pk
     line = line_of(await run_in_db_thread(signed_in, person))
     assert (await line.connect(5))[0]
     await line.send_to(text_data=json.dumps({"inbox": True}))
@@ -132,9 +140,9 @@ async def test_a_role_that_changed_silently_reaches_the_page(lasting: World):
 
 
 async def test_what_is_used_is_written_later_and_kept_where_it_cannot_be(
-    lasting: World, monkeypatch: pytest.MonkeyPatch
+    shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
-    client = await run_in_db_thread(signed_in, lasting.people["reader"])
+    client = await run_in_db_thread(signed_in, shared_world.people["reader"])
     long_ago = timezone.now() - timedelta(hours=11)
     await run_in_db_thread(SignIn.objects.update, seen_at=long_ago)
     session_expiry.used_key_hashes.clear()
@@ -160,10 +168,10 @@ async def test_what_is_used_is_written_later_and_kept_where_it_cannot_be(
 
 
 async def test_sockets_of_one_person_above_the_limit_are_refused(
-    lasting: World, monkeypatch: pytest.MonkeyPatch
+    shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(rate_limits.SOCKET_LIMIT, "count", 1)
-    client = await run_in_db_thread(signed_in, lasting.people["reader"])
+    client = await run_in_db_thread(signed_in, shared_world.people["reader"])
     first, second = line_of(client), line_of(client)
     assert (await first.connect(5))[0] is True
     assert (await second.connect(5))[0] is False

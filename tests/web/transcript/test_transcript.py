@@ -18,9 +18,9 @@ from jpweb.stream.events import BrokenEvent, ChatResponse, ConversationEvent, Un
 from jpweb.stream.inquiry import Cancelled
 from jpweb.stream.outline import Outline, build_outline
 from jpweb.stream.transcript.items import ToolCall
-from tests.builders import asked, called, raw, returned, stream
+from tests.builders import make_call, make_inquiry, make_result, raw, stream
 from tests.store import making
-from tests.web.reading import Page, read
+from tests.web.reading import ParsedPage, parse_page
 from tests.web.world import World, signed_in
 
 DEMO = sorted(
@@ -45,15 +45,15 @@ def url(talk: Conversation, anchor: str = "") -> str:
     return f"/conversations/{talk.pk}" + (f"/events/{anchor}" if anchor else "")
 
 
-def page(who: Person, talk: Conversation) -> Page:
-    response = signed_in(who).get(url(talk))
+def page(person: Person, talk: Conversation) -> ParsedPage:
+    response = signed_in(person).get(url(talk))
     assert response.status_code == 200
-    return read(response)
+    return parse_page(response)
 
 
-def placed(shown: Outline) -> Iterator[tuple[str, str]]:
+def placed(outline: Outline) -> Iterator[tuple[str, str]]:
     """Yield the anchor and the tag of every element, as the outline places them."""
-    for turn in shown.turns:
+    for turn in outline.turns:
         for item in turn.items:
             yield from _parts(item)
 
@@ -77,25 +77,25 @@ def _parts(item: Any) -> Iterator[tuple[str, str]]:
 def test_every_element_stands_once_under_its_anchor(reader: Person, jp_id: int):
     talk = demo(jp_id)
     read_back = journal.read_elements(talk.pk)
-    shown = build_outline(read_back)
-    expected = list(placed(shown))
-    assert sorted(anchor for anchor, _ in expected) == sorted(shown.anchors), "nothing dropped"
-    found = page(reader, talk)
+    outline = build_outline(read_back)
+    expected = list(placed(outline))
+    assert sorted(anchor for anchor, _ in expected) == sorted(outline.anchors), "nothing dropped"
+    html_page = page(reader, talk)
     for anchor, tag in expected:
-        assert found.one(id=anchor)["data-kind"] == tag
-    ids = [tag["id"] for tag in found if "id" in tag]
+        assert html_page.find_one(id=anchor)["data-kind"] == tag
+    ids = [tag["id"] for tag in html_page if "id" in tag]
     assert len(ids) == len(set(ids))
 
 
 @pytest.mark.parametrize("jp_id", DEMO)
 def test_every_inquiry_says_how_it_stands(reader: Person, jp_id: int):
     talk = demo(jp_id)
-    found = page(reader, talk)
+    html_page = page(reader, talk)
     for inquiry, call in build_outline(journal.read_elements(talk.pk)).list_inquiries():
-        tag = found.one(id=inquiry.request.anchor)
-        ended = inquiry.outcome
+        tag = html_page.find_one(id=inquiry.request.anchor)
+        outcome = inquiry.outcome
         assert tag["data-outcome"] == inquiry.state
-        assert tag["data-reason"] == (ended.reason.tag if isinstance(ended, Cancelled) else "")
+        assert tag["data-reason"] == (outcome.reason.tag if isinstance(outcome, Cancelled) else "")
         assert tag["data-source"] == inquiry.inquiry_request.source.tag
         assert tag["data-answer-type"] == inquiry.inquiry_request.question.answer_type.TAG
         assert tag.inside(**{"data-kind": "tool_call_request"}) is (call is not None)
@@ -107,12 +107,17 @@ def test_every_inquiry_says_how_it_stands(reader: Person, jp_id: int):
 @pytest.mark.parametrize("jp_id", DEMO)
 def test_the_counts_are_those_of_the_outline(reader: Person, jp_id: int):
     talk = demo(jp_id)
-    shown = build_outline(journal.read_elements(talk.pk))
-    found = page(reader, talk)
-    here = found.one(id="counts")
-    counts = {t["data-count"]: t.text for t in found if "data-count" in t and here in t.parents}
-    wanted = {"events": len(shown.anchors), "turns": len(shown.turns)} | shown.count_states()
-    assert counts == {key: str(value) for key, value in wanted.items()}
+    outline = build_outline(journal.read_elements(talk.pk))
+    html_page = page(reader, talk)
+    counts_tag = html_page.find_one(id="counts")
+    counts = {
+        t["data-count"]: t.text for t in html_page if "data-count" in t and counts_tag in t.parents
+    }
+    expected = {
+        "events": len(outline.anchors),
+        "turns": len(outline.turns),
+    } | outline.count_states()
+    assert counts == {key: str(value) for key, value in expected.items()}
 
 
 def test_what_was_never_answered_is_shown_as_such(reader: Person):
@@ -127,34 +132,34 @@ def test_what_was_never_answered_is_shown_as_such(reader: Person):
         for jp_id in DEMO
         if "unanswered" in build_outline(journal.read_elements(demo(jp_id).pk)).count_states()
     )
-    found = page(reader, talk)
-    outcome = next(t for t in found if t.get("data-outcome") == "unanswered" and t.tag == "div")
+    html_page = page(reader, talk)
+    outcome = next(t for t in html_page if t.get("data-outcome") == "unanswered" and t.tag == "div")
     assert "no answer was recorded" in outcome.text
     assert outcome.inside(**{"data-kind": "inquiry_request"})
 
 
 def test_what_is_unknown_or_broken_is_shown_raw(reader: Person):
-    seen = set()
+    kinds = set()
     for jp_id in DEMO:
         talk = demo(jp_id)
-        found = page(reader, talk)
+        html_page = page(reader, talk)
         for entry in talk.journal.all():
             element = journal.find_element(talk.pk, entry.anchor)[1]
             if isinstance(element.body, ConversationEvent):
                 continue
-            how = {BrokenEvent: "broken", UnknownEvent: "unknown"}[type(element.body)]
-            tag = found.one(id=entry.anchor)
-            assert tag["data-readable"] == how
+            readability = {BrokenEvent: "broken", UnknownEvent: "unknown"}[type(element.body)]
+            tag = html_page.find_one(id=entry.anchor)
+            assert tag["data-readable"] == readability
             assert element.raw.replace("\n  ", "\n") in tag.text
-            seen.add(how)
-    assert seen == {"broken", "unknown"}
+            kinds.add(readability)
+    assert kinds == {"broken", "unknown"}
 
 
-def suspects(found: Page) -> list[str]:
+def suspects(html_page: ParsedPage) -> list[str]:
     """Return what could run or style something on a page."""
     return [
         f"{tag.tag} {name}={value}"
-        for tag in found
+        for tag in html_page
         for name, value in tag.items()
         if name.startswith(("on", "hx-on", "data-hx"))
         or name in ("style", "srcdoc", "hx-on", "hx-vals", "hx-vars")
@@ -162,8 +167,8 @@ def suspects(found: Page) -> list[str]:
     ]
 
 
-def own_files(found: Page) -> list[str]:
-    scripts = [tag for tag in found if tag.tag == "script"]
+def own_files(html_page: ParsedPage) -> list[str]:
+    scripts = [tag for tag in html_page if tag.tag == "script"]
     assert not [tag.text for tag in scripts if tag.text.strip()], "no inline script"
     return [tag["src"] for tag in scripts]
 
@@ -174,17 +179,17 @@ def test_nothing_of_a_conversation_is_obeyed(reader: Person, jp_id: int):
     client = signed_in(reader)
     urls = [url(talk), "/", *(url(talk, entry.anchor) for entry in talk.journal.all())]
     for address in urls:
-        found = read(client.get(address))
-        assert suspects(found) == []
-        for source in own_files(found):
+        html_page = parse_page(client.get(address))
+        assert suspects(html_page) == []
+        for source in own_files(html_page):
             assert source.startswith(settings.STATIC_URL)
             path = find(source.removeprefix(settings.STATIC_URL).partition("?")[0])
             assert path is not None
             assert Path(path).is_file()
         foreign = {"iframe", "object", "embed", "img", "style", "base", "form"}
-        main = [t for t in found if t.inside(id="transcript")]
+        main = [t for t in html_page if t.inside(id="transcript")]
         assert {t.tag for t in main} & (foreign | {"script", "svg", "link", "meta"}) == set()
-        assert (found.crossed, found.unclosed) == ([], [])
+        assert (html_page.crossed, html_page.unclosed) == ([], [])
 
 
 def test_the_hostile_conversation_is_hostile_indeed(reader: Person):
@@ -212,11 +217,11 @@ def test_every_page_forbids_what_is_not_ours(world: World, path: str):
     assert response["Referrer-Policy"] == "same-origin"
     assert "no-cache" in response["Cache-Control"] or "no-store" in response["Cache-Control"]
     assert "private" in response["Cache-Control"]
-    assert suspects(read(response)) == []
+    assert suspects(parse_page(response)) == []
 
 
 def mirrored(tmp_path: Path, *kinds: Any) -> tuple[Person, Conversation]:
-    making.folder(tmp_path, "17000000000-x", stream(*kinds))
+    making.write_folder(tmp_path, "17000000000-x", stream(*kinds))
     home, _ = mirror.mirror_workspace(tmp_path)
     return making.person("someone", Role.READER, home), Conversation.objects.get(workspace=home)
 
@@ -230,38 +235,38 @@ LONG = "0123456789 " * 2000
         [ChatResponse("message", LONG)],
         [ChatResponse("reasoning", LONG)],
         [ChatResponse("data", {"long": LONG})],
-        [called("c", text=LONG)],
-        [called("c"), returned("c", LONG)],
-        [asked("c.q.1", f"Look:\n{LONG}\n")],
+        [make_call("c", text=LONG)],
+        [make_call("c"), make_result("c", LONG)],
+        [make_inquiry("c.q.1", f"Look:\n{LONG}\n")],
         [raw({"type": "novel", "text": LONG})],
     ],
     ids=["message", "reasoning", "data", "arguments", "result", "question", "unknown"],
 )
 def test_what_is_too_long_is_cut_and_leads_to_all_of_it(db: None, tmp_path: Path, kinds: list[Any]):
-    who, talk = mirrored(tmp_path, *kinds)
-    found = page(who, talk)
-    assert LONG.strip() not in found.text
-    (link,) = [tag for tag in found if tag.tag == "a" and tag.text == "Show all"]
+    person, talk = mirrored(tmp_path, *kinds)
+    html_page = page(person, talk)
+    assert LONG.strip() not in html_page.text
+    (link,) = [tag for tag in html_page if tag.tag == "a" and tag.text == "Show all"]
     size = int(link.parents[-1].text.split("Truncated (total: ")[1].split()[0].replace(",", ""))
     assert size >= len(LONG)
     assert link["href"] == url(talk, talk.journal.latest("position").anchor)
-    whole = read(signed_in(who).get(link["href"]))
-    assert LONG.strip() in whole.text
+    whole_page = parse_page(signed_in(person).get(link["href"]))
+    assert LONG.strip() in whole_page.text
 
 
 def test_what_is_not_too_long_is_whole(db: None, tmp_path: Path):
-    who, talk = mirrored(tmp_path, ChatResponse("message", "x" * 12_000))
-    found = page(who, talk)
-    assert "x" * 12_000 in found.text
-    assert "Truncated" not in found.text
+    person, talk = mirrored(tmp_path, ChatResponse("message", "x" * 12_000))
+    html_page = page(person, talk)
+    assert "x" * 12_000 in html_page.text
+    assert "Truncated" not in html_page.text
 
 
 def test_an_event_has_a_page_with_its_json(world: World):
-    found = read(world.client("reader").get(url(world.talk, world.anchor)))
-    whole = found.one(**{"data-payload": "raw"})
-    assert '"text": "Go on?"' in whole.text
+    html_page = parse_page(world.client("reader").get(url(world.talk, world.anchor)))
+    raw_tag = html_page.find_one(**{"data-payload": "raw"})
+    assert '"text": "Go on?"' in raw_tag.text
     assert f"{url(world.talk)}?at={world.anchor}#{world.anchor}" in [
-        tag.get("href") for tag in found
+        tag.get("href") for tag in html_page
     ]
 
 
@@ -271,20 +276,20 @@ def test_an_event_that_is_not_there_is_missing(world: World):
 
 def test_a_conversation_that_cannot_be_read_says_why(world: World):
     Conversation.objects.update(problem="events.json: gone <b>", origin="mirrored")
-    alert = read(world.client("reader").get(url(world.talk))).one(role="alert")
+    alert = parse_page(world.client("reader").get(url(world.talk))).find_one(role="alert")
     assert "events.json: gone <b>" in alert.text
     assert "last version that could be read" in alert.text
 
 
 def test_an_empty_conversation_says_so(world: World):
     talk = making.conversation(world.home, "")
-    found = read(world.client("reader").get(url(talk)))
-    assert "No messages yet" in found.one(id="empty-transcript").text
-    assert "Untitled" in found.text
+    html_page = parse_page(world.client("reader").get(url(talk)))
+    assert "No messages yet" in html_page.find_one(id="empty-transcript").text
+    assert "Untitled" in html_page.text
 
 
 @pytest.mark.parametrize(
-    ("state", "said"),
+    ("state", "message"),
     [
         ("running", "Running · scripted"),
         ("failed", "The last turn failed. No more tokens"),
@@ -293,26 +298,26 @@ def test_an_empty_conversation_says_so(world: World):
         ("done", "Message"),
     ],
 )
-def test_the_foot_says_how_the_last_turn_stands(world: World, state: str, said: str):
+def test_the_foot_says_how_the_last_turn_stands(world: World, state: str, message: str):
     world.run.state, world.run.problem = state, "No more tokens"
     world.run.save()
-    found = read(world.client("responder").get(url(world.talk)))
-    assert said in found.one(id="composer").text
-    running = [tag for tag in found if tag.get("action", "").endswith("/stop")]
-    assert bool(running) is (state == "running")
-    seen = read(world.client("reader").get(url(world.talk))).one(id="composer")
-    assert "Read-only access" in seen.text
+    html_page = parse_page(world.client("responder").get(url(world.talk)))
+    assert message in html_page.find_one(id="composer").text
+    stop_forms = [tag for tag in html_page if tag.get("action", "").endswith("/stop")]
+    assert bool(stop_forms) is (state == "running")
+    foot = parse_page(world.client("reader").get(url(world.talk))).find_one(id="composer")
+    assert "Read-only access" in foot.text
 
 
 def test_a_mirrored_conversation_offers_nothing_to_say(reader: Person):
     Membership.objects.update(role=Role.OWNER)
-    found = page(reader, demo(HOSTILE))
-    assert "Managed by jp" in found.one(id="composer").text
-    sent = [tag for tag in found if tag.get("method") == "post"]
-    assert not [tag for tag in sent if tag.get("action", "").startswith("/conversations")]
+    html_page = page(reader, demo(HOSTILE))
+    assert "Managed by jp" in html_page.find_one(id="composer").text
+    post_forms = [tag for tag in html_page if tag.get("method") == "post"]
+    assert not [tag for tag in post_forms if tag.get("action", "").startswith("/conversations")]
 
 
 def test_a_question_that_waits_stands_on_the_page_for_who_may_answer(world: World):
     card = f"question-{world.question.pk}"
-    assert read(world.client("responder").get(url(world.talk))).one(id=card)
-    assert not read(world.client("reader").get(url(world.talk))).all(id=card)
+    assert parse_page(world.client("responder").get(url(world.talk))).find_one(id=card)
+    assert not parse_page(world.client("reader").get(url(world.talk))).find_all(id=card)

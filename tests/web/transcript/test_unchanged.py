@@ -13,32 +13,36 @@ from tests.store import making
 from tests.web.world import World, signed_in
 
 
-def seen(client: Client, world: World, etag: str = "", **headers: str) -> Any:
-    sent = {"Host": "localhost"} | ({"If-None-Match": etag} if etag else {}) | headers
-    return client.get(f"/conversations/{world.talk.pk}", headers=sent)
+def get_conversation(client: Client, world: World, etag: str = "", **headers: str) -> Any:
+    request_headers = {"Host": "localhost"} | ({"If-None-Match": etag} if etag else {}) | headers
+    return client.get(f"/conversations/{world.talk.pk}", headers=request_headers)
 
 
 def test_the_same_page_is_not_sent_twice(world: World):
     client = world.client("reader")
-    first = seen(client, world)
-    again = seen(client, world, first["ETag"])
-    assert (first.status_code, again.status_code, again.content) == (200, 304, b"")
+    first = get_conversation(client, world)
+    second_response = get_conversation(client, world, first["ETag"])
+    assert (first.status_code, second_response.status_code, second_response.content) == (
+        200,
+        304,
+        b"",
+    )
     assert "Cookie" in first["Vary"]
     assert "HX-Request" in first["Vary"]
 
 
-@pytest.mark.parametrize("what", ["event", "title", "person", "sign-in"])
-def test_a_page_that_changed_is_sent(world: World, what: str):
+@pytest.mark.parametrize("change", ["event", "title", "person", "sign-in"])
+def test_a_page_that_changed_is_sent(world: World, change: str):
     client = world.client("reader")
-    etag = seen(client, world)["ETag"]
-    match what:
+    etag = get_conversation(client, world)["ETag"]
+    match change:
         case "event":
-            said = making.event(ChatResponse("message", "A word"))
-            journal.append_events(world.talk.pk, [said], world.run)
+            event = making.event(ChatResponse("message", "A word"))
+            journal.append_events(world.talk.pk, [event], world.run)
         case "title":
             type(world.talk).objects.update(title="Another")
         case "person":
             client = world.client("auditor")
         case _:
             client = signed_in(world.people["reader"])
-    assert seen(client, world, etag).status_code == 200
+    assert get_conversation(client, world, etag).status_code == 200

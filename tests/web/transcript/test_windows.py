@@ -17,91 +17,93 @@ from jpweb.store.transcript import read_marks, windows
 from jpweb.stream.events import ChatRequest, TurnStart
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryResponse
 from jpweb.web.templatetags.jpweb_outline import call_hint
-from tests.builders import asked, called, returned
+from tests.builders import make_call, make_inquiry, make_result
 from tests.machine.sizes import choose_size
 from tests.store import making
-from tests.store.transcript.test_windows import held, long
-from tests.web.reading import Page, Tag, read
+from tests.store.transcript.test_windows import make_long_conversation, mirror_conversation
+from tests.web.reading import ParsedPage, Tag, parse_page
 from tests.web.world import signed_in
 
 pytestmark = pytest.mark.django_db
 
 
-def reader(talk: Conversation) -> Client:
+def sign_in_reader(talk: Conversation) -> Client:
     return signed_in(making.person("", Role.READER, talk.workspace))
 
 
-def opened(client: Client, talk: Conversation, query: str = "", **headers: Any) -> Page:
+def open_conversation(
+    client: Client, talk: Conversation, query: str = "", **headers: Any
+) -> ParsedPage:
     response = client.get(f"/conversations/{talk.pk}?{query}", **headers)
     assert response.status_code == 200, response.content
-    return read(response.content.decode())
+    return parse_page(response.content.decode())
 
 
-def item_positions(page: Page) -> tuple[int, int]:
+def item_positions(page: ParsedPage) -> tuple[int, int]:
     window = window_of(page)
     return int(window["data-first"]), int(window["data-last"])
 
 
-def window_of(page: Page) -> Tag:
+def window_of(page: ParsedPage) -> Tag:
     return next(tag for tag in page if "window" in tag.get("class", "").split())
 
 
-def ways(page: Page) -> dict[str, str]:
+def ways(page: ParsedPage) -> dict[str, str]:
     return {tag["rel"]: tag["href"] for tag in page if tag.get("rel") in ("prev", "next")}
 
 
-def anchors(page: Page) -> list[str]:
+def anchors(page: ParsedPage) -> list[str]:
     return [tag["id"] for tag in page if tag.get("id", "").startswith("e-")]
 
 
 def test_the_ways_lead_through_the_whole_conversation_without_scripts():
-    talk = long(30)
-    client = reader(talk)
-    page, seen = opened(client, talk), []
+    talk = make_long_conversation(30)
+    client = sign_in_reader(talk)
+    page, anchor_list = open_conversation(client, talk), []
     assert "prev" not in ways(page)
     while True:
-        seen += anchors(page)
+        anchor_list += anchors(page)
         if "next" not in ways(page):
             break
-        page = opened(client, talk, ways(page)["next"].partition("?")[2])
-    assert len(seen) == len(set(seen)) == talk.entry_count
+        page = open_conversation(client, talk, ways(page)["next"].partition("?")[2])
+    assert len(anchor_list) == len(set(anchor_list)) == talk.entry_count
     assert window_of(page)["id"] == "transcript-end"
     assert "prev" in ways(page)
 
 
 def test_a_permalink_shows_its_event_in_the_middle_of_a_long_conversation():
-    talk = long(60)
-    client = reader(talk)
-    whole = windows.load_first(talk.pk)
-    while whole.has_later:
-        whole = windows.load_after(talk.pk, whole.item_positions[-1])
-    anchor = anchors(opened(client, talk, "at=305"))[20]
-    page = opened(client, talk, f"at={anchor}")
+    talk = make_long_conversation(60)
+    client = sign_in_reader(talk)
+    window = windows.load_first(talk.pk)
+    while window.has_later:
+        window = windows.load_after(talk.pk, window.item_positions[-1])
+    anchor = anchors(open_conversation(client, talk, "at=305"))[20]
+    page = open_conversation(client, talk, f"at={anchor}")
     assert anchor in anchors(page)
     assert {"prev", "next"} == set(ways(page))
 
 
 def test_a_permalink_to_nothing_is_not_found():
-    talk = long(1)
-    response = reader(talk).get(f"/conversations/{talk.pk}?at=e-gone")
+    talk = make_long_conversation(1)
+    response = sign_in_reader(talk).get(f"/conversations/{talk.pk}?at=e-gone")
     assert response.status_code == 404
 
 
 def test_every_address_shows_something():
-    client = reader(talk := long(30))
+    client = sign_in_reader(talk := make_long_conversation(30))
     for query in ("at=end", "after=100000", "before=0", "turn=99999", "at=2147483647", "turn=x"):
-        assert opened(client, talk, query).one(id="transcript"), query
+        assert open_conversation(client, talk, query).find_one(id="transcript"), query
 
 
 def test_a_turn_has_an_address():
-    talk = long(40)
-    page = opened(reader(talk), talk, "turn=33")
-    assert page.one(id="turn-33").tag == "h2"
+    talk = make_long_conversation(40)
+    page = open_conversation(sign_in_reader(talk), talk, "turn=33")
+    assert page.find_one(id="turn-33").tag == "h2"
 
 
 def test_a_window_that_begins_within_a_turn_says_so():
-    talk = long(30)
-    page = opened(reader(talk), talk, "after=2")
+    talk = make_long_conversation(30)
+    page = open_conversation(sign_in_reader(talk), talk, "after=2")
     first = next(tag for tag in page if "turn-head" in tag.get("class", ""))
     assert "continued" in first["class"]
     assert "id" not in first
@@ -109,96 +111,109 @@ def test_a_window_that_begins_within_a_turn_says_so():
 
 
 def test_htmx_gets_the_window_alone_with_the_way_beyond_it():
-    talk = long(60)
-    client = reader(talk)
-    later = opened(client, talk, "after=100", headers={"HX-Request": "true"})
-    assert set(ways(later)) == {"next"}
-    earlier = opened(client, talk, "before=300", headers={"HX-Request": "true"})
+    talk = make_long_conversation(60)
+    client = sign_in_reader(talk)
+    later_page = open_conversation(client, talk, "after=100", headers={"HX-Request": "true"})
+    assert set(ways(later_page)) == {"next"}
+    earlier = open_conversation(client, talk, "before=300", headers={"HX-Request": "true"})
     assert set(ways(earlier)) == {"prev"}
-    assert not any(tag.tag in ("html", "main", "nav") for page in (later, earlier) for tag in page)
+    assert not any(
+        tag.tag in ("html", "main", "nav") for page in (later_page, earlier) for tag in page
+    )
 
 
 def test_the_end_is_shown_first_while_somebody_is_waited_for():
     home = making.workspace()
     talk = making.conversation(home)
-    run = making.running(talk)
+    run = making.start_run(talk)
     for _ in range(60):
         journal.append_events(talk.pk, [making.event(ChatRequest("More"))], run)
     making.question(run)
     client = signed_in(making.person("", Role.RESPONDER, home))
-    assert window_of(opened(client, talk))["id"] == "transcript-end"
-    assert item_positions(opened(client, talk, "at=0"))[0] == 0
+    assert window_of(open_conversation(client, talk))["id"] == "transcript-end"
+    assert item_positions(open_conversation(client, talk, "at=0"))[0] == 0
 
 
 def test_folds_that_an_address_names_are_open():
-    talk = long(1)
-    client = reader(talk)
-    call = next(tag["id"] for tag in opened(client, talk) if tag.get("data-tool"))
-    assert "open" not in opened(client, talk).one(id=call)
-    assert "open" in opened(client, talk, f"open={call},e-other").one(id=call)
+    talk = make_long_conversation(1)
+    client = sign_in_reader(talk)
+    call = next(tag["id"] for tag in open_conversation(client, talk) if tag.get("data-tool"))
+    assert "open" not in open_conversation(client, talk).find_one(id=call)
+    assert "open" in open_conversation(client, talk, f"open={call},e-other").find_one(id=call)
 
 
 def test_questions_that_an_address_names_as_shut_are_not_open():
-    talk = held(
-        TurnStart(), called("a"), asked("a.cancelled.1"),
+    talk = mirror_conversation(
+        TurnStart(), make_call("a"), make_inquiry("a.cancelled.1"),
         InquiryResponse("a.cancelled.1", Cancelled(CancellationReason("user"))),
-        asked("a.left.1"), asked("a.answered.1"),
-        InquiryResponse("a.answered.1", Answered(True)), returned("a"),
+        make_inquiry("a.left.1"), make_inquiry("a.answered.1"),
+        InquiryResponse("a.answered.1", Answered(True)), make_result("a"),
     )  # fmt: skip
-    client = reader(talk)
+    client = sign_in_reader(talk)
 
     def folds(query: str) -> list[bool]:
-        asked = opened(client, talk, query).all(**{"data-kind": "inquiry_request"})
-        return ["open" in fold for fold in asked]
+        requests = open_conversation(client, talk, query).find_all(
+            **{"data-kind": "inquiry_request"}
+        )
+        return ["open" in fold for fold in requests]
 
-    asked_here = opened(client, talk).all(**{"data-kind": "inquiry_request"})
-    cancelled, left, answered = (fold["id"] for fold in asked_here)
+    asked_here = open_conversation(client, talk).find_all(**{"data-kind": "inquiry_request"})
+    cancelled, unanswered, answered_id = (fold["id"] for fold in asked_here)
     assert folds("") == [True, True, False]
     assert folds(f"shut={cancelled}") == [False, True, False]
-    assert folds(f"shut={left},e-other,{cancelled}&open={answered}") == [False, False, True]
-    assert folds(f"shut={left},{answered}&open={left},{answered}") == [True, False, False]
+    assert folds(f"shut={unanswered},e-other,{cancelled}&open={answered_id}") == [
+        False,
+        False,
+        True,
+    ]
+    assert folds(f"shut={unanswered},{answered_id}&open={unanswered},{answered_id}") == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_a_gap_in_time_is_told():
     talk = making.conversation(making.workspace())
     for at in ("2026-01-01 10:00:00.0", "2026-01-01 10:14:00.0", "2026-01-01 12:20:00.0"):
         journal.append_events(talk.pk, [making.event(ChatRequest("Hi"), at)])
-    page = opened(reader(talk), talk)
+    page = open_conversation(sign_in_reader(talk), talk)
     assert [tag.text for tag in page if tag.get("class") == "gap"] == ["2 h 6 min later"]
 
 
 def test_where_news_begin_is_told_to_each_reader():
-    talk = long(30)
-    client = reader(talk)
+    talk = make_long_conversation(30)
+    client = sign_in_reader(talk)
     person = Person.objects.get(pk=client.session["_auth_user_id"])
-    page = opened(client, talk)
+    page = open_conversation(client, talk)
     assert not any(tag.get("id") == "new" for tag in page)
     assert read_marks.get_read_count(person.pk, talk.pk) is None
-    opened(client, talk, "at=end")
+    open_conversation(client, talk, "at=end")
     assert read_marks.get_read_count(person.pk, talk.pk) == talk.entry_count
     ReadMark.objects.update(entry_count=210)
-    assert "90 new events since your last visit" in opened(client, talk).text
-    page = opened(client, talk, "at=new")
-    line = page.one(id="new")
+    assert "90 new events since your last visit" in open_conversation(client, talk).text
+    page = open_conversation(client, talk, "at=new")
+    line = page.find_one(id="new")
     following = page.tags[page.tags.index(line) :]
     assert next(tag["data-turn"] for tag in following if "data-turn" in tag) == "21"
 
 
 def test_a_page_tells_how_far_somebody_read_and_no_further_than_there_is():
-    talk = long(2)
-    client = reader(talk)
+    talk = make_long_conversation(2)
+    client = sign_in_reader(talk)
     person = int(client.session["_auth_user_id"])
-    for said, known in (("7", 7), ("999", 20), ("9", 20)):
+    for length, expected in (("7", 7), ("999", 20), ("9", 20)):
         assert (
-            client.post(f"/conversations/{talk.pk}/read", {"entry_count": said}).status_code == 204
+            client.post(f"/conversations/{talk.pk}/read", {"entry_count": length}).status_code
+            == 204
         )
-        assert read_marks.get_read_count(person, talk.pk) == known
+        assert read_marks.get_read_count(person, talk.pk) == expected
     assert client.post(f"/conversations/{talk.pk}/read", {"entry_count": "x"}).status_code == 400
 
 
 def test_who_read_what_is_no_more_has_read_what_there_is():
-    talk = long(2)
-    person = int(reader(talk).session["_auth_user_id"])
+    talk = make_long_conversation(2)
+    person = int(sign_in_reader(talk).session["_auth_user_id"])
     read_marks.record_read(person, talk.pk, talk.entry_count)
     Conversation.objects.update(entry_count=15)
     read_marks.record_read(person, talk.pk, 15)
@@ -206,12 +221,12 @@ def test_who_read_what_is_no_more_has_read_what_there_is():
 
 
 def test_the_outline_names_the_turns_and_what_is_in_the_one_that_is_shown():
-    talk = held(
-        TurnStart(), ChatRequest("Mend the roof"), called("a", "hammer"),
+    talk = mirror_conversation(
+        TurnStart(), ChatRequest("Mend the roof"), make_call("a", "hammer"),
         TurnStart(), ChatRequest("Paint it"),
     )  # fmt: skip
-    client = reader(talk)
-    outline = opened(client, talk).one(id="outline").text
+    client = sign_in_reader(talk)
+    outline = open_conversation(client, talk).find_one(id="outline").text
     assert "Mend the roof" in outline
     assert "Paint it" in outline
     assert "hammer" in outline
@@ -221,15 +236,20 @@ def test_the_outline_names_the_turns_and_what_is_in_the_one_that_is_shown():
 
 
 def test_the_outline_leads_to_all_of_a_turn_of_which_the_window_shows_a_part():
-    talk = held(TurnStart(), *(called(f"c{n}", "hammer") for n in range(80)), TurnStart())
-    client = reader(talk)
+    talk = mirror_conversation(
+        TurnStart(), *(make_call(f"c{n}", "hammer") for n in range(80)), TurnStart()
+    )
+    client = sign_in_reader(talk)
     for query, partly in (("at=0", True), ("at=60", True), ("at=end", True)):
-        there = opened(client, talk, query).one(id="outline").text
-        assert ("Show whole turn" in there) == partly
-    few = held(TurnStart(), called("a", "hammer"), TurnStart())
-    assert "Show whole turn" not in opened(reader(few), few).one(id="outline").text
-    whole = client.get(f"/conversations/{talk.pk}/outline?turn=0").content.decode()
-    assert whole.count("hammer") >= 80
+        outline_text = open_conversation(client, talk, query).find_one(id="outline").text
+        assert ("Show whole turn" in outline_text) == partly
+    short_talk = mirror_conversation(TurnStart(), make_call("a", "hammer"), TurnStart())
+    assert (
+        "Show whole turn"
+        not in open_conversation(sign_in_reader(short_talk), short_talk).find_one(id="outline").text
+    )
+    outline_html = client.get(f"/conversations/{talk.pk}/outline?turn=0").content.decode()
+    assert outline_html.count("hammer") >= 80
 
 
 @pytest.mark.parametrize(
@@ -244,7 +264,7 @@ def test_the_outline_leads_to_all_of_a_turn_of_which_the_window_shows_a_part():
     ],
 )
 def test_calls_of_one_tool_are_told_apart(arguments: Any, expected: str):
-    assert call_hint(called("a", "fs", **arguments)) == expected
+    assert call_hint(make_call("a", "fs", **arguments)) == expected
 
 
 def test_no_page_costs_more_in_a_longer_conversation():
@@ -265,8 +285,8 @@ class Cost(NamedTuple):
 
 def measure(turns: int, queries: Iterable[str]) -> dict[str, Cost]:
     """Return what the pages of a conversation of so many turns cost."""
-    talk = long(turns)
-    client = reader(talk)
+    talk = make_long_conversation(turns)
+    client = sign_in_reader(talk)
     client.get(f"/conversations/{talk.pk}?at=end")
     costs = {}
     for query in queries:
@@ -277,21 +297,21 @@ def measure(turns: int, queries: Iterable[str]) -> dict[str, Cost]:
 
 
 def test_each_turn_has_its_heading_where_only_some_kinds_are_shown():
-    talk = long(60)
-    client = reader(talk)
-    page = opened(client, talk, "show=questions")
+    talk = make_long_conversation(60)
+    client = sign_in_reader(talk)
+    page = open_conversation(client, talk, "show=questions")
     turns = [tag for tag in page if "turn-head" in tag.get("class", "")]
     assert [tag.get("id") for tag in turns[:3]] == ["turn-0", "turn-1", "turn-2"]
-    later = opened(client, talk, f"show=questions&after={item_positions(page)[-1]}")
-    first = next(tag for tag in later if "turn-head" in tag.get("class", ""))
+    later_page = open_conversation(client, talk, f"show=questions&after={item_positions(page)[-1]}")
+    first = next(tag for tag in later_page if "turn-head" in tag.get("class", ""))
     assert "id" not in first
 
 
 def test_what_a_script_fetches_counts_as_read_only_when_it_says_so():
-    talk = long(2)
-    client = reader(talk)
+    talk = make_long_conversation(2)
+    client = sign_in_reader(talk)
     person = int(client.session["_auth_user_id"])
-    opened(client, talk, headers={"Sec-Fetch-Dest": "empty"})
+    open_conversation(client, talk, headers={"Sec-Fetch-Dest": "empty"})
     assert read_marks.get_read_count(person, talk.pk) is None
-    opened(client, talk, headers={"Sec-Fetch-Dest": "document"})
+    open_conversation(client, talk, headers={"Sec-Fetch-Dest": "document"})
     assert read_marks.get_read_count(person, talk.pk) == talk.entry_count

@@ -15,10 +15,10 @@ def test_while_the_database_is_away_people_are_told_so(
 ):
     client = world.client("owner")
 
-    def gone(*_: object) -> None:
+    def raise_unavailable(*_: object) -> None:
         raise problem("server closed the connection unexpectedly")
 
-    monkeypatch.setattr(approvals, "list_waiting", gone)
+    monkeypatch.setattr(approvals, "list_waiting", raise_unavailable)
     response = client.get(reverse("questions"))
     assert response.status_code == 503
     assert response["Retry-After"] == "5"
@@ -27,12 +27,12 @@ def test_while_the_database_is_away_people_are_told_so(
 
 
 def test_an_answer_is_told_the_same(world: World, monkeypatch: pytest.MonkeyPatch):
-    async def gone(*_: object, **__: object) -> None:
+    async def raise_unavailable(*_: object, **__: object) -> None:
         raise OperationalError("server closed the connection unexpectedly")
 
-    monkeypatch.setattr(resolution, "answer_inquiry", gone)
-    there = reverse("question-answer", args=[world.question.pk])
-    response = world.client("owner").post(there, {"answer": "true"})
+    monkeypatch.setattr(resolution, "answer_inquiry", raise_unavailable)
+    answer_url = reverse("question-answer", args=[world.question.pk])
+    response = world.client("owner").post(answer_url, {"answer": "true"})
     assert response.status_code == 503
 
 

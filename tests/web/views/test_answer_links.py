@@ -24,7 +24,7 @@ from jpweb.stream.answer_type import Secret, Text
 from jpweb.stream.errors import InvalidAnswer
 from jpweb.web.security import rate_limits
 from tests.store import making
-from tests.web.reading import Page, read
+from tests.web.reading import ParsedPage, parse_page
 from tests.web.world import World, signed_in
 
 CANARY = "canary-91f0"
@@ -36,26 +36,26 @@ def text(world: World) -> Inquiry:
     return making.question(world.run, Text(), PRIVATE)
 
 
-def link(world: World, row: Inquiry | None = None, who: str = "responder") -> str:
-    return f"/answer/{answer_links.issue_link((row or world.question).pk, world.people[who].pk)}"
+def link(world: World, row: Inquiry | None = None, name: str = "responder") -> str:
+    return f"/answer/{answer_links.issue_link((row or world.question).pk, world.people[name].pk)}"
 
 
-def shown(url: str, client: Client | None = None, status: int = 200) -> Page:
+def open_link(url: str, client: Client | None = None, status: int = 200) -> ParsedPage:
     response = (client or Client()).get(url)
     assert response.status_code == status
-    found = read(response)
-    assert (found.crossed, found.unclosed) == ([], [])
-    return found
+    page = parse_page(response)
+    assert (page.crossed, page.unclosed) == ([], [])
+    return page
 
 
 def test_the_card_stands_alone_and_is_shown_as_often_as_wanted(world: World, text: Inquiry):
     url = link(world, text)
     for _ in range(3):
-        found = shown(url)
-        assert "Question for Responder" in found.text
-        assert PRIVATE in found.text
-        assert "Go on?" not in found.text
-        assert not found.all(href=f"/conversations/{world.talk.pk}#{text.anchor}")
+        page = open_link(url)
+        assert "Question for Responder" in page.text
+        assert PRIVATE in page.text
+        assert "Go on?" not in page.text
+        assert not page.find_all(href=f"/conversations/{world.talk.pk}#{text.anchor}")
     assert Client().head(url).status_code == 200
     assert AnswerLink.objects.get().used_at is None
     text.refresh_from_db()
@@ -70,10 +70,10 @@ def test_an_answer_is_given_as_that_person_and_uses_the_link_up(world: World, te
     row = inquiries.get_inquiry(text.pk)
     assert (row.state, row.answer, row.decider) == ("answered", "Seven", world.people["responder"])
     assert AnswerLink.objects.get().used_at is not None
-    found = shown(url)
-    assert "This question is closed" in found.text
-    assert "Seven" in found.text
-    assert not found.all(name="answer")
+    page = open_link(url)
+    assert "This question is closed" in page.text
+    assert "Seven" in page.text
+    assert not page.find_all(name="answer")
 
 
 def test_a_question_is_declined_with_a_note(world: World):
@@ -94,9 +94,9 @@ def test_an_answer_that_does_not_fit_is_told_and_uses_nothing_up(world: World):
     url = link(world)
     response = Client().post(url, {"answer": "maybe", "remember": "turn"})
     assert response.status_code == 422
-    found = read(response)
-    assert found.one(role="alert").text
-    assert "checked" in found.one(name="remember")
+    page = parse_page(response)
+    assert page.find_one(role="alert").text
+    assert "checked" in page.find_one(name="remember")
     assert AnswerLink.objects.get().used_at is None
     assert Client().post(url, {"answer": "true"}).status_code == 200
 
@@ -106,24 +106,24 @@ def test_who_is_second_is_told_and_changes_nothing(world: World):
     making.settle(world.question, making.ANSWER, making.decider(world.people["owner"]))
     response = Client().post(url, {"answer": "false"})
     assert response.status_code == 409
-    assert "Your answer wasn't used." in read(response).one(role="alert").text
+    assert "Your answer wasn't used." in parse_page(response).find_one(role="alert").text
     assert inquiries.get_inquiry(world.question.pk).decider == world.people["owner"]
-    assert "by Owner" in " ".join(shown(url).text.split())
+    assert "by Owner" in " ".join(open_link(url).text.split())
 
 
-@pytest.mark.parametrize("how", [{"answer": "false"}, {"do": "decline"}])
-def test_who_sends_again_what_had_arrived_is_told_so(world: World, how: dict[str, str]):
+@pytest.mark.parametrize("fields", [{"answer": "false"}, {"do": "decline"}])
+def test_who_sends_again_what_had_arrived_is_told_so(world: World, fields: dict[str, str]):
     url = link(world)
     assert Client().post(url, {"answer": "true"}).status_code == 200
-    response = Client().post(url, how)
+    response = Client().post(url, fields)
     assert response.status_code == 409
-    assert "You already responded" in read(response).one(role="alert").text
+    assert "You already responded" in parse_page(response).find_one(role="alert").text
     assert "wasn't used" not in response.content.decode()
     assert inquiries.get_inquiry(world.question.pk).answer is True
 
 
 def test_of_two_links_to_one_question_the_first_counts(world: World):
-    first, second = link(world), link(world, who="owner")
+    first, second = link(world), link(world, name="owner")
     assert Client().post(first, {"answer": "true"}).status_code == 200
     assert Client().post(second, {"answer": "false"}).status_code == 409
     assert inquiries.get_inquiry(world.question.pk).answer is True
@@ -134,10 +134,10 @@ def test_who_is_second_at_the_same_moment_is_told(world: World, monkeypatch: pyt
     url, find = link(world), answer_links.resolve_link
 
     def overtaken(token: str) -> Any:
-        found = find(token)
-        if found.inquiry.state == "open":
+        answer_link = find(token)
+        if answer_link.inquiry.state == "open":
             making.settle(world.question, making.ANSWER)
-        return found
+        return answer_link
 
     monkeypatch.setattr(answer_links, "resolve_link", overtaken)
     assert Client().post(url, {"do": "decline"}).status_code == 409
@@ -149,8 +149,8 @@ def test_who_may_no_longer_answer_is_told_and_changes_nothing(
     world: World, text: Inquiry, role: Role | None
 ):
     url = link(world, text)
-    found = Membership.objects.filter(person=world.people["responder"])
-    found.update(role=role) if role else found.delete()
+    memberships = Membership.objects.filter(person=world.people["responder"])
+    memberships.update(role=role) if role else memberships.delete()
     for response in (Client().get(url), Client().post(url, {"answer": "Seven"})):
         assert response.status_code == 403
         assert "can no longer answer questions" in response.content.decode()
@@ -161,18 +161,18 @@ def test_who_may_no_longer_answer_is_told_and_changes_nothing(
 def test_who_may_no_longer_read_sees_how_it_ended_and_nothing_else(world: World, text: Inquiry):
     url = link(world, text)
     Client().post(url, {"answer": CANARY})
-    assert CANARY in shown(url).text
+    assert CANARY in open_link(url).text
     Membership.objects.filter(person=world.people["responder"]).delete()
-    found = shown(url)
-    assert "Answered" in found.text
-    for told in (CANARY, "Roses", "Responder"):
-        assert told not in found.text
+    page = open_link(url)
+    assert "Answered" in page.text
+    for private_text in (CANARY, "Roses", "Responder"):
+        assert private_text not in page.text
 
 
 def test_a_link_of_a_run_that_is_over_says_so(world: World):
     url = link(world)
     Run.objects.update(state=RunState.LOST)
-    assert "This question is closed" in shown(url, status=410).text
+    assert "This question is closed" in open_link(url, status=410).text
     assert Client().post(url, {"answer": "true"}).status_code == 410
     assert inquiries.get_inquiry(world.question.pk).state == "open"
 
@@ -184,7 +184,7 @@ def test_an_old_link_tells_as_little_as_one_that_never_was(world: World):
     for path in (url, "/answer/mistyped"):
         for response in (Client().get(path), Client().post(path, {"answer": "true"})):
             assert response.status_code == 404
-            texts.add(read(response).text)
+            texts.add(parse_page(response).text)
     assert len(texts) == 1
     assert "valid for seven days" in texts.pop()
     assert inquiries.get_inquiry(world.question.pk).state == "open"
@@ -202,10 +202,10 @@ def test_refused_links_above_the_limit_get_429_and_are_logged_and_a_good_one_wor
 
 
 def test_only_the_person_of_the_link_is_led_to_the_conversation(world: World):
-    url, there = link(world), f"/conversations/{world.talk.pk}#{world.question.anchor}"
-    assert shown(url, signed_in(world.people["responder"])).one(href=there)
-    assert not shown(url, signed_in(world.people["owner"])).all(href=there)
-    assert "You're answering as Responder" in shown(url, signed_in(world.people["owner"])).text
+    url, target_url = link(world), f"/conversations/{world.talk.pk}#{world.question.anchor}"
+    assert open_link(url, signed_in(world.people["responder"])).find_one(href=target_url)
+    assert not open_link(url, signed_in(world.people["owner"])).find_all(href=target_url)
+    assert "You're answering as Responder" in open_link(url, signed_in(world.people["owner"])).text
 
 
 @pytest.mark.parametrize("page", ["question", "settled", "closed", "barred", "invalid"])
@@ -221,11 +221,11 @@ def test_the_pages_are_kept_nowhere_listed_nowhere_and_tell_nobody_their_address
     }
     changes.get(page, lambda: None)()
     response = Client().get(url)
-    assert f"answer_links/{page}.html" in {each.name for each in response.templates}
+    assert f"answer_links/{page}.html" in {template.name for template in response.templates}
     assert response["Referrer-Policy"] == "no-referrer"
     assert "no-store" in response["Cache-Control"]
     assert "noindex" in response["X-Robots-Tag"]
-    assert "noindex" in read(response).one(name="robots")["content"]
+    assert "noindex" in parse_page(response).find_one(name="robots")["content"]
 
 
 def test_address_of_a_link_with_a_slash_behind_tells_nobody_its_code(world: World):
@@ -251,7 +251,7 @@ def test_the_code_of_a_link_that_fails_is_in_no_log_and_no_referer(
     response = client.get(url)
     assert response.status_code == status
     assert response["Referrer-Policy"] == "no-referrer"
-    handlers = [each for each in logging.getLogger().handlers if each.name == "stderr"]
+    handlers = [handler for handler in logging.getLogger().handlers if handler.name == "stderr"]
     lines = [handlers[0].format(record) for record in caplog.records]
     assert any("/answer/[code]" in line for line in lines)
     assert not any(url.rpartition("/")[2] in line for line in lines)
@@ -264,11 +264,11 @@ def quiet_end() -> Iterator[None]:
 
 
 async def test_a_secret_reaches_the_call_and_nothing_else(
-    lasting: World, quiet_end: None, caplog: pytest.LogCaptureFixture
+    shared_world: World, quiet_end: None, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(1)
-    row = await run_in_db_thread(making.question, lasting.run, Secret(), "Passphrase?")
-    url = await run_in_db_thread(link, lasting, row)
+    row = await run_in_db_thread(making.question, shared_world.run, Secret(), "Passphrase?")
+    url = await run_in_db_thread(link, shared_world, row)
     page = (await AsyncClient().get(url)).content.decode()
     assert 'type="password"' in page
     call = asyncio.create_task(resolution.wait_for_secret(row))
@@ -280,11 +280,11 @@ async def test_a_secret_reaches_the_call_and_nothing_else(
     assert await call == CANARY
     assert response.status_code == 200
     after = (await AsyncClient().get(url)).content.decode()
-    kept = await run_in_db_thread(
+    row_texts = await run_in_db_thread(
         lambda: repr([*JournalEntry.objects.values_list(), *Inquiry.objects.values_list()])
     )
     assert "Redacted" in after
-    for text in (response.content.decode(), after, kept, caplog.text):
+    for text in (response.content.decode(), after, row_texts, caplog.text):
         assert CANARY not in text
 
 

@@ -13,33 +13,35 @@ from jpweb.store import approvals
 from jpweb.store.choices import ApprovalKind
 from jpweb.store.models import Approval, Inquiry
 from tests.store import making
-from tests.web.reading import Page, Tag, read
+from tests.web.reading import ParsedPage, Tag, parse_page
 from tests.web.world import World, signed_in
 
 HTMX = {"HX-Request": "true"}
 DELIVER = ApprovalKind.DELIVER
 
 
-def post(world: World, row: Approval, how: str, who: str = "responder", **more: Any) -> Any:
-    headers = HTMX if more.pop("htmx", False) else {}
-    return world.client(who).post(f"/prompts/{row.pk}/{how}", more, headers=headers)
+def post(
+    world: World, row: Approval, action: str, person_name: str = "responder", **fields: Any
+) -> Any:
+    headers = HTMX if fields.pop("htmx", False) else {}
+    return world.client(person_name).post(f"/prompts/{row.pk}/{action}", fields, headers=headers)
 
 
-def card(page: Page, row: Approval) -> Tag:
-    return page.one(id=f"approval-{row.pk}")
+def card(page: ParsedPage, row: Approval) -> Tag:
+    return page.find_one(id=f"approval-{row.pk}")
 
 
-def inside(page: Page, row: Approval, tag: str, **wanted: str) -> list[Tag]:
-    within = [t for t in page.all(**wanted) if t.tag == tag]
+def inside(page: ParsedPage, row: Approval, tag: str, **attributes: str) -> list[Tag]:
+    within = [t for t in page.find_all(**attributes) if t.tag == tag]
     return [t for t in within if t.inside(id=f"approval-{row.pk}")]
 
 
-def questions(world: World, who: str = "responder") -> Page:
-    return read(world.client(who).get("/questions"))
+def questions(world: World, person_name: str = "responder") -> ParsedPage:
+    return parse_page(world.client(person_name).get("/questions"))
 
 
-def talk(world: World, who: str = "responder") -> Page:
-    return read(world.client(who).get(f"/conversations/{world.talk.pk}"))
+def talk(world: World, person_name: str = "responder") -> ParsedPage:
+    return parse_page(world.client(person_name).get(f"/conversations/{world.talk.pk}"))
 
 
 def test_a_card_says_what_is_to_run_and_with_what(world: World):
@@ -52,8 +54,8 @@ def test_a_card_says_what_is_to_run_and_with_what(world: World):
         assert inside(page, row, "p", **{"class": "question-title"})[0].text == (
             "search (MCP server Web)"
         )
-        (shown,) = inside(page, row, "pre")
-        assert json.loads(shown.text) == {"path": "a.md"}
+        (arguments,) = inside(page, row, "pre")
+        assert json.loads(arguments.text) == {"path": "a.md"}
 
 
 def test_the_words_of_a_formatter_stand_in_place_of_the_arguments(world: World):
@@ -70,13 +72,13 @@ def test_a_call_without_arguments_says_so(world: World):
 
 def test_a_result_is_shown_and_an_error_is_called_one(world: World):
     fine = making.prompt(world.run, DELIVER, content="All <b>done</b>.")
-    failed = making.prompt(world.run, DELIVER, content="It broke.", is_error=True)
+    failed_prompt = making.prompt(world.run, DELIVER, content="It broke.", is_error=True)
     empty = making.prompt(world.run, DELIVER, content="")
     page = questions(world)
     assert inside(page, fine, "pre")[0].text.strip() == "All <b>done</b>."
     assert "Send this result to the model?" in card(page, fine).text
-    assert "Send this error to the model?" in card(page, failed).text
-    assert inside(page, failed, "textarea")[0].text.strip() == ""
+    assert "Send this error to the model?" in card(page, failed_prompt).text
+    assert inside(page, failed_prompt, "textarea")[0].text.strip() == ""
     assert "No content" in card(page, empty).text
 
 
@@ -102,8 +104,8 @@ def test_a_long_text_is_cut_says_its_size_and_leads_to_the_whole(world: World):
     assert len(inside(page, row, "pre")[0].text) < 13_000
     assert "total: 50000 characters" in card(page, row).text
     (link,) = inside(page, row, "a", href=f"/prompts/{row.pk}")
-    whole = read(world.client("responder").get(link["href"]))
-    assert len(inside(whole, row, "pre")[0].text.strip()) == 50_000
+    whole_page = parse_page(world.client("responder").get(link["href"]))
+    assert len(inside(whole_page, row, "pre")[0].text.strip()) == 50_000
 
 
 def test_what_is_too_long_to_edit_can_still_be_delivered(world: World):
@@ -169,61 +171,63 @@ PRESSES = [
 def test_each_button_decides_what_it_says(world: World, press: Press, htmx: bool):
     row = making.prompt(world.run, press.kind)
     response = post(world, row, press.how, htmx=htmx, **press.fields)
-    settled = approvals.get_approval(row.pk)
-    assert (settled.state, settled.decision) == ("decided", press.decision)
-    assert settled.decider == world.people["responder"]
+    settled_approval = approvals.get_approval(row.pk)
+    assert (settled_approval.state, settled_approval.decision) == ("decided", press.decision)
+    assert settled_approval.decider == world.people["responder"]
     if htmx:
-        page = read(response)
+        page = parse_page(response)
         assert press.said in card(page, row).text
         assert "by Responder" in page.text
-        assert not page.all(id="main")
+        assert not page.find_all(id="main")
     else:
-        there = f"/conversations/{world.talk.pk}"
-        assert (response.status_code, response["Location"]) == (302, there)
+        target_url = f"/conversations/{world.talk.pk}"
+        assert (response.status_code, response["Location"]) == (302, target_url)
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-@pytest.mark.parametrize("typed", ['{"path": <b>', "[]", ""])
-def test_arguments_that_cannot_be_used_come_back_as_typed(world: World, typed: str, htmx: bool):
+@pytest.mark.parametrize("input_text", ['{"path": <b>', "[]", ""])
+def test_arguments_that_cannot_be_used_come_back_as_typed(
+    world: World, input_text: str, htmx: bool
+):
     row = making.prompt(world.run)
-    response = post(world, row, "allow", text=typed, htmx=htmx)
-    page = read(response)
+    response = post(world, row, "allow", text=input_text, htmx=htmx)
+    page = parse_page(response)
     assert response.status_code == 422
     (problem,) = inside(page, row, "p", role="alert")
     (area,) = inside(page, row, "textarea")
     assert area["aria-describedby"] == problem["id"]
-    assert area.text == f"\n{typed}"
+    assert area.text == f"\n{input_text}"
     assert "open" in inside(page, row, "details")[0]
     assert approvals.get_approval(row.pk).state == "open"
-    assert bool(page.all(id="main")) is not htmx
+    assert bool(page.find_all(id="main")) is not htmx
 
 
 def test_edited_arguments_are_not_for_the_rest_of_the_turn(world: World):
     row = making.prompt(world.run)
     response = post(world, row, "allow", text="{}", remember="turn", htmx=True)
     assert response.status_code == 422
-    assert "only be allowed once" in inside(read(response), row, "p", role="alert")[0].text
+    assert "only be allowed once" in inside(parse_page(response), row, "p", role="alert")[0].text
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-@pytest.mark.parametrize("how", ["allow", "refuse"])
-def test_the_loser_of_a_race_sees_who_was_first(world: World, how: str, htmx: bool):
+@pytest.mark.parametrize("action", ["allow", "refuse"])
+def test_the_loser_of_a_race_sees_who_was_first(world: World, action: str, htmx: bool):
     row = making.prompt(world.run)
     approvals.decide_approval(row.pk, {"allow": True}, making.decider(world.people["owner"]))
-    response = post(world, row, how, text='{"a": "<b>"}', reason="<i>", htmx=htmx)
-    page = read(response)
+    response = post(world, row, action, text='{"a": "<b>"}', reason="<i>", htmx=htmx)
+    page = parse_page(response)
     assert response.status_code == 409
-    assert "Already decided by Owner" in page.one(role="alert").text
+    assert "Already decided by Owner" in page.find_one(role="alert").text
     assert inside(page, row, "textarea")[0].text.strip() == (
-        '{"a": "<b>"}' if how == "allow" else "<i>"
+        '{"a": "<b>"}' if action == "allow" else "<i>"
     )
 
 
 def test_who_comes_after_the_end_of_the_call_is_told(world: World):
     row = making.prompt(world.run)
     approvals.withdraw_approval(row.pk)
-    page = read(post(world, row, "allow", htmx=True))
-    assert "The tool call ended" in page.one(role="alert").text
+    page = parse_page(post(world, row, "allow", htmx=True))
+    assert "The tool call ended" in page.find_one(role="alert").text
     assert "Withdrawn" in page.text
 
 
@@ -234,9 +238,9 @@ def test_the_page_of_a_prompt_shows_it_or_what_became_of_it(world: World, settle
         approvals.decide_approval(row.pk, {"allow": False}, making.decider(world.people["owner"]))
     elif settle:
         approvals.withdraw_approval(row.pk)
-    page = read(world.client("responder").get(f"/prompts/{row.pk}"))
-    shown = {"decide": "decided", "withdraw": "withdrawn", None: "open"}[settle]
-    assert card(page, row)["data-outcome"] == shown
+    page = parse_page(world.client("responder").get(f"/prompts/{row.pk}"))
+    outcome = {"decide": "decided", "withdraw": "withdrawn", None: "open"}[settle]
+    assert card(page, row)["data-outcome"] == outcome
 
 
 def test_questions_and_prompts_stand_in_one_queue_with_their_places(world: World):
@@ -253,7 +257,7 @@ def test_questions_and_prompts_stand_in_one_queue_with_their_places(world: World
     ]
     places = [t.text for t in page if "data-position" in t]
     assert places == ["1 of 4", "2 of 4", "3 of 4", "4 of 4"]
-    assert page.one(id="question-count")["data-count"] == "4"
+    assert page.find_one(id="question-count")["data-count"] == "4"
 
 
 def test_alone_in_the_queue_nothing_has_a_place(world: World):
@@ -262,8 +266,8 @@ def test_alone_in_the_queue_nothing_has_a_place(world: World):
 
 def test_a_reader_sees_no_card_and_others_nothing(world: World):
     row = making.prompt(world.run)
-    assert not talk(world, "reader").all(id=f"approval-{row.pk}")
-    assert not questions(world, "rival").all(id=f"approval-{row.pk}")
+    assert not talk(world, "reader").find_all(id=f"approval-{row.pk}")
+    assert not questions(world, "rival").find_all(id=f"approval-{row.pk}")
 
 
 def test_every_form_has_its_token_and_an_enter_that_runs_nothing_by_mistake(world: World):
@@ -285,25 +289,25 @@ def test_a_form_of_our_own_page_is_taken_and_one_of_another_is_not(world: World)
     row, client = making.prompt(world.run), signed_in(world.people["owner"], csrf=True)
     assert client.post(f"/prompts/{row.pk}/allow").status_code == 403
     token = str(client.get("/questions").context["csrf_token"])
-    sent = client.post(f"/prompts/{row.pk}/allow", {"csrfmiddlewaretoken": token})
-    assert sent.status_code == 302
+    response = client.post(f"/prompts/{row.pk}/allow", {"csrfmiddlewaretoken": token})
+    assert response.status_code == 302
 
 
 def test_a_boolean_offers_to_be_remembered_and_nothing_else_does(world: World):
     page = questions(world)
-    assert [t["type"] for t in page.all(name="remember") if t.tag == "input"] == ["checkbox"]
+    assert [t["type"] for t in page.find_all(name="remember") if t.tag == "input"] == ["checkbox"]
     response = world.client("responder").post(
         f"/questions/{world.question.pk}/answer", {"answer": "perhaps", "remember": "turn"}
     )
-    (box,) = [t for t in read(response).all(name="remember") if t.tag == "input"]
+    (box,) = [t for t in parse_page(response).find_all(name="remember") if t.tag == "input"]
     assert "checked" in box
 
 
 def test_an_answer_for_the_rest_of_the_turn_says_so_in_the_transcript(world: World):
     client = world.client("responder")
     client.post(f"/questions/{world.question.pk}/answer", {"answer": "true", "remember": "turn"})
-    other = making.question(world.run)
-    client.post(f"/questions/{other.pk}/answer", {"answer": "true"})
-    found = [t for t in talk(world) if "data-remembered" in t]
-    assert [t.text for t in found] == ["remembered for this turn"]
-    assert found[0].inside(id=world.anchor)
+    question = making.question(world.run)
+    client.post(f"/questions/{question.pk}/answer", {"answer": "true"})
+    tags = [t for t in talk(world) if "data-remembered" in t]
+    assert [t.text for t in tags] == ["remembered for this turn"]
+    assert tags[0].inside(id=world.anchor)

@@ -16,17 +16,17 @@ from jpweb.store.conversation_list import dashboard
 from jpweb.store.models import Conversation, Inquiry, Membership, ReadMark, Run
 from jpweb.stream.events import ChatResponse
 from tests.store import making
-from tests.web.reading import Page, read
+from tests.web.reading import ParsedPage, parse_page
 from tests.web.world import World
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def start(world: World, who: str = "responder") -> Page:
-    return read(world.client(who).get("/"))
+def start(world: World, person_name: str = "responder") -> ParsedPage:
+    return parse_page(world.client(person_name).get("/"))
 
 
-def part(page: Page, title: str) -> list[str]:
+def part(page: ParsedPage, title: str) -> list[str]:
     """Return the texts of the rows below a heading; an empty list where it is not there."""
     return [
         " ".join(tag.text.split())
@@ -42,8 +42,8 @@ def test_what_waits_for_the_person_comes_oldest_first_with_the_way_to_all(world:
         kind: Any = type(row)
         kind.objects.filter(pk=row.pk).update(asked_at=START + timedelta(days=n))
     page = start(world)
-    shown = part(page, "waiting")
-    assert [re.split(" waiting| asked", text)[0] for text in shown] == [
+    texts = part(page, "waiting")
+    assert [re.split(" waiting| asked", text)[0] for text in texts] == [
         "Go on?", "Approve running vault?", "Question 0?", "Question 1?", "Question 2?"
     ]  # fmt: skip
     links = [t["href"] for t in page if t.get("class") == "row-link" and t.inside(
@@ -62,23 +62,23 @@ def test_nothing_waits_for_who_may_not_answer_or_is_elsewhere(world: World):
 def test_runs_that_go_on_or_failed_are_shown_until_something_follows(world: World):
     for state in RunState:
         talk = making.conversation(world.home, f"talk that is {state}")
-        run = making.running(talk)
+        run = making.start_run(talk)
         Run.objects.filter(pk=run.pk).update(
             state=state, problem=f"because {state}", ended_at=timezone.now()
         )
-    old = making.running(making.conversation(world.home, "failed long ago"))
+    old = making.start_run(making.conversation(world.home, "failed long ago"))
     runs_in_store.end_run(old, RunState.FAILED)
     Run.objects.filter(pk=old.pk).update(ended_at=timezone.now() - timedelta(days=8))
-    again = making.conversation(world.home, "failed and begun again")
-    runs_in_store.end_run(making.running(again), RunState.FAILED)
-    runs_in_store.end_run(making.running(again), RunState.DONE)
-    elsewhere = making.running(making.conversation(world.elsewhere, "of others"))
-    runs_in_store.end_run(elsewhere, RunState.FAILED)
+    conversation = making.conversation(world.home, "failed and begun again")
+    runs_in_store.end_run(making.start_run(conversation), RunState.FAILED)
+    runs_in_store.end_run(making.start_run(conversation), RunState.DONE)
+    other_run = making.start_run(making.conversation(world.other_home, "of others"))
+    runs_in_store.end_run(other_run, RunState.FAILED)
     Run.objects.filter(pk=world.run.pk).update(state=RunState.DONE)
-    shown = part(start(world, "reader"), "runs")
-    named = [text.split(" ")[3] for text in shown]
-    assert named == ["lost", "failed", "running", "queued"]
-    assert "because failed" in shown[1]
+    texts = part(start(world, "reader"), "runs")
+    words = [text.split(" ")[3] for text in texts]
+    assert words == ["lost", "failed", "running", "queued"]
+    assert "because failed" in texts[1]
 
 
 def test_what_grew_since_the_person_read_it_is_shown_with_how_much(world: World):
@@ -92,9 +92,9 @@ def test_what_grew_since_the_person_read_it_is_shown_with_how_much(world: World)
             person=world.people["reader"], conversation=talk, at=START,
             entry_count=2 if name == "same" else 1,
         )  # fmt: skip
-    shown = part(start(world, "reader"), "unread")
-    assert [text.split(" ")[0] for text in shown] == ["two", "one"]
-    assert all("1 new" in text for text in shown)
+    texts = part(start(world, "reader"), "unread")
+    assert [text.split(" ")[0] for text in texts] == ["two", "one"]
+    assert all("1 new" in text for text in texts)
     assert part(start(world, "responder"), "unread") == []
     Membership.objects.filter(person=world.people["reader"]).delete()
     assert "not in any workspace" in start(world, "reader").text
@@ -116,8 +116,8 @@ def test_only_what_was_read_last_is_looked_at(world: World, monkeypatch: pytest.
 
 def test_pinned_ones_and_the_newest_are_at_hand(world: World):
     for n in range(7):
-        made = making.conversation(world.home, f"talk {n}")
-        Conversation.objects.filter(pk=made.pk).update(
+        conversation = making.conversation(world.home, f"talk {n}")
+        Conversation.objects.filter(pk=conversation.pk).update(
             last_activity=START + timedelta(days=n),
             pinned_at=START if n == 1 else None,
             archived=n == 6,
@@ -133,15 +133,15 @@ def test_pinned_ones_and_the_newest_are_at_hand(world: World):
 
 
 @pytest.mark.parametrize(
-    ("role", "said"),
+    ("role", "message"),
     [
         (Role.RESPONDER, "Start one"),
         (Role.READER, "once someone starts one"),
         (None, "Ask an owner of one to invite you"),
     ],
 )
-def test_who_has_nothing_sees_what_to_do_next(world: World, role: Role | None, said: str):
+def test_who_has_nothing_sees_what_to_do_next(world: World, role: Role | None, message: str):
     world.people["newcomer"] = making.person("newcomer", role, making.workspace("New"))
     page = start(world, "newcomer")
-    assert said in page.text
+    assert message in page.text
     assert not [tag for tag in page if tag.get("class") == "row-link"]

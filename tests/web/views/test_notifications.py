@@ -13,8 +13,8 @@ from jpweb.store.choices import Role
 from jpweb.store.models import Membership, NotificationDestination
 from jpweb.store.notifications import destinations
 from jpweb.web.views import notifications
-from tests.runtime.periodic.receiver import Receiver, receiver
-from tests.web.reading import Page, read
+from tests.runtime.periodic.receiver import NotificationReceiver, run_receiver
+from tests.web.reading import ParsedPage, parse_page
 from tests.web.world import World
 
 KEY = "tk_c4n4ryc4n4ryc4n4ry"
@@ -22,21 +22,21 @@ URL = f"ntfys://{KEY}@ntfy.example.org/garden"
 
 
 @pytest.fixture
-def there(settings: Any) -> Iterator[Receiver]:
+def receiver(settings: Any) -> Iterator[NotificationReceiver]:
     settings.NOTIFY_PRIVATE = ("127.0.0.1",)
-    with receiver() as running:
-        yield running
+    with run_receiver() as running_receiver:
+        yield running_receiver
 
 
-def page(world: World, who: str = "responder") -> Page:
-    found = read(world.client(who).get("/notifications"))
-    assert (found.crossed, found.unclosed) == ([], [])
-    return found
+def page(world: World, person_name: str = "responder") -> ParsedPage:
+    html_page = parse_page(world.client(person_name).get("/notifications"))
+    assert (html_page.crossed, html_page.unclosed) == ([], [])
+    return html_page
 
 
-def add(world: World, who: str = "responder", **data: Any) -> Any:
+def add(world: World, person_name: str = "responder", **data: Any) -> Any:
     form = {"url": URL, "delay": "60", "workspace": str(world.home.pk)} | data
-    return world.client(who).post("/notifications/add", form)
+    return world.client(person_name).post("/notifications/add", form)
 
 
 def test_a_page_says_what_is_sent_and_what_never_is(world: World):
@@ -45,11 +45,14 @@ def test_a_page_says_what_is_sent_and_what_never_is(world: World):
     assert "the text of a secret question, any answer, the arguments or results" in text
     for example in ("mailtos://", "hooks.slack.com", "ntfy://"):
         assert example in text
-    assert page(world).one(name="delay")["value"] == "60"
+    assert page(world).find_one(name="delay")["value"] == "60"
 
 
 def test_the_menu_leads_there(world: World):
-    assert read(world.client("reader").get("/")).one(href="/notifications").text == "Notifications"
+    assert (
+        parse_page(world.client("reader").get("/")).find_one(href="/notifications").text
+        == "Notifications"
+    )
 
 
 def test_an_address_is_added_and_from_then_on_shown_without_its_key(world: World):
@@ -57,8 +60,12 @@ def test_an_address_is_added_and_from_then_on_shown_without_its_key(world: World
     form = {"url": f" {URL} ", "delay": "90", "workspace": str(world.home.pk)}
     response = client.post("/notifications/add", form, follow=True)
     assert "Added ntfys://t...y@ntfy.example.org/garden." in response.content.decode()
-    kept = NotificationDestination.objects.get()
-    assert (kept.url, kept.delay, kept.person) == (URL, 90, world.people["responder"])
+    destination = NotificationDestination.objects.get()
+    assert (destination.url, destination.delay, destination.person) == (
+        URL,
+        90,
+        world.people["responder"],
+    )
     html = client.get("/notifications").content.decode()
     assert "ntfys://t...y@ntfy.example.org/garden" in html
     assert "after 90 seconds" in html
@@ -66,7 +73,7 @@ def test_an_address_is_added_and_from_then_on_shown_without_its_key(world: World
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"url": ""}, "Enter a URL."),
         (
@@ -84,25 +91,25 @@ def test_an_address_is_added_and_from_then_on_shown_without_its_key(world: World
     ids=str,
 )
 def test_what_cannot_be_kept_is_told_and_stays_in_the_form(
-    world: World, wrong: dict[str, str], told: str
+    world: World, wrong: dict[str, str], message: str
 ):
     response = add(world, **wrong)
-    found = read(response)
+    html_page = parse_page(response)
     assert response.status_code == 422
     assert "no-store" in response["Cache-Control"]
-    assert told in found.one(role="alert").text
-    assert found.one(name="url")["value"] == wrong.get("url", URL)
-    assert found.one(name="delay")["value"] == wrong.get("delay", "60")
+    assert message in html_page.find_one(role="alert").text
+    assert html_page.find_one(name="url")["value"] == wrong.get("url", URL)
+    assert html_page.find_one(name="delay")["value"] == wrong.get("delay", "60")
     assert not NotificationDestination.objects.exists()
 
 
-@pytest.mark.parametrize(("name", "typed"), [("url", "json://x"), ("delay", "soon")])
-def test_refused_field_names_its_problem(world: World, name: str, typed: str):
-    found = read(add(world, **{name: typed}))
-    field = found.one(name=name)
+@pytest.mark.parametrize(("name", "input_text"), [("url", "json://x"), ("delay", "soon")])
+def test_refused_field_names_its_problem(world: World, name: str, input_text: str):
+    html_page = parse_page(add(world, **{name: input_text}))
+    field = html_page.find_one(name=name)
     assert field["aria-invalid"] == "true"
     ids = field["aria-describedby"].split()
-    assert [found.one(id=each)["id"] for each in ids][-1] == f"id_{name}_error"
+    assert [html_page.find_one(id=element_id)["id"] for element_id in ids][-1] == f"id_{name}_error"
 
 
 def test_typed_url_is_in_no_report_of_an_error(world: World, monkeypatch: pytest.MonkeyPatch):
@@ -116,9 +123,9 @@ def test_typed_url_is_in_no_report_of_an_error(world: World, monkeypatch: pytest
     response: Any = client.post("/notifications/add", form)
     reporter = SafeExceptionReporterFilter()
     frames = [frame for frame, _ in traceback.walk_tb(response.exc_info[2])]
-    shown = [reporter.get_traceback_frame_variables(None, frame) for frame in frames]
+    variables = [reporter.get_traceback_frame_variables(None, frame) for frame in frames]
     assert frames[-1].f_code.co_name == "fail"
-    assert KEY not in str(shown)
+    assert KEY not in str(variables)
 
 
 def test_a_day_and_no_delay_at_all_are_taken(world: World):
@@ -128,25 +135,25 @@ def test_a_day_and_no_delay_at_all_are_taken(world: World):
     assert "after 1 day" in page(world).text
 
 
-@pytest.mark.parametrize("who", ["reader", "rival", "outsider"])
-def test_nobody_adds_an_address_where_they_may_not_answer(world: World, who: str):
-    assert add(world, who).status_code == 422
+@pytest.mark.parametrize("person_name", ["reader", "rival", "outsider"])
+def test_nobody_adds_an_address_where_they_may_not_answer(world: World, person_name: str):
+    assert add(world, person_name).status_code == 422
     assert not NotificationDestination.objects.exists()
 
 
 def test_who_may_answer_nowhere_gets_no_form(world: World):
-    found = page(world, "reader")
-    assert not found.all(name="url")
-    assert "you need the Responder role" in found.text
+    html_page = page(world, "reader")
+    assert not html_page.find_all(name="url")
+    assert "you need the Responder role" in html_page.text
 
 
 def test_addresses_of_others_are_neither_shown_nor_removed_nor_tested(world: World):
     add(world)
     key = str(NotificationDestination.objects.get().pk)
-    assert not page(world, "owner").all(**{"data-address": key})
-    for what in ("remove", "test"):
+    assert not page(world, "owner").find_all(**{"data-address": key})
+    for action in ("remove", "test"):
         client = world.client("owner")
-        response = client.post(f"/notifications/{what}", {"address": key}, follow=True)
+        response = client.post(f"/notifications/{action}", {"address": key}, follow=True)
         assert "No such channel." in response.content.decode()
     assert NotificationDestination.objects.exists()
 
@@ -154,39 +161,41 @@ def test_addresses_of_others_are_neither_shown_nor_removed_nor_tested(world: Wor
 @pytest.mark.parametrize("key", ["", "x", "0", "99999999999", "²"])
 def test_an_address_that_is_none_is_told(world: World, key: str):
     client = world.client("responder")
-    for what in ("remove", "test"):
-        response = client.post(f"/notifications/{what}", {"address": key}, follow=True)
+    for action in ("remove", "test"):
+        response = client.post(f"/notifications/{action}", {"address": key}, follow=True)
         assert "No such channel." in response.content.decode()
 
 
 def test_an_address_is_removed_even_by_who_may_no_longer_answer(world: World):
     add(world)
     Membership.objects.update(role=Role.READER)
-    found = page(world)
-    assert "Nothing is sent: you can no longer answer in Garden." in found.text
-    key = found.one(form="remove")["value"]
+    html_page = page(world)
+    assert "Nothing is sent: you can no longer answer in Garden." in html_page.text
+    key = html_page.find_one(form="remove")["value"]
     client = world.client("responder")
     response = client.post("/notifications/remove", {"address": key}, follow=True)
     assert "Removed the channel." in response.content.decode()
     assert not NotificationDestination.objects.exists()
 
 
-def test_a_test_is_sent(world: World, there: Receiver):
-    made = destinations.add_destination(
-        world.people["responder"].pk, world.home.pk, there.url(), 60
+def test_a_test_is_sent(world: World, receiver: NotificationReceiver):
+    destination = destinations.add_destination(
+        world.people["responder"].pk, world.home.pk, receiver.url(), 60
     )
     client = world.client("responder")
-    response = client.post("/notifications/test", {"address": made.pk}, follow=True)
+    response = client.post("/notifications/test", {"address": destination.pk}, follow=True)
     assert "Sent a test to ntfy://127.0.0.1" in response.content.decode()
-    assert "test notification for Garden" in there.bodies[0]
+    assert "test notification for Garden" in receiver.bodies[0]
 
 
-def test_a_test_that_fails_is_told_and_stays_told_without_the_key(world: World, there: Receiver):
-    there.manner = "fails"
-    url = there.url(key=f"{KEY}@")
-    made = destinations.add_destination(world.people["responder"].pk, world.home.pk, url, 60)
+def test_a_test_that_fails_is_told_and_stays_told_without_the_key(
+    world: World, receiver: NotificationReceiver
+):
+    receiver.manner = "fails"
+    url = receiver.url(key=f"{KEY}@")
+    destination = destinations.add_destination(world.people["responder"].pk, world.home.pk, url, 60)
     client = world.client("responder")
-    response = client.post("/notifications/test", {"address": made.pk}, follow=True)
+    response = client.post("/notifications/test", {"address": destination.pk}, follow=True)
     html = response.content.decode() + client.get("/notifications").content.decode()
     assert html.count(f"failed. {apprise_sender.UNDELIVERED_TEXT}") == 3
     assert KEY not in html
@@ -195,10 +204,10 @@ def test_a_test_that_fails_is_told_and_stays_told_without_the_key(world: World, 
 def test_an_address_whose_service_is_no_longer_allowed_is_told(world: World, settings: Any):
     add(world)
     settings.NOTIFY_SCHEMAS = ("slack",)
-    found = page(world)
-    assert "This service is no longer supported here. Remove the channel." in found.text
-    assert "ntfys://…" in found.text
-    assert KEY not in found.text
+    html_page = page(world)
+    assert "This service is no longer supported here. Remove the channel." in html_page.text
+    assert "ntfys://…" in html_page.text
+    assert KEY not in html_page.text
 
 
 @pytest.mark.parametrize("example", [url for _, url in notifications.URL_EXAMPLES])

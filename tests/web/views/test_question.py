@@ -17,7 +17,7 @@ from jpweb.store.models import Inquiry, NotificationDelivery, NotificationDestin
 from jpweb.stream.answer_type import Option, Secret, Select
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
 from tests.store import making
-from tests.web.reading import Page, read
+from tests.web.reading import ParsedPage, parse_page
 from tests.web.world import MEMBERS, World
 
 
@@ -28,30 +28,34 @@ def nothing_held() -> Iterator[None]:
     receipt_buffer._written_receipts.clear()
 
 
-def page_of(world: World, who: str, row: Inquiry | None = None, *, htmx: bool = False) -> Page:
+def page_of(
+    world: World, person_name: str, row: Inquiry | None = None, *, htmx: bool = False
+) -> ParsedPage:
     row = row or world.question
     headers = {"HX-Request": "true"} if htmx else {}
-    return read(world.client(who).get(f"/questions/{row.pk}", headers=headers))
+    return parse_page(world.client(person_name).get(f"/questions/{row.pk}", headers=headers))
 
 
-def steps(page: Page) -> list[str]:
+def steps(page: ParsedPage) -> list[str]:
     return [tag["data-step"] for tag in page if "data-step" in tag]
 
 
-@pytest.mark.parametrize("who", MEMBERS)
-def test_it_is_a_card_for_those_who_may_answer(world: World, who: str):
-    page = page_of(world, who)
-    stands = page.one(id=f"question-{world.question.pk}")
-    assert ("data-question" in stands) is (who != "reader")
-    assert bool(page.all(action=f"/questions/{world.question.pk}/answer")) is (who != "reader")
-    assert "hidden" in page.one(id="question-details") or who == "reader"
+@pytest.mark.parametrize("person_name", MEMBERS)
+def test_it_is_a_card_for_those_who_may_answer(world: World, person_name: str):
+    page = page_of(world, person_name)
+    card = page.find_one(id=f"question-{world.question.pk}")
+    assert ("data-question" in card) is (person_name != "reader")
+    assert bool(page.find_all(action=f"/questions/{world.question.pk}/answer")) is (
+        person_name != "reader"
+    )
+    assert "hidden" in page.find_one(id="question-details") or person_name == "reader"
     assert steps(page) == ["asked", "waiting"]
 
 
 def test_a_question_whose_run_is_over_is_no_card(world: World):
     Run.objects.filter(pk=world.run.pk).update(state="lost")
     page = page_of(world, "owner")
-    assert not page.all(action=f"/questions/{world.question.pk}/answer")
+    assert not page.find_all(action=f"/questions/{world.question.pk}/answer")
     assert "can't be answered here" in page.text
 
 
@@ -60,19 +64,19 @@ def test_it_says_how_it_ended_and_what_was_asked(world: World):
     row = making.question(world.run, Select(options), "Which?\nOf these.")
     making.settle(row, Answered("red"), making.decider(world.people["owner"]))
     page = page_of(world, "reader", row)
-    assert page.one(id=f"question-{row.pk}")["data-outcome"] == "answered"
-    assert "like a rose" in page.one(id="question-details").text
-    assert "Of these." in page.one(id="question-details").text
+    assert page.find_one(id=f"question-{row.pk}")["data-outcome"] == "answered"
+    assert "like a rose" in page.find_one(id="question-details").text
+    assert "Of these." in page.find_one(id="question-details").text
     assert steps(page) == ["asked", "settled"]
-    assert "by Owner" in " ".join(page.one(id="timeline").text.split())
+    assert "by Owner" in " ".join(page.find_one(id="timeline").text.split())
 
 
 def test_auditors_see_what_was_seen_in_order_and_readers_do_not(world: World):
-    row, asked = world.question, world.question.asked_at
+    row, asked_at = world.question, world.question.asked_at
     owner, responder = world.people["owner"], world.people["responder"]
 
     def at(seconds: int) -> Any:
-        return asked + timedelta(seconds=seconds)
+        return asked_at + timedelta(seconds=seconds)
 
     receipt_log.save_receipts(
         {
@@ -92,7 +96,7 @@ def test_auditors_see_what_was_seen_in_order_and_readers_do_not(world: World):
     assert steps(page) == [
         *("asked", "delivered_at", "visible_at", "notified", "focused_at", "draft_at", "waiting")
     ]
-    course = " ".join(page.one(id="timeline").text.split())
+    course = " ".join(page.find_one(id="timeline").text.split())
     assert "Delivered to Owner (2 people in total)" in course
     assert "Notified: Responder — no such host" in course
     assert "mailto" not in course
@@ -101,14 +105,14 @@ def test_auditors_see_what_was_seen_in_order_and_readers_do_not(world: World):
         "Owner 1.0 s 2.0 s 30.0 s 40.0 s",
         "Responder 3.0 s never never never",
     ]
-    for who in ("reader", "responder"):
-        assert steps(page_of(world, who)) == ["asked", "waiting"]
-        assert "Delivered to" not in page_of(world, who).text
+    for person_name in ("reader", "responder"):
+        assert steps(page_of(world, person_name)) == ["asked", "waiting"]
+        assert "Delivered to" not in page_of(world, person_name).text
 
 
 def test_what_no_page_showed_is_said_to_be_shown_to_nobody(world: World):
     making.settle(world.question, Cancelled(CancellationReason.LOST))
-    assert page_of(world, "auditor").all(**{"data-receipt": "none"})
+    assert page_of(world, "auditor").find_all(**{"data-receipt": "none"})
 
 
 def test_a_page_that_shows_a_card_has_delivered_it(world: World):
@@ -133,7 +137,7 @@ def test_to_htmx_an_open_card_is_never_sent_again(world: World):
     assert [tag["id"] for tag in page if "hx-swap-oob" in tag] == [
         *(f"question-{row.pk}", "question-details", "timeline")
     ]
-    assert "hidden" not in page.one(id="question-details")
+    assert "hidden" not in page.find_one(id="question-details")
 
 
 def test_a_card_says_when_it_expires(world: World):
@@ -141,9 +145,9 @@ def test_a_card_says_when_it_expires(world: World):
     at = timezone.now() + timedelta(hours=2, minutes=30, seconds=30)
     Inquiry.objects.filter(pk=world.question.pk).update(expires_at=at)
     page = page_of(world, "owner")
-    (left,) = [tag for tag in page if "data-remaining-seconds" in tag]
-    assert left.text == "2 h 30 min"
-    assert 9000 < int(left["data-remaining-seconds"]) <= 9030
+    (time_tag,) = [tag for tag in page if "data-remaining-seconds" in tag]
+    assert time_tag.text == "2 h 30 min"
+    assert 9000 < int(time_tag["data-remaining-seconds"]) <= 9030
 
 
 def test_a_card_lists_what_the_team_decided_before_and_a_secret_does_not(world: World):
@@ -151,11 +155,11 @@ def test_a_card_lists_what_the_team_decided_before_and_a_secret_does_not(world: 
     secret = making.settle(making.question(world.run, Secret()), Cancelled(CancellationReason.USER))
     assert secret.same_question_key == ""
     making.question(world.run, Secret())
-    again = making.question(world.run)
-    page = read(world.client("responder").get("/questions"))
+    second_question = making.question(world.run)
+    page = parse_page(world.client("responder").get("/questions"))
     before = [tag for tag in page if "data-previous-answer" in tag]
     assert [tag["data-previous-answer"] for tag in before] == [str(first.pk)]
-    assert before[0].inside(id=f"question-{again.pk}")
+    assert before[0].inside(id=f"question-{second_question.pk}")
     assert "false by Owner" in " ".join(before[0].text.split())
 
 
@@ -172,18 +176,21 @@ def test_what_waits_last_is_told_to_pages_but_no_secret(world: World):
     secret = making.question(world.run, Secret(), "The canary's name?")
     for row, ask in ((world.question, "Go on?"), (secret, "Secret requested")):
         html = render_to_string("_question_count.html", {"waiting_count": 2, "newest": row})
-        told = read(html).one(id="question-count")
-        assert (told["data-newest"], told["data-text"]) == (f"question-{row.pk}", ask)
-        assert told["data-href"] == f"/questions/{row.pk}"
-        assert float(told["data-asked-at"]) == pytest.approx(row.asked_at.timestamp())
+        waiting_tag = parse_page(html).find_one(id="question-count")
+        assert (waiting_tag["data-newest"], waiting_tag["data-text"]) == (f"question-{row.pk}", ask)
+        assert waiting_tag["data-href"] == f"/questions/{row.pk}"
+        assert float(waiting_tag["data-asked-at"]) == pytest.approx(row.asked_at.timestamp())
         assert "canary" not in html
     prompt = render_to_string("_question_count.html", {"waiting_count": 2, "newest": world.prompt})
-    assert read(prompt).one(id="question-count")["data-href"] == f"/prompts/{world.prompt.pk}"
+    assert (
+        parse_page(prompt).find_one(id="question-count")["data-href"]
+        == f"/prompts/{world.prompt.pk}"
+    )
     assert "data-newest" not in render_to_string("_question_count.html", {"waiting_count": 0})
 
 
 def test_a_transcript_and_the_audit_lead_to_the_page(world: World):
-    there = f"/questions/{world.question.pk}"
+    url = f"/questions/{world.question.pk}"
     for path in (f"/conversations/{world.talk.pk}", "/audit"):
-        page = read(world.client("auditor").get(path))
-        assert [tag.text for tag in page if tag.get("href") == there] == ["Details"]
+        page = parse_page(world.client("auditor").get(path))
+        assert [tag.text for tag in page if tag.get("href") == url] == ["Details"]

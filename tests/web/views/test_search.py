@@ -18,7 +18,7 @@ from jpweb.stream.inquiry import CancellationReason, Cancelled, Redacted
 from jpweb.stream.transcript.categories import CATEGORIES
 from jpweb.web import display_text
 from tests.store import making
-from tests.web.reading import Page, read
+from tests.web.reading import ParsedPage, parse_page
 from tests.web.world import World
 
 HOSTILE = "<script>alert(1)</script> & pear"
@@ -35,48 +35,48 @@ def up_to_date() -> None:
         pass
 
 
-def look(world: World, who: str = "reader", **given: Any) -> Page:
-    response = world.client(who).get(f"/search?{urlencode(given)}")
+def look(world: World, person_name: str = "reader", **filters: Any) -> ParsedPage:
+    response = world.client(person_name).get(f"/search?{urlencode(filters)}")
     assert response.status_code == 200
-    found = read(response)
-    assert (found.crossed, found.unclosed) == ([], [])
-    return found
+    html_page = parse_page(response)
+    assert (html_page.crossed, html_page.unclosed) == ([], [])
+    return html_page
 
 
-def links(found: Page) -> list[str]:
-    return [tag["href"] for tag in found.tags if "hit-link" in tag.get("class", "").split()]
+def links(html_page: ParsedPage) -> list[str]:
+    return [tag["href"] for tag in html_page.tags if "hit-link" in tag.get("class", "").split()]
 
 
-def notices(found: Page) -> list[str]:
-    return [tag.text for tag in found.tags if "notice" in tag.get("class", "").split()]
+def notices(html_page: ParsedPage) -> list[str]:
+    return [tag.text for tag in html_page.tags if "notice" in tag.get("class", "").split()]
 
 
-def heading(found: Page) -> str:
-    return next(tag.text for tag in found.tags if tag.get("id") == "count")
+def heading(html_page: ParsedPage) -> str:
+    return next(tag.text for tag in html_page.tags if tag.get("id") == "count")
 
 
 def test_without_a_query_it_tells_what_can_be_typed(world: World):
-    found = look(world)
-    shown = [tag.text for tag in found.tags if tag.tag == "dt"]
-    assert shown == [typed for typed, _ in display_text.QUERY_EXAMPLES]
-    assert all(query_parser.parse_query(typed).problems == () for typed in shown)
-    for tag in found.tags:
+    html_page = look(world)
+    examples = [tag.text for tag in html_page.tags if tag.tag == "dt"]
+    assert examples == [example for example, _ in display_text.QUERY_EXAMPLES]
+    assert all(query_parser.parse_query(example).problems == () for example in examples)
+    for tag in html_page.tags:
         if tag.tag == "a" and tag.inside(**{"class": "examples"}):
             assert parse_qs(urlsplit(tag["href"]).query)["q"][0] == tag.text
 
 
 def test_a_hit_lands_on_its_event_with_what_to_light(world: World):
     say(world, "nothing", "A pear tree, pruned")
-    found = look(world, q='"pear tree" prun* kind:assistant -apple')
+    html_page = look(world, q='"pear tree" prun* kind:assistant -apple')
     anchor = JournalEntry.objects.get(conversation=world.talk, text__contains="pruned").anchor
-    (link,) = links(found)
-    there = urlsplit(link)
-    assert (there.path, there.fragment) == (f"/conversations/{world.talk.pk}", anchor)
-    assert parse_qs(there.query) == {"at": [anchor], "q": ['"pear tree" prun*']}
-    assert [tag.text for tag in found.tags if tag.tag == "mark"] == ["pear tree", "pruned"]
-    assert heading(found) == "1 result"
-    assert "Assistant" in found.text
-    assert "Garden" in found.text
+    (link,) = links(html_page)
+    url = urlsplit(link)
+    assert (url.path, url.fragment) == (f"/conversations/{world.talk.pk}", anchor)
+    assert parse_qs(url.query) == {"at": [anchor], "q": ['"pear tree" prun*']}
+    assert [tag.text for tag in html_page.tags if tag.tag == "mark"] == ["pear tree", "pruned"]
+    assert heading(html_page) == "1 result"
+    assert "Assistant" in html_page.text
+    assert "Garden" in html_page.text
 
 
 def test_a_title_leads_to_the_conversation(world: World):
@@ -87,25 +87,27 @@ def test_a_title_leads_to_the_conversation(world: World):
 def test_what_is_hostile_is_text(world: World):
     Conversation.objects.filter(pk=world.talk.pk).update(title=HOSTILE)
     say(world, HOSTILE)
-    found = look(world, q=f"pear {HOSTILE}", tool='"><img>')
-    assert not [tag for tag in found.tags if tag.tag == "img"]
-    found = look(world, q="pear", sort="best")
-    assert HOSTILE in [tag.text for tag in found.tags if tag.tag == "bdi"]
-    assert [tag for tag in found.tags if tag.tag == "script" and not tag.get("src")] == []
+    html_page = look(world, q=f"pear {HOSTILE}", tool='"><img>')
+    assert not [tag for tag in html_page.tags if tag.tag == "img"]
+    html_page = look(world, q="pear", sort="best")
+    assert HOSTILE in [tag.text for tag in html_page.tags if tag.tag == "bdi"]
+    assert [tag for tag in html_page.tags if tag.tag == "script" and not tag.get("src")] == []
 
 
 def test_filters_stand_in_the_address_and_in_the_form(world: World):
     tool = world.question.asker
-    given = {"q": "go", "kind": "question", "outcome": "open", "tool": tool, "before": "2030-01"}
+    filters = {"q": "go", "kind": "question", "outcome": "open", "tool": tool, "before": "2030-01"}
     up_to_date()
-    found = look(world, **given)
-    assert len(links(found)) == 1
-    fields = {tag["name"]: tag for tag in found.tags if tag.get("name") in given}
+    html_page = look(world, **filters)
+    assert len(links(html_page)) == 1
+    fields = {tag["name"]: tag for tag in html_page.tags if tag.get("name") in filters}
     assert (fields["tool"]["value"], fields["before"]["value"]) == (tool, "2030-01")
     assert fields["before"]["type"] == "text"
-    chosen = [tag["value"] for tag in found.tags if tag.tag == "option" and "selected" in tag]
-    assert chosen[:2] == ["question", "open"]
-    (fold,) = [tag for tag in found.tags if tag.get("class") == "more-filters"]
+    selected_values = [
+        tag["value"] for tag in html_page.tags if tag.tag == "option" and "selected" in tag
+    ]
+    assert selected_values[:2] == ["question", "open"]
+    (fold,) = [tag for tag in html_page.tags if tag.get("class") == "more-filters"]
     assert "open" in fold
     assert "open" not in next(
         tag for tag in look(world, q="go").tags if tag.get("class") == "more-filters"
@@ -114,40 +116,42 @@ def test_filters_stand_in_the_address_and_in_the_form(world: World):
 
 def test_what_cannot_be_read_is_told_and_the_rest_is_found(world: World):
     say(world, "pear")
-    found = look(world, q="pear before:soon kind:novel", **{"in": "Nowhere"})
-    assert len(links(found)) == 1
-    told = notices(found)
-    assert len(told) == 3
-    assert any("before:2026-05" in text for text in told)
-    assert any("Unknown kind “novel”" in text for text in told)
-    assert any("not in a workspace called “Nowhere”" in text for text in told)
-    assert all(tag["role"] == "alert" for tag in found.tags if "warning" in tag.get("class", ""))
+    html_page = look(world, q="pear before:soon kind:novel", **{"in": "Nowhere"})
+    assert len(links(html_page)) == 1
+    notice_texts = notices(html_page)
+    assert len(notice_texts) == 3
+    assert any("before:2026-05" in text for text in notice_texts)
+    assert any("Unknown kind “novel”" in text for text in notice_texts)
+    assert any("not in a workspace called “Nowhere”" in text for text in notice_texts)
+    assert all(
+        tag["role"] == "alert" for tag in html_page.tags if "warning" in tag.get("class", "")
+    )
 
 
 def test_an_outcome_is_shown_with_its_reason(world: World):
     making.settle(world.question, Cancelled(CancellationReason.USER))
     up_to_date()
-    found = look(world, q="kind:question")
-    (badge,) = [tag for tag in found.tags if tag.get("data-outcome")]
+    html_page = look(world, q="kind:question")
+    (badge,) = [tag for tag in html_page.tags if tag.get("data-outcome")]
     assert (badge["data-outcome"], badge["data-reason"]) == ("cancelled", "user")
 
 
 def test_a_secret_question_shows_no_answer(world: World):
     making.settle(making.question(world.run, Secret(), "Token?"), Redacted())
     up_to_date()
-    found = look(world, q="outcome:redacted")
-    assert len(links(found)) == 1
-    assert "Redacted" in found.text
+    html_page = look(world, q="outcome:redacted")
+    assert len(links(html_page)) == 1
+    assert "Redacted" in html_page.text
 
 
-@pytest.mark.parametrize("who", ["outsider", "rival"])
-def test_others_find_nothing_and_learn_nothing(world: World, who: str):
+@pytest.mark.parametrize("person_name", ["outsider", "rival"])
+def test_others_find_nothing_and_learn_nothing(world: World, person_name: str):
     say(world, "pear")
     Conversation.objects.update(needs_indexing=True)
-    found = look(world, who, q="pear", **{"in": "Garden"})
-    assert (links(found), heading(found)) == ([], "No results")
-    assert notices(found) == ["You are not in a workspace called “Garden”."]
-    assert "Garden" not in [tag.text for tag in found.tags if tag.tag == "option"]
+    html_page = look(world, person_name, q="pear", **{"in": "Garden"})
+    assert (links(html_page), heading(html_page)) == ([], "No results")
+    assert notices(html_page) == ["You are not in a workspace called “Garden”."]
+    assert "Garden" not in [tag.text for tag in html_page.tags if tag.tag == "option"]
 
 
 def test_what_is_yet_to_be_indexed_is_told(world: World):
@@ -159,24 +163,26 @@ def test_what_is_yet_to_be_indexed_is_told(world: World):
 def test_pages_go_on_by_key(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(engine, "PAGE_HITS", 2)
     say(world, *(f"pear {n}" for n in range(5)))
-    seen: list[str] = []
-    given: dict[str, Any] = {"q": "pear", "kind": "assistant"}
+    link_list: list[str] = []
+    filters: dict[str, Any] = {"q": "pear", "kind": "assistant"}
     pages = 0
-    while given:
-        assert (given["q"], given["kind"]) == ("pear", "assistant")
-        found = look(world, **given)
-        seen += links(found)
-        assert heading(found) == "5 results"
-        following = [urlsplit(tag["href"]).query for tag in found.tags if tag.get("rel") == "next"]
-        given = {name: value[0] for query in following for name, value in parse_qs(query).items()}
+    while filters:
+        assert (filters["q"], filters["kind"]) == ("pear", "assistant")
+        html_page = look(world, **filters)
+        link_list += links(html_page)
+        assert heading(html_page) == "5 results"
+        following = [
+            urlsplit(tag["href"]).query for tag in html_page.tags if tag.get("rel") == "next"
+        ]
+        filters = {name: value[0] for query in following for name, value in parse_qs(query).items()}
         pages += 1
-    assert (len(seen), len(set(seen)), pages) == (5, 5, 3)
+    assert (len(link_list), len(set(link_list)), pages) == (5, 5, 3)
 
 
-@pytest.mark.parametrize("below", ["x", "-1", "9" * 19, "9" * 99, "\u0661"])
-def test_a_continuation_that_cannot_be_read_is_the_beginning(world: World, below: str):
+@pytest.mark.parametrize("cursor", ["x", "-1", "9" * 19, "9" * 99, "\u0661"])
+def test_a_continuation_that_cannot_be_read_is_the_beginning(world: World, cursor: str):
     say(world, "pear")
-    assert len(links(look(world, q="pear", below=below))) == 1
+    assert len(links(look(world, q="pear", below=cursor))) == 1
 
 
 def test_many_are_counted_up_to_a_bound(world: World, monkeypatch: pytest.MonkeyPatch):
@@ -194,15 +200,15 @@ def test_a_search_is_saved_listed_and_deleted(world: World):
     data = {"name": " Pears ", "query": "q=pear&kind=question"}
     answer = client.post("/search/save", data)
     assert answer["Location"] == "/search?q=pear&kind=question"
-    (kept,) = SavedSearch.objects.all()
-    found = look(world)
-    assert [tag["href"] for tag in found.tags if tag.text == "Pears" and tag.tag == "a"] == [
+    (saved_search,) = SavedSearch.objects.all()
+    html_page = look(world)
+    assert [tag["href"] for tag in html_page.tags if tag.text == "Pears" and tag.tag == "a"] == [
         "/search?q=pear&kind=question"
     ]
     assert "Pears" not in look(world, "owner").text
-    world.client("owner").post("/search/forget", {"search": kept.pk})
+    world.client("owner").post("/search/forget", {"search": saved_search.pk})
     assert SavedSearch.objects.count() == 1
-    client.post("/search/forget", {"search": kept.pk})
+    client.post("/search/forget", {"search": saved_search.pk})
     assert SavedSearch.objects.count() == 0
     assert (
         "already deleted"
@@ -211,7 +217,7 @@ def test_a_search_is_saved_listed_and_deleted(world: World):
 
 
 @pytest.mark.parametrize(
-    ("data", "says"),
+    ("data", "message"),
     [
         ({"name": "", "query": "q=x"}, "Enter a name for this search"),
         ({"name": "x", "query": ""}, "no search to save"),
@@ -220,37 +226,37 @@ def test_a_search_is_saved_listed_and_deleted(world: World):
         ({"name": "x", "query": "colour=green&below=1"}, "no search to save"),
     ],
 )
-def test_what_cannot_be_saved_is_told(world: World, data: dict[str, str], says: str):
+def test_what_cannot_be_saved_is_told(world: World, data: dict[str, str], message: str):
     client = world.client("reader")
     client.post("/search/save", data)
-    assert says in client.get("/search").content.decode()
+    assert message in client.get("/search").content.decode()
 
 
 def test_the_form_offers_to_save_what_stands_in_the_address(world: World):
-    found = look(world, q="pear", kind="question", colour="green")
-    (field,) = [tag for tag in found.tags if tag.get("name") == "query"]
+    html_page = look(world, q="pear", kind="question", colour="green")
+    (field,) = [tag for tag in html_page.tags if tag.get("name") == "query"]
     assert field["value"] == "q=pear&kind=question"
     assert [tag for tag in look(world).tags if tag.get("name") == "query"] == []
 
 
 def test_each_category_that_is_indexed_has_its_word():
-    named = {
+    categories = {
         category
         for categories in query_parser.CATEGORIES_BY_KIND.values()
         for category in categories
     }
-    assert named == set(display_text.HIT_CATEGORY_LABELS)
+    assert categories == set(display_text.HIT_CATEGORY_LABELS)
     assert set(display_text.SEARCH_KIND_LABELS) == set(query_parser.CATEGORIES_BY_KIND)
-    assert named - {"title"} <= set(CATEGORIES)
+    assert categories - {"title"} <= set(CATEGORIES)
 
 
 def test_the_queries_of_the_page_do_not_grow(world: World):
     client = world.client("owner")
-    counted = []
+    counts = []
     for texts in (["pear"] * 3, ["pear"] * 60):
         say(world, *texts)
         with CaptureQueriesContext(connection) as captured:
             assert client.get("/search?q=pear&in=Garden").status_code == 200
-        counted.append(len(captured))
-    assert counted[1] - counted[0] == 1  # the count, where the page does not show all
-    assert counted[1] <= 14
+        counts.append(len(captured))
+    assert counts[1] - counts[0] == 1  # the count, where the page does not show all
+    assert counts[1] <= 14

@@ -8,26 +8,26 @@ from jpweb.store.maintenance import inquiry_expiry
 from jpweb.store.models import Workspace
 from jpweb.stream.inquiry import CancellationReason, Cancelled
 from tests.store import making
-from tests.web.reading import Page, read
+from tests.web.reading import ParsedPage, parse_page
 from tests.web.world import World
 
 DAY = 86_400
 
 
-def page(world: World) -> Page:
-    found = read(world.client("owner").get(f"/workspaces/{world.home.pk}/waiting"))
-    assert (found.crossed, found.unclosed) == ([], [])
-    return found
+def page(world: World) -> ParsedPage:
+    html_page = parse_page(world.client("owner").get(f"/workspaces/{world.home.pk}/waiting"))
+    assert (html_page.crossed, html_page.unclosed) == ([], [])
+    return html_page
 
 
-def chosen(found: Page) -> str:
-    (radio,) = [tag["value"] for tag in found.all(name="after") if "checked" in tag]
+def find_checked(html_page: ParsedPage) -> str:
+    (radio,) = [tag["value"] for tag in html_page.find_all(name="after") if "checked" in tag]
     return radio
 
 
-def unit(found: Page) -> str:
-    inside = found.one(name="unit")
-    (option,) = [tag.text for tag in found if "selected" in tag and inside in tag.parents]
+def unit(html_page: ParsedPage) -> str:
+    inside = html_page.find_one(name="unit")
+    (option,) = [tag.text for tag in html_page if "selected" in tag and inside in tag.parents]
     return option
 
 
@@ -37,20 +37,20 @@ def choose(world: World, **data: Any) -> Any:
     )
 
 
-def kept(world: World) -> int | None:
+def get_expiry(world: World) -> int | None:
     return Workspace.objects.get(pk=world.home.pk).expires_after
 
 
 def test_questions_keep_waiting_unless_an_owner_says_otherwise(world: World):
-    found = page(world)
-    assert chosen(found) == "never"
-    assert kept(world) is None
-    assert "An expired question never counts as an answer or as consent" in found.text
-    assert "Applies to new questions" in found.text
+    html_page = page(world)
+    assert find_checked(html_page) == "never"
+    assert get_expiry(world) is None
+    assert "An expired question never counts as an answer or as consent" in html_page.text
+    assert "Applies to new questions" in html_page.text
 
 
 @pytest.mark.parametrize(
-    ("after", "seconds", "said"),
+    ("after", "seconds", "message"),
     [
         ("never", None, "never expire"),
         ("900", 900, "expire after 15 minutes"),
@@ -61,18 +61,18 @@ def test_questions_keep_waiting_unless_an_owner_says_otherwise(world: World):
     ],
 )
 def test_an_owner_chooses_one_of_the_usual_times(
-    world: World, after: str, seconds: int | None, said: str
+    world: World, after: str, seconds: int | None, message: str
 ):
     inquiry_expiry.set_expiry(world.home, 7)
-    answer = read(choose(world, after=after))
-    assert kept(world) == seconds
-    assert f"New unanswered questions in Garden {said}." in answer.text
-    assert chosen(answer) == after
-    assert Workspace.objects.get(pk=world.elsewhere.pk).expires_after is None
+    answer = parse_page(choose(world, after=after))
+    assert get_expiry(world) == seconds
+    assert f"New unanswered questions in Garden {message}." in answer.text
+    assert find_checked(answer) == after
+    assert Workspace.objects.get(pk=world.other_home.pk).expires_after is None
 
 
 @pytest.mark.parametrize(
-    ("number", "of", "seconds", "shown"),
+    ("number", "of", "seconds", "expected"),
     [
         ("1", "60", 60, ("1", "minutes")),
         (" 20 ", "60", 1_200, ("20", "minutes")),
@@ -82,22 +82,22 @@ def test_an_owner_chooses_one_of_the_usual_times(
     ],
 )
 def test_an_owner_chooses_another_time(
-    world: World, number: str, of: str, seconds: int, shown: tuple[str, str]
+    world: World, number: str, of: str, seconds: int, expected: tuple[str, str]
 ):
-    found = read(choose(world, after="other", number=number, unit=of))
-    assert kept(world) == seconds
-    assert chosen(found) == "other"
-    assert (found.one(name="number")["value"], unit(found)) == shown
+    html_page = parse_page(choose(world, after="other", number=number, unit=of))
+    assert get_expiry(world) == seconds
+    assert find_checked(html_page) == "other"
+    assert (html_page.find_one(name="number")["value"], unit(html_page)) == expected
 
 
 def test_a_usual_time_is_shown_as_such_however_it_was_given(world: World):
-    assert chosen(read(choose(world, after="other", number="60", unit="60"))) == "3600"
+    assert find_checked(parse_page(choose(world, after="other", number="60", unit="60"))) == "3600"
 
 
 def test_a_time_that_the_page_would_not_offer_is_rounded_up(world: World):
     inquiry_expiry.set_expiry(world.home, 61)
-    found = page(world)
-    assert (found.one(name="number")["value"], unit(found)) == ("2", "minutes")
+    html_page = page(world)
+    assert (html_page.find_one(name="number")["value"], unit(html_page)) == ("2", "minutes")
 
 
 @pytest.mark.parametrize(
@@ -120,49 +120,49 @@ def test_a_time_that_the_page_would_not_offer_is_rounded_up(world: World):
 def test_what_is_no_time_is_refused_and_comes_back_as_typed(world: World, data: dict[str, str]):
     inquiry_expiry.set_expiry(world.home, 900)
     answer = choose(world, **data)
-    found = read(answer)
+    html_page = parse_page(answer)
     assert answer.status_code == 422
-    assert found.one(role="alert").text
-    assert kept(world) == 900
-    assert found.one(name="number")["value"] == data.get("number", "")
+    assert html_page.find_one(role="alert").text
+    assert get_expiry(world) == 900
+    assert html_page.find_one(name="number")["value"] == data.get("number", "")
     if data.get("after") == "other":
-        assert chosen(found) == "other"
+        assert find_checked(html_page) == "other"
 
 
 def test_refused_number_names_its_problem(world: World):
-    found = read(choose(world, after="other", number="five", unit="60"))
-    field = found.one(name="number")
+    html_page = parse_page(choose(world, after="other", number="five", unit="60"))
+    field = html_page.find_one(name="number")
     assert field["aria-invalid"] == "true"
-    assert "Enter a whole number" in found.one(id=field["aria-describedby"]).text
+    assert "Enter a whole number" in html_page.find_one(id=field["aria-describedby"]).text
 
 
 def test_the_number_that_was_not_asked_for_does_not_count(world: World):
     choose(world, after="never", number="5", unit="60")
-    assert kept(world) is None
+    assert get_expiry(world) is None
 
 
 def test_owners_find_the_page_in_their_menu(world: World):
     link = f"/workspaces/{world.home.pk}/waiting"
-    assert read(world.client("owner").get("/")).all(href=link)
-    assert not read(world.client("auditor").get("/")).all(href=link)
+    assert parse_page(world.client("owner").get("/")).find_all(href=link)
+    assert not parse_page(world.client("auditor").get("/")).find_all(href=link)
 
 
 def test_what_expired_is_shown_as_decided_by_nobody(world: World):
     making.settle(world.question, Cancelled(CancellationReason.EXPIRED))
-    for who, path in (
+    for person_name, path in (
         ("responder", "/questions"),
         ("reader", f"/conversations/{world.talk.pk}"),
         ("auditor", "/audit?outcome=cancelled&reason=expired"),
     ):
-        found = read(world.client(who).get(path))
-        states = [tag for tag in found.all(**{"data-reason": "expired"}) if "title" in tag]
+        html_page = parse_page(world.client(person_name).get(path))
+        states = [tag for tag in html_page.find_all(**{"data-reason": "expired"}) if "title" in tag]
         assert {(tag["title"], tag["data-outcome"]) for tag in states} == {
             ("expired", "cancelled")
         }, path
         assert all("expired before an answer" in tag.text for tag in states), path
-    questions = read(world.client("responder").get("/questions"))
+    questions = parse_page(world.client("responder").get("/questions"))
     assert "the model was told that nothing was decided" in questions.text
-    read_on = read(world.client("reader").get(f"/conversations/{world.talk.pk}"))
+    read_on = parse_page(world.client("reader").get(f"/conversations/{world.talk.pk}"))
     assert "Closed without an answer." in read_on.text
-    other = read(world.client("auditor").get("/audit?reason=lost"))
-    assert not other.all(**{"data-reason": "expired"})
+    lost_page = parse_page(world.client("auditor").get("/audit?reason=lost"))
+    assert not lost_page.find_all(**{"data-reason": "expired"})

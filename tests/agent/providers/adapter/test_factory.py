@@ -11,18 +11,18 @@ from jpweb.agent.config import ModelConfig, ProviderConfig
 from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.providers import PROVIDER_DEFAULTS, PROVIDERS, collect_key_variables
 from jpweb.agent.providers.adapter.factory import PROVIDER_TITLES
-from tests.agent.providers.conversing import KEY, MODELS, opened, received
-from tests.machine.vendors import Reply, Say, vendor
+from tests.agent.providers.conversing import KEY, MODELS, make_provider, receive_events
+from tests.machine.vendors import Reply, Say, run_vendor
 
 ROOT = Path(__file__).resolve().parents[4]
 
 
 def test_importing_the_providers_does_not_import_their_library():
     code = "import sys, jpweb.agent.providers; print('pydantic_ai' in sys.modules)"
-    ran = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert ran.stdout == "False\n"
+    assert result.stdout == "False\n"
 
 
 def test_each_vendor_has_its_address_and_title():
@@ -40,9 +40,9 @@ def test_each_vendor_has_its_address_and_title():
     ],
 )
 def test_without_a_key_nothing_is_asked(name: str, variable: str):
-    with pytest.raises(ProviderFailed, match=f"Set {variable}") as caught:
+    with pytest.raises(ProviderFailed, match=f"Set {variable}") as error:
         PROVIDERS[name](ModelConfig(name, "m"), ProviderConfig(), None)
-    assert caught.value.kind is FailureKind.WRONG_KEY
+    assert error.value.kind is FailureKind.WRONG_KEY
 
 
 def test_the_variable_that_is_configured_is_named():
@@ -55,19 +55,19 @@ def test_the_variable_that_is_configured_is_named():
 @pytest.mark.parametrize("name", sorted(MODELS))
 @pytest.mark.parametrize("key", [f"{KEY}\n", f"  {KEY} ", f"\t{KEY}\r\n"])
 async def test_space_around_a_key_is_not_sent(name: str, key: str):
-    with vendor(name, [Reply(Say("Hello"))]) as standin:
-        await received(opened(standin, key=key))
-        sent = [value for value in standin.requests[0].headers.values() if KEY in value]
-    assert sent in ([KEY], [f"Bearer {KEY}"])
+    with run_vendor(name, [Reply(Say("Hello"))]) as standin:
+        await receive_events(make_provider(standin, key=key))
+        values = [value for value in standin.requests[0].headers.values() if KEY in value]
+    assert values in ([KEY], [f"Bearer {KEY}"])
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
 @pytest.mark.parametrize("key", ["sk-CANÄRY", "sk-CANARY\nX: 1", "sk-\0CANARY", "sk-CANARY\x7f"])
 def test_a_key_that_cannot_be_sent_is_a_wrong_one_and_not_shown(name: str, key: str):
-    with pytest.raises(ProviderFailed, match=r"can't be sent\. Check") as caught:
+    with pytest.raises(ProviderFailed, match=r"can't be sent\. Check") as error:
         PROVIDERS[name](ModelConfig(name, "m"), ProviderConfig(), key)
-    assert caught.value.kind is FailureKind.WRONG_KEY
-    assert "CAN" not in str(caught.value)
+    assert error.value.kind is FailureKind.WRONG_KEY
+    assert "CAN" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -80,23 +80,21 @@ def test_a_key_that_cannot_be_sent_is_a_wrong_one_and_not_shown(name: str, key: 
 )
 def test_a_header_that_cannot_be_sent_is_named(name: str, field: str, value: Any):
     provider = ProviderConfig(**{field: value})
-    with pytest.raises(
-        ProviderFailed, match=rf"providers\.llm\.{name}\.{field} contains"
-    ) as caught:
+    with pytest.raises(ProviderFailed, match=rf"providers\.llm\.{name}\.{field} contains") as error:
         PROVIDERS[name](ModelConfig(name, "m"), provider, KEY)
-    assert caught.value.kind is FailureKind.BAD_REQUEST
+    assert error.value.kind is FailureKind.BAD_REQUEST
 
 
 def test_the_variables_of_keys_are_those_of_the_vendors_and_those_configured():
-    own = [ProviderConfig(api_key_env="OUR_KEY"), ProviderConfig()]
-    assert collect_key_variables(own) == collect_key_variables() | {"OUR_KEY"}
+    configs = [ProviderConfig(api_key_env="OUR_KEY"), ProviderConfig()]
+    assert collect_key_variables(configs) == collect_key_variables() | {"OUR_KEY"}
     assert {"ANTHROPIC_API_KEY", "GEMINI_API_KEY"} < collect_key_variables()
 
 
 def test_a_model_without_a_name_is_refused():
-    with pytest.raises(ProviderFailed, match="No model is selected") as caught:
+    with pytest.raises(ProviderFailed, match="No model is selected") as error:
         PROVIDERS["openai"](ModelConfig("openai", ""), ProviderConfig(), KEY)
-    assert caught.value.kind is FailureKind.BAD_REQUEST
+    assert error.value.kind is FailureKind.BAD_REQUEST
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
@@ -109,12 +107,12 @@ def test_the_key_is_in_no_repr(name: str):
 
 @pytest.mark.parametrize("name", ["llamacpp", "ollama"])
 async def test_servers_of_one_s_own_need_no_key(name: str):
-    with vendor(name, [Reply(Say("Hello"))]) as standin:
-        await received(opened(standin, key=None))
+    with run_vendor(name, [Reply(Say("Hello"))]) as standin:
+        await receive_events(make_provider(standin, key=None))
 
 
 @pytest.mark.parametrize(
-    ("name", "path", "asked"),
+    ("name", "path", "request_path"),
     [
         ("anthropic", "/v1", "/v1/messages"),
         ("google", "/v1beta", "/v1beta/models/"),
@@ -124,20 +122,22 @@ async def test_servers_of_one_s_own_need_no_key(name: str):
         ("openrouter", "/proxy/v1", "/proxy/v1/chat/completions"),
     ],
 )
-async def test_an_address_may_hold_the_path_of_the_api_or_not(name: str, path: str, asked: str):
-    with vendor(name, [Reply(Say("Hello"))]) as standin:
-        await received(opened(standin, base_url=f"{standin.base_url}{path}"))
-        assert standin.requests[0].path.startswith(asked)
+async def test_an_address_may_hold_the_path_of_the_api_or_not(
+    name: str, path: str, request_path: str
+):
+    with run_vendor(name, [Reply(Say("Hello"))]) as standin:
+        await receive_events(make_provider(standin, base_url=f"{standin.base_url}{path}"))
+        assert standin.requests[0].path.startswith(request_path)
 
 
 async def test_beta_headers_reach_anthropic():
-    with vendor("anthropic", [Reply(Say("Hello"))]) as standin:
-        await received(opened(standin, beta_headers=("context-1m-2025-08-07",)))
+    with run_vendor("anthropic", [Reply(Say("Hello"))]) as standin:
+        await receive_events(make_provider(standin, beta_headers=("context-1m-2025-08-07",)))
         assert "context-1m-2025-08-07" in standin.requests[0].headers["anthropic-beta"]
 
 
 async def test_openrouter_is_told_the_app_s_name():
-    with vendor("openrouter", [Reply(Say("Hello")), Reply(Say("Hello"))]) as standin:
-        await received(opened(standin))
-        await received(opened(standin, app_name="Ours"))
+    with run_vendor("openrouter", [Reply(Say("Hello")), Reply(Say("Hello"))]) as standin:
+        await receive_events(make_provider(standin))
+        await receive_events(make_provider(standin, app_name="Ours"))
         assert [r.headers["x-title"] for r in standin.requests] == ["jpweb", "Ours"]

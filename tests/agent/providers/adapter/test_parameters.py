@@ -5,8 +5,15 @@ from typing import Any
 import pytest
 
 from jpweb.agent.errors import FailureKind
-from tests.agent.providers.conversing import MODELS, fails, joined, opened, received, request
-from tests.machine.vendors import Reply, Say, Think, vendor
+from tests.agent.providers.conversing import (
+    MODELS,
+    get_failure,
+    join_text,
+    make_provider,
+    make_request,
+    receive_events,
+)
+from tests.machine.vendors import Reply, Say, Think, run_vendor
 
 EVERY: dict[str, Any] = {
     "max_tokens": 4000,
@@ -18,10 +25,12 @@ EVERY: dict[str, Any] = {
 }
 
 
-async def sent(name: str, model: str = "", **parameters: Any) -> Any:
-    with vendor(name, [Reply(Think("Hm"), Say("Hello"))]) as standin:
-        events = await received(opened(standin, parameters, model), request(tools=()))
-        assert joined(events, "message") == "Hello"
+async def get_sent_body(name: str, model: str = "", **parameters: Any) -> Any:
+    with run_vendor(name, [Reply(Think("Hm"), Say("Hello"))]) as standin:
+        events = await receive_events(
+            make_provider(standin, parameters, model), make_request(tools=())
+        )
+        assert join_text(events, "message") == "Hello"
         return standin.requests[0].body
 
 
@@ -41,12 +50,12 @@ async def sent(name: str, model: str = "", **parameters: Any) -> Any:
     ],
 )
 async def test_parameters_have_the_vendor_s_names(name: str, model: str, expected: Any):
-    body = await sent(name, model, **EVERY)
+    body = await get_sent_body(name, model, **EVERY)
     assert body.items() >= (expected | {"jpweb_canary": True}).items()
 
 
 async def test_google_has_its_parameters_in_a_place_of_their_own():
-    body = await sent("google", **EVERY)
+    body = await get_sent_body("google", **EVERY)
     assert body["jpweb_canary"] is True
     config = body["generationConfig"]
     assert (config["maxOutputTokens"], config["temperature"]) == (4000, 0.5)
@@ -55,12 +64,12 @@ async def test_google_has_its_parameters_in_a_place_of_their_own():
 
 @pytest.mark.parametrize("name", sorted(MODELS))
 async def test_without_parameters_the_vendor_decides(name: str):
-    body = str(await sent(name))
+    body = str(await get_sent_body(name))
     assert [word for word in ("temperature", "thinking", "'effort'") if word in body] == []
 
 
 @pytest.mark.parametrize(
-    ("name", "reasoning", "where", "expected"),
+    ("name", "reasoning", "field_name", "expected"),
     [
         ("openai", {"effort": "xlow"}, "reasoning", {"effort": "minimal", "summary": "auto"}),
         ("openai", {"effort": "low", "exclude": True}, "reasoning", {"effort": "low"}),
@@ -99,11 +108,11 @@ async def test_without_parameters_the_vendor_decides(name: str):
     ],
 )
 async def test_reasoning_is_asked_for_in_the_vendor_s_way(
-    name: str, reasoning: Any, where: str, expected: Any
+    name: str, reasoning: Any, field_name: str, expected: Any
 ):
-    body = await sent(name, reasoning=reasoning, max_tokens=8000)
-    said = body.get(where)
-    assert said.items() >= expected.items() if isinstance(said, dict) else said == expected
+    body = await get_sent_body(name, reasoning=reasoning, max_tokens=8000)
+    value = body.get(field_name)
+    assert value.items() >= expected.items() if isinstance(value, dict) else value == expected
 
 
 @pytest.mark.parametrize(
@@ -116,12 +125,12 @@ async def test_reasoning_is_asked_for_in_the_vendor_s_way(
     ],
 )
 async def test_google_is_told_a_level_or_a_budget(reasoning: Any, expected: Any):
-    body = await sent("google", reasoning=reasoning)
+    body = await get_sent_body("google", reasoning=reasoning)
     assert body["generationConfig"]["thinkingConfig"] == expected
 
 
 async def test_anthropic_is_asked_to_cache_the_prompt():
-    assert "cache_control" in str(await sent("anthropic"))
+    assert "cache_control" in str(await get_sent_body("anthropic"))
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
@@ -143,9 +152,9 @@ async def test_anthropic_is_asked_to_cache_the_prompt():
 async def test_a_parameter_of_another_kind_is_named(
     name: str, parameter: str, value: Any, kind: str
 ):
-    with vendor(name) as standin:
-        failed, _ = await fails(opened(standin, {parameter: value}))
+    with run_vendor(name) as standin:
+        error, _ = await get_failure(make_provider(standin, {parameter: value}))
         assert standin.requests == []
-    assert failed.kind is FailureKind.BAD_REQUEST
-    assert f"model.parameters.{parameter} is " in str(failed)
-    assert f"It must be {kind}" in str(failed)
+    assert error.kind is FailureKind.BAD_REQUEST
+    assert f"model.parameters.{parameter} is " in str(error)
+    assert f"It must be {kind}" in str(error)

@@ -30,34 +30,34 @@ from jpweb.agent.providers.llamacpp import VENDOR as LLAMACPP
 from jpweb.agent.providers.openai import VENDOR as OPENAI
 
 
-def begun(reception: ReplyParser, *args: str | None) -> list[ProviderEvent]:
+def begin_calls(reception: ReplyParser, *args: str | None) -> list[ProviderEvent]:
     """Begin calls with these arguments, one part each."""
     events: list[ProviderEvent] = []
-    for index, given in enumerate(args):
-        part = ToolCallPart("fs_read", given, f"call_{index}")
+    for index, arguments in enumerate(args):
+        part = ToolCallPart("fs_read", arguments, f"call_{index}")
         events += reception.take_event(PartStartEvent(index=index, part=part))
-    return [each for each in events if isinstance(each, CompleteToolCall)]
+    return [event for event in events if isinstance(event, CompleteToolCall)]
 
 
-def more(reception: ReplyParser, index: int, text: str) -> list[ProviderEvent]:
+def extend_call(reception: ReplyParser, index: int, text: str) -> list[ProviderEvent]:
     delta = ToolCallPartDelta(args_delta=text)
     return list(reception.take_event(PartDeltaEvent(index=index, delta=delta)))
 
 
 def ids(events: list[ProviderEvent]) -> list[str]:
-    return [each.id for each in events if isinstance(each, CompleteToolCall)]
+    return [event.id for event in events if isinstance(event, CompleteToolCall)]
 
 
 def test_a_call_is_out_as_soon_as_another_part_begins():
-    assert ids(begun(ReplyParser(LLAMACPP), '{"path": "a"}', "")) == ["call_0"]
+    assert ids(begin_calls(ReplyParser(LLAMACPP), '{"path": "a"}', "")) == ["call_0"]
 
 
 def test_a_call_without_arguments_may_still_get_some():
     """Some servers begin every call first and send the arguments then."""
     reception = ReplyParser(LLAMACPP)
-    assert begun(reception, "", None, '{"path": "c"}') == []
-    assert more(reception, 0, '{"path": ') == [PartialToolCall("fs_read", '{"path": ')]
-    more(reception, 0, '"a"}')
+    assert begin_calls(reception, "", None, '{"path": "c"}') == []
+    assert extend_call(reception, 0, '{"path": ') == [PartialToolCall("fs_read", '{"path": ')]
+    extend_call(reception, 0, '"a"}')
     assert list(reception.release_calls(is_cut=False)) == [
         CompleteToolCall("call_0", "fs_read", {"path": "a"}),
         CompleteToolCall("call_1", "fs_read", {}),
@@ -68,10 +68,10 @@ def test_a_call_without_arguments_may_still_get_some():
 
 
 def test_no_arguments_at_the_end_are_none_unless_the_reply_was_cut():
-    whole, cut = ReplyParser(LLAMACPP), ReplyParser(LLAMACPP)
-    begun(whole, "")
-    begun(cut, "")
-    assert ids(list(whole.release_calls(is_cut=False))) == ["call_0"]
+    full_parser, cut = ReplyParser(LLAMACPP), ReplyParser(LLAMACPP)
+    begin_calls(full_parser, "")
+    begin_calls(cut, "")
+    assert ids(list(full_parser.release_calls(is_cut=False))) == ["call_0"]
     assert ids(list(cut.release_calls(is_cut=True))) == []
 
 
@@ -87,8 +87,8 @@ def test_a_signature_that_comes_late_belongs_to_the_whole_thought():
     for index, text in enumerate(("One.", "Two.")):
         part = ThinkingPart(text, id="rs_1")
         events += reception.take_event(PartStartEvent(index=index, part=part))
-    late = ThinkingPartDelta(signature_delta="U0lH")
-    events += reception.take_event(PartDeltaEvent(index=0, delta=late))
+    signature_delta = ThinkingPartDelta(signature_delta="U0lH")
+    events += reception.take_event(PartDeltaEvent(index=0, delta=signature_delta))
     events += reception.take_event(PartStartEvent(index=2, part=TextPart("Yes.")))
     events += reception.close()
     events += reception.close()
@@ -120,10 +120,10 @@ HALF, OTHER, FACE, ODD = "\ud83d", "\ude00", "\N{GRINNING FACE}", "\N{REPLACEMEN
 
 def texts(reception: ReplyParser, *pieces: str, thought: bool = False) -> list[ProviderEvent]:
     """Begin a part with the first piece, and add the others."""
-    first, *others = pieces
+    first, *other_texts = pieces
     part: Any = ThinkingPart(first) if thought else TextPart(first)
     events = list(reception.take_event(PartStartEvent(index=0, part=part)))
-    for text in others:
+    for text in other_texts:
         delta: Any = ThinkingPartDelta(content_delta=text) if thought else TextPartDelta(text)
         events += reception.take_event(PartDeltaEvent(index=0, delta=delta))
     return events
@@ -143,8 +143,8 @@ def test_a_half_that_ends_a_text_comes_before_what_ends_it():
     reception = ReplyParser(OPENAI)
     part = TextPart(f"a{HALF}", id=f"msg_{HALF}")
     events = [*reception.take_event(PartStartEvent(index=0, part=part)), *reception.close()]
-    noted = ReplyMetadata("message", {"openai_item_id": f"msg_{ODD}"})
-    assert events == [TextDelta("message", "a"), TextDelta("message", ODD), noted]
+    metadata = ReplyMetadata("message", {"openai_item_id": f"msg_{ODD}"})
+    assert events == [TextDelta("message", "a"), TextDelta("message", ODD), metadata]
 
 
 def test_text_that_comes_after_a_call_has_begun_is_not_lost():
@@ -153,8 +153,8 @@ def test_text_that_comes_after_a_call_has_begun_is_not_lost():
     list(
         reception.take_event(PartStartEvent(index=1, part=ToolCallPart("fs_read", "{}", "call_0")))
     )
-    later = TextPartDelta(f"b{HALF}")
-    assert list(reception.take_event(PartDeltaEvent(index=0, delta=later))) == [
+    delta = TextPartDelta(f"b{HALF}")
+    assert list(reception.take_event(PartDeltaEvent(index=0, delta=delta))) == [
         TextDelta("message", "b")
     ]
     assert list(reception.close()) == [TextDelta("message", ODD)]
@@ -171,9 +171,9 @@ def test_text_that_comes_after_a_call_has_begun_is_not_lost():
 )
 def test_arguments_hold_whole_characters(pieces: tuple[str, str], path: str):
     reception = ReplyParser(LLAMACPP)
-    begun(reception, "")
-    shown = [event for piece in pieces for event in more(reception, 0, piece)]
-    for event in shown:
+    begin_calls(reception, "")
+    new_events = [event for piece in pieces for event in extend_call(reception, 0, piece)]
+    for event in new_events:
         assert isinstance(event, PartialToolCall)
         event.arguments.encode()
     assert list(reception.release_calls(is_cut=False)) == [
@@ -195,15 +195,15 @@ def test_data_holds_whole_characters():
     assert reception.read_data() == StructuredReply({"a": FACE, ODD: 1})
 
 
-def fed(reception: ReplyParser, kind: str, size: int) -> None:
+def feed_reply(reception: ReplyParser, kind: str, size: int) -> None:
     """Let a reply come in pieces of ten bytes, of what yields no event."""
-    started: dict[str, Any] = {
+    parts: dict[str, Any] = {
         "text": TextPart(""),
         "thought": ThinkingPart(""),
         "arguments": ToolCallPart("reply", "", "call_0"),
         "parsed": ToolCallPart("reply", None, "call_0"),
     }
-    list(reception.take_event(PartStartEvent(index=0, part=started[kind])))
+    list(reception.take_event(PartStartEvent(index=0, part=parts[kind])))
     for number in range(size // 10):
         delta: Any = {
             "text": TextPartDelta("é" * 5),
@@ -218,10 +218,10 @@ def fed(reception: ReplyParser, kind: str, size: int) -> None:
 @pytest.mark.parametrize("kind", ["text", "thought", "arguments", "parsed"])
 def test_a_reply_is_received_up_to_its_limit_whatever_becomes_of_it(kind: str):
     room = 2 if kind == "parsed" else 0
-    fed(ReplyParser(LLAMACPP, is_structured=True, max_bytes=100 + room), kind, 100)
-    fed(ReplyParser(LLAMACPP, is_structured=True), kind, 1000)
+    feed_reply(ReplyParser(LLAMACPP, is_structured=True, max_bytes=100 + room), kind, 100)
+    feed_reply(ReplyParser(LLAMACPP, is_structured=True), kind, 1000)
     with pytest.raises(ReplyTooLong, match="larger than 100 bytes"):
-        fed(ReplyParser(LLAMACPP, is_structured=True, max_bytes=100), kind, 110)
+        feed_reply(ReplyParser(LLAMACPP, is_structured=True, max_bytes=100), kind, 110)
 
 
 def test_a_reply_that_comes_at_once_is_weighed_too():

@@ -16,9 +16,9 @@ HALF, OTHER = "\ud83d", "\ude00"
 
 @given(TEXTS)
 def test_a_whole_text_can_be_written_and_is_as_long_as_it_was_or_shorter(text):
-    made = join_surrogates(text)
-    assert made.encode().decode() == made
-    assert len(made) <= len(text)
+    result = join_surrogates(text)
+    assert result.encode().decode() == result
+    assert len(result) <= len(text)
 
 
 @given(st.text())
@@ -29,11 +29,11 @@ def test_a_text_without_halves_stays_as_it_is(text):
 
 @given(st.lists(TEXTS))
 def test_pieces_whose_halves_wait_come_to_the_same_as_the_text_at_once(pieces):
-    half, made = "", []
+    half, parts = "", []
     for piece in pieces:
         text, half = split_trailing_half(half + piece)
-        made.append(join_surrogates(text))
-    assert "".join(made) + join_surrogates(half) == join_surrogates("".join(pieces))
+        parts.append(join_surrogates(text))
+    assert "".join(parts) + join_surrogates(half) == join_surrogates("".join(pieces))
 
 
 def test_halves_are_joined_and_those_alone_replaced():

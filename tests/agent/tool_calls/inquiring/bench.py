@@ -11,32 +11,32 @@ from jpweb.agent.tool_calls.inquiry_backend import LlmInquiryBackend
 from jpweb.stream.answer_type import Option, Select
 from jpweb.stream.events import ChatRequest, TurnStart
 from tests.agent.doubles import CONFIRM, QueueProvider
-from tests.builders import asked, called, stream
+from tests.builders import make_call, make_inquiry, stream
 
 MAIN = ModelConfig("vendor", "main")
-CALL = called("c1", "fs_modify_file")
-STREAM = stream(TurnStart(), ChatRequest("Go."), CALL, asked("c1.confirm.1"))
+CALL = make_call("c1", "fs_modify_file")
+STREAM = stream(TurnStart(), ChatRequest("Go."), CALL, make_inquiry("c1.confirm.1"))
 INTERRUPTED = "Tool call was interrupted."
 COLOURS = Select((Option("red", "like roses"), Option("blue"), Option(3)))
 
 
-def reply(answer) -> Any:
+def make_reply(answer) -> Any:
     return (StructuredReply({"answer": answer}), ReplyFinished())
 
 
-class Bench:
+class BackendBench:
     """A backend whose models play the replies, and whose pauses are noted."""
 
-    def __init__(self, *replies, **more) -> None:
+    def __init__(self, *replies, **options) -> None:
         self.provider = QueueProvider(replies)
-        self.opened: list[ModelConfig] = []
+        self.opened_models: list[ModelConfig] = []
         self.pauses: list[float] = []
         self.backend = LlmInquiryBackend(
-            self.open, MAIN, **{"system": ("Be brief.",), "pause": self.pause, **more}
+            self.open, MAIN, **{"system": ("Be brief.",), "pause": self.pause, **options}
         )
 
     def open(self, model) -> Any:
-        self.opened.append(model)
+        self.opened_models.append(model)
         return self.provider
 
     async def pause(self, seconds) -> None:
@@ -47,10 +47,10 @@ class Bench:
         return await self.backend.inquire(elements, CALL, question, config)
 
     @property
-    def sent(self) -> Any:
+    def request(self) -> Any:
         [request] = self.provider.requests
         return request
 
 
-def failure(kind=FailureKind.RATE_LIMIT, after=None) -> ProviderFailed:
+def make_failure(kind=FailureKind.RATE_LIMIT, after=None) -> ProviderFailed:
     return ProviderFailed("Too many requests.", kind, after)

@@ -8,10 +8,10 @@ import pytest
 
 from jpweb.agent.errors import FailureKind, InquiryFailed
 from jpweb.stream.events import ChatRequest, ToolCallRequest, ToolCallResponse, TurnStart
-from tests.agent.tool_calls.inquiring.bench import STREAM, Bench, failure, reply
-from tests.builders import called, returned, stream
+from tests.agent.tool_calls.inquiring.bench import STREAM, BackendBench, make_failure, make_reply
+from tests.builders import make_call, make_result, stream
 
-TOO_LONG = (failure(FailureKind.CONTEXT_LENGTH),)
+TOO_LONG = (make_failure(FailureKind.CONTEXT_LENGTH),)
 
 
 def turns(count) -> Any:
@@ -22,14 +22,14 @@ def turns(count) -> Any:
         for kind in (
             TurnStart(),
             ChatRequest(f"Turn {number}."),
-            called(f"e{number}"),
-            returned(f"e{number}"),
+            make_call(f"e{number}"),
+            make_result(f"e{number}"),
         )
     ]
     return stream(*earlier, *STREAM)
 
 
-def said(request) -> list[str]:
+def list_request_texts(request) -> list[str]:
     """Return what the requests in a request say, but for the question."""
     kinds = [event.kind for event in request.parts.events]
     assert kinds[-2] == ToolCallResponse("c1", "Tool paused: Overwrite?", is_error=False)
@@ -37,19 +37,19 @@ def said(request) -> list[str]:
 
 
 async def test_a_copy_that_is_too_long_is_sent_without_its_older_half():
-    bench = Bench(TOO_LONG, TOO_LONG, reply(answer=True))
+    bench = BackendBench(TOO_LONG, TOO_LONG, make_reply(answer=True))
     assert await bench.inquire(elements=turns(6)) is True
     first, second, third = bench.provider.requests
-    assert said(first) == [f"Turn {number}." for number in range(1, 6)] + ["Go."]
-    assert said(second) == ["Turn 4.", "Turn 5.", "Go."]
-    assert said(third) == ["Turn 5.", "Go."]
+    assert list_request_texts(first) == [f"Turn {number}." for number in range(1, 6)] + ["Go."]
+    assert list_request_texts(second) == ["Turn 4.", "Turn 5.", "Go."]
+    assert list_request_texts(third) == ["Turn 5.", "Go."]
     assert bench.pauses == []
     calls = [e.kind.id for e in third.parts.events if isinstance(e.kind, ToolCallRequest)]
     assert calls == ["e5", "c1"]
 
 
 async def test_a_copy_is_halved_twice_and_no_more():
-    bench = Bench(TOO_LONG, TOO_LONG, TOO_LONG)
+    bench = BackendBench(TOO_LONG, TOO_LONG, TOO_LONG)
     with pytest.raises(InquiryFailed, match="Too many"):
         await bench.inquire(elements=turns(99))
     assert len(bench.provider.requests) == 3
@@ -57,17 +57,17 @@ async def test_a_copy_is_halved_twice_and_no_more():
 
 @pytest.mark.parametrize(("count", "requests"), [(1, 1), (2, 2)])
 async def test_the_turn_that_asks_stays(count, requests):
-    bench = Bench(*[TOO_LONG] * 4)
+    bench = BackendBench(*[TOO_LONG] * 4)
     with pytest.raises(InquiryFailed):
         await bench.inquire(elements=turns(count))
     assert len(bench.provider.requests) == requests
-    assert said(bench.provider.requests[-1]) == ["Go."]
+    assert list_request_texts(bench.provider.requests[-1]) == ["Go."]
 
 
 async def test_a_copy_is_not_cut_between_a_call_and_its_result():
-    between = stream(
-        TurnStart(), ChatRequest("One."), called("e1"), ChatRequest("Two."), returned("e1")
+    turns_between = stream(
+        TurnStart(), ChatRequest("One."), make_call("e1"), ChatRequest("Two."), make_result("e1")
     )
-    bench = Bench(TOO_LONG, reply(answer=True))
-    await bench.inquire(elements=[*between, *STREAM])
-    assert said(bench.provider.requests[-1]) == ["Go."]
+    bench = BackendBench(TOO_LONG, make_reply(answer=True))
+    await bench.inquire(elements=[*turns_between, *STREAM])
+    assert list_request_texts(bench.provider.requests[-1]) == ["Go."]

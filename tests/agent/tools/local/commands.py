@@ -17,16 +17,16 @@ PARAMETERS = {"type": "object", "properties": {}}
 BRIEF = ProcessLimits(seconds=20.0, grace=0.2)
 
 
-def config(command: ToolCommand, **more: Any) -> ToolConfig:
-    return ToolConfig("probe", "", PARAMETERS, source=Local("inner", command), **more)
+def make_config(command: ToolCommand, **options: Any) -> ToolConfig:
+    return ToolConfig("probe", "", PARAMETERS, source=Local("inner", command), **options)
 
 
-def python(code: str, *args: str) -> ToolCommand:
+def make_python_command(code: str, *args: str) -> ToolCommand:
     """A tool in Python; its arguments are templates, its code is none."""
     return ToolCommand(sys.executable, ("-c", "{% raw %}" + code + "{% endraw %}", *args))
 
 
-def shell(text: str, *args: str) -> ToolCommand:
+def make_shell_command(text: str, *args: str) -> ToolCommand:
     return by_shell("{% raw %}" + text + "{% endraw %}", *args)
 
 
@@ -34,16 +34,16 @@ def by_shell(program: str, *args: str) -> ToolCommand:
     return ToolCommand(program, args, shell=True)  # noqa: S604  no call of a shell
 
 
-async def nobody(question: Question) -> Answer | Declined:
+async def refuse_question(question: Question) -> Answer | Declined:
     raise AssertionError("a local tool asks by its output")
 
 
-async def run(
-    command: ToolCommand, root: Path, arguments: Any = None, answers: Any = None, **more: Any
+async def run_tool(
+    command: ToolCommand, root: Path, arguments: Any = None, answers: Any = None, **options: Any
 ) -> ToolOutcome:
-    limits = more.pop("limits", BRIEF)
-    tool = LocalTool(config(command, **more), ToolContext(root, "otvo8", "jp-c1"), limits)
-    return await tool.execute(arguments or {}, answers or {}, nobody)
+    limits = options.pop("limits", BRIEF)
+    tool = LocalTool(make_config(command, **options), ToolContext(root, "otvo8", "jp-c1"), limits)
+    return await tool.execute(arguments or {}, answers or {}, refuse_question)
 
 
 def announce(pid: str = "$$") -> str:
@@ -51,7 +51,7 @@ def announce(pid: str = "$$") -> str:
     return f"echo {pid} > pid.part && mv pid.part pid"
 
 
-def gone(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     """Tell whether the process has ended; nobody need have taken note of it."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
@@ -59,14 +59,14 @@ def gone(pid: int) -> bool:
         return True
 
 
-async def until(holds: Callable[[], object], seconds: float = 20) -> None:
+async def wait_until(condition: Callable[[], object], seconds: float = 20) -> None:
     """Look again until it holds: other processes send no signals here."""
     async with asyncio.timeout(seconds):
-        while not holds():  # noqa: ASYNC110  another process has no event to set
+        while not condition():  # noqa: ASYNC110  another process has no event to set
             await asyncio.sleep(0.01)
 
 
-async def announced(root: Path) -> list[int]:
+async def wait_for_pids(root: Path) -> list[int]:
     """Wait for the process ids that a tool writes to a file ``pid``."""
-    await until((root / "pid").exists)
+    await wait_until((root / "pid").exists)
     return [int(word) for word in (root / "pid").read_text().split()]

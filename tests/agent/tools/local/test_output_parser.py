@@ -21,8 +21,8 @@ def as_said(value: Any) -> Any:
 
 
 def read(stdout: str | bytes, code: int = 0, stderr: bytes = b"") -> Any:
-    said = stdout if isinstance(stdout, bytes) else stdout.encode()
-    return parse_outcome("probe", ProcessResult(code, said, stderr), as_said)
+    stdout_bytes = stdout if isinstance(stdout, bytes) else stdout.encode()
+    return parse_outcome("probe", ProcessResult(code, stdout_bytes, stderr), as_said)
 
 
 def ask(**fields: Any) -> Any:
@@ -32,7 +32,7 @@ def ask(**fields: Any) -> Any:
 
 @pytest.mark.parametrize("code", [0, 3])
 @pytest.mark.parametrize(
-    ("stdout", "becomes"),
+    ("stdout", "expected"),
     [
         ('{"type":"success","content":"text"}', Success("text")),
         (' \n{"type":"success","content":"text","more":1}\n', Success("text")),
@@ -50,8 +50,8 @@ def ask(**fields: Any) -> Any:
         ),
     ],
 )
-def test_an_outcome_counts_whatever_the_exit_status(stdout, becomes, code):
-    assert read(stdout, code) == becomes
+def test_an_outcome_counts_whatever_the_exit_status(stdout, expected, code):
+    assert read(stdout, code) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_failed_program_says_what_it_said():
 
 
 @pytest.mark.parametrize(
-    ("written", "kind"),
+    ("type_json", "kind"),
     [
         ("Boolean", Boolean()),
         ({"Boolean": None}, Boolean()),
@@ -101,12 +101,12 @@ def test_a_failed_program_says_what_it_said():
         ),
     ],
 )
-def test_answer_types_are_read_in_either_spelling(written, kind):
-    assert ask(answer_type=written) == NeedsInput(Question("q", "Q?", kind))
+def test_answer_types_are_read_in_either_spelling(type_json, kind):
+    assert ask(answer_type=type_json) == NeedsInput(Question("q", "Q?", kind))
 
 
 @pytest.mark.parametrize(
-    ("fields", "more"),
+    ("fields", "extra_fields"),
     [
         ({"pre_amble": "before"}, {"context": "before"}),
         ({"context": "after"}, {"context": "after"}),
@@ -119,8 +119,8 @@ def test_answer_types_are_read_in_either_spelling(written, kind):
         ({"unknown": 1}, {}),
     ],
 )
-def test_the_other_keys_are_optional(fields, more):
-    assert ask(**fields) == NeedsInput(Question("q", "Q?", Text(), **more))
+def test_the_other_keys_are_optional(fields, extra_fields):
+    assert ask(**fields) == NeedsInput(Question("q", "Q?", Text(), **extra_fields))
 
 
 @pytest.mark.parametrize("question_id", ["", "a.b"])
@@ -129,7 +129,7 @@ def test_a_bad_id_is_for_the_executor_to_refuse(question_id):
 
 
 @pytest.mark.parametrize(
-    ("fields", "says"),
+    ("fields", "message"),
     [
         ({"id": 7}, "it must be an object with an “id”"),
         ({"text": None}, "“text”"),
@@ -142,11 +142,11 @@ def test_a_bad_id_is_for_the_executor_to_refuse(question_id):
         ({"context": 7}, "“context”"),
     ],
 )
-def test_a_question_that_cannot_be_put_says_what_is_wrong(fields, says):
+def test_a_question_that_cannot_be_put_says_what_is_wrong(fields, message):
     outcome = ask(**fields)
     assert isinstance(outcome, Failed)
     assert outcome.message.startswith("probe asked a question that cannot be put: ")
-    assert says in outcome.message
+    assert message in outcome.message
 
 
 def test_a_question_that_is_no_object_says_so():

@@ -30,22 +30,22 @@ def test_a_file_that_the_tool_has_removed_is_no_matter():
 
 
 def dead() -> int:
-    gone = subprocess.Popen(["true"])
-    gone.wait()
-    return gone.pid
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
 
 
 def test_what_is_no_folder_of_ours_is_let_be_by_the_sweep(tmp_path):
     number = dead()
-    kept = tmp_path / "kept"
-    kept.mkdir()
+    folder = tmp_path / "kept"
+    folder.mkdir()
     link, dangling = tmp_path / f"jpweb-{number}-a", tmp_path / f"jpweb-{number}-b"
-    link.symlink_to(kept)
+    link.symlink_to(folder)
     dangling.symlink_to(tmp_path / "nowhere")
     file = tmp_path / f"jpweb-{number}-c"
     file.touch()
     assert sweep_private_files(tmp_path) == 0
-    assert kept.exists()
+    assert folder.exists()
     assert file.exists()
     assert (link.is_symlink(), dangling.is_symlink()) == (True, True)
 
@@ -54,12 +54,12 @@ def test_a_folder_that_vanishes_meanwhile_does_not_stop_the_sweep(tmp_path, monk
     number = dead()
     for name in "abc":
         (tmp_path / f"jpweb-{number}-{name}").mkdir()
-    looked = Path.lstat
+    real_lstat = Path.lstat
 
     def lstat(self) -> object:
         if self.name.endswith("-b") and self.exists():
             shutil.rmtree(self)
-        return looked(self)
+        return real_lstat(self)
 
     monkeypatch.setattr(Path, "lstat", lstat)
     assert sweep_private_files(tmp_path) == 2
@@ -71,14 +71,14 @@ def test_without_a_folder_in_memory_there_is_nothing_to_sweep_in_it(tmp_path):
 
 
 def test_what_a_killed_process_left_is_swept_and_nothing_else(tmp_path):
-    gone = subprocess.Popen(["true"])
-    gone.wait()
-    left, strange = tmp_path / f"jpweb-{gone.pid}-abc", tmp_path / "jpweb-else"
-    for folder in (left, strange):
+    process = subprocess.Popen(["true"])
+    process.wait()
+    stale_folder, strange = tmp_path / f"jpweb-{process.pid}-abc", tmp_path / "jpweb-else"
+    for folder in (stale_folder, strange):
         folder.mkdir()
         (folder / "context.json").touch()
     with private_file("x", tmp_path) as path:
         assert sweep_private_files(tmp_path) == 1
         assert path.exists(), "its process lives"
-    assert not left.exists()
+    assert not stale_folder.exists()
     assert strange.exists(), "nobody knows whose it is"

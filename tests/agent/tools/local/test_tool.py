@@ -23,15 +23,15 @@ from jpweb.agent.tools.local import (
 )
 from jpweb.stream.answer_type import Boolean
 from tests.agent.tools.local.commands import (
-    announced,
     by_shell,
-    config,
-    gone,
-    nobody,
-    python,
-    run,
-    shell,
-    until,
+    has_ended,
+    make_config,
+    make_python_command,
+    make_shell_command,
+    refuse_question,
+    run_tool,
+    wait_for_pids,
+    wait_until,
 )
 
 CANARY = 'correct-"horse"-battery'
@@ -54,20 +54,22 @@ print(json.dumps({
 """
 
 
-def named(path: str) -> tuple[Path, Any]:
+def read_json(path: str) -> tuple[Path, Any]:
     return Path(path), json.loads(Path(path).read_text())
 
 
 async def test_a_shell_tool_gets_its_arguments_in_the_workspace_and_answers_as_text(tmp_path):
     command = by_shell("pwd; echo {{ context.workspace_id }}")
-    assert await run(command, tmp_path) == Success(f"{tmp_path}\notvo8\n")
+    assert await run_tool(command, tmp_path) == Success(f"{tmp_path}\notvo8\n")
     command = by_shell("printf '%s|'", "{{tool.arguments.text}}", "$HOME")
-    assert await run(command, tmp_path, {"text": "a 'b' $c"}) == Success("a 'b' $c|$HOME|")
+    assert await run_tool(command, tmp_path, {"text": "a 'b' $c"}) == Success("a 'b' $c|$HOME|")
 
 
 async def test_the_context_is_jps(tmp_path):
-    command = python("import sys; print(sys.argv[1], sys.argv[2])", "{{tool}}", "{{context}}")
-    outcome = await run(
+    command = make_python_command(
+        "import sys; print(sys.argv[1], sys.argv[2])", "{{tool}}", "{{context}}"
+    )
+    outcome = await run_tool(
         command, tmp_path, {"a": [1, None]}, {"q": True}, options={"o": 1}, access={"fs": []}
     )
     tool = '{"name":"inner","arguments":{"a":[1,null]},"answers":{"q":true},"options":{"o":1}}'
@@ -79,7 +81,7 @@ async def test_the_context_is_jps(tmp_path):
 
 
 async def test_a_tool_asks_and_gets_the_answer_when_it_is_run_again(tmp_path):
-    asking = """
+    script = """
 import json, sys
 told = json.loads(sys.argv[1])
 if "sure" in told["answers"]:
@@ -88,21 +90,21 @@ else:
     question = {"id": "sure", "text": "Sure?", "answer_type": "Boolean"}
     print(json.dumps({"type": "needs_input", "question": question}))
 """
-    command = python(asking, "{{tool}}")
-    assert await run(command, tmp_path) == NeedsInput(Question("sure", "Sure?", Boolean()))
-    assert await run(command, tmp_path, {}, {"sure": False}) == Success("False")
+    command = make_python_command(script, "{{tool}}")
+    assert await run_tool(command, tmp_path) == NeedsInput(Question("sure", "Sure?", Boolean()))
+    assert await run_tool(command, tmp_path, {}, {"sure": False}) == Success("False")
 
 
 async def test_a_secret_answer_is_in_the_private_file_and_nowhere_else(tmp_path):
     answers = {"pass": SecretAnswer(CANARY), "sure": True}
-    outcome = await run(python(WATCH, "{{tool}}"), tmp_path, {}, answers)
+    outcome = await run_tool(make_python_command(WATCH, "{{tool}}"), tmp_path, {}, answers)
     assert isinstance(outcome, Success)
-    seen: dict[str, Any] = json.loads(outcome.content)
-    assert seen["file"] == {"pass": len(CANARY), "sure": True}
-    assert json.loads(seen["argv"])["answers"] == {"sure": True}
-    assert seen["leaks"] == []
-    assert (seen["mode"], seen["folder"], seen["stdin"]) == ("0o600", "0o700", "")
-    assert not Path(seen["path"]).parent.exists()
+    report: dict[str, Any] = json.loads(outcome.content)
+    assert report["file"] == {"pass": len(CANARY), "sure": True}
+    assert json.loads(report["argv"])["answers"] == {"sure": True}
+    assert report["leaks"] == []
+    assert (report["mode"], report["folder"], report["stdin"]) == ("0o600", "0o700", "")
+    assert not Path(report["path"]).parent.exists()
 
 
 async def test_the_answer_that_the_tool_reads_is_the_one_that_was_given(tmp_path):
@@ -110,7 +112,9 @@ async def test_the_answer_that_the_tool_reads_is_the_one_that_was_given(tmp_path
         "import json, os, sys; answers = json.load(open(os.environ['JPWEB_CONTEXT']))"
         "['tool']['answers']; sys.exit(answers != {'pass': 'correct-\"horse\"-battery'})"
     )
-    assert await run(python(code), tmp_path, {}, {"pass": SecretAnswer(CANARY)}) == Success("")
+    assert await run_tool(
+        make_python_command(code), tmp_path, {}, {"pass": SecretAnswer(CANARY)}
+    ) == Success("")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +132,9 @@ async def test_a_secret_that_a_tool_repeats_is_taken_out(tmp_path, code):
         "import json, os, sys; secret = json.load(open(os.environ['JPWEB_CONTEXT']))"
         "['tool']['answers']['pass']; "
     )
-    outcome = await run(python(head + code), tmp_path, {}, {"pass": SecretAnswer(CANARY)})
+    outcome = await run_tool(
+        make_python_command(head + code), tmp_path, {}, {"pass": SecretAnswer(CANARY)}
+    )
     assert "horse" not in repr(outcome)
     assert "[redacted]" in repr(outcome)
 
@@ -138,7 +144,9 @@ async def test_jpwebs_own_settings_are_not_handed_on(tmp_path, monkeypatch):
     monkeypatch.setenv("DATABASE_URL", "d")
     monkeypatch.setenv("REDIS_URL", "r")
     monkeypatch.setenv("EDITOR", "ed")
-    outcome = await run(shell('echo "$JPWEB_SECRET_KEY$DATABASE_URL$REDIS_URL$EDITOR"'), tmp_path)
+    outcome = await run_tool(
+        make_shell_command('echo "$JPWEB_SECRET_KEY$DATABASE_URL$REDIS_URL$EDITOR"'), tmp_path
+    )
     assert outcome == Success("ed\n")
 
 
@@ -151,15 +159,15 @@ async def test_keys_of_providers_are_not_handed_on(tmp_path, monkeypatch):
         "c",
         make_environment(collect_key_variables([ProviderConfig(None, "OUR_KEY")])),
     )
-    tool = LocalTool(config(shell("env")), place, ProcessLimits(20.0, 0.2))
-    outcome = await tool.execute({}, {}, nobody)
+    tool = LocalTool(make_config(make_shell_command("env")), place, ProcessLimits(20.0, 0.2))
+    outcome = await tool.execute({}, {}, refuse_question)
     assert isinstance(outcome, Success)
     assert "EDITOR=EDITOR\n" in outcome.content
     assert "_KEY" not in outcome.content
 
 
 @pytest.mark.parametrize(
-    ("command", "says"),
+    ("command", "message"),
     [
         (ToolCommand("no-such-program"), "no-such-program: No such file or directory"),
         (ToolCommand("{{ broken"), "its command is wrong: syntax error"),
@@ -173,127 +181,131 @@ async def test_keys_of_providers_are_not_handed_on(tmp_path, monkeypatch):
         (ToolCommand("true", ("a\0b",)), "embedded null byte"),
     ],
 )
-async def test_a_command_that_cannot_be_started_says_why(tmp_path, command, says):
-    outcome = await run(command, tmp_path)
+async def test_a_command_that_cannot_be_started_says_why(tmp_path, command, message):
+    outcome = await run_tool(command, tmp_path)
     assert isinstance(outcome, Failed)
     assert outcome.message.startswith("probe could not be started: ")
-    assert says in outcome.message
+    assert message in outcome.message
 
 
 async def test_a_folder_that_is_gone_is_named(tmp_path):
-    outcome = await run(ToolCommand("true"), tmp_path / "away")
+    outcome = await run_tool(ToolCommand("true"), tmp_path / "away")
     assert outcome == Failed(
         f"probe could not be started: {tmp_path}/away: No such file or directory."
     )
 
 
 async def test_a_tool_that_takes_too_long_is_ended_with_all_its_children(tmp_path):
-    stubborn = shell(
+    stubborn = make_shell_command(
         "trap '' TERM; sh -c 'trap \"\" TERM; while :; do sleep 60; done' & "
         "echo $$ $! > part; mv part pid; while :; do sleep 60; done"
     )
-    outcome = await run(stubborn, tmp_path, limits=ProcessLimits(seconds=1.0, grace=0.1))
+    outcome = await run_tool(stubborn, tmp_path, limits=ProcessLimits(seconds=1.0, grace=0.1))
     assert outcome == Failed(
         "probe was ended because it had run for 1 seconds. Retry only with less for it to do."
     )
-    for pid in await announced(tmp_path):
-        await until(partial(gone, pid))
+    for pid in await wait_for_pids(tmp_path):
+        await wait_until(partial(has_ended, pid))
 
 
 async def test_a_tool_that_obeys_is_not_killed_before_it_has_put_things_in_order(tmp_path):
-    tidy = shell("trap 'echo tidy > done; exit' TERM; echo $$ > pid; while :; do sleep 0.01; done")
-    assert isinstance(await run(tidy, tmp_path, limits=ProcessLimits(1.0, 20.0)), Failed)
+    tidy = make_shell_command(
+        "trap 'echo tidy > done; exit' TERM; echo $$ > pid; while :; do sleep 0.01; done"
+    )
+    assert isinstance(await run_tool(tidy, tmp_path, limits=ProcessLimits(1.0, 20.0)), Failed)
     assert (tmp_path / "done").read_text() == "tidy\n"
 
 
 async def test_a_cancelled_call_leaves_no_process_and_no_file(tmp_path):
-    command = shell(
+    command = make_shell_command(
         'echo "$JPWEB_CONTEXT" > where; sleep 600 & echo $$ $! > part; mv part pid; wait'
     )
-    call = asyncio.create_task(run(command, tmp_path, {}, {"pass": SecretAnswer(CANARY)}))
-    pids = await announced(tmp_path)
-    where, context = named((tmp_path / "where").read_text().strip())
+    call = asyncio.create_task(run_tool(command, tmp_path, {}, {"pass": SecretAnswer(CANARY)}))
+    pids = await wait_for_pids(tmp_path)
+    context_file, context = read_json((tmp_path / "where").read_text().strip())
     assert len(pids) == 2
     assert context["tool"]["answers"] == {"pass": CANARY}
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
     for pid in pids:
-        await until(partial(gone, pid))
-    assert not where.parent.exists()
+        await wait_until(partial(has_ended, pid))
+    assert not context_file.parent.exists()
 
 
 async def test_a_call_that_is_cancelled_while_it_starts_leaves_no_process(tmp_path):
     """The loop is held up after each of its steps, so that the tool is ahead of it."""
-    command = shell("sleep 600 & echo $$ $! > part; mv part pid; wait")
-    call = asyncio.create_task(run(command, tmp_path))
+    command = make_shell_command("sleep 600 & echo $$ $! > part; mv part pid; wait")
+    call = asyncio.create_task(run_tool(command, tmp_path))
     while not (tmp_path / "pid").exists():
         await asyncio.sleep(0)
         time.sleep(0.05)  # noqa: ASYNC251  the point of it
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(call, 20)
-    for pid in await announced(tmp_path):
-        await until(partial(gone, pid))
+    for pid in await wait_for_pids(tmp_path):
+        await wait_until(partial(has_ended, pid))
 
 
 async def test_a_second_cancellation_kills_at_once(tmp_path):
-    command = shell(
+    command = make_shell_command(
         "trap 'echo $$ > told' TERM; echo $$ > part; mv part pid; while :; do sleep 0.01; done"
     )
     limits = ProcessLimits(seconds=60.0, grace=60.0)
-    call = asyncio.create_task(run(command, tmp_path, limits=limits))
-    (pid,) = await announced(tmp_path)
+    call = asyncio.create_task(run_tool(command, tmp_path, limits=limits))
+    (pid,) = await wait_for_pids(tmp_path)
     call.cancel()
-    await until((tmp_path / "told").exists)
+    await wait_until((tmp_path / "told").exists)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    await until(lambda: gone(pid))
+    await wait_until(lambda: has_ended(pid))
 
 
 async def test_endless_output_is_cut_and_the_tool_ended(tmp_path):
-    command = shell("echo $$ > part; mv part pid; exec yes")
-    outcome = await run(command, tmp_path, limits=ProcessLimits(60.0, 0.1, stdout=1000))
+    command = make_shell_command("echo $$ > part; mv part pid; exec yes")
+    outcome = await run_tool(command, tmp_path, limits=ProcessLimits(60.0, 0.1, stdout=1000))
     assert outcome == Failed(
         "probe was ended because its output is longer than 1000 bytes. "
         "Retry only in a way that returns less."
     )
-    (pid,) = await announced(tmp_path)
-    await until(lambda: gone(pid))
+    (pid,) = await wait_for_pids(tmp_path)
+    await wait_until(lambda: has_ended(pid))
 
 
 async def test_of_stderr_the_end_is_kept(tmp_path):
     code = "import sys; sys.stderr.write('a' * 100000 + 'end'); sys.exit(1)"
-    outcome = await run(python(code), tmp_path, limits=ProcessLimits(60.0, 5.0, stderr=5))
+    outcome = await run_tool(
+        make_python_command(code), tmp_path, limits=ProcessLimits(60.0, 5.0, stderr=5)
+    )
     assert isinstance(outcome, Failed)
     assert json.loads(outcome.message)["stderr"] == "aaend"
 
 
-@pytest.mark.parametrize("kept", range(3, 60, 7))
-async def test_of_a_secret_across_the_cut_of_stderr_no_piece_is_left(tmp_path, kept):
+@pytest.mark.parametrize("stderr_limit", range(3, 60, 7))
+async def test_of_a_secret_across_the_cut_of_stderr_no_piece_is_left(tmp_path, stderr_limit):
     code = (
         "import json, os, sys; answer = json.load(open(os.environ['JPWEB_CONTEXT']))"
         "['tool']['answers']['pass']; sys.stderr.write('a' * 100 + answer + 'end'); sys.exit(1)"
     )
     secret = "0123456789ö" * 4
-    outcome = await run(
-        python(code),
+    outcome = await run_tool(
+        make_python_command(code),
         tmp_path,
         {},
         {"pass": SecretAnswer(secret)},
-        limits=ProcessLimits(60.0, 5.0, stderr=kept),
+        limits=ProcessLimits(60.0, 5.0, stderr=stderr_limit),
     )
     assert isinstance(outcome, Failed)
-    said = json.loads(outcome.message)["stderr"]
-    assert said.replace("[redacted]", "").strip("a") == "end"
+    stderr = json.loads(outcome.message)["stderr"]
+    assert stderr.replace("[redacted]", "").strip("a") == "end"
 
 
 async def test_what_a_tool_leaves_running_does_not_hold_its_result(tmp_path):
-    command = shell("sleep 600 & echo $! > part; mv part pid; echo done")
-    assert await run(command, tmp_path, limits=ProcessLimits(60.0, 0.1)) == Success("done\n")
-    (pid,) = await announced(tmp_path)
-    assert not gone(pid)
+    command = make_shell_command("sleep 600 & echo $! > part; mv part pid; echo done")
+    assert await run_tool(command, tmp_path, limits=ProcessLimits(60.0, 0.1)) == Success("done\n")
+    (pid,) = await wait_for_pids(tmp_path)
+    assert not has_ended(pid)
     os.kill(pid, 9)
 
 
@@ -310,12 +322,12 @@ async def test_a_formatter_shows_the_arguments(tmp_path):
     "formatter", [ToolCommand("false"), ToolCommand("no-such-program"), ToolCommand("{{ broken")]
 )
 async def test_a_formatter_that_fails_shows_nothing(tmp_path, formatter):
-    tool = config(ToolCommand("true"), formatter=formatter)
+    tool = make_config(ToolCommand("true"), formatter=formatter)
     assert await format_arguments(tool, ToolContext(tmp_path, "w", "c"), {}) is None
 
 
 async def test_a_formatter_that_takes_too_long_shows_nothing(tmp_path):
-    tool = config(ToolCommand("true"), formatter=ToolCommand("sleep", ("60",)))
+    tool = make_config(ToolCommand("true"), formatter=ToolCommand("sleep", ("60",)))
     assert (
         await format_arguments(tool, ToolContext(tmp_path, "w", "c"), {}, ProcessLimits(0.1, 0.1))
         is None

@@ -27,14 +27,14 @@ def text(words: str) -> dict[str, str]:
     return {"type": "text", "text": words}
 
 
-def content(name: str, given: dict[str, Any]) -> list[dict[str, Any]]:
+def content(name: str, arguments: dict[str, Any]) -> list[dict[str, Any]]:
     match name:
         case "add":
-            return [text(str(given["a"] + given.get("b", 2)))]
+            return [text(str(arguments["a"] + arguments.get("b", 2)))]
         case "much":
-            return [text("x" * given["size"])]
+            return [text("x" * arguments["size"])]
         case "settings":
-            return [text(os.environ.get(given["name"], "unset"))]
+            return [text(os.environ.get(arguments["name"], "unset"))]
         case "umask":
             return [text(f"{os.umask(0):04o}")]
         case "parts":
@@ -43,10 +43,10 @@ def content(name: str, given: dict[str, Any]) -> list[dict[str, Any]]:
             embedded = {"type": "resource", "resource": resource}
             return [text("one"), picture, embedded, text("two")]
         case _:
-            return [text(given["why"])]
+            return [text(arguments["why"])]
 
 
-class Server:
+class StdioServer:
     """Answers messages; ``wait`` is the one call that it leaves open, until it is cancelled."""
 
     waiting = Path()
@@ -72,21 +72,21 @@ class Server:
                 if number is not None:
                     send(id=number, error={"code": -32601, "message": "no such method"})
 
-    def call(self, number: Any, name: str, given: dict[str, Any]) -> None:
+    def call(self, number: Any, name: str, arguments: dict[str, Any]) -> None:
         if name == "end":
             os._exit(3)
         if name == "wait":
-            self.waiting = Path(given["folder"])
+            self.waiting = Path(arguments["folder"])
             (self.waiting / "waiting").touch()
         else:
-            result = {"content": content(name, given), "isError": name == "fail"}
+            result = {"content": content(name, arguments), "isError": name == "fail"}
             send(id=number, result=result)
 
 
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["stdio"]:
-            server = Server()
+            server = StdioServer()
             for line in sys.stdin:
                 server.handle(json.loads(line))
         case ["silent"]:

@@ -32,31 +32,34 @@ def request(method: str, params: dict[str, Any]) -> Any:
 
 
 def call(number: int, name: str, arguments: dict[str, Any]) -> None:
-    said = [request("elicitation/create", form) for form in arguments.get("forms", [])]
+    replies = [request("elicitation/create", form) for form in arguments.get("forms", [])]
     if name == "refuse":
-        words = [str(word) for reply in said for word in reply["result"]["content"].values()]
+        words = [str(word) for reply in replies for word in reply["result"]["content"].values()]
         send(id=number, error={"code": -32001, "message": " ".join(["x" * 495, *words])})
         return
     if name == "babble":
-        send(id=number, result={"content": [{"type": "none", "text": f"{said}"}]})
+        send(id=number, result={"content": [{"type": "none", "text": f"{replies}"}]})
         return
     if name == "chat":
         with writing:
-            print(f"debug: {said}", flush=True)
-        print(f"debug: {said}", file=sys.stderr, flush=True)
-        send(method="notifications/message", params={"level": "debug", "data": said})
-        send(method="notifications/progress", params={"odd": said})
+            print(f"debug: {replies}", flush=True)
+        print(f"debug: {replies}", file=sys.stderr, flush=True)
+        send(method="notifications/message", params={"level": "debug", "data": replies})
+        send(method="notifications/progress", params={"odd": replies})
     if name == "hang":
         (folder / "hanging").touch()
         return
-    text = json.dumps([reply.get("result") or "error" for reply in said])
+    text = json.dumps([reply.get("result") or "error" for reply in replies])
     send(id=number, result={"content": [{"type": "text", "text": text}]})
 
 
 def page(cursor: str | None) -> dict[str, Any]:
-    asking = ["ask", "refuse", "babble", "chat"]
-    names, more = (asking, {"nextCursor": "2"}) if cursor is None else (["hang"], {})
-    return {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names], **more}
+    tool_names = ["ask", "refuse", "babble", "chat"]
+    names, next_page = (tool_names, {"nextCursor": "2"}) if cursor is None else (["hang"], {})
+    return {
+        "tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names],
+        **next_page,
+    }
 
 
 def handle(message: dict[str, Any]) -> None:
@@ -69,8 +72,8 @@ def handle(message: dict[str, Any]) -> None:
         case "tools/list":
             send(id=number, result=page(params.get("cursor")))
         case "tools/call":
-            given = (number, params["name"], params.get("arguments") or {})
-            threading.Thread(target=call, args=given, daemon=True).start()
+            arguments = (number, params["name"], params.get("arguments") or {})
+            threading.Thread(target=call, args=arguments, daemon=True).start()
         case "notifications/cancelled":
             (folder / "cancelled").touch()
         case None:

@@ -14,15 +14,17 @@ from jpweb.agent.ports import Answer, AskQuestion, Declined
 from jpweb.agent.tool_outcome import Question
 from jpweb.agent.tools.mcp import McpConnections
 from jpweb.stream.inquiry import CancellationReason
-from tests.machine.ports import LOOPBACK, accepts, end, free_port, wait_until
+from tests.machine.ports import LOOPBACK, end_process, free_port, is_accepting, wait_until
 
 HERE = Path(__file__).parent
 SERVER, LIGHT, OLDER = (str(HERE / f"{name}.py") for name in ("server", "light", "older"))
 
 
-def stdio(*arguments: str, file: str = LIGHT, name: str = "probe", **more: Any) -> McpServer:
+def make_stdio_server(
+    *arguments: str, file: str = LIGHT, name: str = "probe", **options: Any
+) -> McpServer:
     """Configure a server that is a command: the light one, unless the SDK's is the fact."""
-    return McpServer(name, sys.executable, (file, *(arguments or ("stdio",))), **more)
+    return McpServer(name, sys.executable, (file, *(arguments or ("stdio",))), **options)
 
 
 @contextmanager
@@ -35,38 +37,40 @@ def over_http() -> Iterator[str]:
         stderr=subprocess.DEVNULL,
     ) as process:
         try:
-            wait_until(lambda: accepts(port), "the MCP server listens")
+            wait_until(lambda: is_accepting(port), "the MCP server listens")
             yield f"http://{LOOPBACK}:{port}/mcp"
         finally:
-            end(process)
+            end_process(process)
 
 
-def declared(tool: str, server: str = "probe", **more: Any) -> ToolConfig:
-    parameters = more.pop("parameters", {})
+def make_tool_config(tool: str, server: str = "probe", **options: Any) -> ToolConfig:
+    parameters = options.pop("parameters", {})
     return ToolConfig(
-        tool, more.pop("description", ""), parameters, source=Mcp(server, tool), **more
+        tool, options.pop("description", ""), parameters, source=Mcp(server, tool), **options
     )
 
 
-async def call(
+async def call_tool(
     connections: McpConnections, tool: str, arguments: Any = None, ask: AskQuestion | None = None
 ) -> Any:
-    return await connections.make_tool(declared(tool)).execute(arguments or {}, {}, ask or nobody)
+    return await connections.make_tool(make_tool_config(tool)).execute(
+        arguments or {}, {}, ask or refuse_question
+    )
 
 
-async def nobody(question: Question) -> Answer | Declined:
+async def refuse_question(question: Question) -> Answer | Declined:
     raise AssertionError(f"nobody expected {question}")
 
 
-class Person:
+class ScriptedPerson:
     """Gives the answers in their order and remembers what was asked."""
 
     def __init__(self, *answers: Any) -> None:
         self._answers = list(answers)
-        self.asked: list[Question] = []
+        self.questions: list[Question] = []
 
     async def __call__(self, question: Question) -> Answer | Declined:
-        self.asked.append(question)
+        self.questions.append(question)
         answer = self._answers.pop(0)
         if isinstance(answer, CancellationReason):
             return Declined(answer)

@@ -14,68 +14,82 @@ from jpweb.agent.config import McpServer, ToolConfig
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.tool_outcome import Failed, Success
 from jpweb.agent.tools.mcp import connect_servers
-from tests.agent.tools.local.commands import gone, until
-from tests.agent.tools.mcp.serving import OLDER, SERVER, call, declared, over_http, stdio
+from tests.agent.tools.local.commands import has_ended, wait_until
+from tests.agent.tools.mcp.serving import (
+    OLDER,
+    SERVER,
+    call_tool,
+    make_stdio_server,
+    make_tool_config,
+    over_http,
+)
 
 
 async def test_a_server_that_is_a_command_lists_its_tools_and_is_called(tmp_path):
-    async with connect_servers([stdio(file=SERVER)], tmp_path) as connections:
+    async with connect_servers([make_stdio_server(file=SERVER)], tmp_path) as connections:
         assert connections.unavailable == {}
-        config = connections.tool_config(declared("add"))
+        config = connections.tool_config(make_tool_config("add"))
         assert config.description == "Adds."
         assert config.parameters["properties"]["b"]["default"] == 2
-        assert await call(connections, "add", {"a": 1}) == Success("3")
+        assert await call_tool(connections, "add", {"a": 1}) == Success("3")
 
 
 async def test_a_server_that_is_an_address_is_called_with_its_headers(tmp_path, http_url):
     server = McpServer("probe", url=http_url, headers={"X-Probe": "1"})
     async with connect_servers([server], tmp_path) as connections:
-        assert await call(connections, "add", {"a": 1, "b": 5}) == Success("6")
+        assert await call_tool(connections, "add", {"a": 1, "b": 5}) == Success("6")
 
 
 async def test_a_server_gets_the_variables_that_are_named_and_no_others(tmp_path, monkeypatch):
     monkeypatch.setenv("NAMED", "n")
     monkeypatch.setenv("JPWEB_SECRET_KEY", "k")
-    server = stdio(variables=("NAMED", "ABSENT"))
+    server = make_stdio_server(variables=("NAMED", "ABSENT"))
     async with connect_servers([server], tmp_path) as connections:
-        assert await call(connections, "settings", {"name": "NAMED"}) == Success("n")
-        assert await call(connections, "settings", {"name": "ABSENT"}) == Success("unset")
-        assert await call(connections, "settings", {"name": "JPWEB_SECRET_KEY"}) == Success("unset")
-        assert await call(connections, "settings", {"name": "PATH"}) != Success("unset")
+        assert await call_tool(connections, "settings", {"name": "NAMED"}) == Success("n")
+        assert await call_tool(connections, "settings", {"name": "ABSENT"}) == Success("unset")
+        assert await call_tool(connections, "settings", {"name": "JPWEB_SECRET_KEY"}) == Success(
+            "unset"
+        )
+        assert await call_tool(connections, "settings", {"name": "PATH"}) != Success("unset")
 
 
 async def test_server_that_is_a_command_has_the_umask_of_its_user(tmp_path, monkeypatch):
     monkeypatch.setattr(datafolder, "USER_UMASK", 0o027)
-    async with connect_servers([stdio()], tmp_path) as connections:
-        assert await call(connections, "umask", {}) == Success("0027")
+    async with connect_servers([make_stdio_server()], tmp_path) as connections:
+        assert await call_tool(connections, "umask", {}) == Success("0027")
 
 
 @pytest.mark.parametrize(
-    ("server", "says"),
+    ("server", "message"),
     [
         (McpServer("bad"), "there is no program in its configuration"),
         (McpServer("bad", "no-such-program"), "there is no program no-such-program"),
         (McpServer("bad", "./no/such"), "there is no program ./no/such"),
-        (stdio("broken", name="bad"), "it ended, or the connection to it was lost"),
+        (make_stdio_server("broken", name="bad"), "it ended, or the connection to it was lost"),
         (McpServer("bad", url="http://127.0.0.1:9/mcp"), "its address cannot be reached"),
         (McpServer("bad", url="http://[/mcp"), "its address cannot be reached"),
         (McpServer("bad", url="ftp://127.0.0.1/"), "its address cannot be reached"),
         (McpServer("bad", "/"), "there is no program /"),
-        (stdio("{folder}", "1999-01-01", file=OLDER, name="bad"), "not as the protocol wants it"),
-        (stdio(name="bad", checksum="0" * 64), "allows only 0000000000000000"),
+        (
+            make_stdio_server("{folder}", "1999-01-01", file=OLDER, name="bad"),
+            "not as the protocol wants it",
+        ),
+        (make_stdio_server(name="bad", checksum="0" * 64), "allows only 0000000000000000"),
     ],
 )
-async def test_a_server_that_does_not_start_makes_its_own_tools_unavailable(tmp_path, server, says):
+async def test_a_server_that_does_not_start_makes_its_own_tools_unavailable(
+    tmp_path, server, message
+):
     server = replace(server, arguments=tuple(a.format(folder=tmp_path) for a in server.arguments))
-    async with connect_servers([server, stdio()], tmp_path) as connections:
-        assert says in connections.unavailable["bad"]
+    async with connect_servers([server, make_stdio_server()], tmp_path) as connections:
+        assert message in connections.unavailable["bad"]
         with pytest.raises(ToolUnavailable, match="the MCP server bad is not available: "):
-            connections.make_tool(declared("add", "bad"))
-        assert await call(connections, "add", {"a": 1}) == Success("3")
+            connections.make_tool(make_tool_config("add", "bad"))
+        assert await call_tool(connections, "add", {"a": 1}) == Success("3")
 
 
 async def test_a_server_that_does_not_answer_in_time_is_unavailable(tmp_path):
-    server = stdio("silent", name="bad")
+    server = make_stdio_server("silent", name="bad")
     async with connect_servers([server], tmp_path, start_seconds=0.5) as connections:
         assert connections.unavailable == {"bad": "it did not answer within 0.5 seconds"}
 
@@ -99,9 +113,9 @@ async def test_a_servers_complaint_is_for_the_log_alone_and_its_keys_are_for_nob
     assert problem == "it ended, or the connection to it was lost"
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
-    said = record.getMessage()
-    assert said.startswith("MCP server bad is not available: it ended")
-    assert said.endswith("[redacted]; " + "y" * 70)
+    message = record.getMessage()
+    assert message.startswith("MCP server bad is not available: it ended")
+    assert message.endswith("[redacted]; " + "y" * 70)
     assert "cdef" not in caplog.text
 
 
@@ -124,7 +138,7 @@ async def test_the_name_of_a_header_is_checked_as_well(tmp_path):
 async def test_space_around_a_header_is_not_sent(tmp_path, http_url):
     server = McpServer("probe", url=http_url, headers={"X-Probe": " 1\n", "X-Empty": ""})
     async with connect_servers([server], tmp_path) as connections:
-        assert await call(connections, "add", {"a": 1}) == Success("3")
+        assert await call_tool(connections, "add", {"a": 1}) == Success("3")
 
 
 async def test_a_program_that_cannot_be_run_says_why(tmp_path):
@@ -138,53 +152,55 @@ async def test_a_program_with_the_right_checksum_is_started_from_the_workspace(t
     program.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     program.chmod(0o700)
     checksum = hashlib.sha256(program.read_bytes()).hexdigest().upper()
-    server = McpServer("probe", "./start", stdio().arguments, checksum=checksum)
+    server = McpServer("probe", "./start", make_stdio_server().arguments, checksum=checksum)
     async with connect_servers([server], tmp_path) as connections:
         assert connections.unavailable == {}
 
 
 @pytest.mark.parametrize(
-    ("tool", "says"),
+    ("tool", "pattern"),
     [
-        (declared("add", "other"), "no MCP server other is configured"),
-        (declared("none"), "the MCP server probe has no tool none"),
+        (make_tool_config("add", "other"), "no MCP server other is configured"),
+        (make_tool_config("none"), "the MCP server probe has no tool none"),
         (ToolConfig("own", "", {}), "own is not a tool of an MCP server"),
     ],
 )
-async def test_a_tool_that_no_server_offers_is_unavailable(tmp_path, tool, says):
-    async with connect_servers([stdio()], tmp_path) as connections:
-        with pytest.raises(ToolUnavailable, match=says):
+async def test_a_tool_that_no_server_offers_is_unavailable(tmp_path, tool, pattern):
+    async with connect_servers([make_stdio_server()], tmp_path) as connections:
+        with pytest.raises(ToolUnavailable, match=pattern):
             connections.tool_config(tool)
 
 
 async def test_the_listing_is_read_page_by_page(tmp_path):
-    server = stdio(str(tmp_path), file=str(Path(__file__).with_name("older.py")))
+    server = make_stdio_server(str(tmp_path), file=str(Path(__file__).with_name("older.py")))
     async with connect_servers([server], tmp_path) as connections:
-        assert connections.tool_config(declared("hang")).parameters["properties"] == {}
+        assert connections.tool_config(make_tool_config("hang")).parameters["properties"] == {}
 
 
 async def test_servers_end_with_the_block_and_calls_then_fail(tmp_path):
-    async with connect_servers([stdio(variables=("X",))], tmp_path) as connections:
-        tool = connections.make_tool(declared("add"))
+    async with connect_servers([make_stdio_server(variables=("X",))], tmp_path) as connections:
+        tool = connections.make_tool(make_tool_config("add"))
     outcome = await tool.execute({"a": 1}, {}, None)  # type: ignore[arg-type]  # it asks nothing
     assert outcome == Failed("The call to the MCP server probe failed: it is no longer connected")
 
 
 async def test_a_server_that_ends_in_the_middle_fails_its_calls_alone(tmp_path):
-    async with connect_servers([stdio(), stdio(name="other")], tmp_path) as connections:
+    async with connect_servers(
+        [make_stdio_server(), make_stdio_server(name="other")], tmp_path
+    ) as connections:
         for _ in range(2):
-            outcome = await call(connections, "end")
+            outcome = await call_tool(connections, "end")
             assert isinstance(outcome, Failed)
             assert outcome.message.startswith("The call to the MCP server probe failed: ")
-        other = connections.make_tool(declared("add", "other"))
-        assert await other.execute({"a": 1}, {}, None) == Success("3")  # type: ignore[arg-type]  # it asks nothing
+        other_tool = connections.make_tool(make_tool_config("add", "other"))
+        assert await other_tool.execute({"a": 1}, {}, None) == Success("3")  # type: ignore[arg-type]  # it asks nothing
 
 
 async def test_an_address_that_ends_in_the_middle_fails_its_calls(tmp_path):
     with over_http() as url:
         async with connect_servers([McpServer("probe", url=url)], tmp_path) as connections:
             for _ in range(2):
-                assert isinstance(await call(connections, "end"), Failed)
+                assert isinstance(await call_tool(connections, "end"), Failed)
 
 
 @pytest.mark.parametrize("argument", ["stdio", "silent"])
@@ -192,16 +208,16 @@ async def test_a_cancelled_turn_leaves_no_server(tmp_path, argument):
     program = tmp_path / "start"
     program.write_text(f'#!/bin/sh\necho $$ > part; mv part pid\nexec {sys.executable} "$@"\n')
     program.chmod(0o700)
-    server = McpServer("probe", str(program), stdio(argument).arguments)
+    server = McpServer("probe", str(program), make_stdio_server(argument).arguments)
 
     async def turn() -> None:
         async with connect_servers([server], tmp_path):
             await asyncio.Event().wait()
 
     task = asyncio.create_task(turn())
-    await until((tmp_path / "pid").exists)
+    await wait_until((tmp_path / "pid").exists)
     pid = int((tmp_path / "pid").read_text())
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert gone(pid)
+    assert has_ended(pid)

@@ -18,9 +18,9 @@ def test_of_a_group_the_first_error_counts():
 
 @pytest.mark.parametrize("before", range(465, 505))
 def test_a_secret_is_taken_out_before_a_text_is_cut(before):
-    said = to_single_line("x" * before + SECRET.value, [SECRET])
-    assert len(said) <= 500
-    assert "c" not in said.replace("[redacted]", "").replace("[redac", "")
+    text = to_single_line("x" * before + SECRET.value, [SECRET])
+    assert len(text) <= 500
+    assert "c" not in text.replace("[redacted]", "").replace("[redac", "")
 
 
 def test_a_secret_is_taken_out_whatever_its_spaces():
@@ -36,12 +36,12 @@ def test_what_a_server_is_given_in_trust_is_hidden(monkeypatch):
         url="https://user:p%40ss@host/mcp/segment-that-is-a-key?key=a+key&x=other",
         headers={"Authorization": " Bearer token-1 "},
     )
-    shown = redact_text(
+    text = redact_text(
         server_secrets(server),
         "variable Bearer token-1 token-1 user:p%40ss p%40ss segment-that-is-a-key a+key / a key "
         "other key=a+key&x=other",
     )
-    assert set(shown.split()) == {"[redacted]", "/"}
+    assert set(text.split()) == {"[redacted]", "/"}
 
 
 def test_an_address_that_is_none_is_hidden_as_a_whole():

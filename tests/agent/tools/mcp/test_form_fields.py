@@ -13,8 +13,10 @@ from jpweb.stream.errors import InvalidAnswer
 
 
 def field(part, required=("f",)) -> Any:
-    (made,) = read_fields({"type": "object", "properties": {"f": part}, "required": list(required)})
-    return made
+    (form_field,) = read_fields(
+        {"type": "object", "properties": {"f": part}, "required": list(required)}
+    )
+    return form_field
 
 
 AB = Select((Option("a", "A"), Option("b", "B")))
@@ -91,7 +93,7 @@ def test_an_answer_is_read_as_the_form_wants_it(part, answer, value):
 
 
 @pytest.mark.parametrize(
-    ("part", "answer", "says"),
+    ("part", "answer", "pattern"),
     [
         ({"type": "integer"}, "1.5", "Give a whole number."),
         ({"type": "number"}, "much", "Give a number."),
@@ -103,8 +105,8 @@ def test_an_answer_is_read_as_the_form_wants_it(part, answer, value):
         ({"type": "array", "items": {"enum": ["a", "b"]}}, "a, c", "one or more of a, b"),
     ],
 )
-def test_an_answer_that_does_not_fit_says_what_would(part, answer, says):
-    with pytest.raises(InvalidAnswer, match=says):
+def test_an_answer_that_does_not_fit_says_what_would(part, answer, pattern):
+    with pytest.raises(InvalidAnswer, match=pattern):
         field(part).read_value(answer)
 
 

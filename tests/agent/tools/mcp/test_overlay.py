@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jpweb.agent.tools.mcp.overlay import ListedTool, overlay_tool
-from tests.agent.tools.mcp.serving import declared
+from tests.agent.tools.mcp.serving import make_tool_config
 
 THEIRS = {
     "type": "object",
@@ -22,28 +22,28 @@ LONG = "Does this. " + "And that, at length. " * 20
 NAMES = st.sets(st.sampled_from("abcd"))
 
 
-def laid(theirs="Theirs.", **ours) -> Any:
-    return overlay_tool(ListedTool("t", theirs, THEIRS), declared("t", **ours))
+def overlay_description(server_text="Theirs.", **options) -> Any:
+    return overlay_tool(ListedTool("t", server_text, THEIRS), make_tool_config("t", **options))
 
 
 @pytest.mark.parametrize(
-    ("ours", "description"),
+    ("own_text", "description"),
     [
         ("", "Theirs."),
         ("Ours.", "Ours."),
         ("{{description}} And {{ description }}", "Theirs. And Theirs."),
     ],
 )
-def test_a_description_may_hold_the_servers(ours, description):
-    assert laid(description=ours).description == description
+def test_a_description_may_hold_the_servers(own_text, description):
+    assert overlay_description(description=own_text).description == description
 
 
 def test_a_backslash_in_the_servers_description_is_no_command():
-    assert laid("a\\1b", description="{{description}}").description == "a\\1b"
+    assert overlay_description("a\\1b", description="{{description}}").description == "a\\1b"
 
 
 @pytest.mark.parametrize(
-    ("theirs", "summary", "description"),
+    ("server_text", "summary", "description"),
     [
         (LONG, "Does this.", LONG.removeprefix("Does this. ").strip()),
         ("Short. Very.", None, "Short. Very."),
@@ -51,19 +51,19 @@ def test_a_backslash_in_the_servers_description_is_no_command():
         ("Title\n\n" + "x" * 500, "Title", "x" * 500),
     ],
 )
-def test_of_a_long_description_the_first_sentence_is_told(theirs, summary, description):
-    made = laid(theirs)
-    assert (made.summary, made.description) == (summary, description)
+def test_of_a_long_description_the_first_sentence_is_told(server_text, summary, description):
+    tool = overlay_description(server_text)
+    assert (tool.summary, tool.description) == (summary, description)
 
 
 def test_a_configured_summary_stays():
-    made = laid(LONG, summary="Ours, not {{description}}")
-    assert made.summary == f"Ours, not {LONG.strip()}"
-    assert made.description == LONG.strip()
+    tool = overlay_description(LONG, summary="Ours, not {{description}}")
+    assert tool.summary == f"Ours, not {LONG.strip()}"
+    assert tool.description == LONG.strip()
 
 
 def test_parameters_are_laid_over_and_required_only_grows():
-    ours = {
+    own_parameters = {
         "properties": {
             "a": {"description": "{{description}} Ours.", "enum": ["x"]},
             "b": {"type": "number", "default": 7},
@@ -71,7 +71,7 @@ def test_parameters_are_laid_over_and_required_only_grows():
         },
         "required": ["b", "c"],
     }
-    assert laid(parameters=ours).parameters == {
+    assert overlay_description(parameters=own_parameters).parameters == {
         "type": "object",
         "properties": {
             "a": {"type": "string", "description": "Their a. Ours.", "enum": ["x"]},
@@ -83,16 +83,19 @@ def test_parameters_are_laid_over_and_required_only_grows():
     }
 
 
-@given(theirs=NAMES, required=NAMES, ours=NAMES)
-def test_what_the_server_requires_stays_required(theirs, required, ours):
-    schema = {"properties": {n: {} for n in theirs}, "required": sorted(required & theirs)}
-    config = declared("t", parameters={"required": sorted(ours)})
-    made = overlay_tool(ListedTool("t", "", schema), config).parameters["required"]
-    assert set(made) == (required | ours) & theirs
+@given(server_names=NAMES, required=NAMES, own_names=NAMES)
+def test_what_the_server_requires_stays_required(server_names, required, own_names):
+    schema = {
+        "properties": {n: {} for n in server_names},
+        "required": sorted(required & server_names),
+    }
+    config = make_tool_config("t", parameters={"required": sorted(own_names)})
+    required_names = overlay_tool(ListedTool("t", "", schema), config).parameters["required"]
+    assert set(required_names) == (required | own_names) & server_names
 
 
 @pytest.mark.parametrize(
-    ("theirs", "properties", "required"),
+    ("server_schema", "properties", "required"),
     [
         ({"properties": None}, {}, []),
         ({"properties": ["a"], "required": "a"}, {}, []),
@@ -102,11 +105,13 @@ def test_what_the_server_requires_stays_required(theirs, required, ours):
         ({"properties": {"b": {}}, "required": ["b", 7, {}]}, {"b": {}}, ["b"]),
     ],
 )
-def test_what_is_not_as_a_schema_should_be_counts_as_not_said(theirs, properties, required):
-    ours = {"properties": {"a": {"description": "{{description}} Ours."}}}
-    made = overlay_tool(ListedTool("t", "", theirs), declared("t", parameters=ours)).parameters
+def test_what_is_not_as_a_schema_should_be_counts_as_not_said(server_schema, properties, required):
+    own_schema = {"properties": {"a": {"description": "{{description}} Ours."}}}
+    parameters = overlay_tool(
+        ListedTool("t", "", server_schema), make_tool_config("t", parameters=own_schema)
+    ).parameters
     stripped = {
-        name: {"description": f" {said['description']}"} if name == "a" else said
-        for name, said in made["properties"].items()
+        name: {"description": f" {schema['description']}"} if name == "a" else schema
+        for name, schema in parameters["properties"].items()
     }
-    assert (stripped, made["required"]) == (properties, required)
+    assert (stripped, parameters["required"]) == (properties, required)

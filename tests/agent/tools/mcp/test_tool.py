@@ -15,8 +15,15 @@ from jpweb.agent.tools.mcp import tool as mcp_tool
 from jpweb.agent.tools.mcp.tool import PausableTimeout
 from jpweb.stream.answer_type import Boolean
 from jpweb.stream.inquiry import AnswerReusePolicy, CancellationReason
-from tests.agent.tools.local.commands import until
-from tests.agent.tools.mcp.serving import LIGHT, OLDER, SERVER, Person, call, stdio
+from tests.agent.tools.local.commands import wait_until
+from tests.agent.tools.mcp.serving import (
+    LIGHT,
+    OLDER,
+    SERVER,
+    ScriptedPerson,
+    call_tool,
+    make_stdio_server,
+)
 from tests.machine.sizes import mark_proof
 
 OK = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
@@ -25,62 +32,64 @@ PASS = {"type": "object", "properties": {"word": {"type": "string", "format": "p
 
 
 def older(folder, *version) -> Any:
-    return stdio(str(folder), *version, file=OLDER)
+    return make_stdio_server(str(folder), *version, file=OLDER)
 
 
 def form(message="Sure?", schema=None) -> Any:
     return {"message": message, "requestedSchema": schema or OK}
 
 
-def chosen(request) -> McpServer:
+def choose_server(request) -> McpServer:
     if request.param == "http":
         return McpServer("probe", url=request.getfixturevalue("http_url"))
-    return stdio(file={"stdio": SERVER, "light": LIGHT}[request.param])
+    return make_stdio_server(file={"stdio": SERVER, "light": LIGHT}[request.param])
 
 
 @pytest.fixture(params=["http", *mark_proof("stdio")])
 def server(request):
     """The SDK's own server: its questions belong to their calls."""
-    return chosen(request)
+    return choose_server(request)
 
 
 @pytest.fixture(params=["light", "http"])
 def quiet_server(request):
     """A server that asks nothing."""
-    return chosen(request)
+    return choose_server(request)
 
 
 async def test_texts_are_joined_and_the_rest_is_dropped(tmp_path, quiet_server):
     async with connect_servers([quiet_server], tmp_path) as connections:
-        assert await call(connections, "parts") == Success("one\n\nfrom a file\n\ntwo")
+        assert await call_tool(connections, "parts") == Success("one\n\nfrom a file\n\ntwo")
 
 
 async def test_an_error_of_the_tool_is_a_failure(tmp_path, quiet_server):
     async with connect_servers([quiet_server], tmp_path) as connections:
-        outcome = await call(connections, "fail", {"why": "no luck"})
+        outcome = await call_tool(connections, "fail", {"why": "no luck"})
         assert isinstance(outcome, Failed)
         assert "no luck" in outcome.message
 
 
 async def test_a_result_that_is_too_long_is_refused(tmp_path):
-    async with connect_servers([stdio()], tmp_path, limits=CallLimits(max_chars=10)) as connections:
-        assert await call(connections, "much", {"size": 10}) == Success("x" * 10)
-        assert await call(connections, "much", {"size": 11}) == Failed(
+    async with connect_servers(
+        [make_stdio_server()], tmp_path, limits=CallLimits(max_chars=10)
+    ) as connections:
+        assert await call_tool(connections, "much", {"size": 10}) == Success("x" * 10)
+        assert await call_tool(connections, "much", {"size": 11}) == Failed(
             "The result of the MCP server probe is longer than 10 characters. "
             "Retry only in a way that returns less."
         )
-        failed = await call(connections, "fail", {"why": "no luck at all"})
-        assert isinstance(failed, Failed)
-        assert "longer than 10" in failed.message
+        outcome = await call_tool(connections, "fail", {"why": "no luck at all"})
+        assert isinstance(outcome, Failed)
+        assert "longer than 10" in outcome.message
 
 
 async def test_what_a_server_asks_is_put_as_a_question(tmp_path, server):
-    person = Person(True, False)
+    person = ScriptedPerson(True, False)
     async with connect_servers([server], tmp_path) as connections:
         for text in ("a: True", "a: False"):
-            assert await call(connections, "remove", {"what": "a"}, person) == Success(text)
+            assert await call_tool(connections, "remove", {"what": "a"}, person) == Success(text)
     assert (
-        person.asked
+        person.questions
         == [
             Question(
                 "ok",
@@ -96,11 +105,11 @@ async def test_what_a_server_asks_is_put_as_a_question(tmp_path, server):
 
 
 async def test_calls_that_run_at_once_are_asked_each_for_its_own(tmp_path, server):
-    both = asyncio.Barrier(2)
+    barrier = asyncio.Barrier(2)
 
     def person(expected) -> Any:
         async def ask(question):
-            await both.wait()
+            await barrier.wait()
             assert question.context == f"Remove {expected}?"
             return Answer(expected == "a")
 
@@ -108,30 +117,32 @@ async def test_calls_that_run_at_once_are_asked_each_for_its_own(tmp_path, serve
 
     async with connect_servers([server], tmp_path) as connections:
         outcomes = await asyncio.gather(
-            *(call(connections, "remove", {"what": each}, person(each)) for each in "ab")
+            *(call_tool(connections, "remove", {"what": word}, person(word)) for word in "ab")
         )
     assert outcomes == [Success("a: True"), Success("b: False")]
 
 
 async def test_calls_to_an_older_server_take_turns_so_that_questions_find_their_call(tmp_path):
-    first, second = Person(True), Person(False)
+    first, second = ScriptedPerson(True), ScriptedPerson(False)
     async with connect_servers([older(tmp_path)], tmp_path) as connections:
         outcomes = await asyncio.gather(
-            call(connections, "ask", {"forms": [form("1"), form("1")]}, Person(True, True)),
-            call(connections, "ask", {"forms": [form("2")]}, second),
+            call_tool(
+                connections, "ask", {"forms": [form("1"), form("1")]}, ScriptedPerson(True, True)
+            ),
+            call_tool(connections, "ask", {"forms": [form("2")]}, second),
         )
-        assert await call(connections, "ask", {"forms": [form()]}, first) == Success(
+        assert await call_tool(connections, "ask", {"forms": [form()]}, first) == Success(
             '[{"action": "accept", "content": {"ok": true}}]'
         )
     assert [len(json.loads(outcome.content)) for outcome in outcomes] == [2, 1]
-    assert [question.context for question in second.asked] == ["2"]
+    assert [question.context for question in second.questions] == ["2"]
 
 
 async def test_a_server_too_old_to_ask_takes_calls_at_once(tmp_path):
     async with connect_servers([older(tmp_path, "2025-03-26")], tmp_path) as connections:
-        hanging = asyncio.create_task(call(connections, "hang"))
-        await until((tmp_path / "hanging").exists)
-        assert await call(connections, "ask") == Success("[]")
+        hanging = asyncio.create_task(call_tool(connections, "hang"))
+        await wait_until((tmp_path / "hanging").exists)
+        assert await call_tool(connections, "ask") == Success("[]")
         hanging.cancel()
         with pytest.raises(asyncio.CancelledError):
             await hanging
@@ -146,7 +157,7 @@ async def test_a_server_too_old_to_ask_takes_calls_at_once(tmp_path):
 )
 async def test_a_declined_question_declines_the_form(tmp_path, answers, reply):
     async with connect_servers([older(tmp_path)], tmp_path) as connections:
-        outcome = await call(connections, "ask", {"forms": [form()]}, Person(*answers))
+        outcome = await call_tool(connections, "ask", {"forms": [form()]}, ScriptedPerson(*answers))
     assert json.loads(outcome.content) == [reply]
 
 
@@ -154,21 +165,21 @@ async def test_what_cannot_be_asked_is_declined(tmp_path):
     address = {"mode": "url", "message": "m", "url": "https://example.org", "elicitationId": "1"}
     nested = form(schema={"type": "object", "properties": {"a": {"type": "object"}}})
     async with connect_servers([older(tmp_path)], tmp_path) as connections:
-        outcome = await call(connections, "ask", {"forms": [address, nested]})
+        outcome = await call_tool(connections, "ask", {"forms": [address, nested]})
     assert json.loads(outcome.content) == [{"action": "decline"}] * 2
 
 
 async def test_ids_of_repeated_questions_differ(tmp_path):
-    person = Person(True, True)
+    person = ScriptedPerson(True, True)
     async with connect_servers([older(tmp_path)], tmp_path) as connections:
-        await call(connections, "ask", {"forms": [form(), form()]}, person)
-    assert [question.id for question in person.asked] == ["ok", "ok_2"]
+        await call_tool(connections, "ask", {"forms": [form(), form()]}, person)
+    assert [question.id for question in person.questions] == ["ok", "ok_2"]
 
 
 async def test_a_secret_that_the_server_repeats_is_taken_out(tmp_path):
     async with connect_servers([older(tmp_path)], tmp_path) as connections:
-        outcome = await call(
-            connections, "ask", {"forms": [form(schema=PASS)]}, Person("correct horse")
+        outcome = await call_tool(
+            connections, "ask", {"forms": [form(schema=PASS)]}, ScriptedPerson("correct horse")
         )
     assert json.loads(outcome.content) == [{"action": "accept", "content": {"word": "[redacted]"}}]
 
@@ -176,8 +187,8 @@ async def test_a_secret_that_the_server_repeats_is_taken_out(tmp_path):
 @pytest.mark.parametrize("tool", ["refuse", "babble"])
 async def test_a_secret_in_an_error_is_taken_out_before_the_error_is_cut(tmp_path, tool):
     async with connect_servers([older(tmp_path)], tmp_path) as connections:
-        outcome = await call(
-            connections, tool, {"forms": [form(schema=PASS)]}, Person("correct horse")
+        outcome = await call_tool(
+            connections, tool, {"forms": [form(schema=PASS)]}, ScriptedPerson("correct horse")
         )
     assert isinstance(outcome, Failed)
     assert "corr" not in outcome.message
@@ -189,69 +200,73 @@ async def test_the_keys_of_a_server_are_taken_out_of_its_errors(tmp_path, monkey
     monkeypatch.setenv("TOKEN", "ghp_0123")
     server = replace(older(tmp_path), variables=("TOKEN",))
     async with connect_servers([server], tmp_path) as connections:
-        asked = form(message="Key?", schema=TEXT)
-        outcome = await call(connections, "refuse", {"forms": [asked]}, Person("ghp_0123"))
+        key_form = form(message="Key?", schema=TEXT)
+        outcome = await call_tool(
+            connections, "refuse", {"forms": [key_form]}, ScriptedPerson("ghp_0123")
+        )
     assert isinstance(outcome, Failed)
     assert "ghp" not in outcome.message
 
 
 async def test_what_the_question_fails_by_is_raised_and_ends_the_call(tmp_path, server):
-    class Broken(RuntimeError):
+    class QuestionError(RuntimeError):
         pass
 
     async def ask(question):
-        raise Broken
+        raise QuestionError
 
     async with connect_servers([server], tmp_path) as connections:
-        with pytest.raises(Broken):
-            await call(connections, "remove", {"what": "a"}, ask)
-        assert await call(connections, "add", {"a": 1}) == Success("3")
+        with pytest.raises(QuestionError):
+            await call_tool(connections, "remove", {"what": "a"}, ask)
+        assert await call_tool(connections, "add", {"a": 1}) == Success("3")
 
 
 async def test_a_cancelled_call_tells_the_server(tmp_path, quiet_server):
     async with connect_servers([quiet_server], tmp_path) as connections:
-        running = asyncio.create_task(call(connections, "wait", {"folder": str(tmp_path)}))
-        await until((tmp_path / "waiting").exists)
-        running.cancel()
+        task = asyncio.create_task(call_tool(connections, "wait", {"folder": str(tmp_path)}))
+        await wait_until((tmp_path / "waiting").exists)
+        task.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await running
-        await until((tmp_path / "cancelled").exists)
+            await task
+        await wait_until((tmp_path / "cancelled").exists)
 
 
 async def test_a_call_that_is_cancelled_while_it_asks_withdraws_the_question(tmp_path):
-    asking, withdrawn = asyncio.Event(), asyncio.Event()
+    start_event, withdrawn = asyncio.Event(), asyncio.Event()
 
     async def ask(question):
-        asking.set()
+        start_event.set()
         try:
             await asyncio.Event().wait()
         finally:
             withdrawn.set()
 
     async with connect_servers([older(tmp_path)], tmp_path) as connections:
-        running = asyncio.create_task(call(connections, "ask", {"forms": [form()]}, ask))
-        await asking.wait()
-        running.cancel()
+        task = asyncio.create_task(call_tool(connections, "ask", {"forms": [form()]}, ask))
+        await start_event.wait()
+        task.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await running
+            await task
         await withdrawn.wait()
-        await until((tmp_path / "cancelled").exists)
-        assert await call(connections, "ask") == Success("[]")
+        await wait_until((tmp_path / "cancelled").exists)
+        assert await call_tool(connections, "ask") == Success("[]")
 
 
 async def test_a_call_that_takes_too_long_is_given_up(tmp_path):
-    async with connect_servers([stdio()], tmp_path, limits=CallLimits(seconds=0.5)) as connections:
-        assert await call(connections, "wait", {"folder": str(tmp_path)}) == Failed(
+    async with connect_servers(
+        [make_stdio_server()], tmp_path, limits=CallLimits(seconds=0.5)
+    ) as connections:
+        assert await call_tool(connections, "wait", {"folder": str(tmp_path)}) == Failed(
             "The MCP server probe did not answer within 0.5 seconds. "
             "Retry only with less for it to do."
         )
-        await until((tmp_path / "cancelled").exists)
+        await wait_until((tmp_path / "cancelled").exists)
 
 
 async def test_the_time_that_people_take_is_not_counted(tmp_path, monkeypatch):
     clocks: list[PausableTimeout] = []
 
-    class Watched(PausableTimeout):
+    class RecordedTimeout(PausableTimeout):
         def __init__(self, seconds: float) -> None:
             super().__init__(seconds)
             clocks.append(self)
@@ -260,9 +275,9 @@ async def test_the_time_that_people_take_is_not_counted(tmp_path, monkeypatch):
         assert [clock._limit.when() for clock in clocks] == [None], "it stands still"
         return Answer(True)
 
-    monkeypatch.setattr(mcp_tool, "PausableTimeout", Watched)
+    monkeypatch.setattr(mcp_tool, "PausableTimeout", RecordedTimeout)
     async with connect_servers([older(tmp_path)], tmp_path) as connections:
-        outcome = await call(connections, "ask", {"forms": [form()]}, ask)
+        outcome = await call_tool(connections, "ask", {"forms": [form()]}, ask)
     assert isinstance(outcome, Success)
     assert clocks[0]._limit.when() is not None, "it went on"
 
@@ -277,21 +292,21 @@ async def test_a_clock_that_has_run_out_stays_so():
 
 def forgetful(monkeypatch, times: int) -> McpServer:
     monkeypatch.setenv("PROBE_FORGETS", str(times))
-    return stdio(file=SERVER, variables=("PROBE_FORGETS",))
+    return make_stdio_server(file=SERVER, variables=("PROBE_FORGETS",))
 
 
 async def test_late_answer_reaches_the_tool_by_another_call(tmp_path, monkeypatch):
-    person = Person(True)
+    person = ScriptedPerson(True)
     async with connect_servers([forgetful(monkeypatch, 1)], tmp_path) as connections:
-        outcome = await call(connections, "remove", {"what": "a"}, person)
+        outcome = await call_tool(connections, "remove", {"what": "a"}, person)
     assert outcome == Success("a: True")
-    assert len(person.asked) == 1
+    assert len(person.questions) == 1
 
 
 async def test_server_that_refuses_every_state_fails_the_call(tmp_path, monkeypatch):
-    person = Person(True)
+    person = ScriptedPerson(True)
     async with connect_servers([forgetful(monkeypatch, 5)], tmp_path) as connections:
-        outcome = await call(connections, "remove", {"what": "a"}, person)
+        outcome = await call_tool(connections, "remove", {"what": "a"}, person)
     assert isinstance(outcome, Failed)
     assert "requestState" in outcome.message
-    assert len(person.asked) == 1
+    assert len(person.questions) == 1

@@ -36,7 +36,7 @@ class Growing:
 
     def _write_folder(self, folder: Path, length: int) -> Path:
         folder.mkdir()
-        (folder / "events.json").write_bytes(synthetic.everything(length))
+        (folder / "events.json").write_bytes(synthetic.make_events_file(length))
         about = {
             "title": self._title,
             "last_activated_at": timestamps.format_timestamp(synthetic.BEGIN),
@@ -47,24 +47,24 @@ class Growing:
     def _find_path(self) -> str:
         """Return the path of its page, which is empty while it is not listed."""
         listed = self.visit.home.owner.get(f"/conversations?q={self._title.split()[1]}").text
-        found = re.search(rf'href="(/conversations/\d+)"[^>]*>\s*{self._title}<', listed)
-        return found[1] if found else ""
+        match = re.search(rf'href="(/conversations/\d+)"[^>]*>\s*{self._title}<', listed)
+        return match[1] if match else ""
 
     def grow(self, length: int) -> None:
         """Let it hold so many of its events."""
-        self.hold(synthetic.everything(length))
+        self.hold(synthetic.make_events_file(length))
 
-    def known(self, length: int) -> None:
+    def wait_until_known(self, length: int) -> None:
         """Wait until whoever opens it finds so many events."""
-        grown = f'data-entry-count="{length}"'
-        wait_until(lambda: grown in self.visit.home.owner.get(self.path).text, "it is known")
+        attribute = f'data-entry-count="{length}"'
+        wait_until(lambda: attribute in self.visit.home.owner.get(self.path).text, "it is known")
 
     def hold(self, data: bytes) -> None:
         """Let it hold something else."""
         self._file.write_bytes(data)
 
 
-def events(page: Page, count: int) -> None:
+def wait_for_events(page: Page, count: int) -> None:
     """Wait until a page says that there are so many events."""
     expect(page.locator("#counts")).to_have_attribute(
         "data-entry-count", str(count), timeout=20_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.pages import Visit, connected
-from tests.browser.reading.live.growing import IDS, LENGTH, WORKSPACE, Growing, events
-from tests.browser.reading.windows import ITEMS, scroll
+from tests.browser.pages import Visit, wait_until_connected
+from tests.browser.reading.live.growing import IDS, LENGTH, WORKSPACE, Growing, wait_for_events
+from tests.browser.reading.windows import ITEMS, scroll_page
 from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
@@ -30,9 +30,9 @@ IS_AFTER = """(news, seen) => {
 def test_what_comes_is_followed_at_the_end(growing: Growing):
     page = growing.visit.open(f"{growing.path}?at=end#composer")
     page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
-    connected(page)
+    wait_until_connected(page)
     growing.grow(LENGTH + 40)
-    events(page, LENGTH + 40)
+    wait_for_events(page, LENGTH + 40)
     wait_until(lambda: page.evaluate(AT_END), "the page is at its end")
     expect(page.locator(ITEMS).last).to_be_in_viewport()
     expect(page.locator(LIVE)).to_be_hidden()
@@ -40,25 +40,25 @@ def test_what_comes_is_followed_at_the_end(growing: Growing):
 
 def test_whoever_reads_above_stays_there_and_has_a_way_back(growing: Growing):
     page = growing.visit.open(f"{growing.path}?at=end#composer")
-    connected(page)
-    scroll(page, -1500)
+    wait_until_connected(page)
+    scroll_page(page, -1500)
     before = page.evaluate("scrollY")
     growing.grow(LENGTH + 40)
-    events(page, LENGTH + 40)
+    wait_for_events(page, LENGTH + 40)
     assert page.evaluate("scrollY") == before
-    back = page.get_by_role("link", name="Jump to live (40 new)")
-    expect(back).to_be_visible()
-    back.click()
+    live_link = page.get_by_role("link", name="Jump to live (40 new)")
+    expect(live_link).to_be_visible()
+    live_link.click()
     wait_until(lambda: page.evaluate(AT_END), "the page is at its end")
-    expect(back).to_be_hidden()
+    expect(live_link).to_be_hidden()
     expect(page.locator("#composer")).to_be_focused()
 
 
 def test_the_way_back_leads_to_an_end_that_is_not_loaded(growing: Growing):
     page = growing.visit.open(growing.path)
-    connected(page)
+    wait_until_connected(page)
     growing.grow(LENGTH + 40)
-    events(page, LENGTH + 40)
+    wait_for_events(page, LENGTH + 40)
     page.get_by_role("link", name="Jump to live (40 new)").click()
     expect(page.locator("#transcript-end")).to_have_count(1)
     expect(page.locator("#composer")).to_be_in_viewport()
@@ -68,10 +68,10 @@ def test_the_way_back_leads_to_an_end_that_is_not_loaded(growing: Growing):
 def test_whoever_follows_for_long_keeps_no_more_than_a_reader(growing: Growing):
     page = growing.visit.open(f"{growing.path}?at=end#composer")
     page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
-    connected(page)
+    wait_until_connected(page)
     for length in range(LENGTH + 40, LENGTH + 601, 75):
         growing.grow(length)
-        events(page, length)
+        wait_for_events(page, length)
     assert page.locator(ITEMS).count() <= 8 * 60
     expect(page.locator(".load-more[data-direction=earlier]")).to_have_count(1)
     expect(page.locator("#transcript-end")).to_have_count(1)
@@ -82,7 +82,7 @@ def test_whoever_follows_for_long_keeps_no_more_than_a_reader(growing: Growing):
     count = page.locator(".window").count()
     first = page.locator(ITEMS).first.get_attribute("id")
     page.evaluate("document.querySelector('.window').scrollIntoView({behavior: 'instant'})")
-    scroll(page, -200)
+    scroll_page(page, -200)
     wait_until(lambda: page.locator(ITEMS).first.get_attribute("id") != first, "it came")
     assert page.locator(".window").count() <= max(count, 8)
 
@@ -91,15 +91,15 @@ def test_how_far_somebody_has_read_is_told_when_they_leave(growing: Growing):
     reader = growing.visit.home.invite("Reader who left", "reader", WORKSPACE)
     page = growing.visit.open(f"{growing.path}?at=end#composer", who=reader)
     page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
-    connected(page)
+    wait_until_connected(page)
     growing.grow(LENGTH + 20)
-    events(page, LENGTH + 20)
-    seen = page.locator(ITEMS).last.get_attribute("id")
+    wait_for_events(page, LENGTH + 20)
+    last_id = page.locator(ITEMS).last.get_attribute("id")
     page.goto(f"{growing.visit.server.url}/conversations")
     growing.grow(LENGTH + 40)
-    growing.known(LENGTH + 40)
+    growing.wait_until_known(LENGTH + 40)
     page.goto(f"{growing.visit.server.url}{growing.path}?at=new#new")
-    assert page.locator("#new").evaluate(IS_AFTER, seen)
+    assert page.locator("#new").evaluate(IS_AFTER, last_id)
 
 
 def test_text_that_streams_is_followed(slow_visit: Visit):

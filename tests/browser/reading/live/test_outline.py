@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.pages import connected
-from tests.browser.reading.live.growing import Growing, events
+from tests.browser.pages import wait_until_connected
+from tests.browser.reading.live.growing import Growing, wait_for_events
 
 pytestmark = pytest.mark.browser
 
@@ -20,34 +20,36 @@ def test_the_outline_counts_turns_that_come_and_are_not_listed(
 ):
     growing = make_growing(600)
     page = growing.visit.open(growing.path)
-    connected(page)
-    told, later = (
+    wait_until_connected(page)
+    outline_count, later_count = (
         page.locator(".outline-body > summary"),
         page.locator("#outline ol ~ .outline-more"),
     )
-    before = [int(re.sub(r"\D", "", each.inner_text())) for each in (told, later)]
+    before = [
+        int(re.sub(r"\D", "", locator.inner_text())) for locator in (outline_count, later_count)
+    ]
     growing.grow(800)
-    events(page, 800)
+    wait_for_events(page, 800)
     turns = int(page.locator("[data-count=turns]").inner_text())
-    more = turns - before[0]
-    assert more > 0
-    expect(told).to_have_text(re.compile(rf"^Outline {turns} turns$"))
-    expect(later).to_have_text(f"{before[1] + more} later")
+    new_turns = turns - before[0]
+    assert new_turns > 0
+    expect(outline_count).to_have_text(re.compile(rf"^Outline {turns} turns$"))
+    expect(later_count).to_have_text(f"{before[1] + new_turns} later")
 
 
 def test_the_outline_asks_again_for_what_did_not_come(make_growing: Callable[[int], Growing]):
     growing = make_growing(60)
     growing.visit.pages.forgive("ERR_FAILED")
     page = growing.visit.open(growing.path)
-    connected(page)
+    wait_until_connected(page)
     turns = page.locator("#outline li[data-turn]")
     before = turns.count()
-    asked = re.compile(r"\?turn=")
-    page.route(asked, lambda route: route.abort())
-    with page.expect_event("requestfailed", lambda request: bool(asked.search(request.url))):
+    pattern = re.compile(r"\?turn=")
+    page.route(pattern, lambda route: route.abort())
+    with page.expect_event("requestfailed", lambda request: bool(pattern.search(request.url))):
         growing.grow(100)
     expect(turns).to_have_count(before)
-    page.unroute(asked)
+    page.unroute(pattern)
     # Without anything that came since.
     page.locator("#edit-menu summary").focus()
     page.keyboard.press("Tab")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.looks import check, check_under_proof
+from tests.browser.looks import check_accessibility, check_under_proof
 from tests.browser.pages import Visit
 from tests.browser.reading.windows import long_one
 from tests.machine.sizes import choose_size
@@ -40,17 +40,17 @@ def test_the_views_are_reached_from_each_other_by_keyboard(shelf: Visit, javascr
 @pytest.mark.parametrize("name", VIEWS[1:])
 def test_each_view_bars_nobody(shelf: Visit, name: str):
     page = shelf.open(long_one(shelf))
-    there = shelf.server.url + views(page)[name]
-    far = {"Compacted": "?from=80", "Raw": "?from=0", "What the model saw": "?turn=3"}[name]
-    for query in (far, "")[: choose_size(1, 2)]:
-        page.goto(there + query)
+    url = shelf.server.url + views(page)[name]
+    far_query = {"Compacted": "?from=80", "Raw": "?from=0", "What the model saw": "?turn=3"}[name]
+    for query in (far_query, "")[: choose_size(1, 2)]:
+        page.goto(url + query)
         check_under_proof(page)
         page.locator("main details").evaluate_all(
             "folds => { for (const fold of folds.slice(0, 5)) fold.open = true }"
         )
-        check(page)
-    if kept := os.environ.get("JPWEB_TEST_SHOTS"):
-        page.screenshot(path=Path(kept) / f"{name}.png", full_page=True)
+        check_accessibility(page)
+    if shots_folder := os.environ.get("JPWEB_TEST_SHOTS"):
+        page.screenshot(path=Path(shots_folder) / f"{name}.png", full_page=True)
 
 
 def test_an_element_leads_to_its_place_in_the_transcript(shelf: Visit):
@@ -77,11 +77,11 @@ def test_what_is_wrapped_is_shown_as_it_is_meant(shelf: Visit):
 def test_what_was_sent_stands_beside_what_happened_or_above_it_on_a_phone(shelf: Visit):
     page = shelf.open(long_one(shelf))
     page.goto(shelf.server.url + views(page)["What the model saw"] + "?turn=1")
-    sent, happened = page.locator(".side").all()
-    for size, beside in (((1280, 800), True), ((390, 844), False)):
+    sent_side, happened_side = page.locator(".side").all()
+    for size, is_beside in (((1280, 800), True), ((390, 844), False)):
         page.set_viewport_size({"width": size[0], "height": size[1]})
-        left, right = sent.bounding_box(), happened.bounding_box()
-        assert left
-        assert right
-        assert (right["x"] > left["x"] + left["width"]) is beside
-        assert (right["y"] >= left["y"] + left["height"]) is not beside
+        left_box, right_box = sent_side.bounding_box(), happened_side.bounding_box()
+        assert left_box
+        assert right_box
+        assert (right_box["x"] > left_box["x"] + left_box["width"]) is is_beside
+        assert (right_box["y"] >= left_box["y"] + left_box["height"]) is not is_beside

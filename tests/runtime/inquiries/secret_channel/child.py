@@ -54,7 +54,7 @@ class Child:
         self.process.stdin.write(b"wait\n")
         await self.process.stdin.drain()
 
-    async def says(self) -> str:
+    async def read_line(self) -> str:
         assert self.process.stdout is not None
         return (await asyncio.wait_for(self.process.stdout.readline(), 30)).decode().strip()
 
@@ -65,15 +65,15 @@ class Child:
 
 def database_url() -> str:
     """Return the address of the database that the test has."""
-    found = connections["default"].settings_dict
+    params = connections["default"].settings_dict
     if connections["default"].vendor == "sqlite":
-        return f"sqlite:///{found['NAME']}"
-    who = f"{found['USER']}:{found['PASSWORD']}@{found['HOST']}:{found['PORT']}"
-    return f"postgres://{who}/{found['NAME']}"
+        return f"sqlite:///{params['NAME']}"
+    account = f"{params['USER']}:{params['PASSWORD']}@{params['HOST']}:{params['PORT']}"
+    return f"postgres://{account}/{params['NAME']}"
 
 
 @asynccontextmanager
-async def child(row: Inquiry, url: str, data: Path) -> AsyncIterator[Child]:
+async def run_child(row: Inquiry, url: str, data: Path) -> AsyncIterator[Child]:
     env = os.environ | {
         "DJANGO_SETTINGS_MODULE": "jpweb.settings",
         "DATABASE_URL": database_url(),
@@ -88,9 +88,9 @@ async def child(row: Inquiry, url: str, data: Path) -> AsyncIterator[Child]:
         stdin=pipe, stdout=pipe, stderr=pipe,
     )  # fmt: skip
     try:
-        started = Child(process)
-        assert await started.says() == "ready", await started.logged()
-        yield started
+        running_child = Child(process)
+        assert await running_child.read_line() == "ready", await running_child.logged()
+        yield running_child
     finally:
         with suppress(ProcessLookupError):
             process.kill()

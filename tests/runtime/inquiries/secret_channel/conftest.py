@@ -6,7 +6,7 @@ import pytest
 
 from jpweb.runtime.inquiries import resolution, secret_channels
 from jpweb.runtime.inquiries.secret_channels import SecretChannel
-from tests.runtime.inquiries.secret_channel.wire import WEB, WORKER, Looks, Wire
+from tests.runtime.inquiries.secret_channel.wire import WEB, WORKER, Looks, ProcessWire
 
 
 @pytest.fixture(autouse=True)
@@ -16,30 +16,30 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_secret_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a secret wait no longer than a test should, where nobody comes."""
     monkeypatch.setattr(secret_channels, "SECRET_TIMEOUT_SECONDS", 0.8)
     monkeypatch.setattr(secret_channels, "ACK_TIMEOUT_SECONDS", 0.4)
 
 
 @pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
+def look_counter(monkeypatch: pytest.MonkeyPatch) -> Looks:
     return Looks(monkeypatch)
 
 
 @pytest.fixture
-def wire() -> Wire:
-    return Wire()
+def wire() -> ProcessWire:
+    return ProcessWire()
 
 
 @pytest.fixture
-def web(wire: Wire) -> SecretChannel:
+def web(wire: ProcessWire) -> SecretChannel:
     return wire.process(WEB)
 
 
 @pytest.fixture
-def worker(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> SecretChannel:
+def worker(wire: ProcessWire, monkeypatch: pytest.MonkeyPatch) -> SecretChannel:
     """The process in which the desk's calls wait."""
-    made = wire.process(WORKER)
-    monkeypatch.setattr(resolution, "secret_channel", made)
-    return made
+    channel = wire.process(WORKER)
+    monkeypatch.setattr(resolution, "secret_channel", channel)
+    return channel

@@ -29,12 +29,12 @@ from tests.runtime.inquiries.secret_channel.wire import (
     WEB,
     WORKER,
     Looks,
-    Wire,
-    expecting,
-    found,
-    named,
+    ProcessWire,
+    expect_secret,
+    is_truthy,
+    is_waiter,
 )
-from tests.runtime.playing import Scene, done, eventually, waiting
+from tests.runtime.playing import Scene, eventually, start_waiting, wait_for_task
 from tests.store.making import decider
 
 BY = Decider("person", "Ada", 1)
@@ -42,71 +42,73 @@ BY = Decider("person", "Ada", 1)
 
 async def test_a_secret_reaches_the_call_in_another_process(
     scene: Scene,
-    wire: Wire,
+    wire: ProcessWire,
     web: SecretChannel,
     worker: SecretChannel,
     caplog: pytest.LogCaptureFixture,
 ):
     caplog.set_level(logging.DEBUG)
     row = await scene.question(Secret())
-    call = await waiting(row, resolution.wait_for_secret)
-    named = await scene.reload(row)
-    assert (named.waiter, len(base64.b64decode(named.seal_key))) == (WORKER, 32)
+    call = await start_waiting(row, resolution.wait_for_secret)
+    waiting_row = await scene.reload(row)
+    assert (waiting_row.waiter, len(base64.b64decode(waiting_row.seal_key))) == (WORKER, 32)
     await web.deliver_secret(row.pk, CANARY, decider(scene.ada))
-    assert await done(call) == CANARY
-    settled = await scene.reload(row)
-    assert (settled.state, settled.decider_name) == ("redacted", "Ada")
-    assert (settled.waiter, settled.seal_key) == ("", "")
+    assert await wait_for_task(call) == CANARY
+    settled_row = await scene.reload(row)
+    assert (settled_row.state, settled_row.decider_name) == ("redacted", "Ada")
+    assert (settled_row.waiter, settled_row.seal_key) == ("", "")
     assert (await scene.elements())[-1].kind == InquiryResponse(row.inquiry_id, Redacted())
-    assert [name for name, _ in wire.sent] == [WORKER, WEB]
-    told = repr(wire.sent) + await scene.texts() + "".join(str(r.__dict__) for r in caplog.records)
+    assert [name for name, _ in wire.messages] == [WORKER, WEB]
+    texts = (
+        repr(wire.messages) + await scene.texts() + "".join(str(r.__dict__) for r in caplog.records)
+    )
     for spelling in (CANARY, base64.b64encode(CANARY.encode()).decode(), CANARY.encode().hex()):
-        assert spelling not in told
+        assert spelling not in texts
     assert web._acknowledgements == {}
     assert worker._seal_keys == {}
 
 
 async def test_the_desk_sends_it(
-    scene: Scene, wire: Wire, web: SecretChannel, worker: SecretChannel, monkeypatch
+    scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel, monkeypatch
 ):
     row = await scene.question(Secret())
-    call = await waiting(row, resolution.wait_for_secret)
+    call = await start_waiting(row, resolution.wait_for_secret)
     monkeypatch.setattr(resolution, "secret_channel", web)
-    settled = await resolution.answer_inquiry(row.pk, CANARY, decider(scene.ada))
-    assert (settled.state, settled.decider_name) == ("redacted", "Ada")
-    assert await done(call) == CANARY
+    settled_row = await resolution.answer_inquiry(row.pk, CANARY, decider(scene.ada))
+    assert (settled_row.state, settled_row.decider_name) == ("redacted", "Ada")
+    assert await wait_for_task(call) == CANARY
 
 
 async def test_who_answers_is_told_after_the_record(
     scene: Scene,
     web: SecretChannel,
     worker: SecretChannel,
-    looks: Looks,
+    look_counter: Looks,
     monkeypatch: pytest.MonkeyPatch,
 ):
     row = await scene.question(Secret())
-    settling, held, real = asyncio.Event(), asyncio.Event(), resolution.settle_inquiry
+    settling, release, real = asyncio.Event(), asyncio.Event(), resolution.settle_inquiry
 
     async def slow(*args: Any) -> Inquiry:
         settling.set()
-        await held.wait()
+        await release.wait()
         return await real(*args)
 
     monkeypatch.setattr(resolution, "settle_inquiry", slow)
-    call = await waiting(row, resolution.wait_for_secret)
+    call = await start_waiting(row, resolution.wait_for_secret)
     answer = asyncio.create_task(web.deliver_secret(row.pk, CANARY, decider(scene.ada)))
     await settling.wait()
-    await looks.wait()
+    await look_counter.wait()
     assert (await scene.reload(row)).state == "open"
     assert not answer.done()
-    held.set()
-    await done(answer)
-    assert await done(call) == CANARY
+    release.set()
+    await wait_for_task(answer)
+    assert await wait_for_task(call) == CANARY
 
 
 async def test_a_decline_that_comes_first_is_told(
     scene: Scene,
-    wire: Wire,
+    wire: ProcessWire,
     web: SecretChannel,
     worker: SecretChannel,
     monkeypatch: pytest.MonkeyPatch,
@@ -114,121 +116,121 @@ async def test_a_decline_that_comes_first_is_told(
     row = await scene.question(Secret())
     real = resolution.settle_inquiry
 
-    async def late(*args: Any) -> Inquiry:
+    async def settle_late(*args: Any) -> Inquiry:
         monkeypatch.setattr(resolution, "settle_inquiry", real)
         await resolution.decline_inquiry(row.pk, decider(scene.eve))
         return await real(*args)
 
-    call = await waiting(row, resolution.wait_for_secret)
-    monkeypatch.setattr(resolution, "settle_inquiry", late)
-    with pytest.raises(AlreadySettled) as told:
+    call = await start_waiting(row, resolution.wait_for_secret)
+    monkeypatch.setattr(resolution, "settle_inquiry", settle_late)
+    with pytest.raises(AlreadySettled) as error:
         await web.deliver_secret(row.pk, CANARY, decider(scene.ada))
-    assert told.value.inquiry.decider_name == "Eve"
-    assert (await done(call)).state == "cancelled"
-    assert wire.became() == ["settled"]
+    assert error.value.inquiry.decider_name == "Eve"
+    assert (await wait_for_task(call)).state == "cancelled"
+    assert wire.list_outcomes() == ["settled"]
 
 
 async def test_of_two_at_once_one_wins_and_the_other_is_told(
-    scene: Scene, wire: Wire, web: SecretChannel, worker: SecretChannel
+    scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
     row = await scene.question(Secret())
     second = wire.process("web#2")
-    call = await waiting(row, resolution.wait_for_secret)
-    both = await asyncio.gather(
+    call = await start_waiting(row, resolution.wait_for_secret)
+    results = await asyncio.gather(
         web.deliver_secret(row.pk, "first", decider(scene.ada)),
         second.deliver_secret(row.pk, "second", decider(scene.eve)),
         return_exceptions=True,
     )
-    assert sorted(map(type, both), key=str) == sorted([type(None), AlreadySettled], key=str)
-    won = "Ada" if both[0] is None else "Eve"
-    assert await done(call) == {"Ada": "first", "Eve": "second"}[won]
-    assert (await scene.reload(row)).decider_name == won
+    assert sorted(map(type, results), key=str) == sorted([type(None), AlreadySettled], key=str)
+    winner = "Ada" if results[0] is None else "Eve"
+    assert await wait_for_task(call) == {"Ada": "first", "Eve": "second"}[winner]
+    assert (await scene.reload(row)).decider_name == winner
 
 
 async def test_the_same_person_who_answers_twice_is_told_which_counted(
-    scene: Scene, wire: Wire, web: SecretChannel, worker: SecretChannel
+    scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
     row = await scene.question(Secret())
-    call = await waiting(row, resolution.wait_for_secret)
-    both = await asyncio.gather(
+    call = await start_waiting(row, resolution.wait_for_secret)
+    results = await asyncio.gather(
         *(web.deliver_secret(row.pk, value, decider(scene.ada)) for value in ("first", "second")),
         return_exceptions=True,
     )
-    assert sorted(map(type, both), key=str) == sorted([type(None), AlreadySettled], key=str)
-    assert await done(call) == ("first" if both[0] is None else "second")
+    assert sorted(map(type, results), key=str) == sorted([type(None), AlreadySettled], key=str)
+    assert await wait_for_task(call) == ("first" if results[0] is None else "second")
 
 
 async def test_a_call_of_this_process_is_passed_by_where_another_process_waits(
-    scene: Scene, wire: Wire, web: SecretChannel, worker: SecretChannel
+    scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
     row = await scene.question(Secret())
-    here = asyncio.create_task(expecting(web, row))
-    await eventually(lambda: found(web._seal_keys))
-    call = await waiting(row, resolution.wait_for_secret)
-    await eventually(lambda: named(scene, row, WORKER))
+    local_task = asyncio.create_task(expect_secret(web, row))
+    await eventually(lambda: is_truthy(web._seal_keys))
+    call = await start_waiting(row, resolution.wait_for_secret)
+    await eventually(lambda: is_waiter(scene, row, WORKER))
     await web.deliver_secret(row.pk, CANARY, decider(scene.ada))
-    assert await done(call) == CANARY
-    here.cancel()
+    assert await wait_for_task(call) == CANARY
+    local_task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await here
+        await local_task
 
 
 async def test_of_two_waits_in_a_process_the_later_has_the_key(
-    scene: Scene, wire: Wire, web: SecretChannel, worker: SecretChannel
+    scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
     """A run that was put down and taken up again waits twice for a moment."""
     row = await scene.question(Secret())
-    first = asyncio.create_task(expecting(worker, row))
-    await eventually(lambda: found(worker._seal_keys))
-    call = await waiting(row, resolution.wait_for_secret)
+    first = asyncio.create_task(expect_secret(worker, row))
+    await eventually(lambda: is_truthy(worker._seal_keys))
+    call = await start_waiting(row, resolution.wait_for_secret)
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
     await web.deliver_secret(row.pk, CANARY, decider(scene.ada))
-    assert await done(call) == CANARY
+    assert await wait_for_task(call) == CANARY
     assert worker._seal_keys == {}
 
 
 async def test_a_report_of_a_crash_holds_no_secret(
     scene: Scene,
-    wire: Wire,
+    wire: ProcessWire,
     web: SecretChannel,
     worker: SecretChannel,
     monkeypatch: pytest.MonkeyPatch,
 ):
     row = await scene.question(Secret())
-    call = await waiting(row, resolution.wait_for_secret)
+    call = await start_waiting(row, resolution.wait_for_secret)
     monkeypatch.setattr(resolution, "secret_channel", web)
 
     def breaks(data: dict[str, Any]) -> list[dict[str, Any]]:
         raise RuntimeError("boom")
 
-    wire.does = breaks
+    wire.replace_message = breaks
     with pytest.raises(RuntimeError) as broken:
         await resolution.answer_inquiry(row.pk, CANARY, decider(scene.ada))
     report = ExceptionReporter(None, broken.type, broken.value, broken.tb)
-    told = report.get_traceback_text() + report.get_traceback_html()
-    assert "boom" in told
-    assert "errand" in told
-    assert CANARY not in told
+    report_text = report.get_traceback_text() + report.get_traceback_html()
+    assert "boom" in report_text
+    assert "errand" in report_text
+    assert CANARY not in report_text
     await resolution.decline_inquiry(row.pk, decider(scene.eve))
-    await done(call)
+    await wait_for_task(call)
 
 
 async def handed_over() -> None:
     handover = SecretHandover()
     with handover.expecting(1) as arrival:
-        sent = asyncio.create_task(handover.deliver_secret(1, CANARY, BY))
+        task = asyncio.create_task(handover.deliver_secret(1, CANARY, BY))
         (await arrival).receipt.set_exception(RuntimeError("boom"))
-        await sent
+        await task
 
 
 async def sealed() -> None:
     seal_secret(CANARY, "no key", AssociatedData(1, "q", WORKER, "m", BY))
 
 
-async def taken() -> None:
-    courier, lock = Wire().process(WORKER), SealKey("q")
+async def deliver_to_broken_handover() -> None:
+    courier, lock = ProcessWire().process(WORKER), SealKey("q")
     courier._seal_keys[1] = lock
     courier._handover = cast("SecretHandover", None)  # so that handing it over breaks
     message = {"inquiry": 1, "by": asdict(BY)}
@@ -238,10 +240,10 @@ async def taken() -> None:
     await courier._deliver_locally("m", message)
 
 
-@pytest.mark.parametrize("way", [handed_over, sealed, taken])
+@pytest.mark.parametrize("way", [handed_over, sealed, deliver_to_broken_handover])
 async def test_no_step_of_its_way_shows_it_where_it_breaks(way: Callable[[], Awaitable[None]]):
     with pytest.raises((RuntimeError, UndecryptableSecret, AttributeError)) as broken:
         await way()
-    told = ExceptionReporter(None, broken.type, broken.value, broken.tb).get_traceback_html()
-    assert "CANARY" in told, "the lines are there"
-    assert CANARY not in told
+    report_html = ExceptionReporter(None, broken.type, broken.value, broken.tb).get_traceback_html()
+    assert "CANARY" in report_html, "the lines are there"
+    assert CANARY not in report_html

@@ -18,11 +18,11 @@ from jpweb.store.inquiries import Decider
 from jpweb.store.models import Inquiry
 from jpweb.store.run_queue import secret_waiters
 from jpweb.stream.answer_type import Secret
-from tests.runtime.inquiries.secret_channel.wire import CANARY, WEB, WORKER, Wire, found
-from tests.runtime.playing import Scene, done, eventually, waiting
+from tests.runtime.inquiries.secret_channel.wire import CANARY, WEB, WORKER, ProcessWire, is_truthy
+from tests.runtime.playing import Scene, eventually, start_waiting, wait_for_task
 from tests.store.making import decider
 
-pytestmark = pytest.mark.usefixtures("impatient")
+pytestmark = pytest.mark.usefixtures("short_secret_wait")
 
 
 @contextmanager
@@ -35,55 +35,55 @@ def one_attempt() -> Iterator[None]:
 
 
 async def test_a_lost_message_drops_the_secret(
-    scene: Scene, wire: Wire, web: SecretChannel, worker: SecretChannel
+    scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
     row = await scene.question(Secret())
-    call = await waiting(row, resolution.wait_for_secret)
-    wire.does = lambda _: []
+    call = await start_waiting(row, resolution.wait_for_secret)
+    wire.replace_message = lambda _: []
     with one_attempt(), pytest.raises(NoWaitingCall):
         await web.deliver_secret(row.pk, CANARY, decider(scene.ada))
     assert (await scene.reload(row)).state == "open"
     assert len(wire.secrets()) == 1, "it is sealed for a call once"
-    wire.does = lambda data: [data]
+    wire.replace_message = lambda data: [data]
     await web.deliver_secret(row.pk, "again", decider(scene.ada))
-    assert await done(call) == "again"
+    assert await wait_for_task(call) == "again"
 
 
 async def test_a_lost_acknowledgement_is_made_up_for_by_the_row(
-    scene: Scene, wire: Wire, web: SecretChannel, worker: SecretChannel
+    scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
     row = await scene.question(Secret())
-    call = await waiting(row, resolution.wait_for_secret)
-    wire.does = lambda data: [] if "result" in data else [data]
+    call = await start_waiting(row, resolution.wait_for_secret)
+    wire.replace_message = lambda data: [] if "result" in data else [data]
     await web.deliver_secret(row.pk, CANARY, decider(scene.ada))
-    assert await done(call) == CANARY
+    assert await wait_for_task(call) == CANARY
 
 
 async def test_without_an_acknowledgement_what_another_person_did_is_no_success(
-    scene: Scene, wire: Wire, web: SecretChannel, worker: SecretChannel
+    scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
     row = await scene.question(Secret())
-    call = await waiting(row, resolution.wait_for_secret)
+    call = await start_waiting(row, resolution.wait_for_secret)
 
     def loses(data: dict[str, Any]) -> list[dict[str, Any]]:
         return [] if data.get("by", {}).get("name") == "Ada" else [data]
 
-    wire.does = loses
+    wire.replace_message = loses
     answer = asyncio.create_task(web.deliver_secret(row.pk, CANARY, decider(scene.ada)))
-    await eventually(lambda: found(wire.secrets()))
+    await eventually(lambda: is_truthy(wire.secrets()))
     await web.deliver_secret(row.pk, "of Eve", decider(scene.eve))
     with pytest.raises(AlreadySettled):
-        await done(answer)
-    assert await done(call) == "of Eve"
+        await wait_for_task(answer)
+    assert await wait_for_task(call) == "of Eve"
 
 
 async def test_an_acknowledgement_of_what_is_not_on_record_counts_for_nothing(
-    scene: Scene, wire: Wire, web: SecretChannel, worker: SecretChannel
+    scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
     row = await scene.question(Secret())
-    call = await waiting(row, resolution.wait_for_secret)
+    call = await start_waiting(row, resolution.wait_for_secret)
 
-    def lies(data: dict[str, Any]) -> list[dict[str, Any]]:
+    def send_acknowledgement(data: dict[str, Any]) -> list[dict[str, Any]]:
         if "sealed" in data:
             web.on_acknowledgement({"message": data["message"], "result": "nonsense"})
             web.on_acknowledgement({"message": data["message"], "result": "taken"})
@@ -91,76 +91,80 @@ async def test_an_acknowledgement_of_what_is_not_on_record_counts_for_nothing(
             web.on_acknowledgement({"message": "unknown", "result": "taken"})
         return []
 
-    wire.does = lies
+    wire.replace_message = send_acknowledgement
     with one_attempt(), pytest.raises(NoWaitingCall):
         await web.deliver_secret(row.pk, CANARY, decider(scene.ada))
     await resolution.decline_inquiry(row.pk, decider(scene.eve))
-    await done(call)
+    await wait_for_task(call)
 
 
 async def test_a_message_that_comes_twice_is_taken_once(
-    scene: Scene, wire: Wire, web: SecretChannel, worker: SecretChannel
+    scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
     row = await scene.question(Secret())
-    call = await waiting(row, resolution.wait_for_secret)
-    wire.does = lambda data: [data, data]
+    call = await start_waiting(row, resolution.wait_for_secret)
+    wire.replace_message = lambda data: [data, data]
     await web.deliver_secret(row.pk, CANARY, decider(scene.ada))
-    assert await done(call) == CANARY
-    assert wire.became() == ["taken"]
+    assert await wait_for_task(call) == CANARY
+    assert wire.list_outcomes() == ["taken"]
 
 
-async def caught(web: SecretChannel, wire: Wire, row: Inquiry, by: Decider) -> dict[str, Any]:
+async def catch_message(
+    web: SecretChannel, wire: ProcessWire, row: Inquiry, by: Decider
+) -> dict[str, Any]:
     """Return a sealed secret for a call that waits, which did not reach it."""
-    wire.does = lambda _: []
+    wire.replace_message = lambda _: []
     with one_attempt(), pytest.raises(NoWaitingCall):
         await web.deliver_secret(row.pk, CANARY, by)
     return {"kind": "secret", **wire.secrets()[0]}
 
 
-async def opens_nothing(scene: Scene, wire: Wire, call: asyncio.Task[Any], row: Inquiry) -> None:
+async def opens_nothing(
+    scene: Scene, wire: ProcessWire, call: asyncio.Task[Any], row: Inquiry
+) -> None:
     """Check that what was sent again was refused, and that the call waits on."""
-    await eventually(lambda: found(wire.became()))
-    assert wire.became() == ["no_call"]
+    await eventually(lambda: is_truthy(wire.list_outcomes()))
+    assert wire.list_outcomes() == ["no_call"]
     assert (await scene.reload(row)).state == "open"
     assert not call.done()
     await resolution.decline_inquiry(row.pk, decider(scene.eve))
-    await done(call)
+    await wait_for_task(call)
 
 
-@pytest.mark.parametrize("where", ["same", "later", "other"])
+@pytest.mark.parametrize("target", ["same", "later", "other"])
 async def test_a_replay_to_another_question_opens_nothing(
-    scene: Scene, wire: Wire, web: SecretChannel, worker: SecretChannel, where: str
+    scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel, target: str
 ):
     """Somebody on the layer sends a sealed secret again once another call waits."""
     row = await scene.question(Secret())
-    call = await waiting(row, resolution.wait_for_secret)
-    again = await caught(web, wire, row, decider(scene.ada))
-    other = row if where == "same" else await scene.question(Secret())
-    if where == "other":
-        again["inquiry"] = other.pk
-    if where == "same":  # of the same question, the next time it is waited for
+    call = await start_waiting(row, resolution.wait_for_secret)
+    message = await catch_message(web, wire, row, decider(scene.ada))
+    other_row = row if target == "same" else await scene.question(Secret())
+    if target == "other":
+        message["inquiry"] = other_row.pk
+    if target == "same":  # of the same question, the next time it is waited for
         call.cancel()
     else:
         await resolution.decline_inquiry(row.pk, decider(scene.eve))
     await asyncio.wait([call])
-    later = await waiting(other, resolution.wait_for_secret)
-    wire.hand(WORKER, again)
-    await opens_nothing(scene, wire, later, other)
+    later_call = await start_waiting(other_row, resolution.wait_for_secret)
+    wire.hand(WORKER, message)
+    await opens_nothing(scene, wire, later_call, other_row)
 
 
-@pytest.mark.parametrize("where", ["process", "message"])
+@pytest.mark.parametrize("target", ["process", "message"])
 async def test_a_replay_to_another_process_or_as_another_message_opens_nothing(
-    scene: Scene, wire: Wire, web: SecretChannel, worker: SecretChannel, where: str
+    scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel, target: str
 ):
     row = await scene.question(Secret())
-    call = await waiting(row, resolution.wait_for_secret)
-    again = await caught(web, wire, row, decider(scene.ada))
-    if where == "process":  # one that had even got hold of the key
-        other = wire.process("worker#2")
-        other._seal_keys[row.pk] = worker._seal_keys[row.pk]
-        wire.hand("worker#2", again)
+    call = await start_waiting(row, resolution.wait_for_secret)
+    message = await catch_message(web, wire, row, decider(scene.ada))
+    if target == "process":  # one that had even got hold of the key
+        other_channel = wire.process("worker#2")
+        other_channel._seal_keys[row.pk] = worker._seal_keys[row.pk]
+        wire.hand("worker#2", message)
     else:
-        wire.hand(WORKER, again | {"message": "another"})
+        wire.hand(WORKER, message | {"message": "another"})
     await opens_nothing(scene, wire, call, row)
 
 
@@ -178,34 +182,38 @@ async def test_a_replay_to_another_process_or_as_another_message_opens_nothing(
     ],
 )
 async def test_a_message_that_was_changed_opens_nothing(
-    scene: Scene, wire: Wire, web: SecretChannel, worker: SecretChannel, change: dict[str, Any]
+    scene: Scene,
+    wire: ProcessWire,
+    web: SecretChannel,
+    worker: SecretChannel,
+    change: dict[str, Any],
 ):
     row = await scene.question(Secret())
-    call = await waiting(row, resolution.wait_for_secret)
-    wire.does = lambda data: [data | change] if "sealed" in data else [data]
+    call = await start_waiting(row, resolution.wait_for_secret)
+    wire.replace_message = lambda data: [data | change] if "sealed" in data else [data]
     with one_attempt(), pytest.raises(NoWaitingCall):
         await web.deliver_secret(row.pk, CANARY, decider(scene.ada))
-    await eventually(lambda: found(wire.became()))
-    assert wire.became() == ["no_call"]
+    await eventually(lambda: is_truthy(wire.list_outcomes()))
+    assert wire.list_outcomes() == ["no_call"]
     await resolution.decline_inquiry(row.pk, decider(scene.eve))
-    await done(call)
+    await wait_for_task(call)
 
 
 @pytest.mark.parametrize("data", [{}, {"message": 1, "sender": WEB}, {"message": "m"}])
 async def test_what_is_no_message_is_not_answered(
-    wire: Wire, worker: SecretChannel, data: dict[str, Any]
+    wire: ProcessWire, worker: SecretChannel, data: dict[str, Any]
 ):
     worker.on_secret(data)
     worker.on_acknowledgement(data)
     await worker._background_tasks.wait_for_all()
-    assert wire.sent == []
+    assert wire.messages == []
 
 
 async def test_a_row_whose_key_is_none_drops_the_secret(
-    scene: Scene, wire: Wire, web: SecretChannel
+    scene: Scene, wire: ProcessWire, web: SecretChannel
 ):
     row = await scene.question(Secret())
     await run_in_db_thread(secret_waiters.register_waiter, row.pk, WORKER, "no key")
     with one_attempt(), pytest.raises(NoWaitingCall):
         await web.deliver_secret(row.pk, CANARY, decider(scene.ada))
-    assert wire.sent == []
+    assert wire.messages == []

@@ -19,12 +19,12 @@ from jpweb.runtime.inquiries.secret_handover import NoWaitingCall
 from jpweb.store.models import Inquiry, Run
 from jpweb.store.run_queue import leases
 from jpweb.stream.answer_type import Secret
-from tests.browser.asking.test_canary import tapped
-from tests.browser.evidence import traces
+from tests.browser.asking.test_canary import tap_redis
+from tests.browser.evidence import find_traces
 from tests.layers import channel_layers
-from tests.runtime.inquiries.secret_channel.child import child
-from tests.runtime.inquiries.secret_channel.wire import CANARY, Looks, parked, run_of
-from tests.runtime.playing import SOON, Scene, done, eventually
+from tests.runtime.inquiries.secret_channel.child import run_child
+from tests.runtime.inquiries.secret_channel.wire import CANARY, Looks, run_of, wait_until_parked
+from tests.runtime.playing import SOON, Scene, eventually, wait_for_task
 from tests.store.making import decider
 
 
@@ -32,16 +32,16 @@ from tests.store.making import decider
 async def team(redis_url: str, settings: Any) -> AsyncIterator[str]:
     """Let this process hear others over a Redis, as the web process of a team does."""
     settings.CHANNEL_LAYERS = channel_layers(redis_url)
-    ready = asyncio.Event()
+    ready_event = asyncio.Event()
     resync_topic = local_bus.make_kind_topic(local_bus.RESYNC)
 
     def note_resync(_: local_bus.Signal) -> None:
-        ready.set()
+        ready_event.set()
 
     local_bus.add_subscriber(resync_topic, note_resync)
     reader = asyncio.create_task(channel_layer.receive_signals())
     try:
-        await asyncio.wait_for(ready.wait(), SOON)
+        await asyncio.wait_for(ready_event.wait(), SOON)
         yield redis_url
     finally:
         local_bus.remove_subscriber(resync_topic, note_resync)
@@ -59,77 +59,77 @@ async def test_a_secret_goes_to_another_process_over_redis(
         secret_channels, "ROW_POLL_SECONDS", 60
     )  # the acknowledgement alone tells in time
     row = await scene.question(Secret())
-    with tapped(team, settings.SECRET_KEY) as heard:
-        async with child(row, team, tmp_path) as other:
-            await other.wait()
-            await eventually(lambda: waits(scene, row))
+    with tap_redis(team, settings.SECRET_KEY) as read_traffic:
+        async with run_child(row, team, tmp_path) as other_process:
+            await other_process.wait()
+            await eventually(lambda: has_waiter(scene, row))
             answer = asyncio.create_task(
                 resolution.answer_inquiry(row.pk, CANARY, decider(scene.ada))
             )
-            settled = await done(answer)
-            assert (settled.state, settled.decider_name) == ("redacted", "Ada")
-            assert await other.says() == sha256(CANARY.encode()).hexdigest()
-            logged = await other.logged()
-            assert await asyncio.wait_for(other.process.wait(), 10) == 0
-        told = heard()
-    assert "sealed" in told
-    assert "secret_ack" in told
+            settled_row = await wait_for_task(answer)
+            assert (settled_row.state, settled_row.decider_name) == ("redacted", "Ada")
+            assert await other_process.read_line() == sha256(CANARY.encode()).hexdigest()
+            logged = await other_process.logged()
+            assert await asyncio.wait_for(other_process.process.wait(), 10) == 0
+        traffic = read_traffic()
+    assert "sealed" in traffic
+    assert "secret_ack" in traffic
     assert "DEBUG" in logged
-    assert traces(CANARY, tmp_path, told, logged, await scene.texts()) == []
+    assert find_traces(CANARY, tmp_path, traffic, logged, await scene.texts()) == []
     assert (await scene.reload(row)).waiter == ""
 
 
 async def test_a_secret_waits_for_the_call_of_another_process(
     scene: Scene, team: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(publisher, "publish_run_changed", nobody)
+    monkeypatch.setattr(publisher, "publish_run_changed", execute_nothing)
     row = await scene.question(Secret())
-    await parked(row)
-    async with child(row, team, tmp_path) as other:
+    await wait_until_parked(row)
+    async with run_child(row, team, tmp_path) as other_process:
         answer = asyncio.create_task(resolution.answer_inquiry(row.pk, CANARY, decider(scene.ada)))
         await eventually(lambda: _taken(row))
-        await other.wait()
-        assert (await done(answer)).state == "redacted"
-        assert await other.says() == sha256(CANARY.encode()).hexdigest()
+        await other_process.wait()
+        assert (await wait_for_task(answer)).state == "redacted"
+        assert await other_process.read_line() == sha256(CANARY.encode()).hexdigest()
 
 
 async def test_a_process_that_is_killed_takes_nothing_with_it(
-    scene: Scene, team: str, tmp_path: Path, looks: Looks
+    scene: Scene, team: str, tmp_path: Path, look_counter: Looks
 ):
     """The one that goes on with the run has the secret instead."""
     row = await scene.question(Secret())
-    async with child(row, team, tmp_path) as dies, child(row, team, tmp_path) as lives:
+    async with run_child(row, team, tmp_path) as dies, run_child(row, team, tmp_path) as lives:
         await dies.wait()
-        await eventually(lambda: waits(scene, row))
+        await eventually(lambda: has_waiter(scene, row))
         dies.process.kill()
         await dies.process.wait()
         answer = asyncio.create_task(resolution.answer_inquiry(row.pk, CANARY, decider(scene.ada)))
-        await looks.wait()
+        await look_counter.wait()
         assert not answer.done()
         await lives.wait()
-        assert (await done(answer)).state == "redacted"
-        assert await lives.says() == sha256(CANARY.encode()).hexdigest()
+        assert (await wait_for_task(answer)).state == "redacted"
+        assert await lives.read_line() == sha256(CANARY.encode()).hexdigest()
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("short_secret_wait")
 async def test_where_the_process_was_killed_the_secret_is_dropped(
     scene: Scene, team: str, tmp_path: Path
 ):
     row = await scene.question(Secret())
-    async with child(row, team, tmp_path) as dies:
+    async with run_child(row, team, tmp_path) as dies:
         await dies.wait()
-        await eventually(lambda: waits(scene, row))
+        await eventually(lambda: has_waiter(scene, row))
         dies.process.kill()
         with pytest.raises(NoWaitingCall):
             await resolution.answer_inquiry(row.pk, CANARY, decider(scene.ada))
     assert (await scene.reload(row)).state == "open"
 
 
-async def nobody(_run_id: int) -> None:
+async def execute_nothing(_run_id: int) -> None:
     """Execute nothing in this process."""
 
 
-async def waits(scene: Scene, row: Inquiry) -> bool:
+async def has_waiter(scene: Scene, row: Inquiry) -> bool:
     return (await scene.reload(row)).waiter != ""
 
 

@@ -34,7 +34,7 @@ def test_the_same_secret_is_never_sealed_the_same_way_twice():
 
 
 @pytest.mark.parametrize(
-    "other",
+    "other_label",
     [
         replace(LABEL, inquiry_key=8),
         replace(LABEL, inquiry_id="call_1.pin.2"),
@@ -46,18 +46,18 @@ def test_the_same_secret_is_never_sealed_the_same_way_twice():
         replace(LABEL, decider=Decider("system", "Ada", 1)),
     ],
 )
-def test_under_another_label_nothing_opens(other: AssociatedData):
+def test_under_another_label_nothing_opens(other_label: AssociatedData):
     lock = SealKey("call_1.pin.1")
     with pytest.raises(UndecryptableSecret):
-        lock.open_secret(seal_secret(CANARY, lock.public_key, LABEL), other)
+        lock.open_secret(seal_secret(CANARY, lock.public_key, LABEL), other_label)
 
 
 def test_another_key_opens_nothing():
-    with pytest.raises(UndecryptableSecret) as told:
+    with pytest.raises(UndecryptableSecret) as error:
         SealKey("call_1.pin.1").open_secret(
             seal_secret(CANARY, SealKey("q").public_key, LABEL), LABEL
         )
-    assert CANARY not in f"{told.value!r} {told.value.args} {told.value.__context__!r}"
+    assert CANARY not in f"{error.value!r} {error.value.args} {error.value.__context__!r}"
 
 
 @pytest.mark.parametrize(
@@ -70,26 +70,26 @@ def test_what_is_not_sealed_at_all_opens_nothing(broken: str):
 
 def test_a_sealed_secret_that_was_changed_opens_nothing():
     lock = SealKey("call_1.pin.1")
-    whole = bytearray(base64.b64decode(seal_secret(CANARY, lock.public_key, LABEL)))
-    for at in (0, 31, 32, len(whole) - 1):
-        changed = whole.copy()
-        changed[at] ^= 1
+    sealed_bytes = bytearray(base64.b64decode(seal_secret(CANARY, lock.public_key, LABEL)))
+    for at in (0, 31, 32, len(sealed_bytes) - 1):
+        tampered_bytes = sealed_bytes.copy()
+        tampered_bytes[at] ^= 1
         with pytest.raises(UndecryptableSecret):
-            lock.open_secret(base64.b64encode(changed).decode(), LABEL)
+            lock.open_secret(base64.b64encode(tampered_bytes).decode(), LABEL)
 
 
 @pytest.mark.parametrize("key", ["", "no key", "AAAA", base64.b64encode(bytes(32)).decode()])
 def test_for_what_is_no_key_nothing_is_sealed(key: str):
-    with pytest.raises(UndecryptableSecret) as told:
+    with pytest.raises(UndecryptableSecret) as error:
         seal_secret(CANARY, key, LABEL)
-    assert CANARY not in f"{told.value!r} {told.value.args}"
+    assert CANARY not in f"{error.value!r} {error.value.args}"
 
 
 def test_nothing_shows_the_secret_or_the_key():
     lock, errand = SealKey("q"), SecretDelivery(CANARY, BY)
     private = lock._private_key.private_bytes_raw()
-    for shown in (repr(lock), str(lock), repr(lock._private_key), repr(errand), str(errand)):
-        assert CANARY not in shown
-        assert repr(private)[2:-1] not in shown
-        assert private.hex() not in shown
+    for text in (repr(lock), str(lock), repr(lock._private_key), repr(errand), str(errand)):
+        assert CANARY not in text
+        assert repr(private)[2:-1] not in text
+        assert private.hex() not in text
     assert not hasattr(lock, "__dict__")

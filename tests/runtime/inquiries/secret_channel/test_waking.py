@@ -20,22 +20,22 @@ from tests.runtime.inquiries.secret_channel.wire import (
     CANARY,
     WORKER,
     Looks,
-    Wire,
-    found,
-    parked,
+    ProcessWire,
+    is_truthy,
     run_of,
+    wait_until_parked,
 )
-from tests.runtime.playing import Scene, done, eventually, waiting
+from tests.runtime.playing import Scene, eventually, start_waiting, wait_for_task
 from tests.store.making import decider
 
 
 @pytest.mark.parametrize("state", [RunState.PARKED, RunState.QUEUED, RunState.RUNNING])
 async def test_a_run_that_nobody_executes_comes_to_take_its_secret(
     scene: Scene,
-    wire: Wire,
+    wire: ProcessWire,
     web: SecretChannel,
     worker: SecretChannel,
-    looks: Looks,
+    look_counter: Looks,
     state: RunState,
 ):
     row = await scene.question(Secret())
@@ -46,23 +46,23 @@ async def test_a_run_that_nobody_executes_comes_to_take_its_secret(
     await run_in_db_thread(Run.objects.filter(pk=run_of(row)).update, state=state, lease_until=None)
     answer = asyncio.create_task(web.deliver_secret(row.pk, CANARY, decider(scene.ada)))
     if state == RunState.PARKED:
-        await eventually(lambda: found(wire.woken))
-    await looks.wait()
+        await eventually(lambda: is_truthy(wire.woken))
+    await look_counter.wait()
     assert wire.woken == ([run_of(row)] if state == RunState.PARKED else [])
     assert wire.secrets() == []
     if state != RunState.RUNNING:
         assert await run_in_db_thread(leases.acquire_lease, run_of(row), WORKER, 60)
-    call = await waiting(row, resolution.wait_for_secret)
-    await done(answer)
-    assert await done(call) == CANARY
+    call = await start_waiting(row, resolution.wait_for_secret)
+    await wait_for_task(answer)
+    assert await wait_for_task(call) == CANARY
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("short_secret_wait")
 async def test_a_run_that_does_not_come_in_time_drops_the_secret(
-    scene: Scene, wire: Wire, web: SecretChannel
+    scene: Scene, wire: ProcessWire, web: SecretChannel
 ):
     row = await scene.question(Secret())
-    await parked(row)
+    await wait_until_parked(row)
     with pytest.raises(NoWaitingCall):
         await web.deliver_secret(row.pk, CANARY, decider(scene.ada))
     assert wire.woken == [run_of(row)], "woken once"
@@ -70,40 +70,40 @@ async def test_a_run_that_does_not_come_in_time_drops_the_secret(
 
 
 async def test_for_a_run_that_is_over_nobody_waits(
-    scene: Scene, wire: Wire, web: SecretChannel, looks: Looks
+    scene: Scene, wire: ProcessWire, web: SecretChannel, look_counter: Looks
 ):
     row = await scene.question(Secret())
     await run_in_db_thread(Run.objects.filter(pk=run_of(row)).update, state=RunState.LOST)
-    before = looks.count
+    before = look_counter.count
     with pytest.raises(NoWaitingCall):
         await web.deliver_secret(row.pk, CANARY, decider(scene.ada))
-    assert looks.count == before + 1
-    assert (wire.woken, wire.sent) == ([], [])
+    assert look_counter.count == before + 1
+    assert (wire.woken, wire.messages) == ([], [])
 
 
 async def test_a_process_that_died_is_not_waited_for_once_another_waits(
-    scene: Scene, wire: Wire, web: SecretChannel, worker: SecretChannel
+    scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
     row = await scene.question(Secret())
     await run_in_db_thread(
         secret_waiters.register_waiter, row.pk, "dead#1", SealKey("q").public_key
     )
     answer = asyncio.create_task(web.deliver_secret(row.pk, CANARY, decider(scene.ada)))
-    await eventually(lambda: found(wire.sent))
-    call = await waiting(row, resolution.wait_for_secret)
-    await done(answer)
-    assert await done(call) == CANARY
-    assert [name for name, data in wire.sent if "sealed" in data] == ["dead#1", WORKER]
+    await eventually(lambda: is_truthy(wire.messages))
+    call = await start_waiting(row, resolution.wait_for_secret)
+    await wait_for_task(answer)
+    assert await wait_for_task(call) == CANARY
+    assert [name for name, data in wire.messages if "sealed" in data] == ["dead#1", WORKER]
 
 
 async def test_a_run_put_down_while_the_secret_comes_is_woken_and_has_it(
-    scene: Scene, wire: Wire, web: SecretChannel, worker: SecretChannel
+    scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
     row = await scene.question(Secret())
-    call = await waiting(row, resolution.wait_for_secret)
+    call = await start_waiting(row, resolution.wait_for_secret)
 
     async def put_down() -> None:
-        await parked(row)
+        await wait_until_parked(row)
         call.cancel()
 
     tasks: list[asyncio.Task[None]] = []
@@ -113,31 +113,31 @@ async def test_a_run_put_down_while_the_secret_comes_is_woken_and_has_it(
             tasks.append(asyncio.create_task(put_down()))
         return [data]
 
-    wire.does = as_it_comes
+    wire.replace_message = as_it_comes
     answer = asyncio.create_task(web.deliver_secret(row.pk, CANARY, decider(scene.ada)))
-    await eventually(lambda: found(wire.woken))
+    await eventually(lambda: is_truthy(wire.woken))
     assert await run_in_db_thread(leases.acquire_lease, run_of(row), WORKER, 60)
-    next_call = await waiting(row, resolution.wait_for_secret)
-    await done(answer)
-    assert await done(next_call) == CANARY
+    next_call = await start_waiting(row, resolution.wait_for_secret)
+    await wait_for_task(answer)
+    assert await wait_for_task(next_call) == CANARY
     with pytest.raises((asyncio.CancelledError, LeaseLost)):
-        await done(call)
+        await wait_for_task(call)
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("short_secret_wait")
 async def test_a_process_that_has_lost_the_run_takes_no_secret(
-    scene: Scene, wire: Wire, web: SecretChannel, worker: SecretChannel
+    scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel
 ):
     """Its call still waits, and another process has the run already."""
     row = await scene.question(Secret())
-    late = await waiting(row, resolution.wait_for_secret)
+    late_call = await start_waiting(row, resolution.wait_for_secret)
     await run_in_db_thread(Run.objects.filter(pk=run_of(row)).update, state=RunState.QUEUED)
-    taken = await run_in_db_thread(leases.acquire_lease, run_of(row), "worker#2", 60)
-    assert taken is not None
+    lease = await run_in_db_thread(leases.acquire_lease, run_of(row), "worker#2", 60)
+    assert lease is not None
     with pytest.raises(NoWaitingCall):
         await web.deliver_secret(row.pk, CANARY, decider(scene.ada))
     with pytest.raises(LeaseLost):
-        await done(late)
-    await eventually(lambda: found(wire.became()))
-    assert wire.became() == ["no_call"]
+        await wait_for_task(late_call)
+    await eventually(lambda: is_truthy(wire.list_outcomes()))
+    assert wire.list_outcomes() == ["no_call"]
     assert (await scene.reload(row)).state == "open"

@@ -20,17 +20,17 @@ CANARY = "canary-7f3a-Zürich"
 WEB, WORKER = "web#1", "worker#1"
 
 
-class Wire:
-    """Carries what processes send one another; notes it, and does as it is told.
+class ProcessWire:
+    """Relays and records the messages between processes.
 
-    ``does``: called with each message, returns those that arrive in its place.
+    ``replace_message`` is called with each message, and returns those that arrive in its place.
     """
 
     def __init__(self) -> None:
         self.couriers: dict[str, SecretChannel] = {}
-        self.sent: list[tuple[str, dict[str, Any]]] = []
+        self.messages: list[tuple[str, dict[str, Any]]] = []
         self.woken: list[int] = []
-        self.does: Callable[[dict[str, Any]], list[dict[str, Any]]] = lambda data: [data]
+        self.replace_message: Callable[[dict[str, Any]], list[dict[str, Any]]] = lambda data: [data]
         self.wakes: Callable[[int], None] = lambda _: None
 
     def process(self, name: str) -> SecretChannel:
@@ -38,10 +38,10 @@ class Wire:
         return self.couriers[name]
 
     async def send_to_process(self, process_name: str, kind: str, **data: Any) -> None:
-        self.sent.append((process_name, data))
-        for each in self.does({"kind": kind, **data}):
+        self.messages.append((process_name, data))
+        for message in self.replace_message({"kind": kind, **data}):
             if process_name in self.couriers:
-                self.hand(process_name, each)
+                self.hand(process_name, message)
 
     def hand(self, name: str, data: dict[str, Any]) -> None:
         courier = self.couriers[name]
@@ -52,10 +52,10 @@ class Wire:
         self.wakes(run_id)
 
     def secrets(self) -> list[dict[str, Any]]:
-        return [data for _, data in self.sent if "sealed" in data]
+        return [data for _, data in self.messages if "sealed" in data]
 
-    def became(self) -> list[str]:
-        return [data["result"] for _, data in self.sent if "result" in data]
+    def list_outcomes(self) -> list[str]:
+        return [data["result"] for _, data in self.messages if "result" in data]
 
 
 class Looks:
@@ -66,14 +66,14 @@ class Looks:
         self._real = inquiries.get_inquiry
         monkeypatch.setattr(inquiries, "get_inquiry", self._get)
 
-    async def wait(self, more: int = 5) -> None:
+    async def wait(self, extra_looks: int = 5) -> None:
         """Return after so many looks more."""
-        until = self.count + more
+        until = self.count + extra_looks
 
-        async def reached() -> bool:
+        async def has_reached() -> bool:
             return self.count >= until
 
-        await eventually(reached)
+        await eventually(has_reached)
 
     def _get(self, key: int) -> Inquiry:
         self.count += 1
@@ -85,18 +85,18 @@ def run_of(row: Inquiry) -> int:
     return row.run_id
 
 
-async def parked(row: Inquiry) -> None:
+async def wait_until_parked(row: Inquiry) -> None:
     await run_in_db_thread(Run.objects.filter(pk=run_of(row)).update, state=RunState.PARKED)
 
 
-async def expecting(courier: SecretChannel, row: Inquiry) -> None:
+async def expect_secret(courier: SecretChannel, row: Inquiry) -> None:
     async with courier.expecting(row):
         await asyncio.Event().wait()
 
 
-async def named(scene: Scene, row: Inquiry, process: str) -> bool:
+async def is_waiter(scene: Scene, row: Inquiry, process: str) -> bool:
     return (await scene.reload(row)).waiter == process
 
 
-async def found(found: Any) -> bool:
-    return bool(found)
+async def is_truthy(value: Any) -> bool:
+    return bool(value)

@@ -30,11 +30,11 @@ def names(root: Path) -> list[str]:
     return [name for name, _ in config.read_config(root).layers]
 
 
-def refused(root: Path) -> str:
-    with pytest.raises(InvalidConfigFile) as caught:
+def get_refusal(root: Path) -> str:
+    with pytest.raises(InvalidConfigFile) as error:
         config.read_config(root)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+    assert "\n" not in str(error.value)
+    return str(error.value)
 
 
 def test_a_workspace_without_files_says_nothing(tmp_path: Path, root: Path):
@@ -79,9 +79,9 @@ def test_other_formats_are_noted(root: Path):
     for name in ("config.yaml", "config.d/x.yml", "config.d/y.json5"):
         write(root, name, "a: 1")
     write(root, "config.d/README.md", "Hello")
-    found = config.read_config(root)
-    assert found.layers == ()
-    assert sorted(found.notes) == [
+    config_files = config.read_config(root)
+    assert config_files.layers == ()
+    assert sorted(config_files.notes) == [
         ".jp/config.d/x.yml was not read: only TOML and JSON are.",
         ".jp/config.d/y.json5 was not read: only TOML and JSON are.",
         ".jp/config.yaml was not read: only TOML is, here.",
@@ -91,16 +91,16 @@ def test_other_formats_are_noted(root: Path):
 def test_reading_writes_nothing(root: Path):
     write(root, "config.toml", "a = 1")
     write(root, "config.d/b.json", "{}")
-    before = making.tree(root)
+    before = making.read_tree(root)
     config.read_config(root)
-    assert making.tree(root) == before
+    assert making.read_tree(root) == before
 
 
 @pytest.mark.parametrize("pattern", ["../x.toml", "/etc/*.toml", "a/../../x.toml", "**/../../*"])
 def test_a_pattern_that_leads_out_is_refused(root: Path, pattern: str):
     (root.parent / "x.toml").write_text("a = 1")
     write(root, "config.toml", f'extends = ["{pattern}"]')
-    assert refused(root).startswith(f"extends leads out of the workspace: '{pattern}'.")
+    assert get_refusal(root).startswith(f"extends leads out of the workspace: '{pattern}'.")
 
 
 @pytest.mark.parametrize("target", ["../../secret.toml", "shared.toml", "missing", "config.toml"])
@@ -109,47 +109,47 @@ def test_read_a_linked_file_is_refused(root: Path, name: str, target: str):
     (root.parent / "secret.toml").write_text("a = 1")
     write(root, "shared.toml", "a = 1")
     (root / ".jp" / name).symlink_to(target)
-    assert refused(root) == f".jp/{name}: it is a symbolic link, and jpweb follows none."
+    assert get_refusal(root) == f".jp/{name}: it is a symbolic link, and jpweb follows none."
 
 
 def test_read_a_linked_directory_is_refused_by_name_and_noted_else(root: Path):
-    outside = root.parent / "outside"
-    outside.mkdir()
-    (outside / "x.toml").write_text("a = 1")
-    (root / ".jp" / "linked").symlink_to(outside)
+    outside_folder = root.parent / "outside"
+    outside_folder.mkdir()
+    (outside_folder / "x.toml").write_text("a = 1")
+    (root / ".jp" / "linked").symlink_to(outside_folder)
     write(root, "config.toml", 'extends = ["linked/*"]')
-    assert refused(root) == (
+    assert get_refusal(root) == (
         "extends leads through a symbolic link: .jp/linked. It was not followed."
     )
     write(root, "config.toml", 'extends = ["*/*"]')
     assert config.read_config(root).notes == (".jp/linked was not read: it is a symbolic link.",)
     (root / ".jp" / "config.toml").unlink()
-    (root / ".jp" / "config.d" / "linked").symlink_to(outside)
-    found = config.read_config(root)
-    assert found.layers == ()
-    assert found.notes == (".jp/config.d/linked was not read: it is a symbolic link.",)
+    (root / ".jp" / "config.d" / "linked").symlink_to(outside_folder)
+    config_files = config.read_config(root)
+    assert config_files.layers == ()
+    assert config_files.notes == (".jp/config.d/linked was not read: it is a symbolic link.",)
 
 
 def test_read_a_linked_jp_directory_is_refused(root: Path):
-    moved = root.parent / "moved"
+    moved_folder = root.parent / "moved"
     write(root, "config.toml", "a = 1")
-    (root / ".jp").rename(moved)
-    (root / ".jp").symlink_to(moved)
-    assert "cannot be read: .jp: it is a symbolic link" in refused(root)
+    (root / ".jp").rename(moved_folder)
+    (root / ".jp").symlink_to(moved_folder)
+    assert "cannot be read: .jp: it is a symbolic link" in get_refusal(root)
 
 
 def test_read_a_fifo_is_refused_without_waiting(root: Path):
     os.mkfifo(root / ".jp" / "config.toml")
-    assert refused(root) == ".jp/config.toml: it is not a regular file."
+    assert get_refusal(root) == ".jp/config.toml: it is not a regular file."
 
 
 def test_read_a_directory_in_place_of_the_file_is_refused(root: Path):
     (root / ".jp" / "config.toml").mkdir()
-    assert refused(root) == ".jp/config.toml: it is a directory, not a file."
+    assert get_refusal(root) == ".jp/config.toml: it is a directory, not a file."
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("config.toml", "a = 1\nb = = 2", ".jp/config.toml: not TOML: "),
         ("config.toml", "a = " + "9" * 5000, ".jp/config.toml: not TOML: "),
@@ -167,39 +167,39 @@ def test_read_a_directory_in_place_of_the_file_is_refused(root: Path):
         ("config.toml", 'extends = ["a**b"]', "extends is not a path: 'a**b'."),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_names_the_file_and_why(root: Path, name: str, text: str, said: str):
+def test_what_cannot_be_read_names_the_file_and_why(root: Path, name: str, text: str, message: str):
     write(root, name, text)
-    assert refused(root).startswith(said)
+    assert get_refusal(root).startswith(message)
 
 
 def test_bad_toml_names_the_line(root: Path):
     write(root, "config.toml", "a = 1\nb = = 2")
-    assert "at line 2" in refused(root)
+    assert "at line 2" in get_refusal(root)
 
 
 def test_what_is_no_text_is_refused(root: Path):
     (root / ".jp" / "config.toml").write_bytes(b"a = '\xff'")
-    assert refused(root) == ".jp/config.toml is not UTF-8."
+    assert get_refusal(root) == ".jp/config.toml is not UTF-8."
 
 
 def test_a_pattern_that_finds_too_much_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(size_limits, "MAX_FILES", 2)
     for number in range(3):
         write(root, f"config.d/{number}.toml", "")
-    assert refused(root) == "extends finds more than 2 files: 'config.d/**/*'."
+    assert get_refusal(root) == "extends finds more than 2 files: 'config.d/**/*'."
 
 
 def test_read_too_many_bytes_of_all_files_are_refused(root: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(size_limits, "MAX_TOTAL_BYTES", 2048)
     for number in range(3):
         write(root, f"config.d/{number}.toml", "#" * 1000)
-    assert refused(root) == (
+    assert get_refusal(root) == (
         ".jp/config.d/2.toml: with it, the configuration is larger than 2 KiB."
     )
 
 
 @pytest.mark.parametrize(
-    ("extends", "said"),
+    ("extends", "message"),
     [
         (["x.toml"] * 51, ".jp/config.toml: extends has more than 50 paths."),
         (["x" * 501], "extends has a path of more than 500 characters: "),
@@ -207,11 +207,11 @@ def test_read_too_many_bytes_of_all_files_are_refused(root: Path, monkeypatch: p
         ([f"{'*a' * 200}/x.toml"], ""),
     ],
 )
-def test_read_patterns_are_bounded(root: Path, extends: list[str], said: str):
+def test_read_patterns_are_bounded(root: Path, extends: list[str], message: str):
     write(root, "config.toml", f"extends = {json.dumps(extends)}")
     write(root, f"{'a' * 200}/x.toml", "a = 1")
-    if said:
-        assert refused(root).startswith(said)
+    if message:
+        assert get_refusal(root).startswith(message)
     else:
         assert f".jp/{'a' * 200}/x.toml" in names(root)
 
@@ -220,12 +220,12 @@ def test_read_too_many_entries_are_refused(root: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(size_limits, "MAX_LISTED_ENTRIES", 3)
     for number in range(4):
         write(root, f"config.d/{number}.md", "")
-    assert refused(root) == "extends looks at more than 3 entries of directories."
+    assert get_refusal(root) == "extends looks at more than 3 entries of directories."
 
 
 def test_read_too_deep_directories_are_refused(root: Path):
     write(root, "config.d/" + "a/" * 40 + "x.toml", "a = 1")
-    assert refused(root) == "extends looks deeper than 32 directories."
+    assert get_refusal(root) == "extends looks deeper than 32 directories."
 
 
 def test_values_are_as_every_database_takes_them(root: Path):

@@ -20,7 +20,7 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def parser_inputs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Every process that was started to parse."""
     real, orders = subprocess.run, []
 
@@ -32,33 +32,33 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return orders
 
 
-def refused(text: str, suffix: str = ".toml") -> str:
-    with pytest.raises(InvalidConfigFile) as caught:
+def get_refusal(text: str, suffix: str = ".toml") -> str:
+    with pytest.raises(InvalidConfigFile) as error:
         parse_texts([ConfigText("x", suffix, text)])
-    return str(caught.value)
+    return str(error.value)
 
 
-def test_parse_the_same_content_starts_one_process(started: list[Any]):
+def test_parse_the_same_content_starts_one_process(parser_inputs: list[Any]):
     first = parse_toml("one", "a = [1, 2.5, true, 2026-01-02, 03:04:05, 2026-01-02T03:04:05Z]")
     first["a"].append("changed")
-    again = parse_toml("two", "a = [1, 2.5, true, 2026-01-02, 03:04:05, 2026-01-02T03:04:05Z]")
-    assert again["a"][:5] == [1, 2.5, True, "2026-01-02", "03:04:05"]
-    assert datetime.fromisoformat(again["a"][5]).year == 2026
-    assert len(started) == 1
+    values = parse_toml("two", "a = [1, 2.5, true, 2026-01-02, 03:04:05, 2026-01-02T03:04:05Z]")
+    assert values["a"][:5] == [1, 2.5, True, "2026-01-02", "03:04:05"]
+    assert datetime.fromisoformat(values["a"][5]).year == 2026
+    assert len(parser_inputs) == 1
 
 
-def test_parse_a_problem_is_remembered_and_names_each_file(started: list[Any]):
+def test_parse_a_problem_is_remembered_and_names_each_file(parser_inputs: list[Any]):
     for name in ("one", "two"):
         with pytest.raises(InvalidConfigFile, match=f"^{name}: not TOML: .*line 2"):
             parse_toml(name, "a = 1\nb = = 2")
-    assert len(started) == 1
+    assert len(parser_inputs) == 1
 
 
 @pytest.mark.parametrize(
     ("limit", "value"), [("MAX_MEMORY_BYTES", 48 << 20), ("MAX_CPU_SECONDS", 1)]
 )
 def test_parse_what_costs_too_much_is_refused_once(
-    started: list[Any], monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+    parser_inputs: list[Any], monkeypatch: pytest.MonkeyPatch, limit: str, value: int
 ):
     monkeypatch.setattr(toml_parser, limit, value)
     monkeypatch.setattr(size_limits, "check_depth", lambda *_: None)
@@ -69,7 +69,7 @@ def test_parse_what_costs_too_much_is_refused_once(
                 [ConfigText("good", ".toml", "a = 1"), bomb, ConfigText("behind", ".toml", "b = 1")]
             )
     assert parse_toml("good", "a = 1") == {"a": 1}
-    assert len(started) == 2
+    assert len(parser_inputs) == 2
 
 
 def test_parse_a_process_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch):
@@ -86,16 +86,18 @@ def test_parse_without_room_for_a_process_is_refused(monkeypatch: pytest.MonkeyP
         raise OSError(11, "Resource temporarily unavailable")
 
     monkeypatch.setattr(subprocess, "run", refuse)
-    assert refused("a = 1") == (
+    assert get_refusal("a = 1") == (
         "The configuration cannot be parsed now: Resource temporarily unavailable."
     )
 
 
-def test_parse_forgets_the_oldest_results(started: list[Any], monkeypatch: pytest.MonkeyPatch):
+def test_parse_forgets_the_oldest_results(
+    parser_inputs: list[Any], monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(toml_parser, "MAX_CACHED_BYTES", 12)
     for text in ("a = 1", "b = 1", "a = 1", "c = 1", "a = 1", "b = 1"):
         parse_toml("x", text)
-    assert len(started) == 4
+    assert len(parser_inputs) == 4
 
 
 @pytest.mark.parametrize(
@@ -159,4 +161,4 @@ def test_parser_reads_both_kinds():
         "nested too deep"
     )
     assert toml_process.parse_text(".toml", "a", 9, 9)["problem"].startswith("not TOML: ")
-    assert refused("[1, 2", ".json").startswith("x: not JSON: ")
+    assert get_refusal("[1, 2", ".json").startswith("x: not JSON: ")

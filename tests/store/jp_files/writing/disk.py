@@ -22,7 +22,7 @@ FOREIGN = SHORT.replace(b"Hi.", b"Ha!")
 EMPTY = b"[]\n"
 
 
-class Disk:
+class WriterDisk:
     """A silo and a project's ``.jp`` in an empty folder."""
 
     def __init__(self, root: Path) -> None:
@@ -39,23 +39,23 @@ class Disk:
         events: bytes = SHORT,
         expected: bytes | None = None,
         title: str | None = OLD,
-        **more: Any,
+        **fields: Any,
     ) -> writer.WriteResult:
-        base_config = more.pop("base_config", None)
-        homes = more.pop("homes", self.homes)
-        about = {"title": title, "last_activated_at": AT} | more
-        with locks.hold_lock(self.silo.parent, self.project.parent, DS) as held:
+        base_config = fields.pop("base_config", None)
+        homes = fields.pop("homes", self.homes)
+        about = {"title": title, "last_activated_at": AT} | fields
+        with locks.hold_lock(self.silo.parent, self.project.parent, DS) as lock:
             files = ConversationFiles(about, events, base_config)
-            return writer.write_conversation(held, homes, files, expected)
+            return writer.write_conversation(lock, homes, files, expected)
 
     def holds(self) -> dict[str, bytes]:
-        return contents(self.root)
+        return read_files(self.root)
 
     def metadata(self) -> Any:
         return json.loads(next(self.silo.glob(f"{DS}*/metadata.json")).read_bytes())
 
 
-def contents(root: Path) -> dict[str, bytes]:
+def read_files(root: Path) -> dict[str, bytes]:
     """Return every file below; locks aside, whose folder stays."""
     paths = (path for path in root.rglob("*") if path.is_file() and path.parent.name != "locks")
     return {str(path.relative_to(root)): path.read_bytes() for path in paths}

@@ -14,12 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 
-def opened(path: Path) -> int:
+def open_lock_file(path: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     return os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
 
 
-def locked(descriptor: int) -> bool:
+def take_lock(descriptor: int) -> bool:
     """Lock and sign the file, or close it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -33,8 +33,8 @@ def locked(descriptor: int) -> bool:
 
 
 def acquire(path: Path) -> int | None:
-    descriptor = opened(path)
-    return descriptor if locked(descriptor) else None
+    descriptor = open_lock_file(path)
+    return descriptor if take_lock(descriptor) else None
 
 
 def release(path: Path, descriptor: int) -> None:
@@ -45,27 +45,27 @@ def release(path: Path, descriptor: int) -> None:
 def steps(path: Path) -> None:
     descriptor = -1
     for line in sys.stdin:
-        said = "done"
+        state = "done"
         match line.strip():
             case "open":
-                descriptor = opened(path)
+                descriptor = open_lock_file(path)
             case "lock":
-                said = "held" if locked(descriptor) else "refused"
+                state = "held" if take_lock(descriptor) else "refused"
             case "close":
                 os.close(descriptor)
             case "unlink":
                 path.unlink(missing_ok=True)
             case unknown:
                 sys.exit(f"no such step: {unknown}")
-        print(said, flush=True)
+        print(state, flush=True)
 
 
 def hold(path: Path) -> None:
-    held = acquire(path)
-    print("held" if held is not None else "refused", flush=True)
+    descriptor = acquire(path)
+    print("held" if descriptor is not None else "refused", flush=True)
     sys.stdin.read()
-    if held is not None:
-        release(path, held)
+    if descriptor is not None:
+        release(path, descriptor)
 
 
 if __name__ == "__main__":

@@ -32,13 +32,13 @@ def files(call: Any) -> writer.ConversationFiles:
     )
 
 
-def write(root: Path) -> writer.WriteResult:
+def make_call(root: Path) -> writer.WriteResult:
     """Make the call that ``call.json`` asks for."""
     call = json.loads((root / "call.json").read_bytes())
     expected = call["expected"] and call["expected"].encode()
     homes = [root / home / "conversations" for home in ("silo", "project/.jp")]
-    with locks.hold_lock(root / "silo", root / "project/.jp", DS) as held:
-        return writer.write_conversation(held, homes, files(call), expected)
+    with locks.hold_lock(root / "silo", root / "project/.jp", DS) as lock:
+        return writer.write_conversation(lock, homes, files(call), expected)
 
 
 def die_before(step: int) -> None:
@@ -50,11 +50,11 @@ def die_before(step: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def synced(fsync: Callable[[int], None]) -> Callable[[int], None]:
-        def watched(descriptor: int) -> None:
+        def count_sync(descriptor: int) -> None:
             watch("os.remove", ())
             fsync(descriptor)
 
-        return watched
+        return count_sync
 
     os.fsync = synced(os.fsync)  # type: ignore[assignment]  # it has no audit event
     sys.addaudithook(watch)
@@ -65,11 +65,11 @@ def die_within_files_beyond(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
-def survives(root: Path, die: Callable[[int], None], when: int) -> bool:
+def does_survive(root: Path, die: Callable[[int], None], when: int) -> bool:
     child = os.fork()
     if not child:
         die(when)
-        write(root)
+        make_call(root)
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         os._exit(0)
     status = os.waitpid(child, 0)[1]
@@ -78,18 +78,18 @@ def survives(root: Path, die: Callable[[int], None], when: int) -> bool:
     return os.WIFEXITED(status)
 
 
-def deaths(before: Path, after: Path, die: Callable[[int], None], whens: Iterable[int]) -> Path:
+def run_deaths(before: Path, after: Path, die: Callable[[int], None], whens: Iterable[int]) -> Path:
     """Die later and later until the writing survives; return its copy."""
     for when in whens:
         root = shutil.copytree(before, after / f"{die.__name__}_{when:04}", symlinks=True)
-        if survives(root, die, when):
+        if does_survive(root, die, when):
             return root
     raise SystemExit("it was always killed")
 
 
 def main(before: Path, after: Path) -> None:
-    shutil.rmtree(deaths(before, after, die_within_files_beyond, range(0, 2000, 25)))
-    deaths(before, after, die_before, range(1, 300)).rename(after / "whole")
+    shutil.rmtree(run_deaths(before, after, die_within_files_beyond, range(0, 2000, 25)))
+    run_deaths(before, after, die_before, range(1, 300)).rename(after / "whole")
 
 
 if __name__ == "__main__":

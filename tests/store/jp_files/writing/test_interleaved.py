@@ -50,9 +50,9 @@ class Peer:
         assert self._process.stdout
         self._process.stdin.write(f"{call}\n")
         self._process.stdin.flush()
-        said = self._process.stdout.readline().strip()
-        self.holds = said == "held"
-        if said == "refused":  # it has closed the file, and unlinks only what it held
+        line = self._process.stdout.readline().strip()
+        self.holds = line == "held"
+        if line == "refused":  # it has closed the file, and unlinks only what it held
             del self.left[:2]
 
     def end(self) -> None:
@@ -69,10 +69,10 @@ class Order:
         self.due: list[int] = []
         self.on_the_way = False
 
-    def begin(self, calls: Sequence[str], due: Sequence[int]) -> None:
+    def begin(self, calls: Sequence[str], due_moments: Sequence[int]) -> None:
         self.peer.begin(calls)
         self.inside = self.both = self.alone = False
-        self.moment, self.due = 0, list(due)
+        self.moment, self.due = 0, list(due_moments)
 
     def next(self) -> None:
         """Let the peer make the calls that are due before our next one at the lock file."""
@@ -113,27 +113,27 @@ def order(tmp_path: Path, peers: ExitStack, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "silo").mkdir()
     (tmp_path / ".jp").mkdir()
     peer = Peer(tmp_path / "silo" / "locks" / f"jp-c{DS}.lock")
-    made = Order(peer)
+    running_order = Order(peer)
     peers.callback(peer.end)
 
     def before(call: Callable[..., Any]) -> Callable[..., Any]:
-        def after_the_peer(*words: Any, **more: Any) -> Any:
-            made.next()
-            return call(*words, **more)
+        def after_the_peer(*words: Any, **options: Any) -> Any:
+            running_order.next()
+            return call(*words, **options)
 
         return after_the_peer
 
     def uncounted(call: Callable[..., Any]) -> Callable[..., Any]:
         """Leave out the calls that only reach the directory of the lock file."""
 
-        def reached(*words: Any) -> Any:
-            made.on_the_way = True
+        def count_call(*words: Any) -> Any:
+            running_order.on_the_way = True
             try:
                 return call(*words)
             finally:
-                made.on_the_way = False
+                running_order.on_the_way = False
 
-        return reached
+        return count_call
 
     with monkeypatch.context() as patched:
         patched.setattr(Directory, "open_at", uncounted(Directory.open_at))
@@ -143,14 +143,14 @@ def order(tmp_path: Path, peers: ExitStack, monkeypatch: pytest.MonkeyPatch) -> 
             *((fcntl, name) for name in ("flock", "fcntl")),
         ):
             patched.setattr(owner, name, before(getattr(owner, name)))
-        patched.setattr(time, "sleep", lambda _: made.wait())
+        patched.setattr(time, "sleep", lambda _: running_order.wait())
         patched.setattr(time, "monotonic", lambda: 0.0)
-        yield made
+        yield running_order
 
 
-def ours(order: Order, root: Path) -> None:
-    with locks.hold_lock(root / "silo", root / ".jp", DS, timeout_seconds=1) as held:
-        held.confirm_held()
+def take_lock(order: Order, root: Path) -> None:
+    with locks.hold_lock(root / "silo", root / ".jp", DS, timeout_seconds=1) as lock:
+        lock.confirm_held()
         order.enter()
         order.next()
         order.inside = False
@@ -160,13 +160,13 @@ def ours(order: Order, root: Path) -> None:
 def test_what_a_jp_lets_go_and_takes_again_is_never_held_by_both(
     order: Order, tmp_path: Path, first: int
 ):
-    for rest in combinations_with_replacement(range(first, MOMENTS), choose_size(2, 3)):
-        order.begin(CALLS * 2, (-1, -1, first, *rest))
+    for later_moments in combinations_with_replacement(range(first, MOMENTS), choose_size(2, 3)):
+        order.begin(CALLS * 2, (-1, -1, first, *later_moments))
         order.next()
         assert order.peer.holds
-        ours(order, tmp_path)
+        take_lock(order, tmp_path)
         order.finish()
-        assert not order.both, f"the jp made its calls before our {(first, *rest)}"
+        assert not order.both, f"the jp made its calls before our {(first, *later_moments)}"
 
 
 @pytest.mark.parametrize("first", range(MOMENTS))
@@ -175,7 +175,7 @@ def test_what_we_let_go_and_take_again_is_never_held_by_both(
 ):
     for then in range(first, 2 * MOMENTS):
         order.begin(CALLS, (first, then))
-        ours(order, tmp_path)
-        ours(order, tmp_path)
+        take_lock(order, tmp_path)
+        take_lock(order, tmp_path)
         order.finish()
         assert not order.both, f"the jp made its calls before our {(first, then)}"

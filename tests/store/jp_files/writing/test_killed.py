@@ -16,7 +16,7 @@ from jpweb.store.jp_files.workspace import DiskWorkspace
 from jpweb.store.jp_files.writer import SMALLEST_BASE_CONFIG
 from tests.machine.sizes import mark_proof
 from tests.store.jp_files.writing import killed
-from tests.store.jp_files.writing.disk import LONG, NEW, SHORT, Disk, contents
+from tests.store.jp_files.writing.disk import LONG, NEW, SHORT, WriterDisk, read_files
 from tests.store.jp_files.writing.killed import DS
 
 
@@ -31,14 +31,17 @@ def jp_reads(root: Path) -> list[tuple[bytes, bytes]]:
                 assert isinstance(json.loads((folder / name).read_bytes()), dict)
     place = DiskWorkspace(root / "project", "abcde", root / "silo")
     return [
-        ((found.metadata_folder / "metadata.json").read_bytes(), workspace.read_events(found))
-        for found in workspace.iterate_conversations(place)
+        (
+            (conversation.metadata_folder / "metadata.json").read_bytes(),
+            workspace.read_events(conversation),
+        )
+        for conversation in workspace.iterate_conversations(place)
     ]
 
 
-def prepared(root: Path, case: str) -> dict[str, Any]:
+def prepare_disk(root: Path, case: str) -> dict[str, Any]:
     """Make the disk of a case; return the call that is to be killed."""
-    disk = Disk(root)
+    disk = WriterDisk(root)
     if case != "new":
         disk.write(
             homes={"only there": [disk.project], "not here": [disk.silo]}.get(case, disk.homes)
@@ -65,26 +68,26 @@ def prepared(root: Path, case: str) -> dict[str, Any]:
 @pytest.mark.parametrize("case", ["new", "grown", "twins", *mark_proof("not here", "only there")])
 def test_a_kill_at_any_step_leaves_the_old_or_the_new_and_a_second_call_completes(tmp_path, case):
     before, after = tmp_path / "before", tmp_path / "after"
-    prepared(before, case)
+    prepare_disk(before, case)
     old = jp_reads(before)
     after.mkdir()
     script = [sys.executable, "-m", "tests.store.jp_files.writing.killed", str(before), str(after)]
     subprocess.run(script, check=True)
-    *died, whole = sorted(after.iterdir())
-    assert whole.name == "whole"
-    new, complete = jp_reads(whole), contents(whole)
-    allowed = [old, new] + ([[(new[0][0], old[0][1])]] if old else [])
+    *died, last_folder = sorted(after.iterdir())
+    assert last_folder.name == "whole"
+    new, complete = jp_reads(last_folder), read_files(last_folder)
+    allowed_states = [old, new] + ([[(new[0][0], old[0][1])]] if old else [])
     assert len(died) > 30
     assert new[0][1] == LONG
     for root in died:
-        assert jp_reads(root) in allowed
+        assert jp_reads(root) in allowed_states
         # JP overlooks a folder that is being made, and the next call makes it again.
         foreign = [p for p in root.rglob("QUERY_MESSAGE.md") if ".jpweb-" not in p.parent.name]
         assert {path.read_text() for path in foreign} <= {"half a thought"}
-        killed.write(root)
-        assert undated(contents(root)) == undated(complete)
+        killed.make_call(root)
+        assert strip_dates(read_files(root)) == strip_dates(complete)
         assert not list(root.rglob("*.tmp"))
 
 
-def undated(files: dict[str, bytes]) -> dict[str, bytes]:
+def strip_dates(files: dict[str, bytes]) -> dict[str, bytes]:
     return {name: data for name, data in files.items() if not name.endswith("TRASHED.md")}

@@ -16,12 +16,12 @@ from jpweb.stream.answer_type import Text
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, Redacted
 from jpweb.web.views.audit import inquiry_table as page_module
 from tests.store import making
-from tests.web.reading import read
+from tests.web.reading import parse_page
 from tests.web.world import World
 
 
 @pytest.fixture
-def reviewed(world: World) -> World:
+def reviewed_world(world: World) -> World:
     """Return a world in which the auditor also reviews the demo."""
     home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     Membership.objects.create(person=world.people["auditor"], workspace=home, role=Role.AUDITOR)
@@ -29,14 +29,14 @@ def reviewed(world: World) -> World:
     return world
 
 
-def get(world: World, path: str = "/audit", **given: Any) -> Any:
-    return world.client("auditor").get(f"{path}?{urlencode({'demo': 1} | given)}")
+def get(world: World, path: str = "/audit", **filters: Any) -> Any:
+    return world.client("auditor").get(f"{path}?{urlencode({'demo': 1} | filters)}")
 
 
 def table(response: Any) -> list[str]:
     """Return the links of the rows, which name their events."""
     assert response.status_code == 200
-    page = read(response)
+    page = parse_page(response)
     rows = [tag for tag in page if tag.tag == "tr" and "data-outcome" in tag]
     return [tag["href"] for tag in page if "#e-" in tag.get("href", "") and tag.parents[-2] in rows]
 
@@ -60,48 +60,50 @@ FILTERS: list[dict[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("given", FILTERS, ids=str)
-def test_page_and_file_show_the_same_rows(reviewed: World, given: dict[str, str]):
-    shown = table(get(reviewed, **given))
-    written = [urlsplit(line["link"]) for line in lines(get(reviewed, "/audit.csv", **given))]
-    assert [f"{link.path}#{link.fragment}" for link in written] == shown
-    kept = Inquiry.objects.all()
+@pytest.mark.parametrize("filters", FILTERS, ids=str)
+def test_page_and_file_show_the_same_rows(reviewed_world: World, filters: dict[str, str]):
+    table_links = table(get(reviewed_world, **filters))
+    file_links = [
+        urlsplit(line["link"]) for line in lines(get(reviewed_world, "/audit.csv", **filters))
+    ]
+    assert [f"{link.path}#{link.fragment}" for link in file_links] == table_links
+    queryset = Inquiry.objects.all()
     plain = {"outcome": "state", "reason": "reason", "source": "source", "person": "decider_name"}
     plain |= {"tool": "asker", "words": "question__text__icontains"}
-    kept = kept.filter(**{plain[key]: given[key] for key in given if key in plain})
-    if "since" in given:
-        kept = kept.filter(asked_at__date__gte=given["since"])
-    if "until" in given:
-        kept = kept.filter(asked_at__date__lte=given["until"])
-    assert len(shown) == kept.count()
-    assert len(shown) > 0, "a filter that matches nothing proves nothing"
+    queryset = queryset.filter(**{plain[key]: filters[key] for key in filters if key in plain})
+    if "since" in filters:
+        queryset = queryset.filter(asked_at__date__gte=filters["since"])
+    if "until" in filters:
+        queryset = queryset.filter(asked_at__date__lte=filters["until"])
+    assert len(table_links) == queryset.count()
+    assert len(table_links) > 0, "a filter that matches nothing proves nothing"
 
 
-def test_a_row_says_everything_that_is_asked_for(reviewed: World):
+def test_a_row_says_everything_that_is_asked_for(reviewed_world: World):
     Inquiry.objects.filter(state="answered", decider_name="Owner").update(
         settled_at=datetime(2026, 1, 2, 3, 5, 6, tzinfo=UTC)
     )
-    page = read(get(reviewed, person="Owner"))
+    page = parse_page(get(reviewed_world, person="Owner"))
     (row,) = [tag for tag in page if tag.tag == "tr" and "data-outcome" in tag]
     assert (row["data-kind"], row["data-outcome"]) == ("inquiry_request", "answered")
     assert (row["data-source"], row["data-answer-type"]) == ("tool", "boolean")
     for part in ("Go on?", "fs_modify_file", "Answered", "true", "Owner", "1 min 1 s", "A talk"):
         assert part in row.text
-    (line,) = lines(get(reviewed, "/audit.csv", person="Owner"))
+    (line,) = lines(get(reviewed_world, "/audit.csv", person="Owner"))
     assert line["waited_seconds"] == "61.000"
     assert (line["answer"], line["decider"], line["workspace"]) == ("true", "Owner", "Garden")
-    assert line["conversation"] == f"jp-c{reviewed.talk.jp_id}"
+    assert line["conversation"] == f"jp-c{reviewed_world.talk.jp_id}"
 
 
-def test_reason_of_a_decline_is_on_the_page_and_in_the_file(reviewed: World):
+def test_reason_of_a_decline_is_on_the_page_and_in_the_file(reviewed_world: World):
     Inquiry.objects.filter(reason="user").update(note="Too risky today")
-    assert "Too risky today" in read(get(reviewed, reason="user")).text
-    notes = [line["comment"] for line in lines(get(reviewed, "/audit.csv", reason="user"))]
+    assert "Too risky today" in parse_page(get(reviewed_world, reason="user")).text
+    notes = [line["comment"] for line in lines(get(reviewed_world, "/audit.csv", reason="user"))]
     assert set(notes) == {"Too risky today"}
 
 
-def test_quick_range_keeps_the_other_filters(reviewed: World):
-    page = read(get(reviewed, source="assistant", since="2026-01-01"))
+def test_quick_range_keeps_the_other_filters(reviewed_world: World):
+    page = parse_page(get(reviewed_world, source="assistant", since="2026-01-01"))
     links = [
         tag["href"]
         for tag in page
@@ -112,15 +114,15 @@ def test_quick_range_keeps_the_other_filters(reviewed: World):
     assert all(query["since"] != ["2026-01-01"] for query in queries)
 
 
-def test_every_link_leads_to_the_element(reviewed: World):
-    client = reviewed.client("auditor")
-    for link in table(get(reviewed)):
+def test_every_link_leads_to_the_element(reviewed_world: World):
+    client = reviewed_world.client("auditor")
+    for link in table(get(reviewed_world)):
         path, _, anchor = link.partition("#")
-        assert read(client.get(path)).one(id=anchor)["data-kind"] == "inquiry_request"
+        assert parse_page(client.get(path)).find_one(id=anchor)["data-kind"] == "inquiry_request"
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("filters", "message"),
     [
         ({"outcome": "lost"}, "Unknown outcome “lost”"),
         ({"since": "yesterday"}, "“since” must be a date"),
@@ -128,19 +130,19 @@ def test_every_link_leads_to_the_element(reviewed: World):
     ],
 )
 def test_a_filter_that_cannot_be_is_told_in_one_line(
-    world: World, given: dict[str, str], said: str
+    world: World, filters: dict[str, str], message: str
 ):
-    response = get(world, **given)
+    response = get(world, **filters)
     assert response.status_code == 422
-    assert said in read(response).one(role="alert").text
-    file = get(world, "/audit.csv", **given)
+    assert message in parse_page(response).find_one(role="alert").text
+    file = get(world, "/audit.csv", **filters)
     assert (file.status_code, file["Content-Type"]) == (422, "text/plain; charset=utf-8")
-    assert said in file.content.decode()
+    assert message in file.content.decode()
     assert len(file.content.decode().splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    "given",
+    "filters",
     [
         {"until": "9999-12-31"},
         {"since": "0001-01-01"},
@@ -152,14 +154,14 @@ def test_a_filter_that_cannot_be_is_told_in_one_line(
     ],
     ids=lambda given: str(given)[:30],
 )
-def test_an_odd_filter_is_no_crash_and_hides_nothing(world: World, given: dict[str, str]):
-    assert len(table(get(world, **given))) == 1
+def test_an_odd_filter_is_no_crash_and_hides_nothing(world: World, filters: dict[str, str]):
+    assert len(table(get(world, **filters))) == 1
 
 
-@pytest.mark.parametrize("given", [{"reason": "\0"}, {"person": "'--"}, {"source": "%"}], ids=str)
-def test_a_value_that_never_occurs_finds_nothing(world: World, given: dict[str, str]):
-    assert table(get(world, **given)) == []
-    assert lines(get(world, "/audit.csv", **given)) == []
+@pytest.mark.parametrize("filters", [{"reason": "\0"}, {"person": "'--"}, {"source": "%"}], ids=str)
+def test_a_value_that_never_occurs_finds_nothing(world: World, filters: dict[str, str]):
+    assert table(get(world, **filters)) == []
+    assert lines(get(world, "/audit.csv", **filters)) == []
 
 
 @pytest.mark.parametrize(
@@ -182,11 +184,11 @@ def test_no_cell_of_the_file_is_a_formula(world: World, start: str):
     world.talk.save(update_fields=["title"])
     row = making.question(world.run, Text(), hostile)
     making.settle(row, Answered(hostile))
-    found = [line for line in lines(get(world, "/audit.csv")) if line["outcome"] == "answered"]
-    assert len(found) == 1
+    rows = [line for line in lines(get(world, "/audit.csv")) if line["outcome"] == "answered"]
+    assert len(rows) == 1
     for column in ("question", "answer", "conversation_title"):
-        assert found[0][column] == f"'{hostile}"
-    assert not [v for line in found for v in line.values() if page_module._begins_formula(v)]
+        assert rows[0][column] == f"'{hostile}"
+    assert not [v for line in rows for v in line.values() if page_module._begins_formula(v)]
 
 
 @pytest.mark.parametrize(
@@ -219,22 +221,24 @@ def test_the_file_is_one_to_keep(world: World):
     assert response["Cache-Control"] == "private, no-store"
 
 
-def test_the_pages_cover_every_row_once(reviewed: World, monkeypatch: pytest.MonkeyPatch):
+def test_the_pages_cover_every_row_once(reviewed_world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(audit, "PAGE_ROWS", 7)
-    everything, given = [], {"since": "2026-01-01"}
+    all_links, filters = [], {"since": "2026-01-01"}
     for _ in range(20):
-        response = get(reviewed, **given)
-        everything += table(response)
-        more = [t["href"] for t in read(response) if t.tag == "a" and t.text == "Older questions"]
-        if not more:
+        response = get(reviewed_world, **filters)
+        all_links += table(response)
+        older_links = [
+            t["href"] for t in parse_page(response) if t.tag == "a" and t.text == "Older questions"
+        ]
+        if not older_links:
             break
-        given = {key: value[0] for key, value in parse_qs(more[0].lstrip("?")).items()}
-        assert given["since"] == "2026-01-01", "the filter stays"
-    assert len(everything) == len(set(everything)) == Inquiry.objects.count()
+        filters = {key: value[0] for key, value in parse_qs(older_links[0].lstrip("?")).items()}
+        assert filters["since"] == "2026-01-01", "the filter stays"
+    assert len(all_links) == len(set(all_links)) == Inquiry.objects.count()
 
 
-def test_the_bars_count_what_is_found_and_filter(reviewed: World):
-    page = read(get(reviewed, source="assistant", outcome="cancelled"))
+def test_the_bars_count_what_is_found_and_filter(reviewed_world: World):
+    page = parse_page(get(reviewed_world, source="assistant", outcome="cancelled"))
     bars = {tag["data-outcome"]: tag for tag in page if tag.get("class") == "bar-row"}
     assert list(bars) == ["open", "answered", "redacted", "cancelled", "unanswered"]
     assert bars["cancelled"]["aria-current"] == "true"
@@ -244,24 +248,27 @@ def test_the_bars_count_what_is_found_and_filter(reviewed: World):
         "demo": ["1"],
     }
     counts = {t["data-count"]: int(t.text) for t in page if t.tag == "b" and "data-count" in t}
-    found = Inquiry.objects.filter(source="assistant", state="cancelled")
-    assert counts == dict.fromkeys(bars, 0) | {"cancelled": found.count()}
+    queryset = Inquiry.objects.filter(source="assistant", state="cancelled")
+    assert counts == dict.fromkeys(bars, 0) | {"cancelled": queryset.count()}
 
 
-def test_the_choices_are_values_that_occur(reviewed: World):
-    making.settle(making.question(reviewed.run), Cancelled(CancellationReason.EXPIRED))
-    page = read(get(reviewed, reason="expired"))
-    (select,) = page.all(name="reason")
+def test_the_choices_are_values_that_occur(reviewed_world: World):
+    making.settle(making.question(reviewed_world.run), Cancelled(CancellationReason.EXPIRED))
+    page = parse_page(get(reviewed_world, reason="expired"))
+    (select,) = page.find_all(name="reason")
     options = [tag for tag in page if select in tag.parents]
-    (chosen,) = [tag for tag in options if "selected" in tag]
-    assert (chosen["value"], chosen.text) == ("expired", "expired before an answer")
-    there = set(Inquiry.objects.exclude(reason="").values_list("reason", flat=True))
-    assert {tag["value"] for tag in options} == there | {""}
+    (selected_option,) = [tag for tag in options if "selected" in tag]
+    assert (selected_option["value"], selected_option.text) == (
+        "expired",
+        "expired before an answer",
+    )
+    reasons = set(Inquiry.objects.exclude(reason="").values_list("reason", flat=True))
+    assert {tag["value"] for tag in options} == reasons | {""}
 
 
 def test_an_auditor_of_one_workspace_sees_nothing_of_another(world: World):
-    foreign = making.conversation(world.elsewhere, "Private", world.people["rival"])
-    making.question(making.running(foreign), text="A private question")
+    foreign = making.conversation(world.other_home, "Private", world.people["rival"])
+    making.question(making.start_run(foreign), text="A private question")
     for path in ("/audit", "/audit.csv"):
         text = get(world, path).content.decode()
         assert "Go on?" in text

@@ -18,7 +18,7 @@ from jpweb.store.ledger import sealing, signing
 from jpweb.store.models import LedgerEntry
 from jpweb.web.security.read_recording import EXPORT_ROUTES, METADATA_ROUTES
 from tests.store import making
-from tests.web.test_access import ROUTES, address, no_real_runs
+from tests.web.test_access import ROUTES, make_address, no_real_runs
 from tests.web.world import World
 
 __all__ = ["no_real_runs"]
@@ -71,7 +71,7 @@ def test_each_get_of_content_leaves_exactly_one_read_entry(
     world: World, name: str, gathered_reads: Counter[read_log.Read]
 ):
     owner = world.people["owner"]
-    response = world.client("owner").get(address(name, world))
+    response = world.client("owner").get(make_address(name, world))
     assert response.status_code == 200
     b"".join(response) if response.streaming else response.content
     read_log.write_reads(gathered_reads)
@@ -86,7 +86,7 @@ def test_each_get_of_content_leaves_exactly_one_read_entry(
 
 def test_refused_reader_leaves_no_read_entry(world: World, gathered_reads: Counter[read_log.Read]):
     for name in ("outsider", "rival", "anonymous"):
-        world.client(name).get(address("conversation", world))
+        world.client(name).get(make_address("conversation", world))
     assert not gathered_reads
 
 
@@ -95,7 +95,7 @@ def test_equal_reads_are_one_entry_with_their_number(
 ):
     client = world.client("reader")
     for _ in range(3):
-        client.get(address("conversation", world))
+        client.get(make_address("conversation", world))
     read_log.write_reads(gathered_reads)
     entry = LedgerEntry.objects.get(act=Act.READ)
     assert json.loads(entry.text)["details"] == {"count": 3, "view": "conversation"}
@@ -103,7 +103,7 @@ def test_equal_reads_are_one_entry_with_their_number(
 
 @pytest.mark.parametrize("name", ACTS_BY_ROUTE)
 def test_submission_of_an_owner_is_an_entry_of_theirs(world: World, name: str):
-    route, url = ROUTES[name], address(name, world)
+    route, url = ROUTES[name], make_address(name, world)
     client = world.client("owner")
     LedgerEntry.objects.all().delete()
     getattr(client, route.method)(url, dict(route.data))
@@ -122,7 +122,7 @@ def test_search_is_an_entry_of_the_person_alone(
 
 
 def test_answer_is_one_entry_with_the_hash_of_its_event(world: World):
-    world.client("owner").post(address("question-answer", world), {"answer": "true"})
+    world.client("owner").post(make_address("question-answer", world), {"answer": "true"})
     entry = LedgerEntry.objects.get(act=Act.INQUIRY_ANSWERED)
     details = json.loads(entry.text)["details"]
     assert entry.subject == f"inquiry:{world.question.pk}"
@@ -132,8 +132,8 @@ def test_answer_is_one_entry_with_the_hash_of_its_event(world: World):
 
 
 def test_ledger_page_shows_entries_of_audited_workspaces_alone(world: World):
-    making.question(making.running(making.conversation(world.elsewhere)))
-    world.client("owner").post(address("question-answer", world), {"answer": "true"})
+    making.question(making.start_run(making.conversation(world.other_home)))
+    world.client("owner").post(make_address("question-answer", world), {"answer": "true"})
     sealing.seal_entries()
     auditor = world.client("auditor").get("/audit/ledger").content.decode()
     rival = world.client("rival").get("/audit/ledger").content.decode()
@@ -143,7 +143,7 @@ def test_ledger_page_shows_entries_of_audited_workspaces_alone(world: World):
 
 
 @pytest.mark.parametrize(
-    ("query", "shown"),
+    ("query", "is_listed"),
     [
         ("act=role_changed", True),
         ("act=read", False),
@@ -154,12 +154,12 @@ def test_ledger_page_shows_entries_of_audited_workspaces_alone(world: World):
         ("person={reader}", False),
     ],
 )
-def test_ledger_filters_narrow_the_entries(world: World, query: str, shown: bool):
-    world.client("owner").post(address("member-role", world), {"role": "20"})
+def test_ledger_filters_narrow_the_entries(world: World, query: str, is_listed: bool):
+    world.client("owner").post(make_address("member-role", world), {"role": "20"})
     people = {name: person.pk for name, person in world.people.items()}
-    query = query.format(home=world.home.pk, elsewhere=world.elsewhere.pk, **people)
+    query = query.format(home=world.home.pk, elsewhere=world.other_home.pk, **people)
     page = world.client("owner").get(f"/audit/ledger?{query}").content.decode()
-    assert ('data-act="role_changed"' in page) is shown
+    assert ('data-act="role_changed"' in page) is is_listed
 
 
 def test_unknown_act_in_the_address_is_named(world: World):
@@ -185,7 +185,7 @@ def verify(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def file(world: World, tmp_path: Path) -> Path:
     """Return a ledger file and, beside it, the verifier, both as downloaded."""
-    world.client("owner").post(address("question-answer", world), {"answer": "true"})
+    world.client("owner").post(make_address("question-answer", world), {"answer": "true"})
     script: Any = world.client("auditor").get("/audit/ledger-verifier")
     (tmp_path / "verifier.py").write_bytes(script.content)
     return download(world, "auditor", tmp_path)
@@ -198,13 +198,13 @@ def test_ledger_file_verifies_by_the_standard_library_alone(file: Path):
 
 
 def test_ledger_file_hides_what_its_reader_may_not_see(world: World, file: Path):
-    own = download(world, "rival", file.parent)
-    assert world.home.name not in own.read_text()
-    lines = [json.loads(line) for line in own.read_text().splitlines()[1:]]
-    shown = [json.loads(line["text"]) for line in lines if "text" in line]
-    assert {entry.get("workspace") for entry in shown} <= {world.elsewhere.pk, None}
+    own_file = download(world, "rival", file.parent)
+    assert world.home.name not in own_file.read_text()
+    lines = [json.loads(line) for line in own_file.read_text().splitlines()[1:]]
+    entries = [json.loads(line["text"]) for line in lines if "text" in line]
+    assert {entry.get("workspace") for entry in entries} <= {world.other_home.pk, None}
     assert any("text_hash" in line for line in lines)
-    assert verify(own).returncode == 0
+    assert verify(own_file).returncode == 0
 
 
 def change_answer(lines: list[str]) -> list[str]:
@@ -258,8 +258,8 @@ def test_verifier_says_what_no_ledger_file_is(file: Path):
 def test_starter_sees_who_read_their_conversation(
     world: World, gathered_reads: Counter[read_log.Read]
 ):
-    world.client("reader").get(address("conversation", world))
-    world.client("owner").get(address("conversation", world))
+    world.client("reader").get(make_address("conversation", world))
+    world.client("owner").get(make_address("conversation", world))
     read_log.write_reads(gathered_reads)
     page = world.client("owner").get("/account/readers").content.decode()
     table = page.partition("<tbody>")[2]

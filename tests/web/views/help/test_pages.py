@@ -7,22 +7,24 @@ from django.contrib.staticfiles import finders
 from django.urls import reverse
 
 from jpweb.web.views.help.pages import PAGES
-from tests.web.reading import Page, read
+from tests.web.reading import ParsedPage, parse_page
 from tests.web.world import World
 
 ADDRESSES = ["/help", *(f"/help/{name}" for name in PAGES)]
 
 
-def open_help(world: World, address: str) -> Page:
-    return read(world.client("reader").get(address))
+def open_help(world: World, address: str) -> ParsedPage:
+    return parse_page(world.client("reader").get(address))
 
 
-def list_values(page: Page, tag: str, attribute: str) -> list[str]:
+def list_values(page: ParsedPage, tag: str, attribute: str) -> list[str]:
     """Return the values that the elements of the article have of an attribute."""
     return [
-        str(each[attribute])
-        for each in page
-        if each.tag == tag and each.get(attribute) and each.inside(**{"class": "prose help"})
+        str(element[attribute])
+        for element in page
+        if element.tag == tag
+        and element.get(attribute)
+        and element.inside(**{"class": "prose help"})
     ]
 
 
@@ -51,8 +53,8 @@ def test_contents_of_help_lead_to_every_page(world: World):
 
 
 def test_every_page_has_help_in_the_menu(world: World):
-    menu = [each for each in open_help(world, "/") if each.inside(**{"class": "menu-body"})]
-    assert reverse("help") in [each.get("href") for each in menu]
+    menu = [tag for tag in open_help(world, "/") if tag.inside(**{"class": "menu-body"})]
+    assert reverse("help") in [tag.get("href") for tag in menu]
 
 
 @pytest.mark.parametrize("name", ["README", "decisions", "no-such-page", "pictures"])

@@ -11,12 +11,12 @@ from tests.store import making
 from tests.web.world import World, signed_in
 
 
-def held(world: World, *kinds: Any) -> Conversation:
+def mirror_conversation(world: World, *kinds: Any) -> Conversation:
     """Return a mirrored conversation of these, in the workspace of everybody in ``world``."""
-    return making.mirrored(world.home, *kinds)
+    return making.mirrored_conversation(world.home, *kinds)
 
 
-def opened(world: World, talk: Conversation, view: str, query: str = "") -> str:
+def open_view(world: World, talk: Conversation, view: str, query: str = "") -> str:
     """Return a page as a reader gets it."""
     response = signed_in(world.people["reader"]).get(f"/conversations/{talk.pk}/{view}{query}")
     assert response.status_code == 200, response.status_code
@@ -24,21 +24,21 @@ def opened(world: World, talk: Conversation, view: str, query: str = "") -> str:
     return text
 
 
-def words(page: str) -> str:
+def get_words(page: str) -> str:
     """Return what a page says, without its markup."""
     main = page[page.index("<main") :]
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", main)).split())
 
 
-def anchors(talk: Conversation) -> list[str]:
+def list_anchors(talk: Conversation) -> list[str]:
     return list(talk.journal.order_by("position").values_list("anchor", flat=True))
 
 
-def positions(page: str) -> list[int]:
-    return [int(found) for found in re.findall(r'data-position="(\d+)"', page)]
+def list_positions(page: str) -> list[int]:
+    return [int(position) for position in re.findall(r'data-position="(\d+)"', page)]
 
 
-def way(page: str, rel: str) -> str:
+def find_link(page: str, rel: str) -> str:
     """Return where a page leads on or back to; nothing where it does not."""
-    found = re.search(rf'<a rel="{rel}" href="([^"]*)"', page)
-    return html.unescape(found[1]) if found else ""
+    match = re.search(rf'<a rel="{rel}" href="([^"]*)"', page)
+    return html.unescape(match[1]) if match else ""

@@ -11,84 +11,98 @@ from django.test.utils import CaptureQueriesContext
 from jpweb.store.transcript import raw_entries
 from jpweb.stream.events import ChatRequest, ChatResponse, Compaction, ConfigDelta, TurnStart
 from jpweb.web.views.transcript_modes import compaction_list
-from tests.builders import answered, asked, called, returned
-from tests.web.views.transcript_modes.reading import anchors, held, opened, way, words
+from tests.builders import make_answer, make_call, make_inquiry, make_result
+from tests.web.views.transcript_modes.reading import (
+    find_link,
+    get_words,
+    list_anchors,
+    mirror_conversation,
+    open_view,
+)
 from tests.web.world import World, signed_in
 
 STRIP = {"policy": "strip", "request": True, "response": True}
 
 
-def turns(count: int, first: int = 0) -> list[Any]:
+def make_turns(count: int, first: int = 0) -> list[Any]:
     """Turns of request, thought, call with a question, result and reply: eight events each."""
     return [
         kind
         for n in range(first, first + count)
         for kind in (
             *(TurnStart(), ChatRequest(f"Ask {n}"), ChatResponse("reasoning", f"Think {n}")),
-            *(called(f"c{n}", path=f"bed{n}.py"), asked(f"c{n}.q"), answered(f"c{n}.q")),
-            *(returned(f"c{n}", f"got {n}"), ChatResponse("message", f"Say {n}")),
+            *(
+                make_call(f"c{n}", path=f"bed{n}.py"),
+                make_inquiry(f"c{n}.q"),
+                make_answer(f"c{n}.q"),
+            ),
+            *(make_result(f"c{n}", f"got {n}"), ChatResponse("message", f"Say {n}")),
         )
     ]
 
 
-def summary(first: int, last: int, text: str = "All was watered.") -> Compaction:
+def make_summary(first: int, last: int, text: str = "All was watered.") -> Compaction:
     return Compaction(first, last, {"summary": {"summary": text}})
 
 
 def test_without_a_compaction_the_page_says_so_and_leads_back(world: World):
-    talk = held(world, *turns(1))
-    page = opened(world, talk, "compacted")
-    assert "Not compacted." in words(page)
+    talk = mirror_conversation(world, *make_turns(1))
+    page = open_view(world, talk, "compacted")
+    assert "Not compacted." in get_words(page)
     assert f'<a href="/conversations/{talk.pk}">Back to the transcript</a>' in page
     assert "Ask 0" not in page
 
 
 def test_a_summary_stands_in_place_of_its_turns_and_leads_to_them(world: World):
-    talk = held(world, *turns(3), ConfigDelta({"a": 1}), summary(0, 1), *turns(1, 3))
-    page = opened(world, talk, "compacted")
-    said = words(page)
-    assert "Turns 1 to 2 : replaced by a summary" in said
-    assert "Summary of turns 1 to 2" in said
-    assert "instead of 16 events" in said
-    assert "All was watered." in said
+    talk = mirror_conversation(
+        world, *make_turns(3), ConfigDelta({"a": 1}), make_summary(0, 1), *make_turns(1, 3)
+    )
+    page = open_view(world, talk, "compacted")
+    text = get_words(page)
+    assert "Turns 1 to 2 : replaced by a summary" in text
+    assert "Summary of turns 1 to 2" in text
+    assert "instead of 16 events" in text
+    assert "All was watered." in text
     assert f'href="/conversations/{talk.pk}?turn=0#turn-0"' in page
-    assert "Ask 1" not in said
-    assert "Ask 2" in said
-    assert "Ask 3" in said
+    assert "Ask 1" not in text
+    assert "Ask 2" in text
+    assert "Ask 3" in text
 
 
 def test_what_stays_within_a_summary_is_counted(world: World):
-    talk = held(world, *turns(1), ConfigDelta({"a": 1}), *turns(1, 1), summary(0, 0))
-    said = words(opened(world, talk, "compacted"))
-    assert "Summary of turn 1" in said
-    assert "instead of 8 events" in said
-    assert "1 event of these turns, such as configuration changes, remains." in said
+    talk = mirror_conversation(
+        world, *make_turns(1), ConfigDelta({"a": 1}), *make_turns(1, 1), make_summary(0, 0)
+    )
+    text = get_words(open_view(world, talk, "compacted"))
+    assert "Summary of turn 1" in text
+    assert "instead of 8 events" in text
+    assert "1 event of these turns, such as configuration changes, remains." in text
 
 
 def test_what_is_left_out_is_counted_and_led_to(world: World):
-    kinds = turns(2)
+    kinds = make_turns(2)
     policies = {"reasoning": "strip", "tool_calls": {"policy": "omit"}}
-    talk = held(world, *kinds, Compaction(0, 0, policies))
-    page = opened(world, talk, "compacted")
-    said = words(page)
-    assert "Turn 1 reasoning omitted, tool calls omitted" in said
+    talk = mirror_conversation(world, *kinds, Compaction(0, 0, policies))
+    page = open_view(world, talk, "compacted")
+    text = get_words(page)
+    assert "Turn 1 reasoning omitted, tool calls omitted" in text
     assert (
         "Omitted: 1 reasoning block, 1 tool call, 1 question with its outcome. "
-        "Show in transcript" in said
+        "Show in transcript" in text
     )
-    thought = anchors(talk)[2]
-    assert f'href="/conversations/{talk.pk}?at={thought}#{thought}"' in page
-    assert "Think 0" not in said
-    assert "bed0.py" not in said
-    assert "Think 1" in said
-    assert "bed1.py" in said
+    anchor = list_anchors(talk)[2]
+    assert f'href="/conversations/{talk.pk}?at={anchor}#{anchor}"' in page
+    assert "Think 0" not in text
+    assert "bed0.py" not in text
+    assert "Think 1" in text
+    assert "bed1.py" in text
 
 
 def test_a_shortened_call_says_so_and_leads_to_all_of_it(world: World):
-    talk = held(world, *turns(1), Compaction(0, 0, {"tool_calls": STRIP}))
-    page = opened(world, talk, "compacted")
-    call = anchors(talk)[3]
-    assert "[compacted] fs_modify_file: success" in words(page)
+    talk = mirror_conversation(world, *make_turns(1), Compaction(0, 0, {"tool_calls": STRIP}))
+    page = open_view(world, talk, "compacted")
+    call = list_anchors(talk)[3]
+    assert "[compacted] fs_modify_file: success" in get_words(page)
     assert "bed0.py" not in page
     assert "got 0" not in page
     assert f'Compacted. <a href="/conversations/{talk.pk}?at={call}#{call}">' in page
@@ -97,57 +111,66 @@ def test_a_shortened_call_says_so_and_leads_to_all_of_it(world: World):
 
 @pytest.mark.parametrize(("begin", "rel"), [("", "next"), ("?from=300", "prev")])
 def test_pages_cover_what_is_left_once(world: World, begin: str, rel: str):
-    talk = held(world, *turns(40), summary(10, 19, "Ten to nineteen."), summary(25, 29, "Later."))
-    page, said, count = opened(world, talk, "compacted", begin), "", 0
+    talk = mirror_conversation(
+        world,
+        *make_turns(40),
+        make_summary(10, 19, "Ten to nineteen."),
+        make_summary(25, 29, "Later."),
+    )
+    page, text, count = open_view(world, talk, "compacted", begin), "", 0
     while True:
-        said, count = f"{said} {words(page)}", count + 1
-        if not (there := way(page, rel)):
+        text, count = f"{text} {get_words(page)}", count + 1
+        if not (next_query := find_link(page, rel)):
             break
-        page = opened(world, talk, "compacted", there)
+        page = open_view(world, talk, "compacted", next_query)
     assert count > 2
     for n in range(40):
         is_left = not (10 <= n <= 19 or 25 <= n <= 29)
-        assert said.count(f"Say {n} ") == is_left, n
-    assert said.count("Ten to nineteen.") == said.count("Later.") == 1
-    assert way(page, "next" if rel == "prev" else "prev")
+        assert text.count(f"Say {n} ") == is_left, n
+    assert text.count("Ten to nineteen.") == text.count("Later.") == 1
+    assert find_link(page, "next" if rel == "prev" else "prev")
 
 
 def test_a_position_inside_a_summary_shows_that_summary(world: World):
-    talk = held(world, *turns(20), summary(10, 18))
-    page = opened(world, talk, "compacted", "?from=145")
-    assert "Summary of turns 11 to 19" in words(page)
+    talk = mirror_conversation(world, *make_turns(20), make_summary(10, 18))
+    page = open_view(world, talk, "compacted", "?from=145")
+    assert "Summary of turns 11 to 19" in get_words(page)
     assert "Ask 9" not in page
-    assert way(page, "prev") == f"?from={10 * 8 - 50}&to={10 * 8}"
+    assert find_link(page, "prev") == f"?from={10 * 8 - 50}&to={10 * 8}"
 
 
 def test_a_position_past_the_end_says_so(world: World):
-    talk = held(world, *turns(1), summary(0, 0))
-    assert "End of conversation." in opened(world, talk, "compacted", "?from=99")
+    talk = mirror_conversation(world, *make_turns(1), make_summary(0, 0))
+    assert "End of conversation." in open_view(world, talk, "compacted", "?from=99")
 
 
 def test_more_compactions_than_anybody_looks_at_are_named(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(raw_entries, "MAX_OVERLAYS", 3)
-    talk = held(world, *turns(1), *[summary(0, 0) for _ in range(4)])
-    assert "has more than 3 compactions" in words(opened(world, talk, "compacted"))
+    talk = mirror_conversation(world, *make_turns(1), *[make_summary(0, 0) for _ in range(4)])
+    assert "has more than 3 compactions" in get_words(open_view(world, talk, "compacted"))
 
 
 def test_the_newest_compactions_are_listed_and_the_others_counted(world: World):
     listed = compaction_list.MAX_COMPACTIONS
-    talk = held(world, *turns(1), *[summary(n, n) for n in range(listed + 2)])
-    said = words(opened(world, talk, "compacted"))
-    assert f"Turn {listed + 2} : replaced by a summary" in said
-    assert "Turn 2 : replaced by a summary" not in said
-    assert "… 2 older" in said
+    talk = mirror_conversation(
+        world, *make_turns(1), *[make_summary(n, n) for n in range(listed + 2)]
+    )
+    text = get_words(open_view(world, talk, "compacted"))
+    assert f"Turn {listed + 2} : replaced by a summary" in text
+    assert "Turn 2 : replaced by a summary" not in text
+    assert "… 2 older" in text
 
 
 def test_its_queries_do_not_grow_with_the_conversation(world: World):
-    counted = []
+    counts = []
     for length in (12, 90):
-        talk = held(world, *turns(length), summary(0, 1), Compaction(2, 90, {"tool_calls": STRIP}))
+        talk = mirror_conversation(
+            world, *make_turns(length), make_summary(0, 1), Compaction(2, 90, {"tool_calls": STRIP})
+        )
         client = signed_in(world.people["reader"])
         with CaptureQueriesContext(connection) as captured:
             client.get(f"/conversations/{talk.pk}/compacted")
-        counted.append(len(captured))
-    assert counted[0] == counted[1] <= 22
+        counts.append(len(captured))
+    assert counts[0] == counts[1] <= 22

@@ -9,10 +9,15 @@ from django.utils.safestring import SafeString
 
 from jpweb.stream.events import ChatRequest, ChatResponse, Compaction, TurnStart
 from jpweb.web.views.transcript_modes import page_budget
-from tests.builders import answered, asked, called, returned
+from tests.builders import make_answer, make_call, make_inquiry, make_result
 from tests.load import synthetic
 from tests.machine.sizes import mark_proof
-from tests.web.views.transcript_modes.reading import held, opened, way, words
+from tests.web.views.transcript_modes.reading import (
+    find_link,
+    get_words,
+    mirror_conversation,
+    open_view,
+)
 from tests.web.world import World
 
 MOST = 300_000
@@ -23,14 +28,16 @@ COMPACTION = Compaction(0, 0, {"reasoning": "strip"})
 
 def questions(count: int, text: str) -> list[Any]:
     """Return a call with so many questions."""
-    asking = [part for n in range(count) for part in (asked(f"c.{n}", text), answered(f"c.{n}"))]
-    return [TurnStart(), ChatRequest("Hi"), called("c"), *asking, returned("c")]
+    inquiries = [
+        part for n in range(count) for part in (make_inquiry(f"c.{n}", text), make_answer(f"c.{n}"))
+    ]
+    return [TurnStart(), ChatRequest("Hi"), make_call("c"), *inquiries, make_result("c")]
 
 
 HEAVY: dict[str, list[Any]] = {
     "wide": [ChatRequest(WIDE * 12_000) for _ in range(60)],
-    "quotes": [called(f"c{n}", text=QUOTE * 9_000) for n in range(60)],
-    "results": [called("c"), *(returned("c", QUOTE * 9_000) for _ in range(60))],
+    "quotes": [make_call(f"c{n}", text=QUOTE * 9_000) for n in range(60)],
+    "results": [make_call("c"), *(make_result("c", QUOTE * 9_000) for _ in range(60))],
     "prose": [ChatResponse("message", "- a\n" * 4000) for _ in range(60)],
     "questions": questions(55, WIDE * 9_000),
     "summaries": [
@@ -51,37 +58,43 @@ OTHERS = [
     ("name", "view"), [*((name, "thread") for name in HEAVY), *OWN, *mark_proof(*OTHERS)]
 )
 def test_no_page_is_heavier_than_it_may_be_and_each_leads_on(world: World, name: str, view: str):
-    talk = held(world, *HEAVY[name], COMPACTION)
-    page, pages = opened(world, talk, view), 1
+    talk = mirror_conversation(world, *HEAVY[name], COMPACTION)
+    page, pages = open_view(world, talk, view), 1
     while page and pages < 5:
         assert len(page.encode()) < MOST
-        there = way(page, "next")
-        page = opened(world, talk, view, there) if there else ""
+        next_query = find_link(page, "next")
+        page = open_view(world, talk, view, next_query) if next_query else ""
         pages += 1
 
 
 @pytest.mark.parametrize("view", ["compacted", "thread"])
 def test_what_is_too_much_for_any_page_is_led_to(world: World, view: str):
-    talk = held(
+    talk = mirror_conversation(
         world, *questions(50, WIDE * 9_000), ChatResponse("message", "After it."), COMPACTION
     )
-    page, said = opened(world, talk, view), ""
+    page, text = open_view(world, talk, view), ""
     while page:
-        said += words(page)
-        there = page.rpartition('<a rel="next" href="')[2].partition('"')[0]
-        page = opened(world, talk, view, there.replace("&amp;", "&")) if "from=" in there else ""
-    assert said.count("Too large for this page.") == 1
-    assert "After it." in said
+        text += get_words(page)
+        next_query = page.rpartition('<a rel="next" href="')[2].partition('"')[0]
+        page = (
+            open_view(world, talk, view, next_query.replace("&amp;", "&"))
+            if "from=" in next_query
+            else ""
+        )
+    assert text.count("Too large for this page.") == 1
+    assert "After it." in text
 
 
 FAR_IN = [("raw", "?from=1500"), ("compacted", "?from=1500"), ("thread", "?turn=100")]
 
 
-@pytest.mark.parametrize(("view", "far"), FAR_IN)
-def test_a_conversation_of_every_kind_is_shown_at_both_ends(world: World, view: str, far: str):
-    talk = synthetic.imported(world.home, 2000)
-    for query in ("", far):
-        page = opened(world, talk, view, query)
+@pytest.mark.parametrize(("view", "far_query"), FAR_IN)
+def test_a_conversation_of_every_kind_is_shown_at_both_ends(
+    world: World, view: str, far_query: str
+):
+    talk = synthetic.import_conversation(world.home, 2000)
+    for query in ("", far_query):
+        page = open_view(world, talk, view, query)
         assert 10_000 < len(page.encode()) < MOST
 
 
