@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -387,16 +386,6 @@ def test_an_empty_conversation_is_one_of_nothing(tmp_path: Path):
     first, second = Conversation.objects.order_by("jp_id")
     assert (first.entry_count, first.last_activity.year) == (0, 2026)
     assert second.last_activity.isoformat().startswith("2023-11-14")
-
-
-def test_the_report_is_one_line():
-    report = MirrorReport(3, 1, 20, Counter(answered=2, open=1), 1, 2, 1, ["x: broken"])
-    assert report.format_line() == (
-        "3 conversations; 1 unchanged; 20 new events; 3 inquiries (2 answered, 1 open); "
-        "1 unknown and 2 broken elements, shown raw; 1 removed by jp and kept here; "
-        "1 with problems"
-    )
-    assert MirrorReport().format_line() == "0 conversations"
 
 
 def test_roots_and_folders_to_watch(tmp_path: Path):
