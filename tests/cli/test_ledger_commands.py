@@ -154,3 +154,22 @@ async def test_head_that_cannot_be_sent_is_logged(
     await run_in_background_thread(sealing.seal_entries)
     await publish_ledger_head.publish_head()
     assert "Could not send the ledger head 1: No response." in caplog.text
+
+
+async def test_head_is_kept_in_a_folder_that_is_made_for_it(settings: Any, tmp_path: Path):
+    settings.LEDGER_HEADS = tmp_path / "kept" / "heads.jsonl"
+    await run_in_background_thread(record_roles, 1)
+    await run_in_background_thread(sealing.seal_entries)
+    await publish_ledger_head.publish_head()
+    assert read_kept(settings.LEDGER_HEADS) == (1, 0o600)
+    assert settings.LEDGER_HEADS.parent.stat().st_mode & 0o777 == 0o700
+
+
+async def test_file_of_heads_that_cannot_be_written_is_logged_with_the_setting(
+    settings: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    settings.LEDGER_HEADS = tmp_path
+    await run_in_background_thread(record_roles, 1)
+    await run_in_background_thread(sealing.seal_entries)
+    await publish_ledger_head.publish_head()
+    assert f"{tmp_path} cannot be written: Is a directory. Set JPWEB_LEDGER_HEADS" in caplog.text

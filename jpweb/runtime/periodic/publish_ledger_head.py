@@ -10,6 +10,7 @@ from django.conf import settings
 
 from jpweb.runtime.db_threads import run_in_background_thread
 from jpweb.runtime.periodic import apprise_sender
+from jpweb.store.errors import StoreError
 from jpweb.store.ledger import kept_heads
 
 logger = logging.getLogger(__name__)
@@ -20,7 +21,15 @@ _SENDER_KEY = -1
 
 async def publish_head() -> None:
     """Append the head to the file of kept heads and send it, unless it is the last one there."""
-    statement = await run_in_background_thread(kept_heads.append_head, settings.LEDGER_HEADS)
+    try:
+        statement = await run_in_background_thread(kept_heads.append_head, settings.LEDGER_HEADS)
+    except StoreError as error:
+        logger.warning(
+            "No head of the ledger was kept: %s Set JPWEB_LEDGER_HEADS to a file that jpweb may"
+            " write, or nobody can see later that the ledger's end was cut off.",
+            error,
+        )
+        return
     if statement is not None and settings.LEDGER_HEAD_URL:
         await _send_head(statement)
 

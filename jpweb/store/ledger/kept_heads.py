@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from jpweb import datafolder
 from jpweb.evidence import ledger_verifier
 from jpweb.store.errors import StoreError
 from jpweb.store.ledger import sealing, signing
@@ -19,18 +20,17 @@ _TAIL_BYTES = 4096
 def append_head(path: Path) -> dict[str, Any] | None:
     """Append the signed head, unless it is the last one of the file; return it if it was appended.
 
-    The file is readable by its owner alone, and synced.
+    The file is readable by its owner alone, and synced; its folder is made where it is missing.
+    Raises StoreError if it cannot be written.
     """
     head = sealing.get_head()
     if head.signed_at is None or _read_last_sequence(path) == head.sequence:
         return None
     statement = signing.make_statement(head)
-    line = ledger_verifier.encode_canonical(statement) + "\n"
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(line.encode())
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        _append_line(path, ledger_verifier.encode_canonical(statement))
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
     return statement
 
 
@@ -47,6 +47,15 @@ def read_heads(path: Path) -> Iterator[dict[str, Any]]:
         raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
         raise StoreError(f"{path} is no file of signed heads: {error}.") from error
+
+
+def _append_line(path: Path, line: str) -> None:
+    datafolder.make_folder(path.parent)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(f"{line}\n".encode())
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _read_last_sequence(path: Path) -> int | None:
