@@ -108,7 +108,7 @@ class Worker:
     async def _requeue_dead_jobs(self, queue: App) -> None:
         if revived_count := await job_engine.retry_stalled_jobs(queue, WORKER_DEAD_AFTER_SECONDS):
             logger.info(
-                "%d jobs of workers that stopped responding were put back into the queue",
+                "Requeued %d jobs of workers that stopped responding",
                 revived_count,
             )
 

@@ -235,7 +235,7 @@ def _run_tolerating_outage(function: Callable[..., T], *arguments: object) -> T 
     except DATABASE_ERROR as error:
         if find_outage(error) is None:
             raise
-        logger.info("an outage of the database does not hold up a download: %s", error)
+        logger.info("A download continues during a database outage: %s", error)
         return None
 
 

@@ -222,7 +222,7 @@ def lock_conversation(conversation_id: int) -> Conversation:
     """
     rows: list[Conversation] = _locked_query([conversation_id])
     if not rows:
-        raise UnknownConversation("This conversation is gone.")
+        raise UnknownConversation("This conversation was deleted.")
     return rows[0]
 
 

@@ -257,7 +257,9 @@ def _lose_or_mark_lost(run: Run, problem: str) -> None:
     try:
         lose_run(run, problem)
     except INCONSISTENT_ROWS as error:
-        logger.error("run %s is lost without an end on record: %r", run.pk, error)  # noqa: TRY400  the rows would stand in its traceback
+        logger.error(  # noqa: TRY400  the traceback would contain the rows
+            "Run %s was marked as lost, but its end could not be recorded: %r", run.pk, error
+        )
         unchanged_run = Run.objects.filter(pk=run.pk, fence=run.fence, state=run.state)
         with transaction.atomic():
             _mark_ended(run, unchanged_run, RunState.LOST, problem)

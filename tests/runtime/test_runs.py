@@ -147,7 +147,7 @@ async def test_what_nobody_expected_fails_the_run_and_is_logged(
     )
     assert [
         r.getMessage() for r in caplog.records if r.name == "jpweb.runtime.execution.turn_runner"
-    ] == [f"run {run.pk} failed"]
+    ] == [f"Run {run.pk} failed"]
 
 
 async def test_a_tool_that_breaks_ends_what_is_open(scene: Scene, monkeypatch: pytest.MonkeyPatch):
@@ -286,4 +286,4 @@ async def test_an_end_that_cannot_be_put_on_record_bars_nobody(
         await wait_for_task(task)
     row = await reload_run(run)
     assert (row.state, "saving the end of the turn" in row.problem) == ("failed", True)
-    assert "cannot be put on record" in caplog.text
+    assert "could not be recorded" in caplog.text

@@ -127,6 +127,6 @@ def test_download_that_breaks_off_looks_whole_to_nobody(library: Library):
     library.change("UPDATE store_conversation SET revision = revision + 1")
     with closing(line), pytest.raises((IncompleteRead, ConnectionResetError)):
         response.read()
-    assert f"{library.path} was broken off: The conversation was rewritten" in (
+    assert f"{library.path} was aborted: The conversation was rewritten" in (
         library.server.log_text()
     )

@@ -41,4 +41,4 @@ def test_run_whose_journal_takes_no_end_is_lost_and_the_next_one_is_recovered(
     assert runs.recover_expired(0) == []
     states = Run.objects.order_by("pk").values_list("state", flat=True)
     assert list(states) == [RunState.LOST, RunState.QUEUED]
-    assert len([r for r in caplog.records if "without an end on record" in r.message]) == 1
+    assert len([r for r in caplog.records if "its end could not be recorded" in r.message]) == 1

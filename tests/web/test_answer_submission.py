@@ -140,7 +140,7 @@ async def test_while_the_database_is_away_an_answer_is_refused_and_the_page_stay
             patch.setattr(access, "authorize_answer", raise_unavailable)
             await client_page.sends(shared_world.question, "true")
             assert await client_page.is_told() == {"reply": 7, "status": 503}
-        assert "An answer cannot be taken: no line" in caplog.text
+        assert "An answer could not be saved: no line" in caplog.text
         await client_page.sends(shared_world.question, "true")
         assert (await client_page.is_told())["status"] == 200
 

@@ -51,7 +51,7 @@ def describe_response(text: str) -> str:
 def describe_not_permitted(tool: str) -> str:
     """Return the text for a call that needs a permission while no person is reachable."""
     return (
-        f"{tool} needs a person's permission, and nobody who could give it is reachable. Do not "
+        f"{tool} needs a person's permission, and no one who could give it is reachable. Do not "
         "retry this tool call in this turn; continue without it or say what you would have done."
     )
 
@@ -59,7 +59,7 @@ def describe_not_permitted(tool: str) -> str:
 def describe_not_delivered(tool: str) -> str:
     """Return the text for a result that needs a person's approval while none is reachable."""
     return (
-        f"{tool} has run, but a person must see its result before you do, and nobody is "
+        f"{tool} has run, but a person must see its result before you do, and no one is "
         "reachable. Do not retry this tool call in this turn."
     )
 
@@ -125,7 +125,7 @@ def describe_refusal(tool: str, question_id: str, reason: RefusalReason) -> str:
             )
         case CancellationReason.NO_PROMPT_BACKEND:
             return (
-                f"{tool} cannot run because nobody who could answer is reachable. Do not retry "
+                f"{tool} cannot run because no one who could answer is reachable. Do not retry "
                 "this tool call in this turn; continue without user input or explain what "
                 "information is missing."
             )
@@ -138,9 +138,9 @@ def describe_unanswered(tool: str, question_id: str, reason: CancellationReason)
     """
     if reason is CancellationReason.EXPIRED:
         return (
-            f"Nobody answered the question “{question_id}” of {tool} in time. Nothing has been "
-            "decided: nobody agreed, nobody refused, and the call did not go on. Do not act as if "
-            "somebody had agreed, and do not retry this tool call in this turn; continue without "
+            f"No one answered the question “{question_id}” of {tool} in time. Nothing has been "
+            "decided: no one agreed, no one refused, and the call did not go on. Do not act as if "
+            "someone had agreed, and do not retry this tool call in this turn; continue without "
             "what it was to do, and say that the question is still open."
         )
     return (

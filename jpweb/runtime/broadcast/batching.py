@@ -106,7 +106,7 @@ class BatchRunner(Generic[K, M]):
     def _log_failure(self, key: K, error: BaseException) -> None:
         if key in self._failed_keys:
             return
-        logger.error("what %s shows cannot be told", key, exc_info=error)
+        logger.error("Updates of %s could not be sent", key, exc_info=error)
         self._failed_keys[key] = None
         while len(self._failed_keys) > MAX_REMEMBERED_KEYS:
             del self._failed_keys[next(iter(self._failed_keys))]

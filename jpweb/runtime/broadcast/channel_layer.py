@@ -66,8 +66,8 @@ class _InvalidMessageLog:
             return
         self._silent_until = current_time + INVALID_LOG_SECONDS
         logger.warning(
-            "Messages in Redis that are no signals were passed over: %d. All processes need the "
-            "same JPWEB_SECRET_KEY and the same version; nobody else may write there.",
+            "Messages in Redis that are no signals were ignored: %d. All processes need the "
+            "same JPWEB_SECRET_KEY and the same version; no other program may write there.",
             self.count,
         )
         self.count = 0
@@ -219,7 +219,7 @@ class _LayerReceiver:
                 await self._notify_changed("conversation", inbox_queue.get_conversation_marks)
                 await self._notify_changed("workspace", inbox_queue.get_inbox_marks)
             except DATABASE_UNAVAILABLE as error:
-                logger.warning("What changed was not looked for: %s", error)
+                logger.warning("Changes could not be polled: %s", error)
 
     async def _notify_changed(
         self, subject: str, read_states: Callable[[set[int]], dict[int, Any]]

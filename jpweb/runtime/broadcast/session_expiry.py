@@ -32,7 +32,7 @@ async def run_checks() -> None:
             await write_used_sign_ins()
             await check_pages()
         except DATABASE_UNAVAILABLE as error:
-            logger.warning("Sign-ins were not looked at: %s", error)
+            logger.warning("Sessions could not be checked: %s", error)
 
 
 async def write_used_sign_ins() -> None:

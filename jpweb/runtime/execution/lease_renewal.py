@@ -82,7 +82,7 @@ class LeaseRenewer:
                     pause_seconds = settings.LEASE * RENEWAL_SHARE
                 except DATABASE_UNAVAILABLE as error:
                     if not is_outage_logged:
-                        logger.warning("leases cannot be renewed: %s", error)
+                        logger.warning("Leases cannot be renewed: %s", error)
                     is_outage_logged = True
                     pause_seconds = settings.LEASE * RETRY_SHARE
                     if monotonic() - renewed_at > settings.LEASE:

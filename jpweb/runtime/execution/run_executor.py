@@ -114,7 +114,7 @@ async def _poll_runs() -> None:
                 await renew_and_recover()
         except DATABASE_UNAVAILABLE as error:
             if not is_outage_logged:
-                logger.warning("the database cannot be reached: %s", error)
+                logger.warning("The database cannot be reached: %s", error)
             is_outage_logged = True
         await asyncio.sleep(OUTAGE_POLL_SECONDS if is_outage_logged else settings.LEASE / 3)
 

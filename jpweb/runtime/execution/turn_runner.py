@@ -61,7 +61,7 @@ async def play_turn(active: ActiveRun) -> None:
             await deliver_interrupts(active)
     except (LeaseLost, *DATABASE_UNAVAILABLE) as error:
         active.is_abandoned = True
-        logger.warning("run %s is abandoned: %s", active.run.pk, error)
+        logger.warning("Run %s was abandoned: %s", active.run.pk, error)
 
 
 async def deliver_interrupts(*actives: ActiveRun) -> None:
@@ -87,7 +87,7 @@ async def _execute_turn(active: ActiveRun) -> RunEnd:
     except AgentError as error:
         return RunEnd(RunState.FAILED, str(error))
     except Exception as error:  # the boundary: any error is recorded as a failed run
-        logger.exception("run %s failed", active.run.pk)
+        logger.exception("Run %s failed", active.run.pk)
         return RunEnd(
             RunState.FAILED, f"Internal error in jpweb: {type(error).__name__}. See the server log."
         )
@@ -134,7 +134,7 @@ async def _record_end(active: ActiveRun, end: RunEnd) -> bool:
     except (LeaseLost, *DATABASE_UNAVAILABLE):
         raise
     except Exception:  # the boundary: a run without an end would block its conversation
-        logger.exception("the end of run %s cannot be put on record", active.run.pk)
+        logger.exception("The end of run %s could not be recorded", active.run.pk)
         problem = "Internal error in jpweb while saving the end of the turn. See the server log."
         return await run_in_db_thread(runs.end_run, active.run, RunState.FAILED, problem)
 

@@ -70,7 +70,7 @@ class _PresenceRegistry:
                     due_pairs - present_pairs,
                 )
         except DATABASE_UNAVAILABLE as error:
-            logger.warning("Who is there was not written: %s", error)
+            logger.warning("Presence could not be saved: %s", error)
 
 
 _registry = _PresenceRegistry()
@@ -114,5 +114,5 @@ async def refresh_presence() -> None:
                 set(_registry.page_counts),
             )
         except DATABASE_UNAVAILABLE as error:
-            logger.warning("Who is there was not refreshed: %s", error)
+            logger.warning("Presence could not be refreshed: %s", error)
         await asyncio.sleep(HEARTBEAT_SECONDS)

@@ -68,7 +68,7 @@ async def flush_receipts() -> None:
     try:
         saved_pairs = await run_in_db_thread(receipt_log.save_receipts, batch)
     except DATABASE_UNAVAILABLE as error:
-        logger.warning("Who saw which question could not be written: %s", error)
+        logger.warning("Read receipts could not be saved: %s", error)
         with _lock:
             for pair, receipt in batch.items():
                 for kind, seen_at in receipt.list_times():

@@ -45,7 +45,7 @@ async def _expire_inquiry(key: int) -> bool:
         return False
     except (StoreError, *INCONSISTENT_ROWS) as error:
         if key not in _logged_keys:
-            logger.warning("question %s cannot expire: %r", key, error)
+            logger.warning("Question %s could not be expired: %r", key, error)
         _logged_keys.add(key)
         return False
     return True

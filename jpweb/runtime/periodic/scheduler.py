@@ -105,7 +105,9 @@ class LeaderScheduler:
                         await self._renew_leases(deadline, group)
                 except TimeoutError:
                     names = ", ".join(self._led_tasks)
-                    logger.warning("%s stops %s: the leases have expired", self._name, names)
+                    logger.warning(
+                        "Process %s stops %s: its leases have expired", self._name, names
+                    )
                     await self._lead_only((), group)
 
     async def _renew_leases(self, deadline: asyncio.Timeout, group: asyncio.TaskGroup) -> None:
@@ -123,7 +125,7 @@ class LeaderScheduler:
                     self._lease_seconds,
                 )
             except DATABASE_UNAVAILABLE as error:  # run_executor warns of the outage, once
-                logger.info("the leases of periodic tasks cannot be renewed: %s", error)
+                logger.info("Leases of periodic tasks cannot be renewed: %s", error)
             else:
                 deadline.reschedule(requested_at + self._lease_seconds if names else None)
                 await self._lead_only(names, group)

@@ -159,4 +159,4 @@ def _check_names(connection: BaseDatabaseWrapper, table: BackupTable) -> None:
             table_columns = connection.introspection.get_table_description(cursor, table.name)
             if {column.name for column in table_columns}.issuperset(table.columns):
                 return
-    raise InvalidBackup(f"The backup is damaged: it names {table.name} and columns nobody knows.")
+    raise InvalidBackup(f"The backup is damaged: {table.name} or one of its columns is unknown.")

@@ -253,7 +253,7 @@ def write_briefly(statement: str, values: Sequence[Any]) -> bool:
     except DatabaseError as error:
         if find_outage(error) is None:
             raise
-        logger.info("a write that may be left out was left out: %s", error)
+        logger.info("An optional write was skipped: %s", error)
         return False
     return True
 

@@ -136,6 +136,6 @@ async def _retry_until_connected(act: Callable[[], Awaitable[None]]) -> None:
         except ConnectorException as error:
             is_outage = isinstance(error.__cause__, OperationalError)
             if not is_outage and find_outage(error) is None:
-                logger.info("a job is another worker's now: %s", error.__cause__)
+                logger.info("A job belongs to another worker now: %s", error.__cause__)
                 return None
         await asyncio.sleep(RETRY_DELAY_SECONDS)

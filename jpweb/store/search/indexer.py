@@ -85,10 +85,10 @@ def index_next() -> int | None:
     except (_ConversationChanged, IntegrityError) as conflict:
         # The conversation was changed, or another process indexes it; it stays unindexed, so a
         # later call finds it.
-        logger.info("conversation %s is indexed again: %r", key, conflict)
+        logger.info("Conversation %s will be indexed again: %r", key, conflict)
     except INCONSISTENT_ROWS as error:
         # Cleared, so that the queue does not stall; the next change of the conversation sets it.
-        logger.error("conversation %s cannot be indexed: %r", key, error)  # noqa: TRY400  the traceback would contain the row
+        logger.error("Conversation %s could not be indexed: %r", key, error)  # noqa: TRY400  the traceback would contain the row
         Conversation.objects.filter(pk=key).update(needs_indexing=False)
     return key
 

@@ -92,7 +92,7 @@ class _DownloadStream:
                 raise
             if self._abort_connection is None:
                 raise
-            logger.warning("%s was broken off: %s", self._path, error)
+            logger.warning("The download of %s was aborted: %s", self._path, error)
             self._abort_connection()
             raise StopAsyncIteration from error
 

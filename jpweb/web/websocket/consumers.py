@@ -182,7 +182,7 @@ class PageConsumer(AsyncWebsocketConsumer):
         except PermissionDenied:
             await self._send_reply(message, 403)
         except DATABASE_UNAVAILABLE as error:
-            logger.warning("An answer cannot be taken: %s", error)
+            logger.warning("An answer could not be saved: %s", error)
             await self._send_reply(message, 503)
         else:
             if result is None:

@@ -92,8 +92,8 @@ def test_a_question_closed_by_anything_else_says_by_what():
 
 def test_time_that_ran_out_is_neither_a_yes_nor_a_no():
     assert model_messages.describe_unanswered("vault", "key", CancellationReason.EXPIRED) == (
-        "Nobody answered the question “key” of vault in time. Nothing has been decided: nobody "
-        "agreed, nobody refused, and the call did not go on. Do not act as if somebody had agreed, "
+        "No one answered the question “key” of vault in time. Nothing has been decided: no one "
+        "agreed, no one refused, and the call did not go on. Do not act as if someone had agreed, "
         "and do not retry this tool call in this turn; continue without what it was to do, and say "
         "that the question is still open."
     )

@@ -86,7 +86,7 @@ async def test_errors_of_one_key_in_a_row_are_logged_once(caplog: pytest.LogCapt
             hall.of.schedule_member("a", member)
         await hall.empty()
     assert hall.failed == [13, 13, 13]
-    assert [record.message for record in caplog.records] == ["what a shows cannot be told"] * 2
+    assert [record.message for record in caplog.records] == ["Updates of a could not be sent"] * 2
 
 
 async def test_a_round_that_begins_within_a_request_outlasts_it():

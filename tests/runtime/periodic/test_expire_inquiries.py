@@ -181,8 +181,8 @@ async def test_the_model_is_told_and_the_turn_goes_on(
     assert len(results) == len(rows)
     for result in results:
         assert result.is_error
-        assert "Nobody answered" in result.content
-        assert "nobody agreed" in result.content
+        assert "No one answered" in result.content
+        assert "no one agreed" in result.content
     assert isinstance((await scene.elements())[-1].kind, ChatResponse)
     assert (await run_in_db_thread(Run.objects.get, pk=run.pk)).state == "done"
 
@@ -200,4 +200,4 @@ async def test_conversation_that_is_broken_is_logged_once_and_others_expire(
     assert await expire_inquiries.expire_due_inquiries() == 0
     assert (await scene.reload(row)).state == "cancelled"
     assert (await scene.reload(broken)).state == "open"
-    assert len([r for r in caplog.records if "cannot expire" in r.message]) == 1
+    assert len([r for r in caplog.records if "could not be expired" in r.message]) == 1

@@ -163,7 +163,7 @@ async def test_work_ends_with_its_lease_while_the_database_is_gone(
         await work.by("one")
     assert set(work.began) == {"one"}
     assert [record.getMessage() for record in caplog.records] == [
-        "one stops works: the leases have expired"
+        "Process one stops works: its leases have expired"
     ]
 
 

@@ -66,7 +66,7 @@ async def test_conversation_that_is_broken_keeps_no_other_from_the_index(
     assert await update_search_index.index_changed() == 3
     assert await update_search_index.index_changed() == 0
     assert await run_in_db_thread(Passage.objects.filter(category="message").count) == 2
-    assert len([r for r in caplog.records if "cannot be indexed" in r.message]) == 1
+    assert len([r for r in caplog.records if "could not be indexed" in r.message]) == 1
 
 
 def test_some_process_does_it_soon_after_a_change():

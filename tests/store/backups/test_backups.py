@@ -320,8 +320,8 @@ def rewrite_table(
     [
         ([[1]], {}, "a row of store_turn"),
         ([[1, None, 2, 3, "x"]], {}, "rows are refused by the database"),
-        ([], {"columns": ["id", "id) --"]}, "columns nobody knows"),
-        ([], {"name": "sqlite_master"}, "it names sqlite_master"),
+        ([], {"columns": ["id", "id) --"]}, "or one of its columns is unknown"),
+        ([], {"name": "sqlite_master"}, "sqlite_master or one of its"),
     ],
     ids=["short row", "null", "unknown column", "unknown table"],
 )

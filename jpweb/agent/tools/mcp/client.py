@@ -56,9 +56,9 @@ _REFUSED_STATE_TEXT = "requestState"
 _SDK_ERROR_CODES = (CONNECTION_CLOSED, PARSE_ERROR)
 #: Sentences for the SDK's errors. It raises RuntimeError about a server's invalid answer.
 _ERROR_SENTENCES = (
-    ((httpx2.HTTPError, httpx2.InvalidURL), "its address cannot be reached"),
-    ((MCPError,), "it answered with an error"),
-    ((ValidationError, RuntimeError), "what it answered is not as the protocol wants it"),
+    ((httpx2.HTTPError, httpx2.InvalidURL), "its address can't be reached"),
+    ((MCPError,), "it returned an error"),
+    ((ValidationError, RuntimeError), "its reply doesn't follow the protocol"),
 )
 #: Elicitation of the running call, where the SDK's callback runs in the call's own task.
 _elicitation: ContextVar[Elicitation] = ContextVar("_elicitation")
@@ -195,7 +195,7 @@ def describe_error(error: BaseException) -> str:
         case MCPError(code=code) if code == CONNECTION_CLOSED:
             return "it ended, or the connection to it was lost"
         case OSError(strerror=str(reason)):
-            return f"it cannot be reached: {reason}"
+            return f"it can't be reached: {reason}"
         case failure:
             sentences = (
                 sentence for kinds, sentence in _ERROR_SENTENCES if isinstance(failure, kinds)
@@ -217,7 +217,7 @@ def _clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
     cleaned = {name: value.strip() for name, value in headers.items()}
     for name, value in cleaned.items():
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
-            raise ToolUnavailable(f"its header {name!a} holds characters that cannot be sent")
+            raise ToolUnavailable(f"its header {name!a} contains characters that can't be sent")
     return cleaned
 
 

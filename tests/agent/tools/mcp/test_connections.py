@@ -66,13 +66,13 @@ async def test_server_that_is_a_command_has_the_umask_of_its_user(tmp_path, monk
         (McpServer("bad", "no-such-program"), "there is no program no-such-program"),
         (McpServer("bad", "./no/such"), "there is no program ./no/such"),
         (make_stdio_server("broken", name="bad"), "it ended, or the connection to it was lost"),
-        (McpServer("bad", url="http://127.0.0.1:9/mcp"), "its address cannot be reached"),
-        (McpServer("bad", url="http://[/mcp"), "its address cannot be reached"),
-        (McpServer("bad", url="ftp://127.0.0.1/"), "its address cannot be reached"),
+        (McpServer("bad", url="http://127.0.0.1:9/mcp"), "its address can't be reached"),
+        (McpServer("bad", url="http://[/mcp"), "its address can't be reached"),
+        (McpServer("bad", url="ftp://127.0.0.1/"), "its address can't be reached"),
         (McpServer("bad", "/"), "there is no program /"),
         (
             make_stdio_server("{folder}", "1999-01-01", file=OLDER, name="bad"),
-            "not as the protocol wants it",
+            "its reply doesn't follow the protocol",
         ),
         (make_stdio_server(name="bad", checksum="0" * 64), "allows only 0000000000000000"),
     ],
@@ -124,7 +124,7 @@ async def test_a_header_that_cannot_be_sent_is_named_and_not_shown(tmp_path, cap
     server = McpServer("bad", url="http://127.0.0.1:9/mcp", headers={"X-Key": value})
     async with connect_servers([server], tmp_path) as connections:
         assert connections.unavailable == {
-            "bad": "its header 'X-Key' holds characters that cannot be sent"
+            "bad": "its header 'X-Key' contains characters that can't be sent"
         }
     assert "CANA" not in caplog.text
 
@@ -144,7 +144,7 @@ async def test_space_around_a_header_is_not_sent(tmp_path, http_url):
 async def test_a_program_that_cannot_be_run_says_why(tmp_path):
     server = McpServer("bad", sys.executable, (SERVER,))
     async with connect_servers([server], tmp_path / "away") as connections:
-        assert connections.unavailable == {"bad": "it cannot be reached: No such file or directory"}
+        assert connections.unavailable == {"bad": "it can't be reached: No such file or directory"}
 
 
 async def test_a_program_with_the_right_checksum_is_started_from_the_workspace(tmp_path):
