@@ -333,6 +333,7 @@ LOGGING = {
             "style": "{",
         }
     },
+    "filters": {"abandoned": {"()": "jpweb.web.log_filters.AbandonedRequestFilter"}},
     "handlers": {
         "stderr": {"class": "logging.StreamHandler", "formatter": "line"},
         "nowhere": {"class": "logging.NullHandler"},
@@ -342,6 +343,7 @@ LOGGING = {
             name: {"handlers": ["nowhere"], "propagate": False, "level": "CRITICAL"}
             for name in MUTE
         },
+        "asyncio": {"filters": ["abandoned"]},
         # It warns of every attempt to connect; the final error suffices.
         "psycopg.pool": {"level": "ERROR"},
         # It logs a traceback for each lost connection; the worker logs one line.

@@ -77,7 +77,7 @@ def serve_home(server: Server, seconds: float = 60) -> Iterator[Home]:
         yield Home(server.start(seconds))
     finally:
         server.close()
-    assert " ERROR " not in server.log_text()
+    assert " ERROR " not in server.log_text(), server.log_text()[-4000:]
 
 
 @dataclass

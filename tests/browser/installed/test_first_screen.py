@@ -132,7 +132,7 @@ def test_installed_command_serves_the_first_screen(server: Server, open_page: Pa
     picture = page.locator(".help img")
     wait_until(lambda: picture.evaluate("image => image.naturalWidth") > 0, "the picture is there")
     assert (server.data / "jpweb.sqlite3").exists()
-    assert " ERROR " not in server.log_text()
+    assert " ERROR " not in server.log_text(), server.log_text()[-4000:]
 
 
 @pytest.mark.proof  # the first screen has no checkout either

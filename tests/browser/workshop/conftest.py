@@ -28,7 +28,7 @@ def trusted_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
             yield shop
         finally:
             server.close()
-    assert " ERROR " not in server.log_text()
+    assert " ERROR " not in server.log_text(), server.log_text()[-4000:]
 
 
 @pytest.fixture
