@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import metadata
@@ -32,9 +33,24 @@ COMMANDS = {
 }
 
 
+#: Exit code of a program that SIGPIPE ends, as shells report it.
+_BROKEN_PIPE_EXIT_CODE = 128 + signal.SIGPIPE
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command of jpweb or Django; exit with one line where that is impossible."""
-    arguments = list(sys.argv if argv is None else argv)
+    try:
+        _run_command(list(sys.argv if argv is None else argv))
+        sys.stdout.flush()
+    except ImproperlyConfigured as error:
+        sys.exit(f"jpweb: {error}")
+    except BrokenPipeError:  # such as of ``jpweb export … | head``
+        # Python would write the rest at exit, and print a second traceback.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(_BROKEN_PIPE_EXIT_CODE)
+
+
+def _run_command(arguments: list[str]) -> None:
     # With ``python -m jpweb`` argv[0] is the path of ``__main__.py``.
     program = "jpweb" if Path(arguments[0]).name == "__main__.py" else Path(arguments[0]).name
     name = arguments[1] if len(arguments) > 1 else "help"
@@ -45,11 +61,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         _print_line(f"jpweb {metadata.version('jpweb')}")
         return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jpweb.settings")
-    try:
-        _check_command(program, name)
-        execute_from_command_line([program, *arguments[1:]])
-    except ImproperlyConfigured as error:
-        sys.exit(f"jpweb: {error}")
+    _check_command(program, name)
+    execute_from_command_line([program, *arguments[1:]])
 
 
 def _check_command(program: str, name: str) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from importlib import metadata
@@ -15,13 +16,16 @@ from tests.machine.serving import ROOT
 from tests.machine.templates import inherit_environment
 
 
-def run_jpweb(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_jpweb(
+    home: Path, *arguments: str, stdout: int = subprocess.PIPE
+) -> subprocess.CompletedProcess[str]:
     """Run ``jpweb`` from a folder that is no checkout."""
     return subprocess.run(
         [sys.executable, "-P", "-m", "jpweb", *arguments],
         cwd=home,
         env=inherit_environment() | {"PYTHONPATH": str(ROOT), "JPWEB_DATA": str(home / "data")},
-        capture_output=True,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         text=True,
         check=False,
     )
@@ -82,6 +86,14 @@ def test_bad_setting_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     )
     assert result.returncode == 1
     assert result.stderr == "jpweb: JPWEB_PORT must be a number, not “many”.\n"
+
+
+def test_command_whose_reader_stops_ends_without_a_traceback(tmp_path: Path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    result = run_jpweb(tmp_path, "help", stdout=writing)
+    os.close(writing)
+    assert (result.returncode, result.stderr) == (128 + signal.SIGPIPE, "")
 
 
 def test_command_for_other_processes_runs_this_package(tmp_path: Path):
