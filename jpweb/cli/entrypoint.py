@@ -33,8 +33,9 @@ COMMANDS = {
 }
 
 
-#: Exit code of a program that SIGPIPE ends, as shells report it.
+#: Exit codes of a program that a signal ends, as shells report them.
 _BROKEN_PIPE_EXIT_CODE = 128 + signal.SIGPIPE
+_INTERRUPTED_EXIT_CODE = 128 + signal.SIGINT
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -44,6 +45,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     except ImproperlyConfigured as error:
         sys.exit(f"jpweb: {error}")
+    except KeyboardInterrupt:  # Ctrl-C in what a command does before it handles the signal
+        sys.exit(_INTERRUPTED_EXIT_CODE)
     except BrokenPipeError:  # such as of ``jpweb export … | head``
         # Python would write the rest at exit, and print a second traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -96,6 +96,15 @@ def test_command_whose_reader_stops_ends_without_a_traceback(tmp_path: Path):
     assert (result.returncode, result.stderr) == (128 + signal.SIGPIPE, "")
 
 
+def test_interrupted_command_ends_without_a_traceback(monkeypatch: pytest.MonkeyPatch):
+    def interrupt(_arguments: list[str]) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(entrypoint, "execute_from_command_line", interrupt)
+    with pytest.raises(SystemExit, match=r"^130$"):
+        entrypoint.main(["jpweb", "mirror"])
+
+
 def test_command_for_other_processes_runs_this_package(tmp_path: Path):
     result = subprocess.run(
         [*installation.build_command("--version")],
