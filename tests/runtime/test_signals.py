@@ -57,7 +57,7 @@ async def test_what_could_not_be_recorded_is_not_told(scene: Scene):
     async with subscribe(
         publisher.make_conversation_topic(recorder.run.conversation_id)
     ) as reading:
-        with pytest.raises(Exception, match="gone"):
+        with pytest.raises(Exception, match="was deleted"):
             await recorder.record(making.event(ChatResponse("message", "A word")))
         assert reading.take_all() == []
 

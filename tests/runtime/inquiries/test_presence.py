@@ -98,7 +98,7 @@ async def test_a_database_that_is_away_ends_no_beat_and_turns_nobody_away(
     monkeypatch.setattr(rows, "record_presence", raise_unavailable)
     await presence.register_pages([("a", scene.ada.pk, [scene.home.pk])])
     beating = asyncio.create_task(presence.refresh_presence())
-    await eventually(lambda: _said(caplog, "not refreshed: away"))
+    await eventually(lambda: _said(caplog, "could not be refreshed: away"))
     monkeypatch.setattr(rows, "record_presence", arrive)
     await eventually(lambda: presence.is_reachable(scene.home.pk))
     beating.cancel()

@@ -96,7 +96,7 @@ async def test_without_the_database_it_is_kept_for_the_next_time(
     receipt_buffer.note_delivered(scene.ada.pk, [row.pk])
     with caplog.at_level(logging.WARNING):
         await receipt_buffer.flush_receipts()
-    assert "could not be written: the server closed" in caplog.text
+    assert "could not be saved: the server closed" in caplog.text
     monkeypatch.setattr(receipt_log, "save_receipts", real)
     receipt_buffer.note_delivered(scene.ada.pk, [row.pk])
     await receipt_buffer.flush_receipts()

@@ -192,7 +192,7 @@ async def test_a_secret_in_an_error_is_taken_out_before_the_error_is_cut(tmp_pat
         )
     assert isinstance(outcome, Failed)
     assert "corr" not in outcome.message
-    words = {"refuse": "xxx [red", "babble": "failed: what it answered is not as the protocol"}
+    words = {"refuse": "xxx [red", "babble": "failed: its reply doesn't follow the protocol"}
     assert words[tool] in outcome.message
 
 
