@@ -111,6 +111,7 @@ def test_it_ends_in_order_and_a_second_start_has_everything(running_team: Team, 
     assert page.text.count("/conversations/") == home.count("/conversations/")
 
 
+@pytest.mark.proof  # 10 s of processor: it starts a team
 def test_it_may_be_ended_while_it_starts(tmp_path: Path):
     starting = Team(tmp_path / "data", free_port())
     try:

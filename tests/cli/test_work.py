@@ -169,6 +169,7 @@ def test_work_that_cannot_be_done_is_refused(settings: Any, mode: str, runs: int
         call_command("work", runs=runs)
 
 
+@pytest.mark.proof  # 9 s of processor
 def test_workers_that_start_at_once_on_an_empty_database_all_come_up(
     make_workers: Callable[..., Works], postgres: Cluster
 ):

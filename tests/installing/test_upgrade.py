@@ -28,7 +28,7 @@ def load(folder: Path, engine: str, data: Path, postgres: Cluster) -> dict[str, 
     return {"DATABASE_URL": url}
 
 
-@pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("engine", ["sqlite", pytest.param("postgresql", marks=pytest.mark.proof)])
 @pytest.mark.parametrize("folder", EARLIER, ids=[folder.name for folder in EARLIER])
 def test_data_of_an_earlier_jpweb_shows_the_same_pages(
     live: Live, postgres: Cluster, tmp_path: Path, folder: Path, engine: str

@@ -62,6 +62,7 @@ def test_toy_run_prints_a_table_and_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.proof  # 8 s of processor
 def test_toy_run_that_is_terminated_leaves_nothing(tmp_path: Path) -> None:
     with start_toy_run(tmp_path, "fanout.5000") as run:
         wait_until(
