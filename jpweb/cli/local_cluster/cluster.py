@@ -24,10 +24,12 @@ DATABASE_NAME = "jpweb"
 WEB_SERVER_COUNT, WORKER_COUNT = 2, 2
 #: Seconds until PostgreSQL and Redis, and then jpweb's processes, have to be ready.
 SERVERS_TIMEOUT_SECONDS, WEB_TIMEOUT_SECONDS = 60.0, 180.0
+#: Lines of a failed program that are printed: the last of initdb's says only that it cleans up.
+SHOWN_ERROR_LINES = 5
 
 
 class SetupError(Exception):
-    """A program failed; the text is one line."""
+    """A program failed; the text names it, and has the end of its errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,13 +201,15 @@ def _build_environment(sockets: Path) -> dict[str, str]:
 
 
 async def _run_for_output(argv: list[str], name: str, **options: object) -> str:
-    """Run a program and return its output. Raises SetupError with the last line of its errors."""
+    """Run a program and return its output. Raises SetupError with the end of its errors."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*argv, stdout=pipe, stderr=pipe, **options)  # type: ignore[arg-type]  # passed on
     output, error_text = await process.communicate()
     if process.returncode:
-        last_line = error_text.decode(errors="replace").strip().rpartition("\n")[2]
-        raise SetupError(f"{name} ended with code {process.returncode}: {last_line}")
+        last_lines = error_text.decode(errors="replace").strip().splitlines()[-SHOWN_ERROR_LINES:]
+        raise SetupError(
+            "\n  ".join([f"{name} ended with code {process.returncode}:", *last_lines])
+        )
     return output.decode()
 
 
