@@ -18,7 +18,7 @@ from tests.machine.sizes import IS_PROOF
 from tests.machine.suite.grouping import arrange_items, make_scheduler
 from tests.machine.suite.locks import check_no_lock_left
 from tests.machine.suite.shortcuts import reuse_static_files, skip_permissions
-from tests.machine.templates import remove_templates
+from tests.machine.templates import copy_migrated_sqlite, remove_templates, share_templates
 
 pytest_plugins = ["tests.machine.fixtures"]
 
@@ -32,6 +32,9 @@ settings.load_profile("proof" if IS_PROOF else "quick")
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# All workers of xdist copy the same templates.
+share_templates()
+
 # A shell ignores SIGINT for what it starts in the background, and children would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -41,8 +44,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Put the test database into a file: one in memory locks without waiting between threads."""
     if connections["default"].vendor == "sqlite":
-        file = tmp_path_factory.mktemp("database") / "test.sqlite3"
-        connections.databases["default"]["TEST"]["NAME"] = str(file)
+        folder, name = tmp_path_factory.mktemp("database"), "test.sqlite3"
+        copy_migrated_sqlite(folder, name)
+        connections.databases["default"]["TEST"]["NAME"] = str(folder / name)
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb() -> bool:
+    """Migrate the copy of the template, which has all migrations, instead of an empty database."""
+    return connections["default"].vendor == "sqlite"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,9 +1,9 @@
-"""Migrated databases to copy: migrating an empty one costs 2.3 s of processor time a server."""
+"""Migrated databases to copy: migrating an empty one costs 2.3 to 5 s of processor time."""
 
 from __future__ import annotations
 
 import atexit
-import functools
+import fcntl
 import os
 import shutil
 import subprocess
@@ -14,7 +14,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SQLITE_FILE = "jpweb.sqlite3"
-_folders: list[Path] = []
+#: Environment variable: the folder of the templates that all processes of a run of tests share.
+_FOLDER_VARIABLE = "JPWEB_TEST_TEMPLATES"
+_own_folders: list[Path] = []
 _OURS = ("JPWEB_", "DATABASE_URL", "REDIS_URL")
 
 
@@ -23,9 +25,9 @@ def inherit_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
 
 
-def copy_migrated_sqlite(data: Path) -> None:
+def copy_migrated_sqlite(data: Path, name: str = SQLITE_FILE) -> None:
     """Put a migrated SQLite database into a data folder that has none yet."""
-    target = data / SQLITE_FILE
+    target = data / name
     if target.exists():
         return
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -43,18 +45,32 @@ def migrate_database(environment: Mapping[str, str]) -> None:
     )
 
 
+def share_templates() -> None:
+    """Make the folder of templates, unless the process that started this one has."""
+    if _FOLDER_VARIABLE not in os.environ:
+        folder = Path(tempfile.mkdtemp(prefix="jpweb-templates-"))
+        _own_folders.append(folder)
+        os.environ[_FOLDER_VARIABLE] = str(folder)
+
+
 @atexit.register
 def remove_templates() -> None:
-    """Remove what was made; pytest calls it too, since a worker of xdist runs no exit handlers."""
-    while _folders:
-        shutil.rmtree(_folders.pop(), ignore_errors=True)
-    _make_migrated_sqlite.cache_clear()
+    """Remove what this process has made."""
+    while _own_folders:
+        shutil.rmtree(_own_folders.pop(), ignore_errors=True)
+        os.environ.pop(_FOLDER_VARIABLE, None)
 
 
-@functools.cache
 def _make_migrated_sqlite() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="jpweb-migrated-"))
-    _folders.append(folder)
-    migrate_database({"JPWEB_DATA": str(folder), "JPWEB_SECRET_KEY": "template"})
-    assert not (folder / f"{SQLITE_FILE}-wal").exists(), "the template has to be in one file"
-    return folder / SQLITE_FILE
+    """Return the template, which the first process that asks makes."""
+    share_templates()
+    folder = Path(os.environ[_FOLDER_VARIABLE])
+    template = folder / SQLITE_FILE
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not template.exists():
+            making = folder / "making"
+            migrate_database({"JPWEB_DATA": str(making), "JPWEB_SECRET_KEY": "template"})
+            assert not (making / f"{SQLITE_FILE}-wal").exists(), "the template is one file"
+            (making / SQLITE_FILE).rename(template)
+    return template
