@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
@@ -183,7 +184,9 @@ def test_older_backup_is_brought_up_to_date(live: Live, tmp_path: Path):
     code, output = run_command(target, "restore", str(older))
     assert code == 0, output
     assert run_command(target, "backup", str(second_backup))[0] == 0
-    assert read_tables(second_backup) == read_tables(newest)
+    # The older jpweb had no ledger.
+    no_entry = {"store_ledgerentry": hashlib.sha256().hexdigest()}
+    assert read_tables(second_backup) == read_tables(newest) | no_entry
 
 
 def call(*arguments: str) -> str:
