@@ -93,6 +93,24 @@ class ApprovalState(TextChoices):
     WITHDRAWN = "withdrawn"
 
 
+class Verdict(TextChoices):
+    """What a reviewer thinks of a question's outcome, or of a conversation."""
+
+    FINE = "fine"
+    QUESTIONABLE = "questionable"
+    WRONG = "wrong"
+    ESCALATE = "escalate"
+
+
+class ReviewState(TextChoices):
+    """The state of reviews; ``partial``: the second of two is missing."""
+
+    UNREVIEWED = "unreviewed"
+    PARTIAL = "partial"
+    DONE = "done"
+    DISAGREED = "disagreed"
+
+
 class Act(TextChoices):
     """The acts that the ledger records."""
 
@@ -119,3 +137,5 @@ class Act(TextChoices):
     SEARCHED = "searched"
     EXPORTED = "exported"
     PURGED = "purged"
+    REVIEWED = "reviewed"
+    REVIEW_ASSIGNED = "review_assigned"

@@ -21,6 +21,7 @@
   + LastOwner             a workspace keeps at least one owner
   + InvalidConfigFile     a configuration file, or the overrides, cannot be read
   + StaleVersion          the row was changed since the person saw it
+  + ReviewRefused         the person may not review this, or not now; says why
   + InvalidBackup         the file is no backup, is damaged, or cannot be written
   + SchemaMismatch        the database or the backup is of another version of jpweb
   + DatabaseNotEmpty      a backup would be restored over existing rows
@@ -125,6 +126,10 @@ class InvalidConfigFile(StoreError):
 
 class StaleVersion(StoreError):
     """The row was changed since the person saw it."""
+
+
+class ReviewRefused(StoreError):
+    """The person may not review this, or another review came first; says why and whose."""
 
 
 class InvalidBackup(StoreError):

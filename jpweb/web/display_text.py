@@ -229,6 +229,8 @@ ACT_LABELS: Mapping[str, str] = {
     Act.SEARCHED: "Search",
     Act.EXPORTED: "Export",
     Act.PURGED: "Ledger entries purged",
+    Act.REVIEWED: "Reviewed",
+    Act.REVIEW_ASSIGNED: "Review assigned",
 }
 #: Details of an entry that its row shows; hashes and references stay in the ledger file.
 LEDGER_DETAIL_LABELS: Mapping[str, str] = {
@@ -245,6 +247,8 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "file": "file",
     "format": "format",
     "sequences": "entries",
+    **{name: name for name in ("round", "verdict")},
+    "first_verdict": "verdict of the first review",
 }
 
 #: Singular and plural labels of counted events, by category and by other counts.

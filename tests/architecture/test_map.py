@@ -29,6 +29,7 @@ SHARED_NAMES = {
     ("store", "conversations"): "the tables, and the functions over them",
     ("store", "inquiries"): "the tables, and the functions over them",
     ("store", "reader"): "of JP's files: conversations, and configuration",
+    ("store", "reviews"): "the tables, and the functions over them",
     ("store", "runs"): "the tables, and the functions over them",
 }
 

@@ -17,6 +17,7 @@ from jpweb.store.models.notifications import (
     NotificationDelivery,
     NotificationDestination,
 )
+from jpweb.store.models.reviews import Review, ReviewTask
 from jpweb.store.models.runs import (
     Approval,
     CallCheckpoint,
@@ -46,6 +47,8 @@ __all__ = [
     "Person",
     "Presence",
     "ReadMark",
+    "Review",
+    "ReviewTask",
     "Run",
     "RunInterrupt",
     "SavedSearch",

@@ -1,0 +1,247 @@
+"""Queues of things to review, with their progress, and the next one for a person.
+
+Queues by outcome are made from the newest closed questions that a person audits, at most
+``MAX_QUEUE_QUESTIONS``: a page costs the same with a million of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from jpweb.store import audit
+from jpweb.store.choices import ReviewState
+from jpweb.store.database import clock
+from jpweb.store.inquiries import OPEN_STATE
+from jpweb.store.models import Conversation, Inquiry, ReviewTask
+from jpweb.store.reviews import reservations
+from jpweb.stream.answer_type import Secret
+
+#: Newest questions that queues are made from; 5,000 take about 40 ms.
+MAX_QUEUE_QUESTIONS = 5_000
+#: Things of a queue that comes from assignments or reviews.
+MAX_QUEUE_TASKS = 1_000
+#: Items of a queue's page.
+PAGE_ITEMS = 100
+#: Seconds after which an answer was late.
+LATE_SECONDS = 3_600
+#: One of so many questions is in the sample of a week.
+SAMPLE_DIVISOR = 20
+#: Kinds of deciders that are no person.
+_AUTOMATIC_DECIDERS = frozenset({"configuration", "memory", "assistant"})
+_FINISHED_STATES = frozenset({ReviewState.DONE, ReviewState.DISAGREED})
+
+
+@dataclass(frozen=True, slots=True)
+class QueueItem:
+    """A question or, without ``inquiry_id``, a conversation; with the state of its reviews."""
+
+    conversation_id: int
+    anchor: str
+    inquiry_id: int | None
+    decider_id: int | None = None
+    state: ReviewState = ReviewState.UNREVIEWED
+    first_reviewer_id: int | None = None
+    assignee_id: int | None = None
+    holder_id: int | None = None
+
+    @property
+    def key(self) -> str:
+        """Identify the item in an address."""
+        return f"{self.conversation_id}-{self.anchor}"
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state in _FINISHED_STATES
+
+    def is_left_for(self, person_id: int) -> bool:
+        """Tell whether a person has yet to review it, and may."""
+        is_done = self.state == ReviewState.PARTIAL and self.first_reviewer_id == person_id
+        return not self.is_finished and not is_done and self.decider_id != person_id
+
+
+class Queue(NamedTuple):
+    """A queue as one person has it."""
+
+    name: str
+    items: list[QueueItem]
+    left: list[QueueItem]
+
+    @property
+    def finished_count(self) -> int:
+        return sum(item.is_finished for item in self.items)
+
+
+class Desk(NamedTuple):
+    """All queues of a person; ``is_cut``: there are older questions than they are made from."""
+
+    queues: dict[str, Queue]
+    is_cut: bool
+
+
+class _Row(NamedTuple):
+    """The columns of a question by which it gets into queues."""
+
+    pk: int
+    conversation_id: int
+    anchor: str
+    state: str
+    answer_type: str
+    decided_by: str
+    decider_id: int | None
+    asked_at: datetime
+    settled_at: datetime | None
+
+
+def _is_late(row: _Row) -> bool:
+    if row.settled_at is None or row.state not in ("answered", "redacted"):
+        return False
+    return (row.settled_at - row.asked_at).total_seconds() > LATE_SECONDS
+
+
+def _is_sampled(row: _Row) -> bool:
+    """Tell whether a question is in this week's sample: the same ones all week, on each server."""
+    year, week, _ = clock.now().isocalendar()
+    identity = f"{year}-{week} {row.conversation_id} {row.anchor}"
+    return int(hashlib.sha256(identity.encode()).hexdigest(), 16) % SAMPLE_DIVISOR == 0
+
+
+#: Queues of questions, by name, in the order of pages.
+_CONDITIONS: dict[str, Callable[[_Row], bool]] = {
+    "cancelled": lambda row: row.state == "cancelled",
+    "late": _is_late,
+    "automatic": lambda row: row.decided_by in _AUTOMATIC_DECIDERS,
+    "secret": lambda row: row.answer_type == Secret.TAG,
+    "sample": _is_sampled,
+}
+#: Queues of what people assigned or reviewed.
+_TASK_QUEUES = ("assigned", "second", "disagreed")
+QUEUE_NAMES = (*_TASK_QUEUES, *_CONDITIONS)
+
+
+def load_desk(person_id: int) -> Desk:
+    """Return all queues of a person; five queries. The demo is left out, unless it is all."""
+    workspaces = audit.list_workspaces(person_id)
+    keys = [row.pk for row in workspaces if not audit.is_demo(row)]
+    return _load_desk(person_id, keys or [row.pk for row in workspaces])
+
+
+def _load_desk(person_id: int, workspace_ids: list[int]) -> Desk:
+    rows = Inquiry.objects.filter(conversation__workspace__in=workspace_ids)
+    rows = rows.exclude(state=OPEN_STATE).order_by("-asked_at", "-id")
+    columns = rows.values_list(*_Row._fields)[: MAX_QUEUE_QUESTIONS + 1]
+    questions = [_Row(*values) for values in columns]
+    is_cut = len(questions) > MAX_QUEUE_QUESTIONS
+    questions = questions[:MAX_QUEUE_QUESTIONS]
+    tasks = _list_tasks({row.conversation_id for row in questions})
+    items = {row.pk: _make_item(row, tasks) for row in questions}
+    queues = {name: [] for name in QUEUE_NAMES} | _list_task_items(person_id, workspace_ids)
+    for name, is_member in _CONDITIONS.items():
+        queues[name] = [items[row.pk] for row in questions if is_member(row)]
+    return Desk({name: _make_queue(name, queues[name], person_id) for name in QUEUE_NAMES}, is_cut)
+
+
+def _make_queue(name: str, items: list[QueueItem], person_id: int) -> Queue:
+    # Who is to settle a disagreement has reviewed already.
+    left = items if name == "disagreed" else [item for item in items if item.is_left_for(person_id)]
+    return Queue(name, items, left)
+
+
+def _list_tasks(conversation_ids: Iterable[int]) -> dict[tuple[int, str], ReviewTask]:
+    rows = ReviewTask.objects.filter(conversation_id__in=list(conversation_ids)).exclude(anchor="")
+    return {(row.conversation_id, row.anchor): row for row in rows}
+
+
+def _make_item(row: _Row, tasks: dict[tuple[int, str], ReviewTask]) -> QueueItem:
+    item = QueueItem(row.conversation_id, row.anchor, row.pk, row.decider_id)
+    task = tasks.get((row.conversation_id, row.anchor))
+    return _apply_task(item, task) if task else item
+
+
+def _apply_task(item: QueueItem, task: ReviewTask) -> QueueItem:
+    is_held = task.held_until is not None and task.held_until > clock.now()
+    return QueueItem(
+        item.conversation_id,
+        item.anchor,
+        item.inquiry_id,
+        item.decider_id,
+        ReviewState(task.state),
+        task.first_reviewer_id,
+        task.assignee_id,
+        task.holder_id if is_held else None,
+    )
+
+
+def _list_task_items(person_id: int, workspace_ids: list[int]) -> dict[str, list[QueueItem]]:
+    """Return the items of the queues that come from assignments and reviews."""
+    rows = ReviewTask.objects.filter(conversation__workspace__in=workspace_ids).order_by("-id")
+    mine = list(rows.filter(assignee_id=person_id)[:MAX_QUEUE_TASKS])
+    reviewed = rows.filter(state__in=(ReviewState.PARTIAL, ReviewState.DISAGREED))
+    reviewed_tasks = list(reviewed[:MAX_QUEUE_TASKS])
+    items = _locate_tasks({task.pk: task for task in (*mine, *reviewed_tasks)}.values())
+
+    def pick(tasks: list[ReviewTask], state: ReviewState | None = None) -> list[QueueItem]:
+        return [
+            items[task.pk] for task in tasks if task.pk in items and state in (None, task.state)
+        ]
+
+    second = [
+        item for item in pick(reviewed_tasks, ReviewState.PARTIAL) if item.is_left_for(person_id)
+    ]
+    return {
+        "assigned": pick(mine),
+        "second": second,
+        "disagreed": pick(reviewed_tasks, ReviewState.DISAGREED),
+    }
+
+
+def _locate_tasks(tasks: Iterable[ReviewTask]) -> dict[int, QueueItem]:
+    """Return the items of tasks by the tasks' keys; those of vanished questions are left out."""
+    tasks = list(tasks)
+    rows = Inquiry.objects.filter(
+        conversation_id__in={task.conversation_id for task in tasks},
+        anchor__in={task.anchor for task in tasks},
+    ).values_list("conversation_id", "anchor", "pk", "decider_id")
+    found = {(row[0], row[1]): QueueItem(*row) for row in rows}
+    items = {}
+    for task in tasks:
+        place = task.conversation_id, task.anchor
+        item = found.get(place) if task.anchor else QueueItem(*place, None)
+        if item is not None:
+            items[task.pk] = _apply_task(item, task)
+    return items
+
+
+def reserve_next(queue: Queue, person_id: int, after_key: str = "") -> QueueItem | None:
+    """Reserve the next item of a queue that is left for a person; None where there is none.
+
+    ``after_key`` names the item before. Items that others are reviewing are passed over.
+    """
+    keys = [item.key for item in queue.items]
+    start = keys.index(after_key) + 1 if after_key in keys else 0
+    left = {item.key for item in queue.left}
+    for item in queue.items[start:]:
+        if item.key not in left or item.holder_id not in (None, person_id):
+            continue
+        if reservations.reserve(item.conversation_id, item.anchor, person_id):
+            return item
+    return None
+
+
+def load_page(items: list[QueueItem]) -> list[tuple[QueueItem, Inquiry | None, Conversation]]:
+    """Return the first items with their rows; two queries."""
+    page_items = items[:PAGE_ITEMS]
+    keys = [item.inquiry_id for item in page_items if item.inquiry_id]
+    rows = Inquiry.objects.filter(pk__in=keys).select_related("decider")
+    inquiries = {row.pk: row for row in rows}
+    conversations = Conversation.objects.select_related("workspace").in_bulk(
+        {item.conversation_id for item in page_items}
+    )
+    return [
+        (item, inquiries.get(item.inquiry_id or 0), conversations[item.conversation_id])
+        for item in page_items
+        if item.conversation_id in conversations
+    ]

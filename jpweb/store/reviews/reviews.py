@@ -1,0 +1,305 @@
+"""Reviews: who may give which, what each person sees of them, and their insertion.
+
+A subject has up to two rounds, by different people. Where the workspace requires two, the second
+is blind: verdict and note of the first are shown once both are in.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from django.db import IntegrityError, transaction
+
+from jpweb.evidence import ledger_verifier
+from jpweb.store import db_text
+from jpweb.store.choices import Act, ReviewState, Verdict
+from jpweb.store.database import clock
+from jpweb.store.errors import ReviewRefused
+from jpweb.store.ledger.entries import Actor, Place, record_act
+from jpweb.store.models import Inquiry, Person, Review, ReviewTask
+from jpweb.store.reviews import reservations, subjects
+from jpweb.store.reviews.subjects import ReviewSubject
+
+FIRST, SECOND = 1, 2
+#: Characters of a note; longer ones are cut.
+MAX_NOTE_CHARS = 4000
+_NONCE_BYTES = 16
+_OPEN_REFUSAL = "A question can be reviewed once it is closed."
+_OWN_QUESTION_REFUSAL = "You closed this question, so someone else has to review it."
+_OWN_CONVERSATION_REFUSAL = "You took part in this conversation, so someone else has to review it."
+
+
+class ReviewInput(NamedTuple):
+    """What a person sends. ``version`` and ``seen_count`` say what their page showed."""
+
+    verdict: Verdict
+    note: str
+    version: str
+    seen_count: int
+
+
+class Slot(NamedTuple):
+    """The review that a person can give next: its round, and its number in the round."""
+
+    round: int
+    revision: int
+
+
+class ShownReview(NamedTuple):
+    """A review as one person sees it: a hidden one shows neither verdict nor note."""
+
+    review: Review
+    is_hidden: bool
+    is_latest: bool
+    is_outdated: bool
+
+
+class SubjectState(NamedTuple):
+    """The state of a subject's reviews; ``verdict``: on which they agree, else empty."""
+
+    state: ReviewState
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewHistory:
+    """All reviews of a subject, the oldest first."""
+
+    subject: ReviewSubject
+    rows: list[Review]
+    rounds_required: int
+
+    def find_latest(self, number: int, version: str = "") -> Review | None:
+        """Return the latest review of a round, of the present version unless another is named."""
+        version = version or self.subject.version
+        rows = [row for row in self.rows if (row.round, row.version) == (number, version)]
+        return rows[-1] if rows else None
+
+    def is_complete(self, version: str = "") -> bool:
+        """Tell whether all required reviews of a version are in."""
+        first = self.find_latest(FIRST, version)
+        if first is None:
+            return False
+        return first.rounds_required < SECOND or self.find_latest(SECOND, version) is not None
+
+    @property
+    def state(self) -> SubjectState:
+        """State of the present version."""
+        first, second = self.find_latest(FIRST), self.find_latest(SECOND)
+        if first is None:
+            return SubjectState(ReviewState.UNREVIEWED, "")
+        if not self.is_complete():
+            return SubjectState(ReviewState.PARTIAL, "")
+        if second is not None and second.verdict != first.verdict:
+            return SubjectState(ReviewState.DISAGREED, "")
+        return SubjectState(ReviewState.DONE, first.verdict)
+
+    @property
+    def is_changed(self) -> bool:
+        """Tell whether only other versions of the subject were reviewed."""
+        return bool(self.rows) and self.find_latest(FIRST) is None
+
+    def list_shown(self, person_id: int) -> list[ShownReview]:
+        """Return the reviews as a person sees them, the newest first."""
+        is_disclosed = self.is_complete()
+        latest_keys = {(row.version, row.round): row.pk for row in self.rows}
+        return [
+            ShownReview(
+                row,
+                is_hidden=not (
+                    is_disclosed or row.reviewer_id == person_id or self.is_complete(row.version)
+                ),
+                is_latest=latest_keys[row.version, row.round] == row.pk,
+                is_outdated=row.version != self.subject.version,
+            )
+            for row in reversed(self.rows)
+        ]
+
+    def find_slot(self, person_id: int) -> Slot:
+        """Return the review that a person can give. Raises ReviewRefused."""
+        if subjects.is_open(self.subject):
+            raise ReviewRefused(_OPEN_REFUSAL)
+        if subjects.is_own(self.subject, person_id):
+            is_question = self.subject.inquiry is not None
+            raise ReviewRefused(_OWN_QUESTION_REFUSAL if is_question else _OWN_CONVERSATION_REFUSAL)
+        names = []
+        for number in (FIRST, SECOND):
+            latest = self.find_latest(number)
+            if latest is None:
+                return Slot(number, 1)
+            if latest.reviewer_id == person_id:
+                return Slot(number, latest.revision + 1)
+            names.append(latest.reviewer_name)
+        raise ReviewRefused(f"Both reviews are in, by {names[0]} and {names[1]}.")
+
+
+def load_history(subject: ReviewSubject) -> ReviewHistory:
+    """Return the reviews of a subject; one query."""
+    rows = Review.objects.filter(conversation=subject.conversation, anchor=subject.anchor)
+    workspace = subject.conversation.workspace
+    return ReviewHistory(subject, list(rows.order_by("pk")), workspace.reviews_required)
+
+
+def load_review_states(inquiry_ids: Iterable[int]) -> dict[int, SubjectState]:
+    """Return the state of the reviews of questions by their keys; two queries.
+
+    Questions without a review are left out. Nothing of a blind review is in it. A change of a
+    question since its reviews is not looked for.
+    """
+    rows = Inquiry.objects.filter(pk__in=list(inquiry_ids))
+    keys = {
+        (conversation_id, anchor): key
+        for key, conversation_id, anchor in rows.values_list("pk", "conversation_id", "anchor")
+    }
+    tasks = ReviewTask.objects.filter(
+        conversation_id__in={conversation_id for conversation_id, _ in keys},
+        anchor__in={anchor for _, anchor in keys},
+    ).exclude(state=ReviewState.UNREVIEWED)
+    columns = tasks.values_list("conversation_id", "anchor", "state", "verdict")
+    return {
+        keys[conversation_id, anchor]: SubjectState(ReviewState(state), verdict)
+        for conversation_id, anchor, state, verdict in columns
+        if (conversation_id, anchor) in keys
+    }
+
+
+def clean_note(text: str) -> str:
+    """Return a note with normal line ends, cut to its maximum."""
+    return db_text.clean_text(text.replace("\r\n", "\n")).strip()[:MAX_NOTE_CHARS]
+
+
+def submit_review(subject: ReviewSubject, person: Person, sent: ReviewInput) -> Review:
+    """Insert a person's review of what their page showed, and end their reservation.
+
+    The same review sent twice is inserted once. Raises ReviewRefused where the person may not, or
+    where another review or a change of the subject came first.
+    """
+    try:
+        with transaction.atomic():
+            return _insert_review(subject, person, sent)
+    except IntegrityError as error:
+        # The row's lock makes this unlikely; the constraint decides where it does not hold.
+        raise ReviewRefused("Another review came first. Reload to see whose it is.") from error
+
+
+def _insert_review(subject: ReviewSubject, person: Person, sent: ReviewInput) -> Review:
+    tasks = ReviewTask.objects.select_for_update()
+    task, _ = tasks.get_or_create(conversation=subject.conversation, anchor=subject.anchor)
+    try:
+        history = load_history(subjects.reload(subject))
+    except Inquiry.DoesNotExist as error:
+        raise ReviewRefused("This question is no longer in the conversation.") from error
+    repeated = _find_repeated(history, person, sent)
+    if repeated is not None:
+        return repeated
+    _require_unchanged(history, person, sent)
+    slot = history.find_slot(person.pk)
+    _require_unreserved(history.subject, person)
+    review = _make_review(history, person, sent, slot)
+    review.save(force_insert=True)
+    history.rows.append(review)
+    _update_task(task, history, person)
+    _record_review(history, review, person)
+    return review
+
+
+def _find_repeated(history: ReviewHistory, person: Person, sent: ReviewInput) -> Review | None:
+    """Return the person's review that this one repeats, as after a double click."""
+    latest = history.rows[-1] if history.rows else None
+    if latest is None or len(history.rows) != sent.seen_count + 1:
+        return None
+    is_same = (latest.reviewer_id, latest.version, latest.verdict, latest.note) == (
+        person.pk,
+        sent.version,
+        sent.verdict,
+        clean_note(sent.note),
+    )
+    return latest if is_same else None
+
+
+def _require_unchanged(history: ReviewHistory, person: Person, sent: ReviewInput) -> None:
+    """Raise ReviewRefused where the person's page is out of date."""
+    if history.subject.version != sent.version:
+        what = "question" if history.subject.inquiry else "conversation"
+        raise ReviewRefused(
+            f"This {what} has changed since you opened it. Look at it again, then send your review."
+        )
+    if len(history.rows) <= sent.seen_count:
+        return
+    name = history.rows[-1].reviewer_name
+    slot = history.find_slot(person.pk)
+    position = "second review" if slot.round == SECOND else "review"
+    raise ReviewRefused(
+        f"{name} reviewed this while you were writing, and their review stands. "
+        f"Send yours again to add it as the {position}."
+    )
+
+
+def _require_unreserved(subject: ReviewSubject, person: Person) -> None:
+    reservation = reservations.find_reservation(subject)
+    if reservation is not None and reservation.person.pk != person.pk:
+        raise ReviewRefused(
+            f"{reservation.person.display_name} is reviewing this now. "
+            f"Send yours after {reservation.until:%H:%M} UTC, or when their review is in."
+        )
+
+
+def _make_review(history: ReviewHistory, person: Person, sent: ReviewInput, slot: Slot) -> Review:
+    first = history.find_latest(FIRST)
+    return Review(
+        conversation=history.subject.conversation,
+        anchor=history.subject.anchor,
+        version=history.subject.version,
+        content_hash=subjects.hash_content(history.subject),
+        round=slot.round,
+        revision=slot.revision,
+        rounds_required=first.rounds_required if first else history.rounds_required,
+        verdict=sent.verdict,
+        note=clean_note(sent.note),
+        nonce=secrets.token_hex(_NONCE_BYTES),
+        reviewer=person,
+        reviewer_name=person.display_name[:200],
+        reviewed_at=clock.now(),
+    )
+
+
+def _update_task(task: ReviewTask, history: ReviewHistory, person: Person) -> None:
+    """Store the state of a subject's reviews, and end the person's part in it."""
+    first = history.find_latest(FIRST)
+    task.state, task.verdict = history.state
+    task.first_reviewer_id = first.reviewer_id if first else None
+    task.holder, task.held_until = None, None
+    if task.assignee_id == person.pk:
+        task.assignee = None
+    task.save()
+
+
+def _record_review(history: ReviewHistory, review: Review, person: Person) -> None:
+    """Record a review. The note is in the ledger as a hash: it may quote what is redacted later.
+
+    So is the verdict of a review that the other reviewer must not know yet. The entry that
+    completes a blind review names both verdicts.
+    """
+    details: dict[str, object] = {
+        "round": review.round,
+        "content_hash": review.content_hash,
+        "review_hash": hash_review(review),
+    }
+    if history.is_complete():
+        details["verdict"] = review.verdict
+        first = history.find_latest(FIRST)
+        if first is not None and first.pk != review.pk and first.rounds_required == SECOND:
+            details["first_verdict"] = first.verdict
+    subject = history.subject
+    conversation = subject.conversation
+    place = Place(conversation.workspace_id, conversation.pk, subject.ledger_subject)
+    record_act(Act.REVIEWED, Actor.from_person(person), place, **details)
+
+
+def hash_review(review: Review) -> str:
+    """Return the SHA-256 that the ledger keeps of a review's verdict and note."""
+    values = {"verdict": str(review.verdict), "note": review.note, "nonce": review.nonce}
+    return ledger_verifier.hash_text(ledger_verifier.encode_canonical(values))

@@ -1,0 +1,108 @@
+"""Subjects of reviews: a closed question, or a conversation as a whole."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from jpweb.evidence import ledger_verifier
+from jpweb.store.inquiries import OPEN_STATE
+from jpweb.store.models import Approval, Conversation, Inquiry, JournalEntry, Run
+
+#: Entries that are fetched at once while a conversation is hashed.
+_FETCH_ENTRIES = 500
+
+
+class ReviewSubject(NamedTuple):
+    """What is reviewed; without an ``inquiry`` the conversation is. ``version`` identifies it."""
+
+    conversation: Conversation
+    inquiry: Inquiry | None
+    version: str
+
+    @property
+    def anchor(self) -> str:
+        return self.inquiry.anchor if self.inquiry else ""
+
+    @property
+    def key(self) -> str:
+        """Identify the subject in an address, as ``QueueItem.key`` does."""
+        return f"{self.conversation.pk}-{self.anchor}"
+
+    @property
+    def ledger_subject(self) -> str:
+        """Name the object of a ledger entry."""
+        if self.inquiry:
+            return f"inquiry:{self.inquiry.pk}"
+        return f"conversation:{self.conversation.pk}"
+
+
+def load_question(inquiry: Inquiry) -> ReviewSubject:
+    """Return a question as a subject. Its version is the hash of its events."""
+    return ReviewSubject(inquiry.conversation, inquiry, _hash_question(inquiry))
+
+
+def load_conversation(conversation: Conversation) -> ReviewSubject:
+    """Return a conversation as a subject. Its version changes with each event."""
+    # Hashing each event for a version would take seconds for a long conversation.
+    version = f"{conversation.revision}.{conversation.entry_count}"
+    return ReviewSubject(conversation, None, version)
+
+
+def reload(subject: ReviewSubject) -> ReviewSubject:
+    """Return a subject as the database has it now. Raises Inquiry.DoesNotExist."""
+    if subject.inquiry is None:
+        return load_conversation(Conversation.objects.get(pk=subject.conversation.pk))
+    rows = Inquiry.objects.select_related("conversation__workspace")
+    return load_question(rows.get(pk=subject.inquiry.pk))
+
+
+def is_open(subject: ReviewSubject) -> bool:
+    """Tell whether a question still waits for its outcome, so that there is nothing to review."""
+    return subject.inquiry is not None and subject.inquiry.state == OPEN_STATE
+
+
+def is_own(subject: ReviewSubject, person_id: int) -> bool:
+    """Tell whether a review by this person would be a self-review.
+
+    They answered or declined the question. Of a conversation: they started it or one of its turns,
+    or decided a question or an approval in it.
+    """
+    if subject.inquiry is not None:
+        return subject.inquiry.decider_id == person_id
+    conversation = subject.conversation
+    return (
+        conversation.started_by_id == person_id
+        or Run.objects.filter(conversation=conversation, started_by_id=person_id).exists()
+        or Inquiry.objects.filter(conversation=conversation, decider_id=person_id).exists()
+        or Approval.objects.filter(conversation=conversation, decider_id=person_id).exists()
+    )
+
+
+def hash_content(subject: ReviewSubject) -> str:
+    """Return the SHA-256 of what is reviewed: of the question's events, or of all events.
+
+    It is the hash of the hashes of the stored texts, a line each, in the order of the journal.
+    """
+    if subject.inquiry is not None:
+        return _hash_question(subject.inquiry)
+    entries = JournalEntry.objects.filter(conversation=subject.conversation)
+    texts = entries.order_by("position").values_list("text", flat=True)
+    return _hash_texts(texts.iterator(_FETCH_ENTRIES))
+
+
+def _hash_question(inquiry: Inquiry) -> str:
+    positions = [inquiry.position, inquiry.response_position]
+    entries = JournalEntry.objects.filter(
+        conversation_id=inquiry.conversation_id,
+        position__in=[position for position in positions if position is not None],
+    )
+    return _hash_texts(entries.order_by("position").values_list("text", flat=True))
+
+
+def _hash_texts(texts: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(f"{ledger_verifier.hash_text(text)}\n".encode())
+    return digest.hexdigest()

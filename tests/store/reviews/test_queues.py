@@ -1,0 +1,163 @@
+"""Queues: what is in each, what is left for whom, and the next item."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from jpweb.store.choices import Role, Verdict
+from jpweb.store.database import clock
+from jpweb.store.inquiries import Decider
+from jpweb.store.ledger.entries import Actor
+from jpweb.store.models import Inquiry, ReviewTask
+from jpweb.store.reviews import assignments, queues, reservations, subjects
+from tests.store import making
+from tests.store.reviews.desk import DECLINED, ReviewDesk, load, send
+
+
+def list_keys(desk: ReviewDesk, name: str) -> list[int | None]:
+    """Return the questions of one of Ada's queues."""
+    return [item.inquiry_id for item in queues.load_desk(desk.ada.pk).queues[name].items]
+
+
+def wait_for(row: Inquiry, seconds: int) -> None:
+    asked_at = clock.now() - timedelta(days=1)
+    row.asked_at, row.settled_at = asked_at, asked_at + timedelta(seconds=seconds)
+    row.save()
+
+
+def test_queues_hold_questions_by_outcome(desk: ReviewDesk):
+    cancelled = desk.close(DECLINED)
+    automatic = [desk.close(by=Decider(kind)) for kind in ("configuration", "assistant")]
+    secret = desk.close()
+    Inquiry.objects.filter(pk=secret.pk).update(answer_type="secret")
+    late, swift = desk.close(), desk.close()
+    wait_for(late, queues.LATE_SECONDS + 1)
+    wait_for(swift, queues.LATE_SECONDS)
+    making.question(desk.run)
+    assert list_keys(desk, "cancelled") == [cancelled.pk]
+    assert list_keys(desk, "automatic") == [row.pk for row in reversed(automatic)]
+    assert list_keys(desk, "secret") == [secret.pk]
+    assert list_keys(desk, "late") == [late.pk]
+
+
+def test_sample_is_the_same_all_week_and_another_in_the_next(
+    desk: ReviewDesk, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(queues, "SAMPLE_DIVISOR", 2)
+    for _ in range(24):
+        desk.close()
+    monday = clock.now().replace(year=2026, month=11, day=23)
+    samples = []
+    for days in (0, 6, 7):
+        moment = monday + timedelta(days=days)
+        monkeypatch.setattr(clock, "now", lambda moment=moment: moment)
+        samples.append(list_keys(desk, "sample"))
+    assert samples[0] == samples[1] != samples[2]
+    assert 0 < len(samples[0]) < 24
+
+
+def test_queues_leave_out_other_workspaces_and_the_demo(desk: ReviewDesk):
+    other = making.workspace("Elsewhere")
+    demo = making.workspace("Demo")
+    demo.root = "demo"
+    demo.save()
+    desk.ada.memberships.create(workspace=demo, role=Role.OWNER)
+    mine = desk.close(DECLINED)
+    for home in (other, demo):
+        run = making.start_run(making.conversation(home))
+        making.settle(making.question(run), DECLINED)
+    assert list_keys(desk, "cancelled") == [mine.pk]
+
+
+def test_auditor_of_the_demo_alone_has_its_questions(desk: ReviewDesk):
+    desk.home.root = "demo"
+    desk.home.save()
+    row = desk.close(DECLINED)
+    assert list_keys(desk, "cancelled") == [row.pk]
+
+
+def test_queues_are_made_from_the_newest_questions(
+    desk: ReviewDesk, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(queues, "MAX_QUEUE_QUESTIONS", 2)
+    rows = [desk.close(DECLINED) for _ in range(2)]
+    assert not queues.load_desk(desk.ada.pk).is_cut
+    rows.append(desk.close(DECLINED))
+    assert queues.load_desk(desk.ada.pk).is_cut
+    assert list_keys(desk, "cancelled") == [rows[2].pk, rows[1].pk]
+
+
+def test_cost_of_queues_does_not_grow_with_questions(
+    desk: ReviewDesk, django_assert_max_num_queries: Any
+):
+    for _ in range(12):
+        send(load(desk.close(DECLINED)), desk.ada)
+    with django_assert_max_num_queries(6):
+        queue = queues.load_desk(desk.ada.pk).queues["cancelled"]
+    assert (len(queue.items), queue.finished_count, queue.left) == (12, 12, [])
+    with django_assert_max_num_queries(2):
+        queues.load_page(queue.items)
+
+
+def test_own_decision_is_left_for_others(desk: ReviewDesk):
+    desk.close(DECLINED, making.decider(desk.ada))
+    counts = {
+        person.username: len(queues.load_desk(person.pk).queues["cancelled"].left)
+        for person in (desk.ada, desk.ben)
+    }
+    assert counts == {"ada": 0, "ben": 1}
+
+
+def test_half_reviewed_question_is_left_for_the_second_reviewer(desk: ReviewDesk):
+    desk.require_two()
+    row = desk.close(DECLINED)
+    send(load(row), desk.ada)
+    for person, count in ((desk.ada, 0), (desk.ben, 1)):
+        desks = queues.load_desk(person.pk).queues
+        assert (len(desks["second"].items), len(desks["cancelled"].left)) == (count, count)
+        assert desks["cancelled"].finished_count == 0
+
+
+def test_disagreements_are_a_queue(desk: ReviewDesk):
+    row = desk.close()
+    send(load(row), desk.ada, Verdict.FINE)
+    send(load(row), desk.ben, Verdict.WRONG, "No.")
+    assert list_keys(desk, "disagreed") == [row.pk]
+
+
+def test_assigned_questions_and_conversations_are_a_queue(desk: ReviewDesk):
+    row, actor = desk.close(), Actor.from_person(desk.ben)
+    assignments.assign(load(row), desk.ada.pk, actor)
+    assignments.assign(subjects.load_conversation(desk.talk), desk.ada.pk, actor)
+    vanished = desk.close()
+    assignments.assign(load(vanished), desk.ada.pk, actor)
+    Inquiry.objects.filter(pk=vanished.pk).delete()
+    assert list_keys(desk, "assigned") == [None, row.pk]
+
+
+def test_next_item_is_reserved_and_passes_over_those_of_others(desk: ReviewDesk):
+    rows = [desk.close(DECLINED) for _ in range(4)][::-1]
+    reservations.reserve(desk.talk.pk, rows[0].anchor, desk.ben.pk)
+    send(load(rows[1]), desk.cleo)
+    queue = queues.load_desk(desk.ada.pk).queues["cancelled"]
+    item = queues.reserve_next(queue, desk.ada.pk)
+    assert item is not None
+    assert item.inquiry_id == rows[2].pk
+    assert ReviewTask.objects.get(anchor=rows[2].anchor).holder == desk.ada
+    following = queues.reserve_next(queue, desk.ada.pk, item.key)
+    assert following is not None
+    assert following.inquiry_id == rows[3].pk
+    assert queues.reserve_next(queue, desk.ada.pk, following.key) is None
+
+
+def test_of_two_people_who_take_the_next_item_each_gets_another(desk: ReviewDesk):
+    for _ in range(2):
+        desk.close(DECLINED)
+    queue = queues.load_desk(desk.ada.pk).queues["cancelled"]
+    items = [queues.reserve_next(queue, person.pk) for person in (desk.ada, desk.ben)]
+    assert items[0] is not None
+    assert items[1] is not None
+    assert items[0].key != items[1].key
