@@ -23,7 +23,7 @@ from jpweb.web.views import (
     sign_in,
     turns,
 )
-from jpweb.web.views.audit import inquiry_table, ledger
+from jpweb.web.views.audit import conversation_reviews, inquiry_table, ledger, review_queues
 from jpweb.web.views.help import pages as help_pages
 from jpweb.web.views.transcript_modes import compacted, raw, thread
 from jpweb.web.views.workspaces import people, question_expiry, tools, user_local_copies
@@ -134,6 +134,49 @@ urlpatterns = [
     path("audit/ledger", ledger.show_ledger, name="ledger"),
     path("audit/ledger.jsonl", ledger.download_ledger, name="ledger-file"),
     path("audit/ledger-verifier", ledger.download_verifier, name="ledger-verifier"),
+    path("audit/reviews", review_queues.list_queues, name="reviews"),
+    path("audit/reviews/<slug:queue_name>", review_queues.show_queue, name="review-queue"),
+    path("audit/reviews/<slug:queue_name>/next", review_queues.open_next, name="review-next"),
+    path(
+        "questions/<key:inquiry_id>/review",
+        questions.review_question,
+        name="question-review",
+    ),
+    path(
+        "questions/<key:inquiry_id>/review/start",
+        questions.start_review,
+        name="question-review-start",
+    ),
+    path(
+        "questions/<key:inquiry_id>/review/assign",
+        questions.assign_review,
+        name="question-review-assign",
+    ),
+    path(
+        "conversations/<key:conversation_id>/reviews",
+        conversation_reviews.show_reviews,
+        name="conversation-reviews",
+    ),
+    path(
+        "conversations/<key:conversation_id>/review",
+        conversation_reviews.review_conversation,
+        name="conversation-review",
+    ),
+    path(
+        "conversations/<key:conversation_id>/review/start",
+        conversation_reviews.start_review,
+        name="conversation-review-start",
+    ),
+    path(
+        "conversations/<key:conversation_id>/review/assign",
+        conversation_reviews.assign_review,
+        name="conversation-review-assign",
+    ),
+    path(
+        "workspaces/<key:workspace_id>/reviews",
+        question_expiry.choose_review_count,
+        name="review-count-choose",
+    ),
     path("audit.csv", inquiry_table.export_csv, name="audit-csv"),
     path("workspaces/<key:workspace_id>/people", people.list_members, name="people"),
     path("workspaces/<key:workspace_id>/writing", people.choose_writing, name="write-policy"),

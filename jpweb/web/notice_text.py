@@ -106,3 +106,13 @@ TOOLS_NOT_SWITCHED = "Not changed, locked or by name only: {names}."
 TOOL_ENABLED = "{name} is now enabled."
 TOOL_DISABLED = "{name} is now disabled."
 OVERRIDES_SAVED = "Saved the overrides."
+
+# Reviews
+VERDICT_REQUIRED = "Choose a verdict."
+REVIEW_NOTE_REQUIRED = "Write a note: say why it isn't fine."
+REVIEW_SAVED = "Saved your review."
+REVIEW_HELD = "{name} is reviewing this until {time} UTC. Choose another, or come back then."
+REVIEW_ASSIGNED = "Assigned to {name}."
+REVIEW_UNASSIGNED = "Assigned to nobody."
+QUEUE_EMPTY = "Nothing is left for you in “{queue}”."
+REVIEW_COUNT_SAVED = "New reviews in {workspace}: {count}."

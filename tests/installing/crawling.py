@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from tests.machine.visiting import Visitor
 
 _LINK = re.compile(r'href="(/[^"#?]*)')
-#: Pages of single events are as many as there are events, static files are no pages, and the ledger
-#: grows by being read.
-_SKIPPED = re.compile(r"/static/|/events/|/audit/ledger|/account/readers")
+#: Pages of single events are as many as there are events, static files are no pages, the ledger
+#: grows by being read, and the sample of reviews is another one each week.
+_SKIPPED = re.compile(r"/static/|/events/|/audit/ledger|/audit/reviews|/account/readers")
 #: What two requests for the same page differ in.
 _VARIABLE = (
     (re.compile(r'(csrf-token" content|csrfmiddlewaretoken" value)="\w+"'), r"\1"),

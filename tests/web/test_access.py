@@ -97,6 +97,19 @@ ROUTES = {
     "ledger": somewhere(Role.AUDITOR),
     "ledger-file": somewhere(Role.AUDITOR),
     "ledger-verifier": somewhere(Role.AUDITOR),
+    "reviews": somewhere(Role.AUDITOR),
+    "review-queue": somewhere(Role.AUDITOR),
+    "review-next": Route("somewhere: auditor", 302, "post", needs=Role.AUDITOR),
+    "question-review": member("inquiry", Role.AUDITOR, 422, **POST),
+    "question-review-start": member("inquiry", Role.AUDITOR, 302, **POST),
+    "question-review-assign": member("inquiry", Role.AUDITOR, 302, **POST),
+    "conversation-reviews": member("conversation", Role.AUDITOR),
+    "conversation-review": member("conversation", Role.AUDITOR, 422, **POST),
+    "conversation-review-start": member("conversation", Role.AUDITOR, 302, **POST),
+    "conversation-review-assign": member("conversation", Role.AUDITOR, 302, **POST),
+    "review-count-choose": member(
+        "workspace", Role.OWNER, 302, method="post", data=(("reviews_required", "2"),)
+    ),
     "people": member("workspace", Role.OWNER),
     "write-policy": member("workspace", Role.OWNER, 302, method="post", data=(("writing", "off"),)),
     "copies-confirm": member("workspace", Role.OWNER, 302, **POST),
@@ -157,6 +170,7 @@ def make_address(name: str, world: World, **instead: Any) -> str:
         "token": "unknown",
         "path": "another/jpweb.css",
         "name": "using",
+        "queue_name": "cancelled",
     } | instead
     arguments = VIEWS[name].pattern.regex.groupindex
     return reverse(name, kwargs={key: value for key, value in keys.items() if key in arguments})

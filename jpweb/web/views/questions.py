@@ -16,13 +16,15 @@ from jpweb.store import approvals, inquiries
 from jpweb.store.choices import UNFINISHED_STATES, Role
 from jpweb.store.inbox import closed_inquiries, previous_answers, receipt_log
 from jpweb.store.inquiries import Decider
-from jpweb.web import access, answer_submission, display_text
+from jpweb.store.reviews import subjects
+from jpweb.web import access, answer_submission, display_text, review_pages
 from jpweb.web.answer_submission import AnswerInput
 
 if TYPE_CHECKING:
     from jpweb.store.inbox.receipt_log import ReceiptLog
     from jpweb.store.models import Inquiry
     from jpweb.web.answer_submission import SubmissionResult
+    from jpweb.web.forms.verdicts import VerdictForm
     from jpweb.web.http import Request
 
 
@@ -49,28 +51,9 @@ def list_questions(request: Request) -> HttpResponse:
 def show_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Show one question: its card while it is pending, its outcome, its timeline.
 
-    htmx gets only the fragments that may have changed.
+    htmx gets only the fragments that may have changed. Auditors also get the reviews.
     """
-    person_id, workspace_id = request.user.pk, inquiry.conversation.workspace_id
-    run = inquiry.run
-    is_pending = (
-        inquiry.state == inquiries.OPEN_STATE and run is not None and run.state in UNFINISHED_STATES
-    )
-    shows_card = is_pending and access.has_role(person_id, workspace_id, Role.RESPONDER)
-    if shows_card:
-        receipt_buffer.note_delivered(person_id, [inquiry.pk])
-    may_audit = access.has_role(person_id, workspace_id, Role.AUDITOR)
-    receipts = receipt_log.get_receipt_log(inquiry.pk) if may_audit else None
-    context = {
-        "row": inquiry,
-        "is_pending": is_pending,
-        "shows_card": shows_card,
-        "shows_conversation": True,
-        "receipts": receipts,
-        "timeline": _build_timeline(inquiry, receipts),
-    }
-    template_name = "questions/_oob_update.html" if request.htmx else "questions/detail.html"
-    return render(request, template_name, context)
+    return _render_question(request, inquiry)
 
 
 @require_POST
@@ -94,6 +77,57 @@ async def decline_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     return await _send_reply(
         request, await answer_submission.submit_decline(inquiry, _make_decider(request), note)
     )
+
+
+@require_POST
+@access.inquiry(Role.AUDITOR)
+def review_question(request: Request, inquiry: Inquiry) -> HttpResponse:
+    def render_page(form: VerdictForm, status: int) -> HttpResponse:
+        return _render_question(request, inquiry, form, status)
+
+    return review_pages.submit_review(request, subjects.load_question(inquiry), render_page)
+
+
+@require_POST
+@access.inquiry(Role.AUDITOR)
+def start_review(request: Request, inquiry: Inquiry) -> HttpResponse:
+    return review_pages.start_review(request, subjects.load_question(inquiry))
+
+
+@require_POST
+@access.inquiry(Role.AUDITOR)
+def assign_review(request: Request, inquiry: Inquiry) -> HttpResponse:
+    return review_pages.assign_review(request, subjects.load_question(inquiry))
+
+
+def _render_question(
+    request: Request, inquiry: Inquiry, form: VerdictForm | None = None, status: int = 200
+) -> HttpResponse:
+    """Render the page of a question; ``form`` is a review that was refused."""
+    person_id, workspace_id = request.user.pk, inquiry.conversation.workspace_id
+    run = inquiry.run
+    is_pending = (
+        inquiry.state == inquiries.OPEN_STATE and run is not None and run.state in UNFINISHED_STATES
+    )
+    shows_card = is_pending and access.has_role(person_id, workspace_id, Role.RESPONDER)
+    if shows_card:
+        receipt_buffer.note_delivered(person_id, [inquiry.pk])
+    may_audit = access.has_role(person_id, workspace_id, Role.AUDITOR)
+    receipts = receipt_log.get_receipt_log(inquiry.pk) if may_audit else None
+    context = {
+        "row": inquiry,
+        "is_pending": is_pending,
+        "shows_card": shows_card,
+        "shows_conversation": True,
+        "receipts": receipts,
+        "timeline": _build_timeline(inquiry, receipts),
+    }
+    if request.htmx:
+        return render(request, "questions/_oob_update.html", context)
+    if may_audit and (inquiry.state != inquiries.OPEN_STATE or form is not None):
+        subject = subjects.load_question(inquiry)
+        context["review"] = review_pages.build_panel(request, subject, form)
+    return render(request, "questions/detail.html", context, status=status)
 
 
 def _build_timeline(row: Inquiry, receipts: ReceiptLog | None) -> list[dict[str, Any]]:

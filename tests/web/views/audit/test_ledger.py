@@ -42,6 +42,7 @@ ACTS_BY_ROUTE = {
     "write-policy": {Act.SETTING_CHANGED},
     "people-invite": {Act.MEMBER_INVITED},
     "question-expiry-choose": {Act.SETTING_CHANGED},
+    "review-count-choose": {Act.SETTING_CHANGED},
     "tools-switch": {Act.SETTING_CHANGED},
     "tools-overrides": {Act.SETTING_CHANGED},
     "member-role": {Act.ROLE_CHANGED},

@@ -1,0 +1,53 @@
+"""Forms of reviews: a verdict with its note, and a workspace's number of reviews."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from jpweb.store.choices import Verdict
+from jpweb.store.reviews.policies import REVIEW_COUNTS
+from jpweb.store.reviews.reviews import MAX_NOTE_CHARS, ReviewInput
+from jpweb.web import notice_text, review_labels
+from jpweb.web.forms.fields import TextField, WholeNumberField
+
+
+class VerdictForm(forms.Form):
+    """A review. ``version`` and ``seen`` tell the store what the page showed."""
+
+    verdict = forms.TypedChoiceField(
+        choices=[(tag, label) for tag, (label, _) in review_labels.VERDICT_LABELS.items()],
+        coerce=Verdict,
+        error_messages=dict.fromkeys(("required", "invalid_choice"), notice_text.VERDICT_REQUIRED),
+    )
+    # A browser counts a line end as one character, and sends two.
+    note = TextField(required=False, max_chars=2 * MAX_NOTE_CHARS)
+    version = TextField(required=False, max_chars=64)
+    seen = WholeNumberField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        """Require a note beside every verdict but “fine”."""
+        values = self.cleaned_data
+        verdict = values.get("verdict")
+        if verdict and verdict != Verdict.FINE and not values.get("note"):
+            self.add_error("note", notice_text.REVIEW_NOTE_REQUIRED)
+        return values
+
+    def make_input(self) -> ReviewInput:
+        """Return the review of a valid form."""
+        values = self.cleaned_data
+        return ReviewInput(
+            values["verdict"], values["note"], values["version"], values["seen"] or 0
+        )
+
+
+class ReviewCountForm(forms.Form):
+    """By how many people the questions of a workspace are reviewed."""
+
+    reviews_required = forms.TypedChoiceField(
+        choices=[(count, review_labels.COUNT_LABELS[count]) for count in REVIEW_COUNTS],
+        coerce=int,
+        widget=forms.RadioSelect,
+        error_messages=dict.fromkeys(("required", "invalid_choice"), notice_text.OPTION_REQUIRED),
+    )

@@ -1,0 +1,42 @@
+"""Labels of reviews: verdicts, states, rounds and queues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jpweb.store.choices import ReviewState, Verdict
+
+#: Labels of verdicts with their meaning, in the order of forms.
+VERDICT_LABELS: Mapping[str, tuple[str, str]] = {
+    Verdict.FINE: ("Fine", "nothing to do"),
+    Verdict.QUESTIONABLE: ("Questionable", "someone should explain it"),
+    Verdict.WRONG: ("Wrong", "it should have ended otherwise"),
+    Verdict.ESCALATE: ("Escalate", "an owner has to look at it"),
+}
+STATE_LABELS: Mapping[str, str] = {
+    ReviewState.UNREVIEWED: "Not reviewed",
+    ReviewState.PARTIAL: "1 of 2 reviews",
+    ReviewState.DONE: "Reviewed",
+    ReviewState.DISAGREED: "Reviewers disagree",
+}
+#: Titles and descriptions of review queues, by name.
+QUEUE_LABELS: Mapping[str, tuple[str, str]] = {
+    "assigned": ("Assigned to you", "questions and conversations that an auditor gave you"),
+    "second": ("Waiting for a second review", "reviewed by one person who isn't you"),
+    "disagreed": ("Disagreements", "two reviewers came to different verdicts"),
+    "cancelled": ("Cancelled", "closed without an answer"),
+    "late": ("Answered late", "waited for more than an hour"),
+    "automatic": (
+        "Answered automatically",
+        "by a configured value or override, a remembered answer or a second model",
+    ),
+    "secret": ("Secrets", "questions for a secret"),
+    "sample": ("Random sample", "one in 20 questions, other ones each week"),
+}
+#: Labels of the rounds of a review.
+ROUND_LABELS: Mapping[int, str] = {1: "First review", 2: "Second review"}
+#: Labels of the numbers of reviews that a workspace can ask for.
+COUNT_LABELS: Mapping[int, str] = {
+    1: "One review",
+    2: "Two reviews by different people",
+}

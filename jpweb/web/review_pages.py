@@ -1,0 +1,219 @@
+"""Reviews on the page of a question or a conversation: their panel, and what its forms do.
+
+``questions`` and ``audit.conversation_reviews`` are their views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from jpweb.store.choices import ReviewState
+from jpweb.store.errors import ReviewRefused
+from jpweb.store.ledger.entries import Actor
+from jpweb.store.reviews import assignments, queues, reservations, reviews
+from jpweb.store.reviews.queues import Queue
+from jpweb.web import converters, notice_text, review_labels
+from jpweb.web.forms.verdicts import VerdictForm
+
+if TYPE_CHECKING:
+    from jpweb.store.reviews.reviews import ReviewHistory, ShownReview
+    from jpweb.store.reviews.subjects import ReviewSubject
+    from jpweb.web.http import Request
+
+#: Status of a review that was not saved because of the state of its subject.
+STATUS_REFUSED = 409
+
+
+class SubjectUrls(NamedTuple):
+    """The addresses of a subject's page and of its forms."""
+
+    page: str
+    submit: str
+    start: str
+    assign: str
+
+
+def get_queue_name(request: Request) -> str:
+    """Return the queue from which a person came, "" where they did not."""
+    name = request.GET.get("queue") or request.POST.get("queue") or ""
+    return name if name in queues.QUEUE_NAMES else ""
+
+
+def make_urls(subject: ReviewSubject, queue_name: str = "") -> SubjectUrls:
+    """Return the addresses of a subject; its page leads on in the queue."""
+    if subject.inquiry is not None:
+        page, prefix, key = "question", "question-review", subject.inquiry.pk
+    else:
+        page, prefix, key = "conversation-reviews", "conversation-review", subject.conversation.pk
+    query = f"?{urlencode({'queue': queue_name})}" if queue_name else ""
+    return SubjectUrls(
+        reverse(page, args=[key]) + query,
+        reverse(prefix, args=[key]),
+        reverse(f"{prefix}-start", args=[key]),
+        reverse(f"{prefix}-assign", args=[key]),
+    )
+
+
+def build_panel(
+    request: Request, subject: ReviewSubject, form: VerdictForm | None = None
+) -> dict[str, Any]:
+    """Return the panel's context; ``form`` is one that was refused, with its text."""
+    person_id, queue_name = request.user.pk, get_queue_name(request)
+    history = reviews.load_history(subject)
+    shown_reviews = history.list_shown(person_id)
+    refusal, slot = "", None
+    try:
+        slot = history.find_slot(person_id)
+    except ReviewRefused as error:
+        refusal = str(error)
+    reservation = reservations.find_reservation(subject)
+    is_mine = reservation is not None and reservation.person.pk == person_id
+    assignee = assignments.find_assignee(subject)
+    return {
+        "history": history,
+        "state": _describe_state(history),
+        "reviews": [_describe_review(shown) for shown in shown_reviews],
+        "slot": slot,
+        "slot_label": review_labels.ROUND_LABELS[slot.round] if slot else "",
+        "is_blind": any(shown.is_hidden for shown in shown_reviews),
+        "refusal": refusal,
+        "reservation": None if is_mine else reservation,
+        "shows_form": slot is not None and (is_mine or form is not None),
+        "form": form or _make_unbound(history, person_id),
+        "verdicts": review_labels.VERDICT_LABELS,
+        "assignee": assignee,
+        "auditors": assignments.list_assignable(subject),
+        "urls": make_urls(subject, queue_name),
+        "queue": _build_queue_bar(request, subject, queue_name) if queue_name else None,
+    }
+
+
+def submit_review(
+    request: Request,
+    subject: ReviewSubject,
+    render_page: Callable[[VerdictForm, int], HttpResponse],
+) -> HttpResponse:
+    """Save a review and go on in the queue.
+
+    Where it is refused, ``render_page`` shows the page again with what was typed, and a status.
+    """
+    form = VerdictForm(request.POST)
+    if not form.is_valid():
+        return render_page(form, 422)
+    try:
+        reviews.submit_review(subject, request.user, form.make_input())
+    except ReviewRefused as error:
+        form.add_error(None, str(error))
+        return render_page(form, STATUS_REFUSED)
+    messages.success(request, notice_text.REVIEW_SAVED)
+    queue_name = get_queue_name(request)
+    return redirect_to_next(request, queue_name, subject.key) if queue_name else _show(subject)
+
+
+def start_review(request: Request, subject: ReviewSubject) -> HttpResponse:
+    """Reserve a subject, so that its form is shown and others see who is reviewing."""
+    try:
+        reviews.load_history(subject).find_slot(request.user.pk)
+    except ReviewRefused as error:
+        messages.error(request, str(error))
+    else:
+        key = subject.conversation.pk, subject.anchor
+        if not reservations.reserve(*key, request.user.pk):
+            reservation = reservations.find_reservation(subject)
+            if reservation is not None:
+                name, time = reservation.person.display_name, f"{reservation.until:%H:%M}"
+                messages.error(request, notice_text.REVIEW_HELD.format(name=name, time=time))
+    return _show(subject, get_queue_name(request))
+
+
+def assign_review(request: Request, subject: ReviewSubject) -> HttpResponse:
+    """Assign a subject to the person whom the form names, or to nobody."""
+    assignee_id = converters.parse_key(request.POST.get("assignee"))
+    try:
+        actor = Actor.from_person(request.user)
+        assignee = assignments.assign(subject, assignee_id or None, actor)
+    except ReviewRefused as error:
+        messages.error(request, str(error))
+    else:
+        name = assignee.display_name if assignee else ""
+        text = notice_text.REVIEW_ASSIGNED if assignee else notice_text.REVIEW_UNASSIGNED
+        messages.success(request, text.format(name=name))
+    return _show(subject, get_queue_name(request))
+
+
+def redirect_to_next(request: Request, queue_name: str, after_key: str) -> HttpResponse:
+    """Reserve the item of a queue that follows ``after_key``, and redirect to it."""
+    queue = queues.load_desk(request.user.pk).queues[queue_name]
+    item = queues.reserve_next(queue, request.user.pk, after_key)
+    if item is None:
+        title = review_labels.QUEUE_LABELS[queue_name][0]
+        messages.info(request, notice_text.QUEUE_EMPTY.format(queue=title))
+        return redirect("review-queue", queue_name=queue_name)
+    if item.inquiry_id is None:
+        response = redirect("conversation-reviews", conversation_id=item.conversation_id)
+    else:
+        response = redirect("question", inquiry_id=item.inquiry_id)
+    response["Location"] += f"?queue={queue_name}"
+    return response
+
+
+def describe_progress(queue: Queue) -> dict[str, Any]:
+    """Return a queue with its labels and its counts."""
+    title, description = review_labels.QUEUE_LABELS[queue.name]
+    return {
+        "name": queue.name,
+        "title": title,
+        "description": description,
+        "total": len(queue.items),
+        "finished": queue.finished_count,
+        "left": len(queue.left),
+    }
+
+
+def _show(subject: ReviewSubject, queue_name: str = "") -> HttpResponse:
+    return redirect(f"{make_urls(subject, queue_name).page}#reviews")
+
+
+def _make_unbound(history: ReviewHistory, person_id: int) -> VerdictForm:
+    """Return the form; where the person reviewed before, with that review."""
+    rows = [row for row in history.rows if row.reviewer_id == person_id]
+    latest = rows[-1] if rows and rows[-1].version == history.subject.version else None
+    return VerdictForm(initial={"verdict": latest.verdict, "note": latest.note} if latest else {})
+
+
+def _describe_state(history: ReviewHistory) -> dict[str, str]:
+    state, verdict = history.state
+    label = review_labels.STATE_LABELS[state]
+    verdict_label = review_labels.VERDICT_LABELS[verdict][0] if verdict else ""
+    is_partial = state == ReviewState.UNREVIEWED and history.rounds_required > 1
+    return {
+        "tag": state,
+        "label": label,
+        "verdict": verdict_label,
+        "rounds": str(history.rounds_required) if is_partial else "",
+    }
+
+
+def _describe_review(shown: ShownReview) -> dict[str, Any]:
+    review = shown.review
+    return {
+        "shown": shown,
+        "round": review_labels.ROUND_LABELS[review.round],
+        "name": review.reviewer_name,
+        "at": review.reviewed_at,
+        "verdict": "" if shown.is_hidden else review.verdict,
+        "verdict_label": "" if shown.is_hidden else review_labels.VERDICT_LABELS[review.verdict][0],
+        "note": "" if shown.is_hidden else review.note,
+    }
+
+
+def _build_queue_bar(request: Request, subject: ReviewSubject, queue_name: str) -> dict[str, Any]:
+    queue = queues.load_desk(request.user.pk).queues[queue_name]
+    return describe_progress(queue) | {"after": subject.key}

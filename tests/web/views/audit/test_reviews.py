@@ -1,0 +1,242 @@
+"""Reviewing on pages by forms alone: from a queue, of a question and of a conversation."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from jpweb.store.choices import Role, Verdict
+from jpweb.store.models import Inquiry, Person, Review, ReviewTask
+from jpweb.store.reviews import reviews
+from jpweb.stream.inquiry import CancellationReason, Cancelled
+from tests.store import making
+from tests.web.world import World, signed_in
+
+HIDDEN_FIELD = re.compile(r'<input type="hidden" name="(version|seen|queue)" value="([^"]*)"')
+DECLINED = Cancelled(CancellationReason.USER)
+
+
+class Desk:
+    """Two auditors who did not take part, and questions that another person declined."""
+
+    def __init__(self, world: World, count: int = 1) -> None:
+        self.world = world
+        self.ada = making.person("ada", Role.AUDITOR, world.home)
+        self.ben = making.person("ben", Role.AUDITOR, world.home)
+        making.settle(world.question, making.ANSWER, making.decider(world.people["owner"]))
+        decider = making.decider(world.people["responder"])
+        self.rows = [
+            making.settle(making.question(world.run, text=f"Question {number}?"), DECLINED, decider)
+            for number in range(count)
+        ][::-1]
+
+    @property
+    def path(self) -> str:
+        return f"/questions/{self.rows[0].pk}"
+
+
+@pytest.fixture
+def desk(world: World) -> Desk:
+    return Desk(world)
+
+
+def read(client: Client, path: str) -> str:
+    response = client.get(path)
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+def follow(client: Client, path: str, data: dict[str, str] | None = None) -> tuple[str, str]:
+    """Send a form; return the address to which it leads, and the page there."""
+    response: Any = client.post(path, data or {}, follow=True)
+    assert response.status_code == 200
+    return response.redirect_chain[-1][0].partition("#")[0], response.content.decode()
+
+
+def fill(page: str, verdict: str, note: str = "") -> dict[str, str]:
+    """Return the form of a page as a browser sends it."""
+    return dict(HIDDEN_FIELD.findall(page)) | {"verdict": verdict, "note": note}
+
+
+def start(person: Person, path: str) -> tuple[Client, str]:
+    """Reserve a question or conversation; return the client, and the page with the form."""
+    client = signed_in(person)
+    return client, follow(client, f"{path}/review/start")[1]
+
+
+def test_queue_leads_through_its_questions_to_its_end(world: World):
+    desk = Desk(world, count=3)
+    client = signed_in(desk.ada)
+    page = read(client, "/audit/reviews")
+    assert re.search(r'data-queue="cancelled".*?0 of 3.*?data-left="3"', page, re.DOTALL)
+    address, page = follow(client, "/audit/reviews/cancelled/next")
+    assert address == f"{desk.path}?queue=cancelled"
+    assert "Question 2?" in page
+    address, page = follow(client, f"{desk.path}/review", fill(page, "wrong", "Ask Ada first."))
+    assert address == f"/questions/{desk.rows[1].pk}?queue=cancelled"
+    assert "1 of 3 reviewed, 2 left for you" in page
+    after = re.search(r'name="after" value="([^"]+)"', page)
+    assert after
+    address, page = follow(client, "/audit/reviews/cancelled/next", {"after": after[1]})
+    assert address == f"/questions/{desk.rows[2].pk}?queue=cancelled"
+    assert ReviewTask.objects.get(anchor=desk.rows[1].anchor).holder is None
+    path = f"/questions/{desk.rows[2].pk}/review"
+    address, page = follow(client, path, fill(page, "fine"))
+    assert address == "/audit/reviews/cancelled"
+    assert "Nothing is left for you in “Cancelled”." in page
+    assert 'data-review-state="done">Reviewed' in page
+
+
+def test_question_page_shows_reviews_to_auditors_alone(desk: Desk):
+    client, page = start(desk.ada, desk.path)
+    follow(client, f"{desk.path}/review", fill(page, "wrong", "<b>Not</b> his call"))
+    page = read(signed_in(desk.ben), desk.path)
+    assert 'First review by <b>Ada</b>: <b class="verdict">Wrong</b>' in page
+    assert "&lt;b&gt;Not&lt;/b&gt; his call" in page
+    assert 'id="reviews"' not in read(desk.world.client("reader"), desk.path)
+
+
+def test_person_who_closed_it_gets_no_form(desk: Desk):
+    row = making.settle(
+        making.question(desk.world.run), DECLINED, making.decider(desk.world.people["auditor"])
+    )
+    page = read(desk.world.client("auditor"), f"/questions/{row.pk}")
+    assert "You closed this question, so someone else has to review it." in page
+    assert "data-review-start" not in page
+
+
+def test_reservation_names_who_is_reviewing_and_until_when(desk: Desk):
+    start(desk.ada, desk.path)
+    client = signed_in(desk.ben)
+    page = read(client, desk.path)
+    assert re.search(r"<b>Ada</b> is reviewing this. Free again at <time[^>]*>\d\d:\d\d UTC", page)
+    assert "data-review-start" not in page
+    _, page = follow(client, f"{desk.path}/review/start")
+    assert "Ada is reviewing this until" in page
+
+
+@pytest.mark.parametrize(
+    ("verdict", "note", "problem"),
+    [
+        ("", "My note", "Choose a verdict."),
+        ("dance", "My note", "Choose a verdict."),
+        ("wrong", "  ", "Write a note: say why it isn&#x27;t fine."),
+    ],
+)
+def test_incomplete_review_keeps_what_was_typed(desk: Desk, verdict: str, note: str, problem: str):
+    client, page = start(desk.ada, desk.path)
+    response = client.post(f"{desk.path}/review", fill(page, verdict, note))
+    text = response.content.decode()
+    assert response.status_code == 422
+    assert problem in text
+    assert note.strip() in text
+    assert not Review.objects.exists()
+
+
+def test_review_that_came_second_keeps_its_text_and_can_be_sent_again(desk: Desk):
+    client, page = start(desk.ada, desk.path)
+    ReviewTask.objects.update(held_until="2000-01-01T00:00:00Z")
+    other, other_page = start(desk.ben, desk.path)
+    follow(other, f"{desk.path}/review", fill(other_page, "fine"))
+    response = client.post(f"{desk.path}/review", fill(page, "wrong", "Mine"))
+    text = response.content.decode()
+    assert response.status_code == 409
+    assert "Ben reviewed this while you were writing, and their review stands." in text
+    assert ">Mine</textarea>" in text
+    _, page = follow(client, f"{desk.path}/review", fill(text, "wrong", "Mine"))
+    assert "Reviewers disagree" in page
+    assert list(Review.objects.values_list("reviewer_name", "round")) == [("Ben", 1), ("Ada", 2)]
+
+
+def test_review_that_can_no_longer_be_given_is_shown_to_copy(desk: Desk):
+    client, page = start(desk.ada, desk.path)
+    Inquiry.objects.filter(pk=desk.rows[0].pk).update(decider=desk.ada)
+    response = client.post(f"{desk.path}/review", fill(page, "wrong", "Mine"))
+    text = response.content.decode()
+    assert response.status_code == 409
+    assert "readonly>Mine</textarea>" in text
+
+
+def test_second_reviewer_sees_nothing_of_the_first_review(desk: Desk):
+    desk.world.home.reviews_required = 2
+    desk.world.home.save()
+    client, page = start(desk.ada, desk.path)
+    assert "2 reviews needed" in page
+    follow(client, f"{desk.path}/review", fill(page, "escalate", "My secret thought"))
+    other, page = start(desk.ben, desk.path)
+    assert "First review by <b>Ada</b>" in page
+    assert "My secret thought" not in page
+    assert 'data-verdict="escalate"' not in page
+    for path in ("/audit/reviews/second", "/audit/ledger", "/audit/ledger.jsonl"):
+        response = other.get(path)
+        body = b"".join(response) if response.streaming else response.content
+        assert b"escalate" not in body.lower(), path
+    _, page = follow(other, f"{desk.path}/review", fill(page, "fine"))
+    assert "Reviewers disagree" in page
+    assert "My secret thought" in page
+
+
+def test_conversation_is_reviewed_from_its_page(desk: Desk):
+    talk = f"/conversations/{desk.world.talk.pk}"
+    assert f'href="{talk}/reviews"' in read(signed_in(desk.ada), talk)
+    assert f'href="{talk}/reviews"' not in read(desk.world.client("reader"), talk)
+    client, page = start(desk.ada, talk)
+    _, page = follow(client, f"{talk}/review", fill(page, "questionable", "Why so late?"))
+    assert "Questionable" in page
+    assert Review.objects.get().anchor == ""
+
+
+def test_assignment_reaches_the_queue_of_the_person(desk: Desk):
+    client = signed_in(desk.ada)
+    _, page = follow(client, f"{desk.path}/review/assign", {"assignee": str(desk.ben.pk)})
+    assert "Assigned to Ben." in page
+    assert "Question 0?" in read(signed_in(desk.ben), "/audit/reviews/assigned")
+    owner = str(desk.world.people["responder"].pk)
+    _, page = follow(client, f"{desk.path}/review/assign", {"assignee": owner})
+    assert "Choose an auditor of this workspace." in page
+    _, page = follow(client, f"{desk.path}/review/assign", {"assignee": ""})
+    assert "Assigned to nobody." in page
+
+
+def test_owner_chooses_how_many_reviews_are_needed(world: World):
+    client, path = world.client("owner"), f"/workspaces/{world.home.pk}"
+    _, page = follow(client, f"{path}/reviews", {"reviews_required": "2"})
+    assert "New reviews in Garden: two reviews by different people." in page
+    world.home.refresh_from_db()
+    assert world.home.reviews_required == 2
+    _, page = follow(client, f"{path}/reviews", {"reviews_required": "3"})
+    assert "Choose one of the options." in page
+
+
+def test_changed_question_says_so_on_its_page(desk: Desk):
+    row = desk.rows[0]
+    client, page = start(desk.ada, desk.path)
+    follow(client, f"{desk.path}/review", fill(page, "fine"))
+    entry = row.conversation.journal.get(position=row.response_position)
+    entry.text = entry.text.replace("user", "user ")
+    entry.save()
+    page = read(client, desk.path)
+    assert "Changed since it was reviewed." in page
+    assert "Earlier version" in page
+
+
+def test_unknown_queue_is_missing(world: World):
+    client = world.client("auditor")
+    assert client.get("/audit/reviews/dance").status_code == 404
+    assert client.post("/audit/reviews/dance/next").status_code == 404
+
+
+@pytest.mark.parametrize("after", ["x", "-", "99999999999999999999-a", "7-\x00", "0-"])
+def test_odd_item_before_leads_to_the_first(desk: Desk, after: str):
+    address, _ = follow(signed_in(desk.ada), "/audit/reviews/cancelled/next", {"after": after})
+    assert address == f"{desk.path}?queue=cancelled"
+
+
+def test_states_of_reviews_are_there_for_the_audit_table(desk: Desk):
+    client, page = start(desk.ada, desk.path)
+    follow(client, f"{desk.path}/review", fill(page, "fine"))
+    states = reviews.load_review_states([row.pk for row in desk.rows])
+    assert states[desk.rows[0].pk].verdict == Verdict.FINE
