@@ -138,7 +138,7 @@ def _load_desk(person_id: int, workspace_ids: list[int]) -> Desk:
     questions = questions[:MAX_QUEUE_QUESTIONS]
     tasks = _list_tasks({row.conversation_id for row in questions})
     items = {row.pk: _make_item(row, tasks) for row in questions}
-    queues = {name: [] for name in QUEUE_NAMES} | _list_task_items(person_id, workspace_ids)
+    queues = _list_task_items(person_id, workspace_ids)
     for name, is_member in _CONDITIONS.items():
         queues[name] = [items[row.pk] for row in questions if is_member(row)]
     return Desk({name: _make_queue(name, queues[name], person_id) for name in QUEUE_NAMES}, is_cut)

@@ -215,7 +215,7 @@ def test_changed_question_says_so_on_its_page(desk: Desk):
     row = desk.rows[0]
     client, page = start(desk.ada, desk.path)
     follow(client, f"{desk.path}/review", fill(page, "fine"))
-    entry = row.conversation.journal.get(position=row.response_position)
+    entry = row.conversation.journal.get(position=row.response_position or 0)
     entry.text = entry.text.replace("user", "user ")
     entry.save()
     page = read(client, desk.path)
