@@ -35,6 +35,8 @@ QUEUE_LABELS: Mapping[str, tuple[str, str]] = {
 }
 #: Labels of the rounds of a review.
 ROUND_LABELS: Mapping[int, str] = {1: "First review", 2: "Second review"}
+#: Labels of a review where no second one is needed: on record, and in the form.
+ONLY_REVIEW_LABEL, OWN_REVIEW_LABEL = "Review", "Your review"
 #: Labels of the numbers of reviews that a workspace can ask for.
 COUNT_LABELS: Mapping[int, str] = {
     1: "One review",

@@ -23,7 +23,7 @@ from jpweb.web import converters, notice_text, review_labels
 from jpweb.web.forms.verdicts import VerdictForm
 
 if TYPE_CHECKING:
-    from jpweb.store.reviews.reviews import ReviewHistory, ShownReview
+    from jpweb.store.reviews.reviews import ReviewHistory, ShownReview, Slot
     from jpweb.store.reviews.subjects import ReviewSubject
     from jpweb.web.http import Request
 
@@ -81,7 +81,7 @@ def build_panel(
         "state": _describe_state(history),
         "reviews": [_describe_review(shown) for shown in shown_reviews],
         "slot": slot,
-        "slot_label": review_labels.ROUND_LABELS[slot.round] if slot else "",
+        "slot_label": _describe_slot(history, slot) if slot else "",
         "is_blind": any(shown.is_hidden for shown in shown_reviews),
         "refusal": refusal,
         "reservation": None if is_mine else reservation,
@@ -160,7 +160,8 @@ def redirect_to_next(request: Request, queue_name: str, after_key: str) -> HttpR
         response = redirect("conversation-reviews", conversation_id=item.conversation_id)
     else:
         response = redirect("question", inquiry_id=item.inquiry_id)
-    response["Location"] += f"?queue={queue_name}"
+    # Without a fragment browsers keep that of the form, and would scroll past the question.
+    response["Location"] += f"?queue={queue_name}#top"
     return response
 
 
@@ -192,20 +193,27 @@ def _describe_state(history: ReviewHistory) -> dict[str, str]:
     state, verdict = history.state
     label = review_labels.STATE_LABELS[state]
     verdict_label = review_labels.VERDICT_LABELS[verdict][0] if verdict else ""
-    is_partial = state == ReviewState.UNREVIEWED and history.rounds_required > 1
+    needs_more = state == ReviewState.UNREVIEWED and history.rounds_required > 1
     return {
         "tag": state,
         "label": label,
         "verdict": verdict_label,
-        "rounds": str(history.rounds_required) if is_partial else "",
+        "rounds": str(history.rounds_required) if needs_more else "",
     }
+
+
+def _describe_slot(history: ReviewHistory, slot: Slot) -> str:
+    is_only = slot.round == history.rounds_required == 1
+    return review_labels.OWN_REVIEW_LABEL if is_only else review_labels.ROUND_LABELS[slot.round]
 
 
 def _describe_review(shown: ShownReview) -> dict[str, Any]:
     review = shown.review
     return {
         "shown": shown,
-        "round": review_labels.ROUND_LABELS[review.round],
+        "round": review_labels.ONLY_REVIEW_LABEL
+        if review.round == review.rounds_required == 1
+        else review_labels.ROUND_LABELS[review.round],
         "name": review.reviewer_name,
         "at": review.reviewed_at,
         "verdict": "" if shown.is_hidden else review.verdict,

@@ -30,6 +30,7 @@ PAGE_ITEMS = 100
 LATE_SECONDS = 3_600
 #: One of so many questions is in the sample of a week.
 SAMPLE_DIVISOR = 20
+_ANSWERED_STATES = frozenset({"answered", "redacted"})
 #: Kinds of deciders that are no person.
 _AUTOMATIC_DECIDERS = frozenset({"configuration", "memory", "assistant"})
 _FINISHED_STATES = frozenset({ReviewState.DONE, ReviewState.DISAGREED})
@@ -97,7 +98,7 @@ class _Row(NamedTuple):
 
 
 def _is_late(row: _Row) -> bool:
-    if row.settled_at is None or row.state not in ("answered", "redacted"):
+    if row.settled_at is None or row.state not in _ANSWERED_STATES:
         return False
     return (row.settled_at - row.asked_at).total_seconds() > LATE_SECONDS
 
@@ -113,7 +114,9 @@ def _is_sampled(row: _Row) -> bool:
 _CONDITIONS: dict[str, Callable[[_Row], bool]] = {
     "cancelled": lambda row: row.state == "cancelled",
     "late": _is_late,
-    "automatic": lambda row: row.decided_by in _AUTOMATIC_DECIDERS,
+    "automatic": lambda row: (
+        row.state in _ANSWERED_STATES and row.decided_by in _AUTOMATIC_DECIDERS
+    ),
     "secret": lambda row: row.answer_type == Secret.TAG,
     "sample": _is_sampled,
 }

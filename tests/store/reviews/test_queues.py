@@ -31,13 +31,14 @@ def wait_for(row: Inquiry, seconds: int) -> None:
 def test_queues_hold_questions_by_outcome(desk: ReviewDesk):
     cancelled = desk.close(DECLINED)
     automatic = [desk.close(by=Decider(kind)) for kind in ("configuration", "assistant")]
+    refused = desk.close(DECLINED, Decider("configuration"))
     secret = desk.close()
     Inquiry.objects.filter(pk=secret.pk).update(answer_type="secret")
     late, swift = desk.close(), desk.close()
     wait_for(late, queues.LATE_SECONDS + 1)
     wait_for(swift, queues.LATE_SECONDS)
     making.question(desk.run)
-    assert list_keys(desk, "cancelled") == [cancelled.pk]
+    assert list_keys(desk, "cancelled") == [refused.pk, cancelled.pk]
     assert list_keys(desk, "automatic") == [row.pk for row in reversed(automatic)]
     assert list_keys(desk, "secret") == [secret.pk]
     assert list_keys(desk, "late") == [late.pk]

@@ -94,7 +94,7 @@ def test_question_page_shows_reviews_to_auditors_alone(desk: Desk):
     client, page = start(desk.ada, desk.path)
     follow(client, f"{desk.path}/review", fill(page, "wrong", "<b>Not</b> his call"))
     page = read(signed_in(desk.ben), desk.path)
-    assert 'First review by <b>Ada</b>: <b class="verdict">Wrong</b>' in page
+    assert 'Review by <b>Ada</b>: <b class="verdict">Wrong</b>' in page
     assert "&lt;b&gt;Not&lt;/b&gt; his call" in page
     assert 'id="reviews"' not in read(desk.world.client("reader"), desk.path)
 
