@@ -103,11 +103,15 @@ def _is_late(row: _Row) -> bool:
     return (row.settled_at - row.asked_at).total_seconds() > LATE_SECONDS
 
 
-def _is_sampled(row: _Row) -> bool:
-    """Tell whether a question is in this week's sample: the same ones all week, on each server."""
+def _make_sampler() -> Callable[[_Row], bool]:
+    """Return the condition of this week's sample: the same questions all week, on each server."""
     year, week, _ = clock.now().isocalendar()
-    identity = f"{year}-{week} {row.conversation_id} {row.anchor}"
-    return int(hashlib.sha256(identity.encode()).hexdigest(), 16) % SAMPLE_DIVISOR == 0
+
+    def is_sampled(row: _Row) -> bool:
+        identity = f"{year}-{week} {row.conversation_id} {row.anchor}"
+        return int(hashlib.sha256(identity.encode()).hexdigest(), 16) % SAMPLE_DIVISOR == 0
+
+    return is_sampled
 
 
 #: Queues of questions, by name, in the order of pages.
@@ -118,11 +122,10 @@ _CONDITIONS: dict[str, Callable[[_Row], bool]] = {
         row.state in _ANSWERED_STATES and row.decided_by in _AUTOMATIC_DECIDERS
     ),
     "secret": lambda row: row.answer_type == Secret.TAG,
-    "sample": _is_sampled,
 }
 #: Queues of what people assigned or reviewed.
 _TASK_QUEUES = ("assigned", "second", "disagreed")
-QUEUE_NAMES = (*_TASK_QUEUES, *_CONDITIONS)
+QUEUE_NAMES = (*_TASK_QUEUES, *_CONDITIONS, "sample")
 
 
 def load_desk(person_id: int) -> Desk:
@@ -142,7 +145,7 @@ def _load_desk(person_id: int, workspace_ids: list[int]) -> Desk:
     tasks = _list_tasks({row.conversation_id for row in questions})
     items = {row.pk: _make_item(row, tasks) for row in questions}
     queues = _list_task_items(person_id, workspace_ids)
-    for name, is_member in _CONDITIONS.items():
+    for name, is_member in (*_CONDITIONS.items(), ("sample", _make_sampler())):
         queues[name] = [items[row.pk] for row in questions if is_member(row)]
     return Desk({name: _make_queue(name, queues[name], person_id) for name in QUEUE_NAMES}, is_cut)
 

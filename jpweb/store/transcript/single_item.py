@@ -1,4 +1,4 @@
-"""One item with all its elements."""
+"""One item: with all its elements, or as a transcript shows it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from jpweb.store.models import JournalEntry
 from jpweb.store.transcript import windows
 from jpweb.stream import wire
 from jpweb.stream.events import Element
+from jpweb.stream.transcript.items import Item
 
 
 class FullItem(NamedTuple):
@@ -32,3 +33,11 @@ def load_full_item(conversation_id: int, anchor: str) -> FullItem:
     entry_rows = list(rows)
     event_index = [position for position, _ in entry_rows].index(event_position)
     return FullItem([wire.read_element(text) for _, text in entry_rows], event_index)
+
+
+def load_item(conversation_id: int, position: int) -> Item | None:
+    """Return the item of the entry at a position, within the limits of a transcript."""
+    entries = JournalEntry.objects.filter(conversation_id=conversation_id, position=position)
+    item_positions = list(entries.values_list("item_position", flat=True))
+    items = windows.load_items(conversation_id, item_positions).items if item_positions else []
+    return items[0].item if items else None

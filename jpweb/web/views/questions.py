@@ -17,6 +17,7 @@ from jpweb.store.choices import UNFINISHED_STATES, Role
 from jpweb.store.inbox import closed_inquiries, previous_answers, receipt_log
 from jpweb.store.inquiries import Decider
 from jpweb.store.reviews import subjects
+from jpweb.store.transcript import single_item
 from jpweb.web import access, answer_submission, display_text, review_pages
 from jpweb.web.answer_submission import AnswerInput
 
@@ -127,6 +128,7 @@ def _render_question(
     if may_audit and (inquiry.state != inquiries.OPEN_STATE or form is not None):
         subject = subjects.load_question(inquiry)
         context["review"] = review_pages.build_panel(request, subject, form)
+        context["item"] = single_item.load_item(inquiry.conversation_id, inquiry.position)
     return render(request, "questions/detail.html", context, status=status)
 
 
