@@ -28,7 +28,8 @@ def wait_for(row: Inquiry, seconds: int) -> None:
     row.save()
 
 
-def test_queues_hold_questions_by_outcome(desk: ReviewDesk):
+def test_queues_hold_closed_questions_by_outcome(desk: ReviewDesk, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(queues, "SAMPLE_DIVISOR", 1)
     cancelled = desk.close(DECLINED)
     automatic = [desk.close(by=Decider(kind)) for kind in ("configuration", "assistant")]
     refused = desk.close(DECLINED, Decider("configuration"))
@@ -42,6 +43,7 @@ def test_queues_hold_questions_by_outcome(desk: ReviewDesk):
     assert list_keys(desk, "automatic") == [row.pk for row in reversed(automatic)]
     assert list_keys(desk, "secret") == [secret.pk]
     assert list_keys(desk, "late") == [late.pk]
+    assert len(list_keys(desk, "sample")) == Inquiry.objects.exclude(state="open").count()
 
 
 def test_sample_is_the_same_all_week_and_another_in_the_next(

@@ -96,6 +96,7 @@ def test_question_page_shows_reviews_to_auditors_alone(desk: Desk):
     page = read(signed_in(desk.ben), desk.path)
     assert 'Review by <b>Ada</b>: <b class="verdict">Wrong</b>' in page
     assert "&lt;b&gt;Not&lt;/b&gt; his call" in page
+    assert 'data-kind="tool_call_request"' in page
     assert 'id="reviews"' not in read(desk.world.client("reader"), desk.path)
 
 
