@@ -23,7 +23,13 @@ from jpweb.web.views import (
     sign_in,
     turns,
 )
-from jpweb.web.views.audit import conversation_reviews, inquiry_table, ledger, review_queues
+from jpweb.web.views.audit import (
+    conversation_reviews,
+    inquiry_table,
+    ledger,
+    redaction,
+    review_queues,
+)
 from jpweb.web.views.help import pages as help_pages
 from jpweb.web.views.transcript_modes import compacted, raw, thread
 from jpweb.web.views.workspaces import people, question_expiry, tools, user_local_copies
@@ -99,6 +105,21 @@ urlpatterns = [
         "conversations/<key:conversation_id>/events/<slug:anchor>.json",
         events.download_item,
         name="event-whole",
+    ),
+    path(
+        "conversations/<key:conversation_id>/events/<slug:anchor>/redaction/edit",
+        redaction.show_redaction,
+        name="event-redact",
+    ),
+    path(
+        "conversations/<key:conversation_id>/events/<slug:anchor>/redaction/preview",
+        redaction.preview_redaction,
+        name="event-redact-preview",
+    ),
+    path(
+        "conversations/<key:conversation_id>/events/<slug:anchor>/redaction/confirm",
+        redaction.redact_event,
+        name="event-redact-confirm",
     ),
     path(
         "conversations/<key:conversation_id>/events/<slug:anchor>/<slug:payload>",

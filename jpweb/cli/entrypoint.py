@@ -28,6 +28,7 @@ COMMANDS = {
     "verify_ledger": "verify the ledger, and the record that it speaks of",
     "ledger_head": "print the signed head of the ledger, to keep it elsewhere",
     "purge_ledger": "empty old entries of the ledger that say who read and searched",
+    "erase_remains": "rewrite the database's files without what was redacted or deleted",
     "team": "try a team's setup: PostgreSQL, Redis, two web servers, two workers",
     "work": "run a worker that executes turns (needs JPWEB_RUNS=workers)",
 }

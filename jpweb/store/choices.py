@@ -139,3 +139,4 @@ class Act(TextChoices):
     PURGED = "purged"
     REVIEWED = "reviewed"
     REVIEW_ASSIGNED = "review_assigned"
+    REDACTED = "redacted"

@@ -1,7 +1,7 @@
 """The journal: the ordered, durable events of a conversation (an event store).
 
 A row keeps an element's JSON text unchanged; the other columns, and the inquiry rows, are
-derived from it in the same transaction.
+derived from it in the same transaction. Only ``jpweb.store.redaction`` replaces a text.
 """
 
 from __future__ import annotations
@@ -65,6 +65,12 @@ def find_element(conversation_id: int, anchor: str) -> tuple[int, Element]:
     if entry is None:
         raise UnknownAnchor(f"There is no event {anchor} in this conversation.")
     return entry.position, wire.read_element(entry.text)
+
+
+def find_anchor(conversation_id: int, position: int) -> str:
+    """Return the anchor of the element at a position; empty where there is none."""
+    rows = JournalEntry.objects.filter(conversation_id=conversation_id, position=position)
+    return rows.values_list("anchor", flat=True).first() or ""
 
 
 @transaction.atomic

@@ -142,6 +142,11 @@ def with_ordinal(anchor: str, count: int) -> str:
     return anchor if count == 1 else f"{anchor}-x{count}"
 
 
+def strip_ordinal(anchor: str) -> str:
+    """Return the anchor that an element shares with those equal to it."""
+    return anchor.partition("-x")[0]
+
+
 def _event_content(event: ConversationEvent) -> list[Any]:
     """Return the content of an event in the one form that every jp version leaves of it."""
     kind = event.kind

@@ -231,6 +231,7 @@ ACT_LABELS: Mapping[str, str] = {
     Act.PURGED: "Ledger entries purged",
     Act.REVIEWED: "Reviewed",
     Act.REVIEW_ASSIGNED: "Review assigned",
+    Act.REDACTED: "Event redacted",
 }
 #: Details of an entry that its row shows; hashes and references stay in the ledger file.
 LEDGER_DETAIL_LABELS: Mapping[str, str] = {

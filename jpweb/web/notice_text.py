@@ -116,3 +116,13 @@ REVIEW_ASSIGNED = "Assigned to {name}."
 REVIEW_UNASSIGNED = "Assigned to nobody."
 QUEUE_EMPTY = "Nothing is left for you in “{queue}”."
 REVIEW_COUNT_SAVED = "New reviews in {workspace}: {count}."
+
+# Redaction
+REDACTION_SCOPE_REQUIRED = "Choose what to replace."
+REDACTION_STRINGS_TOO_LONG = "These strings are too long. Redact all content of the event instead."
+REDACTION_STRING_TOO_SHORT = "Enter strings of at least {count} characters, one a line."
+REDACTION_TOO_MANY_STRINGS = "Enter at most {limit} strings. Redact the others afterwards."
+REDACTION_REASON_REQUIRED = "Give a reason. It is shown in place of the content."
+REDACTION_REASON_TOO_LONG = "Shorten the reason to {limit} characters."
+EVENT_REDACTED = "Redacted. The ledger says who, when and why."
+EVENTS_REDACTED = "Redacted {count} events. The ledger says who, when and why."

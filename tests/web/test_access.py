@@ -74,6 +74,13 @@ ROUTES = {
     "event-whole": member("conversation", Role.READER),
     "event-part": member("conversation", Role.READER, 302),
     "event-text": member("conversation", Role.READER),
+    "event-redact": member("conversation", Role.AUDITOR),
+    "event-redact-preview": member(
+        "conversation", Role.AUDITOR, 422, method="post", data=(("scope", "whole"),)
+    ),
+    "event-redact-confirm": member(
+        "conversation", Role.AUDITOR, 422, method="post", data=(("scope", "whole"),)
+    ),
     "conversation-export": member("conversation", Role.AUDITOR),
     "search": Route(SIGNED_IN, 200),
     "search-save": Route(SIGNED_IN, 302, "post"),

@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import msgspec
 from django.db import connection, transaction
 
 from jpweb.store import db_text, inquiries, journal
 from jpweb.store.choices import Origin
 from jpweb.store.derived_rows import from_stream, on_append
 from jpweb.store.errors import StoreError
-from jpweb.store.jp_files import workspace
+from jpweb.store.jp_files import redacted_elements, workspace
 from jpweb.store.jp_files.reader import ParsedConversation, ParsedStream
 from jpweb.store.jp_files.workspace import DiskConversation
 from jpweb.store.models import Conversation, Workspace
@@ -55,6 +56,9 @@ def copy_conversation(
     All or nothing where it is short. Raises ConcurrentCopy where it is long.
     """
     stream = parsed.stream
+    if stream is not None and not is_new:
+        stream = _apply_redactions(workspace_row, disk_conversation, stream)
+        parsed = msgspec.structs.replace(parsed, stream=stream)
     if stream is None or _fits_one_batch(stream.stream_rows.entries):
         return _copy_at_once(workspace_row, disk_conversation, parsed, is_new=is_new)
     with transaction.atomic():
@@ -108,6 +112,17 @@ def _copy_at_once(
     if conversation.revision != revision:
         conversation.save(update_fields=["revision"])
     return CopyResult(conversation.pk, event_count, states)
+
+
+def _apply_redactions(
+    workspace_row: Workspace, disk_conversation: DiskConversation, stream: ParsedStream
+) -> ParsedStream:
+    """Return the stream as redactions left it: the file keeps what was redacted here."""
+    conversations = Conversation.objects.filter(
+        workspace=workspace_row, jp_id=disk_conversation.jp_id
+    )
+    key = conversations.values_list("pk", flat=True).first()
+    return stream if key is None else redacted_elements.apply_redactions(key, stream)
 
 
 def _replace_inquiries(conversation: Conversation, stream: ParsedStream) -> Counter[str]:

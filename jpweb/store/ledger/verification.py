@@ -8,12 +8,12 @@ from typing import Any
 
 from django.db.models import Count
 
-from jpweb.evidence import ledger_verifier
+from jpweb.evidence import keyed_hashes, ledger_verifier
 from jpweb.evidence.ledger_verifier import Problem
 from jpweb.store.choices import Act
 from jpweb.store.ledger import retention, signing
 from jpweb.store.ledger.sealing import get_head
-from jpweb.store.models import Conversation, JournalEntry, LedgerEntry, LedgerHead
+from jpweb.store.models import Conversation, JournalEntry, LedgerEntry, LedgerHead, Redaction
 
 #: Acts by which a question is settled; the ledger has one of them a question.
 SETTLING_ACTS = (Act.INQUIRY_ANSWERED, Act.INQUIRY_CANCELLED)
@@ -129,8 +129,27 @@ def _find_journal_problems(entry: _Entry, content: dict[str, Any]) -> Iterator[P
     if text is None:
         if Conversation.objects.filter(pk=entry.columns["conversation_id"]).exists():
             yield Problem(entry.sequence, f"its event {details['event']} is not in the journal")
-    elif ledger_verifier.hash_text(text) != details["event_hash"]:
+    elif ledger_verifier.hash_text(text) != details["event_hash"] and not is_redacted(
+        entry.columns["conversation_id"], details["event"], text
+    ):
         yield Problem(entry.sequence, f"its event {details['event']} was changed in the journal")
+
+
+def is_redacted(conversation_id: int, anchor: str, text: str) -> bool:
+    """Tell whether the last redaction of an event on record left this text."""
+    entries = LedgerEntry.objects.filter(
+        conversation_id=conversation_id, act=Act.REDACTED, subject=f"event:{anchor}"
+    )
+    entry_text = entries.order_by("-id").values_list("text", flat=True).first()
+    if not entry_text:
+        return False
+    details = json.loads(entry_text)["details"]
+    key = (
+        Redaction.objects.filter(pk=details["redaction"], anchor=anchor)
+        .values_list("key", flat=True)
+        .first()
+    )
+    return key is not None and keyed_hashes.compute_digest(key, text) == details["digest_after"]
 
 
 def _find_head_problems(head: LedgerHead, last: int) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ from jpweb.store.models.notifications import (
     NotificationDelivery,
     NotificationDestination,
 )
+from jpweb.store.models.redactions import Redaction
 from jpweb.store.models.reviews import Review, ReviewTask
 from jpweb.store.models.runs import (
     Approval,
@@ -47,6 +48,7 @@ __all__ = [
     "Person",
     "Presence",
     "ReadMark",
+    "Redaction",
     "Review",
     "ReviewTask",
     "Run",

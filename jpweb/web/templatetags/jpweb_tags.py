@@ -280,6 +280,12 @@ def event_kind_label(tag: str) -> str:
 
 
 @register.filter
+def redaction_place_label(place: str) -> str:
+    """Return the label of a place in which a redaction replaces content."""
+    return display_text.EVENT_KIND_LABELS.get(place, place.replace("_", " "))
+
+
+@register.filter
 def hit_category_label(category: str) -> str:
     """Return the label of a search hit's category."""
     return display_text.HIT_CATEGORY_LABELS.get(category, category)

@@ -66,6 +66,7 @@ def show_event(request: Request, conversation: Conversation, anchor: str) -> Htt
         "position": event_payloads.position,
         "anchor": anchor,
         "parts": parts,
+        "may_redact": access.has_role(request.user.pk, conversation.workspace_id, Role.AUDITOR),
     }
     return render(request, "conversations/event.html", context)
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import receipt_buffer
-from jpweb.store import approvals, inquiries
+from jpweb.store import approvals, inquiries, journal
 from jpweb.store.choices import UNFINISHED_STATES, Role
 from jpweb.store.inbox import closed_inquiries, previous_answers, receipt_log
 from jpweb.store.inquiries import Decider
@@ -121,6 +121,11 @@ def _render_question(
         "shows_card": shows_card,
         "shows_conversation": True,
         "receipts": receipts,
+        "redactable_anchor": (
+            journal.find_anchor(inquiry.conversation_id, inquiry.response_position)
+            if may_audit and inquiry.response_position is not None
+            else ""
+        ),
         "timeline": _build_timeline(inquiry, receipts),
     }
     if request.htmx:

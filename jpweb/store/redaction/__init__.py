@@ -1,0 +1,1 @@
+"""Redaction: the one exception to the append-only journal."""

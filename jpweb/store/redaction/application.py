@@ -1,0 +1,326 @@
+"""Redacts events: plans what is replaced where, and replaces it in one transaction.
+
+The only code that changes the text of a journal row. Each replacement is an entry of the ledger,
+by which ``jpweb.store.ledger.verification`` accepts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import models, transaction
+
+from jpweb.evidence import keyed_hashes
+from jpweb.store import db_text, journal
+from jpweb.store.choices import UNFINISHED_STATES, Act
+from jpweb.store.derived_rows import from_stream
+from jpweb.store.errors import StoreError
+from jpweb.store.inquiries import clean_note
+from jpweb.store.ledger.entries import Actor, Place, record_act
+from jpweb.store.models import (
+    Approval,
+    CallCheckpoint,
+    Conversation,
+    Inquiry,
+    JournalEntry,
+    Passage,
+    Person,
+    Redaction,
+    Run,
+    RunInterrupt,
+    Turn,
+)
+from jpweb.store.redaction import replacement
+from jpweb.store.redaction.replacement import Replaced
+from jpweb.stream import anchor_ids, wire
+from jpweb.stream.errors import MalformedElement
+from jpweb.stream.events import ChatRequest, ConversationEvent, Element
+from jpweb.stream.inquiry import Answered, InquiryRequest, InquiryResponse
+from jpweb.stream.transcript.categories import categorize_element
+from jpweb.stream.transcript.grouping import extract_title
+
+#: Characters of a reason; it stands in the marker.
+MAX_REASON_CHARS = 200
+#: Strings of one redaction, and characters of the shortest: a shorter one is in many words.
+MAX_STRINGS, MIN_STRING_CHARS = 20, 3
+#: Entries and characters of a conversation that are searched for strings in one request.
+MAX_SEARCHED_ENTRIES, MAX_SEARCHED_CHARS = 5_000, 10_000_000
+
+
+class NotRedactable(StoreError):
+    """Nothing can be replaced there; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedactionRequest:
+    """What a person asks for: without ``strings`` all content of the event is replaced."""
+
+    anchor: str
+    reason: str
+    strings: tuple[str, ...] = ()
+    is_conversation_wide: bool = False
+
+    def make_marker(self, person_name: str) -> str:
+        return f"[redacted by {person_name}: {self.reason}]"
+
+
+@dataclass(slots=True)
+class Preview:
+    """What is replaced: replacements by event and place, and by other column."""
+
+    events: list[PreviewedEvent] = field(default_factory=list)
+    copies: dict[str, int] = field(default_factory=dict)
+    #: The file that still has the content, if there is one.
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewedEvent:
+    """An event, and the number of replacements by place."""
+
+    anchor: str
+    position: int
+    kind: str
+    counts: dict[str, int]
+
+
+def preview_redaction(
+    conversation: Conversation, request: RedactionRequest, person: Person
+) -> Preview:
+    """Return what a redaction would replace; changes nothing. Raises NotRedactable."""
+    with transaction.atomic():
+        preview = _redact(conversation.pk, request, person)
+        transaction.set_rollback(True)
+    return preview
+
+
+@transaction.atomic
+def redact(conversation: Conversation, request: RedactionRequest, person: Person) -> Preview:
+    """Replace content of an event, and its copies in other columns. Raises NotRedactable."""
+    return _redact(conversation.pk, request, person)
+
+
+def list_redactions(conversation_id: int, anchor: str) -> list[Redaction]:
+    """Return the redactions of an event, the oldest first."""
+    element_anchor, _ = anchor_ids.split_anchor(anchor)
+    rows = Redaction.objects.filter(conversation_id=conversation_id, anchor=element_anchor)
+    return list(rows.order_by("id"))
+
+
+def _redact(conversation_id: int, request: RedactionRequest, person: Person) -> Preview:
+    conversation = journal.lock_conversation(conversation_id)
+    if Run.objects.filter(conversation=conversation, state__in=UNFINISHED_STATES).exists():
+        raise NotRedactable("A turn runs in this conversation. Stop it, then redact.")
+    marker = db_text.clean_text(request.make_marker(person.display_name))
+    preview = Preview(file=conversation.source)
+    strings: tuple[str, ...] = request.strings
+    for entry, replaced in _find_replacements(conversation, request, marker):
+        _replace_entry(conversation, entry, replaced, request, person)
+        strings = strings or replaced.strings
+        preview.events.append(
+            PreviewedEvent(entry.anchor, entry.position, entry.kind, replaced.counts)
+        )
+    if not preview.events:
+        raise NotRedactable("None of these strings is in the content. Check their spelling.")
+    preview.copies = _replace_copies(conversation, strings, marker)
+    conversation.revision += 1
+    conversation.needs_indexing = True
+    conversation.save(update_fields=["revision", "needs_indexing", "title"])
+    return preview
+
+
+def _find_replacements(
+    conversation: Conversation, request: RedactionRequest, marker: str
+) -> list[tuple[JournalEntry, Replaced]]:
+    """Return the entries to change, with their new elements. Raises NotRedactable."""
+    entries = _select_entries(conversation, request).order_by("position")
+    pairs = [
+        (entry, _make_replacement(entry, request.strings, marker))
+        for entry in entries.iterator(chunk_size=200)
+    ]
+    return [(entry, replaced) for entry, replaced in pairs if replaced.counts]
+
+
+def _select_entries(
+    conversation: Conversation, request: RedactionRequest
+) -> models.QuerySet[JournalEntry]:
+    """Return the entries to search: the event and those equal to it, or all."""
+    entries = JournalEntry.objects.filter(conversation=conversation)
+    if request.is_conversation_wide:
+        if _is_too_long(conversation):
+            raise NotRedactable(
+                "This conversation is too long to search at once. Redact each event."
+            )
+        return entries
+    element_anchor, _ = anchor_ids.split_anchor(request.anchor)
+    content_anchor = anchor_ids.strip_ordinal(element_anchor)
+    equal = models.Q(anchor=content_anchor) | models.Q(anchor__startswith=f"{content_anchor}-x")
+    return entries.filter(equal)
+
+
+def _make_replacement(entry: JournalEntry, strings: Sequence[str], marker: str) -> Replaced:
+    """Return the new element of an entry. Raises NotRedactable where content would stay."""
+    element = wire.read_element(entry.text)
+    try:
+        replaced = (
+            replacement.replace_in_element(element, strings, marker)
+            if strings
+            else replacement.replace_whole(element, marker)
+        )
+    except MalformedElement as error:
+        raise NotRedactable(
+            f"Event {entry.position} can't keep its form with these strings replaced: {error}. "
+            "Redact all of its content instead."
+        ) from error
+    if replaced.counts and any(string in marker for string in replaced.strings):
+        raise NotRedactable("The reason repeats what is redacted. Say it in other words.")
+    if replaced.counts and any(string in replaced.element.raw for string in strings):
+        raise NotRedactable(
+            f"One of these strings is also in a name or an id of event {entry.position}. Names "
+            "and ids can't be redacted."
+        )
+    return replaced
+
+
+def _is_too_long(conversation: Conversation) -> bool:
+    entries = JournalEntry.objects.filter(conversation=conversation)
+    if conversation.entry_count > MAX_SEARCHED_ENTRIES:
+        return True
+    size = models.Sum(models.functions.Length("text"))
+    return (entries.aggregate(size=size)["size"] or 0) > MAX_SEARCHED_CHARS
+
+
+def _replace_entry(
+    conversation: Conversation,
+    entry: JournalEntry,
+    replaced: Replaced,
+    request: RedactionRequest,
+    person: Person,
+) -> None:
+    """Replace one entry, its derived columns and passages, and record that."""
+    old_text, element = entry.text, replaced.element
+    new_text = db_text.clean_text(element.raw)
+    key = keyed_hashes.make_key()
+    earlier = Redaction.objects.filter(conversation=conversation, anchor=entry.anchor)
+    earlier.update(text="")
+    redaction = Redaction.objects.create(
+        conversation=conversation,
+        anchor=entry.anchor,
+        person=person,
+        reason=request.reason,
+        key=key,
+        digest_before=keyed_hashes.compute_digest(key, old_text),
+        digest_after=keyed_hashes.compute_digest(key, new_text),
+        text=new_text,
+    )
+    JournalEntry.objects.filter(pk=entry.pk).update(
+        text=new_text, kind=element.tag[:100], category=categorize_element(element)
+    )
+    _update_category_count(conversation, entry.category, categorize_element(element))
+    Passage.objects.filter(conversation=conversation, position=entry.position).delete()
+    _replace_turn_title(conversation, entry.position, wire.read_element(old_text), element)
+    _replace_inquiry_columns(conversation, entry.position, element)
+    record_act(
+        Act.REDACTED,
+        Actor.from_person(person),
+        Place(conversation.workspace_id, conversation.pk, f"event:{entry.anchor}"),
+        event=entry.anchor,
+        reason=request.reason,
+        scope="strings" if request.strings else "content",
+        replacements=sum(replaced.counts.values()),
+        digest_before=redaction.digest_before,
+        digest_after=redaction.digest_after,
+        redaction=redaction.pk,
+    )
+
+
+def _update_category_count(conversation: Conversation, old: str, new: str) -> None:
+    if old == new:
+        return
+    conversation.category_counts[old] = conversation.category_counts.get(old, 1) - 1
+    conversation.category_counts[new] = conversation.category_counts.get(new, 0) + 1
+    conversation.save(update_fields=["category_counts"])
+
+
+def _replace_turn_title(
+    conversation: Conversation, position: int, old: Element, new: Element
+) -> None:
+    turns = Turn.objects.filter(conversation=conversation, position__lte=position)
+    turn = turns.order_by("-position").first()
+    if turn is None or not turn.title:
+        return
+    for old_event in old.events:
+        kind = old_event.kind
+        if isinstance(kind, ChatRequest) and turn.title == _make_title(kind):
+            new_kind = new.kind
+            turn.title = _make_title(new_kind) if isinstance(new_kind, ChatRequest) else ""
+            turn.save(update_fields=["title"])
+            return
+
+
+def _make_title(request: ChatRequest) -> str:
+    return db_text.clean_text(extract_title(request.content))
+
+
+def _replace_inquiry_columns(conversation: Conversation, position: int, element: Element) -> None:
+    """Derive the rows of the question again that is asked or settled at this position."""
+    inquiries = Inquiry.objects.filter(conversation=conversation)
+    event = element.body
+    if not isinstance(event, ConversationEvent):
+        return
+    if isinstance(event.kind, InquiryRequest):
+        inquiries.filter(position=position).update(
+            question=db_text.clean_json(event.kind.question.to_fields()),
+            label=from_stream.get_label(event),
+            same_question_key="",
+        )
+    elif isinstance(event.kind, InquiryResponse):
+        outcome = event.kind.outcome
+        answer = db_text.clean_json(outcome.answer) if isinstance(outcome, Answered) else None
+        inquiries.filter(response_position=position).update(
+            answer=answer, note=clean_note(str(event.note.get("note") or ""))
+        )
+
+
+def _replace_copies(
+    conversation: Conversation, strings: Sequence[str], marker: str
+) -> dict[str, int]:
+    """Replace strings in what else the database keeps of the conversation; returns counts."""
+    counts: dict[str, int] = {}
+    title = replacement.replace_strings(conversation.title, strings, marker)[:500]
+    if any(conversation.title.rstrip("…") in string for string in strings):
+        title = marker[:500] if conversation.title else ""
+    if title != conversation.title:
+        conversation.title, counts["title"] = title, 1
+    Passage.objects.filter(conversation=conversation, position=Passage.TITLE_POSITION).delete()
+    runs = Run.objects.filter(conversation=conversation)
+    sources: list[tuple[str, models.QuerySet[Any], tuple[str, ...]]] = [
+        ("approvals", Approval.objects.filter(conversation=conversation), ("subject", "decision")),
+        ("results", CallCheckpoint.objects.filter(run__in=runs), ("content", "edited")),
+        ("messages", RunInterrupt.objects.filter(run__in=runs), ("text",)),
+        ("failures", runs, ("problem",)),
+        ("turns", Turn.objects.filter(conversation=conversation), ("title",)),
+    ]
+    for name, rows, columns in sources:
+        for row in rows.iterator(chunk_size=200):
+            if changes := _change_columns(row, columns, strings, marker):
+                counts[name] = counts.get(name, 0) + 1
+                type(row).objects.filter(pk=row.pk).update(**changes)
+    return counts
+
+
+def _change_columns(
+    row: Any, columns: Sequence[str], strings: Sequence[str], marker: str
+) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    for column in columns:
+        value = getattr(row, column)
+        replaced = replacement.replace_strings(value, strings, marker)
+        if replaced != value:
+            limit = row._meta.get_field(column).max_length  # noqa: SLF001  Django documents it
+            changes[column] = replaced[:limit] if limit else replaced
+    if changes and isinstance(row, Approval):
+        changes["digest"] = ""  # a plain hash, from which a short secret could be guessed
+    return changes

@@ -1,0 +1,188 @@
+"""Replaces the content of one element by a marker, in the shape that JP reads.
+
+What names an event stays: its kind, time, ids, the tool's name and the type of its answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from jpweb.stream import base64_fields, wire
+from jpweb.stream.events import (
+    ChatRequest,
+    ChatResponse,
+    Compaction,
+    ConfigDelta,
+    ConversationEvent,
+    Element,
+    ToolCallRequest,
+    ToolCallResponse,
+)
+from jpweb.stream.inquiry import Answered, InquiryRequest, InquiryResponse
+
+#: The keys of a kind's fields that are content.
+_CONTENT_KEYS: dict[type, tuple[str, ...]] = {
+    ChatRequest: ("content", "schema"),
+    ChatResponse: ("message", "reasoning", "data"),
+    ToolCallRequest: ("arguments",),
+    ToolCallResponse: ("content",),
+    InquiryRequest: ("question",),
+    InquiryResponse: ("answer",),
+    ConfigDelta: ("delta",),
+    Compaction: ("summary", "reasoning", "tool_calls"),
+}
+#: Key of the marker where a whole object is replaced.
+_MARKER_KEY = "redacted"
+#: Shorter strings of a replaced payload are not looked for elsewhere.
+_MIN_COPY_CHARS = 4
+
+
+class Replaced(NamedTuple):
+    """A new element, the number of replacements by place, and the strings that were replaced."""
+
+    element: Element
+    counts: dict[str, int]
+    strings: tuple[str, ...]
+
+
+def list_strings(value: Any) -> list[str]:
+    """Return every string in a JSON value, keys of objects too."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list):
+        return [text for item in value for text in list_strings(item)]
+    if isinstance(value, dict):
+        return [*value, *(text for item in value.values() for text in list_strings(item))]
+    return []
+
+
+def replace_strings(value: Any, strings: Sequence[str], marker: str) -> Any:
+    """Return a JSON value with these strings replaced, in keys of objects too."""
+    return _map_texts(lambda text: _replace_in_text(text, strings, marker), value)
+
+
+def replace_whole(element: Element, marker: str) -> Replaced:
+    """Replace all content of an element. The caller has checked that it has some."""
+    event = element.body
+    if not isinstance(event, ConversationEvent):
+        value = {"type": element.tag, _MARKER_KEY: marker}
+        return Replaced(_read_json(value), {element.tag: 1}, ())
+    fields = event.kind.to_fields()
+    counts: dict[str, int] = {}
+    strings: list[str] = []
+    for key in _list_content_keys(event):
+        strings += list_strings(fields[key])
+        fields[key] = _make_placeholder(event, fields[key], marker)
+        counts[key] = 1
+    note = event.note
+    if isinstance(note.get("note"), str):
+        counts["note"] = 1
+        strings.append(note["note"])
+        note = note | {"note": marker}
+    copies = sorted({text for text in strings if len(text) >= _MIN_COPY_CHARS}, key=len)[::-1]
+    note = replace_strings(note, copies, marker)
+    # Metadata of providers holds content in forms that cannot be searched, such as signatures.
+    return Replaced(_write(event, fields, {"jpweb": note} if note else {}), counts, tuple(copies))
+
+
+def replace_in_element(element: Element, strings: Sequence[str], marker: str) -> Replaced:
+    """Replace these strings in the content of an element; ``counts`` is empty without one."""
+    event = element.body
+    if not isinstance(event, ConversationEvent):
+        return _replace_in_raw(element, strings, marker)
+    fields = event.kind.to_fields()
+    counts: dict[str, int] = {}
+    for key in _list_content_keys(event):
+        counts[key] = _count(fields[key], strings)
+        fields[key] = replace_strings(fields[key], strings, marker)
+        if isinstance(event.kind, InquiryRequest):
+            original = event.kind.question.to_fields()
+            fields[key]["answer_type"]["type"] = original["answer_type"]["type"]
+    counts["metadata"] = _count(event.metadata, strings)
+    counts = {key: number for key, number in counts.items() if number}
+    if not counts:
+        return Replaced(element, {}, tuple(strings))
+    metadata = replace_strings(event.metadata, strings, marker)
+    return Replaced(_write(event, fields, metadata), counts, tuple(strings))
+
+
+def _list_content_keys(event: ConversationEvent) -> list[str]:
+    if isinstance(event.kind, InquiryResponse) and not isinstance(event.kind.outcome, Answered):
+        return []
+    fields = event.kind.to_fields()
+    return [key for key in _CONTENT_KEYS.get(type(event.kind), ()) if key in fields]
+
+
+def _make_placeholder(event: ConversationEvent, value: Any, marker: str) -> Any:
+    if isinstance(event.kind, InquiryRequest):
+        kept = {name: value[name] for name in ("exclusive", "persistence") if name in value}
+        answer_type = _map_texts(lambda _: marker, value["answer_type"], keeps_keys=True)
+        answer_type["type"] = value["answer_type"]["type"]
+        return {"text": marker, "answer_type": answer_type} | kept
+    if isinstance(value, dict):
+        return {_MARKER_KEY: marker}
+    return marker
+
+
+def _write(event: ConversationEvent, fields: dict[str, Any], metadata: dict[str, Any]) -> Element:
+    kind = type(event.kind).from_fields(fields)
+    return wire.write_element(replace(event, kind=kind, metadata=metadata))
+
+
+def _replace_in_raw(element: Element, strings: Sequence[str], marker: str) -> Replaced:
+    """Replace strings in an element of another layout, also inside base64."""
+    try:
+        value = json.loads(element.raw)
+    except (ValueError, RecursionError):
+        count = _count_in_text(element.raw, strings)
+        text = _replace_in_text(element.raw, strings, marker)
+        return Replaced(wire.read_element(text), {element.tag: count} if count else {}, ())
+
+    def replace_decoded(text: str) -> str:
+        plain = base64_fields.decode_content(text)
+        changed = _replace_in_text(plain, strings, marker)
+        if changed == plain:
+            return text
+        return changed if plain == text else base64_fields.encode_text(changed)
+
+    count = _count(base64_fields.map_strings(base64_fields.decode_content, value), strings)
+    if not count:
+        return Replaced(element, {}, tuple(strings))
+    return Replaced(
+        _read_json(_map_texts(replace_decoded, value)), {element.tag: count}, tuple(strings)
+    )
+
+
+def _read_json(value: Any) -> Element:
+    return wire.read_element(json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n  "))
+
+
+def _map_texts(change: Callable[[str], str], value: Any, *, keeps_keys: bool = False) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_map_texts(change, item, keeps_keys=keeps_keys) for item in value]
+    if isinstance(value, dict):
+        return {
+            key if keeps_keys else change(key): _map_texts(change, item, keeps_keys=keeps_keys)
+            for key, item in value.items()
+        }
+    return value
+
+
+def _replace_in_text(text: str, strings: Sequence[str], marker: str) -> str:
+    """Replace strings in one pass, the longest first, so that no marker is searched again."""
+    pattern = "|".join(re.escape(string) for string in sorted(strings, key=len, reverse=True))
+    return re.sub(pattern, lambda _: marker, text) if pattern else text
+
+
+def _count_in_text(text: str, strings: Sequence[str]) -> int:
+    return sum(text.count(string) for string in strings)
+
+
+def _count(value: Any, strings: Sequence[str]) -> int:
+    return sum(_count_in_text(text, strings) for text in list_strings(value))

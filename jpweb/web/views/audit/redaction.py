@@ -1,0 +1,91 @@
+"""Redaction of an event: the form, a preview of what is replaced, and the replacement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST
+
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store import journal
+from jpweb.store.choices import Role
+from jpweb.store.errors import UnknownAnchor
+from jpweb.store.redaction import application
+from jpweb.store.redaction.application import NotRedactable
+from jpweb.web import access, notice_text
+from jpweb.web.forms.redactions import RedactionForm
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Conversation
+    from jpweb.web.http import Request
+
+_TEMPLATE = "redaction/index.html"
+
+
+@access.conversation(Role.AUDITOR)
+def show_redaction(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
+    context = _make_context(conversation, anchor, RedactionForm(initial={"scope": "whole"}))
+    return render(request, _TEMPLATE, context)
+
+
+@require_POST
+@access.conversation(Role.AUDITOR)
+@sensitive_post_parameters("strings")
+def preview_redaction(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
+    """Show what a redaction would replace."""
+    form = RedactionForm(request.POST)
+    context = _make_context(conversation, anchor, form)
+    if form.is_valid():
+        try:
+            context["preview"] = application.preview_redaction(
+                conversation, form.make_request(anchor), request.user
+            )
+        except NotRedactable as problem:
+            form.add_error(None, str(problem))
+    return render(request, _TEMPLATE, context, status=422 if form.errors else 200)
+
+
+@require_POST
+@access.conversation(Role.AUDITOR)
+@sensitive_post_parameters("strings")
+async def redact_event(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
+    """Replace the content, and tell the open pages of the conversation."""
+    response = await run_in_db_thread(_redact, request, conversation, anchor)
+    await publisher.publish_conversation_changed(conversation.pk)
+    await publisher.publish_questions_changed(conversation.workspace_id)
+    return response
+
+
+def _redact(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
+    form = RedactionForm(request.POST)
+    context = _make_context(conversation, anchor, form)
+    if form.is_valid():
+        try:
+            preview = application.redact(conversation, form.make_request(anchor), request.user)
+        except NotRedactable as problem:
+            form.add_error(None, str(problem))
+    if form.errors:
+        return render(request, _TEMPLATE, context, status=422)
+    text = notice_text.EVENT_REDACTED if len(preview.events) == 1 else notice_text.EVENTS_REDACTED
+    messages.success(request, text.format(count=len(preview.events)))
+    return redirect("event-redact", conversation.pk, anchor)
+
+
+def _make_context(conversation: Conversation, anchor: str, form: RedactionForm) -> dict[str, Any]:
+    try:
+        position, element = journal.find_element(conversation.pk, anchor)
+    except UnknownAnchor as error:
+        raise Http404(str(error)) from error
+    return {
+        "conversation": conversation,
+        "anchor": anchor,
+        "position": position,
+        "element": element,
+        "form": form,
+        "redactions": application.list_redactions(conversation.pk, anchor),
+    }

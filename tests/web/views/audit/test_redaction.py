@@ -1,0 +1,103 @@
+"""The page of a redaction: form, preview, replacement, for auditors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from jpweb.store.choices import Act, RunState
+from jpweb.store.models import JournalEntry, LedgerEntry, Run
+from jpweb.stream.inquiry import Answered
+from tests.store import making
+from tests.web.world import World
+
+CANARY = "canary-7f3a9c"
+
+
+@pytest.fixture
+def anchor(world: World) -> str:
+    """Return the anchor of an answer that leaked, in a conversation whose run has ended."""
+    settled = making.settle(world.question, Answered(CANARY))
+    Run.objects.filter(pk=world.run.pk).update(state=RunState.DONE)
+    entry = JournalEntry.objects.get(conversation=world.talk, position=settled.response_position)
+    return entry.anchor
+
+
+def post(world: World, step: str, anchor: str, name: str = "auditor", **data: str) -> Any:
+    url = reverse(f"event-redact-{step}", args=[world.talk.pk, anchor])
+    return world.client(name).post(url, {"scope": "whole", "reason": "a leaked key"} | data)
+
+
+def test_preview_counts_the_places_and_changes_nothing(world: World, anchor: str):
+    page = post(world, "preview", anchor, scope="conversation", strings=CANARY)
+    assert page.status_code == 200
+    assert "answer 1\N{MULTIPLICATION SIGN}" in page.content.decode()
+    assert JournalEntry.objects.filter(text__contains=CANARY).exists()
+    assert not LedgerEntry.objects.filter(act=Act.REDACTED).exists()
+
+
+def test_confirmed_redaction_shows_the_marker_on_every_page(world: World, anchor: str):
+    assert post(world, "confirm", anchor).status_code == 302
+    client = world.client("auditor")
+    for url in (
+        reverse("conversation", args=[world.talk.pk]),
+        reverse("event", args=[world.talk.pk, anchor]),
+        reverse("question", args=[world.question.pk]),
+        reverse("conversation-raw", args=[world.talk.pk]),
+        reverse("conversation-export", args=[world.talk.pk, "markdown"]),
+        reverse("conversation-export", args=[world.talk.pk, "html"]),
+        reverse("audit"),
+    ):
+        response = client.get(url)
+        text = b"".join(response) if response.streaming else response.content
+        assert CANARY not in text.decode(), url
+    assert (
+        "redacted by Auditor: a leaked key"
+        in client.get(reverse("event", args=[world.talk.pk, anchor])).content.decode()
+    )
+
+
+def test_redaction_page_shows_who_redacted_and_the_hash(world: World, anchor: str):
+    post(world, "confirm", anchor)
+    page = world.client("auditor").get(reverse("event-redact", args=[world.talk.pk, anchor]))
+    assert "Check an original" in page.content.decode()
+    assert LedgerEntry.objects.get(act=Act.REDACTED).person_id == world.people["auditor"].pk
+
+
+@pytest.mark.parametrize("name", ["reader", "responder", "auditor"])
+def test_links_to_redaction_are_for_auditors(world: World, anchor: str, name: str):
+    client = world.client(name)
+    for url in (
+        reverse("event", args=[world.talk.pk, anchor]),
+        reverse("question", args=[world.question.pk]),
+    ):
+        assert ("/redaction/edit" in client.get(url).content.decode()) == (name == "auditor")
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ({"scope": ""}, "Choose what to replace."),
+        ({"reason": ""}, "Give a reason."),
+        ({"reason": "x" * 201}, "Shorten the reason to 200 characters."),
+        ({"scope": "event", "strings": " "}, "at least 3 characters"),
+        ({"scope": "event", "strings": "ab"}, "at least 3 characters"),
+        ({"scope": "event", "strings": "\n".join(f"abc{i}" for i in range(21))}, "at most 20"),
+        ({"scope": "event", "strings": "absent"}, "None of these strings"),
+    ],
+    ids=["scope", "reason", "long-reason", "blank", "short", "many", "absent"],
+)
+@pytest.mark.parametrize("step", ["preview", "confirm"])
+def test_bad_input_is_named_and_kept(
+    world: World, anchor: str, step: str, data: dict[str, str], problem: str
+):
+    response = post(world, step, anchor, **data)
+    assert response.status_code == 422
+    assert problem in response.content.decode()
+    assert JournalEntry.objects.filter(text__contains=CANARY).exists()
+
+
+def test_redaction_of_an_unknown_event_is_not_found(world: World):
+    assert post(world, "preview", "e-00").status_code == 404
