@@ -55,9 +55,11 @@ QUERIES = Part(
         "sql/compiled_query.py",
         "sql/compiled_write.py",
         "bootstrap.py",
+        "redaction/remains.py",
     ),
     tests=(
         "tests/store/backups",
+        "tests/store/redaction",
         "tests/store/transcript",
         "tests/store/database/test_clock.py",
         "tests/store/search",
@@ -106,6 +108,7 @@ RACES = Part(
     ),
 )
 CORE = (
+    "tests/store/redaction/test_application.py::test_erase_remains_leaves_nothing_on_disk",
     "tests/store/backups/test_backups.py::test_backup_holds_one_moment_of_the_database",
     "tests/store/backups/test_backups.py::test_new_rows_follow_the_restored_keys",
     "tests/store/backups/test_backups.py::test_restored_rows_equal_the_saved_ones",
