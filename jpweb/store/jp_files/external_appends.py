@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.db import transaction
 
 from jpweb.store import db_text, inquiries, journal
@@ -10,7 +12,7 @@ from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import workspace
 from jpweb.store.jp_files.reader import MAX_ELEMENTS
 from jpweb.store.jp_files.workspace import DiskConversation
-from jpweb.store.models import Conversation, Run
+from jpweb.store.models import Conversation, JournalEntry, Redaction, Run
 from jpweb.stream import anchor_ids, wire
 from jpweb.stream.errors import MalformedStream
 from jpweb.stream.events import Element
@@ -42,21 +44,35 @@ def append_external(conversation: Conversation, disk_conversation: DiskConversat
         locked = journal.lock_conversation(conversation.pk)
         if Run.objects.filter(conversation=locked, state__in=UNFINISHED_STATES).exists():
             return 0  # the run writes the files; the next pass after it compares again
+        reason = "jp changed events that were run here"
         journal_elements = journal.read_elements(locked.pk)
         journal_anchors, disk_anchors = (
             anchor_ids.make_anchors(journal_elements),
             anchor_ids.make_anchors(disk_elements),
         )
         common_length = min(len(journal_anchors), len(disk_anchors))
-        if common_length and journal_anchors[:common_length] == disk_anchors[:common_length]:
+        if _keeps_redacted(locked, journal_elements, disk_elements):
+            reason = "events were redacted here, and jpweb does not change them in the file"
+        elif common_length and journal_anchors[:common_length] == disk_anchors[:common_length]:
             return _append_elements(
                 locked,
                 disk_conversation,
                 [*journal_elements, *disk_elements[len(journal_elements) :]],
                 len(journal_elements),
             )
-    raise _record_divergence(
-        conversation, disk_conversation, "jp changed events that were run here"
+    raise _record_divergence(conversation, disk_conversation, reason)
+
+
+def _keeps_redacted(
+    conversation: Conversation, journal_elements: Sequence[Element], disk_elements: list[Element]
+) -> bool:
+    """Tell whether the file has another event where one was redacted; anchors leave out notes."""
+    anchors = Redaction.objects.filter(conversation=conversation).values("anchor")
+    entries = JournalEntry.objects.filter(conversation=conversation, anchor__in=anchors)
+    return any(
+        journal_elements[position].body != disk_elements[position].body
+        for position in entries.values_list("position", flat=True)
+        if position < len(disk_elements)
     )
 
 

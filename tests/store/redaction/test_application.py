@@ -14,8 +14,8 @@ from django.db import connection
 from jpweb.evidence import keyed_hashes
 from jpweb.store import journal
 from jpweb.store.backups import snapshot
-from jpweb.store.choices import Act
-from jpweb.store.jp_files import mirror
+from jpweb.store.choices import Act, Origin
+from jpweb.store.jp_files import external_appends, mirror, workspace
 from jpweb.store.ledger import sealing, verification
 from jpweb.store.models import (
     Conversation,
@@ -271,4 +271,22 @@ def test_erase_remains_leaves_nothing_on_disk(talk: Conversation, ada: Person):
     assert not is_sqlite or CANARY.encode() in read_database()
     remains.erase_remains()
     assert not is_sqlite or CANARY.encode() not in read_database()
+    assert CANARY not in dump_tables()
+
+
+def test_redacted_note_of_a_written_conversation_is_never_written_to_its_file(
+    tmp_path: Path, ada: Person
+):
+    response = InquiryResponse("c.apply.1", Cancelled(CancellationReason.USER))
+    note = {"note": CANARY, "by": {"kind": "person"}}
+    decline = wire.write_element(replace(making.event(response), metadata={"jpweb": note}))
+    elements = stream(make_call("c"), make_inquiry("c.apply.1"), decline)
+    write_folder(tmp_path, "17000000000-a-talk", elements)
+    mirror.mirror_workspace(tmp_path)
+    Conversation.objects.update(origin=Origin.NATIVE)
+    talk = Conversation.objects.get()
+    redact(talk, ada, anchor_at(talk, 2))
+    (disk_conversation,) = workspace.iterate_conversations(workspace.find_workspace(tmp_path))
+    with pytest.raises(external_appends.CopiesDiverged, match="redacted here"):
+        external_appends.append_external(talk, disk_conversation)
     assert CANARY not in dump_tables()
