@@ -43,6 +43,7 @@ PAGES = {
     "questions": ["/questions"],
     "question": ["{question}"],
     "event": ["{talk}/events/{anchor}"],
+    "event-redact": ["{talk}/events/{anchor}/redaction/edit"],
     "conversation-outline": ["{talk}/outline?turn=1"],
     "download": ["/download"],
     "audit": ["/audit?outcome=cancelled", "/audit", "/audit?tool=nobody"],
