@@ -333,7 +333,7 @@ LOGGING = {
             "style": "{",
         }
     },
-    "filters": {"abandoned": {"()": "jpweb.web.log_filters.AbandonedRequestFilter"}},
+    "filters": {"abandoned": {"()": "jpweb.web.security.log_filters.AbandonedRequestFilter"}},
     "handlers": {
         "stderr": {"class": "logging.StreamHandler", "formatter": "line"},
         "nowhere": {"class": "logging.NullHandler"},

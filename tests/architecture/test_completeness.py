@@ -18,7 +18,7 @@ from jpweb.store.choices import Act, ApprovalKind
 from jpweb.store.search import passages
 from jpweb.stream import answer_type, events, inquiry, markdown_export, outline, wire
 from jpweb.stream.transcript.categories import CATEGORIES, categorize_element
-from jpweb.web import display_text
+from jpweb.web import display_text, ledger_labels
 from tests.architecture.tree import list_files, read_text
 
 TEMPLATES = {str(path) for path in list_files() if path.parts[0] == "templates"}
@@ -49,7 +49,7 @@ def test_each_tag_has_the_word_that_people_read():
     assert set(display_text.REASON_TEXTS) == {*REASONS}
     assert set(display_text.SOURCE_LABELS) == {source.value for source in inquiry.SourceTag}
     assert set(display_text.FAILURE_TEXTS) == {kind.value for kind in FailureKind}
-    assert set(display_text.ACT_LABELS) == {*Act}
+    assert set(ledger_labels.ACT_LABELS) == {*Act}
     assert {kind for kind, _ in display_text.DECISION_LABELS} == {
         kind.value for kind in ApprovalKind
     }

@@ -13,7 +13,9 @@ from pathlib import Path
 from tests.architecture.tree import list_modules, read_text
 
 WEB = Path("jpweb/web")
-TEXT_MODULES = {WEB / f"{name}.py" for name in ("display_text", "notice_text", "review_labels")}
+TEXT_MODULES = {
+    WEB / f"{name}.py" for name in ("display_text", "ledger_labels", "notice_text", "review_labels")
+}
 #: Modules with texts that no page shows, and why.
 EXEMPT_MODULES = {WEB / "checks.py": "system checks speak to the operator, at start"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import forms
 
-from jpweb.web import display_text, notice_text
+from jpweb.web import ledger_labels, notice_text
 from jpweb.web.forms.inquiry_filters import PeriodForm
 
 
@@ -13,7 +13,7 @@ class LedgerFilterForm(PeriodForm):
 
     act = forms.ChoiceField(
         required=False,
-        choices=tuple(display_text.ACT_LABELS.items()),
+        choices=tuple(ledger_labels.ACT_LABELS.items()),
         error_messages={"invalid_choice": notice_text.ACT_UNKNOWN},
     )
     workspace = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)

@@ -31,7 +31,7 @@ from jpweb.store.redaction import application, remains
 from jpweb.store.redaction.application import NotRedactable, RedactionRequest
 from jpweb.store.search import indexer
 from jpweb.stream import wire
-from jpweb.stream.events import ChatRequest, ToolCallRequest, ToolCallResponse
+from jpweb.stream.events import ChatRequest, EventKind, ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryResponse
 from tests.builders import make_answer, make_call, make_inquiry, make_result, raw, stream
 from tests.store import making
@@ -146,6 +146,7 @@ def test_verification_accepts_a_redaction_and_no_other_change(home: Workspace, a
     question = making.settle(making.question(run), Answered(CANARY))
     sealing.seal_entries()
     run.__class__.objects.filter(pk=run.pk).update(state="done")
+    assert question.response_position is not None
     entry = JournalEntry.objects.get(
         conversation=run.conversation, position=question.response_position
     )
@@ -196,7 +197,11 @@ def test_preview_changes_nothing(talk: Conversation, ada: Person):
 
 
 def test_mirror_pass_does_not_bring_the_content_back(tmp_path: Path, ada: Person):
-    kinds = [make_call("c"), make_inquiry("c.apply.1"), make_answer("c.apply.1", CANARY)]
+    kinds: list[EventKind] = [
+        make_call("c"),
+        make_inquiry("c.apply.1"),
+        make_answer("c.apply.1", CANARY),
+    ]
     folder = write_folder(tmp_path, "17000000000-a-talk", stream(*kinds))
     mirror.mirror_workspace(tmp_path)
     talk = Conversation.objects.get()
@@ -211,7 +216,11 @@ def test_mirror_pass_does_not_bring_the_content_back(tmp_path: Path, ada: Person
 
 
 def test_redact_again_keeps_the_first_redaction_over_mirror_passes(tmp_path: Path, ada: Person):
-    kinds = [make_call("c"), make_inquiry("c.apply.1"), make_answer("c.apply.1", f"{CANARY} pin")]
+    kinds: list[EventKind] = [
+        make_call("c"),
+        make_inquiry("c.apply.1"),
+        make_answer("c.apply.1", f"{CANARY} pin"),
+    ]
     write_folder(tmp_path, "17000000000-a-talk", stream(*kinds))
     mirror.mirror_workspace(tmp_path)
     talk = Conversation.objects.get()

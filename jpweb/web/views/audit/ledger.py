@@ -17,7 +17,7 @@ from jpweb.store.choices import Role
 from jpweb.store.ledger import listing, sealing
 from jpweb.store.ledger.entries import Place
 from jpweb.store.ledger.listing import LedgerFilters
-from jpweb.web import access, converters, display_text, notice_text
+from jpweb.web import access, converters, display_text, ledger_labels, notice_text
 from jpweb.web.forms.ledger_filters import LedgerFilterForm
 from jpweb.web.security import read_recording
 from jpweb.web.security.download_responses import cut_into_pieces, send_file
@@ -47,7 +47,7 @@ def show_ledger(request: Request) -> HttpResponse:
         "form": form,
         "rows": [_make_row(entry, workspace_names) for entry in rows],
         "head": sealing.get_head(),
-        "acts": tuple(display_text.ACT_LABELS.items()),
+        "acts": tuple(ledger_labels.ACT_LABELS.items()),
         "workspaces": workspaces,
         "people": listing.list_actors(request.user.pk),
         "query": urlencode(query),
@@ -96,14 +96,14 @@ def _make_row(entry: LedgerEntry, workspace_names: dict[int, str]) -> dict[str, 
     kind, _, key = entry.subject.partition(":")
     return {
         "entry": entry,
-        "act": display_text.ACT_LABELS.get(entry.act, entry.act),
+        "act": ledger_labels.ACT_LABELS.get(entry.act, entry.act),
         "actor": display_text.describe_decider(actor.get("kind", ""), actor.get("name", "")),
         "workspace": workspace_names.get(entry.workspace_id or 0, ""),
         "inquiry_id": int(key) if kind == "inquiry" else None,
         "details": [
-            (display_text.LEDGER_DETAIL_LABELS[name], value)
+            (ledger_labels.LEDGER_DETAIL_LABELS[name], value)
             for name, value in details.items()
-            if name in display_text.LEDGER_DETAIL_LABELS
+            if name in ledger_labels.LEDGER_DETAIL_LABELS
             and value not in ("", None, _ONCE.get(name))
         ],
     }

@@ -64,12 +64,12 @@ async def redact_event(request: Request, conversation: Conversation, anchor: str
 def _redact(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
     form = RedactionForm(request.POST)
     context = _make_context(conversation, anchor, form)
-    if form.is_valid():
-        try:
-            preview = application.redact(conversation, form.make_request(anchor), request.user)
-        except NotRedactable as problem:
-            form.add_error(None, str(problem))
-    if form.errors:
+    if not form.is_valid():
+        return render(request, _TEMPLATE, context, status=422)
+    try:
+        preview = application.redact(conversation, form.make_request(anchor), request.user)
+    except NotRedactable as problem:
+        form.add_error(None, str(problem))
         return render(request, _TEMPLATE, context, status=422)
     text = notice_text.EVENT_REDACTED if len(preview.events) == 1 else notice_text.EVENTS_REDACTED
     messages.success(request, text.format(count=len(preview.events)))

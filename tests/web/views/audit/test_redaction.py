@@ -21,6 +21,7 @@ def anchor(world: World) -> str:
     """Return the anchor of an answer that leaked, in a conversation whose run has ended."""
     settled = making.settle(world.question, Answered(CANARY))
     Run.objects.filter(pk=world.run.pk).update(state=RunState.DONE)
+    assert settled.response_position is not None
     entry = JournalEntry.objects.get(conversation=world.talk, position=settled.response_position)
     return entry.anchor
 

@@ -12,7 +12,7 @@ from jpweb.store.database import clock
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("store", "0013_renamed_approval_columns")]
+    dependencies: ClassVar = [("store", "0014_reviews")]
 
     operations: ClassVar = [
         migrations.CreateModel(

@@ -1,0 +1,55 @@
+"""Labels of the ledger: its acts, and the details of their entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jpweb.store.choices import Act
+
+#: Acts of the ledger.
+ACT_LABELS: Mapping[str, str] = {
+    Act.INQUIRY_ANSWERED: "Question answered",
+    Act.INQUIRY_CANCELLED: "Question closed without an answer",
+    Act.APPROVAL_DECIDED: "Approval decided",
+    Act.APPROVAL_WITHDRAWN: "Approval withdrawn",
+    Act.RUN_STARTED: "Turn started",
+    Act.RUN_INTERRUPTED: "Turn interrupted",
+    Act.RUN_ENDED: "Turn ended",
+    Act.TRUST_GIVEN: "Commands trusted",
+    Act.TRUST_WITHDRAWN: "Trust withdrawn",
+    Act.SETTING_CHANGED: "Workspace setting changed",
+    Act.MEMBER_INVITED: "Member invited",
+    Act.INVITATION_WITHDRAWN: "Invitation withdrawn",
+    Act.MEMBER_ADDED: "Member added",
+    Act.ROLE_CHANGED: "Role changed",
+    Act.MEMBER_REMOVED: "Member removed",
+    Act.LINK_MADE: "Sign-in link created",
+    Act.SIGNED_IN: "Signed in",
+    Act.SIGNED_OUT: "Signed out",
+    Act.SIGN_INS_ENDED: "Signed out everywhere",
+    Act.READ: "Conversation read",
+    Act.SEARCHED: "Search",
+    Act.EXPORTED: "Export",
+    Act.PURGED: "Ledger entries purged",
+    Act.REVIEWED: "Reviewed",
+    Act.REVIEW_ASSIGNED: "Review assigned",
+    Act.REDACTED: "Event redacted",
+}
+#: Details of an entry that its row shows; hashes and references stay in the ledger file.
+LEDGER_DETAIL_LABELS: Mapping[str, str] = {
+    "outcome": "outcome",
+    "reason": "reason",
+    **{name: name for name in ("tool", "kind", "name", "role", "state", "failure", "model")},
+    "allow": "allowed",
+    "remember": "for the rest of the turn",
+    "setting": "setting",
+    "value": "value",
+    "view": "page",
+    "count": "times",
+    "query": "query",
+    "file": "file",
+    "format": "format",
+    "sequences": "entries",
+    **{name: name for name in ("round", "verdict")},
+    "first_verdict": "verdict of the first review",
+}
