@@ -169,7 +169,9 @@ def get_roles(person_id: int) -> dict[int, Role]:
 
 def list_workspaces(person_id: int, role: Role) -> list[Workspace]:
     """Return the workspaces in which a person has at least this role, by name."""
-    rows = Workspace.objects.filter(memberships__person_id=person_id, memberships__role__gte=role)
+    rows = Workspace.objects.filter(
+        memberships__person_id=person_id, memberships__role__in=Role.list_including(role)
+    )
     return list(rows.order_by("name", "id"))
 
 

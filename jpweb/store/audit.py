@@ -219,7 +219,9 @@ def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:
 
 
 def _list_auditor_memberships(person_id: int) -> QuerySet[Membership]:
-    return Membership.objects.filter(person_id=person_id, role__gte=Role.AUDITOR)
+    return Membership.objects.filter(
+        person_id=person_id, role__in=Role.list_including(Role.AUDITOR)
+    )
 
 
 def _list_filtered_memberships(person_id: int, filters: AuditFilters) -> QuerySet[Membership]:

@@ -6,12 +6,26 @@ from django.db.models import IntegerChoices, TextChoices
 
 
 class Role(IntegerChoices):
-    """Roles of a person in a workspace; each includes the permissions of the lower ones."""
+    """Roles of a person in a workspace; each includes the permissions of the lower ones.
+
+    AUDITOR_ONLY is the exception: it audits like AUDITOR, and answers and runs nothing. Its value
+    is below RESPONDER, so that a comparison which forgets it refuses.
+    """
 
     READER = 10, "reader"
+    AUDITOR_ONLY = 15, "auditor only"
     RESPONDER = 20, "responder"
     AUDITOR = 30, "auditor"
     OWNER = 40, "owner"
+
+    def includes(self, needed: Role) -> bool:
+        """Tell whether this role has the permissions of another; no rule needs AUDITOR_ONLY."""
+        return self >= needed or (self is Role.AUDITOR_ONLY and needed is Role.AUDITOR)
+
+    @classmethod
+    def list_including(cls, needed: Role) -> list[Role]:
+        """Return the roles that have the permissions of this one, for conditions of queries."""
+        return [role for role in cls if role.includes(needed)]
 
 
 class Origin(TextChoices):

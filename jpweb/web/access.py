@@ -110,7 +110,8 @@ def any_workspace(role: Role) -> Callable[[View], View]:
     """Admit people with at least this role in any workspace; the view shows only those."""
 
     def check(request: Request) -> dict[str, Any]:
-        if role > max(accounts.get_roles(request.user.pk).values(), default=0):
+        roles = accounts.get_roles(request.user.pk).values()
+        if not any(actual_role.includes(role) for actual_role in roles):
             raise PermissionDenied
         return {}
 
@@ -129,7 +130,7 @@ def get_readable_conversation(
 def has_role(person_id: int, workspace_id: int, role: Role) -> bool:
     """Tell whether a person has at least this role in a workspace."""
     actual_role = accounts.get_role(person_id, workspace_id)
-    return actual_role is not None and actual_role >= role
+    return actual_role is not None and actual_role.includes(role)
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
@@ -140,8 +141,8 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     roles = accounts.get_roles(user.pk)
     member_workspaces = accounts.list_workspaces(user.pk, Role.READER) if roles else []
     return {
-        "may_audit": any(role >= Role.AUDITOR for role in roles.values()),
-        "may_answer": any(role >= Role.RESPONDER for role in roles.values()),
+        "may_audit": any(role.includes(Role.AUDITOR) for role in roles.values()),
+        "may_answer": any(role.includes(Role.RESPONDER) for role in roles.values()),
         "member_workspaces": member_workspaces,
         "owned_workspaces": [
             member_workspace
@@ -180,7 +181,7 @@ def _require_role(person_id: int, workspace_id: int, role: Role) -> None:
     actual_role = accounts.get_role(person_id, workspace_id)
     if actual_role is None:
         raise NotMember
-    if actual_role < role:
+    if not actual_role.includes(role):
         raise PermissionDenied
 
 

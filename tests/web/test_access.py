@@ -183,13 +183,20 @@ def make_address(name: str, world: World, **instead: Any) -> str:
     return reverse(name, kwargs={key: value for key, value in keys.items() if key in arguments})
 
 
+def may(member_name: str, needed: Role) -> bool:
+    """Tell whether a member has a role's permissions; who audits only has those of two."""
+    if member_name == "auditor only":
+        return needed in (Role.READER, Role.AUDITOR)
+    return MEMBERS[member_name] >= needed
+
+
 def expected(route: Route, person_name: str) -> int:
     """Return the status that somebody gets; 302 to the sign-in page for those not signed in."""
     if route.rule == PUBLIC:
         return route.status
     if person_name == "anonymous":
         return 302
-    if route.needs is None or (person_name in MEMBERS and MEMBERS[person_name] >= route.needs):
+    if route.needs is None or (person_name in MEMBERS and may(person_name, route.needs)):
         return route.status
     if route.key:
         return 403 if person_name in MEMBERS else 404

@@ -103,7 +103,7 @@ def list_workspace_ids(
     person_id: int, role: Role = Role.READER, workspace_id: int | None = None
 ) -> list[int]:
     """Return the keys of the workspaces in which a person has at least this role."""
-    memberships = Membership.objects.filter(person_id=person_id, role__gte=role)
+    memberships = Membership.objects.filter(person_id=person_id, role__in=Role.list_including(role))
     if workspace_id is not None:
         memberships = memberships.filter(workspace_id=workspace_id)
     return sorted(memberships.values_list("workspace_id", flat=True))

@@ -136,5 +136,7 @@ def _format_line(values: tuple[int, int | None, str, str], visible: set[int]) ->
 
 
 def _is_visible(person_id: int) -> Q:
-    audited = Membership.objects.filter(person_id=person_id, role__gte=Role.AUDITOR)
+    audited = Membership.objects.filter(
+        person_id=person_id, role__in=Role.list_including(Role.AUDITOR)
+    )
     return Q(workspace_id__in=audited.values("workspace_id")) | Q(person_id=person_id)

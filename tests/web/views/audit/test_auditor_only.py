@@ -1,0 +1,113 @@
+"""The role "auditor only": it audits, and can neither answer nor run, wherever one tries."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.core.exceptions import PermissionDenied
+from django.test import Client
+
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store import accounts
+from jpweb.store.choices import Act, Role
+from jpweb.store.inbox import presence, receipt_log
+from jpweb.store.inbox.receipt_log import ReceiptTimes
+from jpweb.store.models import DisplayReceipt, LedgerEntry
+from jpweb.store.notifications import answer_links, destinations
+from jpweb.web import access
+from tests.web.reading import parse_page
+from tests.web.sockets import connect_page, make_hello
+from tests.web.test_access import ROUTES, make_address
+from tests.web.world import World
+
+WHO = "auditor only"
+
+
+@pytest.mark.parametrize(
+    ("needed", "expected_roles"),
+    [
+        (Role.READER, set(Role)),
+        (Role.RESPONDER, {Role.RESPONDER, Role.AUDITOR, Role.OWNER}),
+        (Role.AUDITOR, {Role.AUDITOR_ONLY, Role.AUDITOR, Role.OWNER}),
+        (Role.OWNER, {Role.OWNER}),
+    ],
+)
+def test_roles_that_include_another_are_these(needed: Role, expected_roles: set[Role]):
+    assert set(Role.list_including(needed)) == expected_roles
+
+
+def test_no_route_needs_the_role_that_audits_only():
+    assert Role.AUDITOR_ONLY not in {route.needs for route in ROUTES.values()}
+
+
+def test_auditor_only_audits_and_exports(world: World):
+    client = world.client(WHO)
+    page = parse_page(client.get("/audit"))
+    assert page.find_all(href=f"/questions/{world.question.pk}")
+    assert 'data-act="run_started"' in client.get("/audit/ledger").content.decode()
+    assert b"Go on?" in client.get("/audit.csv").content
+    assert client.get(make_address("conversation-export", world)).status_code == 200
+    home = parse_page(client.get("/"))
+    assert home.find_all(href="/audit")
+    assert not home.find_all(href="/questions")
+    assert not home.find_all(href="/conversations/new")
+
+
+def test_auditor_only_is_offered_no_form_that_answers_or_runs(world: World):
+    prompt, client = world.prompt, world.client(WHO)
+    for path in (f"/conversations/{world.talk.pk}", f"/questions/{world.question.pk}", "/"):
+        page = parse_page(client.get(path))
+        actions = {tag["action"] for tag in page if tag.tag == "form" and "action" in tag}
+        barred = ("/questions/", f"/prompts/{prompt.pk}", "/turns", "/stop", "/restart", "/respond")
+        assert not [action for action in actions if any(part in action for part in barred)], path
+
+
+def test_answer_of_an_auditor_only_by_socket_is_refused(world: World):
+    client = world.client(WHO)
+    with pytest.raises(PermissionDenied):
+        access.authorize_answer(client.session.session_key, world.question.pk)
+    owner = world.client("owner")
+    person, _ = access.authorize_answer(owner.session.session_key, world.question.pk)
+    assert person == world.people["owner"]
+
+
+def test_link_to_answer_is_barred_once_the_person_audits_only(world: World):
+    token = answer_links.issue_link(world.question.pk, world.people["responder"].pk)
+    accounts.change_role(world.member("responder"), Role.AUDITOR_ONLY)
+    response = Client().post(f"/answer/{token}", {"answer": "true"})
+    assert "can no longer answer" in response.content.decode()
+    world.question.refresh_from_db()
+    assert world.question.state == "open"
+
+
+def test_auditor_only_is_nobody_who_could_answer(world: World):
+    person_id = world.people[WHO].pk
+    presence.record_presence("one", {(person_id, world.home.pk)})
+    assert not presence.is_anyone_present(world.home.pk)
+    assert not destinations.can_answer(person_id, world.home.pk)
+    at = world.question.asked_at
+    receipt_log.save_receipts({(world.question.pk, person_id): ReceiptTimes(visible=at)})
+    assert not DisplayReceipt.objects.exists()
+
+
+@pytest.mark.parametrize(("name", "may_answer"), [(WHO, False), ("responder", True)])
+async def test_open_page_gets_the_card_of_who_may_answer_alone(
+    shared_world: World, name: str, may_answer: bool
+):
+    hello = await run_in_db_thread(make_hello, shared_world)
+    async with connect_page(shared_world.people[name], **hello | {"questions": []}) as socket:
+        html = await socket.receive_all()
+    assert (f"/questions/{shared_world.question.pk}/answer" in html) is may_answer
+
+
+def test_owner_invites_and_makes_an_auditor_only_and_the_ledger_says_so(world: World):
+    client, role = world.client("owner"), {"role": str(Role.AUDITOR_ONLY.value)}
+    page = client.get(make_address("people", world)).content.decode()
+    assert "can't answer, approve or run anything" in page
+    client.post(make_address("people-invite", world), {"name": "Ines"} | role)
+    assert "Ines as Auditor only" in client.get(make_address("people", world)).content.decode()
+    client.post(make_address("member-role", world), role)
+    for act in (Act.MEMBER_INVITED, Act.ROLE_CHANGED):
+        entry = LedgerEntry.objects.get(act=act)
+        assert json.loads(entry.text)["details"]["role"] == "auditor only"
