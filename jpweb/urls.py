@@ -245,6 +245,8 @@ urlpatterns = [
     path("account/readers", ledger.show_readers, name="readers"),
     path("account/link", account.make_sign_in_link, name="account-link"),
     path("account/end", account.sign_out_everywhere, name="sign-out-everywhere"),
+    path("account/end-one", account.end_sign_in, name="account-end-sign-in"),
+    path("account/end-others", account.end_other_sign_ins, name="account-end-others"),
 ]
 
 handler404 = "jpweb.web.views.sign_in.page_not_found"

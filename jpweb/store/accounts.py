@@ -50,15 +50,27 @@ def find_by_name(name: str) -> list[Person]:
 
 
 @transaction.atomic
-def end_sign_ins(person_id: int, actor: Actor = OPERATOR) -> list[str]:
-    """End all sign-ins of a person and their unused links; returns the hashes of the sign-ins.
+def end_sign_ins(person_id: int, actor: Actor = OPERATOR, but_key: str | None = None) -> list[str]:
+    """End all sign-ins of a person, except one, and their unused links.
 
-    Links to questions end as well: whoever holds a lost device could settle questions by them.
+    Returns the hashes of the sign-ins that ended. Links to questions end as well: whoever holds a
+    lost device could settle questions by them.
     """
     SignInLink.objects.filter(person_id=person_id, used_at=None).delete()
     AnswerLink.objects.filter(person_id=person_id, used_at=None).delete()
-    record_act(Act.SIGN_INS_ENDED, actor, Place(subject=f"person:{person_id}"))
-    return sessions.end_all(person_id)
+    details = {"kind": "others"} if but_key else {}
+    record_act(Act.SIGN_INS_ENDED, actor, Place(subject=f"person:{person_id}"), **details)
+    return sessions.end_all(person_id, but_key)
+
+
+@transaction.atomic
+def end_sign_in(person_id: int, key_hash: str, actor: Actor) -> bool:
+    """End one sign-in of a person; returns whether there was one. Links stay."""
+    browser = sessions.end_one(person_id, key_hash)
+    if browser is not None:
+        place = Place(subject=f"person:{person_id}")
+        record_act(Act.SIGN_INS_ENDED, actor, place, kind="one", name=browser)
+    return browser is not None
 
 
 @transaction.atomic

@@ -26,7 +26,7 @@ ACT_LABELS: Mapping[str, str] = {
     Act.LINK_MADE: "Sign-in link created",
     Act.SIGNED_IN: "Signed in",
     Act.SIGNED_OUT: "Signed out",
-    Act.SIGN_INS_ENDED: "Signed out everywhere",
+    Act.SIGN_INS_ENDED: "Sign-ins ended",
     Act.READ: "Conversation read",
     Act.SEARCHED: "Search",
     Act.EXPORTED: "Export",

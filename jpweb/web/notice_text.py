@@ -39,6 +39,8 @@ TOO_MANY_INVALID_LINKS = "Too many invalid links from your address. Try again in
 # Sign-ins and invitations
 SIGNED_OUT = "Signed out."
 SIGNED_OUT_EVERYWHERE = "Signed out on all devices."
+SIGN_IN_ENDED = "That browser is signed out."
+SIGN_IN_MISSING = "That sign-in has ended already, or it is this browser's own."
 OTHER_SIGN_INS_ENDED = "Your other sign-ins have ended."
 JOINED = "You joined {workspace} as {role}."
 

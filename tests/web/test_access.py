@@ -155,6 +155,8 @@ ROUTES = {
     "readers": Route(SIGNED_IN, 200),
     "account-link": Route(SIGNED_IN, 200, "post"),
     "sign-out-everywhere": Route(SIGNED_IN, 302, "post"),
+    "account-end-sign-in": Route(SIGNED_IN, 302, "post"),
+    "account-end-others": Route(SIGNED_IN, 302, "post"),
 }
 #: Routes that answer with a file, which links to nothing.
 FILES = ("audit-csv", "ledger-file", "ledger-verifier")

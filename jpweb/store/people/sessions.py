@@ -23,6 +23,8 @@ from jpweb.store.models import SignIn
 
 #: Key in a session's data, of the person who made its sign-in link.
 MAKER_KEY = "link_maker"
+#: Key in a session's data, of the name of the browser that signed in.
+BROWSER_KEY = "browser"
 #: Keys of one query at most.
 MAX_KEYS_PER_QUERY = 500
 
@@ -87,8 +89,10 @@ class SessionStore(SessionBase):
 
 @dataclass(frozen=True, slots=True)
 class OpenSignIn:
-    """A sign-in, for the list that its person sees."""
+    """A sign-in, for the list that its person sees; ``browser`` is empty where unknown."""
 
+    key_hash: str
+    browser: str
     began_at: datetime
     seen_at: datetime
     is_current: bool
@@ -103,7 +107,10 @@ def list_open(person_id: int, session_key: str | None) -> list[OpenSignIn]:
     """Return the sign-ins of a person that have not ended, the newest request first."""
     current = hash_key(session_key or "")
     rows = _live().filter(person_id=person_id).order_by("-seen_at")
-    return [OpenSignIn(row.began_at, row.seen_at, row.pk == current) for row in rows]
+    return [
+        OpenSignIn(row.pk, _read_browser(row), row.began_at, row.seen_at, row.pk == current)
+        for row in rows
+    ]
 
 
 def list_live(key_hashes: Collection[str]) -> dict[str, int]:
@@ -129,10 +136,24 @@ def end_all(person_id: int, but_key: str | None = None) -> list[str]:
     return _end(sign_ins.exclude(pk=hash_key(but_key)) if but_key else sign_ins)
 
 
+def end_one(person_id: int, key_hash: str) -> str | None:
+    """End a sign-in of a person; returns the name of its browser, or None where there is none."""
+    # Compared here: PostgreSQL refuses a text with NUL.
+    rows = _live().filter(person_id=person_id)
+    row = next((row for row in rows if row.pk == key_hash), None)
+    if row is None or not _end(SignIn.objects.filter(pk=row.pk)):
+        return None
+    return _read_browser(row)
+
+
 def end_made_by_others(person_id: int) -> list[str]:
     """End the sign-ins of a person that began by another person's link; returns their hashes."""
     others = SignIn.objects.filter(person_id=person_id, maker__isnull=False)
     return _end(others.exclude(maker_id=person_id))
+
+
+def _read_browser(row: SignIn) -> str:
+    return str(SessionStore().decode(row.data).get(BROWSER_KEY, ""))
 
 
 def _end(rows: QuerySet[SignIn]) -> list[str]:

@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from jpweb.store.choices import Act
 from jpweb.store.ledger.entries import Actor, Place, record_act
-from jpweb.store.people.sessions import MAKER_KEY, hash_key
-from jpweb.web.security import cache_headers, security_log
+from jpweb.store.people.sessions import BROWSER_KEY, MAKER_KEY, hash_key
+from jpweb.web.security import browser_names, cache_headers, security_log
 
 if TYPE_CHECKING:
     from jpweb.store.models import Person
@@ -27,6 +27,8 @@ def begin_session(request: HttpRequest, person: Person, maker_id: int | None) ->
     previous_key = request.session.session_key
     login(request, person, backend=AUTH_BACKEND)
     request.session[MAKER_KEY] = None if maker_id == person.pk else maker_id
+    user_agent = request.headers.get("User-Agent", "")
+    request.session[BROWSER_KEY] = browser_names.describe_browser(user_agent)
     security_log.log_event("sign-in", request, link_maker=maker_id)
     record_act(Act.SIGNED_IN, Actor.from_person(person), Place(), link_maker=maker_id)
     return [hash_key(previous_key)] if previous_key else []

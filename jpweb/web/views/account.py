@@ -58,6 +58,44 @@ def make_sign_in_link(request: Request) -> HttpResponse:
 
 @require_POST
 @access.signed_in
+async def end_sign_in(request: Request) -> HttpResponse:
+    """End one other session of the person; its open pages close."""
+    key_hash = request.POST.get("sign_in", "")
+    if await run_in_db_thread(_end_sign_in, request, key_hash):
+        await publisher.publish_signed_out([key_hash])
+    return redirect("account")
+
+
+def _end_sign_in(request: Request, key_hash: str) -> bool:
+    is_current = key_hash == sessions.hash_key(request.session.session_key or "")
+    actor = Actor.from_person(request.user)
+    if is_current or not accounts.end_sign_in(request.user.pk, key_hash, actor):
+        messages.error(request, notice_text.SIGN_IN_MISSING)
+        return False
+    security_log.log_event("other sign-in ended", request)
+    messages.success(request, notice_text.SIGN_IN_ENDED)
+    return True
+
+
+@require_POST
+@access.signed_in
+async def end_other_sign_ins(request: Request) -> HttpResponse:
+    """End every session of the person but this one, and their unused links."""
+    await publisher.publish_signed_out(await run_in_db_thread(_end_other_sign_ins, request))
+    return redirect("account")
+
+
+def _end_other_sign_ins(request: Request) -> list[str]:
+    security_log.log_event("other sign-ins ended", request)
+    session_key = request.session.session_key
+    actor = Actor.from_person(request.user)
+    ended_sessions = accounts.end_sign_ins(request.user.pk, actor, session_key)
+    messages.success(request, notice_text.OTHER_SIGN_INS_ENDED)
+    return ended_sessions
+
+
+@require_POST
+@access.signed_in
 async def sign_out_everywhere(request: Request) -> HttpResponse:
     """End every session of the person, this one too, and their unused links."""
     response = redirect("sign-in")

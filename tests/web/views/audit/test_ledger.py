@@ -51,6 +51,7 @@ ACTS_BY_ROUTE = {
     "account-link": {Act.LINK_MADE},
     "sign-out": {Act.SIGNED_OUT},
     "sign-out-everywhere": {Act.SIGN_INS_ENDED, Act.SIGNED_OUT},
+    "account-end-others": {Act.SIGN_INS_ENDED},
 }
 
 
