@@ -247,6 +247,7 @@ urlpatterns = [
     path("account/end", account.sign_out_everywhere, name="sign-out-everywhere"),
     path("account/end-one", account.end_sign_in, name="account-end-sign-in"),
     path("account/end-others", account.end_other_sign_ins, name="account-end-others"),
+    path("account/data.json", account.download_personal_data, name="personal-data"),
 ]
 
 handler404 = "jpweb.web.views.sign_in.page_not_found"

@@ -157,9 +157,10 @@ ROUTES = {
     "sign-out-everywhere": Route(SIGNED_IN, 302, "post"),
     "account-end-sign-in": Route(SIGNED_IN, 302, "post"),
     "account-end-others": Route(SIGNED_IN, 302, "post"),
+    "personal-data": Route(SIGNED_IN, 200),
 }
 #: Routes that answer with a file, which links to nothing.
-FILES = ("audit-csv", "ledger-file", "ledger-verifier")
+FILES = ("audit-csv", "ledger-file", "ledger-verifier", "personal-data")
 POST_ONLY = [name for name, route in ROUTES.items() if route.method == "post"]
 KEYED = [name for name, route in ROUTES.items() if route.key]
 VIEWS = {pattern.name: pattern for pattern in urls.urlpatterns}

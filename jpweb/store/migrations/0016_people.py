@@ -16,7 +16,7 @@ _ROLES = [
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("store", "0013_renamed_approval_columns")]
+    dependencies: ClassVar = [("store", "0014_reviews")]
 
     operations: ClassVar = [
         migrations.AlterField("invitation", "role", models.PositiveSmallIntegerField(choices=_ROLES)),

@@ -108,7 +108,7 @@ def list_open(person_id: int, session_key: str | None) -> list[OpenSignIn]:
     current = hash_key(session_key or "")
     rows = _live().filter(person_id=person_id).order_by("-seen_at")
     return [
-        OpenSignIn(row.pk, _read_browser(row), row.began_at, row.seen_at, row.pk == current)
+        OpenSignIn(row.pk, read_browser(row), row.began_at, row.seen_at, row.pk == current)
         for row in rows
     ]
 
@@ -143,7 +143,7 @@ def end_one(person_id: int, key_hash: str) -> str | None:
     row = next((row for row in rows if row.pk == key_hash), None)
     if row is None or not _end(SignIn.objects.filter(pk=row.pk)):
         return None
-    return _read_browser(row)
+    return read_browser(row)
 
 
 def end_made_by_others(person_id: int) -> list[str]:
@@ -152,7 +152,8 @@ def end_made_by_others(person_id: int) -> list[str]:
     return _end(others.exclude(maker_id=person_id))
 
 
-def _read_browser(row: SignIn) -> str:
+def read_browser(row: SignIn) -> str:
+    """Return the name of the browser that signed in; empty where unknown."""
     return str(SessionStore().decode(row.data).get(BROWSER_KEY, ""))
 
 

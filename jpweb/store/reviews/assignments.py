@@ -16,7 +16,9 @@ def list_assignable(subject: ReviewSubject) -> list[Person]:
     """Return the auditors of a subject's workspace, by name."""
     workspace_id = subject.conversation.workspace_id
     people = Person.objects.filter(
-        memberships__workspace_id=workspace_id, memberships__role__gte=Role.AUDITOR, is_active=True
+        memberships__workspace_id=workspace_id,
+        memberships__role__in=Role.list_including(Role.AUDITOR),
+        is_active=True,
     )
     return list(people.order_by("first_name", "username"))
 

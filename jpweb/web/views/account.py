@@ -1,4 +1,4 @@
-"""Account page: the person's sessions, and their download in progress."""
+"""Account page: the person's sessions, their data, and their download in progress."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.contrib import messages
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
@@ -13,15 +14,19 @@ from django.views.decorators.http import require_POST
 from jpweb.runtime import downloads
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.periodic import apprise_sender
 from jpweb.store import accounts
 from jpweb.store.errors import TooManyLinks
-from jpweb.store.ledger.entries import Actor
-from jpweb.store.people import invitations, sessions
+from jpweb.store.ledger.entries import Actor, Place
+from jpweb.store.people import invitations, personal_data, sessions
 from jpweb.web import access, notice_text
-from jpweb.web.security import browser_sessions, security_log
+from jpweb.web.security import browser_sessions, read_recording, security_log
+from jpweb.web.security.download_responses import send_file
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
+
+PERSONAL_DATA_FILE_NAME = "jpweb-personal-data.json"
 
 
 @access.signed_in
@@ -40,6 +45,16 @@ def show_download(request: Request) -> HttpResponse:
     }
     name = "_status" if request.htmx else "index"
     return render(request, f"downloads/{name}.html", context)
+
+
+@access.signed_in
+async def download_personal_data(request: Request) -> HttpResponseBase:
+    """Download what jpweb holds about the person."""
+    await run_in_db_thread(
+        read_recording.record_export, request, Place(), file=PERSONAL_DATA_FILE_NAME
+    )
+    pieces = personal_data.make_personal_data(request.user, apprise_sender.redact_address)
+    return await send_file(request, pieces, PERSONAL_DATA_FILE_NAME, "application/json")
 
 
 @require_POST

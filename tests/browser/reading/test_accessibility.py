@@ -85,7 +85,7 @@ ELSEWHERE = {
 #: What is read by GET and is no page.
 NO_PAGE = {
     "audit-csv", "conversation-export", "conversation-step", "event-part", "event-text",
-    "event-whole", "ledger-file", "ledger-verifier", "static-file",
+    "event-whole", "ledger-file", "ledger-verifier", "personal-data", "static-file",
 }  # fmt: skip
 #: More addresses than any page has.
 MOST = 100

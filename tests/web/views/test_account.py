@@ -89,3 +89,21 @@ def test_end_others_keeps_this_one_and_ends_unused_links(world: World):
     assert json.loads(entry.text)["details"] == {"kind": "others"}
     assert list_names(here) == ["Firefox on Windows"]
     assert "Sign out all others" not in here.get("/account").content.decode()
+
+
+def test_personal_data_is_a_file_and_an_entry_of_the_ledger(world: World):
+    client = sign_in(world, "responder")
+    client.post(f"/questions/{world.question.pk}/answer", {"answer": "true"})
+    assert parse_page(client.get("/account")).find_one(href="/account/data.json")
+    LedgerEntry.objects.all().delete()
+    response: Any = client.get("/account/data.json")
+    assert "jpweb-personal-data.json" in response["Content-Disposition"]
+    assert response["Content-Type"] == "application/json"
+    data = json.loads(response.content)
+    assert data["sign_ins"][0]["browser"] == "Firefox on Windows"
+    assert [row["answer"] for row in data["answers"]] == [True]
+    assert [row["entry"]["act"] for row in data["ledger_entries"]] == ["exported"]
+    entry = LedgerEntry.objects.get(act=Act.EXPORTED)
+    assert entry.person_id == world.people["responder"].pk
+    assert client.head("/account/data.json").status_code == 200
+    assert LedgerEntry.objects.filter(act=Act.EXPORTED).count() == 1

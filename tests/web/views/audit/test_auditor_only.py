@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from django.core.exceptions import PermissionDenied
@@ -15,7 +16,9 @@ from jpweb.store.inbox import presence, receipt_log
 from jpweb.store.inbox.receipt_log import ReceiptTimes
 from jpweb.store.models import DisplayReceipt, LedgerEntry
 from jpweb.store.notifications import answer_links, destinations
+from jpweb.store.reviews import assignments, subjects
 from jpweb.web import access
+from tests.architecture.tree import list_modules, read_text
 from tests.web.reading import parse_page
 from tests.web.sockets import connect_page, make_hello
 from tests.web.test_access import ROUTES, make_address
@@ -39,6 +42,18 @@ def test_roles_that_include_another_are_these(needed: Role, expected_roles: set[
 
 def test_no_route_needs_the_role_that_audits_only():
     assert Role.AUDITOR_ONLY not in {route.needs for route in ROUTES.values()}
+
+
+def test_auditing_is_compared_by_including_everywhere():
+    """A comparison of values would leave out who audits only."""
+    comparison = re.compile(r"role__gte=Role\.AUDITOR\b|>= Role\.AUDITOR\b|< Role\.AUDITOR\b")
+    assert [path for path in list_modules("jpweb") if comparison.search(read_text(path))] == []
+
+
+def test_reviews_are_assigned_to_who_audits_only_too(world: World):
+    subject = subjects.load_question(world.question)
+    names = [person.username for person in assignments.list_assignable(subject)]
+    assert names == ["auditor", WHO, "owner"]
 
 
 def test_auditor_only_audits_and_exports(world: World):

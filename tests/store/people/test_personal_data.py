@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.apps import apps
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from jpweb.store import accounts
+from jpweb.store.choices import Act, Role
+from jpweb.store.ledger.entries import Actor, Place, record_act
+from jpweb.store.models import (
+    Inquiry,
+    LedgerEntry,
+    Membership,
+    NotificationDestination,
+    Person,
+    SavedSearch,
+    SignIn,
+    Workspace,
+)
+from jpweb.store.notifications import answer_links
+from jpweb.store.people import personal_data
+from jpweb.stream.inquiry import Answered
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+#: Columns that name a person and are in no file, with the reason.
+OMITTED = {
+    ("SignIn", "maker"): "in the list of the person who signed in",
+}
+
+
+@pytest.fixture
+def ada(home: Workspace) -> Person:
+    return making.person("ada", Role.RESPONDER, home)
+
+
+def make_file(person: Person) -> str:
+    chunks = list(personal_data.make_personal_data(person, lambda url: url.partition("://")[0]))
+    assert [chunk.is_last for chunk in chunks] == [False] * (len(chunks) - 1) + [True]
+    return b"".join(chunk.data for chunk in chunks).decode()
+
+
+def answer(home: Workspace, person: Person) -> Inquiry:
+    row = making.question(making.start_run(making.conversation(home, "Our talk"), person))
+    making.settle(row, Answered(True), making.decider(person))
+    return row
+
+
+def test_each_column_that_names_a_person_is_in_a_section():
+    named = {
+        (model.__name__, field.name)
+        for model in apps.get_app_config("store").get_models()
+        for field in model._meta.fields
+        if field.related_model is Person
+    }
+    covered = {
+        (section.model.__name__, column)
+        for section in personal_data.SECTIONS
+        for column in section.person_columns
+    }
+    assert named - covered == set(OMITTED)
+
+
+def test_file_holds_the_account_its_roles_answers_and_acts(home: Workspace, ada: Person):
+    row = answer(home, ada)
+    accounts.change_role(Membership.objects.get(person=ada), Role.AUDITOR)
+    data = json.loads(make_file(ada))
+    assert data["account"]["account"] == "ada"
+    assert data["memberships"] == [
+        {"workspace": {"id": home.pk, "name": home.name}, "role": "auditor"}
+    ]
+    (given,) = data["answers"]
+    assert (given["answer"], given["state"]) == (True, "answered")
+    assert given["question"] == row.question
+    assert given["conversation"]["title"] == "Our talk"
+    acts = [entry["entry"]["act"] for entry in data["ledger_entries"]]
+    assert Act.INQUIRY_ANSWERED in acts
+    assert acts[-1] == Act.ROLE_CHANGED, "others' acts that name the person"
+
+
+def test_file_of_a_person_holds_nothing_of_another(home: Workspace, ada: Person):
+    eve = making.person("eve", Role.OWNER, home)
+    answer(home, eve)
+    SavedSearch.objects.create(person=eve, name="x", query="q=1", made_at="2026-01-01T00:00:00Z")
+    data = json.loads(make_file(ada))
+    assert {key for key, value in data.items() if value} == {
+        *("exported_at", "account", "memberships"),
+    }
+
+
+def test_what_others_wrote_is_left_out_once_the_person_may_not_read_it(
+    home: Workspace, ada: Person
+):
+    answer(home, ada)
+    Membership.objects.filter(person=ada).delete()
+    text = make_file(ada)
+    (given,) = json.loads(text)["answers"]
+    assert given["answer"] is True
+    assert "question" not in given
+    assert "Our talk" not in text
+    assert "Go on?" not in text
+
+
+def test_keys_codes_and_their_hashes_are_in_no_file(home: Workspace, ada: Person):
+    client = Client()
+    client.force_login(ada)
+    row = making.question(making.start_run(making.conversation(home), ada))
+    tokens = [accounts.issue_link(ada, maker=ada), answer_links.issue_link(row.pk, ada.pk)]
+    NotificationDestination.objects.create(
+        person=ada, workspace=home, url="mailto://s3cret-key@example.org", delay=5
+    )
+    text = make_file(ada)
+    data = json.loads(text)
+    lists = ("sign_ins", "sign_in_links", "answer_links", "notification_destinations")
+    assert [len(data[name]) for name in lists] == [1, 1, 1, 1]
+    links = [*ada.links.all(), *ada.answer_links.all()]
+    session_key = client.session.session_key or ""
+    secrets = [*tokens, *(link.token_hash for link in links), SignIn.objects.get().pk, session_key]
+    assert [secret for secret in (*secrets, "s3cret-key") if secret in text] == []
+
+
+def test_long_file_is_made_in_pieces_by_one_query_a_batch(home: Workspace, ada: Person):
+    with CaptureQueriesContext(connection) as few:
+        make_file(ada)
+    count = 2 * personal_data.BATCH_ROWS + 10
+    for number in range(count):
+        place = Place(home.pk, subject=f"person:{ada.pk}")
+        actor = Actor.from_person(ada) if number % 2 else Actor("operator")
+        record_act(Act.LINK_MADE, actor, place)
+    with CaptureQueriesContext(connection) as many:
+        chunks = list(personal_data.make_personal_data(ada, str))
+    assert len(chunks) > 1
+    data = json.loads(b"".join(chunk.data for chunk in chunks))
+    assert len(data["ledger_entries"]) == count
+    assert len({entry["text_hash"] for entry in data["ledger_entries"]}) == count
+    assert len(many) - len(few) == 2, "one more of each of the two lists"
+
+
+def test_purged_entry_is_its_hash(ada: Person):
+    record_act(Act.SIGNED_IN, Actor.from_person(ada), Place())
+    LedgerEntry.objects.update(text="")
+    (entry,) = json.loads(make_file(ada))["ledger_entries"]
+    assert entry["entry"] is None
+    assert len(entry["text_hash"]) == 64
+
+
+def test_half_a_surrogate_pair_is_a_json_escape():
+    note = {"note": "Grün \ud800 \x00"}
+    encoded = personal_data._encode(personal_data._format(note))
+    assert "Grün" in encoded.decode()
+    assert json.loads(encoded) == note
