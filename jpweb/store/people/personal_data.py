@@ -286,7 +286,7 @@ def _iterate_section(section: Section, reader: Reader) -> Iterator[list[str]]:
         yield [
             _format(
                 {column: getattr(row, column) for column in section.columns}
-                | section.describe(row, reader)
+                | dict(section.describe(row, reader))
             )
             for row in batch
         ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 _BROWSERS = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
-    ("SamsungBrowser/", "Samsung Internet"),
+    ("SamsungBrowser/", "Samsung"),
     ("Firefox/", "Firefox"),
     ("FxiOS/", "Firefox"),
     ("Chrome/", "Chrome"),
@@ -23,7 +23,7 @@ _SYSTEMS = (
     ("Android", "Android"),
     ("Windows", "Windows"),
     ("CrOS", "ChromeOS"),
-    ("Mac OS X", "macOS"),
+    ("Macintosh", "macOS"),
     ("Linux", "Linux"),
 )
 
