@@ -16,7 +16,7 @@ _ROLES = [
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("store", "0014_reviews")]
+    dependencies: ClassVar = [("store", "0015_redactions")]
 
     operations: ClassVar = [
         migrations.AlterField("invitation", "role", models.PositiveSmallIntegerField(choices=_ROLES)),

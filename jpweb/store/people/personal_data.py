@@ -30,6 +30,7 @@ from jpweb.store.models import (
     Person,
     Presence,
     ReadMark,
+    Redaction,
     Review,
     ReviewTask,
     Run,
@@ -148,6 +149,14 @@ SECTIONS = (
         ("kind", "text", "sent_at"),
         lambda row, reader: _describe_conversation(row.run, reader),
         ("run__conversation",),
+    ),
+    Section(
+        "redactions",
+        Redaction,
+        ("person",),
+        ("anchor", "reason", "at"),
+        _describe_conversation,
+        ("conversation",),
     ),
     Section(
         "answers",
