@@ -140,6 +140,7 @@ INSTALLED_APPS = [
     "jpweb.store",
     "jpweb.web",
     "jpweb.cli",
+    "jpweb.cli.evidence",
 ]
 
 MIDDLEWARE = [

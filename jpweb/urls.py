@@ -30,6 +30,7 @@ from jpweb.web.views.audit import (
     redaction,
     review_queues,
 )
+from jpweb.web.views.audit import exports as audit_exports
 from jpweb.web.views.help import pages as help_pages
 from jpweb.web.views.transcript_modes import compacted, raw, thread
 from jpweb.web.views.workspaces import people, question_expiry, tools, user_local_copies
@@ -136,6 +137,11 @@ urlpatterns = [
         conversations.export_conversation,
         name="conversation-export",
     ),
+    path(
+        "conversations/<key:conversation_id>/evidence.zip",
+        audit_exports.export_conversation_evidence,
+        name="conversation-evidence",
+    ),
     path("search", search.search_conversations, name="search"),
     path("search/save", search.save_search, name="search-save"),
     path("search/forget", search.delete_search, name="search-delete"),
@@ -199,6 +205,11 @@ urlpatterns = [
         name="review-count-choose",
     ),
     path("audit.csv", inquiry_table.export_csv, name="audit-csv"),
+    path("audit.jsonl", audit_exports.export_json_lines, name="audit-jsonl"),
+    path("audit/evidence.zip", audit_exports.export_audit_evidence, name="audit-evidence"),
+    path(
+        "audit/evidence-verifier", audit_exports.download_bundle_verifier, name="evidence-verifier"
+    ),
     path("workspaces/<key:workspace_id>/people", people.list_members, name="people"),
     path("workspaces/<key:workspace_id>/writing", people.choose_writing, name="write-policy"),
     path(

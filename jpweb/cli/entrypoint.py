@@ -27,6 +27,8 @@ COMMANDS = {
     "restore": "restore a backup file into an empty database",
     "verify_ledger": "verify the ledger, and the record that it speaks of",
     "ledger_head": "print the signed head of the ledger, to keep it elsewhere",
+    "verify_evidence": "verify an evidence bundle",
+    "import_evidence": "import the conversations of an evidence bundle, read-only",
     "purge_ledger": "empty old entries of the ledger that say who read and searched",
     "erase_remains": "rewrite the database's files without what was redacted or deleted",
     "team": "try a team's setup: PostgreSQL, Redis, two web servers, two workers",

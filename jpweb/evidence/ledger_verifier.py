@@ -11,7 +11,8 @@ A ledger file is JSON lines. The first line is a signed head, each other line an
 An entry's text is canonical JSON. The hash of the text alone stands for an entry that is purged,
 or that the reader may not see. ``text_hash`` is the text's SHA-256, ``chain_hash`` that of the
 previous entry's chain hash and the text hash, both in hexadecimal digits. A file that begins in
-the middle names the chain hash before it: ``"previous_hash"`` in the first line.
+the middle names the chain hash before it: ``"previous_hash"`` in the first line. ``tree_hash`` of
+the head is the root of the Merkle tree of all text hashes (RFC 9162, 2.1).
 
 Exit status: 0 where all holds, 1 where a problem was found, 2 where the file cannot be read.
 """
@@ -79,6 +80,54 @@ def iter_chain_hashes(previous_hash: str, text_hashes: Iterable[str]) -> Iterato
         yield previous_hash
 
 
+# Tree: a proof of few entries needs few hashes of others (RFC 9162, 2.1) -----------------------
+
+
+def hash_leaf(text_hash: str) -> str:
+    """Return the hash of a leaf: an entry's text hash."""
+    return hashlib.sha256(b"\x00" + bytes.fromhex(text_hash)).hexdigest()
+
+
+def hash_node(left: str, right: str) -> str:
+    """Return the hash of an inner node from those of its children."""
+    return hashlib.sha256(b"\x01" + bytes.fromhex(left) + bytes.fromhex(right)).hexdigest()
+
+
+def append_leaf(frontier: list[str], size: int, leaf: str) -> Iterator[tuple[int, str]]:
+    """Add a leaf to a tree of ``size`` leaves; yield the level and hash of each node it completes.
+
+    The frontier has a complete subtree for each one in the binary digits of ``size``, the largest
+    first.
+    """
+    node, level = leaf, 0
+    while size >> level & 1:
+        node, level = hash_node(frontier.pop(), node), level + 1
+        yield level, node
+    frontier.append(node)
+
+
+def fold_frontier(frontier: list[str]) -> str:
+    """Return the root of the tree with this frontier; an empty tree's is the hash of nothing."""
+    root = frontier[-1] if frontier else hashlib.sha256(b"").hexdigest()
+    for node in reversed(frontier[:-1]):
+        root = hash_node(node, root)
+    return root
+
+
+def compute_tree_hash(text_hashes: Iterable[str]) -> str:
+    """Return the root of the tree of all entries."""
+    frontier: list[str] = []
+    for size, text_hash in enumerate(text_hashes):
+        for _ in append_leaf(frontier, size, hash_leaf(text_hash)):
+            pass
+    return fold_frontier(frontier)
+
+
+def split_range(first: int, last: int) -> int:
+    """Return where the left subtree of the leaves from ``first`` to before ``last`` ends."""
+    return first + (1 << ((last - first - 1).bit_length() - 1))
+
+
 # Checking ---------------------------------------------------------------------------------------
 
 
@@ -116,6 +165,14 @@ def find_chain_problems(
             yield Problem(link.sequence, "the chain up to here is not the one that was signed")
     if sequence < head.get("sequence", 0):
         yield make_gap_problem(sequence + 1, head["sequence"] + 1)
+
+
+def find_tree_problems(links: Iterable[Link], head: dict[str, Any]) -> Iterator[Problem]:
+    """Yield the problem that the tree of all entries is not the one that was signed."""
+    size = head.get("sequence", 0)
+    hashes = (link.text_hash for link in links if link.sequence <= size)
+    if "tree_hash" in head and compute_tree_hash(hashes) != head["tree_hash"]:
+        yield Problem(0, "the tree of the entries is not the one that was signed")
 
 
 def make_gap_problem(expected: int, actual: int) -> Problem:
@@ -239,6 +296,8 @@ def verify_file(path: Path, public_key: str | None, known_head: Path | None) -> 
     previous_hash = GENESIS_HASH if first == 1 else str(statement.get("previous_hash", ""))
     all_links = list(links)
     problems += find_chain_problems(all_links, previous_hash, first, statement["head"])
+    if first == 1 and not problems:
+        problems += find_tree_problems(all_links, statement["head"])
     if known_head is not None:
         kept_statement = next(_read_lines(known_head), {})
         problems += find_head_problems(kept_statement, public_key)

@@ -45,7 +45,7 @@ def make_markdown(conversation: Conversation, *, reasoning: bool = True) -> Iter
         yield ExportChunk(f"{text}{end}".encode(), entries_done, conversation.entry_count)
 
 
-def _make_html(conversation: Conversation) -> Iterator[ExportChunk]:
+def make_html(conversation: Conversation) -> Iterator[ExportChunk]:
     """Yield a self-contained page: its style is inline and it loads nothing.
 
     Each item is rendered separately, so links and footnotes of one text cannot reach another.
@@ -104,5 +104,5 @@ FORMATS = {
     "markdown": ExportFormat(
         ".md", "text/markdown; charset=utf-8", "Markdown document", make_markdown
     ),
-    "html": ExportFormat(".html", "text/html; charset=utf-8", "Standalone HTML page", _make_html),
+    "html": ExportFormat(".html", "text/html; charset=utf-8", "Standalone HTML page", make_html),
 }

@@ -29,10 +29,14 @@ class Role(IntegerChoices):
 
 
 class Origin(TextChoices):
-    """The owner of a conversation: JP (``mirrored``, read-only here) or jpweb (``native``)."""
+    """The owner of a conversation: JP (``mirrored``, read-only here) or jpweb (``native``).
+
+    One that was ``imported`` from an evidence bundle stays as it was verified.
+    """
 
     MIRRORED = "mirrored"
     NATIVE = "native"
+    IMPORTED = "imported"
 
 
 class WritePolicy(TextChoices):
@@ -154,3 +158,4 @@ class Act(TextChoices):
     REVIEWED = "reviewed"
     REVIEW_ASSIGNED = "review_assigned"
     REDACTED = "redacted"
+    EVIDENCE_IMPORTED = "evidence_imported"

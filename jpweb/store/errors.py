@@ -23,6 +23,7 @@
   + StaleVersion          the row was changed since the person saw it
   + ReviewRefused         the person may not review this, or not now; says why
   + InvalidBackup         the file is no backup, is damaged, or cannot be written
+  + ImportRefused         the bundle does not verify, or cannot be imported here
   + SchemaMismatch        the database or the backup is of another version of jpweb
   + DatabaseNotEmpty      a backup would be restored over existing rows
   + DatabaseInUse         a backup would be restored under a running jpweb
@@ -134,6 +135,10 @@ class ReviewRefused(StoreError):
 
 class InvalidBackup(StoreError):
     """The file is no backup, is damaged, or cannot be written."""
+
+
+class ImportRefused(StoreError):
+    """The bundle does not verify, or cannot be imported here; says why."""
 
 
 class SchemaMismatch(StoreError):

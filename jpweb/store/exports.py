@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from jpweb.evidence import ledger_verifier
 from jpweb.store.errors import ExportBroken
 from jpweb.store.models import Conversation, JournalEntry
 from jpweb.stream import wire
@@ -49,6 +50,18 @@ def export_json_lines(conversation: Conversation) -> Iterator[ExportChunk]:
         yield ExportChunk(lines.encode(), start + len(texts), conversation.entry_count)
 
 
+def export_event_lines(conversation: Conversation) -> Iterator[ExportChunk]:
+    """Yield one line per element, with its text as it is on record, its position and anchor."""
+    for start, rows in _iterate_rows(conversation):
+        values = enumerate(rows, start)
+        lines = "".join(
+            ledger_verifier.encode_canonical({"position": position, "anchor": anchor, "text": text})
+            + "\n"
+            for position, (text, anchor) in values
+        )
+        yield ExportChunk(lines.encode(), start + len(rows), conversation.entry_count)
+
+
 def check_unchanged(conversation: Conversation) -> None:
     """Raise ExportBroken where entries were replaced since the conversation was loaded.
 
@@ -61,33 +74,39 @@ def check_unchanged(conversation: Conversation) -> None:
 
 def _iterate_texts(conversation: Conversation) -> Iterator[tuple[int, list[str]]]:
     """Yield the texts of the entries in order, with the position of the first; at least once."""
+    for position, rows in _iterate_rows(conversation):
+        yield position, [text for text, _ in rows]
+
+
+def _iterate_rows(conversation: Conversation) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+    """Yield the texts and anchors of the entries as ``_iterate_texts`` does."""
     position = 0
     while True:
-        texts = _read_texts(conversation, position)
-        if position or len(texts) < conversation.entry_count:
+        rows = _read_rows(conversation, position)
+        if position or len(rows) < conversation.entry_count:
             check_unchanged(conversation)
-        if not texts and position < conversation.entry_count:
+        if not rows and position < conversation.entry_count:
             raise ExportBroken("The conversation was removed while it was downloaded.")
-        yield position, texts
-        position += len(texts)
+        yield position, rows
+        position += len(rows)
         if position >= conversation.entry_count:
             return
 
 
-def _read_texts(conversation: Conversation, position: int) -> list[str]:
+def _read_rows(conversation: Conversation, position: int) -> list[tuple[str, str]]:
     end = min(position + MAX_CHUNK_ENTRIES, conversation.entry_count)
-    rows = JournalEntry.objects.filter(
+    matching = JournalEntry.objects.filter(
         conversation=conversation, position__gte=position, position__lt=end
     )
-    texts: list[str] = []
+    rows: list[tuple[str, str]] = []
     characters = 0
-    ordered = rows.order_by("position").values_list("text", flat=True)
-    for text in ordered.iterator(chunk_size=FETCH_ROWS):
-        texts.append(text)
+    ordered = matching.order_by("position").values_list("text", "anchor")
+    for text, anchor in ordered.iterator(chunk_size=FETCH_ROWS):
+        rows.append((text, anchor))
         characters += len(text)
         if characters >= MAX_CHUNK_CHARS:
             break
-    return texts
+    return rows
 
 
 def _format_one_line(text: str) -> str:

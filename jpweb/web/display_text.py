@@ -126,9 +126,13 @@ LIST_SORT_LABELS = {
     Sort.LENGTH: ("Most events", "Shorter", "Longer"),
 }
 
-ORIGIN_LABELS = {Origin.NATIVE: "Web", Origin.MIRRORED: "From jp (read-only)"}
+ORIGIN_LABELS = {
+    Origin.NATIVE: "Web",
+    Origin.MIRRORED: "From jp (read-only)",
+    Origin.IMPORTED: "Imported evidence (read-only)",
+}
 
-#: Labels of the events that a person steps through, by sort.
+#: Labels of the events that a person steps through.
 STEP_LABELS = {"item": "event", "prompt": "prompt", "inquiry": "question", "problem": "problem"}
 
 #: Labels of the event filter's presets, by name.

@@ -34,6 +34,7 @@ ACT_LABELS: Mapping[str, str] = {
     Act.REVIEWED: "Reviewed",
     Act.REVIEW_ASSIGNED: "Review assigned",
     Act.REDACTED: "Event redacted",
+    Act.EVIDENCE_IMPORTED: "Evidence imported",
 }
 #: Details of an entry that its row shows; hashes and references stay in the ledger file.
 LEDGER_DETAIL_LABELS: Mapping[str, str] = {

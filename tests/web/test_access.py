@@ -101,6 +101,10 @@ ROUTES = {
     "notification-remove": Route(SIGNED_IN, 302, "post"),
     "audit": somewhere(Role.AUDITOR),
     "audit-csv": somewhere(Role.AUDITOR),
+    "audit-jsonl": somewhere(Role.AUDITOR),
+    "audit-evidence": somewhere(Role.AUDITOR),
+    "evidence-verifier": somewhere(Role.AUDITOR),
+    "conversation-evidence": member("conversation", Role.AUDITOR),
     "ledger": somewhere(Role.AUDITOR),
     "ledger-file": somewhere(Role.AUDITOR),
     "ledger-verifier": somewhere(Role.AUDITOR),
@@ -160,7 +164,10 @@ ROUTES = {
     "personal-data": Route(SIGNED_IN, 200),
 }
 #: Routes that answer with a file, which links to nothing.
-FILES = ("audit-csv", "ledger-file", "ledger-verifier", "personal-data")
+FILES = (
+    "audit-csv", "audit-jsonl", "audit-evidence", "conversation-evidence", "evidence-verifier",
+    "ledger-file", "ledger-verifier", "personal-data",
+)  # fmt: skip
 POST_ONLY = [name for name, route in ROUTES.items() if route.method == "post"]
 KEYED = [name for name, route in ROUTES.items() if route.key]
 VIEWS = {pattern.name: pattern for pattern in urls.urlpatterns}

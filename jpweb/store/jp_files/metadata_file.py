@@ -96,6 +96,8 @@ def make_label_change(text: str) -> MetadataChange:
 def get_obstacle(conversation: Conversation) -> str:
     """Return why a conversation cannot be changed here, and what to do; empty where it can be."""
     workspace_row = conversation.workspace
+    if conversation.origin == Origin.IMPORTED:
+        return "Imported evidence stays as it was verified."
     if conversation.origin == Origin.NATIVE or conversation.removed_at is not None:
         return ""
     if not attachments.is_attachable(workspace_row):

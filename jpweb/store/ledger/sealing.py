@@ -6,7 +6,7 @@ from django.db import transaction
 
 from jpweb.evidence import ledger_verifier
 from jpweb.store.database import clock
-from jpweb.store.ledger import signing
+from jpweb.store.ledger import signing, tree
 from jpweb.store.models import LedgerEntry, LedgerHead
 from jpweb.store.sql import bulk
 from jpweb.store.sql.compiled_query import CompiledQuery
@@ -64,10 +64,9 @@ def _seal_batch() -> int:
         )
     ]
     bulk.update_rows(LedgerEntry.TABLE, "id", ("sequence", "chain_hash"), rows)
+    tree.append_entries(head, [text_hash for _, text_hash in entries])
     head.sequence, head.chain_hash = head.sequence + len(rows), chain_hashes[-1]
     head.signed_at = clock.now()
-    head.public_key, head.signature = signing.sign_head(
-        head.sequence, head.chain_hash, head.signed_at
-    )
+    head.public_key, head.signature = signing.sign_head(head)
     head.save()
     return len(rows)

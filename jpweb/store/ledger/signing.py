@@ -6,7 +6,7 @@ administrator can derive it too: a head proves something to those who kept it el
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -28,10 +28,15 @@ class HeadSignature(NamedTuple):
     signature: str
 
 
-def sign_head(sequence: int, chain_hash: str, signed_at: datetime) -> HeadSignature:
+def sign_head(head: LedgerHead) -> HeadSignature:
     """Return the signature of a head by this installation's key."""
+    return sign_value(_make_head(head))
+
+
+def sign_value(value: dict[str, Any]) -> HeadSignature:
+    """Return the signature of a JSON object, as canonical JSON, by this installation's key."""
     key = _derive_key(settings.SECRET_KEY)
-    message = ledger_verifier.encode_canonical(_make_head(sequence, chain_hash, signed_at))
+    message = ledger_verifier.encode_canonical(value)
     return HeadSignature(
         key.public_key().public_bytes_raw().hex(), key.sign(message.encode()).hex()
     )
@@ -51,18 +56,22 @@ def make_statement(head: LedgerHead) -> dict[str, Any]:
         raise ValueError("The head of an empty ledger is not signed.")
     return {
         "format": ledger_verifier.FORMAT,
-        "head": _make_head(head.sequence, head.chain_hash, head.signed_at),
+        "head": _make_head(head),
         "public_key": head.public_key,
         "signature": head.signature,
     }
 
 
-def _make_head(sequence: int, chain_hash: str, signed_at: datetime) -> dict[str, Any]:
-    return {
-        "sequence": sequence,
-        "chain_hash": chain_hash,
-        "signed_at": signed_at.astimezone(UTC).isoformat(),
+def _make_head(head: LedgerHead) -> dict[str, Any]:
+    """Return the signed part of a head; one that an earlier jpweb signed has no tree."""
+    signed_at = head.signed_at.astimezone(UTC).isoformat() if head.signed_at else ""
+    content = {
+        "sequence": head.sequence,
+        "chain_hash": head.chain_hash,
+        "tree_hash": ledger_verifier.fold_frontier(head.frontier) if head.frontier else "",
+        "signed_at": signed_at,
     }
+    return {name: value for name, value in content.items() if value != ""}
 
 
 @lru_cache(maxsize=1)

@@ -11,7 +11,7 @@ from django.db.models import Count
 from jpweb.evidence import keyed_hashes, ledger_verifier
 from jpweb.evidence.ledger_verifier import Problem
 from jpweb.store.choices import Act
-from jpweb.store.ledger import retention, signing
+from jpweb.store.ledger import retention, signing, tree
 from jpweb.store.ledger.sealing import get_head
 from jpweb.store.models import Conversation, JournalEntry, LedgerEntry, LedgerHead, Redaction
 
@@ -48,15 +48,19 @@ def find_problems(
         yield from ledger_verifier.find_head_problems(statement)
         heads_by_sequence[statement["head"]["sequence"]] = statement["head"]["chain_hash"]
     last = 0
+    tree_check = _TreeCheck(head)
     for entry in _read_chain():
         if entry.sequence % _BATCH_ENTRIES == 0:
             progress(entry.sequence, head.sequence)
-        yield from _find_entry_problems(entry, is_purged=entry.sequence in purged_sequences)
+        problems = list(_find_entry_problems(entry, is_purged=entry.sequence in purged_sequences))
+        yield from problems
+        tree_check.add_entry(entry, problems)
         last = entry.sequence
         kept_hash = heads_by_sequence.pop(last, entry.chain_hash)
         if kept_hash != entry.chain_hash:
             yield Problem(last, "the chain up to here is not the one of a head that was kept")
-    yield from _find_head_problems(head, last)
+    head_problems = list(_find_head_problems(head, last))
+    yield from head_problems or tree_check.find_problems()
     for sequence in sorted(heads_by_sequence):
         yield Problem(sequence, "it is missing, and a head that was kept names it")
     yield from _find_repeated_settlements()
@@ -71,6 +75,24 @@ class _Entry:
         self.chain_hash: str = self.columns["chain_hash"]
         self.expected_sequence = previous.sequence + 1 if previous else 1
         self.previous_hash = previous.chain_hash if previous else ledger_verifier.GENESIS_HASH
+
+
+class _TreeCheck:
+    """Compares the tree of the entries with that of the head, where the chain is in order."""
+
+    def __init__(self, head: LedgerHead) -> None:
+        self._head = head
+        self._frontier: list[str] = []
+        self._is_intact = bool(head.frontier)
+
+    def add_entry(self, entry: _Entry, problems: list[Problem]) -> None:
+        self._is_intact = self._is_intact and not problems
+        if self._is_intact and entry.sequence <= self._head.sequence:
+            tree.append_hash(self._frontier, entry.sequence - 1, entry.columns["text_hash"])
+
+    def find_problems(self) -> Iterator[Problem]:
+        if self._is_intact and self._frontier != self._head.frontier:
+            yield Problem(0, "the tree of the entries is not the one that was signed")
 
 
 def _read_chain() -> Iterator[_Entry]:

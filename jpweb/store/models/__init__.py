@@ -11,7 +11,7 @@ from jpweb.store.models.accounts import (
 )
 from jpweb.store.models.conversations import Conversation, JournalEntry, ReadMark, Turn
 from jpweb.store.models.inquiries import DisplayReceipt, Inquiry, Presence
-from jpweb.store.models.ledger import LedgerEntry, LedgerHead
+from jpweb.store.models.ledger import LedgerEntry, LedgerHead, LedgerTile
 from jpweb.store.models.notifications import (
     AnswerLink,
     NotificationDelivery,
@@ -41,6 +41,7 @@ __all__ = [
     "JournalEntry",
     "LedgerEntry",
     "LedgerHead",
+    "LedgerTile",
     "Membership",
     "NotificationDelivery",
     "NotificationDestination",

@@ -57,6 +57,23 @@ class LedgerHead(models.Model):
     signed_at = models.DateTimeField(null=True)
     public_key = models.CharField(max_length=64, blank=True)
     signature = models.CharField(max_length=128, blank=True)
+    frontier = models.JSONField(
+        default=list, help_text="complete subtrees, largest first; none: signed before the tree"
+    )
 
     def __str__(self) -> str:
         return f"head {self.sequence}"
+
+
+class LedgerTile(models.Model):
+    """A complete subtree of ``SIZE`` entries, so that proofs do not hash the ledger again."""
+
+    #: Levels below a tile's root, and entries.
+    LEVELS = 8
+    SIZE = 1 << LEVELS
+
+    number = models.PositiveBigIntegerField(unique=True, help_text="counts from 0")
+    node_hash = models.CharField(max_length=64)
+
+    def __str__(self) -> str:
+        return f"tile {self.number}"

@@ -14,6 +14,8 @@ from django.db.models.functions import Now
 from jpweb.store.maintenance import task_leases
 from jpweb.store.models import TaskLease
 
+#: Characters of the column.
+_MAX_HOLDER_CHARS = 150
 LEASE_SECONDS = 15.0
 
 
@@ -33,8 +35,11 @@ class DownloadLease:
 
     @property
     def holder_text(self) -> str:
-        """The row's ``holder`` column; of its parts only ``holder`` may contain spaces."""
-        return f"{self.holder} {self.percent} {self.file_name}"
+        """The row's ``holder`` column; of its parts only ``holder`` may contain spaces.
+
+        The end of a long file name is cut.
+        """
+        return f"{self.holder} {self.percent} {self.file_name}"[:_MAX_HOLDER_CHARS]
 
 
 def acquire_lease(lease: DownloadLease) -> DownloadLease | None:

@@ -26,6 +26,7 @@ from jpweb.web import (
     conditional_get,
     converters,
     event_filter,
+    file_names,
     notice_text,
     transcript,
 )
@@ -149,7 +150,7 @@ async def export_conversation(
     export_format = exports.FORMATS.get(format_name)
     if export_format is None:
         raise Http404
-    file_name = f"jp-c{conversation.jp_id}{export_format.suffix}"
+    file_name = file_names.name_conversation_file(conversation, export_format.suffix)
     may_read = partial(access.has_role, request.user.pk, conversation.workspace_id, Role.AUDITOR)
     pieces = export_format.make_pieces(conversation)
     place = Place(conversation.workspace_id, conversation.pk)

@@ -86,6 +86,7 @@ ELSEWHERE = {
 NO_PAGE = {
     "audit-csv", "conversation-export", "conversation-step", "event-part", "event-text",
     "event-whole", "ledger-file", "ledger-verifier", "personal-data", "static-file",
+    "audit-jsonl", "audit-evidence", "conversation-evidence", "evidence-verifier",
 }  # fmt: skip
 #: More addresses than any page has.
 MOST = 100

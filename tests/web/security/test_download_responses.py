@@ -24,6 +24,7 @@ from jpweb.store.models import Conversation, Membership, Person, TaskLease
 from jpweb.store.people import downloads as leases
 from jpweb.store.people.downloads import DownloadLease
 from jpweb.store.transcript import item_batches
+from jpweb.web import file_names
 from jpweb.web.security import download_responses
 from jpweb.web.views import events
 from tests.architecture.tree import list_modules, read_text
@@ -93,7 +94,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
             yield piece
 
     monkeypatch.setattr(audit, "_read_rows", count_steps(audit._read_rows))
-    monkeypatch.setattr(store_exports, "_read_texts", count_steps(store_exports._read_texts))
+    monkeypatch.setattr(store_exports, "_read_rows", count_steps(store_exports._read_rows))
     monkeypatch.setattr(item_batches, "_read_entries", count_steps(item_batches._read_entries))
     monkeypatch.setattr(events, "cut_into_pieces", cut)
     return counter
@@ -155,7 +156,8 @@ async def test_second_large_download_of_a_person_is_refused_with_the_name(shelf:
         async with send_request(shelf.path(route), shelf.cookie) as second:
             assert second.status == 429
             page = (await second.take_all()).decode()
-            assert f"You are downloading jp-c{shelf.talk.jp_id}.events.json." in page
+            name = file_names.name_conversation_file(shelf.talk, ".events.json")
+            assert f"You are downloading {name}." in page
             assert f'<a href="{shelf.path(route)}">try again</a>' in page
         async with send_request(shelf.path(route), shelf.others_cookie) as another:
             assert another.status == 200
@@ -187,7 +189,7 @@ async def test_mark_ends_with_the_download_and_says_how_far_it_is(shelf: Shelf):
         lease = under_way.find_download(shelf.person.pk)
         assert lease is not None
         assert (lease.file_name, 0 < lease.percent < 50) == (
-            f"jp-c{shelf.talk.jp_id}.events.json",
+            file_names.name_conversation_file(shelf.talk, ".events.json"),
             True,
         )
         async with send_request("/download", shelf.cookie) as status:
@@ -316,6 +318,6 @@ async def test_database_that_takes_no_write_keeps_nobody_from_downloading(
 
 def test_holder_of_the_longest_names_fits_its_column(shelf: Shelf):
     longest = max((export_format.suffix for export_format in exports.FORMATS.values()), key=len)
-    lease = DownloadLease(2**31, f"{'x' * 100}#12345678", f"jp-c{10**18}{longest}", 99)
+    lease = DownloadLease(2**31, f"{'x' * 100}#12345678", f"{'t' * 150}{longest}", 99)
     assert len(lease.holder_text) <= (TaskLease._meta.get_field("holder").max_length or 0)
     assert len(lease.name) <= (TaskLease._meta.get_field("name").max_length or 0)

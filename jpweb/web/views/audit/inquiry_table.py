@@ -23,7 +23,7 @@ from jpweb.store.choices import Role
 from jpweb.store.database import clock
 from jpweb.store.exports import ExportChunk
 from jpweb.store.ledger.entries import Place
-from jpweb.web import access, converters, display_text
+from jpweb.web import access, converters, display_text, file_names
 from jpweb.web.forms.inquiry_filters import InquiryFilterForm
 from jpweb.web.security import read_recording
 from jpweb.web.security.download_responses import send_file
@@ -38,7 +38,6 @@ CSV_COLUMNS = (
 )  # fmt: skip
 #: Days that the quick ranges go back.
 QUICK_RANGE_DAYS = (7, 30, 90)
-CSV_FILE_NAME = "inquiries.csv"
 #: Placeholder of a conversation's key while the pattern of the permalink is built.
 _PLACEHOLDER_ID = 987_654_321
 #: CSV injection: spreadsheets evaluate a cell that begins with one of these, full-width forms too.
@@ -78,18 +77,24 @@ async def export_csv(request: Request) -> HttpResponseBase:
     """Download all inquiries that match the filters, as CSV."""
     form = InquiryFilterForm(request.GET)
     if not form.is_valid():
-        text = "\n".join(str(problem) for problems in form.errors.values() for problem in problems)
-        return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")
+        return refuse_filters(form)
+    file_name = file_names.name_audit_file(request.GET, ".csv")
     await run_in_db_thread(
         read_recording.record_export,
         request,
         Place(),
-        file=CSV_FILE_NAME,
+        file=file_name,
         query=request.META["QUERY_STRING"],
     )
     batches = audit.read_batches(request.user.pk, AuditFilters(**form.cleaned_data))
-    pieces = _make_csv(batches, _make_address_pattern(request))
-    return await send_file(request, pieces, CSV_FILE_NAME, "text/csv; charset=utf-8")
+    pieces = _make_csv(batches, make_address_pattern(request))
+    return await send_file(request, pieces, file_name, "text/csv; charset=utf-8")
+
+
+def refuse_filters(form: InquiryFilterForm) -> HttpResponse:
+    """Return the problems of a download's filters."""
+    text = "\n".join(str(problem) for problems in form.errors.values() for problem in problems)
+    return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")
 
 
 def _make_csv(batches: Iterator[ReviewedBatch], address: str) -> Iterator[ExportChunk]:
@@ -100,12 +105,12 @@ def _make_csv(batches: Iterator[ReviewedBatch], address: str) -> Iterator[Export
         if number == 0:
             writer.writerow(CSV_COLUMNS)
         writer.writerows(
-            [_escape_cell(value) for value in _make_csv_row(row, address)] for row in rows
+            [_escape_cell(value) for value in make_csv_row(row, address)] for row in rows
         )
         yield ExportChunk(text.getvalue().encode(), done, total)
 
 
-def _make_address_pattern(request: Request) -> str:
+def make_address_pattern(request: Request) -> str:
     """Return a format string of permalinks, so that rows need no URL resolution."""
     path = reverse("conversation", kwargs={"conversation_id": _PLACEHOLDER_ID})
     address = request.build_absolute_uri(path).replace("{", "{{").replace("}", "}}")
@@ -113,7 +118,8 @@ def _make_address_pattern(request: Request) -> str:
     return f"{head}{{0}}{tail}#{{1}}"
 
 
-def _make_csv_row(row: ReviewedInquiry, address: str) -> list[object]:
+def make_csv_row(row: ReviewedInquiry, address: str) -> list[object]:
+    """Return the cells of a row, in the order of ``CSV_COLUMNS``."""
     waited_seconds = inquiries.waiting_seconds(row)
     return [
         row.asked_at.isoformat(),

@@ -1,0 +1,1 @@
+"""Django app of the commands of evidence bundles."""

@@ -1,0 +1,40 @@
+"""Import the conversations of an evidence bundle into a workspace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from jpweb.evidence import bundle_verifier
+from jpweb.store import bootstrap
+from jpweb.store.errors import StoreError
+from jpweb.store.evidence import importer
+
+
+class Command(BaseCommand):
+    """``jpweb import_evidence FILE --workspace NAME [--public-key HEX]``."""
+
+    help = "Import the conversations of a bundle that verifies; they are read-only."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--workspace", required=True, metavar="NAME")
+        parser.add_argument("--public-key", help="the key that has to have signed it")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path = options["file"]
+        try:
+            bootstrap.prepare_database()
+            imported = importer.import_bundle(path, options["workspace"], options["public_key"])
+        except StoreError as error:
+            raise CommandError(bundle_verifier.escape_line(str(error))) from error
+        except OSError as error:
+            raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
+        for line in bundle_verifier.describe_bundle(imported.report):
+            self.stdout.write(bundle_verifier.escape_line(line))
+        self.stdout.write(
+            f"Imported into {options['workspace']}, read-only: "
+            f"{len(imported.conversation_ids)} conversations."
+        )

@@ -1,0 +1,34 @@
+"""Verify an evidence bundle, as its own ``verify_bundle.py`` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from jpweb.evidence import bundle_verifier
+
+
+class Command(BaseCommand):
+    """``jpweb verify_evidence FILE [--public-key HEX]``."""
+
+    help = "Verify an evidence bundle: its files, its signature, and its ledger entries."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--public-key", help="the key that has to have signed it")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path = options["file"]
+        try:
+            report = bundle_verifier.verify_bundle(path, options["public_key"])
+        except OSError as error:
+            raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
+        for problem in report.problems:
+            self.stdout.write(bundle_verifier.escape_line(str(problem)))
+        if report.problems:
+            noun = "problem" if len(report.problems) == 1 else "problems"
+            raise CommandError(f"The bundle has {len(report.problems)} {noun}.")
+        for line in bundle_verifier.describe_bundle(report):
+            self.stdout.write(bundle_verifier.escape_line(line))

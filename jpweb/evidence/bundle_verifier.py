@@ -1,0 +1,376 @@
+"""Verifies an evidence bundle offline: one file, of the standard library alone.
+
+    python3 verify_bundle.py BUNDLE.zip [--public-key HEX]
+
+A bundle is a zip. ``manifest.json`` lists every other file with its SHA-256, ``signature.json``
+signs the manifest with the installation's key (Ed25519). ``ledger/entries.jsonl`` has the ledger's
+entries of these conversations, ``ledger/proof.json`` the hashes of the others (RFC 9162, 2.1), and
+``ledger/head.json`` the signed head, to which both lead.
+
+Exit status: 0 where all holds, 1 where a problem was found, 2 where the file cannot be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import sys
+import zipfile
+import zlib
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from jpweb.evidence.ledger_verifier import (
+    encode_canonical,
+    find_head_problems,
+    hash_leaf,
+    hash_node,
+    hash_text,
+    is_signature_valid,
+    split_range,
+)
+
+BUNDLE_FORMAT = "jpweb-evidence-1"
+MANIFEST, SIGNATURE = "manifest.json", "signature.json"
+HEAD, ENTRIES, PROOF = "ledger/head.json", "ledger/entries.jsonl", "ledger/proof.json"
+EVENTS, METADATA = "events.jsonl", "conversation.json"
+#: Bounds of what is read, so that a hostile file costs little.
+MAX_FILES, MAX_FILE_BYTES, MAX_TOTAL_BYTES = 20_000, 1 << 30, 4 << 30
+MAX_JSON_BYTES, MAX_LINE_BYTES = 32 << 20, 128 << 20
+#: Acts of the ledger that begin so replace an event after the fact.
+REDACTION_ACT = "redacted"
+_SAFE_NAME = re.compile(r"(?!\.)[A-Za-z0-9_.-]+(/(?!\.)[A-Za-z0-9_.-]+)*", re.ASCII)
+_FILE_TYPE_BITS, _LINK_BITS = 0o170000, 0o120000
+_PIECE_BYTES = 1 << 20
+_DAMAGE_ERRORS = (
+    zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError,
+    RecursionError, KeyError, TypeError, AttributeError, StopIteration,
+)  # fmt: skip
+
+
+class Damage(NamedTuple):
+    """A contradiction in a bundle, in the file ``name``."""
+
+    name: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.text}"
+
+
+class Report(NamedTuple):
+    """What was found in a bundle; ``redacted`` counts events that were redacted after the fact."""
+
+    problems: list[Damage]
+    manifest: dict[str, Any]
+    redacted: int
+
+
+class InvalidBundle(Exception):
+    """A file of a bundle cannot be used; ``name`` is that file's."""
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__(f"{name}: {text}")
+        self.damage = Damage(name, text)
+
+
+class Bundle:
+    """The files of a zip, within bounds. Raises InvalidBundle where it breaks them."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        members = archive.infolist()
+        if len(members) > MAX_FILES:
+            raise InvalidBundle("the bundle", f"it has more than {MAX_FILES} files")
+        if sum(member.file_size for member in members) > MAX_TOTAL_BYTES:
+            raise InvalidBundle("the bundle", f"it unpacks to more than {MAX_TOTAL_BYTES} bytes")
+        counts = Counter(member.filename for member in members)
+        for member in members:
+            _check_member(member)
+            if counts[member.filename] > 1:
+                raise InvalidBundle(member.filename, "the bundle has it twice")
+        self.names = sorted(counts)
+
+    def hash_file(self, name: str) -> str:
+        """Return the SHA-256 of a file."""
+        digest = hashlib.sha256()
+        with self._open(name) as file:
+            while piece := file.read(_PIECE_BYTES):
+                digest.update(piece)
+        return digest.hexdigest()
+
+    def read_bytes(self, name: str) -> bytes:
+        """Return a small file."""
+        with self._open(name) as file:
+            data = file.read(MAX_JSON_BYTES + 1)
+        if len(data) > MAX_JSON_BYTES:
+            raise InvalidBundle(name, f"it is longer than {MAX_JSON_BYTES} bytes")
+        return data
+
+    def read_object(self, name: str) -> dict[str, Any]:
+        """Return the JSON object of a file."""
+        data = self.read_bytes(name)
+        with _reporting_damage(name):
+            value = json.loads(data)
+        if not isinstance(value, dict):
+            raise InvalidBundle(name, "it is no JSON object")
+        return value
+
+    def iter_objects(self, name: str) -> Iterator[dict[str, Any]]:
+        """Yield the JSON object of each line of a file."""
+        with self._open(name) as file:
+            while line := file.readline(MAX_LINE_BYTES + 1):
+                if len(line) > MAX_LINE_BYTES:
+                    raise InvalidBundle(name, f"a line is longer than {MAX_LINE_BYTES} bytes")
+                value = json.loads(line)
+                if not isinstance(value, dict):
+                    raise InvalidBundle(name, "a line is no JSON object")
+                yield value
+
+    @contextmanager
+    def _open(self, name: str) -> Iterator[IO[bytes]]:
+        if name not in self.names:
+            raise InvalidBundle(name, "it is missing")
+        with _reporting_damage(name), self._archive.open(name) as file:
+            yield file
+
+
+@contextmanager
+def open_bundle(path: Path) -> Iterator[Bundle]:
+    """Open a bundle. Raises InvalidBundle, and OSError where the file cannot be read."""
+    with _reporting_damage(path.name):
+        archive = zipfile.ZipFile(path)
+    with archive:
+        yield Bundle(archive)
+
+
+def _check_member(member: zipfile.ZipInfo) -> None:
+    name = member.filename
+    if not _SAFE_NAME.fullmatch(name):
+        raise InvalidBundle(ascii(name), "a file with such a name is refused")
+    if member.external_attr >> 16 & _FILE_TYPE_BITS == _LINK_BITS:
+        raise InvalidBundle(name, "it is a link, which is refused")
+    if member.flag_bits & 1 or member.compress_type not in (
+        zipfile.ZIP_STORED,
+        zipfile.ZIP_DEFLATED,
+    ):
+        raise InvalidBundle(name, "it is encrypted, or compressed in an unknown way")
+    if member.file_size > MAX_FILE_BYTES:
+        raise InvalidBundle(name, f"it unpacks to more than {MAX_FILE_BYTES} bytes")
+
+
+@contextmanager
+def _reporting_damage(name: str) -> Iterator[None]:
+    try:
+        yield
+    except InvalidBundle:
+        raise
+    except _DAMAGE_ERRORS as error:
+        raise InvalidBundle(name, f"it is damaged ({type(error).__name__}: {error})") from error
+
+
+# Checks -----------------------------------------------------------------------------------------
+
+
+def verify_bundle(path: Path, public_key: str | None = None) -> Report:
+    """Return the problems of a bundle; ``public_key`` is the one that has to have signed it.
+
+    Raises OSError where the file cannot be read.
+    """
+    try:
+        with open_bundle(path) as bundle:
+            return verify_files(bundle, public_key)
+    except InvalidBundle as error:
+        return Report([error.damage], {}, 0)
+
+
+def verify_files(bundle: Bundle, public_key: str | None) -> Report:
+    """Return the problems of an open bundle. Raises InvalidBundle."""
+    manifest = bundle.read_object(MANIFEST)
+    if manifest.get("format") != BUNDLE_FORMAT:
+        raise InvalidBundle(MANIFEST, f"its format is not {BUNDLE_FORMAT}")
+    problems = list(_collect(MANIFEST, _check_manifest(bundle, manifest, public_key)))
+    entries: list[dict[str, Any]] = []
+    problems += _collect(ENTRIES, _check_ledger(bundle, manifest, entries))
+    decisions = _Decisions(entries)
+    with _reporting_damage(MANIFEST):
+        folders = [(str(row["folder"]), row) for row in manifest["conversations"]]
+    for folder, row in folders:
+        name = f"{folder}/{EVENTS}"
+        problems += _collect(name, _check_events(bundle, name, row, decisions))
+    return Report(problems, manifest, len(decisions.redacted))
+
+
+def _collect(name: str, problems: Iterator[Damage]) -> Iterator[Damage]:
+    """Yield problems; where the check itself fails, that is the last one."""
+    try:
+        with _reporting_damage(name):
+            yield from problems
+    except InvalidBundle as error:
+        yield error.damage
+
+
+def _check_manifest(
+    bundle: Bundle, manifest: dict[str, Any], public_key: str | None
+) -> Iterator[Damage]:
+    statement = bundle.read_object(SIGNATURE)
+    key = statement["public_key"]
+    if public_key is not None and key.lower() != public_key.lower():
+        yield Damage(SIGNATURE, f"it is signed with another key: {key}")
+    if manifest.get("public_key") != key:
+        yield Damage(MANIFEST, "it names another key than the one that signed it")
+    signed = {"format": BUNDLE_FORMAT, "manifest_sha256": bundle.hash_file(MANIFEST)}
+    message = encode_canonical(signed).encode()
+    if not is_signature_valid(bytes.fromhex(key), message, bytes.fromhex(statement["signature"])):
+        yield Damage(MANIFEST, "the signature does not fit: it was changed after it was signed")
+    for name in ("made_at", "made_by", "filter"):
+        if not isinstance(manifest.get(name), str):
+            yield Damage(MANIFEST, f"it does not say {name}")
+    yield from _check_files(bundle, {str(row["name"]): row["sha256"] for row in manifest["files"]})
+
+
+def _check_files(bundle: Bundle, hashes: dict[str, str]) -> Iterator[Damage]:
+    for name in sorted(hashes.keys() - set(bundle.names)):
+        yield Damage(name, "it is missing")
+    for name in bundle.names:
+        if name in hashes:
+            yield from _collect(name, _check_hash(bundle, name, hashes[name]))
+        elif name not in (MANIFEST, SIGNATURE):
+            yield Damage(name, "the manifest does not list it")
+
+
+def _check_hash(bundle: Bundle, name: str, sha256: str) -> Iterator[Damage]:
+    if bundle.hash_file(name) != sha256:
+        yield Damage(name, "it was changed: the manifest has another SHA-256")
+
+
+def _check_ledger(
+    bundle: Bundle, manifest: dict[str, Any], entries: list[dict[str, Any]]
+) -> Iterator[Damage]:
+    """Compare the entries with the signed head; their contents are appended to ``entries``."""
+    statement = bundle.read_object(HEAD)
+    for problem in find_head_problems(statement, manifest["public_key"]):
+        yield Damage(HEAD, problem.text)
+    size = statement["head"]["sequence"]
+    leaves: dict[int, str] = {}
+    last = 0
+    for line in bundle.iter_objects(ENTRIES):
+        sequence, text = line["sequence"], line["text"]
+        if not last < sequence <= size:
+            yield Damage(ENTRIES, f"entry {sequence} stands in the wrong place, or twice")
+        last = max(last, sequence)
+        if hash_text(text) != line["text_hash"]:
+            yield Damage(ENTRIES, f"the text of entry {sequence} was changed")
+        leaves[sequence - 1] = hash_leaf(line["text_hash"])
+        entries.append({"sequence": sequence} | json.loads(text))
+    if len(entries) != manifest["ledger"]["entries"]:
+        yield Damage(ENTRIES, f"it has {len(entries)} entries, not {manifest['ledger']['entries']}")
+    nodes = iter(bundle.read_object(PROOF)["nodes"])
+    root = _compute_root(0, size, leaves, sorted(leaves), nodes)
+    if root != statement["head"]["tree_hash"] or next(nodes, None) is not None:
+        yield Damage(ENTRIES, "the entries do not lead to the signed head")
+
+
+def _compute_root(
+    first: int, last: int, leaves: dict[int, str], indices: list[int], nodes: Iterator[str]
+) -> str:
+    """Return the hash of a subtree: of the leaves that are shown, and the nodes of the others."""
+    position = bisect_left(indices, first)
+    if position == len(indices) or indices[position] >= last:
+        return next(nodes)
+    if last - first == 1:
+        return leaves[first]
+    middle = split_range(first, last)
+    left = _compute_root(first, middle, leaves, indices, nodes)
+    return hash_node(left, _compute_root(middle, last, leaves, indices, nodes))
+
+
+class _Decisions:
+    """The events that the ledger names, by conversation and anchor: their hashes, redactions."""
+
+    def __init__(self, entries: Iterable[dict[str, Any]]) -> None:
+        self.hashes: dict[tuple[Any, str], tuple[int, str]] = {}
+        self.redacted: set[tuple[Any, str]] = set()
+        for entry in entries:
+            details = entry.get("details", {})
+            place = entry.get("conversation"), str(details.get("event", entry["sequence"]))
+            if str(entry.get("act")).startswith(REDACTION_ACT):
+                self.redacted.add(place)
+            elif "event_hash" in details:
+                self.hashes[place] = entry["sequence"], details["event_hash"]
+
+
+def _check_events(
+    bundle: Bundle, name: str, conversation: dict[str, Any], decisions: _Decisions
+) -> Iterator[Damage]:
+    key = conversation["id"]
+    anchors: set[str] = set()
+    position = 0
+    for line in bundle.iter_objects(name):
+        anchor, place = line["anchor"], (key, line["anchor"])
+        if line["position"] != position:
+            yield Damage(name, f"event {anchor} stands in the wrong place")
+        sequence, event_hash = decisions.hashes.get(place, (0, ""))
+        if sequence and place not in decisions.redacted and hash_text(line["text"]) != event_hash:
+            yield Damage(name, f"event {anchor} is not the one of ledger entry {sequence}")
+        position += 1
+        anchors.add(anchor)
+    if position != conversation["events"]:
+        yield Damage(name, f"it has {position} events, not {conversation['events']}")
+    for place, (sequence, _) in decisions.hashes.items():
+        if place[0] == key and place[1] not in anchors and place not in decisions.redacted:
+            yield Damage(name, f"event {place[1]} of ledger entry {sequence} is missing")
+
+
+# The command ------------------------------------------------------------------------------------
+
+
+def describe_bundle(report: Report) -> list[str]:
+    """Return the lines for people about a bundle without problems."""
+    manifest = report.manifest
+    rows = manifest["conversations"]
+    ledger = manifest["ledger"]
+    lines = [
+        f"No problems in {len(manifest['files'])} files.",
+        f"Conversations: {len(rows)}, events: {sum(row['events'] for row in rows)}, "
+        f"ledger entries: {ledger['entries']} of {ledger['sequence']}.",
+        f"Made {manifest['made_at']} by {manifest['made_by']}, of: {manifest['filter']}.",
+        f"Signed with the key {manifest['public_key']}.",
+    ]
+    if report.redacted:
+        verb = "event was" if report.redacted == 1 else "events were"
+        lines.append(f"{report.redacted} {verb} redacted after the fact.")
+    return lines
+
+
+def escape_line(line: str) -> str:
+    """Return a line in which no character moves the cursor or ends the line."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Verify a bundle; print its problems and return the exit status."""
+    parser = argparse.ArgumentParser(description="Verify an evidence bundle of jpweb.")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--public-key", help="the key that has to have signed, as its page shows")
+    options = parser.parse_args(argv)
+    try:
+        report = verify_bundle(options.file, options.public_key)
+    except OSError as error:
+        sys.stderr.write(f"{options.file} cannot be read: {error.strerror}.\n")
+        return 2
+    lines = [str(problem) for problem in report.problems] or describe_bundle(report)
+    sys.stdout.write("".join(f"{escape_line(line)}\n" for line in lines))
+    if not report.problems and options.public_key is None:
+        sys.stdout.write("Compare this key with the one on the installation's ledger page.\n")
+    return 1 if report.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

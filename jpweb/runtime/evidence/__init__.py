@@ -1,0 +1,1 @@
+"""Evidence bundles: what a third person needs to check conversations without jpweb."""

@@ -1,0 +1,204 @@
+"""Builds evidence bundles: a zip that ``verify_bundle.py``, inside it, checks without jpweb.
+
+The bytes follow from the state of the database, except ``made_at`` in the manifest, and so its
+signature.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jpweb.evidence import bundle_script, ledger_verifier
+from jpweb.evidence.bundle_verifier import (
+    BUNDLE_FORMAT,
+    ENTRIES,
+    EVENTS,
+    HEAD,
+    MANIFEST,
+    METADATA,
+    PROOF,
+    SIGNATURE,
+)
+from jpweb.runtime import exports as formats
+from jpweb.runtime.evidence.zip_stream import ZipStream
+from jpweb.store import conversations, exports
+from jpweb.store.errors import ExportBroken, UnknownConversation
+from jpweb.store.evidence import contents
+from jpweb.store.evidence.contents import LeftOut
+from jpweb.store.evidence.ledger_slice import LedgerSlice
+from jpweb.store.exports import ExportChunk
+from jpweb.store.ledger import signing
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Conversation
+
+#: A piece of a bundle has about so many bytes, and at most so many steps, each a short query.
+_PIECE_BYTES, _PIECE_STEPS = 256 * 1024, 100
+_README = """This is an evidence bundle of jpweb. To verify it, with Python 3.11 alone:
+
+    python3 verify_bundle.py BUNDLE.zip --public-key KEY
+
+Take verify_bundle.py and the key from somebody you trust, not from the bundle.
+manifest.json says what is in it, and what is left out and why.
+"""
+
+
+class BundlePart(NamedTuple):
+    """A file of each conversation in a bundle, and the function that yields its bytes."""
+
+    file_name: str
+    make_pieces: Callable[[Conversation], Iterator[bytes]]
+
+
+def _bytes_of(
+    make_chunks: Callable[[Conversation], Iterator[ExportChunk]],
+) -> Callable[[Conversation], Iterator[bytes]]:
+    return lambda conversation: (chunk.data for chunk in make_chunks(conversation))
+
+
+#: The files of each conversation. Another table of a conversation, such as reviews, is a line.
+PARTS: tuple[BundlePart, ...] = (
+    BundlePart(METADATA, lambda row: iter([contents.describe_conversation(row)])),
+    BundlePart(EVENTS, _bytes_of(exports.export_event_lines)),
+    BundlePart("questions.jsonl", contents.export_questions),
+    BundlePart("approvals.jsonl", contents.export_approvals),
+    BundlePart("shown.jsonl", contents.export_receipts),
+    BundlePart("conversation.md", _bytes_of(formats.make_markdown)),
+    BundlePart("conversation.html", _bytes_of(formats.make_html)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BundleOrder:
+    """What a bundle is made of, and for whom. ``address`` is the pattern of a permalink."""
+
+    conversation_ids: Sequence[int]
+    filter_text: str
+    made_by: str
+    made_at: datetime
+    address: str = ""
+
+
+@dataclass(slots=True)
+class _Progress:
+    """The rows of a manifest, as they are known so far."""
+
+    folders: Counter[str] = field(default_factory=Counter)
+    conversations: list[dict[str, Any]] = field(default_factory=list)
+
+
+def build_bundle(order: BundleOrder) -> Iterator[ExportChunk]:
+    """Yield the bundle in pieces; its export is in the ledger before. Raises ExportBroken."""
+    archive = ZipStream()
+    total, done, steps = len(order.conversation_ids) * len(PARTS) + 1, 0, 0
+    for finished_parts in _write_bundle(archive, order):
+        done, steps = done + finished_parts, steps + 1
+        if archive.pending_bytes >= _PIECE_BYTES or steps >= _PIECE_STEPS:
+            yield ExportChunk(archive.take_bytes(), min(done, total - 1), total)
+            steps = 0
+    yield ExportChunk(archive.take_bytes(), total, total)
+
+
+def _write_bundle(archive: ZipStream, order: BundleOrder) -> Iterator[int]:
+    """Write all files; yields after each step the number of parts that it finished."""
+    ledger_slice = LedgerSlice(order.conversation_ids)
+    progress = _Progress()
+    for key in order.conversation_ids:
+        yield from _write_conversation(archive, key, order, progress)
+    for _ in archive.write_file(ENTRIES, ledger_slice.write_entries()):
+        yield 0
+    statement = ledger_verifier.encode_canonical(ledger_slice.make_statement())
+    small_files = {
+        PROOF: ledger_slice.write_proof(),
+        HEAD: iter([f"{statement}\n".encode()]),
+        bundle_script.SCRIPT_NAME: iter([bundle_script.build_script().encode()]),
+        "README.txt": iter([_README.encode()]),
+    }
+    for name, pieces in small_files.items():
+        for _ in archive.write_file(name, pieces):
+            yield 0
+    ledger_slice.check_no_redaction()
+    manifest = json.dumps(
+        _make_manifest(archive, order, progress, ledger_slice), ensure_ascii=False, indent=1
+    ).encode()
+    for name, data in {MANIFEST: manifest, SIGNATURE: _sign_manifest(manifest)}.items():
+        for _ in archive.write_file(name, [data]):
+            yield 0
+    archive.close()
+
+
+def _write_conversation(
+    archive: ZipStream, key: int, order: BundleOrder, progress: _Progress
+) -> Iterator[int]:
+    try:
+        conversation = conversations.get_conversation(key)
+    except UnknownConversation as error:
+        raise ExportBroken("A conversation was removed while it was downloaded.") from error
+    name = f"jp-c{conversation.jp_id}"
+    progress.folders[name] += 1
+    suffix = f"-{progress.folders[name]}" if progress.folders[name] > 1 else ""
+    folder = f"conversations/{name}{suffix}"
+    for part in PARTS:
+        for _ in archive.write_file(f"{folder}/{part.file_name}", part.make_pieces(conversation)):
+            yield 0
+        yield 1
+    progress.conversations.append(
+        {
+            "folder": folder,
+            "id": conversation.pk,
+            "jp_id": conversation.jp_id,
+            "title": conversation.title,
+            "workspace": conversation.workspace.name,
+            "events": conversation.entry_count,
+            "link": order.address.format(conversation.pk),
+        }
+    )
+
+
+def _make_manifest(
+    archive: ZipStream, order: BundleOrder, progress: _Progress, ledger_slice: LedgerSlice
+) -> dict[str, Any]:
+    shown, size = ledger_slice.entry_count, ledger_slice.head.sequence
+    left_out = [
+        *contents.list_left_out(list(order.conversation_ids)),
+        LeftOut(
+            "other entries of the ledger",
+            size - shown,
+            "They are of other conversations, or purged: the proof has their hashes alone.",
+        ),
+        LeftOut(
+            "events redacted after the fact",
+            ledger_slice.redaction_count,
+            "An auditor replaced them; the ledger has the hash of what stood there.",
+        ),
+    ]
+    return {
+        "format": BUNDLE_FORMAT,
+        "made_at": order.made_at.isoformat(),
+        "made_by": order.made_by,
+        "filter": order.filter_text,
+        "jpweb": metadata.version("jpweb"),
+        "public_key": signing.get_public_key(),
+        "conversations": progress.conversations,
+        "ledger": {"sequence": size, "entries": shown},
+        "left_out": [row._asdict() for row in left_out if row.count],
+        "files": [
+            {"name": name, "bytes": size, "sha256": sha256}
+            for name, size, sha256 in sorted(archive.files)
+        ],
+    }
+
+
+def _sign_manifest(manifest: bytes) -> bytes:
+    signed = {
+        "format": BUNDLE_FORMAT,
+        "manifest_sha256": ledger_verifier.hash_text(manifest.decode()),
+    }
+    statement = {"signed": signed} | signing.sign_value(signed)._asdict()
+    return (ledger_verifier.encode_canonical(statement) + "\n").encode()

@@ -1,0 +1,170 @@
+"""The rows of a conversation that go into an evidence bundle, as JSON lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from django.db.models import QuerySet
+
+from jpweb.evidence import ledger_verifier
+from jpweb.store import audit, inquiries
+from jpweb.store.audit import AuditFilters
+from jpweb.store.choices import ApprovalKind, ApprovalState, Role
+from jpweb.store.errors import StoreError
+from jpweb.store.models import Approval, Conversation, DisplayReceipt, Inquiry, Membership
+
+#: Conversations of one bundle.
+MAX_CONVERSATIONS = 1000
+#: Rows of one query.
+_BATCH_ROWS = 250
+
+
+class LeftOut(NamedTuple):
+    """What a bundle does not hold, how many of it, and why."""
+
+    what: str
+    count: int
+    why: str
+
+
+def list_conversation_ids(person_id: int, filters: AuditFilters) -> list[int]:
+    """Return the keys of the conversations whose inquiries match.
+
+    Raises StoreError where there are more than ``MAX_CONVERSATIONS``.
+    """
+    matches = audit.list_inquiries(person_id, filters).order_by()
+    keys = matches.values_list("conversation_id", flat=True).distinct()
+    found = sorted(keys[: MAX_CONVERSATIONS + 1])
+    if len(found) > MAX_CONVERSATIONS:
+        raise StoreError(
+            f"More than {MAX_CONVERSATIONS} conversations match. "
+            "Narrow the filters, for example by dates."
+        )
+    return found
+
+
+def can_audit_all(person_id: int, conversation_ids: list[int]) -> bool:
+    """Tell whether a person may still audit every workspace of these conversations."""
+    workspaces = Conversation.objects.filter(pk__in=conversation_ids).values("workspace_id")
+    needed = set(workspaces.values_list("workspace_id", flat=True).distinct())
+    audited = Membership.objects.filter(person_id=person_id, role__gte=Role.AUDITOR)
+    return needed <= set(audited.values_list("workspace_id", flat=True))
+
+
+def describe_conversation(conversation: Conversation) -> bytes:
+    """Return what a bundle says of a conversation besides its events; an import reads it."""
+    content = {
+        "jp_id": conversation.jp_id,
+        "title": conversation.title,
+        "origin": conversation.origin,
+        "workspace": conversation.workspace.name,
+        "workspace_jp_id": conversation.workspace.jp_id,
+        "labels": conversation.labels,
+        "archived": conversation.archived,
+        "last_activity": _format_time(conversation.last_activity),
+        "framing": conversation.framing,
+    }
+    return (ledger_verifier.encode_canonical(content) + "\n").encode()
+
+
+def export_questions(conversation: Conversation) -> Iterator[bytes]:
+    """Yield the questions of a conversation: who answered what, when, after how long."""
+    rows = Inquiry.objects.filter(conversation=conversation)
+    return _write_lines(rows, _describe_question)
+
+
+def export_approvals(conversation: Conversation) -> Iterator[bytes]:
+    """Yield the decisions about tool calls and their results."""
+    rows = Approval.objects.filter(conversation=conversation)
+    return _write_lines(rows, _describe_approval)
+
+
+def export_receipts(conversation: Conversation) -> Iterator[bytes]:
+    """Yield the showing proof: when each question first reached whom."""
+    rows = DisplayReceipt.objects.filter(inquiry__conversation=conversation)
+    return _write_lines(rows.select_related("inquiry", "person"), _describe_receipt)
+
+
+def list_left_out(conversation_ids: list[int]) -> list[LeftOut]:
+    """Return what is not on record of these conversations, and so in no bundle."""
+    secrets = Inquiry.objects.filter(conversation_id__in=conversation_ids, state="redacted")
+    withheld = Approval.objects.filter(
+        conversation_id__in=conversation_ids,
+        kind=ApprovalKind.DELIVER,
+        state=ApprovalState.DECIDED,
+        decision__allow=False,
+    )
+    return [
+        LeftOut(
+            "secret answers",
+            secrets.count(),
+            "A secret goes to the tool that asked, and is not stored.",
+        ),
+        LeftOut("withheld results", withheld.count(), "A withheld result is not stored."),
+    ]
+
+
+def _write_lines(rows: QuerySet[Any], describe: Callable[[Any], dict[str, Any]]) -> Iterator[bytes]:
+    """Yield the lines of rows in the order of their keys, a query each ``_BATCH_ROWS``."""
+    last = 0
+    while True:
+        batch = list(rows.filter(pk__gt=last).order_by("pk")[:_BATCH_ROWS])
+        lines = [ledger_verifier.encode_canonical(describe(row)) + "\n" for row in batch]
+        yield "".join(lines).encode()
+        if len(batch) < _BATCH_ROWS:
+            return
+        last = batch[-1].pk
+
+
+def _describe_question(row: Inquiry) -> dict[str, Any]:
+    return {
+        "event": row.anchor,
+        "position": row.position,
+        "response_position": row.response_position,
+        "asker": row.asker,
+        "source": row.source,
+        "question": row.question,
+        "answer_type": row.answer_type,
+        "outcome": row.state,
+        "reason": row.reason,
+        "answer": row.answer,
+        "comment": row.note,
+        "decided_by": row.decided_by,
+        "decider": row.decider_name,
+        "asked_at": _format_time(row.asked_at),
+        "settled_at": _format_time(row.settled_at),
+        "waited_seconds": inquiries.waiting_seconds(row),
+    }
+
+
+def _describe_approval(row: Approval) -> dict[str, Any]:
+    decision = row.decision or {}
+    return {
+        "kind": row.kind,
+        "tool_call": row.tool_call_id,
+        "tool": row.tool_name,
+        "digest": row.digest,
+        "outcome": row.state,
+        "allowed": decision.get("allow"),
+        "for_the_turn": decision.get("remember"),
+        "decider": row.decider_name,
+        "asked_at": _format_time(row.asked_at),
+        "settled_at": _format_time(row.settled_at),
+    }
+
+
+def _describe_receipt(row: DisplayReceipt) -> dict[str, Any]:
+    return {
+        "event": row.inquiry.anchor,
+        "person": row.person.display_name,
+        "delivered_at": _format_time(row.delivered_at),
+        "visible_at": _format_time(row.visible_at),
+        "focused_at": _format_time(row.focused_at),
+        "draft_at": _format_time(row.draft_at),
+    }
+
+
+def _format_time(moment: datetime | None) -> str | None:
+    return moment.astimezone(UTC).isoformat() if moment else None

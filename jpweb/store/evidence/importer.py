@@ -1,0 +1,144 @@
+"""Imports the conversations of an evidence bundle, byte for byte, if it verifies."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from django.db import transaction
+
+from jpweb.evidence import bundle_verifier
+from jpweb.evidence.bundle_verifier import EVENTS, MANIFEST, METADATA, Bundle, InvalidBundle, Report
+from jpweb.store import db_text, inquiries, journal
+from jpweb.store.choices import Act, Origin
+from jpweb.store.errors import ImportRefused
+from jpweb.store.ledger.entries import OPERATOR, Place, record_act
+from jpweb.store.models import Conversation, Workspace
+from jpweb.stream import wire
+from jpweb.stream.outline import build_outline
+
+#: Problems that a refusal names.
+_MAX_NAMED_PROBLEMS = 5
+_BoundedText = Annotated[str, msgspec.Meta(max_length=500)]
+
+
+class _Metadata(msgspec.Struct):
+    """``conversation.json`` of a bundle; keys that an import does not need are ignored."""
+
+    jp_id: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+    title: _BoundedText
+    labels: dict[_BoundedText, _BoundedText]
+    archived: bool
+    last_activity: datetime
+    framing: str
+
+
+class ImportedBundle(NamedTuple):
+    """The keys of the conversations that were imported, and what was verified."""
+
+    conversation_ids: list[int]
+    report: Report
+
+
+def import_bundle(path: Path, workspace_name: str, public_key: str | None = None) -> ImportedBundle:
+    """Import all conversations of a bundle into a workspace, or none.
+
+    They are read-only. Raises ImportRefused, and OSError where the file cannot be read.
+    """
+    workspace = _find_workspace(workspace_name)
+    try:
+        with bundle_verifier.open_bundle(path) as bundle:
+            report = bundle_verifier.verify_files(bundle, public_key)
+            if report.problems:
+                raise ImportRefused(_describe_problems(report))
+            return ImportedBundle(_import_all(bundle, workspace, report), report)
+    except InvalidBundle as error:
+        raise ImportRefused(f"The bundle does not verify: {error}.") from error
+
+
+def _find_workspace(name: str) -> Workspace:
+    matching = list(Workspace.objects.filter(name=db_text.clean_text(name))[:2])
+    if len(matching) != 1:
+        names = Workspace.objects.order_by("name").values_list("name", flat=True)[:20]
+        number = "Several workspaces have" if matching else "No workspace has"
+        raise ImportRefused(f"{number} the name “{name}”. The names are: {', '.join(names)}.")
+    return matching[0]
+
+
+def _describe_problems(report: Report) -> str:
+    named = "; ".join(map(str, report.problems[:_MAX_NAMED_PROBLEMS]))
+    more = len(report.problems) - _MAX_NAMED_PROBLEMS
+    return f"The bundle does not verify: {named}{f'; and {more} more' if more > 0 else ''}."
+
+
+@transaction.atomic
+def _import_all(bundle: Bundle, workspace: Workspace, report: Report) -> list[int]:
+    manifest_hash = hashlib.sha256(bundle.read_bytes(MANIFEST)).hexdigest()
+    keys = []
+    for row in report.manifest["conversations"]:
+        conversation = _import_conversation(bundle, workspace, str(row["folder"]))
+        record_act(
+            Act.EVIDENCE_IMPORTED,
+            OPERATOR,
+            Place(workspace.pk, conversation.pk),
+            manifest_hash=manifest_hash,
+            public_key=report.manifest["public_key"],
+        )
+        keys.append(conversation.pk)
+    return keys
+
+
+def _import_conversation(bundle: Bundle, workspace: Workspace, folder: str) -> Conversation:
+    metadata = _read_metadata(bundle, f"{folder}/{METADATA}")
+    if Conversation.objects.filter(workspace=workspace, jp_id=metadata.jp_id).exists():
+        raise ImportRefused(
+            f"{workspace.name} already has jp-c{metadata.jp_id}. Choose another workspace."
+        )
+    conversation = Conversation.objects.create(
+        workspace=workspace,
+        jp_id=metadata.jp_id,
+        origin=Origin.IMPORTED,
+        title=metadata.title,
+        labels=metadata.labels,
+        archived=metadata.archived,
+        last_activity=metadata.last_activity,
+        framing=metadata.framing,
+    )
+    name = f"{folder}/{EVENTS}"
+    lines = list(bundle.iter_objects(name))
+    elements = [wire.read_element(text) for text in _check_texts(name, lines)]
+    outline = build_outline(elements)
+    if list(outline.anchors) != [line["anchor"] for line in lines]:
+        raise ImportRefused(f"{name}: an event has the anchor of another one.")
+    journal.replace_elements(conversation, elements, outline.anchors)
+    inquiries.derive_rows(conversation, outline)
+    conversation.save()
+    return conversation
+
+
+def _read_metadata(bundle: Bundle, name: str) -> _Metadata:
+    try:
+        metadata = msgspec.json.decode(bundle.read_bytes(name), type=_Metadata)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ImportRefused(f"{name} cannot be used: {error}.") from error
+    if metadata.last_activity.tzinfo is None:
+        raise ImportRefused(f"{name} cannot be used: last_activity has no time zone.")
+    for text in (metadata.title, metadata.framing, *metadata.labels, *metadata.labels.values()):
+        _check_text(name, text)
+    return metadata
+
+
+def _check_texts(name: str, lines: list[dict[str, Any]]) -> Iterator[str]:
+    for line in lines:
+        _check_text(name, line["text"])
+        yield line["text"]
+
+
+def _check_text(name: str, text: str) -> None:
+    """Raise ImportRefused for a text that no database keeps unchanged."""
+    if db_text.clean_text(text) != text:
+        raise ImportRefused(f"{name} cannot be used: a text has characters that are not stored.")

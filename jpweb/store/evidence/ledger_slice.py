@@ -1,0 +1,81 @@
+"""The ledger's entries of some conversations, with their proof against the signed head."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from jpweb.evidence import ledger_verifier
+from jpweb.evidence.bundle_verifier import REDACTION_ACT
+from jpweb.store.errors import ExportBroken, StoreError
+from jpweb.store.ledger import sealing, signing, tree
+from jpweb.store.models import LedgerEntry, LedgerHead
+
+#: Entries of one query.
+_BATCH_ENTRIES = 500
+
+
+class LedgerSlice:
+    """The sealed entries of some conversations, up to the head at the time of creation.
+
+    Create it before the events are read: then each event that an entry names is in the bundle.
+    Raises StoreError for a ledger whose head has no tree.
+    """
+
+    def __init__(self, conversation_ids: Sequence[int]) -> None:
+        sealing.seal_entries()
+        self._conversation_ids = list(conversation_ids)
+        self._sequences: list[int] = []
+        self.head: LedgerHead = sealing.get_head()
+        self.redaction_count = 0
+        if not self.head.frontier:
+            raise StoreError("The ledger has no entry yet that this version of jpweb signed.")
+
+    @property
+    def entry_count(self) -> int:
+        """The number of entries that ``write_entries`` has written."""
+        return len(self._sequences)
+
+    def make_statement(self) -> dict[str, Any]:
+        """Return the signed head."""
+        return signing.make_statement(self.head)
+
+    def write_entries(self) -> Iterator[bytes]:
+        """Yield the entries in full, one a line, in the order of the chain."""
+        self._sequences.clear()
+        last = 0
+        while batch := self._read_batch(last):
+            lines = []
+            for sequence, text, text_hash in batch:
+                self._sequences.append(sequence)
+                self.redaction_count += json.loads(text)["act"].startswith(REDACTION_ACT)
+                line = {"sequence": sequence, "text": text, "text_hash": text_hash}
+                lines.append(ledger_verifier.encode_canonical(line) + "\n")
+            yield "".join(lines).encode("utf-8", "surrogatepass")
+            last = batch[-1][0]
+
+    def write_proof(self) -> Iterator[bytes]:
+        """Yield the hashes of the other entries; ``write_entries`` comes first."""
+        nodes = list(tree.list_proof_nodes(self._sequences, self.head.sequence))
+        yield (ledger_verifier.encode_canonical({"nodes": nodes}) + "\n").encode()
+
+    def check_no_redaction(self) -> None:
+        """Raise ExportBroken where an event was redacted since the head was signed."""
+        later = LedgerEntry.objects.filter(
+            conversation_id__in=self._conversation_ids, act__startswith=REDACTION_ACT
+        ).exclude(sequence__lte=self.head.sequence)
+        if later.exists():
+            raise ExportBroken("An event was redacted while it was downloaded.")
+
+    def _read_batch(self, after: int) -> list[tuple[int, str, str]]:
+        rows = LedgerEntry.objects.filter(
+            conversation_id__in=self._conversation_ids,
+            sequence__gt=after,
+            sequence__lte=self.head.sequence,
+        ).exclude(text="")
+        columns = rows.order_by("sequence").values_list("sequence", "text", "text_hash")
+        return [
+            (sequence or 0, text, text_hash)
+            for sequence, text, text_hash in columns[:_BATCH_ENTRIES]
+        ]

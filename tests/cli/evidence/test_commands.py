@@ -1,0 +1,69 @@
+"""Commands of evidence bundles: ``verify_evidence`` and ``import_evidence``."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from jpweb.store import bootstrap
+from jpweb.store.models import Conversation
+from tests import bundles
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def prepared_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test's database has its tables; preparing it would close its connection."""
+    monkeypatch.setattr(bootstrap, "prepare_database", lambda: None)
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundles.make_bundle(bundles.make_conversation()))
+    return path
+
+
+def run(*arguments: object) -> str:
+    output = StringIO()
+    call_command(*map(str, arguments), stdout=output)
+    return output.getvalue()
+
+
+def test_verify_evidence_says_what_it_verified(bundle: Path):
+    assert "No problems in" in run("verify_evidence", bundle)
+
+
+def test_verify_evidence_names_problems_and_fails(bundle: Path):
+    files = bundles.read_files(bundle)
+    del files["README.txt"]
+    bundles.write_files(bundle, files)
+    output = StringIO()
+    with pytest.raises(CommandError, match=r"^The bundle has 1 problem\.$"):
+        call_command("verify_evidence", str(bundle), stdout=output)
+    assert output.getvalue() == "README.txt: it is missing\n"
+
+
+@pytest.mark.parametrize("command", ["verify_evidence", "import_evidence"])
+def test_missing_file_is_named(tmp_path: Path, command: str):
+    making.workspace("Target")
+    options = ["--workspace", "Target"] if command == "import_evidence" else []
+    with pytest.raises(CommandError, match=r"none\.zip cannot be read: No such file"):
+        run(command, tmp_path / "none.zip", *options)
+
+
+def test_import_evidence_says_where_the_conversations_are(bundle: Path):
+    home = making.workspace("Target")
+    output = run("import_evidence", bundle, "--workspace", "Target")
+    assert "Imported into Target, read-only: 1 conversations." in output
+    assert Conversation.objects.filter(workspace=home).count() == 1
+
+
+def test_import_evidence_refuses_an_unknown_workspace(bundle: Path):
+    with pytest.raises(CommandError, match="No workspace has the name “Nowhere”"):
+        run("import_evidence", bundle, "--workspace", "Nowhere")

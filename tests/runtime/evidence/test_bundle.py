@@ -1,0 +1,160 @@
+"""Evidence bundles: what is in them, what is not, and that the same state gives the same bytes."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from jpweb.evidence.bundle_verifier import ENTRIES, EVENTS, MANIFEST, PROOF, SIGNATURE
+from jpweb.runtime.evidence import bundle
+from jpweb.store import approvals
+from jpweb.store.choices import ApprovalKind
+from jpweb.store.database import clock
+from jpweb.store.errors import ExportBroken
+from jpweb.store.inquiries import Decider
+from jpweb.store.ledger.entries import OPERATOR, Place, record_act
+from jpweb.store.models import Conversation, DisplayReceipt, Inquiry, JournalEntry
+from jpweb.stream.inquiry import Redacted
+from tests import bundles
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def conversation() -> Conversation:
+    return bundles.make_conversation()
+
+
+def read(data: bytes) -> bundles.Files:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        assert archive.testzip() is None
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def read_lines(files: bundles.Files, end: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in files[bundles.find_name(files, end)].splitlines()]
+
+
+def test_same_state_gives_the_same_bytes(conversation: Conversation):
+    assert bundles.make_bundle(conversation) == bundles.make_bundle(conversation)
+
+
+def test_time_of_export_is_in_the_manifest_alone(conversation: Conversation):
+    first = read(bundles.make_bundle(conversation))
+    later = bundles.MADE_AT + timedelta(hours=1)
+    second = read(bundles.make_bundle(conversation, made_at=later))
+    assert {name for name in first if first[name] != second[name]} == {MANIFEST, SIGNATURE}
+
+
+def test_events_are_the_texts_of_the_journal(conversation: Conversation):
+    texts = JournalEntry.objects.filter(conversation=conversation).order_by("position")
+    lines = read_lines(read(bundles.make_bundle(conversation)), EVENTS)
+    assert [line["text"] for line in lines] == list(texts.values_list("text", flat=True))
+    assert [line["position"] for line in lines] == list(range(conversation_length(conversation)))
+
+
+def conversation_length(conversation: Conversation) -> int:
+    return Conversation.objects.get(pk=conversation.pk).entry_count
+
+
+def test_bundle_has_the_ledger_of_its_conversations_alone(conversation: Conversation):
+    other = bundles.make_conversation("Other")
+    files = read(bundles.make_bundle(conversation))
+    entries = [json.loads(line["text"]) for line in read_lines(files, ENTRIES)]
+    assert {entry["conversation"] for entry in entries} == {conversation.pk}
+    assert [entry["act"] for entry in entries] == ["run_started", "inquiry_answered", "exported"]
+    proof = files[PROOF].decode()
+    assert f'"conversation":{other.pk}' not in proof
+    assert set(json.loads(proof)) == {"nodes"}
+
+
+def test_showing_proof_and_decisions_are_in_the_bundle(conversation: Conversation):
+    row = Inquiry.objects.get(conversation=conversation)
+    person = making.person("eve")
+    DisplayReceipt.objects.create(inquiry=row, person=person, delivered_at=clock.now())
+    files = read(bundles.make_bundle(conversation))
+    (receipt,) = read_lines(files, "shown.jsonl")
+    assert (receipt["event"], receipt["person"]) == (row.anchor, "Eve")
+    assert receipt["visible_at"] is None
+    (question,) = read_lines(files, "questions.jsonl")
+    assert (question["outcome"], question["answer"], question["decider"]) == (
+        "answered",
+        True,
+        "Ada",
+    )
+    assert b"Go on?" in files[bundles.find_name(files, "conversation.md")]
+    assert b"Go on?" in files[bundles.find_name(files, "conversation.html")]
+
+
+def test_manifest_says_what_is_left_out_and_why(conversation: Conversation):
+    run = Conversation.objects.get(pk=conversation.pk).runs.get()
+    making.settle(making.question(run), Redacted())
+    prompt = making.prompt(run, ApprovalKind.DELIVER)
+    approvals.decide_approval(prompt.pk, {"allow": False}, Decider("person", "Ada"))
+    manifest = json.loads(read(bundles.make_bundle(conversation))[MANIFEST])
+    left_out = {row["what"]: row["count"] for row in manifest["left_out"]}
+    assert left_out == {
+        "secret answers": 1,
+        "withheld results": 1,
+        "other entries of the ledger": 5,
+    }
+    assert all(row["why"] for row in manifest["left_out"])
+
+
+def test_manifest_links_each_conversation(conversation: Conversation):
+    manifest = json.loads(read(bundles.make_bundle(conversation))[MANIFEST])
+    (row,) = manifest["conversations"]
+    assert row["link"] == f"https://jpweb.example/conversations/{conversation.pk}"
+    assert (manifest["made_by"], manifest["filter"]) == ("Ada", "none")
+
+
+def test_conversations_with_one_id_have_two_folders():
+    first, second = bundles.make_conversation(), bundles.make_conversation("Second")
+    Conversation.objects.filter(pk=second.pk).update(jp_id=first.jp_id)
+    names = read(bundles.make_bundle(first, second))
+    folders = {name.split("/")[1] for name in names if name.startswith("conversations/")}
+    assert folders == {f"jp-c{first.jp_id}", f"jp-c{first.jp_id}-2"}
+
+
+def test_additional_part_is_a_line(conversation: Conversation, monkeypatch: pytest.MonkeyPatch):
+    part = bundle.BundlePart("reviews.jsonl", lambda _: iter([b'{"verdict":"fine"}\n']))
+    monkeypatch.setattr(bundle, "PARTS", (*bundle.PARTS, part))
+    files = read(bundles.make_bundle(conversation))
+    assert read_lines(files, "reviews.jsonl") == [{"verdict": "fine"}]
+
+
+def test_redaction_during_the_export_breaks_it(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+):
+    act: Any = "redacted_event"
+
+    def redact(_: Conversation) -> Any:
+        record_act(act, OPERATOR, Place(None, conversation.pk), event="e-1")
+        return iter([b""])
+
+    part = bundle.BundlePart("late.txt", redact)
+    monkeypatch.setattr(bundle, "PARTS", (*bundle.PARTS, part))
+    with pytest.raises(ExportBroken, match="redacted while"):
+        bundles.make_bundle(conversation)
+
+
+def test_removed_conversation_breaks_the_export(conversation: Conversation):
+    key = conversation.pk
+    Conversation.objects.all().delete()
+    conversation.pk = key
+    with pytest.raises(ExportBroken, match="removed while"):
+        bundles.make_bundle(conversation)
+
+
+def test_long_bundle_comes_in_pieces(conversation: Conversation, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bundle, "_PIECE_STEPS", 2)
+    order = bundle.BundleOrder([conversation.pk], "none", "Ada", bundles.MADE_AT)
+    pieces = list(bundle.build_bundle(order))
+    assert len(pieces) > 5
+    assert [piece.done_rows for piece in pieces] == sorted(piece.done_rows for piece in pieces)

@@ -1,0 +1,211 @@
+"""Exports of the audit: JSON lines, evidence bundles, and the names of files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from jpweb.evidence import bundle_script
+from jpweb.store.choices import Act, Role
+from jpweb.store.evidence import contents
+from jpweb.store.models import Conversation, Inquiry, LedgerEntry, Membership
+from jpweb.stream.inquiry import Answered, Redacted
+from jpweb.web import file_names
+from tests import bundles
+from tests.store import making
+from tests.web.test_access import make_address, no_real_runs
+from tests.web.world import World
+
+__all__ = ["no_real_runs"]
+
+
+def get(world: World, path: str, name: str = "auditor", **query: Any) -> Any:
+    return world.client(name).get(f"{path}?{urlencode(query)}")
+
+
+def read_body(response: Any) -> bytes:
+    assert response.status_code == 200
+    return b"".join(response) if response.streaming else response.content
+
+
+def save(response: Any, folder: Path) -> Path:
+    path = folder / "bundle.zip"
+    path.write_bytes(read_body(response))
+    return path
+
+
+def get_name(response: Any) -> str:
+    header: str = response["Content-Disposition"]
+    return header.removeprefix('attachment; filename="').removesuffix('"')
+
+
+@pytest.fixture
+def answered_world(world: World) -> World:
+    making.settle(world.question, Answered(True), making.decider(world.people["owner"]))
+    making.settle(making.question(world.run, text="=1+1"), Redacted())
+    making.question(world.run, text="Still open?")
+    return world
+
+
+def test_json_lines_are_the_rows_of_the_csv_with_types(answered_world: World):
+    rows = [
+        json.loads(line) for line in read_body(get(answered_world, "/audit.jsonl")).splitlines()
+    ]
+    text = read_body(get(answered_world, "/audit.csv")).decode()
+    cells = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert [set(row) for row in rows] == [set(row) for row in cells]
+    assert [row["link"] for row in rows] == [row["link"] for row in cells]
+    by_question = {row["question"]: row for row in rows}
+    answered = by_question["Go on?"]
+    assert (answered["answer"], type(answered["waited_seconds"])) == (True, float)
+    open_row = by_question["Still open?"]
+    assert (open_row["answer"], open_row["settled_at"], open_row["waited_seconds"]) == (None,) * 3
+    assert "=1+1" in by_question, "formulas are escaped in CSV alone"
+
+
+@pytest.mark.parametrize("query", [{"outcome": "open"}, {"words": "Go"}, {"outcome": "cancelled"}])
+def test_json_lines_have_the_same_filters(answered_world: World, query: dict[str, str]):
+    rows = read_body(get(answered_world, "/audit.jsonl", **query)).splitlines()
+    table = read_body(get(answered_world, "/audit.csv", **query)).decode()
+    assert len(rows) == len(list(csv.reader(io.StringIO(table, newline="")))) - 1
+
+
+@pytest.mark.parametrize("path", ["/audit.jsonl", "/audit/evidence.zip"])
+def test_invalid_filter_is_named_in_one_line(world: World, path: str):
+    response = get(world, path, since="yesterday")
+    assert (response.status_code, response["Content-Type"]) == (422, "text/plain; charset=utf-8")
+    assert "“since” must be a date" in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        (
+            "outcome=cancelled&since=2026-10-01&until=2026-10-31",
+            "questions-cancelled-2026-10-01-to-2026-10-31.csv",
+        ),
+        (
+            "since=2026-10-01&tool=git_tag&workspace=3",
+            "questions-git-tag-workspace-3-from-2026-10-01.csv",
+        ),
+        ("until=2026-10-31&person=J%C3%B6rg+M.", "questions-jorg-m-until-2026-10-31.csv"),
+        ("until=2026-10-31&words=%22%0d%0a../../x", "questions-x-until-2026-10-31.csv"),
+    ],
+)
+def test_file_is_named_by_its_filters_and_days(world: World, query: str, name: str):
+    assert get_name(world.client("auditor").get(f"/audit.csv?{query}")) == name
+
+
+def test_file_without_days_is_named_by_today(world: World):
+    assert get_name(get(world, "/audit.csv", words="x" * 200, tool="y" * 200)).startswith(
+        f"questions-{'y' * 60}-x"
+    )
+    assert len(get_name(get(world, "/audit.csv", words="x" * 200, tool="y" * 200))) < 150
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [("Über: 50% off/../x", "uber-50-off-x"), ("日本語", "jp-c{jp_id}"), ("t" * 500, "t" * 60)],
+)
+def test_conversation_file_is_named_by_title_and_day(world: World, title: str, expected: str):
+    Conversation.objects.filter(pk=world.talk.pk).update(title=title)
+    conversation = Conversation.objects.get(pk=world.talk.pk)
+    day = conversation.last_activity.date().isoformat()
+    name = file_names.name_conversation_file(conversation, ".md")
+    assert name == f"{expected.format(jp_id=conversation.jp_id)}-{day}.md"
+    response = world.client("auditor").get(f"/conversations/{conversation.pk}/export/markdown")
+    assert get_name(response) == name
+
+
+def test_bundle_of_a_conversation_verifies(answered_world: World, tmp_path: Path):
+    address = make_address("conversation-evidence", answered_world)
+    response = answered_world.client("auditor").get(address)
+    assert response["Content-Type"] == "application/zip"
+    assert get_name(response).endswith(".evidence.zip")
+    path = save(response, tmp_path)
+    assert bundles.list_problems(path) == []
+    manifest = json.loads(bundles.read_files(path)["manifest.json"])
+    (row,) = manifest["conversations"]
+    assert row["link"] == f"http://testserver/conversations/{answered_world.talk.pk}"
+    assert manifest["made_by"] == "Auditor"
+
+
+def test_bundle_of_a_filter_has_its_conversations_alone(answered_world: World, tmp_path: Path):
+    other = making.conversation(answered_world.home, "Second")
+    making.question(making.start_run(other), text="Only here")
+    making.question(making.start_run(making.conversation(answered_world.other_home)))
+    path = save(get(answered_world, "/audit/evidence.zip"), tmp_path)
+    manifest = json.loads(bundles.read_files(path)["manifest.json"])
+    assert {row["id"] for row in manifest["conversations"]} == {answered_world.talk.pk, other.pk}
+    assert bundles.list_problems(path) == []
+    path = save(get(answered_world, "/audit/evidence.zip", words="Only here"), tmp_path)
+    manifest = json.loads(bundles.read_files(path)["manifest.json"])
+    assert [row["id"] for row in manifest["conversations"]] == [other.pk]
+    assert manifest["filter"] == "words=Only+here"
+
+
+def test_bundle_of_no_match_proves_its_filter(world: World, tmp_path: Path):
+    path = save(get(world, "/audit/evidence.zip", words="nowhere to be seen"), tmp_path)
+    assert bundles.list_problems(path) == []
+    manifest = json.loads(bundles.read_files(path)["manifest.json"])
+    assert (manifest["conversations"], manifest["filter"]) == ([], "words=nowhere+to+be+seen")
+
+
+def test_bundle_of_too_many_conversations_is_refused(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(contents, "MAX_CONVERSATIONS", 0)
+    response = get(world, "/audit/evidence.zip")
+    assert response.status_code == 422
+    assert "Narrow the filters" in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("route", "details"),
+    [
+        ("audit-csv", {"file"}),
+        ("audit-jsonl", {"file"}),
+        ("audit-evidence", {"file", "format"}),
+        ("conversation-evidence", {"file", "format"}),
+        ("conversation-export", {"file", "format"}),
+    ],
+)
+def test_export_leaves_one_entry(answered_world: World, route: str, details: set[str]):
+    read_body(answered_world.client("auditor").get(make_address(route, answered_world)))
+    entry = LedgerEntry.objects.get(act=Act.EXPORTED)
+    assert entry.person_id == answered_world.people["auditor"].pk
+    recorded = json.loads(entry.text)["details"]
+    assert {name for name, value in recorded.items() if value} == details
+
+
+def test_auditor_who_is_removed_may_not_read_on(answered_world: World):
+    auditor, key = answered_world.people["auditor"], answered_world.talk.pk
+    assert contents.can_audit_all(auditor.pk, [key])
+    Membership.objects.filter(person=auditor).update(role=Role.RESPONDER)
+    assert not contents.can_audit_all(auditor.pk, [key])
+
+
+def test_verifier_is_the_script_of_the_bundle(world: World):
+    response = get(world, "/audit/evidence-verifier")
+    assert get_name(response) == "verify_bundle.py"
+    assert read_body(response).decode() == bundle_script.build_script()
+
+
+def test_pages_offer_the_downloads_with_their_filters(answered_world: World):
+    page = get(answered_world, "/audit", outcome="open").content.decode()
+    for path in ("/audit.csv", "/audit.jsonl", "/audit/evidence.zip"):
+        assert f'href="{path}?outcome=open"' in page
+    page = get(answered_world, f"/conversations/{answered_world.talk.pk}").content.decode()
+    assert f'href="{make_address("conversation-evidence", answered_world)}"' in page
+
+
+def test_imported_conversation_says_so(world: World):
+    Conversation.objects.filter(pk=world.talk.pk).update(origin="imported")
+    Inquiry.objects.all().delete()
+    page = get(world, f"/conversations/{world.talk.pk}").content.decode()
+    assert "Imported evidence is read-only." in page
+    assert "Imported evidence (read-only)" in page
