@@ -143,7 +143,6 @@ def _mirror_folders(
     origins = {key: origin for key, origin, *_ in rows}
     if Origin.NATIVE in origins.values():
         folders = _append_external(workspace_row, folders, report)
-    # An imported conversation stays as it was verified, whatever jp has under its id.
     folders = [folder for folder in folders if origins.get(folder.jp_id) != Origin.IMPORTED]
     known_values = {
         key: tuple(columns)
