@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -187,7 +187,7 @@ def _make_manifest(
         "public_key": signing.get_public_key(),
         "conversations": progress.conversations,
         "ledger": {"sequence": size, "entries": shown},
-        "left_out": [row._asdict() for row in left_out if row.count],
+        "left_out": [asdict(row) for row in left_out if row.count],
         "files": [
             {"name": name, "bytes": size, "sha256": sha256}
             for name, size, sha256 in sorted(archive.files)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.db.models import QuerySet
 
@@ -21,7 +22,8 @@ MAX_CONVERSATIONS = 1000
 _BATCH_ROWS = 250
 
 
-class LeftOut(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LeftOut:
     """What a bundle does not hold, how many of it, and why."""
 
     what: str
