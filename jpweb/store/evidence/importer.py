@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -19,8 +20,10 @@ from jpweb.store.errors import ImportRefused
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 from jpweb.store.models import Conversation, Workspace
 from jpweb.stream import wire
-from jpweb.stream.outline import build_outline
+from jpweb.stream.outline import build_inquiry_outline
+from jpweb.stream.wire.partial import read_partial
 
+_ANCHOR = re.compile(r"e-[A-Za-z0-9-]{1,58}", re.ASCII)
 #: Problems that a refusal names.
 _MAX_NAMED_PROBLEMS = 5
 _BoundedText = Annotated[str, msgspec.Meta(max_length=500)]
@@ -111,11 +114,10 @@ def _import_conversation(bundle: Bundle, workspace: Workspace, folder: str) -> C
     name = f"{folder}/{EVENTS}"
     lines = list(bundle.iter_objects(name))
     elements = [wire.read_element(text) for text in _check_texts(name, lines)]
-    outline = build_outline(elements)
-    if list(outline.anchors) != [line["anchor"] for line in lines]:
-        raise ImportRefused(f"{name}: an event has the anchor of another one.")
-    journal.replace_elements(conversation, elements, outline.anchors)
-    inquiries.derive_rows(conversation, outline)
+    anchors = _check_anchors(name, lines)
+    journal.replace_elements(conversation, elements, anchors)
+    glances = [read_partial(element.raw) for element in elements]
+    inquiries.derive_rows(conversation, build_inquiry_outline(glances, anchors))
     conversation.save()
     return conversation
 
@@ -132,10 +134,21 @@ def _read_metadata(bundle: Bundle, name: str) -> _Metadata:
     return metadata
 
 
+def _check_anchors(name: str, lines: list[dict[str, Any]]) -> list[str]:
+    """Return the anchors on record; that of a redacted event no longer follows from its text."""
+    anchors = [str(line["anchor"]) for line in lines]
+    if len(set(anchors)) < len(anchors) or not all(map(_ANCHOR.fullmatch, anchors)):
+        raise ImportRefused(f"{name} cannot be used: an anchor is invalid, or there twice.")
+    return anchors
+
+
 def _check_texts(name: str, lines: list[dict[str, Any]]) -> Iterator[str]:
     for line in lines:
-        _check_text(name, line["text"])
-        yield line["text"]
+        text = line.get("text")
+        if not isinstance(text, str):
+            raise ImportRefused(f"{name} cannot be used: an event has no text.")
+        _check_text(name, text)
+        yield text
 
 
 def _check_text(name: str, text: str) -> None:

@@ -15,7 +15,7 @@ from jpweb.store.errors import ImportRefused, ReadOnlyConversation
 from jpweb.store.evidence import importer
 from jpweb.store.jp_files import metadata_file, mirror
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
-from jpweb.store.models import Conversation, Inquiry, LedgerEntry, Workspace
+from jpweb.store.models import Conversation, Inquiry, JournalEntry, LedgerEntry, Workspace
 from jpweb.stream.events import TurnStart
 from tests import bundles
 from tests.exporting import join_pieces
@@ -60,6 +60,18 @@ def test_demo_survives_export_import_and_export(tmp_path: Path, target: Workspac
         assert inquiries.count_by_state([copy.pk]).get(copy.pk) == inquiries.count_by_state(
             [original.pk]
         ).get(original.pk)
+
+
+def test_anchor_of_a_redacted_event_is_kept(tmp_path: Path, target: Workspace):
+    original = bundles.make_conversation()
+    entry = JournalEntry.objects.filter(conversation=original).order_by("position")[1]
+    JournalEntry.objects.filter(pk=entry.pk).update(text=entry.text.replace("Hello", "[redacted]"))
+    record_act(Act.EXPORTED, OPERATOR, Place(original.workspace_id, original.pk))
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundles.make_bundle(original))
+    (key,) = importer.import_bundle(path, target.name).conversation_ids
+    copy = JournalEntry.objects.get(conversation_id=key, anchor=entry.anchor)
+    assert "[redacted]" in copy.text
 
 
 def test_imported_conversation_is_read_only(bundle: Path, target: Workspace):
@@ -131,21 +143,25 @@ def test_changed_bundle_is_refused_and_imports_nothing(bundle: Path, target: Wor
 
 
 def set_anchor(line: dict[str, Any]) -> None:
-    line["anchor"] = "e-other"
+    line["anchor"] = "e-other' onclick"
+
+
+def set_number(line: dict[str, Any]) -> None:
+    line["text"] = 7
 
 
 def set_nul(line: dict[str, Any]) -> None:
     line["text"] = '"\x00"'
 
 
-def set_surrogate(line: dict[str, Any]) -> None:
-    line["text"] = '"\ud800"'
-
-
 @pytest.mark.parametrize(
     ("edit", "problem"),
-    [(set_anchor, "anchor of another"), (set_nul, "not stored")],
-    ids=["anchor", "nul"],
+    [
+        (set_anchor, "an anchor is invalid"),
+        (set_nul, "not stored"),
+        (set_number, "an event has no text"),
+    ],
+    ids=["anchor", "nul", "number"],
 )
 def test_hostile_event_is_refused(bundle: Path, target: Workspace, edit: Any, problem: str):
     files = bundles.read_files(bundle)
