@@ -32,7 +32,8 @@ def run_jpweb(
 
 
 def test_help_names_each_command_of_jpweb():
-    commands = find_commands(str(Path(entrypoint.__file__).parent / "management"))
+    folders = Path(entrypoint.__file__).parent.rglob("management")
+    commands = [name for folder in folders for name in find_commands(str(folder))]
     assert sorted(entrypoint.COMMANDS) == sorted(commands)
 
 

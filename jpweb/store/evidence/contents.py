@@ -51,7 +51,9 @@ def can_audit_all(person_id: int, conversation_ids: list[int]) -> bool:
     """Tell whether a person may still audit every workspace of these conversations."""
     workspaces = Conversation.objects.filter(pk__in=conversation_ids).values("workspace_id")
     needed = set(workspaces.values_list("workspace_id", flat=True).distinct())
-    audited = Membership.objects.filter(person_id=person_id, role__gte=Role.AUDITOR)
+    audited = Membership.objects.filter(
+        person_id=person_id, role__in=Role.list_including(Role.AUDITOR)
+    )
     return needed <= set(audited.values_list("workspace_id", flat=True))
 
 

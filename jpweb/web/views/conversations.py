@@ -26,12 +26,11 @@ from jpweb.web import (
     conditional_get,
     converters,
     event_filter,
-    file_names,
     notice_text,
     transcript,
 )
 from jpweb.web.forms.new_conversation import NewConversationForm
-from jpweb.web.security import read_recording
+from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import send_file
 from jpweb.web.transcript import TranscriptQuery
 from jpweb.web.websocket import conversation_updates

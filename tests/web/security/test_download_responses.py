@@ -24,8 +24,7 @@ from jpweb.store.models import Conversation, Membership, Person, TaskLease
 from jpweb.store.people import downloads as leases
 from jpweb.store.people.downloads import DownloadLease
 from jpweb.store.transcript import item_batches
-from jpweb.web import file_names
-from jpweb.web.security import download_responses
+from jpweb.web.security import download_responses, file_names
 from jpweb.web.views import events
 from tests.architecture.tree import list_modules, read_text
 from tests.load.synthetic import import_conversation

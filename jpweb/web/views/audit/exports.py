@@ -22,9 +22,9 @@ from jpweb.store.evidence import contents
 from jpweb.store.exports import ExportChunk
 from jpweb.store.inquiries import waiting_seconds
 from jpweb.store.ledger.entries import Place
-from jpweb.web import access, file_names
+from jpweb.web import access
 from jpweb.web.forms.inquiry_filters import InquiryFilterForm
-from jpweb.web.security import read_recording
+from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import cut_into_pieces, send_file
 from jpweb.web.views.audit import inquiry_table
 

@@ -23,9 +23,9 @@ from jpweb.store.choices import Role
 from jpweb.store.database import clock
 from jpweb.store.exports import ExportChunk
 from jpweb.store.ledger.entries import Place
-from jpweb.web import access, converters, display_text, file_names
+from jpweb.web import access, converters, display_text
 from jpweb.web.forms.inquiry_filters import InquiryFilterForm
-from jpweb.web.security import read_recording
+from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import send_file
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from jpweb.store.choices import Act, Role
 from jpweb.store.evidence import contents
 from jpweb.store.models import Conversation, Inquiry, LedgerEntry, Membership
 from jpweb.stream.inquiry import Answered, Redacted
-from jpweb.web import file_names
+from jpweb.web.security import file_names
 from tests import bundles
 from tests.store import making
 from tests.web.test_access import make_address, no_real_runs

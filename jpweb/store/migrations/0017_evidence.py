@@ -9,7 +9,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies: ClassVar = [
-        ('store', '0013_renamed_approval_columns'),
+        ('store', '0016_people'),
     ]
 
     operations: ClassVar = [
