@@ -25,6 +25,7 @@ from jpweb.web.views import (
 )
 from jpweb.web.views.audit import (
     conversation_reviews,
+    decision_table,
     inquiry_table,
     ledger,
     redaction,
@@ -158,6 +159,8 @@ urlpatterns = [
     path("notifications/test", notifications.send_test, name="notification-test"),
     path("notifications/remove", notifications.remove_destination, name="notification-remove"),
     path("audit", inquiry_table.list_inquiries, name="audit"),
+    path("audit/decisions", decision_table.list_decisions, name="decisions"),
+    path("prompts/<key:approval_id>/call", decision_table.open_call, name="approval-call"),
     path("audit/ledger", ledger.show_ledger, name="ledger"),
     path("audit/ledger.jsonl", ledger.download_ledger, name="ledger-file"),
     path("audit/ledger-verifier", ledger.download_verifier, name="ledger-verifier"),

@@ -159,3 +159,13 @@ class Act(TextChoices):
     REVIEW_ASSIGNED = "review_assigned"
     REDACTED = "redacted"
     EVIDENCE_IMPORTED = "evidence_imported"
+
+
+class DecisionKind(TextChoices):
+    """The kinds of decisions that auditors filter by; two are those of ``ApprovalKind``."""
+
+    QUESTION = "question", "Question"
+    RUN = "run", "Tool call"
+    DELIVER = "deliver", "Result"
+    TRUST = "trust", "Trust"
+    RIGHTS = "rights", "Rights"

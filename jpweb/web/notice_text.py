@@ -128,3 +128,7 @@ REDACTION_REASON_REQUIRED = "Give a reason. It is shown in place of the content.
 REDACTION_REASON_TOO_LONG = "Shorten the reason to {limit} characters."
 EVENT_REDACTED = "Redacted. The ledger says who, when and why."
 EVENTS_REDACTED = "Redacted {count} events. The ledger says who, when and why."
+
+# Decisions
+#: ``value`` is filled by Django.
+DECISION_KIND_UNKNOWN = "Unknown kind “%(value)s”. Choose one from the list."

@@ -105,6 +105,8 @@ ROUTES = {
     "audit-evidence": somewhere(Role.AUDITOR),
     "evidence-verifier": somewhere(Role.AUDITOR),
     "conversation-evidence": member("conversation", Role.AUDITOR),
+    "decisions": somewhere(Role.AUDITOR),
+    "approval-call": member("approval", Role.READER, 302),
     "ledger": somewhere(Role.AUDITOR),
     "ledger-file": somewhere(Role.AUDITOR),
     "ledger-verifier": somewhere(Role.AUDITOR),

@@ -70,6 +70,7 @@ class Inquiry(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(fields=["-asked_at", "-id"]),
+            models.Index(fields=["-settled_at", "-id"], name="inquiries_by_settlement"),
             models.Index(fields=["state", "conversation"]),
             models.Index(fields=["same_question_key", "-settled_at"]),
             models.Index(fields=["workspace", "state", "asked_at"]),

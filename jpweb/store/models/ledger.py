@@ -40,6 +40,7 @@ class LedgerEntry(models.Model):
             models.Index(fields=["conversation_id", "-id"], name="ledger_by_conversation"),
             models.Index(fields=["subject", "-id"], name="ledger_by_subject"),
             models.Index(fields=["person_id", "act", "-id"], name="ledger_by_person"),
+            models.Index(fields=["act", "-at", "-id"], name="ledger_by_act"),
         ]
 
     def __str__(self) -> str:

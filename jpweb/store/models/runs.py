@@ -108,6 +108,7 @@ class Approval(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["state", "conversation"]),
             models.Index(fields=["workspace", "state", "asked_at"]),
+            models.Index(fields=["-settled_at", "-id"], name="approvals_by_settlement"),
         ]
 
     def __str__(self) -> str:

@@ -1,0 +1,183 @@
+"""Decisions of all kinds, for auditors: questions, approvals, trust and rights, newest first.
+
+A page merges up to a page of rows from each table, so it costs the same at any depth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+
+from jpweb.store.audit import list_workspaces
+from jpweb.store.choices import Act, ApprovalKind, ApprovalState, DecisionKind, Role
+from jpweb.store.jp_files.mirror import DEMO_ROOT
+from jpweb.store.models import Approval, Inquiry, JournalEntry, LedgerEntry, Membership, Person
+from jpweb.stream import timestamps, wire
+from jpweb.stream.events import ConversationEvent, ToolCallRequest
+
+PAGE_DECISIONS = 100
+#: Tool calls with the same id that are compared to find the one of an approval.
+_MAX_COMPARED_CALLS = 50
+TRUST_ACTS = (Act.TRUST_GIVEN, Act.TRUST_WITHDRAWN)
+RIGHTS_ACTS = (
+    Act.MEMBER_INVITED, Act.INVITATION_WITHDRAWN, Act.MEMBER_ADDED, Act.ROLE_CHANGED,
+    Act.MEMBER_REMOVED,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionFilters:
+    """The filters of decisions; an empty value does not filter. ``until`` is exclusive.
+
+    Without a ``workspace`` the demo is left out, unless the person audits nothing else.
+    """
+
+    kind: str = ""
+    workspace: int | None = None
+    person: int | None = None
+    conversation: int | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class Cursor(NamedTuple):
+    """The place of a row in the order: its instant, the rank of its table, its key."""
+
+    at: datetime
+    rank: int
+    key: int
+
+
+class Decision(NamedTuple):
+    """A row of the page, its kind, and its place."""
+
+    cursor: Cursor
+    kind: DecisionKind
+    row: Inquiry | Approval | LedgerEntry
+
+
+def list_page(
+    person_id: int, filters: DecisionFilters, after: Cursor | None
+) -> tuple[list[Decision], Cursor | None]:
+    """Return the decisions that follow a place (None: the newest), and the place of the last.
+
+    That is None where no more follow.
+    """
+    decisions: list[Decision] = []
+    for rank, (column, rows) in enumerate(_list_sources(person_id, filters)):
+        bounds = {f"{column}__gte": filters.since, f"{column}__lt": filters.until}
+        matches = rows.filter(**{name: value for name, value in bounds.items() if value})
+        if after is not None:
+            matches = _filter_after(matches, column, rank, after)
+        page_rows = matches.order_by(F(column).desc(), "-id")[: PAGE_DECISIONS + 1]
+        decisions += [
+            Decision(Cursor(getattr(row, column), rank, row.pk), _get_kind(row), row)
+            for row in page_rows
+        ]
+    decisions.sort(key=lambda decision: decision.cursor, reverse=True)
+    page = decisions[:PAGE_DECISIONS]
+    return page, page[-1].cursor if len(decisions) > PAGE_DECISIONS else None
+
+
+def list_people(person_id: int) -> dict[int, str]:
+    """Return the names of the members of the workspaces that a person audits, by key."""
+    keys = [workspace.pk for workspace in list_workspaces(person_id)]
+    members = Membership.objects.filter(workspace_id__in=keys).values("person_id")
+    people = Person.objects.filter(pk__in=members).order_by("first_name", "username")
+    return {person.pk: person.display_name for person in people}
+
+
+def find_call_anchor(approval: Approval) -> str:
+    """Return the anchor of the tool call of an approval; empty where it is not found.
+
+    An id may repeat in a conversation: the latest call before the approval is meant.
+    """
+    calls = JournalEntry.objects.filter(
+        conversation_id=approval.conversation_id,
+        category="call",
+        text__contains=approval.tool_call_id,
+    )
+    rows = calls.order_by("-item_position", "-position").values_list("anchor", "text")
+    for anchor, text in rows[:_MAX_COMPARED_CALLS]:
+        event = wire.read_element(text).body
+        if not isinstance(event, ConversationEvent) or not isinstance(event.kind, ToolCallRequest):
+            continue
+        called_at = timestamps.parse_timestamp(event.timestamp)
+        is_earlier = called_at is None or called_at <= approval.asked_at
+        if event.kind.id == approval.tool_call_id and is_earlier:
+            return str(anchor)
+    return ""
+
+
+def _get_kind(row: Inquiry | Approval | LedgerEntry) -> DecisionKind:
+    if isinstance(row, Inquiry):
+        return DecisionKind.QUESTION
+    if isinstance(row, Approval):
+        return DecisionKind(row.kind)
+    return DecisionKind.TRUST if row.act in TRUST_ACTS else DecisionKind.RIGHTS
+
+
+def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, QuerySet[Any]]]:
+    """Return the tables that the filters let through, with the column of the instant."""
+    audited = _list_memberships(person_id, filters)
+    inquiries = Inquiry.objects.filter(
+        Exists(audited.filter(workspace__conversations=OuterRef("conversation_id"))),
+        settled_at__isnull=False,
+        **_make_conditions(filters, "decider_id"),
+    )
+    approvals = Approval.objects.filter(
+        Exists(audited.filter(workspace__conversations=OuterRef("conversation_id"))),
+        state=ApprovalState.DECIDED,
+        settled_at__isnull=False,
+        **_make_conditions(filters, "decider_id"),
+    )
+    if filters.kind in ApprovalKind.values:
+        approvals = approvals.filter(kind=filters.kind)
+    acts = {DecisionKind.TRUST: TRUST_ACTS, DecisionKind.RIGHTS: RIGHTS_ACTS}
+    entries = LedgerEntry.objects.filter(
+        Exists(audited.filter(workspace_id=OuterRef("workspace_id"))),
+        act__in=acts.get(DecisionKind(filters.kind), ())
+        if filters.kind
+        else TRUST_ACTS + RIGHTS_ACTS,
+        **_make_conditions(filters, "person_id"),
+    )
+    related = ("conversation__workspace", "decider")
+    sources: list[tuple[str, QuerySet[Any], tuple[DecisionKind, ...]]] = [
+        ("settled_at", inquiries.prefetch_related(*related), (DecisionKind.QUESTION,)),
+        (
+            "settled_at",
+            approvals.prefetch_related(*related),
+            (DecisionKind.RUN, DecisionKind.DELIVER),
+        ),
+        ("at", entries, (DecisionKind.TRUST, DecisionKind.RIGHTS)),
+    ]
+    return [
+        (column, rows if not filters.kind or filters.kind in kinds else rows.none())
+        for column, rows, kinds in sources
+    ]
+
+
+def _make_conditions(filters: DecisionFilters, person_column: str) -> dict[str, int]:
+    values = {person_column: filters.person, "conversation_id": filters.conversation}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _filter_after(rows: QuerySet[Any], column: str, rank: int, after: Cursor) -> QuerySet[Any]:
+    """Return the rows of a table that follow a place in the order of all tables."""
+    if rank > after.rank:
+        return rows.filter(**{f"{column}__lt": after.at})
+    rows = rows.filter(**{f"{column}__lte": after.at})
+    if rank < after.rank:
+        return rows
+    return rows.exclude(Q(**{column: after.at, "id__gte": after.key}))
+
+
+def _list_memberships(person_id: int, filters: DecisionFilters) -> QuerySet[Membership]:
+    rows = Membership.objects.filter(person_id=person_id, role__gte=Role.AUDITOR)
+    if filters.workspace is not None:
+        return rows.filter(workspace_id=filters.workspace)
+    without_demo = rows.exclude(workspace__root=DEMO_ROOT)
+    return without_demo if without_demo.exists() else rows

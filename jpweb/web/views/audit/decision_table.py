@@ -1,0 +1,100 @@
+"""Audit: a table of the decisions of all kinds."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from jpweb.store import audit
+from jpweb.store.choices import DecisionKind, Role
+from jpweb.store.ledger import listing
+from jpweb.store.reviews import decisions
+from jpweb.store.reviews.decisions import Cursor, Decision, DecisionFilters
+from jpweb.web import access, converters, display_text
+from jpweb.web.forms.decision_filters import DecisionFilterForm
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Approval, LedgerEntry
+    from jpweb.web.http import Request
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+#: The instant, the rank and the key of a row, in an address.
+_CURSOR_PARTS = 3
+#: Microseconds up to the year 9999.
+_MAX_MICROSECONDS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+
+
+@access.any_workspace(Role.AUDITOR)
+def list_decisions(request: Request) -> HttpResponse:
+    form = DecisionFilterForm(request.GET)
+    status = 200 if form.is_valid() else 422
+    filters = DecisionFilters(**form.cleaned_data)
+    after = _parse_cursor(request.GET.get("after", ""))
+    page, next_cursor = decisions.list_page(request.user.pk, filters, after)
+    workspaces = audit.list_workspaces(request.user.pk)
+    names = {workspace.pk: workspace.name for workspace in workspaces}
+    query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
+    next_params = {"after": _format_cursor(next_cursor)} if next_cursor else {}
+    context = {
+        "form": form,
+        "rows": [_make_row(decision, names) for decision in page],
+        "kinds": DecisionKind.choices,
+        "workspaces": workspaces,
+        "people": decisions.list_people(request.user.pk),
+        "query": urlencode(query),
+        "next_query": urlencode(query | next_params) if next_params else "",
+    }
+    return render(request, "audit/decisions.html", context, status=status)
+
+
+@access.approval(Role.READER)
+def open_call(request: Request, approval: Approval) -> HttpResponse:  # noqa: ARG001  a view
+    """Open the tool call of an approval in its transcript."""
+    address = reverse("conversation", kwargs={"conversation_id": approval.conversation_id})
+    anchor = decisions.find_call_anchor(approval)
+    return redirect(f"{address}#{anchor}" if anchor else address)
+
+
+def _make_row(decision: Decision, workspace_names: dict[int, str]) -> dict[str, Any]:
+    """Return the template values of a decision."""
+    values = {"at": decision.cursor.at, "kind": decision.kind, "label": decision.kind.label}
+    if decision.kind in (DecisionKind.TRUST, DecisionKind.RIGHTS):
+        return values | _make_entry_values(cast("LedgerEntry", decision.row), workspace_names)
+    return values | {
+        "inquiry" if decision.kind == DecisionKind.QUESTION else "approval": decision.row
+    }
+
+
+def _make_entry_values(entry: LedgerEntry, workspace_names: dict[int, str]) -> dict[str, Any]:
+    content = listing.read_content(entry)
+    actor = content.get("by", {})
+    details = content.get("details", {})
+    return {
+        "entry": entry,
+        "act": display_text.ACT_LABELS[entry.act],
+        "actor": display_text.describe_decider(actor.get("kind", ""), actor.get("name", "")),
+        "workspace": workspace_names.get(entry.workspace_id or 0, ""),
+        "details": [details[name] for name in ("name", "role") if details.get(name)],
+        "ledger_query": urlencode({"act": entry.act, "workspace": entry.workspace_id}),
+    }
+
+
+def _format_cursor(cursor: Cursor) -> str:
+    return f"{(cursor.at - _EPOCH) // _MICROSECOND}.{cursor.rank}.{cursor.key}"
+
+
+def _parse_cursor(text: str) -> Cursor | None:
+    """Return a place from an address; None, the newest, for an invalid one."""
+    numbers = [converters.parse_number(part, converters.MAX_KEY) for part in text.split(".")]
+    if len(numbers) != _CURSOR_PARTS:
+        return None
+    microseconds, rank, key = numbers
+    if microseconds is None or rank is None or key is None or microseconds > _MAX_MICROSECONDS:
+        return None
+    return Cursor(_EPOCH + microseconds * _MICROSECOND, rank, key)
