@@ -169,3 +169,5 @@ class DecisionKind(TextChoices):
     DELIVER = "deliver", "Result"
     TRUST = "trust", "Trust"
     RIGHTS = "rights", "Rights"
+    REDACTION = "redaction", "Redaction"
+    REVIEW = "review", "Review"

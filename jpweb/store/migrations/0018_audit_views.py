@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies: ClassVar = [
-        ('store', '0014_reviews'),
+        ('store', '0017_evidence'),
     ]
 
     operations: ClassVar = [

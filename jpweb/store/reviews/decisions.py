@@ -1,6 +1,10 @@
-"""Decisions of all kinds, for auditors: questions, approvals, trust and rights, newest first.
+"""Decisions of all kinds, for auditors, newest first.
 
-A page merges up to a page of rows from each table, so it costs the same at any depth.
+Those on questions and approvals come from their rows; trust, rights, redactions and reviews come
+from the ledger.
+
+A page merges up to a page of rows from each table, by keyset. An auditor of a small workspace in a
+large database, or a filter by person, may read more rows than are shown; that is not measured.
 """
 
 from __future__ import annotations
@@ -21,11 +25,17 @@ from jpweb.stream.events import ConversationEvent, ToolCallRequest
 PAGE_DECISIONS = 100
 #: Tool calls with the same id that are compared to find the one of an approval.
 _MAX_COMPARED_CALLS = 50
-TRUST_ACTS = (Act.TRUST_GIVEN, Act.TRUST_WITHDRAWN)
-RIGHTS_ACTS = (
-    Act.MEMBER_INVITED, Act.INVITATION_WITHDRAWN, Act.MEMBER_ADDED, Act.ROLE_CHANGED,
-    Act.MEMBER_REMOVED,
-)  # fmt: skip
+#: The acts of the decisions that the ledger alone has.
+ACTS_BY_KIND = {
+    DecisionKind.TRUST: (Act.TRUST_GIVEN, Act.TRUST_WITHDRAWN),
+    DecisionKind.RIGHTS: (
+        Act.MEMBER_INVITED, Act.INVITATION_WITHDRAWN, Act.MEMBER_ADDED, Act.ROLE_CHANGED,
+        Act.MEMBER_REMOVED,
+    ),
+    DecisionKind.REDACTION: (Act.REDACTED,),
+    DecisionKind.REVIEW: (Act.REVIEWED,),
+}  # fmt: skip
+_KINDS_BY_ACT = {act: kind for kind, acts in ACTS_BY_KIND.items() for act in acts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +127,7 @@ def _get_kind(row: Inquiry | Approval | LedgerEntry) -> DecisionKind:
         return DecisionKind.QUESTION
     if isinstance(row, Approval):
         return DecisionKind(row.kind)
-    return DecisionKind.TRUST if row.act in TRUST_ACTS else DecisionKind.RIGHTS
+    return _KINDS_BY_ACT[Act(row.act)]
 
 
 def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, QuerySet[Any]]]:
@@ -136,12 +146,10 @@ def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, Q
     )
     if filters.kind in ApprovalKind.values:
         approvals = approvals.filter(kind=filters.kind)
-    acts = {DecisionKind.TRUST: TRUST_ACTS, DecisionKind.RIGHTS: RIGHTS_ACTS}
+    acts = ACTS_BY_KIND.get(DecisionKind(filters.kind), ()) if filters.kind else _KINDS_BY_ACT
     entries = LedgerEntry.objects.filter(
         Exists(audited.filter(workspace_id=OuterRef("workspace_id"))),
-        act__in=acts.get(DecisionKind(filters.kind), ())
-        if filters.kind
-        else TRUST_ACTS + RIGHTS_ACTS,
+        act__in=[*acts],
         **_make_conditions(filters, "person_id"),
     )
     related = ("conversation__workspace", "decider")
@@ -152,7 +160,7 @@ def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, Q
             approvals.prefetch_related(*related),
             (DecisionKind.RUN, DecisionKind.DELIVER),
         ),
-        ("at", entries, (DecisionKind.TRUST, DecisionKind.RIGHTS)),
+        ("at", entries, tuple(ACTS_BY_KIND)),
     ]
     return [
         (column, rows if not filters.kind or filters.kind in kinds else rows.none())
@@ -176,7 +184,9 @@ def _filter_after(rows: QuerySet[Any], column: str, rank: int, after: Cursor) ->
 
 
 def _list_memberships(person_id: int, filters: DecisionFilters) -> QuerySet[Membership]:
-    rows = Membership.objects.filter(person_id=person_id, role__gte=Role.AUDITOR)
+    rows = Membership.objects.filter(
+        person_id=person_id, role__in=Role.list_including(Role.AUDITOR)
+    )
     if filters.workspace is not None:
         return rows.filter(workspace_id=filters.workspace)
     without_demo = rows.exclude(workspace__root=DEMO_ROOT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,8 +11,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import accounts, approvals
-from jpweb.store.choices import ApprovalKind, DecisionKind, Role
-from jpweb.store.ledger.entries import Actor
+from jpweb.store.choices import Act, ApprovalKind, DecisionKind, Role
+from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import Approval, Inquiry, LedgerEntry, Membership, Person, Run
 from jpweb.store.reviews import decisions
 from jpweb.store.reviews.decisions import DecisionFilters
@@ -30,7 +31,7 @@ def run() -> Run:
 
 @pytest.fixture
 def auditor(run: Run) -> Person:
-    """Return the auditor of a workspace with two decisions of each kind but one of rights."""
+    """Return the auditor of a workspace: each kind has two rows, or one ledger entry."""
     person = making.person("auditor", Role.AUDITOR, run.conversation.workspace)
     decider = making.decider(person)
     for allow in (True, False):
@@ -41,6 +42,9 @@ def auditor(run: Run) -> Person:
     member = Membership.objects.get(
         person=making.person("bob", Role.READER, run.conversation.workspace)
     )
+    place = Place(run.conversation.workspace_id, run.conversation_id)
+    for act in (Act.TRUST_GIVEN, Act.REDACTED, Act.REVIEWED, Act.READ):
+        record_act(act, Actor.from_person(person), place)
     accounts.change_role(member, Role.RESPONDER, Actor.from_person(person))
     return person
 
@@ -69,7 +73,9 @@ def test_pages_cover_every_decision_once_newest_first(
     monkeypatch.setattr(decisions, "PAGE_DECISIONS", size)
     assert list_all(auditor) == whole
     kinds = [kind for kind, _ in whole]
-    assert sorted(kinds) == ["deliver"] * 2 + ["question"] * 2 + ["rights"] + ["run"] * 2
+    assert Counter(kinds) == {
+        "question": 2, "run": 2, "deliver": 2, "trust": 1, "rights": 1, "redaction": 1, "review": 1,
+    }  # fmt: skip
     if not equal:
         assert whole[0][0] == "rights"
 
@@ -77,13 +83,13 @@ def test_pages_cover_every_decision_once_newest_first(
 @pytest.mark.parametrize("kind", [*DecisionKind])
 def test_kind_filters_to_its_rows_alone(auditor: Person, kind: DecisionKind):
     expected = [row for row in list_all(auditor) if row[0] == kind]
-    assert list_all(auditor, kind=str(kind)) == expected
+    assert list_all(auditor, kind=str(kind)) == expected != []
 
 
 def test_person_conversation_and_dates_filter(auditor: Person, run: Run):
-    assert len(list_all(auditor, person=auditor.pk)) == 7
+    assert len(list_all(auditor, person=auditor.pk)) == 10
     assert list_all(auditor, person=making.person().pk) == []
-    assert len(list_all(auditor, conversation=run.conversation_id)) == 6
+    assert len(list_all(auditor, conversation=run.conversation_id)) == 9
     Inquiry.objects.update(settled_at=AT)
     assert [kind for kind, _ in list_all(auditor, until=AT)] == []
     assert [kind for kind, _ in list_all(auditor, since=AT, until=AT.replace(day=9))] == [
@@ -96,7 +102,7 @@ def test_other_workspaces_and_lower_roles_show_nothing(auditor: Person, run: Run
     assert list_all(making.person("eve", Role.AUDITOR, making.workspace())) == []
     assert list_all(making.person("ann", Role.RESPONDER, home)) == []
     assert list_all(auditor, workspace=making.workspace().pk) == []
-    assert len(list_all(auditor, workspace=home.pk)) == 7
+    assert len(list_all(auditor, workspace=home.pk)) == 10
 
 
 def test_more_decisions_take_no_more_queries(auditor: Person, run: Run):

@@ -15,7 +15,7 @@ from jpweb.store.choices import DecisionKind, Role
 from jpweb.store.ledger import listing
 from jpweb.store.reviews import decisions
 from jpweb.store.reviews.decisions import Cursor, Decision, DecisionFilters
-from jpweb.web import access, converters, display_text
+from jpweb.web import access, converters, display_text, ledger_labels
 from jpweb.web.forms.decision_filters import DecisionFilterForm
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def open_call(request: Request, approval: Approval) -> HttpResponse:  # noqa: AR
 def _make_row(decision: Decision, workspace_names: dict[int, str]) -> dict[str, Any]:
     """Return the template values of a decision."""
     values = {"at": decision.cursor.at, "kind": decision.kind, "label": decision.kind.label}
-    if decision.kind in (DecisionKind.TRUST, DecisionKind.RIGHTS):
+    if decision.kind in decisions.ACTS_BY_KIND:
         return values | _make_entry_values(cast("LedgerEntry", decision.row), workspace_names)
     return values | {
         "inquiry" if decision.kind == DecisionKind.QUESTION else "approval": decision.row
@@ -77,10 +77,12 @@ def _make_entry_values(entry: LedgerEntry, workspace_names: dict[int, str]) -> d
     details = content.get("details", {})
     return {
         "entry": entry,
-        "act": display_text.ACT_LABELS[entry.act],
+        "act": ledger_labels.ACT_LABELS[entry.act],
         "actor": display_text.describe_decider(actor.get("kind", ""), actor.get("name", "")),
         "workspace": workspace_names.get(entry.workspace_id or 0, ""),
-        "details": [details[name] for name in ("name", "role") if details.get(name)],
+        "details": [
+            details[name] for name in ("name", "role", "reason", "verdict") if details.get(name)
+        ],
         "ledger_query": urlencode({"act": entry.act, "workspace": entry.workspace_id}),
     }
 
