@@ -47,6 +47,7 @@ PAGES = {
     "conversation-outline": ["{talk}/outline?turn=1"],
     "download": ["/download"],
     "audit": ["/audit?outcome=cancelled", "/audit", "/audit?tool=nobody"],
+    "decisions": ["/audit/decisions", "/audit/decisions?kind=dance"],
     "ledger": ["/audit/ledger", "/audit/ledger?act=read", "/audit/ledger?act=dance"],
     "reviews": ["/audit/reviews"],
     "review-queue": ["/audit/reviews/cancelled", "/audit/reviews/assigned"],
@@ -84,8 +85,8 @@ ELSEWHERE = {
 }
 #: What is read by GET and is no page.
 NO_PAGE = {
-    "audit-csv", "conversation-export", "conversation-step", "event-part", "event-text",
-    "event-whole", "ledger-file", "ledger-verifier", "personal-data", "static-file",
+    "approval-call", "audit-csv", "conversation-export", "conversation-step", "event-part",
+    "event-text", "event-whole", "ledger-file", "ledger-verifier", "personal-data", "static-file",
     "audit-jsonl", "audit-evidence", "conversation-evidence", "evidence-verifier",
 }  # fmt: skip
 #: More addresses than any page has.
