@@ -19,8 +19,9 @@ from jpweb.store.errors import ReviewRefused
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.reviews import assignments, queues, reservations, reviews
 from jpweb.store.reviews.queues import Queue
-from jpweb.web import converters, notice_text, review_labels
+from jpweb.web import converters, notice_text
 from jpweb.web.forms.verdicts import VerdictForm
+from jpweb.web.labels import review_labels
 
 if TYPE_CHECKING:
     from jpweb.store.reviews.reviews import ReviewHistory, ShownReview, Slot

@@ -18,7 +18,8 @@ from jpweb.store.choices import Act, ApprovalKind
 from jpweb.store.search import passages
 from jpweb.stream import answer_type, events, inquiry, markdown_export, outline, wire
 from jpweb.stream.transcript.categories import CATEGORIES, categorize_element
-from jpweb.web import display_text, ledger_labels
+from jpweb.web import display_text
+from jpweb.web.labels import ledger_labels
 from tests.architecture.tree import list_files, read_text
 
 TEMPLATES = {str(path) for path in list_files() if path.parts[0] == "templates"}

@@ -35,7 +35,7 @@ SHARED_NAMES = {
 
 _CODE_BLOCK = re.compile(r"^```.*?^```\n", re.DOTALL | re.MULTILINE)
 _SPAN = re.compile(r"`([^`\n]+)`")
-_ROW = re.compile(r"^- `([^`]+)`: \S", re.MULTILINE)
+_ROW = re.compile(r"^- `([^`]+)`(?:: \S|$)", re.MULTILINE)
 _STEP = re.compile(r"^\d\. `([^`]+)`: \S", re.MULTILINE)
 #: A part of a path that stands for any name.
 _PLACEHOLDER = re.compile(r"<\w+>")

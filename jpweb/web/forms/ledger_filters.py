@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django import forms
 
-from jpweb.web import ledger_labels, notice_text
+from jpweb.web import notice_text
 from jpweb.web.forms.inquiry_filters import PeriodForm
+from jpweb.web.labels import ledger_labels
 
 
 class LedgerFilterForm(PeriodForm):

@@ -9,8 +9,9 @@ from django import forms
 from jpweb.store.choices import Verdict
 from jpweb.store.reviews.policies import REVIEW_COUNTS
 from jpweb.store.reviews.reviews import MAX_NOTE_CHARS, ReviewInput
-from jpweb.web import notice_text, review_labels
+from jpweb.web import notice_text
 from jpweb.web.forms.fields import TextField, WholeNumberField
+from jpweb.web.labels import review_labels
 
 
 class VerdictForm(forms.Form):

@@ -15,8 +15,9 @@ from jpweb.store.choices import DecisionKind, Role
 from jpweb.store.ledger import listing
 from jpweb.store.reviews import decisions
 from jpweb.store.reviews.decisions import Cursor, Decision, DecisionFilters
-from jpweb.web import access, converters, display_text, ledger_labels
+from jpweb.web import access, converters, display_text
 from jpweb.web.forms.decision_filters import DecisionFilterForm
+from jpweb.web.labels import ledger_labels
 
 if TYPE_CHECKING:
     from jpweb.store.models import Approval, LedgerEntry

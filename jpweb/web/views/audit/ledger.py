@@ -17,8 +17,9 @@ from jpweb.store.choices import Role
 from jpweb.store.ledger import listing, sealing
 from jpweb.store.ledger.entries import Place
 from jpweb.store.ledger.listing import LedgerFilters
-from jpweb.web import access, converters, display_text, ledger_labels, notice_text
+from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.forms.ledger_filters import LedgerFilterForm
+from jpweb.web.labels import ledger_labels
 from jpweb.web.security import read_recording
 from jpweb.web.security.download_responses import cut_into_pieces, send_file
 

@@ -11,7 +11,8 @@ from django.views.decorators.http import require_POST
 from jpweb.store import db_text
 from jpweb.store.choices import Role
 from jpweb.store.reviews import queues, reservations
-from jpweb.web import access, converters, review_labels, review_pages
+from jpweb.web import access, converters, review_pages
+from jpweb.web.labels import review_labels
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request

@@ -13,9 +13,10 @@ from jpweb.store.choices import Role
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.maintenance import inquiry_expiry
 from jpweb.store.reviews import policies
-from jpweb.web import access, display_text, notice_text, review_labels
+from jpweb.web import access, display_text, notice_text
 from jpweb.web.forms.inquiry_expiry import InquiryExpiryForm
 from jpweb.web.forms.verdicts import ReviewCountForm
+from jpweb.web.labels import review_labels
 
 if TYPE_CHECKING:
     from jpweb.store.models import Workspace

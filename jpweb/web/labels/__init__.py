@@ -1,0 +1,1 @@
+"""Labels of pages, one module per family of pages."""
