@@ -15,6 +15,7 @@ from hypothesis import settings
 from xdist import plugin as xdist_plugin
 
 from tests.machine.sizes import IS_PROOF
+from tests.machine.suite.compiling import compile_own_share
 from tests.machine.suite.grouping import arrange_items, make_scheduler
 from tests.machine.suite.locks import check_no_lock_left
 from tests.machine.suite.shortcuts import reuse_static_files, skip_permissions
@@ -78,6 +79,12 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Give whole groups of tests to workers."""
     return make_scheduler(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Share the work of compiling between workers."""
+    compile_own_share(session.config)
 
 
 @pytest.hookimpl(trylast=True)
