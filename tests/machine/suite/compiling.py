@@ -8,6 +8,16 @@ from pathlib import Path
 
 import pytest
 
+#: What importing a broken test file raises.
+BROKEN_FILE_ERRORS = (
+    ImportError,
+    SyntaxError,
+    NameError,
+    AttributeError,
+    TypeError,
+    ValueError,
+)
+
 
 def compile_own_share(config: pytest.Config) -> None:
     """Import the test files, those first that other workers come to last.
@@ -21,7 +31,7 @@ def compile_own_share(config: pytest.Config) -> None:
         return
     number = int(worker["workerid"].removeprefix("gw"))
     for module in begin_at_share(list_test_modules(config.rootpath), number, worker["workercount"]):
-        with suppress(Exception):  # collection meets the same error, and reports it
+        with suppress(*BROKEN_FILE_ERRORS):  # collection meets the same error, and reports it
             importlib.import_module(module)
 
 
