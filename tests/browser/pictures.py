@@ -42,14 +42,14 @@ def serve_workshop() -> Iterator[Stay]:
     with (
         tempfile.TemporaryDirectory(prefix="jpweb-pictures-") as folder,
         run_vendor("anthropic") as model,
-        run_chromium(ensure_program(HEADLESS_CHROMIUM)) as browser,
+        run_chromium(ensure_program(HEADLESS_CHROMIUM)) as pool,
     ):
         root = copy_sample(Path(folder))
         server = Server(Path(folder) / "data", workspace=root, settings=dict(ENVIRONMENT))
         try:
             shop = Shop(root, model, server.start())
             shop.open_up()
-            yield visit_workshop(shop, Pages(browser))
+            yield visit_workshop(shop, Pages(pool))
         finally:
             server.close()
 
