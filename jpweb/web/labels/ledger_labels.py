@@ -27,7 +27,7 @@ ACT_LABELS: Mapping[str, str] = {
     Act.SIGNED_IN: "Signed in",
     Act.SIGNED_OUT: "Signed out",
     Act.SIGN_INS_ENDED: "Sign-ins ended",
-    Act.READ: "Conversation read",
+    Act.READ: "Read",
     Act.SEARCHED: "Search",
     Act.EXPORTED: "Export",
     Act.PURGED: "Ledger entries purged",
