@@ -58,7 +58,7 @@ def test_command_leaves_an_entry_of_the_operator(
     bundle = tmp_path / "bundle.zip"
     bundle.write_bytes(bundles.make_bundle(conversation))
     LedgerEntry.objects.all().delete()
-    arguments = {
+    arguments: dict[str, list[object]] = {
         "backup": [tmp_path / "backup"],
         "export": [f"jp-c{conversation.jp_id}", "--output", tmp_path / "file"],
         "import_evidence": [bundle, "--workspace", "Target"],
