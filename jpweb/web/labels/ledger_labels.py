@@ -35,6 +35,8 @@ ACT_LABELS: Mapping[str, str] = {
     Act.REVIEW_ASSIGNED: "Review assigned",
     Act.REDACTED: "Event redacted",
     Act.EVIDENCE_IMPORTED: "Evidence imported",
+    Act.TEXT_REVEALED: "Masked text revealed",
+    Act.SUSPICION_DISMISSED: "Suspected secret dismissed",
 }
 #: Details of an entry that its row shows; hashes and references stay in the ledger file.
 LEDGER_DETAIL_LABELS: Mapping[str, str] = {
