@@ -40,11 +40,14 @@ class SecretContext(NamedTuple):
 
 
 def list_page(
-    person_id: int, state: str, workspace_id: int | None, before: int | None
+    person_id: int, state: str, workspace_id: int | None, before: int
 ) -> tuple[list[SuspectedSecret], int | None]:
-    """Return a page of the rows that a person audits, newest first, and the key of the next."""
+    """Return a page of the rows that a person audits, newest first, and the key of the next.
+
+    ``before`` is a key, 0 for the first page.
+    """
     rows = _list_audited(person_id, workspace_id).filter(state=state)
-    if before is not None:
+    if before:
         rows = rows.filter(pk__lt=before)
     ordered = rows.select_related("conversation__workspace", "decided_by").order_by("-id")
     page = list(ordered[: PAGE_ROWS + 1])
@@ -110,6 +113,8 @@ def dismiss(row: SuspectedSecret, person: Person, note: str) -> int:
     if row.pk not in {same.pk for same in dismissed}:
         raise NotSuspected("Someone has already decided about this suggestion.")
     markers = copies.read_markers(conversation.pk, dismissed)
+    if any(secret in note for secret in markers):
+        raise NotSuspected("The note repeats the text. Say it in other words.")
     rows.update(
         state=SuspicionState.DISMISSED,
         decided_at=clock.now(),

@@ -54,5 +54,6 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "format": "format",
     "sequences": "entries",
     **{name: name for name in ("round", "verdict")},
+    "note": "note",
     "first_verdict": "verdict of the first review",
 }

@@ -23,7 +23,7 @@ from tests.web.world import World
 
 __all__ = ["no_real_runs"]
 
-SCOPES = ("conversation_id", "inquiry_id", "approval_id")
+SCOPES = ("conversation_id", "inquiry_id", "approval_id", "suspected_secret_id")
 CONTENT_ROUTES = [
     name
     for name, route in ROUTES.items()
@@ -39,6 +39,8 @@ ACTS_BY_ROUTE = {
     "question-decline": {Act.INQUIRY_CANCELLED},
     "approval-allow": {Act.APPROVAL_DECIDED},
     "approval-deny": {Act.APPROVAL_DECIDED},
+    "secret-reveal": {Act.TEXT_REVEALED},
+    "secret-dismiss": {Act.SUSPICION_DISMISSED},
     "write-policy": {Act.SETTING_CHANGED},
     "people-invite": {Act.MEMBER_INVITED},
     "question-expiry-choose": {Act.SETTING_CHANGED},
@@ -83,7 +85,9 @@ def test_each_get_of_content_leaves_exactly_one_read_entry(
         return
     entry = entries.get()
     assert entry.act == (Act.EXPORTED if name in EXPORT_ROUTES else Act.READ)
-    assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, world.talk.pk)
+    is_of_secret = ROUTES[name].key == "suspected_secret_id"
+    shown = world.suggestion.conversation_id if is_of_secret else world.talk.pk
+    assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, shown)
 
 
 def test_refused_reader_leaves_no_read_entry(world: World, gathered_reads: Counter[read_log.Read]):
