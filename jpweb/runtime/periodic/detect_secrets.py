@@ -22,5 +22,6 @@ async def scan_new_events() -> int:
             break
         if step.has_masked:
             await publisher.publish_conversation_changed(step.conversation_id)
+            await publisher.publish_questions_changed(step.workspace_id)
         step_count += 1
     return step_count

@@ -24,8 +24,10 @@ from jpweb.store.models import (
     SuspectedSecret,
 )
 from jpweb.stream import wire
-from jpweb.stream.events import ChatRequest, Element
+from jpweb.stream.events import Element
 
+#: Characters of a secret's beginning that the end of a cut title may show.
+MIN_CUT_CHARS = 4
 #: Columns of a question that a run does not read again, and those that it does.
 _QUESTION_COLUMNS, _ANSWER_COLUMNS = ("question", "label"), ("answer", "note")
 
@@ -46,6 +48,7 @@ def mask_event(
     markers = masks.read_secrets(element, rows)
     masked = masks.mask_element(element, markers)
     _replace_titles(conversation, position, element, masked, markers)
+    conversation.title = _mask_cut_end(conversation.title, markers)[:500]
     _replace_in_inquiries(conversation, [position], markers, _QUESTION_COLUMNS)
     Passage.objects.filter(
         conversation=conversation, position__in=[position, Passage.TITLE_POSITION]
@@ -108,17 +111,20 @@ def _replace_titles(
     new: Element,
     replacements: Mapping[str, str],
 ) -> None:
-    """Replace the titles of the turn and of the conversation, also where they are cut short."""
+    """Replace the titles of the turn and of the conversation."""
     derived_columns.replace_turn_title(conversation, position, old, new)
-    title = replace_all(conversation.title, replacements)
-    if title != conversation.title:
-        conversation.title = title[:500]
-    elif isinstance(old.kind, ChatRequest) and isinstance(new.kind, ChatRequest):
-        old_title = derived_columns.make_title(old.kind)
-        new_title = derived_columns.make_title(new.kind)
-        shown = title.rstrip("…")
-        if shown and old_title.startswith(shown) and not new_title.startswith(shown):
-            conversation.title = new_title
+    conversation.title = replace_all(conversation.title, replacements)[:500]
+
+
+def _mask_cut_end(title: str, markers: Mapping[str, str]) -> str:
+    """Return a title whose end may be the beginning of a secret, masked there too."""
+    shown = title.rstrip("…")
+    for secret, marker in markers.items():
+        longest = min(len(secret), len(shown))
+        for length in range(longest, MIN_CUT_CHARS - 1, -1):
+            if shown.endswith(secret[:length]):
+                return f"{shown[:-length]}{marker}"
+    return title
 
 
 def _replace_in_inquiries(

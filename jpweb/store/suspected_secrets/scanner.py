@@ -38,6 +38,7 @@ class ScanStep(NamedTuple):
 
     conversation_id: int
     has_masked: bool
+    workspace_id: int = 0
 
 
 class _Entry(NamedTuple):
@@ -59,14 +60,14 @@ def scan_next() -> ScanStep | None:
     if step := _mask_next_copies():
         return step
     pending = Conversation.objects.filter(IS_UNSCANNED).order_by("-last_activity", "-id")
-    columns = ("pk", "entry_count", "revision", "scanned_entry_count", "scanned_revision")
-    row = pending.values_list(*columns).first()
+    counts = ("entry_count", "revision", "scanned_entry_count", "scanned_revision")
+    row = pending.values_list("pk", "workspace_id", *counts).first()
     if row is None:
         return None
-    key, entry_count, revision, scanned_count, scanned_revision = row
+    key, workspace_id, entry_count, revision, scanned_count, scanned_revision = row
     first = scanned_count if revision == scanned_revision else 0
     try:
-        return ScanStep(key, _scan_batch(key, entry_count, revision, first))
+        return ScanStep(key, _scan_batch(key, entry_count, revision, first), workspace_id)
     except UnknownConversation:
         return ScanStep(key, has_masked=False)
     except INCONSISTENT_ROWS as error:
@@ -200,4 +201,4 @@ def _mask_next_copies() -> ScanStep | None:
         done = [row.pk for row in open_rows]
         rows.filter(pk__in=done).update(needs_copies=False)
         rows.exclude(state=SuspicionState.OPEN).update(needs_copies=False)
-    return ScanStep(key, has_masked=True)
+    return ScanStep(key, has_masked=True, workspace_id=conversation.workspace_id)

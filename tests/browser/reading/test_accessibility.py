@@ -78,6 +78,7 @@ LONG = {
 #: Pages that take more to come by, and the tests that look at them.
 ELSEWHERE = {
     "approval": "asking/test_prompts",
+    "secret": "reading/test_suspected_secrets",
     "answer-link": "asking/test_links",
     "sign-in": "here",
     "conversation-raw": "views/test_views",

@@ -83,7 +83,7 @@ def test_scan_masks_every_copy_and_leaves_the_journal(talk: Conversation):
     assert SuspectedSecret.objects.count() == 7
     assert SECRET not in dump_copies(talk)
     assert OTHER not in dump_copies(talk)
-    assert "[masked AWS Access Key, " in Inquiry.objects.get().answer
+    assert "[masked AWS Access Key, " in str(Inquiry.objects.get().answer)
     assert journal.read_elements(talk.pk) == before
 
 
@@ -104,11 +104,12 @@ def test_scan_goes_on_where_it_stopped(talk: Conversation, monkeypatch: pytest.M
     assert talk.scanned_entry_count == 2
     searched: list[int] = []
     search_entry = scanner._search_entry
-    monkeypatch.setattr(
-        scanner,
-        "_search_entry",
-        lambda entry: searched.append(entry.position) or search_entry(entry),
-    )
+
+    def note_search(entry: Any) -> Any:
+        searched.append(entry.position)
+        return search_entry(entry)
+
+    monkeypatch.setattr(scanner, "_search_entry", note_search)
     scan_all()
     assert searched == [2, 3, 4]
     assert scanner.scan_next() is None
@@ -179,6 +180,13 @@ def test_redaction_by_marker_replaces_the_secret(talk: Conversation, ada: Person
     assert SECRET not in dump_copies(talk)
     events = b"".join(chunk.data for chunk in exports.export_json_lines(Conversation.objects.get()))
     assert SECRET not in events.decode()
+
+
+def test_title_that_ends_within_a_secret_is_masked(talk: Conversation):
+    Conversation.objects.filter(pk=talk.pk).update(title=f"Log in with {SECRET[:9]}…")
+    scan_all()
+    talk.refresh_from_db()
+    assert talk.title.startswith("Log in with [masked AWS Access Key, ")
 
 
 def test_mirrored_file_that_grows_is_searched_from_its_new_end(home: Workspace):

@@ -8,10 +8,13 @@ from django.urls import reverse
 
 from jpweb.store.choices import Act
 from jpweb.store.models import Conversation, JournalEntry, LedgerEntry, SuspectedSecret
+from jpweb.store.redaction import application
+from jpweb.store.redaction.application import RedactionRequest
 from jpweb.store.search import indexer
 from jpweb.store.suspected_secrets import scanner
 from jpweb.stream.events import ChatRequest, ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import Answered, InquiryResponse
+from jpweb.web.websocket.conversation_updates import RenderedState, find_conversation_updates
 from tests.builders import make_inquiry
 from tests.store import making
 from tests.web.world import SECRET, World
@@ -78,6 +81,24 @@ def test_no_page_shows_the_secret(world: World, talk: Conversation, name: str):
     texts = {url: read_page(client, url) for url in pages}
     assert [url for url, text in texts.items() if SECRET in text] == []
     assert MARKER in texts[reverse("conversation", args=[talk.pk])]
+
+
+@pytest.mark.parametrize("act", ["mask", "redact"])
+def test_open_page_is_sent_its_window_and_outline_without_the_secret(world: World, act: str):
+    talk = making.mirrored_conversation(world.home, ChatRequest(f"Log in with {SECRET}, please"))
+    page = RenderedState(entry_count=talk.entry_count, revision=talk.revision)
+    if act == "mask":
+        while scanner.scan_next():
+            pass
+    else:
+        request = RedactionRequest("", "leaked", (SECRET,), is_conversation_wide=True)
+        application.redact(talk, request, world.people["auditor"])
+    reader = world.people["reader"].pk
+    update = find_conversation_updates(talk.pk, [(reader, page)])[reader, page]
+    assert update is not None
+    assert SECRET not in update.html
+    mark = MARKER if act == "mask" else "[redacted by Auditor: leaked]"
+    assert update.html.count(f"Log in with {mark}") >= 2  # the event and the outline
 
 
 def test_search_for_the_secret_finds_nothing(world: World, talk: Conversation):
