@@ -98,9 +98,13 @@ def read_markers(conversation_id: int, rows: Sequence[SuspectedSecret]) -> dict[
 
 
 def replace_all(value: Any, replacements: Mapping[str, str]) -> Any:
-    """Return a JSON value with each key of ``replacements`` replaced, the longest first."""
+    """Return a JSON value with each key of ``replacements`` replaced, the longest first.
+
+    Characters that a database refuses are left out.
+    """
     for text in sorted(replacements, key=len, reverse=True):
-        value = replacement.replace_strings(value, [text], replacements[text])
+        clean_text = db_text.clean_text(replacements[text])
+        value = replacement.replace_strings(value, [text], clean_text)
     return value
 
 
@@ -142,7 +146,7 @@ def _replace_in_inquiries(
             if column == "question" and row.state == OPEN_STATE:
                 replaced["answer_type"] = value["answer_type"]  # people choose from its options
             if replaced != value:
-                changes[column] = db_text.clean_json(_cut(row, column, replaced))
+                changes[column] = _cut(row, column, replaced)
         if changes:
             Inquiry.objects.filter(pk=row.pk).update(**changes)
 

@@ -18,16 +18,16 @@ from typing import NamedTuple
 
 #: Characters that a pattern searches at a time, and those that two windows share.
 WINDOW_CHARS, OVERLAP_CHARS = 1_000, 300
-#: Characters of a text that are searched, and seconds; what is beyond is not searched.
-MAX_TEXT_CHARS, MAX_TEXT_SECONDS = 1_000_000, 2.0
+#: Characters of a text that are searched, and seconds of an event; what is beyond is not searched.
+MAX_TEXT_CHARS, MAX_EVENT_SECONDS = 1_000_000, 2.0
 #: Secrets of one text.
 MAX_SECRETS = 50
 #: Characters of a private key, with its first and last line.
 _MAX_PRIVATE_KEY_CHARS = 16_000
 #: Characters from which on a group of a pattern is the secret, and not one of its prefixes.
 _MIN_GROUP_CHARS = 8
-#: Seconds of pause after each window, in which other threads take the interpreter's lock.
-_PAUSE_SECONDS = 0.0
+#: Seconds from which on a window is followed by a pause as long, for other threads.
+_SLOW_WINDOW_SECONDS = 0.002
 
 #: Modules of the library, and the names of their detectors.
 _DETECTORS = {
@@ -75,19 +75,25 @@ class Finding(NamedTuple):
     end: int
 
 
-def find_secrets(text: str) -> list[Finding]:
-    """Return what looks like secrets, in order and disjoint."""
+def start_event() -> float:
+    """Return the end of the time in which the texts of an event are searched."""
+    return time.monotonic() + MAX_EVENT_SECONDS
+
+
+def find_secrets(text: str, deadline: float) -> list[Finding]:
+    """Return what looks like secrets, in order and disjoint, as far as found in time."""
     findings: dict[tuple[int, int], Finding] = {}
-    deadline = time.monotonic() + MAX_TEXT_SECONDS
     step = WINDOW_CHARS - OVERLAP_CHARS
     for offset in range(0, min(max(len(text), 1), MAX_TEXT_CHARS), step):
+        begun_at = time.monotonic()
+        if begun_at > deadline:
+            break
         for finding in _search_window(text, offset):
             findings.setdefault((finding.start, finding.end), finding)
-        if len(findings) >= MAX_SECRETS or time.monotonic() > deadline:
+        if len(findings) >= MAX_SECRETS or offset + WINDOW_CHARS >= len(text):
             break
-        if offset + WINDOW_CHARS >= len(text):
-            break
-        time.sleep(_PAUSE_SECONDS)
+        elapsed = time.monotonic() - begun_at
+        time.sleep(elapsed if elapsed > _SLOW_WINDOW_SECONDS else 0)
     return _drop_overlaps(sorted(findings.values(), key=lambda finding: finding.start))
 
 

@@ -7,6 +7,7 @@ all searched again: what was found before is found in its row.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils.crypto import salted_hmac
 
-from jpweb.store import journal
+from jpweb.store import db_text, journal
 from jpweb.store.choices import UNFINISHED_STATES, SuspicionState
 from jpweb.store.database.availability import INCONSISTENT_ROWS
 from jpweb.store.errors import UnknownConversation
@@ -27,8 +28,8 @@ from jpweb.stream.events import Element
 
 logger = logging.getLogger(__name__)
 
-#: Entries, and their characters, of one step.
-BATCH_ENTRIES, BATCH_CHARS = 100, 500_000
+#: Entries, and their characters, of one step; seconds after which it searches no further entry.
+BATCH_ENTRIES, BATCH_CHARS, BATCH_SECONDS = 100, 500_000, 5.0
 #: Purpose of the digests, so that they differ from other uses of the installation's key.
 _DIGEST_SALT = "jpweb.suspected_secrets"
 
@@ -87,7 +88,13 @@ def _scan_batch(key: int, entry_count: int, revision: int, first: int) -> bool:
     """Search entries from a position on; return whether something is masked now."""
     entries = _read_entries(key, first)
     end = entries[-1].position + 1 if entries else entry_count
-    suspicions = [suspicion for entry in entries for suspicion in _search_entry(entry)]
+    deadline = time.monotonic() + BATCH_SECONDS
+    suspicions: list[_Suspicion] = []
+    for entry in entries:
+        suspicions += _search_entry(entry)
+        if time.monotonic() > deadline:
+            end = entry.position + 1
+            break
     if not suspicions:
         _record_progress(key, revision, end)
         return False
@@ -129,10 +136,17 @@ def _read_entries(key: int, first: int) -> list[_Entry]:
 
 def _search_entry(entry: _Entry) -> list[_Suspicion]:
     suspicions: list[_Suspicion] = []
-    for index, (place, text) in enumerate(masks.list_texts(entry.element)):
-        for finding in detector.find_secrets(text):
+    try:
+        texts = masks.list_texts(entry.element)
+    except RecursionError:
+        logger.warning("An event is nested too deep to be searched for secrets: %s", entry.anchor)
+        return []
+    deadline = detector.start_event()
+    for index, (place, text) in enumerate(texts):
+        for finding in detector.find_secrets(text, deadline):
             digest = compute_digest(text[finding.start : finding.end])
-            suspicions.append(_Suspicion(entry, place[:60], index, finding, digest))
+            clean_place = db_text.clean_text(place)[:60]
+            suspicions.append(_Suspicion(entry, clean_place, index, finding, digest))
         if len(suspicions) >= detector.MAX_SECRETS:
             break
     return suspicions

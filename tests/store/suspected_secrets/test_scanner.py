@@ -28,7 +28,7 @@ from jpweb.store.search import indexer
 from jpweb.store.suspected_secrets import scanner, suggestions
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import Answered, InquiryResponse
-from tests.builders import make_inquiry
+from tests.builders import make_inquiry, raw
 from tests.store import making
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -180,6 +180,26 @@ def test_redaction_by_marker_replaces_the_secret(talk: Conversation, ada: Person
     assert SECRET not in dump_copies(talk)
     events = b"".join(chunk.data for chunk in exports.export_json_lines(Conversation.objects.get()))
     assert SECRET not in events.decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"type": "novel\\u0000", "x": ["{SECRET}"]}}',
+        f'{{"type": "chat_request", "content": ["{SECRET}"]}}',
+        f'{{"{SECRET}',
+        f'{{"type": "novel", "x": {"[" * 3000}"{SECRET}"{"]" * 3000}}}',
+    ],
+    ids=["unknown", "broken", "no-json", "nested"],
+)
+def test_hostile_event_is_masked_and_does_not_stall_the_scan(home: Workspace, text: str):
+    making.mirrored_conversation(home, raw(text), ChatRequest(f"Log in with {OTHER}"))
+    scan_all()
+    shown = b"".join(
+        chunk.data for chunk in exports.export_json_lines(Conversation.objects.get())
+    ).decode()
+    assert OTHER not in shown
+    assert SECRET not in shown
 
 
 def test_title_that_ends_within_a_secret_is_masked(talk: Conversation):
