@@ -30,6 +30,7 @@ from jpweb.web.views.audit import (
     ledger,
     redaction,
     review_queues,
+    suspected_secrets,
 )
 from jpweb.web.views.audit import exports as audit_exports
 from jpweb.web.views.help import pages as help_pages
@@ -206,6 +207,20 @@ urlpatterns = [
         "workspaces/<key:workspace_id>/reviews",
         question_expiry.choose_review_count,
         name="review-count-choose",
+    ),
+    path("audit/secrets", suspected_secrets.list_suggestions, name="secrets"),
+    path(
+        "audit/secrets/<key:suspected_secret_id>", suspected_secrets.show_suggestion, name="secret"
+    ),
+    path(
+        "audit/secrets/<key:suspected_secret_id>/reveal",
+        suspected_secrets.reveal_secret,
+        name="secret-reveal",
+    ),
+    path(
+        "audit/secrets/<key:suspected_secret_id>/dismiss",
+        suspected_secrets.dismiss_suggestion,
+        name="secret-dismiss",
     ),
     path("audit.csv", inquiry_table.export_csv, name="audit-csv"),
     path("audit.jsonl", audit_exports.export_json_lines, name="audit-jsonl"),

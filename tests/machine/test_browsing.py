@@ -62,7 +62,8 @@ def test_a_context_that_is_used_again_is_empty(context_pool: ContextPool, live: 
     page = pages(f"{url}/sign-in")
     assert page.context is used_context
     assert (page.context.pages, page.evaluate("localStorage.length")) == ([page], 0)
-    assert page.evaluate("Notification.permission") == "denied"
+    # Full Chromium would ask, the headless shell refuses.
+    assert page.evaluate("Notification.permission") in {"default", "denied"}
     names = {str(cookie.get("name")) for cookie in page.context.cookies()}
     assert names <= {"jpweb_csrf"}  # which this visit has set
     pages.close()

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, cast
 from django.db.models import QuerySet, Value
 from django.db.models.functions import Length
 
+from jpweb.store.masking import masks
 from jpweb.store.models import Inquiry, JournalEntry, Turn
 from jpweb.store.sql.compiled_query import CompiledQuery
-from jpweb.stream import wire
 from jpweb.stream.transcript import builder
 from jpweb.stream.transcript.builder import ElementRow, TurnItem
 from jpweb.stream.transcript.items import InquiryState
@@ -139,8 +139,10 @@ class ItemLoader:
 
     def _load_rows(self, positions: Collection[int]) -> list[ElementRow]:
         rows = _text_query([self._conversation_id], list(positions))
+        event_masks = masks.load_masks(self._conversation_id, [anchor for _, anchor, _ in rows])
         return [
-            ElementRow(position, anchor, wire.read_element(text)) for position, anchor, text in rows
+            ElementRow(position, anchor, event_masks.read_element(anchor, text))
+            for position, anchor, text in rows
         ]
 
 

@@ -61,7 +61,7 @@ def record_export(request: Request, place: Place, **details: str) -> None:
 
 def _find_conversation(view_args: dict[str, Any]) -> Conversation | None:
     """Return the conversation that an access rule admitted a view to."""
-    for name in ("inquiry", "approval"):
+    for name in ("inquiry", "approval", "suggestion"):
         if name in view_args:
             conversation: Conversation = view_args[name].conversation
             return conversation

@@ -131,7 +131,7 @@ def test_who_types_where_a_field_goes_away_presses_no_keys_of_the_page(visit: Vi
     find_composer(ada).press_sequentially("half a sen")
     send_message(page, "Show me")
     expect(find_composer(ada)).to_have_count(0)
-    wait_until(lambda: "What you typed is kept" in ada.evaluate("said"), "it is announced")
+    wait_until(lambda: "Your draft is kept" in ada.evaluate("said"), "it is announced")
     ada.keyboard.type("j?")
     expect(ada.get_by_role("dialog")).to_have_count(0)
     expect(ada.locator("#transcript [aria-current]")).to_have_count(0)

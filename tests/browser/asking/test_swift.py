@@ -66,6 +66,11 @@ def talk(visit: Visit) -> WiredConversation:
     return WiredConversation(visit)
 
 
+def count_states(wire: PageWire) -> int:
+    """Return how often the page has told the server which cards it shows."""
+    return len([message for message in wire.page_messages if "questions" in message])
+
+
 def find_settled_card(page: Page):
     return page.locator(".card.settled").last
 
@@ -195,11 +200,11 @@ def test_what_was_said_of_a_card_while_it_was_sent_is_asked_for_again_where_it_s
     find_card(page, BOOLEAN).get_by_role("button", name="Answer").click()
     expect(page.get_by_text("Sending…")).to_be_visible()
     wire.tell(f'<article class="card settled" id="{card_id}" hx-swap-oob="true">Gone</article>')
-    before = len([message for message in wire.page_messages if "shown" in message])
+    before = count_states(wire)
     wire.let_go("neither")
     expect(find_card(page, BOOLEAN).get_by_role("alert")).to_have_text("Choose yes or no.")
     wait_until(
-        lambda: page.title() and len([e for e in wire.page_messages if "shown" in e]) > before,
+        lambda: page.title() and count_states(wire) > before,
         "the page says anew what it shows",
     )
 

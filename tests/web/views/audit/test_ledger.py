@@ -24,7 +24,7 @@ from tests.web.world import EVERYBODY, World
 
 __all__ = ["no_real_runs"]
 
-SCOPES = ("conversation_id", "inquiry_id", "approval_id")
+SCOPES = ("conversation_id", "inquiry_id", "approval_id", "suspected_secret_id")
 CONTENT_ROUTES = [
     name
     for name, route in ROUTES.items()
@@ -38,7 +38,7 @@ ROUTES_WITHOUT_CONTENT = {
     "account", "answer-link", "approval-call", "conversation-new", "conversation-step",
     "conversations", "download", "event-part", "evidence-verifier", "help", "help-page", "home",
     "join", "ledger", "ledger-verifier", "notifications", "people", "question-expiry", "readers",
-    "reviews", "search", "sign-in", "static-file", "tools",
+    "reviews", "search", "secrets", "sign-in", "static-file", "tools",
 }  # fmt: skip
 #: What a submission of an owner leaves in the ledger; other submissions change no right, no
 #: decision and no run.
@@ -50,6 +50,8 @@ ACTS_BY_ROUTE = {
     "question-decline": {Act.INQUIRY_CANCELLED},
     "approval-allow": {Act.APPROVAL_DECIDED},
     "approval-deny": {Act.APPROVAL_DECIDED},
+    "secret-reveal": {Act.TEXT_REVEALED},
+    "secret-dismiss": {Act.SUSPICION_DISMISSED},
     "write-policy": {Act.SETTING_CHANGED},
     "people-invite": {Act.MEMBER_INVITED},
     "question-expiry-choose": {Act.SETTING_CHANGED},
@@ -94,7 +96,9 @@ def test_each_get_of_content_leaves_exactly_one_read_entry(
         return
     entry = entries.get()
     assert entry.act == (Act.EXPORTED if name in EXPORT_ROUTES else Act.READ)
-    assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, world.talk.pk)
+    is_of_secret = ROUTES[name].key == "suspected_secret_id"
+    shown = world.suggestion.conversation_id if is_of_secret else world.talk.pk
+    assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, shown)
 
 
 def test_each_get_is_one_of_content_or_known_to_show_none():
