@@ -38,6 +38,7 @@ from jpweb.store.models import (
     SavedSearch,
     SignIn,
     SignInLink,
+    SuspectedSecret,
     Trust,
 )
 from jpweb.store.people import sessions
@@ -155,6 +156,14 @@ SECTIONS = (
         Redaction,
         ("person",),
         ("anchor", "reason", "at"),
+        _describe_conversation,
+        ("conversation",),
+    ),
+    Section(
+        "suspected_secrets_decided",
+        SuspectedSecret,
+        ("decided_by",),
+        ("anchor", "kind", "state", "note", "decided_at"),
         _describe_conversation,
         ("conversation",),
     ),

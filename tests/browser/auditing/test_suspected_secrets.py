@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from playwright.sync_api import expect
 
@@ -15,10 +13,7 @@ SECRET = "AKIABROWSERBROWSER7F"
 
 
 def test_open_page_masks_a_secret_until_an_owner_dismisses_it(visit: Visit):
-    page = visit.open("/conversations/new")
-    page.get_by_label("First message").fill(f"Log in with {SECRET}, please.")
-    page.get_by_role("button", name="Start").click()
-    page.wait_for_url(re.compile(r"/conversations/\d+"))
+    page = visit.begin(f"Log in with {SECRET}, please.")
     conversation = page.url
     expect(page.locator("#transcript")).to_contain_text("[masked AWS Access Key, ")
     expect(page.locator("#outline")).to_contain_text("[masked AWS Access Key, ")
