@@ -216,7 +216,7 @@ def test_pieces_of_any_size_make_the_file_of_the_whole_conversation(
     assert entries > 1 or len(list(exports.make_markdown(talks[-1]))) > 100
 
 
-@pytest.mark.parametrize("characters", [1, 3000])
+@pytest.mark.parametrize("characters", [pytest.param(1, marks=pytest.mark.proof), 3000])
 def test_pieces_of_few_characters_make_the_same_files(
     monkeypatch: pytest.MonkeyPatch, characters: int
 ):

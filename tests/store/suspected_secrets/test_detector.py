@@ -6,10 +6,11 @@ import re
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jpweb.store.suspected_secrets import detector
+from tests.machine.sizes import choose_size
 
 PRIVATE_KEY = (
     f"-----BEGIN RSA PRIVATE KEY-----\n{'MIIE' * 16}\n{'abcd' * 16}\n-----END RSA PRIVATE KEY-----"
@@ -43,6 +44,7 @@ def test_find_secrets_covers_the_whole_secret(kind: str, secret: str, around: st
     ids=lambda pattern: pattern.pattern,
 )
 @given(st.data())
+@settings(max_examples=choose_size(3, 50))
 def test_find_secrets_searches_every_text_that_a_pattern_matches(
     pattern: re.Pattern[str], data: st.DataObject
 ):
