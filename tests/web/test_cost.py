@@ -30,7 +30,7 @@ QUERIES = {
     "/help/operations": 5,
 }
 #: Queries of the page of a conversation.
-TALK = 27
+TALK = 28
 
 
 def grow_list(world: World, to: int) -> None:

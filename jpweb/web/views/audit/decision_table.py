@@ -36,7 +36,8 @@ def list_decisions(request: Request) -> HttpResponse:
     form = DecisionFilterForm(request.GET)
     status = 200 if form.is_valid() else 422
     filters = DecisionFilters(**form.cleaned_data)
-    after = _parse_cursor(request.GET.get("after", ""))
+    row_place = _find_row(request, filters)
+    after = _parse_cursor(request.GET.get("after", "")) or row_place
     page, next_cursor = decisions.list_page(request.user.pk, filters, after)
     workspaces = audit.list_workspaces(request.user.pk)
     names = {workspace.pk: workspace.name for workspace in workspaces}
@@ -47,6 +48,7 @@ def list_decisions(request: Request) -> HttpResponse:
         "rows": [_make_row(decision, names) for decision in page],
         "kinds": DecisionKind.choices,
         "workspaces": workspaces,
+        "is_from_row": row_place is not None,
         "people": decisions.list_people(request.user.pk),
         "query": urlencode(query),
         "next_query": urlencode(query | next_params) if next_params else "",
@@ -60,6 +62,12 @@ def open_call(request: Request, approval: Approval) -> HttpResponse:  # noqa: AR
     address = reverse("conversation", kwargs={"conversation_id": approval.conversation_id})
     anchor = decisions.find_call_anchor(approval)
     return redirect(f"{address}#{anchor}" if anchor else address)
+
+
+def _find_row(request: Request, filters: DecisionFilters) -> Cursor | None:
+    """Return the place before the row that an address names, as ``at=question-7``."""
+    name, _, key = request.GET.get("at", "").partition("-")
+    return decisions.find_place(request.user.pk, filters, name, converters.parse_key(key))
 
 
 def _make_row(decision: Decision, workspace_names: dict[int, str]) -> dict[str, Any]:
