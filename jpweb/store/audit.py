@@ -102,6 +102,16 @@ def list_inquiries(person_id: int, filters: AuditFilters) -> QuerySet[Inquiry]:
     )
 
 
+def filter_inquiries(person_id: int, filters: AuditFilters) -> QuerySet[Inquiry]:
+    """Return the same inquiries in no order, with conditions that leave the index to the order."""
+    memberships = _list_filtered_memberships(person_id, filters).filter(
+        workspace__conversations=OuterRef("conversation_id")
+    )
+    rows = Inquiry.objects.annotate(any_state=Coalesce("state", Value("")))
+    rows = rows.filter(Exists(memberships), *_make_conditions(filters, state="any_state"))
+    return rows.prefetch_related("conversation__workspace", "decider")
+
+
 def get_page(inquiries: QuerySet[Inquiry], before: int) -> tuple[list[Inquiry], int]:
     """Return the rows after the one with key ``before`` (0 for the first), and the next key."""
     last = Inquiry.objects.filter(pk=before).values_list("asked_at", flat=True).first()

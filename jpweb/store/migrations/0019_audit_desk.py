@@ -1,10 +1,12 @@
-"""Indexes of the decisions in a transcript."""
+"""Indexes of the decisions in a transcript, and of the orders of the audit table."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from django.db import migrations, models
+
+from jpweb.store.sql.waiting_time import WaitingMilliseconds
 
 
 class Migration(migrations.Migration):
@@ -17,5 +19,25 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='approval',
             index=models.Index(fields=['conversation', 'asked_at'], name='approvals_of_conversation'),
+        ),
+        migrations.AddIndex(
+            model_name='inquiry',
+            index=models.Index(fields=['asker', 'id'], name='inquiries_by_asker'),
+        ),
+        migrations.AddIndex(
+            model_name='inquiry',
+            index=models.Index(fields=['state', 'id'], name='inquiries_by_state'),
+        ),
+        migrations.AddIndex(
+            model_name='inquiry',
+            index=models.Index(fields=['decider_name', 'id'], name='inquiries_by_decider'),
+        ),
+        migrations.AddIndex(
+            model_name='inquiry',
+            index=models.Index(
+                WaitingMilliseconds('settled_at', 'asked_at'),
+                'id',
+                name='inquiries_by_waiting_time',
+            ),
         ),
     ]
