@@ -171,3 +171,11 @@ class DecisionKind(TextChoices):
     RIGHTS = "rights", "Rights"
     REDACTION = "redaction", "Redaction"
     REVIEW = "review", "Review"
+
+
+class SavedPage(TextChoices):
+    """The page of a saved search."""
+
+    SEARCH = "search"
+    AUDIT = "audit"
+    DECISIONS = "decisions"

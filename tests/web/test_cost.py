@@ -24,7 +24,7 @@ QUERIES = {
     "/conversations?sort=waiting": 13,
     "/conversations?sort=length": 12,
     "/questions": 12,
-    "/audit": 16,
+    "/audit": 17,
     "/audit.csv": 7,  # one of them records the export
     "/help": 5,
     "/help/operations": 5,

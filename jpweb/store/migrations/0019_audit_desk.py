@@ -1,4 +1,4 @@
-"""Indexes of the decisions in a transcript, and of the orders of the audit table."""
+"""Indexes of the decisions in a transcript, and of the orders of the audit table; saved views."""
 
 from __future__ import annotations
 
@@ -38,6 +38,23 @@ class Migration(migrations.Migration):
                 WaitingMilliseconds('settled_at', 'asked_at'),
                 'id',
                 name='inquiries_by_waiting_time',
+            ),
+        ),
+        migrations.AddField(
+            model_name='savedsearch',
+            name='page',
+            field=models.CharField(
+                choices=[('search', 'Search'), ('audit', 'Audit'), ('decisions', 'Decisions')],
+                db_default='search',
+                default='search',
+                max_length=20,
+            ),
+        ),
+        migrations.RemoveConstraint(model_name='savedsearch', name='one_search_a_name'),
+        migrations.AddConstraint(
+            model_name='savedsearch',
+            constraint=models.UniqueConstraint(
+                fields=['person', 'page', 'name'], name='one_view_a_name'
             ),
         ),
     ]

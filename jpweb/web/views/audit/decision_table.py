@@ -11,10 +11,11 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from jpweb.store import audit
-from jpweb.store.choices import DecisionKind, Role
+from jpweb.store.choices import DecisionKind, Role, SavedPage
 from jpweb.store.ledger import listing
 from jpweb.store.reviews import decisions
 from jpweb.store.reviews.decisions import Cursor, Decision, DecisionFilters
+from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, display_text
 from jpweb.web.forms.decision_filters import DecisionFilterForm
 from jpweb.web.labels import ledger_labels
@@ -48,6 +49,7 @@ def list_decisions(request: Request) -> HttpResponse:
         "rows": [_make_row(decision, names) for decision in page],
         "kinds": DecisionKind.choices,
         "workspaces": workspaces,
+        "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.DECISIONS),
         "is_from_row": row_place is not None,
         "people": decisions.list_people(request.user.pk),
         "query": urlencode(query),

@@ -19,12 +19,13 @@ from django.urls import reverse
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import audit, inquiries
 from jpweb.store.audit import AuditFilters, ReviewedBatch, ReviewedInquiry
-from jpweb.store.choices import Role
+from jpweb.store.choices import Role, SavedPage
 from jpweb.store.database import clock
 from jpweb.store.exports import ExportChunk
 from jpweb.store.ledger.entries import Place
 from jpweb.store.reviews import inquiry_pages
 from jpweb.store.reviews.inquiry_pages import Order
+from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, display_text
 from jpweb.web.forms.inquiry_filters import InquiryFilterForm
 from jpweb.web.security import file_names, read_recording
@@ -77,6 +78,7 @@ def list_inquiries(request: Request) -> HttpResponse:
         "bars": _build_bars(counts, query | sorting),
         "filter_values": audit.list_filter_values(request.user.pk),
         "workspaces": workspaces,
+        "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.AUDIT),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
         "ranges": _list_ranges(query | sorting),
         "total": sum(counts.values()),
