@@ -33,7 +33,6 @@ def auditor(monkeypatch: pytest.MonkeyPatch) -> Person:
             Inquiry.objects.filter(pk=row.pk).update(settled_at=settled_at)
         Inquiry.objects.filter(pk=row.pk).update(asker=f"tool {number % 3}")
     monkeypatch.setattr(inquiry_pages, "PAGE_ROWS", 2)
-    monkeypatch.setattr(inquiry_pages.audit, "PAGE_ROWS", 2)
     return person
 
 

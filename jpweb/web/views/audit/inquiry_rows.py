@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
-from jpweb.store.models import Inquiry
 from jpweb.store.reviews import inquiry_pages
 from jpweb.store.reviews.inquiry_pages import Order, Showing
 from jpweb.web.labels import audit_labels
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Inquiry
 
 #: What decides in place of a person because a setting says so.
 _OVERRIDING_DECIDERS = frozenset({"configuration", "operator"})

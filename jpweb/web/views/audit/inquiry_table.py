@@ -61,10 +61,12 @@ def list_inquiries(request: Request) -> HttpResponse:
     status = 200 if form.is_valid() else 422
     filters = AuditFilters(**form.cleaned_data)
     matches = audit.list_inquiries(request.user.pk, filters)
-    before = request.GET.get("before", "")
+    before = converters.parse_key(request.GET.get("before", ""))
     order = parse_order(request.GET.get("sort", ""))
-    rows, next_cursor = inquiry_pages.load_page(
-        request.user.pk, filters, order, converters.parse_key(before)
+    rows, next_cursor = (
+        audit.get_page(matches, before)
+        if order == Order()
+        else inquiry_pages.load_page(request.user.pk, filters, order, before)
     )
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     sorting = {"sort": format_order(order)} if order != Order() else {}
