@@ -30,6 +30,7 @@ from jpweb.web.views.audit import (
     ledger,
     redaction,
     review_queues,
+    saved_views,
     suspected_secrets,
 )
 from jpweb.web.views.audit import exports as audit_exports
@@ -160,6 +161,8 @@ urlpatterns = [
     path("notifications/test", notifications.send_test, name="notification-test"),
     path("notifications/remove", notifications.remove_destination, name="notification-remove"),
     path("audit", inquiry_table.list_inquiries, name="audit"),
+    path("audit/views/save", saved_views.save_view, name="view-save"),
+    path("audit/views/delete", saved_views.delete_view, name="view-delete"),
     path("audit/decisions", decision_table.list_decisions, name="decisions"),
     path("prompts/<key:approval_id>/call", decision_table.open_call, name="approval-call"),
     path("audit/ledger", ledger.show_ledger, name="ledger"),

@@ -181,3 +181,11 @@ class SuspicionState(TextChoices):
     OPEN = "open"
     DISMISSED = "dismissed"
     REDACTED = "redacted"
+
+
+class SavedPage(TextChoices):
+    """The page of a saved search."""
+
+    SEARCH = "search"
+    AUDIT = "audit"
+    DECISIONS = "decisions"

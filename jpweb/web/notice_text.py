@@ -138,3 +138,11 @@ EVENTS_REDACTED = "Redacted {count} events. The ledger says who, when and why."
 # Decisions
 #: ``value`` is filled by Django.
 DECISION_KIND_UNKNOWN = "Unknown kind “%(value)s”. Choose one from the list."
+
+# Saved views
+VIEW_NAME_REQUIRED = "Enter a name for this view."
+VIEW_NOT_SAVABLE = "Choose filters or an order to save, or shorten them."
+VIEW_LIMIT_REACHED = "You have {max_count} saved views. Delete one to save another."
+VIEW_SAVED = "Saved as “{name}”."
+VIEW_DELETED = "Deleted the saved view."
+VIEW_ALREADY_DELETED = "This view was already deleted."

@@ -214,7 +214,7 @@ SECTIONS = (
         ("conversation",),
     ),
     Section("open_pages", Presence, ("person",), ("seen_at",), _describe_workspace, ("workspace",)),
-    Section("saved_searches", SavedSearch, ("person",), ("name", "query", "made_at")),
+    Section("saved_searches", SavedSearch, ("person",), ("page", "name", "query", "made_at")),
     Section(
         "notification_destinations",
         NotificationDestination,

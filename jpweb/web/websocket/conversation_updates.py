@@ -245,6 +245,7 @@ def _find_continued_lines(conversation: Conversation, length: int) -> list[Trans
 
 def _build_lines(conversation: Conversation, contents: LoadedItems) -> list[TranscriptLine]:
     conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # read by question_url
+    conversation.call_decisions = contents.call_decisions  # type: ignore[attr-defined]  # read by render_item
     return transcript.build_lines(contents, conversation.entry_count, is_contiguous=False)
 
 
