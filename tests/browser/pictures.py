@@ -94,7 +94,7 @@ def take_pictures(visit: Stay) -> Iterator[tuple[str, bytes]]:
     wait_for_cards(approval, 2)
     yield "waiting", approval.locator("#inbox").screenshot()
     # Without the demo's hostile texts, which are the newest.
-    yield "audit", visit.open("/audit?until=2026-10-15", size=_DESK).screenshot()
+    yield "audit", visit.open("/audit?demo=on&until=2026-10-15", size=_DESK).screenshot()
 
 
 def main(folder: Path = FOLDER) -> int:
