@@ -80,6 +80,7 @@ def responses(visit: Visit, page: Page) -> list[dict[str, Any]]:
     return [event for event in events if event["type"] == "inquiry_response"]
 
 
+@pytest.mark.proof  # test_journey declines with a note too
 def test_a_note_is_never_sent_as_an_answer(visit: Visit):
     page = visit.begin()
     decline_question(page, BOOLEAN)

@@ -135,6 +135,7 @@ def test_enter_that_is_held_answers_one_question_alone(visit: Visit):
     expect(find_cards(page, BOOLEAN)).to_have_count(0)
 
 
+@pytest.mark.proof  # held in make test
 def test_enter_that_is_pressed_twice_in_haste_answers_one_question_alone(visit: Visit):
     page = visit.open("/conversations/new")
     wire = PageWire(page)

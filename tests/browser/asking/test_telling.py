@@ -167,6 +167,7 @@ def test_a_page_with_the_card_leads_to_it_at_once(visit: Visit):
         expect(find_card(page, BOOLEAN)).to_be_focused()
 
 
+@pytest.mark.proof  # hidden pages lead to the card
 def test_a_page_without_a_desk_leads_to_the_page_of_the_question(visit: Visit):
     page = asked_for(visit)
     page.goto(f"{visit.server.url}/audit")

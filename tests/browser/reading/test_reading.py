@@ -71,6 +71,7 @@ def test_the_back_button_takes_a_filter_off(visit: Visit):
     expect(page.get_by_role("link", name=TOUR)).to_be_visible()
 
 
+@pytest.mark.proof  # by keyboard in make test
 def test_a_call_and_its_inquiry_unfold_by_mouse(visit: Visit):
     page = tour(visit)
     call = page.locator(CALL).filter(has=page.locator(INQUIRY)).first

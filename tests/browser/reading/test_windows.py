@@ -149,6 +149,7 @@ def test_what_holds_the_focus_does_not_leave(shelf: Visit):
     unbroken(page)
 
 
+@pytest.mark.proof  # a variant
 def test_a_selection_does_not_leave(shelf: Visit):
     page = shelf.open(long_one(shelf))
     paragraph = page.locator("article p").first

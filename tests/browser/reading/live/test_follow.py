@@ -102,6 +102,7 @@ def test_how_far_somebody_has_read_is_told_when_they_leave(growing: Growing):
     assert page.locator("#new").evaluate(IS_AFTER, last_id)
 
 
+@pytest.mark.proof  # what comes is followed in make test
 def test_text_that_streams_is_followed(slow_visit: Visit):
     page = slow_visit.open("/conversations/new", size=(320, 320))
     slow_visit.begin_on(page, "Stream, please")
