@@ -27,6 +27,7 @@ from jpweb.store.models import (
     Passage,
     Person,
     Redaction,
+    Review,
     Run,
     RunInterrupt,
     Turn,
@@ -261,6 +262,7 @@ def _replace_copies(
         ("messages", RunInterrupt.objects.filter(run__in=runs), ("text",)),
         ("failures", runs, ("problem",)),
         ("turns", Turn.objects.filter(conversation=conversation), ("title",)),
+        ("review_notes", Review.objects.filter(conversation=conversation), ("note",)),
     ]
     for name, rows, columns in sources:
         for row in rows.iterator(chunk_size=200):
