@@ -233,6 +233,7 @@ def test_a_call_that_waits_says_so_once(visit: Visit):
     expect(page.get_by_text("No result yet")).to_have_count(0)
 
 
+@pytest.mark.proof  # the focus stays in make test
 def test_what_changes_in_the_transcript_takes_no_focus_and_is_counted(visit: Visit):
     page = visit.begin()
     second_page = visit.open(path_of(page))

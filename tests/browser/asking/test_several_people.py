@@ -143,6 +143,7 @@ def test_who_types_where_a_field_goes_away_presses_no_keys_of_the_page(visit: Vi
     expect(find_composer(ada)).to_have_value("half a sen")
 
 
+@pytest.mark.proof  # a variant
 def test_who_types_into_a_card_that_is_settled_presses_no_keys_of_the_page(visit: Visit, name: str):
     page = visit.begin()
     up_to_the_text(page)

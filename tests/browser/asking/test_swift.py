@@ -234,6 +234,7 @@ def test_an_answer_whose_reply_was_lost_on_the_socket_counts_once(talk: WiredCon
     assert talk.answers() == ["typed with care"]
 
 
+@pytest.mark.proof  # tests/web/test_answering has it
 def test_what_does_not_fit_is_said_in_the_card_which_keeps_what_was_chosen(visit: Visit):
     page = visit.open("/conversations/new")
     wire = PageWire(page, "twist")

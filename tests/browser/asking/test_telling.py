@@ -236,6 +236,7 @@ def test_the_count_is_in_the_title_and_in_the_icon(visit: Visit):
     expect(icon).to_have_attribute("href", re.compile(re.escape(plain)))
 
 
+@pytest.mark.proof  # hidden pages tell in make test
 def test_a_page_without_a_desk_announces_what_came(visit: Visit):
     page = visit.open("/audit")
     wait_until_connected(page)

@@ -87,6 +87,7 @@ def test_whoever_follows_for_long_keeps_no_more_than_a_reader(growing: Growing):
     assert page.locator(".window").count() <= max(count, 8)
 
 
+@pytest.mark.proof  # test_returning comes back to it
 def test_how_far_somebody_has_read_is_told_when_they_leave(growing: Growing):
     reader = growing.visit.home.invite("Reader who left", "reader", WORKSPACE)
     page = growing.visit.open(f"{growing.path}?at=end#composer", who=reader)
