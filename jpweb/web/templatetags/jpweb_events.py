@@ -14,7 +14,7 @@ from jpweb.runtime.rendering import code_fences, invisible_characters, payloads
 from jpweb.runtime.rendering.payloads import MAX_PROSE_CHARS
 from jpweb.store import inquiries
 from jpweb.store.choices import ApprovalKind
-from jpweb.stream import timestamps
+from jpweb.stream import durations, timestamps
 from jpweb.stream.events import BrokenEvent, ConversationEvent
 from jpweb.stream.inquiry import Cancelled
 from jpweb.stream.transcript.items import (
@@ -157,7 +157,7 @@ def render_outcome(inquiry: InquiryPair, conversation: Conversation) -> SafeStri
         "is_remembered": isinstance(note, dict) and note.get("remember") is True,
         "note": inquiries.clean_note(str(note.get("note") or "")) if isinstance(note, dict) else "",
         "at": settled_at,
-        "waited": display_text.format_duration(max((settled_at - asked_at).total_seconds(), 0))
+        "waited": durations.format_duration(max((settled_at - asked_at).total_seconds(), 0))
         if asked_at and settled_at
         else "",
         "conversation": conversation,
