@@ -110,6 +110,7 @@ def test_what_was_chosen_and_typed_survives(visit: Visit, way: str):
     assert "half a reason" not in page.evaluate(evidence.STORAGE)
 
 
+@pytest.mark.proof  # test_several_people, who is late
 def test_a_draft_goes_when_somebody_else_answers_and_its_text_stays_to_copy(visit: Visit):
     page = visit.begin()
     answer_question(page, BOOLEAN, "Yes")
@@ -150,6 +151,7 @@ def test_by_keyboard_alone(visit: Visit):
     assert outcomes == ["answered", "answered", "cancelled"]
 
 
+@pytest.mark.proof  # a variant
 def test_the_time_that_it_waits_counts_up_without_a_server(visit: Visit):
     page = visit.begin()
     find_card(page, BOOLEAN)

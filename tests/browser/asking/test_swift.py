@@ -249,6 +249,7 @@ def test_what_does_not_fit_is_said_in_the_card_which_keeps_what_was_chosen(visit
     expect(find_settled_card(page)).to_have_attribute("data-outcome", "answered")
 
 
+@pytest.mark.proof  # held in make test
 def test_what_is_sent_twice_in_haste_takes_the_socket_once(talk: WiredConversation):
     talk.wire.way = "hold"
     field = find_card(talk.page, TEXT).get_by_label("Answer")

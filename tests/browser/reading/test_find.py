@@ -147,6 +147,7 @@ def test_what_lies_beyond_the_shown_part_of_a_result_is_fetched(shelf: Visit):
     assert page.evaluate(SEEN)
 
 
+@pytest.mark.proof  # a variant
 def test_escape_closes_find_and_nothing_else(shelf: Visit, indexed_path: str):
     page = shelf.open(indexed_path)
     find(page, make_needle(1))

@@ -124,6 +124,7 @@ def test_a_permalink_unfolds_what_hides_its_target(visit: Visit):
     expect(target).to_be_in_viewport()
 
 
+@pytest.mark.proof  # tests/web/events has it
 def test_the_time_of_an_event_is_its_permalink(visit: Visit):
     page = tour(visit)
     article = page.locator("article[data-kind=chat_request]").last

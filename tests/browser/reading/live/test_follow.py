@@ -54,6 +54,7 @@ def test_whoever_reads_above_stays_there_and_has_a_way_back(growing: Growing):
     expect(page.locator("#composer")).to_be_focused()
 
 
+@pytest.mark.proof  # a size
 def test_the_way_back_leads_to_an_end_that_is_not_loaded(growing: Growing):
     page = growing.visit.open(growing.path)
     wait_until_connected(page)
