@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from jpweb.runtime import rendering
 from jpweb.store import exports
+from jpweb.store.database import clock
 from jpweb.store.exports import ExportChunk
 from jpweb.store.transcript.item_batches import read_items
-from jpweb.stream.markdown_export import BLOCK_SEPARATOR, MarkdownOptions, MarkdownWriter
+from jpweb.stream.markdown.export import BLOCK_SEPARATOR, MarkdownOptions, MarkdownWriter
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
@@ -82,11 +82,11 @@ def describe_origin(conversation: Conversation, exported_at: datetime) -> str:
 
 
 def _export_markdown(conversation: Conversation) -> Iterator[ExportChunk]:
-    return make_markdown(conversation, origin=describe_origin(conversation, timezone.now()))
+    return make_markdown(conversation, origin=describe_origin(conversation, clock.now()))
 
 
 def _export_html(conversation: Conversation) -> Iterator[ExportChunk]:
-    return make_html(conversation, origin=describe_origin(conversation, timezone.now()))
+    return make_html(conversation, origin=describe_origin(conversation, clock.now()))
 
 
 def _read_blocks(

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
-from django.utils import timezone
 
 from jpweb.runtime.exports import FORMATS
 from jpweb.store import accounts, exports
@@ -190,7 +189,7 @@ def test_export_knows_each_spelling(tmp_path: Path, spelling: str):
 def test_export_writes_to_standard_output(
     form: str, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(timezone, "now", lambda: datetime(2026, 1, 2, 3, tzinfo=UTC))
+    monkeypatch.setattr(clock, "now", lambda: datetime(2026, 1, 2, 3, tzinfo=UTC))
     mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     call_command("export", str(TOUR), "--format", form)
     talk = Conversation.objects.get(jp_id=TOUR)

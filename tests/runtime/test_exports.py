@@ -29,7 +29,7 @@ from jpweb.stream.inquiry import (
     Redacted,
     UnknownReason,
 )
-from jpweb.stream.markdown_export import MarkdownOptions, export_markdown
+from jpweb.stream.markdown.export import MarkdownOptions, export_markdown
 from jpweb.stream.outline import build_outline
 from tests.builders import make_answer, make_call, make_inquiry, make_result, stream
 from tests.exporting import join_pieces
@@ -72,7 +72,7 @@ class ExportedPage(HTMLParser):
 def exported_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every export be made in the same second."""
     clock = SimpleNamespace(now=lambda: datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
-    monkeypatch.setattr(exports, "timezone", clock)
+    monkeypatch.setattr(exports, "clock", clock)
 
 
 def demo() -> list[Conversation]:

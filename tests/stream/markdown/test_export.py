@@ -25,7 +25,7 @@ from jpweb.stream.inquiry import (
     Redacted,
     UnknownReason,
 )
-from jpweb.stream.markdown_export import MarkdownOptions, export_markdown, format_outcome
+from jpweb.stream.markdown.export import MarkdownOptions, export_markdown, format_outcome
 from jpweb.stream.outline import build_outline
 from tests.builders import (
     make_answer,

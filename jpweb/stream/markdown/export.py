@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from jpweb.stream import durations, markdown_text, timestamps
+from jpweb.stream import durations, timestamps
 from jpweb.stream.events import (
     BrokenEvent,
     ChatRequest,
@@ -28,6 +28,7 @@ from jpweb.stream.inquiry import (
     InquiryResponse,
     Redacted,
 )
+from jpweb.stream.markdown import escaping
 from jpweb.stream.outline import Outline
 from jpweb.stream.transcript.items import (
     InquiryPair,
@@ -76,7 +77,7 @@ def format_outcome(outcome: InquiryOutcome) -> str:
         case Redacted():
             return "Answer: <redacted>"
         case Cancelled(reason):
-            return f"Cancelled ({markdown_text.escape_controls(reason.tag)})"
+            return f"Cancelled ({escaping.escape_controls(reason.tag)})"
 
 
 class MarkdownWriter:
@@ -92,7 +93,7 @@ class MarkdownWriter:
     def write_title(self) -> Iterator[str]:
         """Yield title and origin, where there are any."""
         if self._options.title:
-            yield f"# {markdown_text.escape_line(self._options.title)}"
+            yield f"# {escaping.escape_line(self._options.title)}"
         if self._options.origin:
             yield self._options.origin
 
@@ -119,9 +120,9 @@ class MarkdownWriter:
                 yield from _write_inquiry(stray.inquiry)
 
     def _write_call(self, item: ToolCall) -> Iterator[str]:
-        yield f"### Tool call {markdown_text.code_span(item.call.name)}"
+        yield f"### Tool call {escaping.code_span(item.call.name)}"
         if self._options.arguments:
-            yield markdown_text.fence_text(_to_json(item.call.arguments, indent=2), "json")
+            yield escaping.fence_text(_to_json(item.call.arguments, indent=2), "json")
         else:
             self._left_out["arguments"] += 1
         for group in item.question_groups:
@@ -135,7 +136,7 @@ class MarkdownWriter:
     def _write_result(self, kind: ToolCallResponse) -> Iterator[str]:
         if self._options.results:
             yield "#### Error" if kind.is_error else "#### Result"
-            yield markdown_text.fence_text(kind.content)
+            yield escaping.fence_text(kind.content)
         else:
             self._left_out["results"] += 1
 
@@ -143,8 +144,8 @@ class MarkdownWriter:
         element = entry.placed.element
         match element.kind:
             case ChatRequest(content=content, author=author):
-                yield f"### {markdown_text.escape_line(author)}" if author else "### User"
-                yield markdown_text.quote_text(content)
+                yield f"### {escaping.escape_line(author)}" if author else "### User"
+                yield escaping.quote_text(content)
             case ChatResponse() as reply:
                 yield from self._write_reply(reply)
             case ToolCallResponse() as result:
@@ -155,8 +156,8 @@ class MarkdownWriter:
                 yield format_outcome(outcome)
             case None:
                 label = "Unreadable" if isinstance(element.body, BrokenEvent) else "Unknown type"
-                yield f"### {label}: {markdown_text.code_span(element.tag)}"
-                yield markdown_text.fence_text(element.raw, "json")
+                yield f"### {label}: {escaping.code_span(element.tag)}"
+                yield escaping.fence_text(element.raw, "json")
             case kind:
                 self._left_out[kind.TAG] += 1
 
@@ -166,16 +167,16 @@ class MarkdownWriter:
             return
         yield "### Reasoning" if reply.variant == "reasoning" else "### Assistant"
         if reply.variant == "data":
-            yield markdown_text.fence_text(_to_json(reply.content, indent=2), "json")
+            yield escaping.fence_text(_to_json(reply.content, indent=2), "json")
         else:
-            yield markdown_text.quote_text(reply.content)
+            yield escaping.quote_text(reply.content)
 
 
 def _write_inquiry(inquiry: InquiryPair) -> Iterator[str]:
     question = inquiry.inquiry_request.question
-    yield markdown_text.quote_text(question.text)
+    yield escaping.quote_text(question.text)
     if question.context:
-        yield markdown_text.quote_text(question.context)
+        yield escaping.quote_text(question.context)
     if inquiry.outcome is not None:
         yield format_outcome(inquiry.outcome)
         yield from _write_decision(inquiry)
@@ -200,7 +201,7 @@ def _write_decision(inquiry: InquiryPair) -> Iterator[str]:
         line = ", ".join(parts)
         yield f"{line[0].upper()}{line[1:]}{':' if has_words else '.'}"
     if has_words:
-        yield markdown_text.quote_text(str(words))
+        yield escaping.quote_text(str(words))
 
 
 def _name_decider(by: Any) -> str:
@@ -209,7 +210,7 @@ def _name_decider(by: Any) -> str:
         return ""
     name, kind = by.get("name"), by.get("kind")
     text = name if isinstance(name, str) and name else kind
-    return markdown_text.escape_line(text) if isinstance(text, str) else ""
+    return escaping.escape_line(text) if isinstance(text, str) else ""
 
 
 def _get_event_note(placed: PlacedElement | None) -> dict[str, Any]:
