@@ -24,6 +24,7 @@ from jpweb.web.views import (
     turns,
 )
 from jpweb.web.views.audit import (
+    charts,
     conversation_reviews,
     decision_table,
     inquiry_table,
@@ -163,6 +164,7 @@ urlpatterns = [
     path("audit", inquiry_table.list_inquiries, name="audit"),
     path("audit/views/save", saved_views.save_view, name="view-save"),
     path("audit/views/delete", saved_views.delete_view, name="view-delete"),
+    path("audit/charts", charts.show_charts, name="audit-charts"),
     path("audit/decisions", decision_table.list_decisions, name="decisions"),
     path("prompts/<key:approval_id>/call", decision_table.open_call, name="approval-call"),
     path("audit/ledger", ledger.show_ledger, name="ledger"),

@@ -25,7 +25,8 @@ class AuditFilters:
     """The filters of the audit; an empty value does not filter. ``until`` is exclusive.
 
     ``workspace`` and ``conversation`` are keys. Without one the demo is left out, unless ``demo``
-    is set or the person reviews nothing else. ``words`` have to be in the question.
+    is set or the person reviews nothing else. ``words`` have to be in the question. ``decided`` is
+    the kind of decider.
     """
 
     workspace: int | None = None
@@ -37,6 +38,7 @@ class AuditFilters:
     reason: str = ""
     source: str = ""
     person: str = ""
+    decided: str = ""
     since: datetime | None = None
     until: datetime | None = None
 
@@ -220,6 +222,7 @@ def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:
         "reason": filters.reason,
         "source": filters.source,
         "decider_name": filters.person,
+        "decided_by": filters.decided,
         "asker": filters.tool,
         "question__text__icontains": filters.words,
         "asked_at__gte": filters.since,

@@ -106,6 +106,7 @@ ROUTES = {
     "evidence-verifier": somewhere(Role.AUDITOR),
     "conversation-evidence": member("conversation", Role.AUDITOR),
     "decisions": somewhere(Role.AUDITOR),
+    "audit-charts": somewhere(Role.AUDITOR),
     "view-save": Route("somewhere: auditor", 302, "post", needs=Role.AUDITOR),
     "view-delete": Route("somewhere: auditor", 302, "post", needs=Role.AUDITOR),
     "approval-call": member("approval", Role.READER, 302),

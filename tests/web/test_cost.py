@@ -25,6 +25,7 @@ QUERIES = {
     "/conversations?sort=length": 12,
     "/questions": 12,
     "/audit": 17,
+    "/audit/charts": 23,
     "/audit.csv": 7,  # one of them records the export
     "/help": 5,
     "/help/operations": 5,

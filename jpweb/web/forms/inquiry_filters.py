@@ -57,3 +57,4 @@ class InquiryFilterForm(PeriodForm):
     reason = TextField(required=False)
     source = TextField(required=False)
     person = TextField(required=False)
+    decided = TextField(required=False)

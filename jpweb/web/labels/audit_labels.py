@@ -16,3 +16,12 @@ COLUMN_LABELS = (
 #: How many people had a question on their screen, of those whose pages it was sent to.
 SHOWING = "{seen_count} of {delivered_count}"
 NEVER_SHOWN = "Not shown"
+#: The kinds of deciders, as a filter and in charts.
+DECIDER_KIND_LABELS = {
+    "person": "A person",
+    "configuration": "Configured value",
+    "operator": "Operator",
+    "memory": "Remembered answer",
+    "assistant": "Second model",
+    "system": "jpweb",
+}

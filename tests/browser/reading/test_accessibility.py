@@ -48,6 +48,7 @@ PAGES = {
     "download": ["/download"],
     "audit": ["/audit?outcome=cancelled", "/audit", "/audit?tool=nobody"],
     "decisions": ["/audit/decisions", "/audit/decisions?kind=dance"],
+    "audit-charts": ["/audit/charts", "/audit/charts?tool=nobody"],
     "secrets": ["/audit/secrets", "/audit/secrets?state=dismissed"],
     "ledger": ["/audit/ledger", "/audit/ledger?act=read", "/audit/ledger?act=dance"],
     "reviews": ["/audit/reviews"],

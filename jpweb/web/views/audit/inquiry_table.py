@@ -28,6 +28,7 @@ from jpweb.store.reviews.inquiry_pages import Order
 from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, display_text
 from jpweb.web.forms.inquiry_filters import InquiryFilterForm
+from jpweb.web.labels import audit_labels
 from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import send_file
 from jpweb.web.views.audit.inquiry_rows import (
@@ -78,13 +79,15 @@ def list_inquiries(request: Request) -> HttpResponse:
         "sort": sorting.get("sort", ""),
         "form": form,
         "bars": _build_bars(counts, query | sorting),
+        "page_name": "audit",
         "filter_values": audit.list_filter_values(request.user.pk),
         "workspaces": workspaces,
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.AUDIT),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
-        "ranges": _list_ranges(query | sorting),
+        "ranges": list_ranges(query | sorting),
         "total": sum(counts.values()),
         "states": inquiries.INQUIRY_STATES,
+        "decider_kinds": audit_labels.DECIDER_KIND_LABELS,
         "query": urlencode(query | sorting),
         "export_query": urlencode(query),
         "next_query": urlencode(query | sorting | {"before": next_cursor}) if next_cursor else "",
@@ -178,7 +181,7 @@ def _begins_formula(text: str) -> bool:
     return unicodedata.normalize("NFKC", next(visible, ""))[:1] in RISKY_SIGNS
 
 
-def _list_ranges(query: dict[str, str]) -> list[tuple[int, str]]:
+def list_ranges(query: dict[str, str]) -> list[tuple[int, str]]:
     """Return the quick ranges: their days, and the query string that filters by them."""
     other_params = {key: value for key, value in query.items() if key not in ("since", "until")}
     today = clock.now().date()

@@ -1,0 +1,35 @@
+"""Labels of the audit's charts."""
+
+from __future__ import annotations
+
+from jpweb.store.reviews.inquiry_counts import Period
+
+#: Headings of the first column of each table.
+PERIOD_HEADING, TOOL_HEADING, WORKSPACE_HEADING = "Days (UTC)", "Tool", "Workspace"
+HOUR_HEADING, PERSON_HEADING, DECIDER_HEADING = "Hour of the question (UTC)", "Person", "Decided by"
+AGE_HEADING, COUNT_HEADING = "Age", "Open questions"
+WAITING_HEADINGS = ("Answers", "Median (s)", "95th percentile (s)")
+WAITING_SERIES = ("Median", "95th percentile")
+OTHER_TOOLS, OTHER_REASONS, OTHER_PEOPLE = "Other tools", "Other reasons", "Other people"
+UNKNOWN_DECIDER = "Unknown"
+#: Ages of open questions, in the order of ``AGE_BOUNDS_SECONDS``.
+AGE_LABELS = ("Under 1 minute", "Under 1 hour", "Under 1 day", "Under 1 week", "1 week and older")
+
+
+def describe_period(period: Period) -> str:
+    """Return the days of a period."""
+    if period.first_day == period.last_day:
+        return period.first_day.isoformat()
+    return f"{period.first_day.isoformat()} to {period.last_day.isoformat()}"
+
+
+def shorten_period(period: Period) -> str:
+    """Return the label of a period at an axis."""
+    first_day = period.first_day
+    match period.unit:
+        case "year":
+            return str(first_day.year)
+        case "month":
+            return f"{first_day:%b} {first_day.year}"
+        case _:
+            return f"{first_day.day} {first_day:%b}"

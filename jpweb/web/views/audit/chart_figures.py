@@ -1,0 +1,202 @@
+"""Audit: each chart with the table behind it, whose cells lead to the questions they count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from django.utils.safestring import SafeString
+
+from jpweb.runtime.rendering import charts
+from jpweb.runtime.rendering.charts import BarChart, Series
+from jpweb.store.audit import AuditFilters
+from jpweb.store.reviews.inquiry_counts import Grid, Period
+from jpweb.store.reviews.waiting_percentiles import WaitingTime
+from jpweb.web import display_text
+from jpweb.web.labels import audit_labels, chart_labels
+
+#: States in the order of the bars' parts.
+_STATES = ("answered", "redacted", "cancelled", "unanswered", "open")
+#: Workspaces with bars; the table has all.
+_MAX_WORKSPACES = 12
+
+
+class Cell(NamedTuple):
+    """A cell; ``query`` filters the audit table by what it counts, "" where no filter does."""
+
+    text: str
+    query: str = ""
+
+
+class Figure(NamedTuple):
+    """A picture, its legend, and its table: headings, and rows whose first cell names them."""
+
+    picture: SafeString
+    legend: list[str]
+    headings: list[str]
+    rows: list[list[Cell]]
+
+
+class Links:
+    """Queries of the audit table: those of the charts' filters, narrowed."""
+
+    def __init__(self, query: dict[str, str]) -> None:
+        self._query = query
+
+    def narrow(self, **params: str | None) -> str:
+        """Return the query, or "" where a value is none that the form's fields take as it is."""
+        values = [value or "" for value in params.values()]
+        is_exact = all(value and value == value.strip() for value in values)
+        return urlencode(self._query | params) if is_exact else ""
+
+
+def build_outcomes(periods: Sequence[Period], filters: AuditFilters, links: Links) -> Figure:
+    """Return the outcomes over time."""
+    labels = [display_text.STATE_LABELS[state][0] for state in _STATES]
+    rows = []
+    for period in periods:
+        days = _name_days(period, filters.since)
+        total = sum(period.counts.values())
+        cells = [
+            _make_count(period.counts.get(state, 0), links.narrow(**days, outcome=state))
+            for state in _STATES
+        ]
+        heading = Cell(chart_labels.describe_period(period), links.narrow(**days) if total else "")
+        rows.append([heading, *cells])
+    chart = BarChart(
+        [chart_labels.shorten_period(period) for period in periods],
+        [
+            Series(label, [period.counts.get(state, 0) for period in periods])
+            for state, label in zip(_STATES, labels, strict=True)
+        ],
+    )
+    return _make_figure(chart, [chart_labels.PERIOD_HEADING, *labels], rows)
+
+
+def build_reasons(grid: Grid, links: Links) -> Figure:
+    """Return the cancellation reasons by tool."""
+
+    def find_query(tool: str | None, *reason: str | None) -> str:
+        narrowed = {"reason": reason[0]} if reason else {}
+        return links.narrow(outcome="cancelled", tool=tool, **narrowed)
+
+    labels = [_describe_reason(reason) for reason in grid.columns]
+    names = [chart_labels.OTHER_TOOLS if tool is None else tool for tool in grid.rows]
+    return _build_grid(grid, (chart_labels.TOOL_HEADING, names, labels), find_query)
+
+
+def build_people(grid: Grid, links: Links) -> Figure:
+    """Return the questions that people decided, by tool."""
+
+    def find_query(person: str | None, *tool: str | None) -> str:
+        return links.narrow(person=person, **({"tool": tool[0]} if tool else {}))
+
+    labels = [chart_labels.OTHER_TOOLS if tool is None else tool for tool in grid.columns]
+    names = [chart_labels.OTHER_PEOPLE if name is None else name for name in grid.rows]
+    return _build_grid(grid, (chart_labels.PERSON_HEADING, names, labels), find_query)
+
+
+def build_deciders(grid: Grid, links: Links) -> Figure:
+    """Return the outcomes by the kind of decider."""
+
+    def find_query(kind: str | None, *state: str | None) -> str:
+        return links.narrow(decided=kind, **({"outcome": state[0]} if state else {}))
+
+    grid = grid._replace(columns=[*_STATES[:-1]])  # each state has the colour of the first chart
+    labels = [display_text.STATE_LABELS[state][0] for state in _STATES[:-1]]
+    names = [
+        chart_labels.UNKNOWN_DECIDER if kind is None else audit_labels.DECIDER_KIND_LABELS[kind]
+        for kind in grid.rows
+    ]
+    return _build_grid(grid, (chart_labels.DECIDER_HEADING, names, labels), find_query)
+
+
+def build_workspaces(times: Sequence[WaitingTime]) -> Figure:
+    """Return the waiting times by workspace."""
+    drawn = times[:_MAX_WORKSPACES]
+    chart = BarChart([time.group for time in drawn], _make_time_series(drawn), True, True)
+    return _make_figure(chart, [chart_labels.WORKSPACE_HEADING, *chart_labels.WAITING_HEADINGS], [
+        _make_time_row(time.group, time) for time in times
+    ])  # fmt: skip
+
+
+def build_hours(times: Sequence[WaitingTime]) -> Figure:
+    """Return the waiting times by hour."""
+    time_by_hour = {time.group: time for time in times}
+    hours = [f"{hour:02}" for hour in range(24)]
+    drawn = [time_by_hour.get(hour) for hour in hours]
+    chart = BarChart(hours, _make_time_series(drawn), has_times=True)
+    return _make_figure(chart, [chart_labels.HOUR_HEADING, *chart_labels.WAITING_HEADINGS], [
+        _make_time_row(f"{time.group}:00", time) for time in times
+    ])  # fmt: skip
+
+
+def build_ages(counts: Sequence[int]) -> Figure:
+    """Return the open questions by age."""
+    labels = chart_labels.AGE_LABELS
+    chart = BarChart(labels, [Series(chart_labels.COUNT_HEADING, counts)], is_horizontal=True)
+    rows = [[Cell(label), _make_count(count)] for label, count in zip(labels, counts, strict=True)]
+    return _make_figure(chart, [chart_labels.AGE_HEADING, chart_labels.COUNT_HEADING], rows)
+
+
+def _build_grid(
+    grid: Grid,
+    texts: tuple[str, list[str], list[str]],
+    find_query: Callable[..., str],
+) -> Figure:
+    """Return a figure with a bar for each row; ``texts``: heading, names of rows and columns."""
+    heading, names, labels = texts
+    rows = [
+        [
+            Cell(name, find_query(row)),
+            *(
+                _make_count(grid.counts.get((row, column), 0), find_query(row, column))
+                for column in grid.columns
+            ),
+        ]
+        for row, name in zip(grid.rows, names, strict=True)
+    ]
+    series = [
+        Series(label, [grid.counts.get((row, column), 0) for row in grid.rows])
+        for column, label in zip(grid.columns, labels, strict=True)
+    ]
+    return _make_figure(BarChart(names, series, is_horizontal=True), [heading, *labels], rows)
+
+
+def _make_figure(chart: BarChart, headings: list[str], rows: list[list[Cell]]) -> Figure:
+    legend = [series.label for series in chart.series]
+    return Figure(charts.draw_bars(chart), legend, headings, rows)
+
+
+def _make_count(count: int, query: str = "") -> Cell:
+    return Cell(f"{count:,}", query if count else "")
+
+
+def _make_time_series(times: Iterable[WaitingTime | None]) -> list[Series]:
+    pairs = [(time.median, time.p95) if time else (None, None) for time in times]
+    return [
+        Series(label, [pair[number] for pair in pairs])
+        for number, label in enumerate(chart_labels.WAITING_SERIES)
+    ]
+
+
+def _make_time_row(name: str, time: WaitingTime) -> list[Cell]:
+    return [Cell(name), _make_count(time.count), *(Cell(f"{t:,.3f}") for t in time[2:])]
+
+
+def _name_days(period: Period, since: datetime | None) -> dict[str, str]:
+    """Return the days of a period from the beginning of the charts' range on."""
+    first_day = max(period.first_day, since.date()) if since else period.first_day
+    return {"since": first_day.isoformat(), "until": period.last_day.isoformat()}
+
+
+def _describe_reason(reason: str | None) -> str:
+    if reason is None:
+        return chart_labels.OTHER_REASONS
+    return _capitalize(display_text.describe_reason(reason))
+
+
+def _capitalize(text: str) -> str:
+    return text[:1].upper() + text[1:]

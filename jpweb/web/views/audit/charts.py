@@ -1,0 +1,78 @@
+"""Audit: charts of the inquiries that the table's filters let through."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from jpweb.store import audit, inquiries
+from jpweb.store.audit import AuditFilters
+from jpweb.store.choices import Role
+from jpweb.store.reviews import inquiry_counts, waiting_percentiles
+from jpweb.store.reviews.inquiry_counts import Sample
+from jpweb.web import access
+from jpweb.web.forms.inquiry_filters import InquiryFilterForm
+from jpweb.web.labels import audit_labels
+from jpweb.web.views.audit import chart_figures
+from jpweb.web.views.audit.chart_figures import Figure, Links
+from jpweb.web.views.audit.inquiry_table import list_ranges
+
+if TYPE_CHECKING:
+    from jpweb.web.http import Request
+
+
+@access.any_workspace(Role.AUDITOR)
+def show_charts(request: Request) -> HttpResponse:
+    form = InquiryFilterForm(request.GET)
+    status = 200 if form.is_valid() else 422
+    filters = AuditFilters(**form.cleaned_data)
+    query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
+    valid_query = {name: value for name, value in query.items() if name in form.cleaned_data}
+    sample = inquiry_counts.take_sample(request.user.pk, filters)
+    workspaces = audit.list_workspaces(request.user.pk)
+    context = {
+        "figures": _build_figures(sample, filters, Links(valid_query)),
+        "ages": _build_ages(request.user.pk, filters),
+        "open_query": urlencode(valid_query | {"outcome": "open"}),
+        "sample": sample,
+        "max_count": inquiry_counts.MAX_COUNTED_ROWS,
+        "form": form,
+        "page_name": "audit-charts",
+        "filter_values": audit.list_filter_values(request.user.pk),
+        "workspaces": workspaces,
+        "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
+        "ranges": list_ranges(query),
+        "states": inquiries.INQUIRY_STATES,
+        "decider_kinds": audit_labels.DECIDER_KIND_LABELS,
+        "query": urlencode(query),
+        "export_query": urlencode(query),
+        "question_query": urlencode(query),
+    }
+    return render(request, "audit/charts.html", context, status=status)
+
+
+def _build_figures(sample: Sample, filters: AuditFilters, links: Links) -> dict[str, Figure]:
+    """Return the figures by name; those without any data are left out."""
+    periods = inquiry_counts.count_by_period(sample)
+    reasons = inquiry_counts.count_reasons_by_tool(sample)
+    times = waiting_percentiles.measure_by_workspace(sample)
+    hours = waiting_percentiles.measure_by_hour(sample)
+    people = inquiry_counts.count_tools_by_person(sample)
+    deciders = inquiry_counts.count_states_by_decider(sample)
+    figures = {
+        "outcomes": periods and chart_figures.build_outcomes(periods, filters, links),
+        "reasons": reasons.rows and chart_figures.build_reasons(reasons, links),
+        "workspaces": times and chart_figures.build_workspaces(times),
+        "hours": hours and chart_figures.build_hours(hours),
+        "people": people.rows and chart_figures.build_people(people, links),
+        "deciders": deciders.rows and chart_figures.build_deciders(deciders, links),
+    }
+    return {name: figure for name, figure in figures.items() if isinstance(figure, Figure)}
+
+
+def _build_ages(person_id: int, filters: AuditFilters) -> Figure | None:
+    counts = inquiry_counts.count_open_by_age(person_id, filters)
+    return chart_figures.build_ages(counts) if any(counts) else None

@@ -1,0 +1,68 @@
+"""Many inquiries at once, as charts count them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from random import Random
+from typing import Any
+
+from jpweb.store.models import Conversation, Inquiry
+
+BEGIN = datetime(2026, 3, 2, 5, 30, tzinfo=UTC)
+_numbers = count(1)
+_SETTLED = [
+    ("answered", "", "person"), ("redacted", "", "person"), ("cancelled", "user", "person"),
+    ("answered", "", "memory"), ("answered", "", "configuration"), ("unanswered", "", ""),
+    ("cancelled", "expired", "system"), ("cancelled", "odd reason", ""), ("open", "", ""),
+]  # fmt: skip
+
+
+def make_inquiry(talk: Conversation, **fields: Any) -> Inquiry:
+    """Return an unsaved row; it is answered by Ada after a second unless ``fields`` say else."""
+    number = next(_numbers)
+    asked_at = fields.setdefault("asked_at", BEGIN)
+    usual = {
+        "anchor": f"e-{number}",
+        "position": number,
+        "inquiry_id": f"call.q{number}.1",
+        "source": "tool",
+        "asker": "vault",
+        "question": {"text": "Go on?", "answer_type": {"type": "boolean"}},
+        "answer_type": "boolean",
+        "state": "answered",
+        "decided_by": "person",
+        "decider_name": "Ada",
+        "settled_at": asked_at + timedelta(seconds=1),
+    }
+    return Inquiry(conversation=talk, **(usual | fields))
+
+
+def save_inquiry(talk: Conversation, **fields: Any) -> Inquiry:
+    row = make_inquiry(talk, **fields)
+    row.save()
+    return row
+
+
+def save_many(talks: Sequence[Conversation], number: int, days: int, seed: int = 1) -> None:
+    """Save rows of all states, reasons and deciders, within so many days."""
+    random = Random(seed)  # noqa: S311  reproducible rows
+    rows = []
+    for _ in range(number):
+        state, reason, kind = random.choice(_SETTLED)
+        asked_at = BEGIN + timedelta(seconds=random.randrange(days * 86400))
+        waited = timedelta(milliseconds=random.choice([40, 900, 5_000, 61_000, 7_200_000]))
+        rows.append(
+            make_inquiry(
+                random.choice(talks),
+                asker=f"tool {min(random.randrange(20), random.randrange(20))}",
+                state=state,
+                reason=reason,
+                decided_by=kind,
+                decider_name=random.choice(["Ada", "Ben"]) if kind in ("person", "memory") else "",
+                asked_at=asked_at,
+                settled_at=None if state == "open" else asked_at + waited,
+            )
+        )
+    Inquiry.objects.bulk_create(rows, batch_size=200)

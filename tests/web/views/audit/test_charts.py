@@ -1,0 +1,109 @@
+"""The page of charts: each has its table, whose links lead to what they count."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from jpweb.store.reviews import inquiry_counts
+from tests.store.reviews.audited_rows import BEGIN, save_inquiry, save_many
+from tests.web.reading import ParsedPage, parse_page
+from tests.web.world import World
+
+FIGURES = ("outcomes", "reasons", "workspaces", "hours", "people", "deciders", "ages")
+NAME = '</title><img src=x onerror="alert(1)">'
+
+
+def get(world: World, **filters: Any) -> Any:
+    return world.client("auditor").get(f"/audit/charts?{urlencode(filters)}")
+
+
+def list_links(page: ParsedPage) -> dict[str, str]:
+    """Return the addresses in the tables with their texts."""
+    links = [tag for tag in page if tag.tag == "a" and tag.parents[-1].tag in ("td", "th")]
+    return {tag["href"]: tag.text for tag in links}
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {},
+        {"since": "2026-03-05", "until": "2026-03-06"},
+        {"outcome": "cancelled"},
+        {"person": "Ada"},
+    ],
+    ids=str,
+)
+def test_each_link_leads_to_the_questions_it_counts(world: World, filters: dict[str, str]):
+    save_many([world.talk], 120, 70)
+    page = parse_page(get(world, **filters))
+    links = list_links(page)
+    assert len(links) > 10 or filters
+    client = world.client("auditor")
+    numbers = {address: text for address, text in links.items() if text.isdigit()}
+    assert numbers
+    for address, text in [*numbers.items()][::7]:
+        total = parse_page(client.get(address)).find_all(**{"data-total": text})
+        assert len(total) == 1, address
+
+
+def test_each_chart_has_a_name_a_picture_and_its_numbers(world: World):
+    save_many([world.talk], 60, 20)
+    page = parse_page(get(world))
+    for name in FIGURES:
+        figure = page.find_one(id=f"chart-{name}")
+        title = page.find_one(id=figure["aria-labelledby"])
+        inner = [tag for tag in page if figure in tag.parents]
+        assert title.text
+        assert {"figcaption", "details", "table", "th"} <= {tag.tag for tag in inner}
+        assert [tag["class"] for tag in inner if "viewbox" in tag and "class" in tag] == ["chart"]
+    assert not [tag for tag in page if "style" in tag or tag.tag == "style"]
+
+
+def test_without_data_each_chart_says_so(world: World):
+    page = parse_page(get(world, tool="no such tool"))
+    assert not [tag for tag in page if tag.get("class") == "chart"]
+    assert page.text.count("No matching question") == 5
+    assert page.text.count("No person answered a matching question.") == 2
+
+
+def test_names_from_streams_are_text(world: World):
+    save_inquiry(world.talk, asker=NAME, decider_name=NAME, state="cancelled", reason=NAME)
+    world.home.name = NAME
+    world.home.save()
+    save_inquiry(world.talk, asker=NAME)
+    page = parse_page(get(world))
+    assert (page.crossed, page.unclosed) == ([], [])
+    assert not [tag for tag in page if tag.tag == "img" or "onerror" in tag]
+    assert NAME in page.find_one(id="chart-workspaces").text
+
+
+def test_filters_are_kept_between_table_and_charts(world: World):
+    save_inquiry(world.talk)
+    client = world.client("auditor")
+    filters = {"tool": "vault", "since": "2026-01-01"}
+    table = parse_page(client.get("/audit", filters))
+    (link,) = [tag["href"] for tag in table if tag.get("href", "").startswith("/audit/charts")]
+    charts = parse_page(client.get(link))
+    assert [tag.text for tag in charts if tag.tag == "option" and "selected" in tag] == ["vault"]
+    back = f"/audit?{link.partition('?')[2]}"
+    assert "tool=vault" in back
+    assert charts.find_all(href=back)
+
+
+def test_charts_say_which_questions_they_leave_out(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(inquiry_counts, "MAX_COUNTED_ROWS", 2)
+    save_inquiry(world.talk, asked_at=BEGIN.replace(month=2))
+    for _ in range(2):
+        save_inquiry(world.talk, asked_at=BEGIN.replace(year=2027))
+    text = " ".join(parse_page(get(world)).text.split())
+    assert "count the newest 2 questions that match, since 2027-03-02" in text
+
+
+def test_a_wrong_filter_is_named_and_the_charts_remain(world: World):
+    response = get(world, since="tomorrow")
+    assert response.status_code == 422
+    assert "since" in parse_page(response).text
+    assert parse_page(response).find_all(**{"class": "chart"})
