@@ -41,7 +41,7 @@ class Sample(NamedTuple):
     ``is_limited``: older ones are left out.
     """
 
-    rows: QuerySet[Inquiry]
+    rows: QuerySet[Any]  # with the annotation any_state
     first_day: date | None
     last_day: date | None
     is_limited: bool
@@ -170,13 +170,13 @@ def _find_first_day(day: date, unit: PeriodUnit) -> date:
             return day.replace(month=1, day=1)
 
 
-def _list_most_frequent(rows: QuerySet[Inquiry], column: str, limit: int) -> list[str]:
+def _list_most_frequent(rows: QuerySet[Any], column: str, limit: int) -> list[str]:
     counted = rows.order_by().values_list(column).annotate(n=Count("pk"))
     return [value for value, _ in counted.order_by("-n", column)[:limit]]
 
 
 def _count_grid(
-    rows: QuerySet[Inquiry],
+    rows: QuerySet[Any],
     row_column: str,
     row_values: Sequence[str],
     column: str,
@@ -205,5 +205,7 @@ def _fold(column: str, values: Iterable[str]) -> Case:
     return Case(When(**{f"{column}__in": [*map(str, values)]}, then=F(column)))
 
 
-def _count(rows: QuerySet[Inquiry], *columns: str) -> Iterable[tuple[Any, ...]]:
-    return rows.order_by().values_list(*columns).annotate(n=Count("pk"))
+def _count(rows: QuerySet[Any], *columns: str) -> Iterable[tuple[Any, ...]]:
+    counted: QuerySet[Any, tuple[Any, ...]]
+    counted = rows.order_by().values_list(*columns).annotate(n=Count("pk"))
+    return counted

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from django.db.models import Count, F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from jpweb.store.models import Inquiry
 from jpweb.store.reviews.inquiry_counts import Sample
 from jpweb.store.sql import utc_text
 from jpweb.store.sql.waiting_time import WaitingMilliseconds
@@ -20,7 +19,7 @@ class WaitingTime(NamedTuple):
     """Percentiles of a group by the nearest rank, in seconds, and the number of its answers."""
 
     group: str
-    count: int
+    answer_count: int
     median: float
     p95: float
 
@@ -32,7 +31,7 @@ def measure_by_workspace(sample: Sample) -> list[WaitingTime]:
     )
     picked = _pick_ranks(rows, "group", "name")
     times = [WaitingTime(name, *ranks) for (_, name), ranks in picked.items()]
-    return sorted(times, key=lambda time: (-time.count, time.group))
+    return sorted(times, key=lambda time: (-time.answer_count, time.group))
 
 
 def measure_by_hour(sample: Sample) -> list[WaitingTime]:
@@ -44,7 +43,7 @@ def measure_by_hour(sample: Sample) -> list[WaitingTime]:
 
 
 def _pick_ranks(
-    rows: QuerySet[Inquiry], *columns: str
+    rows: QuerySet[Any], *columns: str
 ) -> dict[tuple[Any, ...], tuple[int, float, float]]:
     """Return count, median and 95th percentile by the first column.
 

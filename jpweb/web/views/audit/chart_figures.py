@@ -183,7 +183,7 @@ def _make_time_series(times: Iterable[WaitingTime | None]) -> list[Series]:
 
 
 def _make_time_row(name: str, time: WaitingTime) -> list[Cell]:
-    return [Cell(name), _make_count(time.count), *(Cell(f"{t:,.3f}") for t in time[2:])]
+    return [Cell(name), _make_count(time.answer_count), *(Cell(f"{t:,.3f}") for t in time[2:])]
 
 
 def _name_days(period: Period, since: datetime | None) -> dict[str, str]:
