@@ -28,6 +28,7 @@ from jpweb.store.models import (
     Passage,
     Person,
     Redaction,
+    Review,
     Run,
     RunInterrupt,
     Turn,
@@ -232,6 +233,7 @@ def _replace_entry(
         replacements=sum(replaced.counts.values()),
         digest_before=redaction.digest_before,
         digest_after=redaction.digest_after,
+        text_digest=keyed_hashes.compute_digest(keyed_hashes.derive_text_key(key), new_text),
         redaction=redaction.pk,
     )
 
@@ -302,6 +304,7 @@ def _replace_copies(
         ("messages", RunInterrupt.objects.filter(run__in=runs), ("text",)),
         ("failures", runs, ("problem",)),
         ("turns", Turn.objects.filter(conversation=conversation), ("title",)),
+        ("reviews", Review.objects.filter(conversation=conversation), ("note",)),
     ]
     for name, rows, columns in sources:
         for row in rows.iterator(chunk_size=200):
@@ -323,4 +326,6 @@ def _change_columns(
             changes[column] = replaced[:limit] if limit else replaced
     if changes and isinstance(row, Approval):
         changes["digest"] = ""  # a plain hash, from which a short secret could be guessed
+    if changes and isinstance(row, Review):
+        changes["nonce"] = ""  # with it the ledger's hash of the note could be guessed
     return changes

@@ -5,10 +5,10 @@ from __future__ import annotations
 from django.db import DatabaseError, connection
 
 from jpweb.store.errors import StoreError
-from jpweb.store.models import Approval, Inquiry, JournalEntry, Passage, Turn
+from jpweb.store.models import Approval, Inquiry, JournalEntry, Passage, Review, Turn
 
 #: Models whose rows redactions replace.
-_MODELS = (JournalEntry, Inquiry, Passage, Approval, Turn)
+_MODELS = (JournalEntry, Inquiry, Passage, Approval, Turn, Review)
 
 
 class NotErased(StoreError):
