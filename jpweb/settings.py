@@ -233,6 +233,8 @@ LEDGER_HEADS = Path(
 LEDGER_HEAD_URL = env.str("JPWEB_LEDGER_HEAD_URL", default="")
 # Days after which entries of reads, searches and sign-ins are emptied; 0: never.
 LEDGER_READ_DAYS = read_number("JPWEB_LEDGER_READ_DAYS", 0)
+#: Whether new events are searched for secrets, which pages then mask.
+DETECT_SECRETS = env.bool("JPWEB_DETECT_SECRETS", default=True)
 
 # Seconds until a run's lease expires without a renewal; seconds of hold time before a run that
 # only waits for people is parked.

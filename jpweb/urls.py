@@ -30,6 +30,8 @@ from jpweb.web.views.audit import (
     ledger,
     redaction,
     review_queues,
+    saved_views,
+    suspected_secrets,
 )
 from jpweb.web.views.audit import exports as audit_exports
 from jpweb.web.views.help import pages as help_pages
@@ -159,6 +161,8 @@ urlpatterns = [
     path("notifications/test", notifications.send_test, name="notification-test"),
     path("notifications/remove", notifications.remove_destination, name="notification-remove"),
     path("audit", inquiry_table.list_inquiries, name="audit"),
+    path("audit/views/save", saved_views.save_view, name="view-save"),
+    path("audit/views/delete", saved_views.delete_view, name="view-delete"),
     path("audit/decisions", decision_table.list_decisions, name="decisions"),
     path("prompts/<key:approval_id>/call", decision_table.open_call, name="approval-call"),
     path("audit/ledger", ledger.show_ledger, name="ledger"),
@@ -206,6 +210,20 @@ urlpatterns = [
         "workspaces/<key:workspace_id>/reviews",
         question_expiry.choose_review_count,
         name="review-count-choose",
+    ),
+    path("audit/secrets", suspected_secrets.list_suggestions, name="secrets"),
+    path(
+        "audit/secrets/<key:suspected_secret_id>", suspected_secrets.show_suggestion, name="secret"
+    ),
+    path(
+        "audit/secrets/<key:suspected_secret_id>/reveal",
+        suspected_secrets.reveal_secret,
+        name="secret-reveal",
+    ),
+    path(
+        "audit/secrets/<key:suspected_secret_id>/dismiss",
+        suspected_secrets.dismiss_suggestion,
+        name="secret-dismiss",
     ),
     path("audit.csv", inquiry_table.export_csv, name="audit-csv"),
     path("audit.jsonl", audit_exports.export_json_lines, name="audit-jsonl"),

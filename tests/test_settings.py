@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.agent.tools.mcp.serving import over_http
 from tests.machine.vendors import Reply, Say, run_vendor
 from tests.talkative import CANARY
@@ -12,6 +14,7 @@ from tests.talkative import CANARY
 TALKATIVE = Path(__file__).with_name("talkative.py")
 
 
+@pytest.mark.proof  # 10 s of processor time, in which all vendors' libraries are imported
 def test_no_secret_key_or_conversation_reaches_the_log_at_any_level(tmp_path: Path):
     """A server echoes a secret on its standard output; libraries log what they send and get."""
     variables = {

@@ -14,6 +14,8 @@ import django
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line, find_commands, get_commands
 
+from jpweb.cli import gc_tuning
+
 #: One help line for each command of ``jpweb.cli.management.commands``, in the help's order.
 COMMANDS = {
     "serve": "start jpweb and print a sign-in link; --workspace PATH adds a JP workspace",
@@ -43,6 +45,7 @@ _INTERRUPTED_EXIT_CODE = 128 + signal.SIGINT
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command of jpweb or Django; exit with one line where that is impossible."""
+    gc_tuning.collect_rarely()
     try:
         _run_command(list(sys.argv if argv is None else argv))
         sys.stdout.flush()

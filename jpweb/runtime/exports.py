@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from jpweb.runtime import rendering
 from jpweb.store import exports
+from jpweb.store.database import clock
 from jpweb.store.exports import ExportChunk
 from jpweb.store.transcript.item_batches import read_items
-from jpweb.stream.markdown_export import BLOCK_SEPARATOR, MarkdownOptions, MarkdownWriter
+from jpweb.stream.markdown.export import BLOCK_SEPARATOR, MarkdownOptions, MarkdownWriter
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
@@ -34,10 +37,13 @@ class ExportFormat:
     make_pieces: Callable[[Conversation], Iterator[ExportChunk]]
 
 
-def make_markdown(conversation: Conversation, *, reasoning: bool = True) -> Iterator[ExportChunk]:
-    """Yield the Markdown of a conversation."""
+def make_markdown(
+    conversation: Conversation, *, origin: str = "", reasoning: bool = True
+) -> Iterator[ExportChunk]:
+    """Yield the Markdown of a conversation; ``origin`` is Markdown below its title."""
     separator = ""
-    for groups, entries_done in _read_blocks(conversation, reasoning=reasoning):
+    options = MarkdownOptions(_get_title(conversation), origin, reasoning=reasoning)
+    for groups, entries_done in _read_blocks(conversation, options):
         blocks = [block for group in groups for block in group]
         text = (separator if blocks else "") + BLOCK_SEPARATOR.join(blocks)
         separator = BLOCK_SEPARATOR  # none before the first piece, which has the title
@@ -45,9 +51,10 @@ def make_markdown(conversation: Conversation, *, reasoning: bool = True) -> Iter
         yield ExportChunk(f"{text}{end}".encode(), entries_done, conversation.entry_count)
 
 
-def make_html(conversation: Conversation) -> Iterator[ExportChunk]:
+def make_html(conversation: Conversation, *, origin: str = "") -> Iterator[ExportChunk]:
     """Yield a self-contained page: its style is inline and it loads nothing.
 
+    ``origin`` is Markdown below its title.
     Each item is rendered separately, so links and footnotes of one text cannot reach another.
     """
     context = {
@@ -57,7 +64,8 @@ def make_html(conversation: Conversation) -> Iterator[ExportChunk]:
     }
     page = render_to_string("exports/conversation.html", context)
     head, _, foot = page.partition(_BODY_PLACEHOLDER)
-    for groups, entries_done in _read_blocks(conversation, reasoning=True):
+    options = MarkdownOptions(_get_title(conversation), origin, reasoning=True)
+    for groups, entries_done in _read_blocks(conversation, options):
         body = "".join(
             rendering.render_markdown(BLOCK_SEPARATOR.join(group) + "\n", keep_line_ends=True)
             for group in groups
@@ -67,11 +75,25 @@ def make_html(conversation: Conversation) -> Iterator[ExportChunk]:
         head = ""
 
 
+def describe_origin(conversation: Conversation, exported_at: datetime) -> str:
+    """Return the Markdown that says where and when an export was made."""
+    address = settings.PUBLIC_URL + reverse("conversation", args=[conversation.pk])
+    return f"Exported by jpweb, {exported_at:%Y-%m-%d %H:%M:%S} UTC, from <{address}>."
+
+
+def _export_markdown(conversation: Conversation) -> Iterator[ExportChunk]:
+    return make_markdown(conversation, origin=describe_origin(conversation, clock.now()))
+
+
+def _export_html(conversation: Conversation) -> Iterator[ExportChunk]:
+    return make_html(conversation, origin=describe_origin(conversation, clock.now()))
+
+
 def _read_blocks(
-    conversation: Conversation, *, reasoning: bool
+    conversation: Conversation, options: MarkdownOptions
 ) -> Iterator[tuple[list[list[str]], int]]:
     """Yield batches of Markdown blocks, grouped by heading and item, and the entries done."""
-    writer = MarkdownWriter(MarkdownOptions(title=_get_title(conversation), reasoning=reasoning))
+    writer = MarkdownWriter(options)
     title, turn = list(writer.write_title()), -1
     for items, entries_done, incomplete_turn in read_items(conversation):
         groups = [title]
@@ -102,7 +124,7 @@ FORMATS = {
         ".jsonl", "application/jsonl", "JSON Lines, one event per line", exports.export_json_lines
     ),
     "markdown": ExportFormat(
-        ".md", "text/markdown; charset=utf-8", "Markdown document", make_markdown
+        ".md", "text/markdown; charset=utf-8", "Markdown document", _export_markdown
     ),
-    "html": ExportFormat(".html", "text/html; charset=utf-8", "Standalone HTML page", make_html),
+    "html": ExportFormat(".html", "text/html; charset=utf-8", "Standalone HTML page", _export_html),
 }

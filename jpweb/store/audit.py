@@ -24,11 +24,12 @@ BATCH_ROWS = 250
 class AuditFilters:
     """The filters of the audit; an empty value does not filter. ``until`` is exclusive.
 
-    ``workspace`` is a key. Without one the demo is left out, unless ``demo`` is set or the person
-    reviews nothing else. ``words`` have to be in the question.
+    ``workspace`` and ``conversation`` are keys. Without one the demo is left out, unless ``demo``
+    is set or the person reviews nothing else. ``words`` have to be in the question.
     """
 
     workspace: int | None = None
+    conversation: int | None = None
     demo: bool = False
     tool: str = ""
     words: str = ""
@@ -100,6 +101,16 @@ def list_inquiries(person_id: int, filters: AuditFilters) -> QuerySet[Inquiry]:
     return inquiries.select_related("conversation__workspace", "decider").order_by(
         "-asked_at", "-id"
     )
+
+
+def filter_inquiries(person_id: int, filters: AuditFilters) -> QuerySet[Inquiry]:
+    """Return the same inquiries in no order, with conditions that leave the index to the order."""
+    memberships = _list_filtered_memberships(person_id, filters).filter(
+        workspace__conversations=OuterRef("conversation_id")
+    )
+    rows = Inquiry.objects.annotate(any_state=Coalesce("state", Value("")))
+    rows = rows.filter(Exists(memberships), *_make_conditions(filters, state="any_state"))
+    return rows.prefetch_related("conversation__workspace", "decider")
 
 
 def get_page(inquiries: QuerySet[Inquiry], before: int) -> tuple[list[Inquiry], int]:
@@ -205,6 +216,7 @@ def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:
     """Return the conditions of the filters; ``state`` is the expression of the state."""
     values_by_lookup = {
         state: filters.outcome,
+        "conversation_id": filters.conversation,
         "reason": filters.reason,
         "source": filters.source,
         "decider_name": filters.person,
@@ -215,7 +227,7 @@ def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:
     }
     if any("\x00" in value for value in values_by_lookup.values() if isinstance(value, str)):
         return [Q(pk__in=[])]  # no row contains NUL, and PostgreSQL refuses it
-    return [Q(**{key: value}) for key, value in values_by_lookup.items() if value]
+    return [Q(**{key: value}) for key, value in values_by_lookup.items() if value not in ("", None)]
 
 
 def _list_auditor_memberships(person_id: int) -> QuerySet[Membership]:
@@ -229,6 +241,8 @@ def _list_filtered_memberships(person_id: int, filters: AuditFilters) -> QuerySe
     memberships = _list_auditor_memberships(person_id)
     if filters.workspace is not None:
         return memberships.filter(workspace_id=filters.workspace)
+    if filters.conversation is not None:
+        return memberships
     without_demo = memberships.exclude(workspace__root=DEMO_ROOT)
     return memberships if filters.demo or not without_demo.exists() else without_demo
 

@@ -159,6 +159,8 @@ class Act(TextChoices):
     REVIEW_ASSIGNED = "review_assigned"
     REDACTED = "redacted"
     EVIDENCE_IMPORTED = "evidence_imported"
+    TEXT_REVEALED = "text_revealed"
+    SUSPICION_DISMISSED = "suspicion_dismissed"
 
 
 class DecisionKind(TextChoices):
@@ -171,3 +173,19 @@ class DecisionKind(TextChoices):
     RIGHTS = "rights", "Rights"
     REDACTION = "redaction", "Redaction"
     REVIEW = "review", "Review"
+
+
+class SuspicionState(TextChoices):
+    """The state of a suspected secret; only an open one is masked."""
+
+    OPEN = "open"
+    DISMISSED = "dismissed"
+    REDACTED = "redacted"
+
+
+class SavedPage(TextChoices):
+    """The page of a saved search."""
+
+    SEARCH = "search"
+    AUDIT = "audit"
+    DECISIONS = "decisions"

@@ -13,6 +13,7 @@ import msgspec
 
 from jpweb.evidence import ledger_verifier
 from jpweb.store.errors import ExportBroken
+from jpweb.store.masking import masks
 from jpweb.store.models import Conversation, JournalEntry
 from jpweb.stream import wire
 
@@ -73,9 +74,10 @@ def check_unchanged(conversation: Conversation) -> None:
 
 
 def _iterate_texts(conversation: Conversation) -> Iterator[tuple[int, list[str]]]:
-    """Yield the texts of the entries in order, with the position of the first; at least once."""
+    """Yield the texts of the entries in order, masked, with the first's position; at least once."""
     for position, rows in _iterate_rows(conversation):
-        yield position, [text for text, _ in rows]
+        event_masks = masks.load_masks(conversation.pk, [anchor for _, anchor in rows])
+        yield position, [event_masks.mask_text(anchor, text) for text, anchor in rows]
 
 
 def _iterate_rows(conversation: Conversation) -> Iterator[tuple[int, list[tuple[str, str]]]]:

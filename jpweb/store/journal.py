@@ -18,6 +18,7 @@ from jpweb.store.derived_rows import from_stream, on_append
 from jpweb.store.errors import ReadOnlyConversation, UnknownAnchor, UnknownConversation
 from jpweb.store.inbox import settlement
 from jpweb.store.inquiries import Decider
+from jpweb.store.masking import masks
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Run, Turn
 from jpweb.store.run_queue import leases, unanswered_inquiries
 from jpweb.store.sql import bulk, compiled_write
@@ -54,7 +55,7 @@ def read_elements(conversation_id: int) -> tuple[Element, ...]:
 
 
 def find_element(conversation_id: int, anchor: str) -> tuple[int, Element]:
-    """Return the position and the element of a permalink. Raises UnknownAnchor.
+    """Return the position and the element of a permalink, masked. Raises UnknownAnchor.
 
     A permalink to an event inside a legacy element leads to the whole element.
     """
@@ -64,7 +65,8 @@ def find_element(conversation_id: int, anchor: str) -> tuple[int, Element]:
     ).first()
     if entry is None:
         raise UnknownAnchor(f"There is no event {anchor} in this conversation.")
-    return entry.position, wire.read_element(entry.text)
+    event_masks = masks.load_masks(conversation_id, [element_anchor])
+    return entry.position, event_masks.read_element(element_anchor, entry.text)
 
 
 def find_anchor(conversation_id: int, position: int) -> str:

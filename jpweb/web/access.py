@@ -24,10 +24,19 @@ from jpweb.store import accounts, approvals, conversations, inquiries
 from jpweb.store.choices import Role
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.errors import StoreError
+from jpweb.store.suspected_secrets import suggestions
 from jpweb.web.security import cache_headers, read_recording, security_log, session_activity
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Approval, Conversation, Inquiry, Membership, Person, Workspace
+    from jpweb.store.models import (
+        Approval,
+        Conversation,
+        Inquiry,
+        Membership,
+        Person,
+        SuspectedSecret,
+        Workspace,
+    )
     from jpweb.web.http import Request
 
 View = Callable[..., Any]
@@ -80,6 +89,17 @@ def approval(role: Role) -> Callable[[View], View]:
         return {"approval": row}
 
     return lambda view: _guard_view(view, f"approval: {role.label}", check)
+
+
+def suspected_secret(role: Role) -> Callable[[View], View]:
+    """Admit members with at least this role in its workspace; the view gets the ``suggestion``."""
+
+    def check(request: Request, suspected_secret_id: int) -> dict[str, Any]:
+        row: SuspectedSecret = _get_or_404(suggestions.get_suggestion, suspected_secret_id)
+        _require_role(request.user.pk, row.workspace_id, role)
+        return {"suggestion": row}
+
+    return lambda view: _guard_view(view, f"suspected_secret: {role.label}", check)
 
 
 def workspace(role: Role) -> Callable[[View], View]:

@@ -127,8 +127,22 @@ REDACTION_TOO_MANY_STRINGS = "Enter at most {limit} strings. Redact the others a
 REDACTION_REASON_REQUIRED = "Give a reason. It is shown in place of the content."
 REDACTION_REASON_TOO_LONG = "Shorten the reason to {limit} characters."
 EVENT_REDACTED = "Redacted. The ledger says who, when and why."
+SUSPICION_STATE_UNKNOWN = "Unknown state. The list shows open suggestions."
+SUSPICION_NOTE_REQUIRED = "Say why it is not a secret."
+SUSPICION_NOTE_TOO_LONG = "Shorten the note to {limit} characters."
+SUSPICION_DISMISSED = "Dismissed. The text is shown again."
+SUSPICIONS_DISMISSED = "Dismissed in {count} places. The text is shown again."
+SUSPICION_REASON = "leaked {kind}"
 EVENTS_REDACTED = "Redacted {count} events. The ledger says who, when and why."
 
 # Decisions
 #: ``value`` is filled by Django.
 DECISION_KIND_UNKNOWN = "Unknown kind “%(value)s”. Choose one from the list."
+
+# Saved views
+VIEW_NAME_REQUIRED = "Enter a name for this view."
+VIEW_NOT_SAVABLE = "Choose filters or an order to save, or shorten them."
+VIEW_LIMIT_REACHED = "You have {max_count} saved views. Delete one to save another."
+VIEW_SAVED = "Saved as “{name}”."
+VIEW_DELETED = "Deleted the saved view."
+VIEW_ALREADY_DELETED = "This view was already deleted."

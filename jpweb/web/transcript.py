@@ -230,6 +230,7 @@ def build_window_context(
     """Return the context of a window's template."""
     page_url = reverse("conversation", args=[conversation.pk])
     conversation.question_keys = page.window.contents.question_ids  # type: ignore[attr-defined]  # read by question_url
+    conversation.call_decisions = page.window.contents.call_decisions  # type: ignore[attr-defined]  # read by render_item
     return {
         "conversation": conversation,
         "page": page,

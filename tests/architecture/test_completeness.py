@@ -16,7 +16,8 @@ from jpweb.agent.tools import ask_user
 from jpweb.runtime.rendering import payloads
 from jpweb.store.choices import Act, ApprovalKind
 from jpweb.store.search import passages
-from jpweb.stream import answer_type, events, inquiry, markdown_export, outline, wire
+from jpweb.stream import answer_type, events, inquiry, outline, wire
+from jpweb.stream.markdown import export
 from jpweb.stream.transcript.categories import CATEGORIES, categorize_element
 from jpweb.web import display_text
 from jpweb.web.labels import ledger_labels
@@ -33,7 +34,7 @@ SAMPLED = {
     for name in sorted(SAMPLES)
     if (element := wire.read_element(read_text(Path("tests/samples/events", name)))).kind
 }
-ALL_OPTIONS = markdown_export.MarkdownOptions(reasoning=True)
+ALL_OPTIONS = export.MarkdownOptions(reasoning=True)
 #: Kinds that the Markdown export counts as omitted, and kinds in which search finds nothing.
 OMITTED_KINDS = {"turn_start", "config_delta", "compaction"}
 UNSEARCHED_KINDS = {"turn_start", "config_delta"}
@@ -96,7 +97,7 @@ def test_search_finds_each_sample_but_those_named(name: str):
 
 @pytest.mark.parametrize("name", SAMPLED)
 def test_markdown_has_each_sample_but_those_of_kinds_named(name: str):
-    exported = markdown_export.export_markdown(outline.build_outline([SAMPLED[name]]), ALL_OPTIONS)
+    exported = export.export_markdown(outline.build_outline([SAMPLED[name]]), ALL_OPTIONS)
     assert ("\nOmitted: " in exported) == (SAMPLED[name].tag in OMITTED_KINDS)
 
 

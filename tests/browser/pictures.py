@@ -42,14 +42,14 @@ def serve_workshop() -> Iterator[Stay]:
     with (
         tempfile.TemporaryDirectory(prefix="jpweb-pictures-") as folder,
         run_vendor("anthropic") as model,
-        run_chromium(ensure_program(HEADLESS_CHROMIUM)) as browser,
+        run_chromium(ensure_program(HEADLESS_CHROMIUM)) as pool,
     ):
         root = copy_sample(Path(folder))
         server = Server(Path(folder) / "data", workspace=root, settings=dict(ENVIRONMENT))
         try:
             shop = Shop(root, model, server.start())
             shop.open_up()
-            yield visit_workshop(shop, Pages(browser))
+            yield visit_workshop(shop, Pages(pool))
         finally:
             server.close()
 
@@ -94,7 +94,7 @@ def take_pictures(visit: Stay) -> Iterator[tuple[str, bytes]]:
     wait_for_cards(approval, 2)
     yield "waiting", approval.locator("#inbox").screenshot()
     # Without the demo's hostile texts, which are the newest.
-    yield "audit", visit.open("/audit?until=2026-10-15", size=_DESK).screenshot()
+    yield "audit", visit.open("/audit?demo=on&until=2026-10-15", size=_DESK).screenshot()
 
 
 def main(folder: Path = FOLDER) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +186,10 @@ def test_export_knows_each_spelling(tmp_path: Path, spelling: str):
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_export_writes_to_standard_output(form: str, capfdbinary: pytest.CaptureFixture[bytes]):
+def test_export_writes_to_standard_output(
+    form: str, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(clock, "now", lambda: datetime(2026, 1, 2, 3, tzinfo=UTC))
     mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     call_command("export", str(TOUR), "--format", form)
     talk = Conversation.objects.get(jp_id=TOUR)

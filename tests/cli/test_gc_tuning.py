@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jpweb.cli import gc_tuning
+from jpweb.cli import entrypoint, gc_tuning
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +16,7 @@ def thawed() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-        gc.unfreeze()
+        gc.freeze()  # as it was: a worker's collected tests are set aside
 
 
 async def test_pauses_are_as_before_once_nobody_keeps_them_short():
@@ -81,3 +81,14 @@ async def test_keep_short_lets_threads_switch_sooner_while_it_runs():
     task.cancel()
     await asyncio.wait([task])
     assert sys.getswitchinterval() == pytest.approx(usual)
+
+
+def test_commands_look_for_garbage_rarely(monkeypatch: pytest.MonkeyPatch):
+    usual = gc.get_threshold()
+    monkeypatch.setattr(entrypoint, "execute_from_command_line", lambda arguments: None)
+    gc.set_threshold(1, *usual[1:])
+    try:
+        entrypoint.main(["jpweb", "check"])
+        assert gc.get_threshold() == (gc_tuning.YOUNG_OBJECTS, *usual[1:])
+    finally:
+        gc.set_threshold(*usual)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import (
     Browser,
     BrowserContext,
     ConsoleMessage,
+    Error,
     Page,
     expect,
     sync_playwright,
@@ -39,15 +41,89 @@ EXPECT_MS = choose_size(20_000, 60_000)
 _FIND_VIOLATIONS = """([part, options]) => axe.run(part || document, options).then(found =>
   found.violations.map(
   each => `${each.id}: ${each.help} ${JSON.stringify(each.nodes[0].target)}`))"""
+Scheme: TypeAlias = Literal["light", "dark"]
+
+
+class Look(NamedTuple):
+    """What a browser context is made with."""
+
+    javascript: bool
+    size: tuple[int, int]
+    scheme: Scheme
+
+
+class ContextPool:
+    """The contexts of one browser: a test gets one that earlier tests used, emptied.
+
+    It still has the static files in its cache. A new context fetched 36 of them for its first page,
+    which took 0.13 s of the server's processor time and 0.1 s of the browser's.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self.browser = browser
+        self._idle_contexts: dict[Look, list[BrowserContext]] = defaultdict(list)
+        self._looks: dict[BrowserContext, Look] = {}
+
+    def borrow(self, look: Look) -> BrowserContext:
+        """Return a context of this look without pages, cookies and stored values."""
+        if self._idle_contexts[look]:
+            return self._idle_contexts[look].pop()
+        return self.make(look)
+
+    def make(self, look: Look) -> BrowserContext:
+        """Return a new context, whose cache is empty too."""
+        context = self.browser.new_context(
+            java_script_enabled=look.javascript,
+            viewport={"width": look.size[0], "height": look.size[1]},
+            color_scheme=look.scheme,
+            locale="en-GB",
+            timezone_id="UTC",
+        )
+        context.set_default_timeout(EXPECT_MS)
+        self._looks[context] = look
+        self._discard_after(context, context, "add_init_script")
+        self._discard_after(context, context.clock, "install")
+        return context
+
+    def give_back(self, context: BrowserContext) -> None:
+        """Empty a context for the next test, or close it where a test added scripts to it."""
+        look = self._looks.get(context)
+        if look is None:
+            context.close()
+            return
+        context.set_offline(False)
+        for page in context.pages:
+            _clear_storage(page)
+            page.close()
+        context.clear_cookies()
+        context.clear_permissions()
+        self._idle_contexts[look].append(context)
+
+    def _discard_after(self, context: BrowserContext, owner: object, method_name: str) -> None:
+        """Have a context closed once this method, which cannot be undone, was called."""
+        method: Callable[..., Any] = getattr(owner, method_name)
+
+        def call(*args: Any, **options: Any) -> Any:
+            self._looks.pop(context, None)
+            return method(*args, **options)
+
+        setattr(owner, method_name, call)
+
+
+def _clear_storage(page: Page) -> None:
+    try:
+        page.evaluate("localStorage.clear()")
+    except Error:  # a page of no origin, or one whose process has ended, has no storage
+        return
 
 
 @contextmanager
-def run_chromium(path: Path) -> Iterator[Browser]:
+def run_chromium(path: Path) -> Iterator[ContextPool]:
     """Run a browser without a window."""
     expect.set_options(timeout=EXPECT_MS)
     with sync_playwright() as library:
         running_browser = library.chromium.launch(executable_path=path, args=list(ARGUMENTS))
-        yield running_browser
+        yield ContextPool(running_browser)
         running_browser.close()
 
 
@@ -59,7 +135,7 @@ class Pages:
     exceptions that no script caught; at the end of the test there must be none.
     """
 
-    browser: Browser
+    pool: ContextPool
     complaints: list[str] = field(default_factory=list)
     contexts: list[BrowserContext] = field(default_factory=list)
     _forgiven: list[re.Pattern[str]] = field(default_factory=list)
@@ -70,11 +146,15 @@ class Pages:
         *,
         javascript: bool = True,
         size: tuple[int, int] = WIDE,
-        scheme: Literal["light", "dark"] = "light",
+        scheme: Scheme = "light",
         sibling: Page | None = None,
+        cached: bool = True,
     ) -> Page:
-        """Open a page; with a ``sibling`` it shares that page's sign-in."""
-        context = sibling.context if sibling else self._context(javascript, size, scheme)
+        """Open a page; with a ``sibling`` it shares that page's sign-in.
+
+        The browser may have the static files in its cache, unless ``cached`` says otherwise.
+        """
+        context = sibling.context if sibling else self._context(javascript, size, scheme, cached)
         page = context.new_page()
         page.on("console", self._heard)
         page.on("pageerror", lambda error: self._complain(f"uncaught: {error}"))
@@ -88,21 +168,15 @@ class Pages:
         self.complaints[:] = [c for c in self.complaints if not re.search(pattern, c)]
 
     def close(self) -> None:
-        """Close every context."""
+        """Close every page."""
         while self.contexts:
-            self.contexts.pop().close()
+            self.pool.give_back(self.contexts.pop())
 
     def _context(
-        self, javascript: bool, size: tuple[int, int], scheme: Literal["light", "dark"]
+        self, javascript: bool, size: tuple[int, int], scheme: Scheme, cached: bool
     ) -> BrowserContext:
-        context = self.browser.new_context(
-            java_script_enabled=javascript,
-            viewport={"width": size[0], "height": size[1]},
-            color_scheme=scheme,
-            locale="en-GB",
-            timezone_id="UTC",
-        )
-        context.set_default_timeout(EXPECT_MS)
+        look = Look(javascript, size, scheme)
+        context = self.pool.borrow(look) if cached else self.pool.make(look)
         self.contexts.append(context)
         return context
 

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from playwright.sync_api import Browser
 
 from tests.machine import browsing, servers
-from tests.machine.browsing import Pages
+from tests.machine.browsing import ContextPool, Pages
 from tests.machine.ports import free_port
 from tests.machine.programs import CHROMIUM, ensure_program
 from tests.machine.servers import Cluster
@@ -72,16 +71,16 @@ def live(tmp_path: Path) -> Iterator[Live]:
 
 
 @pytest.fixture(scope="session")
-def browser(chromium_path: Path) -> Iterator[Browser]:
-    with browsing.run_chromium(chromium_path) as running_browser:
-        yield running_browser
+def context_pool(chromium_path: Path) -> Iterator[ContextPool]:
+    with browsing.run_chromium(chromium_path) as pool:
+        yield pool
 
 
 @pytest.fixture
-def open_page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Pages]:
+def open_page(context_pool: ContextPool, request: pytest.FixtureRequest) -> Iterator[Pages]:
     if "live" in request.fixturenames:
         request.getfixturevalue("live")  # its servers end after the pages, which would complain
-    pages = Pages(browser)
+    pages = Pages(context_pool)
     yield pages
     pages.close()
     assert pages.complaints == []

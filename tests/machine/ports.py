@@ -43,12 +43,19 @@ def is_accepting(port: int) -> bool:
 def wait_until(
     condition: Callable[[], object], description: str, seconds: float = 30, pause: float = 0.02
 ) -> None:
-    """Poll until ``holds()`` is true. Raises AssertionError after ``seconds``."""
+    """Poll until ``condition()`` is true. Raises AssertionError after ``seconds``.
+
+    A condition that requests a page pauses three times as long as that took, so that it leaves
+    the processor to what it waits for.
+    """
     deadline = time.monotonic() + seconds
-    while not condition():
+    while True:
+        begun_at = time.monotonic()
+        if condition():
+            return
         if time.monotonic() > deadline:
             raise AssertionError(f"{description}: not within {seconds:g} s")
-        time.sleep(pause)
+        time.sleep(max(pause, 3 * (time.monotonic() - begun_at)))
 
 
 def end_process(process: subprocess.Popen[bytes], seconds: float = 10) -> int:

@@ -20,12 +20,15 @@ from psycopg import sql
 from jpweb.cli.local_cluster import postgres_redis
 from tests.machine.ports import LOOPBACK, end_process, free_port, is_accepting, wait_until
 from tests.machine.programs import POSTGRES, REDIS, ensure_program
-from tests.machine.templates import migrate_database
+from tests.machine.templates import make_once, migrate_database
 
 #: What makes a cluster quick that need not outlive anything.
 QUICK = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
 #: What makes one lose nothing that was committed, whenever it is killed.
 DURABLE = ("fsync=on", "full_page_writes=on", "synchronous_commit=on")
+
+#: The database of every cluster that has all migrations.
+MIGRATED = "migrated"
 
 
 @dataclass(slots=True)
@@ -36,7 +39,6 @@ class Cluster:
     settings: Sequence[str] = QUICK
     port: int = field(default_factory=free_port)
     _numbers: Iterator[int] = field(default_factory=count)
-    _template: str = ""
     _process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -52,13 +54,7 @@ class Cluster:
 
         It has the tables of a team, which a single server ignores. ``prefix`` begins its name.
         """
-        if not self._template:
-            url = self()
-            environment = {"JPWEB_RUNS": "workers", "REDIS_URL": "redis://127.0.0.1:1"}
-            secrets = {"JPWEB_SECRET_KEY": "template", "JPWEB_DATA": str(self.folder)}
-            migrate_database({"DATABASE_URL": url} | environment | secrets)
-            self._template = url.rpartition("/")[2]
-        return self._create("CREATE DATABASE {} TEMPLATE {}", self._template, prefix=prefix)
+        return self._create("CREATE DATABASE {} TEMPLATE {}", MIGRATED, prefix=prefix)
 
     def _create(self, statement: LiteralString, *names: str, prefix: str = "") -> str:
         name = f"{prefix}jpweb_{os.getpid()}_{next(self._numbers)}"
@@ -68,13 +64,28 @@ class Cluster:
         return f"{self.address}/{name}"
 
     def make(self) -> None:
-        """Make the cluster, which trusts everyone on loopback."""
+        """Make the cluster, which trusts everyone on loopback, as a copy of the template."""
+        postgres_redis.give_to_account(self.folder)
+        template = make_once("postgres", _make_cluster)
+        subprocess.run(["cp", "--archive", template, self.folder / "data"], check=True)
+
+    def initialize(self) -> None:
+        """Make the cluster without any database of ours."""
         postgres_redis.give_to_account(self.folder)
         command = [
             *postgres_redis.build_initdb_command(self._programs, self.folder / "data"),
             "--no-sync",
         ]
         subprocess.run(command, check=True, cwd=self.folder, **postgres_redis.get_account_options())
+
+    def migrate(self) -> None:
+        """Make and migrate the database that ``make_migrated`` copies."""
+        with psycopg.connect(f"{self.address}/postgres", autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(MIGRATED)))
+        environment = {"JPWEB_RUNS": "workers", "REDIS_URL": "redis://127.0.0.1:1"}
+        secrets = {"JPWEB_SECRET_KEY": "template", "JPWEB_DATA": str(self.folder)}
+        url = {"DATABASE_URL": f"{self.address}/{MIGRATED}"}
+        migrate_database(url | environment | secrets)
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
@@ -101,6 +112,12 @@ class Cluster:
                 os.kill(pid, signal.SIGKILL)
         self._process.wait()
         wait_until(lambda: not any(map(_lives, children)), "PostgreSQL's processes are gone")
+
+    def stop(self) -> None:
+        """End it with everything on disk."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait(60)
 
     def close(self) -> None:
         """End it at once, without a checkpoint."""
@@ -166,6 +183,19 @@ def run_postgres(settings: Sequence[str] = QUICK) -> Iterator[Cluster]:
             yield cluster
         finally:
             cluster.close()
+
+
+def _make_cluster(folder: Path) -> Path:
+    """Make the cluster that others copy; return its data folder."""
+    cluster = Cluster(folder)
+    try:
+        cluster.initialize()
+        cluster.start()
+        cluster.migrate()
+        cluster.stop()
+    finally:
+        cluster.close()
+    return folder / "data"
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +31,7 @@ def copy_migrated_sqlite(data: Path, name: str = SQLITE_FILE) -> None:
     if target.exists():
         return
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    shutil.copyfile(_make_migrated_sqlite(), target)
+    shutil.copyfile(make_once("sqlite", _make_migrated_sqlite), target)
 
 
 def migrate_database(environment: Mapping[str, str]) -> None:
@@ -61,16 +61,26 @@ def remove_templates() -> None:
         os.environ.pop(_FOLDER_VARIABLE, None)
 
 
-def _make_migrated_sqlite() -> Path:
-    """Return the template, which the first process that asks makes."""
+def make_once(name: str, make: Callable[[Path], Path]) -> Path:
+    """Return the template of this name; the first process that asks makes it.
+
+    ``make`` gets an empty folder, and returns the file or folder in it that is the template.
+    """
     share_templates()
     folder = Path(os.environ[_FOLDER_VARIABLE])
-    template = folder / SQLITE_FILE
-    with (folder / "lock").open("w") as lock:
+    template = folder / name
+    with (folder / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not template.exists():
-            making = folder / "making"
-            migrate_database({"JPWEB_DATA": str(making), "JPWEB_SECRET_KEY": "template"})
-            assert not (making / f"{SQLITE_FILE}-wal").exists(), "the template is one file"
-            (making / SQLITE_FILE).rename(template)
+            making = Path(tempfile.mkdtemp(prefix="jpweb-making-"))
+            try:
+                shutil.move(make(making), template)
+            finally:
+                shutil.rmtree(making, ignore_errors=True)
     return template
+
+
+def _make_migrated_sqlite(folder: Path) -> Path:
+    migrate_database({"JPWEB_DATA": str(folder), "JPWEB_SECRET_KEY": "template"})
+    assert not (folder / f"{SQLITE_FILE}-wal").exists(), "the template is one file"
+    return folder / SQLITE_FILE

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.machine.browsing import PHONE, Pages, list_violations
+from tests.machine.browsing import PHONE, ContextPool, Pages, list_violations
+from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
@@ -47,3 +48,32 @@ def test_inaccessible_with_a_part_leaves_the_rest_out(open_page: Pages):
     page.set_content("<html lang=en><title>t</title><main><h1>h</h1><input><p>p</p></main>")
     assert list_violations(page, part="p") == []
     assert [line.split(":")[0] for line in list_violations(page, part="main")] == ["label"]
+
+
+def test_a_context_that_is_used_again_is_empty(context_pool: ContextPool, live: Live):
+    url = live().url
+    pages = Pages(context_pool)
+    page = pages(f"{url}/sign-in")
+    used_context = page.context
+    page.evaluate("localStorage.setItem('folds', 'open')")
+    used_context.set_offline(True)
+    used_context.grant_permissions(["notifications"])
+    pages.close()
+    page = pages(f"{url}/sign-in")
+    assert page.context is used_context
+    assert (page.context.pages, page.evaluate("localStorage.length")) == ([page], 0)
+    # Full Chromium would ask, the headless shell refuses.
+    assert page.evaluate("Notification.permission") in {"default", "denied"}
+    names = {str(cookie.get("name")) for cookie in page.context.cookies()}
+    assert names <= {"jpweb_csrf"}  # which this visit has set
+    pages.close()
+
+
+@pytest.mark.parametrize("add", ["add_init_script", "clock"])
+def test_a_context_to_which_a_test_added_scripts_is_closed(context_pool: ContextPool, add: str):
+    pages = Pages(context_pool)
+    context = pages().context
+    context.clock.install() if add == "clock" else context.add_init_script("window.mine = 1")
+    pages.close()
+    assert pages().context is not context
+    pages.close()

@@ -90,7 +90,7 @@ async def eventually(look: Callable[[], Awaitable[Any]]) -> Any:
     """Return the first thing that is found. Raises TimeoutError."""
     async with asyncio.timeout(SOON):
         while not (result := await look()):  # noqa: ASYNC110  # it is looked for in the database
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(0.02)
         return result
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from django.conf import settings
 
 from jpweb.runtime import exports, rendering
 from jpweb.runtime.exports import FORMATS
@@ -26,7 +29,7 @@ from jpweb.stream.inquiry import (
     Redacted,
     UnknownReason,
 )
-from jpweb.stream.markdown_export import MarkdownOptions, export_markdown
+from jpweb.stream.markdown.export import MarkdownOptions, export_markdown
 from jpweb.stream.outline import build_outline
 from tests.builders import make_answer, make_call, make_inquiry, make_result, stream
 from tests.exporting import join_pieces
@@ -63,6 +66,13 @@ class ExportedPage(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
+
+
+@pytest.fixture(autouse=True)
+def exported_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every export be made in the same second."""
+    clock = SimpleNamespace(now=lambda: datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    monkeypatch.setattr(exports, "clock", clock)
 
 
 def demo() -> list[Conversation]:
@@ -173,6 +183,15 @@ def test_a_hostile_title_stays_in_its_place(tmp_path: Path):
     assert page.text.count(title) == 2
 
 
+@pytest.mark.parametrize("name", ["markdown", "html"])
+def test_it_says_where_it_is_from_and_when_it_was_made(tmp_path: Path, name: str):
+    talk = make_conversation(tmp_path)
+    text = join_pieces(FORMATS[name].make_pieces(talk)).decode()
+    address = f"{settings.PUBLIC_URL}/conversations/{talk.pk}"
+    assert "Exported by jpweb, 2026-01-02 03:04:05 UTC, from" in text
+    assert (f'href="{address}"' if name == "html" else f"<{address}>") in text
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_gives_every_conversation_as_text(name: str):
     for talk in demo():
@@ -208,7 +227,7 @@ def test_pieces_of_any_size_make_the_file_of_the_whole_conversation(
     for talk in talks:
         expected = _expected(talk)
         assert _text(talk) == expected, talk.source
-        page = join_pieces(FORMATS["html"].make_pieces(talk)).decode()
+        page = join_pieces(exports.make_html(talk)).decode()
         html = rendering.render_markdown(expected, keep_line_ends=True)
         # As one text, what holds many quotes counts as too deep and would be shown plain.
         assert html in page or html.startswith("<pre># 700 events"), talk.source
@@ -216,7 +235,7 @@ def test_pieces_of_any_size_make_the_file_of_the_whole_conversation(
     assert entries > 1 or len(list(exports.make_markdown(talks[-1]))) > 100
 
 
-@pytest.mark.parametrize("characters", [1, 3000])
+@pytest.mark.parametrize("characters", [pytest.param(1, marks=pytest.mark.proof), 3000])
 def test_pieces_of_few_characters_make_the_same_files(
     monkeypatch: pytest.MonkeyPatch, characters: int
 ):

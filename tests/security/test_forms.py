@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from jpweb.cli.http_limits import MAX_ANONYMOUS_BYTES
-from tests.machine.fixtures import Live
 from tests.machine.ports import LOOPBACK, wait_until
-from tests.machine.serving import Server
+from tests.machine.serving import Server, run_server
 from tests.machine.visiting import Visitor
 from tests.security.opened import Opened
 
@@ -46,10 +43,8 @@ WAYS = pytest.mark.parametrize("send", [send_whole, send_in_chunks])
 class SecretResponder:
     """Somebody signed in, who is asked for a secret."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._visitor = Visitor(server.url)
-        assert self._visitor.sign_in(server.link).status == 200
+    def __init__(self, server: Server, visitor: Visitor) -> None:
+        self._server, self._visitor = server, visitor
         form = self._visitor.get(NEW).text
         workspace = re.search(r'<option value="(\d+)"|name="workspace" value="(\d+)"', form)
         assert workspace
@@ -80,17 +75,31 @@ class SecretResponder:
 PLAIN = b"application/x-www-form-urlencoded"
 
 
-@pytest.fixture
-def opened_files(tmp_path: Path) -> Opened:
-    return Opened(tmp_path)
+@pytest.fixture(scope="module")
+def opened_files(tmp_path_factory: pytest.TempPathFactory) -> Opened:
+    return Opened(tmp_path_factory.mktemp("opened"))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, opened_files: Opened) -> Iterator[Server]:
+    settings = {"JPWEB_SCRIPT_PACE": "0", "JPWEB_HOLD": "600", **opened_files.settings}
+    with run_server(tmp_path_factory.mktemp("forms") / "data", **settings) as running_server:
+        notes = opened_files.take()
+        assert [line for line in notes if line.endswith("/server.lock")], notes
+        yield running_server
+
+
+@pytest.fixture(scope="module")
+def visitor(server: Server) -> Visitor:
+    owner = Visitor(server.url)
+    assert owner.sign_in(server.link).status == 200
+    return owner
 
 
 @pytest.fixture
-def person(live: Live, opened_files: Opened) -> SecretResponder:
-    settings: Any = opened_files.settings  # variables alone
-    responder = SecretResponder(live(JPWEB_SCRIPT_PACE="0", JPWEB_HOLD="600", **settings))
-    notes = opened_files.take()
-    assert [line for line in notes if line.endswith("/server.lock")], notes
+def person(server: Server, visitor: Visitor, opened_files: Opened) -> SecretResponder:
+    responder = SecretResponder(server, visitor)
+    opened_files.take()
     return responder
 
 

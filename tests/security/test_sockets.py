@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 
 import pytest
@@ -14,8 +14,7 @@ from websockets.sync.client import ClientConnection
 from jpweb.cli import websocket_limits
 from jpweb.runtime.broadcast.close_codes import MALFORMED_MESSAGE, RATE_LIMITED, TOO_MANY_SOCKETS
 from jpweb.web.websocket.socket_limits import MAX_SOCKETS
-from tests.machine.fixtures import Live
-from tests.machine.serving import Server
+from tests.machine.serving import Server, run_server
 from tests.machine.visiting import Visitor
 
 SOON = 20
@@ -33,12 +32,13 @@ FRAMES: dict[Opcode, Callable[[ClientConnection], object]] = {
 }
 
 
-@pytest.fixture
-def server(live: Live) -> Server:
-    return live()
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with run_server(tmp_path_factory.mktemp("sockets") / "data") as running_server:
+        yield running_server
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ada(server: Server) -> Visitor:
     visitor = Visitor(server.url)
     assert visitor.sign_in(server.link).status == 200

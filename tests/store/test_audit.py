@@ -38,6 +38,17 @@ def auditor(demo: Workspace) -> Person:
     return making.person("auditor", Role.AUDITOR, demo)
 
 
+def test_conversation_is_a_filter_that_the_demo_answers_too(auditor: Person):
+    other_row = making.question(making.start_run(making.conversation(making.workspace())))
+    membership = Membership.objects.get(person=auditor)
+    membership.pk, membership.workspace = None, other_row.conversation.workspace
+    membership.save()
+    talk_id = Inquiry.objects.exclude(pk=other_row.pk).values_list("conversation_id", flat=True)[0]
+    rows = audit.list_inquiries(auditor.pk, AuditFilters(conversation=talk_id))
+    assert list(rows.values_list("conversation_id", flat=True).distinct().order_by()) == [talk_id]
+    assert not audit.list_inquiries(auditor.pk, AuditFilters(conversation=0)).exists()
+
+
 def test_filters_narrow_alone_and_together(auditor: Person):
     rows = list(Inquiry.objects.all())
     for names in (names for n in range(len(EACH) + 1) for names in combinations(EACH, n)):

@@ -96,6 +96,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.proof  # 9 s of processor time; tests/installing brings old data up to date too
 def test_new_names_of_tables_and_columns_keep_the_rows(earlier_models: Any):
     fill(earlier_models)
     apps = migrate(get_newest_migration())

@@ -106,7 +106,15 @@ ROUTES = {
     "evidence-verifier": somewhere(Role.AUDITOR),
     "conversation-evidence": member("conversation", Role.AUDITOR),
     "decisions": somewhere(Role.AUDITOR),
+    "view-save": Route("somewhere: auditor", 302, "post", needs=Role.AUDITOR),
+    "view-delete": Route("somewhere: auditor", 302, "post", needs=Role.AUDITOR),
     "approval-call": member("approval", Role.READER, 302),
+    "secrets": somewhere(Role.AUDITOR),
+    "secret": member("suspected_secret", Role.AUDITOR),
+    "secret-reveal": member("suspected_secret", Role.AUDITOR, **POST),
+    "secret-dismiss": member(
+        "suspected_secret", Role.AUDITOR, 302, method="post", data=(("note", "an example"),)
+    ),
     "ledger": somewhere(Role.AUDITOR),
     "ledger-file": somewhere(Role.AUDITOR),
     "ledger-verifier": somewhere(Role.AUDITOR),
@@ -192,6 +200,8 @@ def make_address(name: str, world: World, **instead: Any) -> str:
         "queue_name": "cancelled",
     } | instead
     arguments = VIEWS[name].pattern.regex.groupindex
+    if "suspected_secret_id" in arguments:
+        keys = {"suspected_secret_id": world.suggestion.pk} | keys
     return reverse(name, kwargs={key: value for key, value in keys.items() if key in arguments})
 
 

@@ -24,13 +24,13 @@ QUERIES = {
     "/conversations?sort=waiting": 13,
     "/conversations?sort=length": 12,
     "/questions": 12,
-    "/audit": 15,
+    "/audit": 17,
     "/audit.csv": 7,  # one of them records the export
     "/help": 5,
     "/help/operations": 5,
 }
 #: Queries of the page of a conversation.
-TALK = 27
+TALK = 29
 
 
 def grow_list(world: World, to: int) -> None:

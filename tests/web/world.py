@@ -5,11 +5,15 @@ from __future__ import annotations
 from django.test import Client
 
 from jpweb.store.choices import Role
-from jpweb.store.models import Approval, Membership, Person
+from jpweb.store.models import Approval, Membership, Person, SuspectedSecret
+from jpweb.store.suspected_secrets import scanner
+from jpweb.stream.events import ChatRequest
 from tests.store import making
 
 #: Everybody whom a page may meet. ``rival`` owns another workspace; ``outsider`` has none.
 MEMBERS = {role.label: role for role in Role}
+#: A text that the detector suspects.
+SECRET = "AKIACANARYCANARY7F3A"
 EVERYBODY = [*MEMBERS, "outsider", "rival", "anonymous"]
 
 
@@ -26,12 +30,24 @@ class World:
         self.question = making.question(self.run)
         self.anchor = self.question.anchor
         self._prompt: Approval | None = None
+        self._suggestion: SuspectedSecret | None = None
 
     @property
     def prompt(self) -> Approval:
         """A prompt that waits; it is there for those alone who ask for it."""
         self._prompt = self._prompt or making.prompt(self.run)
         return self._prompt
+
+    @property
+    def suggestion(self) -> SuspectedSecret:
+        """A suspected secret of another conversation; it is there for those alone who ask."""
+        if self._suggestion is None:
+            request = ChatRequest(f"Log in with {SECRET}, please")
+            making.mirrored_conversation(self.home, request)
+            while scanner.scan_next() is not None:
+                pass
+            self._suggestion = SuspectedSecret.objects.get()
+        return self._suggestion
 
     def member(self, name: str) -> Membership:
         return Membership.objects.get(person=self.people[name], workspace=self.home)

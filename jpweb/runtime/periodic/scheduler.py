@@ -18,6 +18,7 @@ from django.conf import settings
 from jpweb.runtime import process_identity
 from jpweb.runtime.db_threads import run_in_background_thread, thread_use
 from jpweb.runtime.periodic import (
+    detect_secrets,
     expire_inquiries,
     publish_ledger_head,
     resume_stranded_runs,
@@ -52,6 +53,7 @@ PERIODIC_TASKS = (
     PeriodicTask("follow", watch_workspaces.follow_workspaces, interval_seconds=10),
     PeriodicTask("recall", resume_stranded_runs.requeue_stranded_runs, interval_seconds=60),
     PeriodicTask("index", update_search_index.index_changed, interval_seconds=1),
+    PeriodicTask("secrets", detect_secrets.scan_new_events, interval_seconds=2),
     PeriodicTask(
         "ledger", partial(run_in_background_thread, sealing.seal_entries), interval_seconds=1
     ),

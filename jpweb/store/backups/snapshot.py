@@ -13,8 +13,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jpweb.store.backups import schemas, tables
 from jpweb.store.backups.archive import ArchiveWriter, Manifest, create_archive
+from jpweb.store.choices import Act
 from jpweb.store.database import clock
 from jpweb.store.errors import DatabaseUnavailable, SchemaMismatch
+from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 
 #: Begins a transaction with snapshot isolation; it takes no lock that blocks a writer.
 _BEGIN_SNAPSHOT = {
@@ -35,6 +37,14 @@ def write_backup(path: Path, progress: Callable[[int, int], None]) -> Manifest:
                 return write_tables(source, archive, progress)
     except Error as error:
         raise DatabaseUnavailable(f"The database cannot be read: {error}.") from error
+
+
+def record_backup(file_name: str) -> None:
+    """Record in the ledger that the operator has written a backup. Raises DatabaseUnavailable."""
+    try:
+        record_act(Act.EXPORTED, OPERATOR, Place(), kind="backup", file=file_name)
+    except Error as error:
+        raise DatabaseUnavailable(f"The database cannot be written: {error}.") from error
 
 
 def write_tables(

@@ -28,6 +28,7 @@ from jpweb.store.models.runs import (
     TaskLease,
 )
 from jpweb.store.models.search import Passage, SavedSearch
+from jpweb.store.models.suspected_secrets import SuspectedSecret
 
 __all__ = [
     "AnswerLink",
@@ -57,6 +58,7 @@ __all__ = [
     "SavedSearch",
     "SignIn",
     "SignInLink",
+    "SuspectedSecret",
     "TaskLease",
     "Trust",
     "Turn",

@@ -9,6 +9,11 @@ from django.db import models
 from jpweb.store.choices import Origin
 from jpweb.store.models.accounts import Person, Workspace
 
+#: Of conversations with entries in which no secrets were looked for yet.
+IS_UNSCANNED = models.Q(entry_count__gt=models.F("scanned_entry_count")) | ~models.Q(
+    revision=models.F("scanned_revision")
+)
+
 
 class Conversation(models.Model):
     """A conversation; its events are the journal entries."""
@@ -40,6 +45,10 @@ class Conversation(models.Model):
         default=0, help_text="entries that search knows"
     )
     indexed_revision = models.PositiveIntegerField(default=0, help_text="of which revision")
+    scanned_entry_count = models.PositiveIntegerField(
+        default=0, help_text="entries in which secrets were looked for"
+    )
+    scanned_revision = models.PositiveIntegerField(default=0, help_text="of which revision")
 
     class Meta:
         constraints: ClassVar = [
@@ -50,6 +59,11 @@ class Conversation(models.Model):
                 fields=["last_activity", "id"],
                 condition=models.Q(needs_indexing=True),
                 name="conversations_to_index",
+            ),
+            models.Index(
+                fields=["last_activity", "id"],
+                condition=IS_UNSCANNED,
+                name="conversations_to_scan",
             ),
             models.Index(
                 fields=["workspace", "archived", "last_activity", "id"],

@@ -9,6 +9,7 @@ from django.db import models
 from jpweb.store.models.accounts import Person, Workspace
 from jpweb.store.models.conversations import Conversation
 from jpweb.store.models.runs import Run
+from jpweb.store.sql.waiting_time import WaitingMilliseconds
 
 
 class Inquiry(models.Model):
@@ -71,6 +72,14 @@ class Inquiry(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["-asked_at", "-id"]),
             models.Index(fields=["-settled_at", "-id"], name="inquiries_by_settlement"),
+            models.Index(fields=["asker", "id"], name="inquiries_by_asker"),
+            models.Index(fields=["state", "id"], name="inquiries_by_state"),
+            models.Index(fields=["decider_name", "id"], name="inquiries_by_decider"),
+            models.Index(
+                WaitingMilliseconds("settled_at", "asked_at"),
+                "id",
+                name="inquiries_by_waiting_time",
+            ),
             models.Index(fields=["state", "conversation"]),
             models.Index(fields=["same_question_key", "-settled_at"]),
             models.Index(fields=["workspace", "state", "asked_at"]),

@@ -12,7 +12,7 @@ from jpweb.store.models.conversations import Conversation
 
 
 class Review(models.Model):
-    """An auditor's verdict on a question or a conversation. Rows are never changed.
+    """An auditor's verdict on a question or a conversation; only a redaction changes a row.
 
     A question is named by its event's anchor, not by its row: jp may rewrite a conversation, which
     deletes and inserts rows of questions. Another verdict of the same reviewer is a new row.

@@ -109,6 +109,7 @@ class Approval(models.Model):
             models.Index(fields=["state", "conversation"]),
             models.Index(fields=["workspace", "state", "asked_at"]),
             models.Index(fields=["-settled_at", "-id"], name="approvals_by_settlement"),
+            models.Index(fields=["conversation", "asked_at"], name="approvals_of_conversation"),
         ]
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from django.db import models
 
+from jpweb.store.choices import SavedPage
 from jpweb.store.models.accounts import Person
 from jpweb.store.models.conversations import Conversation
 
@@ -52,16 +53,22 @@ class Passage(models.Model):
 
 
 class SavedSearch(models.Model):
-    """A person's saved search; ``query`` is the query string of its page."""
+    """A person's saved search, or view of a table; ``query`` is the query string of its page."""
 
     person = models.ForeignKey(Person, models.CASCADE, related_name="searches", db_index=False)
+    page = models.CharField(
+        max_length=20,
+        choices=SavedPage.choices,
+        default=SavedPage.SEARCH,
+        db_default=SavedPage.SEARCH,
+    )
     name = models.CharField(max_length=80)
     query = models.CharField(max_length=2000)
     made_at = models.DateTimeField()
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["person", "name"], name="one_search_a_name")
+            models.UniqueConstraint(fields=["person", "page", "name"], name="one_view_a_name")
         ]
 
     def __str__(self) -> str:

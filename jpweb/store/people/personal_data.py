@@ -38,6 +38,7 @@ from jpweb.store.models import (
     SavedSearch,
     SignIn,
     SignInLink,
+    SuspectedSecret,
     Trust,
 )
 from jpweb.store.people import sessions
@@ -159,6 +160,14 @@ SECTIONS = (
         ("conversation",),
     ),
     Section(
+        "suspected_secrets_decided",
+        SuspectedSecret,
+        ("decided_by",),
+        ("anchor", "kind", "state", "note", "decided_at"),
+        _describe_conversation,
+        ("conversation",),
+    ),
+    Section(
         "answers",
         Inquiry,
         ("decider",),
@@ -205,7 +214,7 @@ SECTIONS = (
         ("conversation",),
     ),
     Section("open_pages", Presence, ("person",), ("seen_at",), _describe_workspace, ("workspace",)),
-    Section("saved_searches", SavedSearch, ("person",), ("name", "query", "made_at")),
+    Section("saved_searches", SavedSearch, ("person",), ("page", "name", "query", "made_at")),
     Section(
         "notification_destinations",
         NotificationDestination,

@@ -7,7 +7,7 @@ by which ``jpweb.store.ledger.verification`` accepts it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import models, transaction
@@ -15,15 +15,14 @@ from django.db import models, transaction
 from jpweb.evidence import keyed_hashes
 from jpweb.store import db_text, journal
 from jpweb.store.choices import UNFINISHED_STATES, Act
-from jpweb.store.derived_rows import from_stream
 from jpweb.store.errors import StoreError
-from jpweb.store.inquiries import clean_note
 from jpweb.store.ledger.entries import Actor, Place, record_act
+from jpweb.store.masking import derived_columns, replacement
+from jpweb.store.masking.replacement import Replaced
 from jpweb.store.models import (
     Approval,
     CallCheckpoint,
     Conversation,
-    Inquiry,
     JournalEntry,
     Passage,
     Person,
@@ -33,14 +32,10 @@ from jpweb.store.models import (
     RunInterrupt,
     Turn,
 )
-from jpweb.store.redaction import replacement
-from jpweb.store.redaction.replacement import Replaced
+from jpweb.store.suspected_secrets import suggestions
 from jpweb.stream import anchor_ids, wire
 from jpweb.stream.errors import MalformedElement
-from jpweb.stream.events import ChatRequest, ConversationEvent, Element
-from jpweb.stream.inquiry import Answered, InquiryRequest, InquiryResponse
 from jpweb.stream.transcript.categories import categorize_element
-from jpweb.stream.transcript.grouping import extract_title
 
 #: Characters of a reason; it stands in the marker.
 MAX_REASON_CHARS = 200
@@ -115,6 +110,8 @@ def _redact(conversation_id: int, request: RedactionRequest, person: Person) -> 
     if Run.objects.filter(conversation=conversation, state__in=UNFINISHED_STATES).exists():
         raise NotRedactable("A turn runs in this conversation. Stop it, then redact.")
     marker = db_text.clean_text(request.make_marker(person.display_name))
+    resolved = suggestions.resolve_markers(conversation.pk, request.strings)
+    request = replace(request, strings=resolved)
     preview = Preview(file=conversation.source)
     strings: tuple[str, ...] = request.strings
     for entry, replaced in _find_replacements(conversation, request, marker):
@@ -221,8 +218,10 @@ def _replace_entry(
     )
     _update_category_count(conversation, entry.category, categorize_element(element))
     Passage.objects.filter(conversation=conversation, position=entry.position).delete()
-    _replace_turn_title(conversation, entry.position, wire.read_element(old_text), element)
-    _replace_inquiry_columns(conversation, entry.position, element)
+    old_element = wire.read_element(old_text)
+    derived_columns.replace_turn_title(conversation, entry.position, old_element, element)
+    derived_columns.replace_inquiry_columns(conversation, entry.position, element)
+    suggestions.follow_redaction(conversation, entry.anchor, old_element, element, person)
     record_act(
         Act.REDACTED,
         Actor.from_person(person),
@@ -233,7 +232,6 @@ def _replace_entry(
         replacements=sum(replaced.counts.values()),
         digest_before=redaction.digest_before,
         digest_after=redaction.digest_after,
-        text_digest=keyed_hashes.compute_digest(keyed_hashes.derive_text_key(key), new_text),
         redaction=redaction.pk,
     )
 
@@ -244,46 +242,6 @@ def _update_category_count(conversation: Conversation, old: str, new: str) -> No
     conversation.category_counts[old] = conversation.category_counts.get(old, 1) - 1
     conversation.category_counts[new] = conversation.category_counts.get(new, 0) + 1
     conversation.save(update_fields=["category_counts"])
-
-
-def _replace_turn_title(
-    conversation: Conversation, position: int, old: Element, new: Element
-) -> None:
-    turns = Turn.objects.filter(conversation=conversation, position__lte=position)
-    turn = turns.order_by("-position").first()
-    if turn is None or not turn.title:
-        return
-    for old_event in old.events:
-        kind = old_event.kind
-        if isinstance(kind, ChatRequest) and turn.title == _make_title(kind):
-            new_kind = new.kind
-            turn.title = _make_title(new_kind) if isinstance(new_kind, ChatRequest) else ""
-            turn.save(update_fields=["title"])
-            return
-
-
-def _make_title(request: ChatRequest) -> str:
-    return db_text.clean_text(extract_title(request.content))
-
-
-def _replace_inquiry_columns(conversation: Conversation, position: int, element: Element) -> None:
-    """Derive the rows of the question again that is asked or settled at this position."""
-    inquiries = Inquiry.objects.filter(conversation=conversation)
-    event = element.body
-    if not isinstance(event, ConversationEvent):
-        return
-    if isinstance(event.kind, InquiryRequest):
-        inquiries.filter(position=position).update(
-            question=db_text.clean_json(event.kind.question.to_fields()),
-            label=from_stream.get_label(event),
-            same_question_key="",
-        )
-    elif isinstance(event.kind, InquiryResponse):
-        outcome = event.kind.outcome
-        answer = db_text.clean_json(outcome.answer) if isinstance(outcome, Answered) else None
-        inquiries.filter(response_position=position).update(
-            answer=answer, note=clean_note(str(event.note.get("note") or ""))
-        )
 
 
 def _replace_copies(
@@ -304,28 +262,11 @@ def _replace_copies(
         ("messages", RunInterrupt.objects.filter(run__in=runs), ("text",)),
         ("failures", runs, ("problem",)),
         ("turns", Turn.objects.filter(conversation=conversation), ("title",)),
-        ("reviews", Review.objects.filter(conversation=conversation), ("note",)),
+        ("review_notes", Review.objects.filter(conversation=conversation), ("note",)),
     ]
     for name, rows, columns in sources:
         for row in rows.iterator(chunk_size=200):
-            if changes := _change_columns(row, columns, strings, marker):
+            if changes := derived_columns.change_columns(row, columns, strings, marker):
                 counts[name] = counts.get(name, 0) + 1
                 type(row).objects.filter(pk=row.pk).update(**changes)
     return counts
-
-
-def _change_columns(
-    row: Any, columns: Sequence[str], strings: Sequence[str], marker: str
-) -> dict[str, Any]:
-    changes: dict[str, Any] = {}
-    for column in columns:
-        value = getattr(row, column)
-        replaced = replacement.replace_strings(value, strings, marker)
-        if replaced != value:
-            limit = row._meta.get_field(column).max_length  # noqa: SLF001  Django documents it
-            changes[column] = replaced[:limit] if limit else replaced
-    if changes and isinstance(row, Approval):
-        changes["digest"] = ""  # a plain hash, from which a short secret could be guessed
-    if changes and isinstance(row, Review):
-        changes["nonce"] = ""  # with it the ledger's hash of the note could be guessed
-    return changes

@@ -5,10 +5,32 @@ from __future__ import annotations
 from django.db import DatabaseError, connection
 
 from jpweb.store.errors import StoreError
-from jpweb.store.models import Approval, Inquiry, JournalEntry, Passage, Review, Turn
+from jpweb.store.models import (
+    Approval,
+    CallCheckpoint,
+    Conversation,
+    Inquiry,
+    JournalEntry,
+    Passage,
+    Review,
+    Run,
+    RunInterrupt,
+    Turn,
+)
 
 #: Models whose rows redactions replace.
-_MODELS = (JournalEntry, Inquiry, Passage, Approval, Turn, Review)
+_MODELS = (
+    Approval,
+    CallCheckpoint,
+    Conversation,
+    Inquiry,
+    JournalEntry,
+    Passage,
+    Review,
+    Run,
+    RunInterrupt,
+    Turn,
+)
 
 
 class NotErased(StoreError):

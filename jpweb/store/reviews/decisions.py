@@ -35,6 +35,8 @@ ACTS_BY_KIND = {
     DecisionKind.REDACTION: (Act.REDACTED,),
     DecisionKind.REVIEW: (Act.REVIEWED,),
 }  # fmt: skip
+#: The tables in the order of ``_list_sources``.
+_RANK_BY_NAME = {"question": 0, "approval": 1}
 _KINDS_BY_ACT = {act: kind for kind, acts in ACTS_BY_KIND.items() for act in acts}
 
 
@@ -42,7 +44,8 @@ _KINDS_BY_ACT = {act: kind for kind, acts in ACTS_BY_KIND.items() for act in act
 class DecisionFilters:
     """The filters of decisions; an empty value does not filter. ``until`` is exclusive.
 
-    Without a ``workspace`` the demo is left out, unless the person audits nothing else.
+    Without a ``workspace`` or ``conversation`` the demo is left out, unless the person audits
+    nothing else.
     """
 
     kind: str = ""
@@ -90,6 +93,19 @@ def list_page(
     decisions.sort(key=lambda decision: decision.cursor, reverse=True)
     page = decisions[:PAGE_DECISIONS]
     return page, page[-1].cursor if len(decisions) > PAGE_DECISIONS else None
+
+
+def find_place(person_id: int, filters: DecisionFilters, name: str, key: int) -> Cursor | None:
+    """Return the place that a question's or an approval's row follows; None for an unknown one.
+
+    ``name`` is that of its model in an address: *question* or *approval*.
+    """
+    if name not in _RANK_BY_NAME:
+        return None
+    rank = _RANK_BY_NAME[name]
+    _, rows = _list_sources(person_id, filters)[rank]
+    row = rows.filter(pk=key).first()
+    return Cursor(row.settled_at, rank, row.pk + 1) if row else None
 
 
 def list_people(person_id: int) -> dict[int, str]:
@@ -189,5 +205,7 @@ def _list_memberships(person_id: int, filters: DecisionFilters) -> QuerySet[Memb
     )
     if filters.workspace is not None:
         return rows.filter(workspace_id=filters.workspace)
+    if filters.conversation is not None:
+        return rows
     without_demo = rows.exclude(workspace__root=DEMO_ROOT)
     return without_demo if without_demo.exists() else rows

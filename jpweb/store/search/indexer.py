@@ -19,6 +19,7 @@ from django.db.models import Q
 from jpweb.store.database.availability import INCONSISTENT_ROWS
 from jpweb.store.inquiries import OPEN_STATE
 from jpweb.store.jp_files import workspace
+from jpweb.store.masking import masks
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Passage
 from jpweb.store.search import filter_terms, passage_ids, passages, tokenizer
 from jpweb.store.sql import bulk
@@ -181,9 +182,12 @@ def _read_entries(key: int, condition: Q) -> list[passages.SourceEntry]:
     columns = rows.values_list("position", "item_position", "anchor", "text")
     entries: list[passages.SourceEntry] = []
     remaining_chars = BATCH_CHARS
+    event_masks = masks.load_conversation_masks(key)
     for position, item_position, anchor, text in columns[:BATCH_ENTRIES].iterator(chunk_size=100):
         entries.append(
-            passages.SourceEntry(position, item_position, anchor, wire.read_element(text))
+            passages.SourceEntry(
+                position, item_position, anchor, event_masks.read_element(anchor, text)
+            )
         )
         remaining_chars -= len(text)
         if remaining_chars < 0:

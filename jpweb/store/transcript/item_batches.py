@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from jpweb.store import exports
 from jpweb.store.errors import ExportBroken
+from jpweb.store.masking import masks
 from jpweb.store.models import Conversation, JournalEntry, Turn
 from jpweb.stream import wire
 from jpweb.stream.events import Element
@@ -55,8 +56,9 @@ def read_items(conversation: Conversation) -> Iterator[ItemBatch]:
             exports.check_unchanged(conversation)
         if not entries and done_count < conversation.entry_count:
             raise ExportBroken("The conversation was removed while it was downloaded.")
+        event_masks = masks.load_masks(conversation.pk, [entry[2] for entry in entries])
         rows = sorted(
-            ElementRow(position, anchor, wire.read_element(text))
+            ElementRow(position, anchor, event_masks.read_element(anchor, text))
             for _, position, anchor, text in entries
         )
         done_count += len(rows)

@@ -12,12 +12,14 @@ from typing import Any, NamedTuple, cast
 from django.db.models import QuerySet, Value
 from django.db.models.functions import Length
 
+from jpweb.store.masking import masks
 from jpweb.store.models import Inquiry, JournalEntry, Turn
 from jpweb.store.sql.compiled_query import CompiledQuery
-from jpweb.stream import wire
+from jpweb.store.transcript import call_decisions
+from jpweb.store.transcript.call_decisions import CallDecision
 from jpweb.stream.transcript import builder
 from jpweb.stream.transcript.builder import ElementRow, TurnItem
-from jpweb.stream.transcript.items import InquiryState
+from jpweb.stream.transcript.items import InquiryState, ToolCall
 
 #: Elements of one item whose text is read; a hostile tool call may ask thousands of questions.
 MAX_ITEM_ELEMENTS = 120
@@ -36,13 +38,15 @@ class LoadedItems:
     """Items in order.
 
     ``unread_counts`` has, by position, the number of an item's elements that were not read;
-    ``question_ids`` has the keys of question rows, by anchor.
+    ``question_ids`` has the keys of question rows, by anchor; ``call_decisions`` the approvals of
+    tool calls, by the anchor of the call.
     """
 
     items: list[TurnItem] = field(default_factory=list)
     turns: dict[int, Turn] = field(default_factory=dict)
     unread_counts: dict[int, int] = field(default_factory=dict)
     question_ids: dict[str, int] = field(default_factory=dict)
+    call_decisions: dict[str, list[CallDecision]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ class ItemLoader:
         return sum(element.weight for element in self._shown_elements(item_position))
 
     def load_items(self, item_positions: Sequence[int]) -> LoadedItems:
-        """Return items whose elements were looked up, in order; four queries at most."""
+        """Return items whose elements were looked up, in order; five queries at most."""
         elements = [
             element
             for item_position in item_positions
@@ -109,8 +113,13 @@ class ItemLoader:
         turn_starts = [(turn.number, turn.position) for turn in turns]
         items = builder.build_items(self._load_rows(positions), turn_starts, questions.states)
         items.sort(key=lambda shown_item: shown_item.item.first)
+        calls = [shown.item for shown in items if isinstance(shown.item, ToolCall)]
         return LoadedItems(
-            items, {turn.number: turn for turn in turns}, unread_counts, questions.ids_by_anchor
+            items,
+            {turn.number: turn for turn in turns},
+            unread_counts,
+            questions.ids_by_anchor,
+            call_decisions.load_decisions(self._conversation_id, calls),
         )
 
     def _look_up_elements(self, item_positions: Collection[int], order: str) -> None:
@@ -139,8 +148,10 @@ class ItemLoader:
 
     def _load_rows(self, positions: Collection[int]) -> list[ElementRow]:
         rows = _text_query([self._conversation_id], list(positions))
+        event_masks = masks.load_masks(self._conversation_id, [anchor for _, anchor, _ in rows])
         return [
-            ElementRow(position, anchor, wire.read_element(text)) for position, anchor, text in rows
+            ElementRow(position, anchor, event_masks.read_element(anchor, text))
+            for position, anchor, text in rows
         ]
 
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from django.db.models import QuerySet
 from django.db.models.functions import Length, Substr
 
+from jpweb.store.masking import masks
 from jpweb.store.models import JournalEntry
-from jpweb.stream import wire
 from jpweb.stream.compaction import CompactionOverlay
 from jpweb.stream.events import Compaction
 
@@ -46,13 +46,13 @@ class CompactionEntry(NamedTuple):
 def list_entries(conversation_id: int, first: int) -> list[StoredEntry]:
     """Return a page of entries from a position on."""
     rows = JournalEntry.objects.filter(conversation_id=conversation_id, position__gte=first)
-    return _load_entries(rows.order_by("position"))
+    return _load_entries(conversation_id, rows.order_by("position"))
 
 
 def list_entries_before(conversation_id: int, position: int) -> list[StoredEntry]:
     """Return a page of entries before a position, in order."""
     rows = JournalEntry.objects.filter(conversation_id=conversation_id, position__lt=position)
-    return _load_entries(rows.order_by("-position"))[::-1]
+    return _load_entries(conversation_id, rows.order_by("-position"))[::-1]
 
 
 def find_next_item_position(conversation_id: int, item_position: int, end: int) -> int | None:
@@ -76,10 +76,11 @@ def list_compactions(conversation_id: int) -> list[CompactionEntry] | None:
     )
     if len(entries) > MAX_OVERLAYS:
         return None
+    event_masks = masks.load_masks(conversation_id, [anchor for _, anchor, _ in entries])
     return [
         CompactionEntry(anchor, CompactionOverlay(event.timestamp, position, event.kind))
         for position, anchor, text in entries
-        for event in wire.read_element(text).events
+        for event in event_masks.read_element(anchor, text).events
         if isinstance(event.kind, Compaction)
     ]
 
@@ -92,7 +93,7 @@ def count_never_compacted(conversation_id: int, first: int, end: int) -> int:
     return rows.filter(item_position__gte=first, item_position__lt=end).count()
 
 
-def _load_entries(rows: QuerySet[JournalEntry]) -> list[StoredEntry]:
+def _load_entries(conversation_id: int, rows: QuerySet[JournalEntry]) -> list[StoredEntry]:
     columns = (
         "position",
         "anchor",
@@ -101,4 +102,16 @@ def _load_entries(rows: QuerySet[JournalEntry]) -> list[StoredEntry]:
         Substr("text", 1, MAX_ENTRY_CHARS),
         Length("text"),
     )
-    return [StoredEntry(*row) for row in rows.values_list(*columns)[:PAGE_ENTRIES]]
+    entries = [StoredEntry(*row) for row in rows.values_list(*columns)[:PAGE_ENTRIES]]
+    event_masks = masks.load_masks(conversation_id, [entry.anchor for entry in entries])
+    return [
+        _mask_entry(conversation_id, entry, event_masks) if entry.anchor in event_masks else entry
+        for entry in entries
+    ]
+
+
+def _mask_entry(conversation_id: int, entry: StoredEntry, event_masks: masks.Masks) -> StoredEntry:
+    """Return an entry masked; all of its text is read, since a mask may begin beyond the cut."""
+    rows = JournalEntry.objects.filter(conversation_id=conversation_id, position=entry.position)
+    text = event_masks.mask_text(entry.anchor, rows.values_list("text", flat=True).first() or "")
+    return entry._replace(text=text[:MAX_ENTRY_CHARS], char_count=len(text))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from jpweb.store.masking import masks
 from jpweb.store.models import JournalEntry
 from jpweb.store.transcript import windows
-from jpweb.stream import wire
 from jpweb.stream.events import Element
 from jpweb.stream.transcript.items import Item
 
@@ -28,11 +28,13 @@ def load_full_item(conversation_id: int, anchor: str) -> FullItem:
     rows = (
         entries.filter(item_position=item_position)
         .order_by("position")
-        .values_list("position", "text")
+        .values_list("position", "anchor", "text")
     )
     entry_rows = list(rows)
-    event_index = [position for position, _ in entry_rows].index(event_position)
-    return FullItem([wire.read_element(text) for _, text in entry_rows], event_index)
+    event_index = [position for position, _, _ in entry_rows].index(event_position)
+    event_masks = masks.load_masks(conversation_id, [anchor for _, anchor, _ in entry_rows])
+    elements = [event_masks.read_element(anchor, text) for _, anchor, text in entry_rows]
+    return FullItem(elements, event_index)
 
 
 def load_item(conversation_id: int, position: int) -> Item | None:

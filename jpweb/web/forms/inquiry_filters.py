@@ -50,6 +50,7 @@ class InquiryFilterForm(PeriodForm):
         },
     )
     workspace = WholeNumberField(required=False)
+    conversation = WholeNumberField(required=False)
     demo = forms.BooleanField(required=False)
     tool = TextField(required=False)
     words = TextField(required=False)

@@ -27,7 +27,7 @@ ACT_LABELS: Mapping[str, str] = {
     Act.SIGNED_IN: "Signed in",
     Act.SIGNED_OUT: "Signed out",
     Act.SIGN_INS_ENDED: "Sign-ins ended",
-    Act.READ: "Conversation read",
+    Act.READ: "Read",
     Act.SEARCHED: "Search",
     Act.EXPORTED: "Export",
     Act.PURGED: "Ledger entries purged",
@@ -35,6 +35,8 @@ ACT_LABELS: Mapping[str, str] = {
     Act.REVIEW_ASSIGNED: "Review assigned",
     Act.REDACTED: "Event redacted",
     Act.EVIDENCE_IMPORTED: "Evidence imported",
+    Act.TEXT_REVEALED: "Masked text revealed",
+    Act.SUSPICION_DISMISSED: "Suspected secret dismissed",
 }
 #: Details of an entry that its row shows; hashes and references stay in the ledger file.
 LEDGER_DETAIL_LABELS: Mapping[str, str] = {
@@ -52,5 +54,6 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "format": "format",
     "sequences": "entries",
     **{name: name for name in ("round", "verdict")},
+    "note": "note",
     "first_verdict": "verdict of the first review",
 }

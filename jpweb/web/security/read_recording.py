@@ -1,4 +1,4 @@
-"""Records in the ledger who opened or exported a conversation."""
+"""Records in the ledger who read or exported conversations."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 CONTENT_STATUSES = frozenset({200, 206, 304})
 #: Routes of a conversation that show none of its events.
 METADATA_ROUTES = frozenset({"conversation-edit"})
+#: Routes that show questions and answers of several conversations.
+LISTING_ROUTES = frozenset({"questions", "audit", "decisions", "review-queue"})
 #: Routes that hand out a file. They are recorded at once, other reads within a second.
 EXPORT_ROUTES = frozenset({"conversation-export", "conversation-evidence"})
 
@@ -27,18 +29,20 @@ EXPORT_ROUTES = frozenset({"conversation-export", "conversation-evidence"})
 def note_response(
     request: HttpRequest, view_args: dict[str, Any], response: HttpResponseBase
 ) -> None:
-    """Gather the read of a conversation, if this response shows one."""
+    """Gather the read of a conversation, or of a list, if this response shows one."""
     person = request.user
     conversation = _find_conversation(view_args)
     route = request.resolver_match.url_name if request.resolver_match else None
     if (
-        conversation is not None
+        (conversation is not None or route in LISTING_ROUTES)
         and person.is_authenticated
         and route not in METADATA_ROUTES | EXPORT_ROUTES
         and request.method == "GET"
         and response.status_code in CONTENT_STATUSES
     ):
-        place = Place(conversation.workspace_id, conversation.pk)
+        place = (
+            Place() if conversation is None else Place(conversation.workspace_id, conversation.pk)
+        )
         read_log.note_read(Read(Act.READ, Actor.from_person(person), place, str(route)))
 
 
@@ -57,7 +61,7 @@ def record_export(request: Request, place: Place, **details: str) -> None:
 
 def _find_conversation(view_args: dict[str, Any]) -> Conversation | None:
     """Return the conversation that an access rule admitted a view to."""
-    for name in ("inquiry", "approval"):
+    for name in ("inquiry", "approval", "suggestion"):
         if name in view_args:
             conversation: Conversation = view_args[name].conversation
             return conversation

@@ -13,7 +13,8 @@ from jpweb.runtime import rendering
 from jpweb.runtime.rendering import code_fences, invisible_characters, payloads
 from jpweb.runtime.rendering.payloads import MAX_PROSE_CHARS
 from jpweb.store import inquiries
-from jpweb.stream import timestamps
+from jpweb.store.choices import ApprovalKind
+from jpweb.stream import durations, timestamps
 from jpweb.stream.events import BrokenEvent, ConversationEvent
 from jpweb.stream.inquiry import Cancelled
 from jpweb.stream.transcript.items import (
@@ -28,6 +29,8 @@ from jpweb.stream.transcript.items import (
 from jpweb.web import display_text
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from jpweb.store.models import Conversation
 
 register = template.Library()
@@ -59,7 +62,11 @@ def render_item(
     match item:
         case ToolCall():
             return _render_element(
-                item.request, item_context, call=item, oob=oob, **_build_call_context(item)
+                item.request,
+                item_context,
+                call=item,
+                oob=oob,
+                **_build_call_context(item, conversation),
             )
         case OrphanInquiry():
             return _render_element(
@@ -83,8 +90,8 @@ def render_result(response: PlacedElement, item_context: ItemContext) -> SafeStr
     return _render_element(response, item_context, is_repeated=is_repeated)
 
 
-def _build_call_context(call: ToolCall) -> dict[str, Any]:
-    """Return a call's questions up to ``MAX_INQUIRIES``, and the number of omitted inquiries."""
+def _build_call_context(call: ToolCall, conversation: Conversation) -> dict[str, Any]:
+    """Return a call's decisions, and its questions up to ``MAX_INQUIRIES``."""
     questions: list[QuestionAttempts] = []
     remaining = MAX_INQUIRIES
     for question in call.question_groups:
@@ -95,7 +102,10 @@ def _build_call_context(call: ToolCall) -> dict[str, Any]:
         remaining -= len(question.attempts)
     states = [inquiry.state for inquiry in call.inquiries]
     counts = {state: states.count(state) for state in dict.fromkeys(states)}
+    decisions = getattr(conversation, "call_decisions", {}).get(call.request.anchor, ())
     return {
+        "permissions": [row for row in decisions if row.kind == ApprovalKind.RUN],
+        "deliveries": [row for row in decisions if row.kind == ApprovalKind.DELIVER],
         "questions": questions,
         "hidden_count": max(-remaining, 0),
         "counts": counts if len(states) > MAX_BADGES else None,
@@ -127,7 +137,7 @@ def _render_element(placed: PlacedElement, item_context: ItemContext, **extra: A
 
 
 @register.simple_tag
-def render_outcome(inquiry: InquiryPair) -> SafeString:
+def render_outcome(inquiry: InquiryPair, conversation: Conversation) -> SafeString:
     """Render an inquiry's outcome with the template of its state."""
     response = inquiry.response
     body = response.element.body if response else None
@@ -135,6 +145,7 @@ def render_outcome(inquiry: InquiryPair) -> SafeString:
     decider = note.get("by") if isinstance(note, dict) else None
     decider = decider if isinstance(decider, dict) else {}
     inquiry_outcome = inquiry.outcome
+    asked_at, settled_at = _get_time(inquiry.request), _get_time(response)
     context = {
         "inquiry": inquiry,
         "outcome": inquiry_outcome,
@@ -145,11 +156,21 @@ def render_outcome(inquiry: InquiryPair) -> SafeString:
         "has_decider": bool(decider),
         "is_remembered": isinstance(note, dict) and note.get("remember") is True,
         "note": inquiries.clean_note(str(note.get("note") or "")) if isinstance(note, dict) else "",
-        "at": timestamps.parse_timestamp(body.timestamp)
-        if isinstance(body, ConversationEvent)
-        else None,
+        "at": settled_at,
+        "waited": durations.format_duration(max((settled_at - asked_at).total_seconds(), 0))
+        if asked_at and settled_at
+        else "",
+        "conversation": conversation,
+        "key": getattr(conversation, "question_keys", {}).get(inquiry.request.anchor),
     }
     return render_to_string(f"outcomes/{inquiry.state}.html", context)
+
+
+def _get_time(placed: PlacedElement | None) -> datetime | None:
+    body = placed.element.body if placed else None
+    return (
+        timestamps.parse_timestamp(body.timestamp) if isinstance(body, ConversationEvent) else None
+    )
 
 
 @register.inclusion_tag("events/_payload.html", takes_context=True)

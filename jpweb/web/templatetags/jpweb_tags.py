@@ -17,6 +17,7 @@ from jpweb.runtime.inquiries import approvals as running
 from jpweb.store import approvals, inquiries
 from jpweb.store.database import clock
 from jpweb.store.inbox import previous_answers
+from jpweb.stream import durations
 from jpweb.stream.answer_type import Secret
 from jpweb.stream.inquiry import Cancelled
 from jpweb.stream.transcript.items import InquiryPair, ToolCall
@@ -313,7 +314,7 @@ def elapsed_time(seconds: int) -> str:
 @register.filter
 def time_after_asking(at: datetime | None, row: Row) -> str:
     """Return the time from a question's asking to an instant."""
-    return display_text.format_duration(max((at - row.asked_at).total_seconds(), 0)) if at else ""
+    return durations.format_duration(max((at - row.asked_at).total_seconds(), 0)) if at else ""
 
 
 @register.filter
@@ -325,7 +326,7 @@ def receipt_label(column: str) -> str:
 @register.filter
 def waited_duration(row: Row) -> str:
     """Return how long a question waited, in words."""
-    return display_text.format_duration(inquiries.waiting_seconds(row))
+    return durations.format_duration(inquiries.waiting_seconds(row))
 
 
 @register.filter(name="hash")

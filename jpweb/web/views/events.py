@@ -17,6 +17,7 @@ from jpweb.runtime.rendering import etag, payloads
 from jpweb.store import db_text, journal
 from jpweb.store.choices import Role
 from jpweb.store.errors import UnknownAnchor
+from jpweb.store.suspected_secrets import suggestions
 from jpweb.store.transcript import single_item
 from jpweb.stream import anchor_ids
 from jpweb.stream.events import ConversationEvent, Element
@@ -60,13 +61,15 @@ def show_event(request: Request, conversation: Conversation, anchor: str) -> Htt
                 "next_number": part_number + 1,
             }
         )
+    may_redact = access.has_role(request.user.pk, conversation.workspace_id, Role.AUDITOR)
     context = {
         "conversation": conversation,
         "element": event_payloads.element,
         "position": event_payloads.position,
         "anchor": anchor,
         "parts": parts,
-        "may_redact": access.has_role(request.user.pk, conversation.workspace_id, Role.AUDITOR),
+        "may_redact": may_redact,
+        "suggestions": suggestions.list_of_event(conversation.pk, anchor) if may_redact else [],
     }
     return render(request, "conversations/event.html", context)
 

@@ -18,6 +18,7 @@ from jpweb.store.inbox import closed_inquiries, previous_answers, receipt_log
 from jpweb.store.inquiries import Decider
 from jpweb.store.reviews import subjects
 from jpweb.store.transcript import single_item
+from jpweb.stream import durations
 from jpweb.web import access, answer_submission, display_text, review_pages
 from jpweb.web.answer_submission import AnswerInput
 
@@ -141,7 +142,7 @@ def _build_timeline(row: Inquiry, receipts: ReceiptLog | None) -> list[dict[str,
     """Return a question's timeline, with its receipts and notifications if there is a log."""
 
     def make_step(name: str, at: datetime, person_name: str = "", **extra: Any) -> dict[str, Any]:
-        elapsed = display_text.format_duration(max((at - row.asked_at).total_seconds(), 0))
+        elapsed = durations.format_duration(max((at - row.asked_at).total_seconds(), 0))
         return {"name": name, "at": at, "person_name": person_name, "elapsed": elapsed} | extra
 
     steps = [make_step("asked", row.asked_at, row.label or row.asker)]

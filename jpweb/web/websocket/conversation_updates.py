@@ -24,7 +24,7 @@ from jpweb.store.errors import UnknownConversation
 from jpweb.store.inbox import queue
 from jpweb.store.transcript import turns, windows
 from jpweb.web import access, event_filter, transcript
-from jpweb.web.transcript import TranscriptLine, TranscriptQuery
+from jpweb.web.transcript import TranscriptLine, TranscriptPage, TranscriptQuery
 from jpweb.web.websocket import insert_targets
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class _ConversationSnapshot:
         conversation = self.conversation
         parts: list[str] = []
         if conversation.revision != page.revision:
-            parts = [self._render_window(page)]
+            parts = self._render_revision(page)
         elif conversation.entry_count > page.entry_count:
             parts = self._render_items_since(page)
         if conversation.revision != page.revision or conversation.entry_count > page.entry_count:
@@ -182,12 +182,33 @@ class _ConversationSnapshot:
             _render_line("_oob_insert", self.conversation, *placement) for placement in placements
         ]
 
+    def _render_revision(self, page: RenderedState) -> list[str]:
+        """Render the page's window and outline again after a new revision."""
+        transcript_page = self._load_window(page)
+        query = TranscriptQuery(show=page.show, words=page.search)
+        context = transcript.build_outline_context(self.conversation, transcript_page) | {
+            "conversation": self.conversation,
+            "query_string": query.to_query_string(),
+            "oob": True,
+        }
+        outline_html = render_to_string("conversations/_outline.html", context)
+        return [self._render_page(page, transcript_page), outline_html]
+
     def _render_window(self, page: RenderedState) -> str:
-        """Render the page's window again after a new revision; the last one if it is missing."""
+        """Render the page's window again; the last one if it is missing."""
+        return self._render_page(page, self._load_window(page))
+
+    def _load_window(self, page: RenderedState) -> TranscriptPage:
+        query = self._make_query(page)
+        return transcript.load_page(self.conversation, query, read_count=None)
+
+    def _make_query(self, page: RenderedState) -> TranscriptQuery:
         last_position = max(self.conversation.entry_count - 1, 0)
         position = "end" if page.last is None else str(min(page.first, last_position))
-        query = TranscriptQuery(at=position, show=page.show)
-        transcript_page = transcript.load_page(self.conversation, query, read_count=None)
+        return TranscriptQuery(at=position, show=page.show)
+
+    def _render_page(self, page: RenderedState, transcript_page: TranscriptPage) -> str:
+        query = self._make_query(page)
         context = transcript.build_window_context(self.conversation, query, transcript_page)
         return render_to_string("conversations/_oob_window.html", context)
 
@@ -224,6 +245,7 @@ def _find_continued_lines(conversation: Conversation, length: int) -> list[Trans
 
 def _build_lines(conversation: Conversation, contents: LoadedItems) -> list[TranscriptLine]:
     conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # read by question_url
+    conversation.call_decisions = contents.call_decisions  # type: ignore[attr-defined]  # read by render_item
     return transcript.build_lines(contents, conversation.entry_count, is_contiguous=False)
 
 

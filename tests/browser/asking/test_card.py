@@ -80,6 +80,7 @@ def responses(visit: Visit, page: Page) -> list[dict[str, Any]]:
     return [event for event in events if event["type"] == "inquiry_response"]
 
 
+@pytest.mark.proof  # test_journey declines with a note too
 def test_a_note_is_never_sent_as_an_answer(visit: Visit):
     page = visit.begin()
     decline_question(page, BOOLEAN)
@@ -109,6 +110,7 @@ def test_what_was_chosen_and_typed_survives(visit: Visit, way: str):
     assert "half a reason" not in page.evaluate(evidence.STORAGE)
 
 
+@pytest.mark.proof  # test_several_people, who is late
 def test_a_draft_goes_when_somebody_else_answers_and_its_text_stays_to_copy(visit: Visit):
     page = visit.begin()
     answer_question(page, BOOLEAN, "Yes")
@@ -149,6 +151,7 @@ def test_by_keyboard_alone(visit: Visit):
     assert outcomes == ["answered", "answered", "cancelled"]
 
 
+@pytest.mark.proof  # a variant
 def test_the_time_that_it_waits_counts_up_without_a_server(visit: Visit):
     page = visit.begin()
     find_card(page, BOOLEAN)

@@ -181,6 +181,7 @@ def test_a_second_turn_goes_on_in_the_same_conversation(visit: Visit):
     assert len(set(ids)) == 8
 
 
+@pytest.mark.proof  # workshop/test_interrupts stops tools
 def test_stopping_the_turn_ends_its_open_question(visit: Visit):
     page = visit.begin()
     find_card(page, BOOLEAN)

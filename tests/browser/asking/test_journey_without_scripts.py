@@ -61,6 +61,7 @@ def test_the_whole_journey_works_with_plain_forms(visit: Visit):
     assert [record.outcome["outcome"] for record in on_record] == outcomes
 
 
+@pytest.mark.proof  # the journey waits for one too
 def test_a_page_without_scripts_refreshes_itself_until_a_question_comes(visit: Visit):
     page = visit.open("/questions", javascript=False)
     expect(page.locator("noscript meta[http-equiv=refresh]")).to_have_count(1)

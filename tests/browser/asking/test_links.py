@@ -84,6 +84,7 @@ def heading(page: Page) -> Locator:
     return page.get_by_role("heading", level=1)
 
 
+@pytest.mark.proof  # tests/web/views has the form
 def test_an_address_is_added_and_tried(visit: Visit, receiver: NotificationReceiver):
     visit.pages.forgive("status of 422")
     page = visit.open("/notifications")

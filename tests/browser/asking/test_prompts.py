@@ -160,6 +160,7 @@ def test_what_somebody_edits_is_given_back_when_another_decides(visit: Visit, se
     )
 
 
+@pytest.mark.proof  # a variant of test_swift
 def test_a_key_pressed_twice_runs_nothing(visit: Visit, seeds: Seeds):
     """After a decision the focus goes to the next card as a whole, and to no button of it."""
     page = visit.open(seeds(RESULT, RUN))

@@ -77,6 +77,7 @@ def test_what_is_seen_is_told_step_by_step(visit: Visit, name: str):
     assert {"delivered_at", "visible_at", "focused_at", "draft_at"} < set(steps)
 
 
+@pytest.mark.proof  # a variant
 def test_a_page_that_is_never_painted_has_it_delivered_and_never_shown(visit: Visit, name: str):
     key = key_of(visit.begin(), BOOLEAN)
     ada = visit.home.invite(name, "responder")

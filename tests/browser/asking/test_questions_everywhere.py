@@ -66,6 +66,7 @@ def test_a_question_comes_and_goes_everywhere_without_a_reload(visit: Visit):
         expect(plain_list).to_have_title("(1) Home · jpweb")
 
 
+@pytest.mark.proof  # settled cards leave in make test
 def test_the_desk_says_when_nothing_waits_any_more(visit: Visit):
     desk = visit.open("/questions")
     empty_notice = desk.get_by_text("You're all caught up.")
@@ -177,6 +178,7 @@ def test_a_new_question_is_announced_to_those_who_listen(visit: Visit):
     )
 
 
+@pytest.mark.proof  # tests/web/test_questions has it
 def test_what_one_decided_is_listed_with_its_outcome(visit: Visit):
     page = visit.begin("Decide")
     answer_question(page, BOOLEAN, "Yes")
@@ -231,6 +233,7 @@ def test_a_call_that_waits_says_so_once(visit: Visit):
     expect(page.get_by_text("No result yet")).to_have_count(0)
 
 
+@pytest.mark.proof  # the focus stays in make test
 def test_what_changes_in_the_transcript_takes_no_focus_and_is_counted(visit: Visit):
     page = visit.begin()
     second_page = visit.open(path_of(page))

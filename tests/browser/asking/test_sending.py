@@ -83,6 +83,7 @@ def test_without_a_network_nothing_is_lost_and_it_can_be_sent_again(visit: Visit
     assert answers(visit, page)[2] == {"outcome": "answered", "answer": "typed with care"}
 
 
+@pytest.mark.proof  # a reply that was lost is tried again too
 def test_a_server_that_cannot_take_it_is_tried_again(visit: Visit, page: Page):
     page.route(SENT, lambda route: route.fulfill(status=503, body="busy"))
     press(page)

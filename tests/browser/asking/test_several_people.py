@@ -75,6 +75,7 @@ def test_an_invited_person_signs_in_by_a_link_that_is_shown_once(visit: Visit, n
     expect(visit.pages(link).get_by_role("alert")).to_contain_text("is invalid: it is used")
 
 
+@pytest.mark.proof  # who is late, in make test
 def test_both_have_the_card_and_the_first_answer_settles_it_for_both(visit: Visit, name: str):
     page = visit.begin()
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
@@ -131,7 +132,7 @@ def test_who_types_where_a_field_goes_away_presses_no_keys_of_the_page(visit: Vi
     find_composer(ada).press_sequentially("half a sen")
     send_message(page, "Show me")
     expect(find_composer(ada)).to_have_count(0)
-    wait_until(lambda: "What you typed is kept" in ada.evaluate("said"), "it is announced")
+    wait_until(lambda: "Your draft is kept" in ada.evaluate("said"), "it is announced")
     ada.keyboard.type("j?")
     expect(ada.get_by_role("dialog")).to_have_count(0)
     expect(ada.locator("#transcript [aria-current]")).to_have_count(0)
@@ -143,6 +144,7 @@ def test_who_types_where_a_field_goes_away_presses_no_keys_of_the_page(visit: Vi
     expect(find_composer(ada)).to_have_value("half a sen")
 
 
+@pytest.mark.proof  # a variant
 def test_who_types_into_a_card_that_is_settled_presses_no_keys_of_the_page(visit: Visit, name: str):
     page = visit.begin()
     up_to_the_text(page)
@@ -222,6 +224,7 @@ def test_an_answer_that_loses_while_it_is_sent_keeps_its_text(visit: Visit, name
     assert bool(routes) == (by == "form")
 
 
+@pytest.mark.proof  # tests/web/test_access has it of every route
 def test_a_reader_sees_the_conversation_and_can_do_nothing_in_it(visit: Visit, name: str):
     page = visit.begin("Read me")
     find_card(page, BOOLEAN)

@@ -66,6 +66,11 @@ def talk(visit: Visit) -> WiredConversation:
     return WiredConversation(visit)
 
 
+def count_states(wire: PageWire) -> int:
+    """Return how often the page has told the server which cards it shows."""
+    return len([message for message in wire.page_messages if "questions" in message])
+
+
 def find_settled_card(page: Page):
     return page.locator(".card.settled").last
 
@@ -130,6 +135,7 @@ def test_enter_that_is_held_answers_one_question_alone(visit: Visit):
     expect(find_cards(page, BOOLEAN)).to_have_count(0)
 
 
+@pytest.mark.proof  # held in make test
 def test_enter_that_is_pressed_twice_in_haste_answers_one_question_alone(visit: Visit):
     page = visit.open("/conversations/new")
     wire = PageWire(page)
@@ -195,11 +201,11 @@ def test_what_was_said_of_a_card_while_it_was_sent_is_asked_for_again_where_it_s
     find_card(page, BOOLEAN).get_by_role("button", name="Answer").click()
     expect(page.get_by_text("Sending…")).to_be_visible()
     wire.tell(f'<article class="card settled" id="{card_id}" hx-swap-oob="true">Gone</article>')
-    before = len([message for message in wire.page_messages if "shown" in message])
+    before = count_states(wire)
     wire.let_go("neither")
     expect(find_card(page, BOOLEAN).get_by_role("alert")).to_have_text("Choose yes or no.")
     wait_until(
-        lambda: page.title() and len([e for e in wire.page_messages if "shown" in e]) > before,
+        lambda: page.title() and count_states(wire) > before,
         "the page says anew what it shows",
     )
 
@@ -228,6 +234,7 @@ def test_an_answer_whose_reply_was_lost_on_the_socket_counts_once(talk: WiredCon
     assert talk.answers() == ["typed with care"]
 
 
+@pytest.mark.proof  # tests/web/test_answering has it
 def test_what_does_not_fit_is_said_in_the_card_which_keeps_what_was_chosen(visit: Visit):
     page = visit.open("/conversations/new")
     wire = PageWire(page, "twist")
@@ -242,6 +249,7 @@ def test_what_does_not_fit_is_said_in_the_card_which_keeps_what_was_chosen(visit
     expect(find_settled_card(page)).to_have_attribute("data-outcome", "answered")
 
 
+@pytest.mark.proof  # held in make test
 def test_what_is_sent_twice_in_haste_takes_the_socket_once(talk: WiredConversation):
     talk.wire.way = "hold"
     field = find_card(talk.page, TEXT).get_by_label("Answer")

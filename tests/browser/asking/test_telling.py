@@ -167,6 +167,7 @@ def test_a_page_with_the_card_leads_to_it_at_once(visit: Visit):
         expect(find_card(page, BOOLEAN)).to_be_focused()
 
 
+@pytest.mark.proof  # hidden pages lead to the card
 def test_a_page_without_a_desk_leads_to_the_page_of_the_question(visit: Visit):
     page = asked_for(visit)
     page.goto(f"{visit.server.url}/audit")
@@ -235,6 +236,7 @@ def test_the_count_is_in_the_title_and_in_the_icon(visit: Visit):
     expect(icon).to_have_attribute("href", re.compile(re.escape(plain)))
 
 
+@pytest.mark.proof  # hidden pages tell in make test
 def test_a_page_without_a_desk_announces_what_came(visit: Visit):
     page = visit.open("/audit")
     wait_until_connected(page)

@@ -12,7 +12,6 @@ import pytest
 
 from tests.load.synthetic import make_needle
 from tests.machine.serving import ROOT
-from tests.machine.sizes import IS_PROOF
 
 #: The real conversations of JP's own repository, where they are.
 REAL = sorted((ROOT.parent / "shared" / "workspace" / ".jp" / "conversations").glob("[0-9]*"))
@@ -56,7 +55,7 @@ def middle_turn(length: int) -> int:
 def list_books(length: int) -> list[Any]:
     """Return conversations as parameters; what is not here is skipped, with the reason.
 
-    Of the real ones this is the median, or all under proof.
+    The real ones are read under proof.
     """
     if not REAL:
         skip_mark = pytest.mark.skip(
@@ -65,9 +64,11 @@ def list_books(length: int) -> list[Any]:
         params = [pytest.param(None, id="real", marks=skip_mark)]
     else:
         by_size = sorted(REAL, key=lambda folder: (folder / "events.json").stat().st_size)
-        sources = by_size if IS_PROOF else [by_size[len(by_size) // 2]]
         params = [
-            pytest.param(Book.real(source), id=source.name.partition("-")[2]) for source in sources
+            pytest.param(
+                Book.real(source), id=source.name.partition("-")[2], marks=pytest.mark.proof
+            )
+            for source in by_size
         ]
     return [*params, pytest.param(Book.long(length), id=f"{length}-events")]
 

@@ -125,6 +125,7 @@ def test_a_list_that_cannot_be_fetched_says_so_and_is_tried_again(visit: Visit):
     assert "sort=" not in page.url, "what is empty is not in the address"
 
 
+@pytest.mark.proof  # tests/web/views has the form
 def test_a_title_and_labels_are_changed_with_scripts_off(visit: Visit):
     begin_and_list(visit, "Plain roses")
     page = visit.open("/conversations?q=Plain+roses", javascript=False)

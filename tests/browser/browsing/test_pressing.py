@@ -40,6 +40,7 @@ def test_what_comes_between_press_and_release_takes_no_click_away(page: Page):
     expect(page.locator("#shift")).to_be_visible()
 
 
+@pytest.mark.proof  # a variant
 def test_press_that_lasts_holds_nothing_up_for_good(page: Page):
     press(page)
     page.evaluate(TELL, SHIFT)

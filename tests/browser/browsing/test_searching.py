@@ -60,6 +60,7 @@ def test_what_is_empty_does_not_stand_in_the_address(visit: Visit):
     expect(page.get_by_label("Search all conversations")).to_be_enabled()
 
 
+@pytest.mark.proof  # tests/web has the form
 def test_the_same_without_scripts(visit: Visit):
     page = open_search(visit, WORDS, javascript=False)
     expect(page.locator(".hit")).not_to_have_count(0)

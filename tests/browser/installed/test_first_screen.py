@@ -116,6 +116,7 @@ def server(desk: InstalledJpweb) -> Iterator[Server]:
         server.close()
 
 
+@pytest.mark.proof  # 12 s of processor time; what is in the wheel is tested in tests/architecture
 def test_installed_command_serves_the_first_screen(server: Server, open_page: Pages):
     page = open_page(server.link)
     expect(page.get_by_role("heading", name="Home")).to_be_visible()

@@ -92,6 +92,7 @@ def test_a_hit_that_is_not_loaded_is_fetched_and_lit(shelf: Visit, indexed_path:
     expect(page.locator("#turn-0")).to_have_count(1)
 
 
+@pytest.mark.proof  # a variant
 def test_back_while_the_page_still_scrolls_leads_to_where_one_was(shelf: Visit, indexed_path: str):
     page = shelf.open(indexed_path)
     find(page, make_needle(FAR_TURN))
@@ -100,6 +101,7 @@ def test_back_while_the_page_still_scrolls_leads_to_where_one_was(shelf: Visit, 
     expect(page.locator("#turn-0")).to_have_count(1)
 
 
+@pytest.mark.proof  # a variant
 def test_n_goes_on_once_the_field_is_left(shelf: Visit, indexed_path: str):
     page = shelf.open(indexed_path)
     find(page, "planner")
@@ -145,6 +147,7 @@ def test_what_lies_beyond_the_shown_part_of_a_result_is_fetched(shelf: Visit):
     assert page.evaluate(SEEN)
 
 
+@pytest.mark.proof  # a variant
 def test_escape_closes_find_and_nothing_else(shelf: Visit, indexed_path: str):
     page = shelf.open(indexed_path)
     find(page, make_needle(1))

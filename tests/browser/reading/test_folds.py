@@ -79,6 +79,7 @@ def test_a_copied_address_shows_somebody_else_what_was_shut(visit: Visit, javasc
     assert second_page.url == page.url
 
 
+@pytest.mark.proof  # a variant
 def test_what_is_opened_again_is_named_no_more(visit: Visit):
     page = night(visit)
     before = page.url
@@ -146,6 +147,7 @@ def test_folds_above_come_as_they_were_left_and_nothing_on_the_screen_moves(shel
         expect(page.locator(f"#{anchor}")).not_to_have_attribute(*OPEN)
 
 
+@pytest.mark.proof  # a variant
 def test_a_question_that_waits_stays_shut_when_it_is_settled(visit: Visit):
     page = visit.begin()
     find_card(page, BOOLEAN)

@@ -317,6 +317,7 @@ def test_the_address_names_no_more_than_fifty_folds(shelf: Visit):
     )
 
 
+@pytest.mark.proof  # test_folds, above what is read
 def test_a_fold_is_as_it_was_left_when_its_window_comes_back(shelf: Visit):
     page = shelf.open(long_one(shelf))
     call = page.locator(".fold.tool").first

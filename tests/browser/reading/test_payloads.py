@@ -122,6 +122,7 @@ def test_a_message_a_call_and_a_link_are_copied(page: Page):
     assert json.loads(page.evaluate(script))["result"]["content"] == DIFF
 
 
+@pytest.mark.proof  # a variant
 def test_what_cannot_be_copied_says_so(page: Page, open_page: Pages):
     open_page.forgive("status of 404")
     page.route("**/content.txt", lambda route: route.fulfill(status=404))

@@ -28,7 +28,7 @@ def tour(visit: Visit) -> Page:
 
 
 def test_second_page_of_a_visit_asks_for_no_static_file_again(visit: Visit):
-    page = tour(visit)
+    page = visit.open(visit.find(TOUR), cached=False)
     names = {name for name, size in page.evaluate(STATIC_FILES) if size}
     assert {name.rpartition("/")[2] for name in names} >= {"jpweb.css", "jpweb.js", "socket.js"}
     page.get_by_role("link", name="Search", exact=True).click()
@@ -71,6 +71,7 @@ def test_the_back_button_takes_a_filter_off(visit: Visit):
     expect(page.get_by_role("link", name=TOUR)).to_be_visible()
 
 
+@pytest.mark.proof  # by keyboard in make test
 def test_a_call_and_its_inquiry_unfold_by_mouse(visit: Visit):
     page = tour(visit)
     call = page.locator(CALL).filter(has=page.locator(INQUIRY)).first
@@ -123,6 +124,7 @@ def test_a_permalink_unfolds_what_hides_its_target(visit: Visit):
     expect(target).to_be_in_viewport()
 
 
+@pytest.mark.proof  # tests/web/events has it
 def test_the_time_of_an_event_is_its_permalink(visit: Visit):
     page = tour(visit)
     article = page.locator("article[data-kind=chat_request]").last

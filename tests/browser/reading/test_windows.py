@@ -93,6 +93,7 @@ def test_nothing_earlier_comes_by_itself_at_the_top_of_a_page(shelf: Visit):
     assert list_window_ranges(page)[0] < first
 
 
+@pytest.mark.proof  # a size
 def test_a_permalink_has_room_on_both_sides_and_stays_under_the_bar(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
     anchor = page.locator(ITEMS).nth(10).get_attribute("id") or ""
@@ -149,6 +150,7 @@ def test_what_holds_the_focus_does_not_leave(shelf: Visit):
     unbroken(page)
 
 
+@pytest.mark.proof  # a variant
 def test_a_selection_does_not_leave(shelf: Visit):
     page = shelf.open(long_one(shelf))
     paragraph = page.locator("article p").first

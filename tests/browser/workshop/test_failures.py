@@ -45,7 +45,7 @@ def kinds(workshop: Stay, page: Page) -> list[str]:
     "kind",
     [
         pytest.param("rate_limit", marks=pytest.mark.proof),
-        "wrong_key",
+        pytest.param("wrong_key", marks=pytest.mark.proof),
         pytest.param("unavailable", marks=pytest.mark.proof),
         "broken_off",
     ],

@@ -74,6 +74,7 @@ def test_stopping_while_tools_run_ends_their_cards_and_the_turn(workshop: Stay):
     assert len(workshop.model.requests) == 1
 
 
+@pytest.mark.proof  # while tools run in make test
 def test_stopping_while_text_comes_in_keeps_what_came(workshop: Stay):
     page = streaming(workshop)
     press(page, "Stop")

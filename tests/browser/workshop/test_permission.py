@@ -73,6 +73,7 @@ def test_a_call_waits_for_permission_and_its_error_for_delivery(workshop: Stay):
     expect(find_call(page, "wild")).to_have_class(re.compile("failed"))
 
 
+@pytest.mark.proof  # tests/runtime/inquiries has it
 def test_once_is_for_one_call_and_the_rest_of_the_turn_for_all_that_follow(workshop: Stay):
     page = workshop.ask("Again", echo("one"), echo("two", 2), echo("three", 3), make_done_reply())
     press(find_prompt(page, "run"), RUN_ONCE)

@@ -22,7 +22,7 @@ from jpweb.store.choices import Role
 from jpweb.store.models import Inquiry
 from jpweb.store.search import indexer
 from jpweb.web.websocket import conversation_updates
-from tests.load.answers.parked import DONE, copy_conversation, park_run
+from tests.load.answers.parked import DONE, copy_conversation, index_and_scan, park_run
 from tests.load.benchmark import BenchRun, Progress
 from tests.load.crowd import Crowd, run_crowd
 from tests.load.databases import use_database
@@ -189,7 +189,7 @@ def _prepare(size: Size) -> tuple[str, list[int], list[tuple[str, int, int]], st
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE bench_floor (id INTEGER PRIMARY KEY, body TEXT NOT NULL)")
     source = park_run(places[0], people[0])
-    indexer.index_conversation(source)
+    index_and_scan(source)
     copy_conversation(source, range(1, size.other_pages), [place.pk for place in places])
     rows = Inquiry.objects.values_list("conversation__workspace_id", "conversation_id", "pk")
     pages = [(cookies[place], talk, question) for place, talk, question in rows]

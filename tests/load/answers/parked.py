@@ -33,6 +33,7 @@ from jpweb.store.models import (
     Workspace,
 )
 from jpweb.store.search import filter_terms, indexer
+from jpweb.store.suspected_secrets import scanner
 from jpweb.stream import timestamps
 from jpweb.stream.events import ConversationEvent, EventKind, ToolCallRequest
 from jpweb.stream.inquiry import InquiryRequest
@@ -121,7 +122,7 @@ class AnsweringBrowser:
 def make_parked_database(path: Path, many: int, homes: int) -> tuple[str, list[int]]:
     """Make parked runs in a database that is empty; ``homes``: in so many workspaces, or in one.
 
-    Search has indexed them, as a server does that has run for a while.
+    They are indexed and searched for secrets, as on a server that has run for a while.
 
     Returns the sign-in of who may answer those of the first workspace, and its conversations.
     """
@@ -129,7 +130,7 @@ def make_parked_database(path: Path, many: int, homes: int) -> tuple[str, list[i
         home = making.workspace()
         person = making.person("ada", Role.RESPONDER, home)
         talk = park_run(home, person)
-        indexer.index_conversation(talk)
+        index_and_scan(talk)
         copy_conversation(talk, range(1, OWN), [home.pk])
         conversation_ids = list(Conversation.objects.values_list("pk", flat=True))
         places = [home.pk] if homes == 1 else [making.workspace().pk for _ in range(homes)]
@@ -164,6 +165,13 @@ def park_run(home: Workspace, person: Person) -> int:
     assert runs.park_run(run, [row.pk], [])
     key: int = talk.pk
     return key
+
+
+def index_and_scan(talk: int) -> None:
+    """Do for new events of a conversation what a server does in the background."""
+    indexer.index_conversation(talk)
+    while scanner.scan_next():
+        pass
 
 
 def copy_conversation(talk: int, numbers: range, places: Sequence[int]) -> None:

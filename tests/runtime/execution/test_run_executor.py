@@ -298,7 +298,7 @@ async def test_an_answer_while_a_run_is_being_put_down_is_gone_on_with_at_once(
 
     monkeypatch.setattr(wiring, "open_turn_resources", equipped)
     run, task = await scene.start()
-    row = await scene.get_question()
+    row = await eventually(lambda: run_in_db_thread(waiting_row, scene))
     await asyncio.wait_for(ending.wait(), 5)
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
     assert (await fresh(run)).state == "queued"
@@ -310,7 +310,7 @@ async def test_an_answer_while_a_run_is_being_put_down_is_gone_on_with_at_once(
     await wait_until_ended(run)
 
 
-def waiting_row(scene: Scene, besides: int) -> Inquiry | None:
+def waiting_row(scene: Scene, besides: int = 0) -> Inquiry | None:
     open_inquiries = Inquiry.objects.filter(conversation=scene.talk, state="open")
     return open_inquiries.exclude(pk=besides).first()
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import zipfile
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from jpweb.store.models import (
     LedgerEntry,
     Person,
     Redaction,
+    Review,
     Turn,
     Workspace,
 )
@@ -108,6 +111,24 @@ def test_redact_strings_leaves_the_canary_in_no_table(
         members = {name: archive.read(name) for name in archive.namelist()}
     assert members
     assert not [name for name, data in members.items() if CANARY.encode() in data]
+
+
+def test_redact_replaces_the_notes_of_reviews_and_what_their_hash_was_made_with(
+    talk: Conversation, ada: Person
+):
+    review = Review.objects.create(
+        conversation=talk,
+        note=f"It says {CANARY} here.",
+        nonce="17",
+        round=1,
+        revision=1,
+        rounds_required=1,
+        reviewed_at=datetime.now(UTC),
+    )
+    preview = redact(talk, ada, "", CANARY)
+    assert preview.copies["review_notes"] == 1
+    review.refresh_from_db()
+    assert (review.note, review.nonce) == ("It says [redacted by Ada: a leaked key] here.", "")
 
 
 def test_redact_whole_answer_replaces_row_and_keeps_shape(talk: Conversation, ada: Person):
@@ -266,8 +287,9 @@ def read_database() -> bytes:
     if "memory" in name:
         data: bytes = connection.connection.serialize()
         return data
-    paths = [Path(name), Path(f"{name}-wal")]
-    return b"".join(path.read_bytes() for path in paths if path.exists())
+    paths = [path for path in (name, f"{name}-wal") if Path(path).exists()]
+    # Another process reads them: where one closes a file, it loses all its locks on that file.
+    return subprocess.run(["cat", *paths], check=True, capture_output=True).stdout
 
 
 def test_erase_remains_leaves_nothing_on_disk(talk: Conversation, ada: Person):

@@ -16,7 +16,7 @@ from jpweb.stream import anchor_ids, wire
 from jpweb.stream.compaction import project_turns
 from jpweb.stream.errors import MalformedStream
 from jpweb.stream.events import BrokenEvent, ConversationEvent
-from jpweb.stream.markdown_export import MarkdownOptions, export_markdown
+from jpweb.stream.markdown.export import MarkdownOptions, export_markdown
 from jpweb.stream.outline import build_outline
 from jpweb.stream.sanitize import sanitize_stream
 from jpweb.stream.thread import Thread

@@ -12,12 +12,13 @@ from pydantic_ai.models import (
     Model,
     ModelRequestParameters,
     StreamedResponse,
-    create_async_httpx2_client,
+    get_user_agent,
 )
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
+from jpweb.agent.certificates import load_certificates
 from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.ports import ProviderEvent, ProviderRequest, ReplyFinished
 from jpweb.agent.providers.adapter import parameters
@@ -64,8 +65,12 @@ async def converse(
 
 
 def _open_http() -> httpx2.AsyncClient:
-    """Open connections; reading the machine's certificates blocks, so this runs in a thread."""
-    return create_async_httpx2_client(timeout=REQUEST_TIMEOUT)
+    """Return a client without connections; the first reads certificates, so call it in a thread."""
+    return httpx2.AsyncClient(
+        timeout=REQUEST_TIMEOUT,
+        headers={"User-Agent": get_user_agent()},
+        verify=load_certificates(),
+    )
 
 
 def _make_settings(

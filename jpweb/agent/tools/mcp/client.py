@@ -33,6 +33,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from jpweb import datafolder
+from jpweb.agent.certificates import load_certificates
 from jpweb.agent.config import McpServer
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.tool_outcome import Failed, Success
@@ -181,7 +182,9 @@ async def connect_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[Mc
     """Connect to a server that runs elsewhere. Raises ToolUnavailable for invalid headers."""
     session = McpSession()
     async with (
-        httpx2.AsyncClient(headers=_clean_headers(headers), timeout=_HTTP_TIMEOUT) as client,
+        httpx2.AsyncClient(
+            headers=_clean_headers(headers), timeout=_HTTP_TIMEOUT, verify=load_certificates()
+        ) as client,
         session.connect_over(streamable_http_client(url, http_client=client)),
     ):
         yield session

@@ -38,3 +38,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         size = filesizeformat(path.stat().st_size)
         self.stdout.write(f"Backup written to {path}: {manifest.rows} rows, {size}.")
+        try:
+            snapshot.record_backup(path.name)
+        except StoreError as error:  # a full disk, which prevents that, spoils no backup
+            self.stderr.write(f"The ledger has no entry of this backup: {error}")

@@ -11,8 +11,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb.runtime.exports import FORMATS
 from jpweb.store import conversations
+from jpweb.store.choices import Act
 from jpweb.store.errors import ExportBroken, UnknownConversation
 from jpweb.store.exports import ExportChunk
+from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 
 
 class Command(BaseCommand):
@@ -30,6 +32,8 @@ class Command(BaseCommand):
             conversation = conversations.find_by_jp_id(options["conversation"])
         except UnknownConversation as lookup_error:
             raise CommandError(str(lookup_error)) from lookup_error
+        place = Place(conversation.workspace_id, conversation.pk)
+        record_act(Act.EXPORTED, OPERATOR, place, format=options["format"])
         pieces = FORMATS[options["format"]].make_pieces(conversation)
         target: Path | None = options["output"]
         if target is None:

@@ -11,10 +11,11 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from jpweb.store import audit
-from jpweb.store.choices import DecisionKind, Role
+from jpweb.store.choices import DecisionKind, Role, SavedPage
 from jpweb.store.ledger import listing
 from jpweb.store.reviews import decisions
 from jpweb.store.reviews.decisions import Cursor, Decision, DecisionFilters
+from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, display_text
 from jpweb.web.forms.decision_filters import DecisionFilterForm
 from jpweb.web.labels import ledger_labels
@@ -36,7 +37,8 @@ def list_decisions(request: Request) -> HttpResponse:
     form = DecisionFilterForm(request.GET)
     status = 200 if form.is_valid() else 422
     filters = DecisionFilters(**form.cleaned_data)
-    after = _parse_cursor(request.GET.get("after", ""))
+    row_place = _find_row(request, filters)
+    after = _parse_cursor(request.GET.get("after", "")) or row_place
     page, next_cursor = decisions.list_page(request.user.pk, filters, after)
     workspaces = audit.list_workspaces(request.user.pk)
     names = {workspace.pk: workspace.name for workspace in workspaces}
@@ -47,6 +49,8 @@ def list_decisions(request: Request) -> HttpResponse:
         "rows": [_make_row(decision, names) for decision in page],
         "kinds": DecisionKind.choices,
         "workspaces": workspaces,
+        "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.DECISIONS),
+        "is_from_row": row_place is not None,
         "people": decisions.list_people(request.user.pk),
         "query": urlencode(query),
         "next_query": urlencode(query | next_params) if next_params else "",
@@ -60,6 +64,12 @@ def open_call(request: Request, approval: Approval) -> HttpResponse:  # noqa: AR
     address = reverse("conversation", kwargs={"conversation_id": approval.conversation_id})
     anchor = decisions.find_call_anchor(approval)
     return redirect(f"{address}#{anchor}" if anchor else address)
+
+
+def _find_row(request: Request, filters: DecisionFilters) -> Cursor | None:
+    """Return the place before the row that an address names, as ``at=question-7``."""
+    name, _, key = request.GET.get("at", "").partition("-")
+    return decisions.find_place(request.user.pk, filters, name, converters.parse_key(key))
 
 
 def _make_row(decision: Decision, workspace_names: dict[int, str]) -> dict[str, Any]:

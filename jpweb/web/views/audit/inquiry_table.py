@@ -19,14 +19,23 @@ from django.urls import reverse
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import audit, inquiries
 from jpweb.store.audit import AuditFilters, ReviewedBatch, ReviewedInquiry
-from jpweb.store.choices import Role
+from jpweb.store.choices import Role, SavedPage
 from jpweb.store.database import clock
 from jpweb.store.exports import ExportChunk
 from jpweb.store.ledger.entries import Place
+from jpweb.store.reviews import inquiry_pages
+from jpweb.store.reviews.inquiry_pages import Order
+from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, display_text
 from jpweb.web.forms.inquiry_filters import InquiryFilterForm
 from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import send_file
+from jpweb.web.views.audit.inquiry_rows import (
+    format_order,
+    list_columns,
+    make_rows,
+    parse_order,
+)
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
@@ -50,24 +59,35 @@ RISKY_CONTROLS = ("\t", "\r", "\n")
 def list_inquiries(request: Request) -> HttpResponse:
     form = InquiryFilterForm(request.GET)
     status = 200 if form.is_valid() else 422
-    matches = audit.list_inquiries(request.user.pk, AuditFilters(**form.cleaned_data))
-    before = request.GET.get("before", "")
-    rows, next_cursor = audit.get_page(matches, converters.parse_key(before))
+    filters = AuditFilters(**form.cleaned_data)
+    matches = audit.list_inquiries(request.user.pk, filters)
+    before = converters.parse_key(request.GET.get("before", ""))
+    order = parse_order(request.GET.get("sort", ""))
+    rows, next_cursor = (
+        audit.get_page(matches, before)
+        if order == Order()
+        else inquiry_pages.load_page(request.user.pk, filters, order, before)
+    )
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
+    sorting = {"sort": format_order(order)} if order != Order() else {}
     counts = audit.count_by_state(matches)
     workspaces = audit.list_workspaces(request.user.pk)
     context = {
-        "rows": rows,
+        "rows": make_rows(rows),
+        "columns": list_columns(order, query),
+        "sort": sorting.get("sort", ""),
         "form": form,
-        "bars": _build_bars(counts, query),
+        "bars": _build_bars(counts, query | sorting),
         "filter_values": audit.list_filter_values(request.user.pk),
         "workspaces": workspaces,
+        "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.AUDIT),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
-        "ranges": _list_ranges(query),
+        "ranges": _list_ranges(query | sorting),
         "total": sum(counts.values()),
         "states": inquiries.INQUIRY_STATES,
-        "query": urlencode(query),
-        "next_query": urlencode(query | {"before": next_cursor}) if next_cursor else "",
+        "query": urlencode(query | sorting),
+        "export_query": urlencode(query),
+        "next_query": urlencode(query | sorting | {"before": next_cursor}) if next_cursor else "",
     }
     return render(request, "audit/index.html", context, status=status)
 

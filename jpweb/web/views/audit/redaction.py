@@ -17,8 +17,9 @@ from jpweb.store.choices import Role
 from jpweb.store.errors import UnknownAnchor
 from jpweb.store.redaction import application
 from jpweb.store.redaction.application import NotRedactable
-from jpweb.web import access, notice_text
-from jpweb.web.forms.redactions import RedactionForm
+from jpweb.store.suspected_secrets import suggestions
+from jpweb.web import access, converters, notice_text
+from jpweb.web.forms.redactions import STRINGS_IN_CONVERSATION, WHOLE_EVENT, RedactionForm
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
@@ -29,7 +30,16 @@ _TEMPLATE = "redaction/index.html"
 
 @access.conversation(Role.AUDITOR)
 def show_redaction(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
-    context = _make_context(conversation, anchor, RedactionForm(initial={"scope": "whole"}))
+    """Show the form; ``suggestion`` in the address fills in the marker of a suspected secret."""
+    form = RedactionForm(initial={"scope": WHOLE_EVENT})
+    key = converters.parse_key(request.GET.get("suggestion", ""))
+    if key and (suggestion := suggestions.find_suggestion(conversation.pk, key)):
+        form.initial = {
+            "scope": STRINGS_IN_CONVERSATION,
+            "strings": suggestion.marker,
+            "reason": notice_text.SUSPICION_REASON.format(kind=suggestion.kind),
+        }
+    context = _make_context(conversation, anchor, form)
     return render(request, _TEMPLATE, context)
 
 

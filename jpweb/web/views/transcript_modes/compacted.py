@@ -150,6 +150,7 @@ class _CompactedPage:
         window = windows.load_after(self._conversation.pk, position - 1)
         contents = window.contents
         self._conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # read by question_url
+        self._conversation.call_decisions = contents.call_decisions  # type: ignore[attr-defined]  # read by render_item
         for turn, item in contents.items:
             policy = self._overlays.get_policy(turn)
             if item.first >= self._end:

@@ -99,6 +99,7 @@ class _ThreadPage:
         window = windows.load_after(self._conversation.pk, position - 1)
         contents = window.contents
         self._conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # read by question_url
+        self._conversation.call_decisions = contents.call_decisions  # type: ignore[attr-defined]  # read by render_item
         turn_items = [item for number, item in contents.items if number == turn]
         for item in turn_items:
             if not self._put_item(item):

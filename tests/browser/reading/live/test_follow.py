@@ -54,6 +54,7 @@ def test_whoever_reads_above_stays_there_and_has_a_way_back(growing: Growing):
     expect(page.locator("#composer")).to_be_focused()
 
 
+@pytest.mark.proof  # a size
 def test_the_way_back_leads_to_an_end_that_is_not_loaded(growing: Growing):
     page = growing.visit.open(growing.path)
     wait_until_connected(page)
@@ -87,6 +88,7 @@ def test_whoever_follows_for_long_keeps_no_more_than_a_reader(growing: Growing):
     assert page.locator(".window").count() <= max(count, 8)
 
 
+@pytest.mark.proof  # test_returning comes back to it
 def test_how_far_somebody_has_read_is_told_when_they_leave(growing: Growing):
     reader = growing.visit.home.invite("Reader who left", "reader", WORKSPACE)
     page = growing.visit.open(f"{growing.path}?at=end#composer", who=reader)
@@ -102,6 +104,7 @@ def test_how_far_somebody_has_read_is_told_when_they_leave(growing: Growing):
     assert page.locator("#new").evaluate(IS_AFTER, last_id)
 
 
+@pytest.mark.proof  # what comes is followed in make test
 def test_text_that_streams_is_followed(slow_visit: Visit):
     page = slow_visit.open("/conversations/new", size=(320, 320))
     slow_visit.begin_on(page, "Stream, please")

@@ -73,6 +73,7 @@ def test_what_a_page_shows_of_an_earlier_moment_is_renewed(growing: Growing):
     assert len(ids) == len(set(ids))
 
 
+@pytest.mark.proof  # a variant
 def test_a_window_that_comes_late_is_told_what_it_lacks(growing: Growing):
     path = f"{growing.path}?before={LENGTH - 40}"
     page = growing.visit.open(growing.path)
@@ -90,6 +91,7 @@ def test_a_window_that_comes_late_is_told_what_it_lacks(growing: Growing):
     wait_for_events(page, LENGTH + 10)
 
 
+@pytest.mark.proof  # a variant
 def test_what_comes_to_be_chosen_comes_in_its_place(growing: Growing):
     kinds: list[EventKind] = [TurnStart(), ChatRequest("Do"), *map(make_call, "abc")]
     kinds += [make_inquiry(f"{call}.a.1") for call in "bca"]

@@ -9,7 +9,6 @@ import pytest
 from django.core.exceptions import PermissionDenied
 from django.test import Client
 
-from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import accounts
 from jpweb.store.choices import Act, Role
 from jpweb.store.inbox import presence, receipt_log
@@ -20,7 +19,6 @@ from jpweb.store.reviews import assignments, subjects
 from jpweb.web import access
 from tests.architecture.tree import list_modules, read_text
 from tests.web.reading import parse_page
-from tests.web.sockets import connect_page, make_hello
 from tests.web.test_access import ROUTES, make_address
 from tests.web.world import World
 
@@ -104,16 +102,6 @@ def test_auditor_only_is_nobody_who_could_answer(world: World):
     at = world.question.asked_at
     receipt_log.save_receipts({(world.question.pk, person_id): ReceiptTimes(visible=at)})
     assert not DisplayReceipt.objects.exists()
-
-
-@pytest.mark.parametrize(("name", "may_answer"), [(WHO, False), ("responder", True)])
-async def test_open_page_gets_the_card_of_who_may_answer_alone(
-    shared_world: World, name: str, may_answer: bool
-):
-    hello = await run_in_db_thread(make_hello, shared_world)
-    async with connect_page(shared_world.people[name], **hello | {"questions": []}) as socket:
-        html = await socket.receive_all()
-    assert (f"/questions/{shared_world.question.pk}/answer" in html) is may_answer
 
 
 def test_owner_invites_and_makes_an_auditor_only_and_the_ledger_says_so(world: World):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from jpweb.store import accounts, approvals
 from jpweb.store.choices import Role
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import Approval
+from jpweb.stream import wire
+from jpweb.stream.events import ToolCallRequest
 from jpweb.stream.inquiry import Answered
 from tests.store import making
 from tests.web.reading import parse_page
@@ -38,6 +41,52 @@ def test_question_leads_to_its_event_and_call_to_its_fold(world: World):
     call = world.talk.journal.get(category="call")
     response = world.client("auditor").get(address)
     assert response["Location"] == f"/conversations/{world.talk.pk}#{call.anchor}"
+
+
+def test_call_fold_says_who_decided_after_how_long_and_leads_to_the_row(world: World):
+    decision = {"allow": False, "reason": "Not on a <b>Friday</b>"}
+    approvals.decide_approval(world.prompt.pk, decision, making.decider(world.people["owner"]))
+    call = world.talk.journal.get(category="call")
+    event = wire.read_element(call.text).kind
+    assert isinstance(event, ToolCallRequest)
+    called_at = Approval.objects.get().asked_at
+    Approval.objects.update(
+        tool_call_id=event.id, asked_at=called_at, settled_at=called_at + timedelta(seconds=90)
+    )
+    page = parse_page(world.client("auditor").get(f"/conversations/{world.talk.pk}"))
+    (fold,) = [tag for tag in page if tag.get("id") == call.anchor]
+    for part in ("Denied", "by Owner after 1 min 30 s", "Not on a <b>Friday</b>"):
+        assert part in fold.text
+    address = f"/audit/decisions?conversation={world.talk.pk}&at=approval-{world.prompt.pk}"
+    assert f"{address}#approval-{world.prompt.pk}" in [tag.get("href") for tag in page]
+
+
+def test_outcome_of_a_question_says_after_how_long_and_leads_to_the_row(world: World):
+    making.settle(world.question, Answered(True), making.decider(world.people["owner"]))
+    page = parse_page(world.client("auditor").get(f"/conversations/{world.talk.pk}"))
+    (outcome,) = [tag for tag in page if tag.get("data-kind") == "inquiry_response"]
+    assert "by Owner after" in outcome.text
+    name = f"question-{world.question.pk}"
+    address = f"/audit/decisions?conversation={world.talk.pk}&at={name}#{name}"
+    assert address in [tag.get("href") for tag in page]
+
+
+def test_address_of_a_row_lists_the_row_and_older_ones(world: World):
+    owner = making.decider(world.people["owner"])
+    for allow in (True, False, True):
+        approval = making.prompt(world.run)
+        approvals.decide_approval(approval.pk, {"allow": allow}, owner)
+    keys = sorted(Approval.objects.values_list("pk", flat=True))
+
+    def list_rows(query: str) -> list[str]:
+        rows = [tag for tag in parse_page(get(world, query)) if "data-decision" in tag]
+        return [row.get("id", "") for row in rows]
+
+    names = [f"approval-{key}" for key in reversed(keys)]
+    query = f"?conversation={world.talk.pk}"
+    assert list_rows(f"{query}&at={names[1]}") == names[1:]
+    for unknown in ("approval-0", "question", "nothing-1", "approval-99999999999999999999"):
+        assert list_rows(f"{query}&at={unknown}") == names
 
 
 def test_change_of_a_role_is_a_row_that_leads_to_the_ledger(world: World):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -11,7 +12,7 @@ import pytest
 from jpweb.store import audit
 from jpweb.store.choices import Role
 from jpweb.store.jp_files import mirror
-from jpweb.store.models import Inquiry, Membership
+from jpweb.store.models import DisplayReceipt, Inquiry, Membership
 from jpweb.stream.answer_type import Text
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, Redacted
 from jpweb.web.views.audit import inquiry_table as page_module
@@ -109,7 +110,11 @@ def test_quick_range_keeps_the_other_filters(reviewed_world: World):
         for tag in page
         if tag.get("href", "").startswith("?") and "since=" in tag["href"]
     ]
-    queries = [parse_qs(link.lstrip("?")) for link in links if "outcome" not in link]
+    queries = [
+        parse_qs(link.lstrip("?"))
+        for link in links
+        if not {"outcome=", "sort="} & {*re.findall("[a-z]+=", link)}
+    ]
     assert [query["source"] for query in queries] == [["assistant"]] * 3
     assert all(query["since"] != ["2026-01-01"] for query in queries)
 
@@ -274,3 +279,32 @@ def test_an_auditor_of_one_workspace_sees_nothing_of_another(world: World):
         assert "Go on?" in text
         assert "rivate" not in text
     assert "rivate" in world.client("rival").get("/audit").content.decode()
+
+
+def test_headings_sort_and_the_order_survives_filters(world: World):
+    making.settle(world.question, Answered(True), making.decider(world.people["owner"]))
+    page = parse_page(world.client("auditor").get("/audit?sort=-waited"))
+    (heading,) = [tag for tag in page if "aria-sort" in tag]
+    assert (heading["aria-sort"], "Wait time" in heading.text) == ("descending", True)
+    links = [tag["href"] for tag in page if "sort=" in tag.get("href", "")]
+    assert {"?sort=waited", "?sort=asker"} <= set(links)
+    assert any(tag.get("name") == "sort" and tag.get("value") == "-waited" for tag in page)
+    assert world.client("auditor").get("/audit?sort=nonsense").status_code == 200
+
+
+def test_row_says_attempt_override_and_who_saw_it(world: World):
+    question = world.question
+    making.settle(question, Answered(True), making.decider(world.people["owner"]))
+    Inquiry.objects.update(inquiry_id="call_1.bees.3", decided_by="configuration")
+    for name, seen_at in (("owner", question.asked_at), ("responder", None)):
+        DisplayReceipt.objects.create(
+            inquiry=question,
+            person=world.people[name],
+            delivered_at=question.asked_at,
+            visible_at=seen_at,
+        )
+    page = parse_page(world.client("auditor").get("/audit"))
+    cells = {tag["data-label"]: " ".join(tag.text.split()) for tag in page if "data-label" in tag}
+    assert cells["Asked by"].endswith("attempt 3")
+    assert cells["Answered by"].endswith("override")
+    assert cells["Seen by"] == "1 of 2"

@@ -11,24 +11,35 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db.models import Max
 
 from jpweb.runtime import read_log
 from jpweb.store.choices import Act
 from jpweb.store.ledger import sealing, signing
 from jpweb.store.models import LedgerEntry
-from jpweb.web.security.read_recording import EXPORT_ROUTES, METADATA_ROUTES
+from jpweb.web.security.read_recording import EXPORT_ROUTES, LISTING_ROUTES, METADATA_ROUTES
 from tests.store import making
-from tests.web.test_access import ROUTES, make_address, no_real_runs
-from tests.web.world import World
+from tests.web.test_access import ROUTES, expected, make_address, no_real_runs
+from tests.web.world import EVERYBODY, World
 
 __all__ = ["no_real_runs"]
 
-SCOPES = ("conversation_id", "inquiry_id", "approval_id")
+SCOPES = ("conversation_id", "inquiry_id", "approval_id", "suspected_secret_id")
 CONTENT_ROUTES = [
     name
     for name, route in ROUTES.items()
     if route.method == "get" and route.key in SCOPES and route.status == 200
 ]
+#: Routes of downloads over several conversations: the export is the entry.
+DOWNLOAD_ROUTES = {"audit-csv", "audit-jsonl", "audit-evidence", "ledger-file", "personal-data"}
+#: Routes that show settings, people, titles and acts, that lead elsewhere, or search for words
+#: that are an entry.
+ROUTES_WITHOUT_CONTENT = {
+    "account", "answer-link", "approval-call", "conversation-new", "conversation-step",
+    "conversations", "download", "event-part", "evidence-verifier", "help", "help-page", "home",
+    "join", "ledger", "ledger-verifier", "notifications", "people", "question-expiry", "readers",
+    "reviews", "search", "secrets", "sign-in", "static-file", "tools",
+}  # fmt: skip
 #: What a submission of an owner leaves in the ledger; other submissions change no right, no
 #: decision and no run.
 ACTS_BY_ROUTE = {
@@ -39,6 +50,8 @@ ACTS_BY_ROUTE = {
     "question-decline": {Act.INQUIRY_CANCELLED},
     "approval-allow": {Act.APPROVAL_DECIDED},
     "approval-deny": {Act.APPROVAL_DECIDED},
+    "secret-reveal": {Act.TEXT_REVEALED},
+    "secret-dismiss": {Act.SUSPICION_DISMISSED},
     "write-policy": {Act.SETTING_CHANGED},
     "people-invite": {Act.MEMBER_INVITED},
     "question-expiry-choose": {Act.SETTING_CHANGED},
@@ -83,7 +96,33 @@ def test_each_get_of_content_leaves_exactly_one_read_entry(
         return
     entry = entries.get()
     assert entry.act == (Act.EXPORTED if name in EXPORT_ROUTES else Act.READ)
-    assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, world.talk.pk)
+    is_of_secret = ROUTES[name].key == "suspected_secret_id"
+    shown = world.suggestion.conversation_id if is_of_secret else world.talk.pk
+    assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, shown)
+
+
+def test_each_get_is_one_of_content_or_known_to_show_none():
+    gets = {name for name, route in ROUTES.items() if route.method == "get"}
+    content = {*CONTENT_ROUTES, *LISTING_ROUTES, *DOWNLOAD_ROUTES}
+    assert gets - content == ROUTES_WITHOUT_CONTENT
+
+
+@pytest.mark.parametrize("name", [*CONTENT_ROUTES, *sorted(LISTING_ROUTES | DOWNLOAD_ROUTES)])
+def test_each_get_of_content_by_whoever_may_leaves_one_entry_and_no_other_does(
+    world: World, name: str, gathered_reads: Counter[read_log.Read]
+):
+    url = make_address(name, world)
+    for person_name in EVERYBODY:
+        last_key = LedgerEntry.objects.aggregate(last=Max("pk"))["last"] or 0
+        response = world.client(person_name).get(url)
+        b"".join(response) if response.streaming else response.content
+        is_read = response.status_code == expected(ROUTES[name], person_name) == 200
+        read_log.write_reads(gathered_reads)
+        gathered_reads.clear()
+        entries = LedgerEntry.objects.filter(pk__gt=last_key, act__in=(Act.READ, Act.EXPORTED))
+        person_id = getattr(world.people.get(person_name), "pk", None)
+        expected_ids = [person_id] if is_read and name not in METADATA_ROUTES else []
+        assert list(entries.values_list("person_id", flat=True)) == expected_ids, person_name
 
 
 def test_refused_reader_leaves_no_read_entry(world: World, gathered_reads: Counter[read_log.Read]):

@@ -24,6 +24,7 @@ def download_rows(page: Page) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
+@pytest.mark.proof  # tests/web/views/audit has its fields
 def test_the_filter_form_and_the_bars_write_the_url(visit: Visit):
     page = visit.open("/audit?demo=1")
     page.get_by_label("Reason").select_option("backend_error")

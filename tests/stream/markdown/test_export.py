@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jpweb.stream import wire
 from jpweb.stream.answer_type import Text
 from jpweb.stream.events import ChatRequest, ChatResponse, ConfigDelta, TurnStart
 from jpweb.stream.inquiry import (
     Answered,
     CancellationReason,
     Cancelled,
+    InquiryOutcome,
     InquiryQuestion,
     InquiryRequest,
     InquiryResponse,
@@ -22,7 +25,7 @@ from jpweb.stream.inquiry import (
     Redacted,
     UnknownReason,
 )
-from jpweb.stream.markdown_export import MarkdownOptions, export_markdown, format_outcome
+from jpweb.stream.markdown.export import MarkdownOptions, export_markdown, format_outcome
 from jpweb.stream.outline import build_outline
 from tests.builders import (
     make_answer,
@@ -63,11 +66,15 @@ WHOLE = """# Title
 
 Answer: false
 
+2026-01-02 03:00:04 UTC, after 1.0 s.
+
 #### Question, attempt 2
 
 > Sure?
 
 Answer: true
+
+2026-01-02 03:00:06 UTC, after 1.0 s.
 
 #### Result
 
@@ -205,7 +212,7 @@ def test_no_text_gets_out_of_its_fence_its_quote_or_its_line(text):
     outside_lines = unfenced(re.split(r"\r\n|\r|\n", markdown))
     assert sum(line.startswith("#") for line in outside_lines) == 7 + bool(text)
     for line in outside_lines:
-        assert re.match(r"#|>|Cancelled \(|Omitted: |$", line)
+        assert re.match(r"#|>|Cancelled \(|\d{4}-\d\d-|Omitted: |$", line)
 
 
 def raw_or(kind) -> Any:
@@ -232,3 +239,38 @@ def unfenced(lines) -> list[str]:
 def test_any_stream_has_its_markdown(elements):
     for options in (None, FULL, PLAIN):
         assert export_markdown(build_outline(elements), options).endswith("\n")
+
+
+def write_settled(outcome: InquiryOutcome, **note: Any) -> list[str]:
+    """Return the lines below the question of a stream in which it was settled with this note."""
+    request, response = stream(make_inquiry("c.q.1"), InquiryResponse("c.q.1", outcome))
+    body = replace(response.events[0], metadata={"jpweb": note})
+    outline = build_outline([request, wire.write_element(body)])
+    return export_markdown(outline, PLAIN).partition("Apply the changes?")[2].split("\n\n")[1:]
+
+
+@pytest.mark.parametrize(
+    ("by", "decider"),
+    [
+        ({"kind": "person", "name": "Ada", "id": 1}, "By Ada, "),
+        ({"kind": "configuration"}, "By configuration, "),
+        ({"kind": "person", "name": "*A*\n# B"}, r"By \*A\* \# B, "),
+        ({"kind": 3}, ""),
+        ("Ada", ""),
+        (None, ""),
+    ],
+)
+def test_a_settled_question_has_who_settled_it_when_and_after_how_long(by: Any, decider: str):
+    assert write_settled(Answered(True), by=by) == [
+        "Answer: true",
+        f"{decider}2026-01-02 03:00:01 UTC, after 1.0 s.\n",
+    ]
+
+
+def test_a_declined_question_has_the_words_of_the_decline():
+    cancelled = Cancelled(CancellationReason.USER)
+    assert write_settled(cancelled, by={"kind": "person", "name": "Ada"}, note="Not\n# now") == [
+        "Cancelled (user)",
+        "By Ada, 2026-01-02 03:00:01 UTC, after 1.0 s:",
+        "> Not\n> # now\n",
+    ]

@@ -7,13 +7,20 @@ the structure around it. The lines ``Answer: …`` and ``Cancelled (…)`` are J
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from jpweb.stream.events import BrokenEvent, ChatRequest, ChatResponse, ToolCallResponse
+from jpweb.stream import durations, timestamps
+from jpweb.stream.events import (
+    BrokenEvent,
+    ChatRequest,
+    ChatResponse,
+    ConversationEvent,
+    ToolCallResponse,
+)
 from jpweb.stream.inquiry import (
     Answered,
     Cancelled,
@@ -21,14 +28,17 @@ from jpweb.stream.inquiry import (
     InquiryResponse,
     Redacted,
 )
+from jpweb.stream.markdown import escaping
 from jpweb.stream.outline import Outline
-from jpweb.stream.transcript.items import InquiryPair, Item, StandaloneItem, ToolCall
+from jpweb.stream.transcript.items import (
+    InquiryPair,
+    Item,
+    PlacedElement,
+    StandaloneItem,
+    ToolCall,
+)
 
-#: Line endings of Markdown; Unicode's other line separators end no line.
-_LINE_END = re.compile(r"\r\n|\r|\n")
-_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 BLOCK_SEPARATOR = "\n\n"
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +46,8 @@ class MarkdownOptions:
     """The parts that are written besides messages, questions and outcomes."""
 
     title: str = ""
+    #: Markdown below the title: where and when the export was made.
+    origin: str = ""
     turns: bool = True
     arguments: bool = True
     results: bool = True
@@ -65,7 +77,7 @@ def format_outcome(outcome: InquiryOutcome) -> str:
         case Redacted():
             return "Answer: <redacted>"
         case Cancelled(reason):
-            return f"Cancelled ({_CONTROL.sub(_escape_control, reason.tag)})"
+            return f"Cancelled ({escaping.escape_controls(reason.tag)})"
 
 
 class MarkdownWriter:
@@ -79,9 +91,11 @@ class MarkdownWriter:
         self._left_out: Counter[str] = Counter()
 
     def write_title(self) -> Iterator[str]:
-        """Yield the title, where there is one."""
+        """Yield title and origin, where there are any."""
         if self._options.title:
-            yield f"# {_escape_line(self._options.title)}"
+            yield f"# {escaping.escape_line(self._options.title)}"
+        if self._options.origin:
+            yield self._options.origin
 
     def write_turn(self, index: int, *, is_incomplete: bool) -> Iterator[str]:
         """Yield the heading of the turn with this index, which counts from 0."""
@@ -106,9 +120,9 @@ class MarkdownWriter:
                 yield from _write_inquiry(stray.inquiry)
 
     def _write_call(self, item: ToolCall) -> Iterator[str]:
-        yield f"### Tool call {_code_span(item.call.name)}"
+        yield f"### Tool call {escaping.code_span(item.call.name)}"
         if self._options.arguments:
-            yield _fence_text(_to_json(item.call.arguments, indent=2), "json")
+            yield escaping.fence_text(_to_json(item.call.arguments, indent=2), "json")
         else:
             self._left_out["arguments"] += 1
         for group in item.question_groups:
@@ -122,7 +136,7 @@ class MarkdownWriter:
     def _write_result(self, kind: ToolCallResponse) -> Iterator[str]:
         if self._options.results:
             yield "#### Error" if kind.is_error else "#### Result"
-            yield _fence_text(kind.content)
+            yield escaping.fence_text(kind.content)
         else:
             self._left_out["results"] += 1
 
@@ -130,8 +144,8 @@ class MarkdownWriter:
         element = entry.placed.element
         match element.kind:
             case ChatRequest(content=content, author=author):
-                yield f"### {_escape_line(author)}" if author else "### User"
-                yield _quote_text(content)
+                yield f"### {escaping.escape_line(author)}" if author else "### User"
+                yield escaping.quote_text(content)
             case ChatResponse() as reply:
                 yield from self._write_reply(reply)
             case ToolCallResponse() as result:
@@ -142,8 +156,8 @@ class MarkdownWriter:
                 yield format_outcome(outcome)
             case None:
                 label = "Unreadable" if isinstance(element.body, BrokenEvent) else "Unknown type"
-                yield f"### {label}: {_code_span(element.tag)}"
-                yield _fence_text(element.raw, "json")
+                yield f"### {label}: {escaping.code_span(element.tag)}"
+                yield escaping.fence_text(element.raw, "json")
             case kind:
                 self._left_out[kind.TAG] += 1
 
@@ -153,52 +167,62 @@ class MarkdownWriter:
             return
         yield "### Reasoning" if reply.variant == "reasoning" else "### Assistant"
         if reply.variant == "data":
-            yield _fence_text(_to_json(reply.content, indent=2), "json")
+            yield escaping.fence_text(_to_json(reply.content, indent=2), "json")
         else:
-            yield _quote_text(reply.content)
+            yield escaping.quote_text(reply.content)
 
 
 def _write_inquiry(inquiry: InquiryPair) -> Iterator[str]:
     question = inquiry.inquiry_request.question
-    yield _quote_text(question.text)
+    yield escaping.quote_text(question.text)
     if question.context:
-        yield _quote_text(question.context)
+        yield escaping.quote_text(question.context)
     if inquiry.outcome is not None:
         yield format_outcome(inquiry.outcome)
+        yield from _write_decision(inquiry)
     else:
         yield "No answer yet" if inquiry.state == "open" else "Unanswered"
 
 
-def _quote_text(text: str) -> str:
-    """Return a text as a quote that no line of it can end."""
-    return "\n".join(f"> {line}" if line else ">" for line in _LINE_END.split(text))
+def _write_decision(inquiry: InquiryPair) -> Iterator[str]:
+    """Yield who settled a question, when, after how long, and the words of a decline."""
+    note = _get_event_note(inquiry.response)
+    asked_at, settled_at = _get_time(inquiry.request), _get_time(inquiry.response)
+    decider = _name_decider(note.get("by"))
+    parts = [f"by {decider}"] if decider else []
+    if settled_at:
+        parts.append(f"{settled_at:%Y-%m-%d %H:%M:%S} UTC")
+    if asked_at and settled_at and settled_at >= asked_at:
+        waited = durations.format_duration((settled_at - asked_at).total_seconds())
+        parts.append(f"after {waited}")
+    words = note.get("note")
+    has_words = isinstance(words, str) and words != ""
+    if parts:
+        line = ", ".join(parts)
+        yield f"{line[0].upper()}{line[1:]}{':' if has_words else '.'}"
+    if has_words:
+        yield escaping.quote_text(str(words))
 
 
-def _fence_text(text: str, language: str = "") -> str:
-    """Return a text in a fence that is longer than any run of backticks inside."""
-    fence = "`" * max(3, _longest_backticks(text) + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
+def _name_decider(by: Any) -> str:
+    """Return a decider's name, or the kind of decider as it is on record (section 11)."""
+    if not isinstance(by, dict):
+        return ""
+    name, kind = by.get("name"), by.get("kind")
+    text = name if isinstance(name, str) and name else kind
+    return escaping.escape_line(text) if isinstance(text, str) else ""
 
 
-def _code_span(text: str) -> str:
-    """Return a text as code within a line."""
-    ticks = "`" * (_longest_backticks(text) + 1)
-    code_text = _CONTROL.sub(_escape_control, text)
-    pad = " " if code_text[:1] in ("`", " ") or code_text[-1:] in ("`", " ") else ""
-    return f"{ticks}{pad}{code_text}{pad}{ticks}" if code_text else "(no name)"
+def _get_event_note(placed: PlacedElement | None) -> dict[str, Any]:
+    body = placed.element.body if placed else None
+    return body.note if isinstance(body, ConversationEvent) else {}
 
 
-def _escape_line(text: str) -> str:
-    """Return a text within a line, its Markdown punctuation escaped."""
-    return _PUNCTUATION.sub(r"\\\1", _CONTROL.sub(" ", text))
-
-
-def _longest_backticks(text: str) -> int:
-    return max(map(len, re.findall("`+", text)), default=0)
-
-
-def _escape_control(control: re.Match[str]) -> str:
-    return json.dumps(control[0])[1:-1]
+def _get_time(placed: PlacedElement | None) -> datetime | None:
+    body = placed.element.body if placed else None
+    return (
+        timestamps.parse_timestamp(body.timestamp) if isinstance(body, ConversationEvent) else None
+    )
 
 
 def _to_json(value: Any, indent: int | None = None) -> str:

@@ -35,6 +35,8 @@ _CONTENT_KEYS: dict[type, tuple[str, ...]] = {
     ConfigDelta: ("delta",),
     Compaction: ("summary", "reasoning", "tool_calls"),
 }
+#: Key of a call's metadata: its arguments as the tool's own formatter wrote them, in base64.
+_FORMATTED_KEY = "rendered_arguments"
 #: Key of the marker where a whole object is replaced.
 _MARKER_KEY = "redacted"
 #: Shorter strings of a replaced payload are not looked for elsewhere.
@@ -74,7 +76,7 @@ def replace_whole(element: Element, marker: str) -> Replaced:
     fields = event.kind.to_fields()
     counts: dict[str, int] = {}
     strings: list[str] = []
-    for key in _list_content_keys(event):
+    for key in list_content_keys(event):
         strings += list_strings(fields[key])
         fields[key] = _make_placeholder(event, fields[key], marker)
         counts[key] = 1
@@ -96,21 +98,40 @@ def replace_in_element(element: Element, strings: Sequence[str], marker: str) ->
         return _replace_in_raw(element, strings, marker)
     fields = event.kind.to_fields()
     counts: dict[str, int] = {}
-    for key in _list_content_keys(event):
+    for key in list_content_keys(event):
         counts[key] = _count(fields[key], strings)
         fields[key] = replace_strings(fields[key], strings, marker)
         if isinstance(event.kind, InquiryRequest):
             original = event.kind.question.to_fields()
             fields[key]["answer_type"]["type"] = original["answer_type"]["type"]
-    counts["metadata"] = _count(event.metadata, strings)
+    metadata = decode_metadata(event.metadata)
+    counts["metadata"] = _count(metadata, strings)
     counts = {key: number for key, number in counts.items() if number}
     if not counts:
         return Replaced(element, {}, tuple(strings))
-    metadata = replace_strings(event.metadata, strings, marker)
-    return Replaced(_write(event, fields, metadata), counts, tuple(strings))
+    if counts.get("metadata"):
+        metadata = replace_strings(metadata, strings, marker)
+        return Replaced(_write(event, fields, _encode_metadata(metadata)), counts, tuple(strings))
+    return Replaced(_write(event, fields, event.metadata), counts, tuple(strings))
 
 
-def _list_content_keys(event: ConversationEvent) -> list[str]:
+def decode_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return an event's metadata with the formatted arguments as text, not in base64."""
+    encoded = metadata.get(_FORMATTED_KEY)
+    if not isinstance(encoded, str):
+        return metadata
+    return metadata | {_FORMATTED_KEY: base64_fields.decode_text(encoded)}
+
+
+def _encode_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    text = metadata.get(_FORMATTED_KEY)
+    if not isinstance(text, str):
+        return metadata
+    return metadata | {_FORMATTED_KEY: base64_fields.encode_text(text)}
+
+
+def list_content_keys(event: ConversationEvent) -> list[str]:
+    """Return the keys of the kind's fields that are content, and that the event has."""
     if isinstance(event.kind, InquiryResponse) and not isinstance(event.kind.outcome, Answered):
         return []
     fields = event.kind.to_fields()

@@ -1,0 +1,1 @@
+"""Replacement of text in elements and in the columns that repeat them."""

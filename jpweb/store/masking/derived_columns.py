@@ -1,0 +1,72 @@
+"""Derives columns of other tables again where the element was replaced that they repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jpweb.store import db_text
+from jpweb.store.derived_rows import from_stream
+from jpweb.store.inquiries import clean_note
+from jpweb.store.masking import replacement
+from jpweb.store.models import Approval, Conversation, Inquiry, Review, Turn
+from jpweb.stream.events import ChatRequest, ConversationEvent, Element
+from jpweb.stream.inquiry import Answered, InquiryRequest, InquiryResponse
+from jpweb.stream.transcript.grouping import extract_title
+
+
+def replace_turn_title(
+    conversation: Conversation, position: int, old: Element, new: Element
+) -> None:
+    turns = Turn.objects.filter(conversation=conversation, position__lte=position)
+    turn = turns.order_by("-position").first()
+    if turn is None or not turn.title:
+        return
+    for old_event in old.events:
+        kind = old_event.kind
+        if isinstance(kind, ChatRequest) and turn.title == make_title(kind):
+            new_kind = new.kind
+            turn.title = make_title(new_kind) if isinstance(new_kind, ChatRequest) else ""
+            turn.save(update_fields=["title"])
+            return
+
+
+def make_title(request: ChatRequest) -> str:
+    return db_text.clean_text(extract_title(request.content))
+
+
+def replace_inquiry_columns(conversation: Conversation, position: int, element: Element) -> None:
+    """Derive the rows of the question again that is asked or settled at this position."""
+    inquiries = Inquiry.objects.filter(conversation=conversation)
+    event = element.body
+    if not isinstance(event, ConversationEvent):
+        return
+    if isinstance(event.kind, InquiryRequest):
+        inquiries.filter(position=position).update(
+            question=db_text.clean_json(event.kind.question.to_fields()),
+            label=from_stream.get_label(event),
+            same_question_key="",
+        )
+    elif isinstance(event.kind, InquiryResponse):
+        outcome = event.kind.outcome
+        answer = db_text.clean_json(outcome.answer) if isinstance(outcome, Answered) else None
+        inquiries.filter(response_position=position).update(
+            answer=answer, note=clean_note(str(event.note.get("note") or ""))
+        )
+
+
+def change_columns(
+    row: Any, columns: Sequence[str], strings: Sequence[str], marker: str
+) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    for column in columns:
+        value = getattr(row, column)
+        replaced = replacement.replace_strings(value, strings, marker)
+        if replaced != value:
+            limit = row._meta.get_field(column).max_length  # noqa: SLF001  Django documents it
+            changes[column] = replaced[:limit] if limit else replaced
+    if changes and isinstance(row, Approval):
+        changes["digest"] = ""  # a plain hash, from which a short secret could be guessed
+    if changes and isinstance(row, Review):
+        changes["nonce"] = ""  # with it, a short secret could be guessed from the ledger's hash
+    return changes

@@ -1,0 +1,172 @@
+"""Masks the copies of an event's text in other tables, and restores them after a dismissal.
+
+Titles and questions are masked at once. Answers, notes and approvals are read by the run that
+waits for them, so they are masked when it has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db.models import Q
+
+from jpweb.store import db_text
+from jpweb.store.inquiries import OPEN_STATE
+from jpweb.store.masking import derived_columns, masks, replacement
+from jpweb.store.models import (
+    Approval,
+    Conversation,
+    Inquiry,
+    JournalEntry,
+    Passage,
+    Run,
+    SuspectedSecret,
+)
+from jpweb.stream import wire
+from jpweb.stream.events import Element
+
+#: Characters of a secret's beginning that the end of a cut title may show.
+MIN_CUT_CHARS = 4
+#: Columns of a question that a run does not read again, and those that it does.
+_QUESTION_COLUMNS, _ANSWER_COLUMNS = ("question", "label"), ("answer", "note")
+
+
+def mark_changed(conversation: Conversation) -> None:
+    """Give a conversation a new revision, which open pages and the index follow; not saved."""
+    is_scanned = conversation.scanned_revision == conversation.revision
+    conversation.revision += 1
+    conversation.needs_indexing = True
+    if is_scanned:
+        conversation.scanned_revision = conversation.revision
+
+
+def mask_event(
+    conversation: Conversation, position: int, element: Element, rows: Sequence[SuspectedSecret]
+) -> None:
+    """Mask the titles and the question that repeat an event. The caller saves the title."""
+    markers = masks.read_secrets(element, rows)
+    masked = masks.mask_element(element, markers)
+    _replace_titles(conversation, position, element, masked, markers)
+    conversation.title = _mask_cut_end(conversation.title, markers)[:500]
+    _replace_in_inquiries(conversation, [position], markers, _QUESTION_COLUMNS)
+    Passage.objects.filter(
+        conversation=conversation, position__in=[position, Passage.TITLE_POSITION]
+    ).delete()
+
+
+def mask_settled(conversation: Conversation, rows: Sequence[SuspectedSecret]) -> None:
+    """Mask the answers and approvals that repeat secrets of a conversation without a run."""
+    markers = read_markers(conversation.pk, rows)
+    positions = sorted({row.position for row in rows})
+    _replace_in_inquiries(conversation, positions, markers, (*_QUESTION_COLUMNS, *_ANSWER_COLUMNS))
+    _replace_in_runs(conversation, markers)
+
+
+def restore(
+    conversation: Conversation, rows: Sequence[SuspectedSecret], markers: Mapping[str, str]
+) -> None:
+    """Put secrets back where copies have their markers. The caller saves the title."""
+    secrets_by_marker = {marker: secret for secret, marker in markers.items()}
+    entries = JournalEntry.objects.filter(
+        conversation=conversation, anchor__in={row.anchor for row in rows}
+    )
+    positions = []
+    for entry in entries.iterator(chunk_size=20):
+        positions.append(entry.position)
+        event_masks = masks.load_masks(conversation.pk, [entry.anchor])  # without these rows
+        after = event_masks.read_element(entry.anchor, entry.text)
+        before = masks.mask_element(after, markers)
+        _replace_titles(conversation, entry.position, before, after, secrets_by_marker)
+    columns = (*_QUESTION_COLUMNS, *_ANSWER_COLUMNS)
+    _replace_in_inquiries(conversation, positions, secrets_by_marker, columns)
+    _replace_in_runs(conversation, secrets_by_marker)
+
+
+def read_markers(conversation_id: int, rows: Sequence[SuspectedSecret]) -> dict[str, str]:
+    """Return the secrets of these rows, read from the journal, with their markers."""
+    rows_by_anchor: dict[str, list[SuspectedSecret]] = {}
+    for row in rows:
+        rows_by_anchor.setdefault(row.anchor, []).append(row)
+    entries = JournalEntry.objects.filter(
+        conversation_id=conversation_id, anchor__in=list(rows_by_anchor)
+    )
+    markers: dict[str, str] = {}
+    for anchor, text in entries.values_list("anchor", "text").iterator(chunk_size=20):
+        markers |= masks.read_secrets(wire.read_element(text), rows_by_anchor[anchor])
+    return markers
+
+
+def replace_all(value: Any, replacements: Mapping[str, str]) -> Any:
+    """Return a JSON value with each key of ``replacements`` replaced, the longest first.
+
+    Characters that a database refuses are left out.
+    """
+    for text in sorted(replacements, key=len, reverse=True):
+        clean_text = db_text.clean_text(replacements[text])
+        value = replacement.replace_strings(value, [text], clean_text)
+    return value
+
+
+def _replace_titles(
+    conversation: Conversation,
+    position: int,
+    old: Element,
+    new: Element,
+    replacements: Mapping[str, str],
+) -> None:
+    """Replace the titles of the turn and of the conversation."""
+    derived_columns.replace_turn_title(conversation, position, old, new)
+    conversation.title = replace_all(conversation.title, replacements)[:500]
+
+
+def _mask_cut_end(title: str, markers: Mapping[str, str]) -> str:
+    """Return a title whose end may be the beginning of a secret, masked there too."""
+    shown = title.rstrip("…")
+    for secret, marker in markers.items():
+        longest = min(len(secret), len(shown))
+        for length in range(longest, MIN_CUT_CHARS - 1, -1):
+            if shown.endswith(secret[:length]):
+                return f"{shown[:-length]}{marker}"
+    return title
+
+
+def _replace_in_inquiries(
+    conversation: Conversation,
+    positions: Sequence[int],
+    replacements: Mapping[str, str],
+    columns: Sequence[str],
+) -> None:
+    rows = Inquiry.objects.filter(conversation=conversation)
+    for row in rows.filter(Q(position__in=positions) | Q(response_position__in=positions)):
+        changes = {}
+        for column in columns:
+            value = getattr(row, column)
+            replaced = replace_all(value, replacements)
+            if column == "question" and row.state == OPEN_STATE:
+                replaced["answer_type"] = value["answer_type"]  # people choose from its options
+            if replaced != value:
+                changes[column] = _cut(row, column, replaced)
+        if changes:
+            Inquiry.objects.filter(pk=row.pk).update(**changes)
+
+
+def _replace_in_runs(conversation: Conversation, replacements: Mapping[str, str]) -> None:
+    approvals = Approval.objects.filter(conversation=conversation)
+    for approval in approvals.iterator(chunk_size=200):
+        _update(approval, ("subject", "decision"), replacements)
+    for run in Run.objects.filter(conversation=conversation).exclude(problem=""):
+        _update(run, ("problem",), replacements)
+
+
+def _update(row: Any, columns: Sequence[str], replacements: Mapping[str, str]) -> None:
+    values = {column: replace_all(getattr(row, column), replacements) for column in columns}
+    changes = {name: value for name, value in values.items() if value != getattr(row, name)}
+    if changes:
+        cut = {name: _cut(row, name, value) for name, value in changes.items()}
+        type(row).objects.filter(pk=row.pk).update(**cut)
+
+
+def _cut(row: Any, column: str, value: Any) -> Any:
+    limit = row._meta.get_field(column).max_length  # noqa: SLF001  Django documents it
+    return value[:limit] if limit and isinstance(value, str) else value

@@ -1,0 +1,218 @@
+"""Looks for secrets in new entries, a batch of one conversation at a time.
+
+A conversation keeps how far it was searched, so a restart goes on. Entries of a new revision are
+all searched again: what was found before is found in its row.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+from django.utils.crypto import salted_hmac
+
+from jpweb.store import db_text, journal
+from jpweb.store.choices import UNFINISHED_STATES, SuspicionState
+from jpweb.store.database.availability import INCONSISTENT_ROWS
+from jpweb.store.errors import UnknownConversation
+from jpweb.store.masking import masks
+from jpweb.store.models import Conversation, JournalEntry, Run, SuspectedSecret
+from jpweb.store.models.conversations import IS_UNSCANNED
+from jpweb.store.suspected_secrets import copies, detector
+from jpweb.stream import wire
+from jpweb.stream.events import Element
+
+logger = logging.getLogger(__name__)
+
+#: Entries, and their characters, of one step; seconds after which it searches no further entry.
+BATCH_ENTRIES, BATCH_CHARS, BATCH_SECONDS = 100, 500_000, 5.0
+#: Purpose of the digests, so that they differ from other uses of the installation's key.
+_DIGEST_SALT = "jpweb.suspected_secrets"
+
+
+class ScanStep(NamedTuple):
+    """A conversation that was searched; ``has_masked``: pages of it show something else now."""
+
+    conversation_id: int
+    has_masked: bool
+    workspace_id: int = 0
+
+
+class _Entry(NamedTuple):
+    position: int
+    anchor: str
+    element: Element
+
+
+class _Suspicion(NamedTuple):
+    entry: _Entry
+    place: str
+    text_index: int
+    finding: detector.Finding
+    digest: str
+
+
+def scan_next() -> ScanStep | None:
+    """Search the next batch of the newest conversation; None where all are searched."""
+    if step := _mask_next_copies():
+        return step
+    pending = Conversation.objects.filter(IS_UNSCANNED).order_by("-last_activity", "-id")
+    counts = ("entry_count", "revision", "scanned_entry_count", "scanned_revision")
+    row = pending.values_list("pk", "workspace_id", *counts).first()
+    if row is None:
+        return None
+    key, workspace_id, entry_count, revision, scanned_count, scanned_revision = row
+    first = scanned_count if revision == scanned_revision else 0
+    try:
+        return ScanStep(key, _scan_batch(key, entry_count, revision, first), workspace_id)
+    except UnknownConversation:
+        return ScanStep(key, has_masked=False)
+    except INCONSISTENT_ROWS as error:
+        # Counted as searched, so that the queue does not stall; the next revision is searched.
+        logger.error("Conversation %s was not searched for secrets: %r", key, error)  # noqa: TRY400  the traceback would contain the row
+        _record_progress(key, revision, entry_count)
+        return ScanStep(key, has_masked=False)
+
+
+def compute_digest(secret: str) -> str:
+    """Return the keyed hash by which equal secrets are recognised."""
+    data = secret.encode("utf-8", "surrogatepass")
+    return salted_hmac(_DIGEST_SALT, data, algorithm="sha256").hexdigest()
+
+
+def _scan_batch(key: int, entry_count: int, revision: int, first: int) -> bool:
+    """Search entries from a position on; return whether something is masked now."""
+    entries = _read_entries(key, first)
+    end = entries[-1].position + 1 if entries else entry_count
+    deadline = time.monotonic() + BATCH_SECONDS
+    suspicions: list[_Suspicion] = []
+    for entry in entries:
+        suspicions += _search_entry(entry)
+        if time.monotonic() > deadline:
+            end = entry.position + 1
+            break
+    if not suspicions:
+        _record_progress(key, revision, end)
+        return False
+    with transaction.atomic():
+        conversation = journal.lock_conversation(key)
+        if conversation.revision != revision:
+            return False
+        has_masked = _record_suspicions(conversation, suspicions)
+        conversation.scanned_entry_count = end
+        if has_masked:
+            copies.mark_changed(conversation)
+        conversation.scanned_revision = conversation.revision
+        conversation.save(
+            update_fields=[
+                *("title", "revision", "needs_indexing"),
+                *("scanned_entry_count", "scanned_revision"),
+            ]
+        )
+    return has_masked
+
+
+def _record_progress(key: int, revision: int, end: int) -> None:
+    rows = Conversation.objects.filter(pk=key, revision=revision)
+    rows.update(scanned_entry_count=end, scanned_revision=revision)
+
+
+def _read_entries(key: int, first: int) -> list[_Entry]:
+    rows = JournalEntry.objects.filter(conversation_id=key, position__gte=first)
+    columns = rows.order_by("position").values_list("position", "anchor", "text")
+    entries: list[_Entry] = []
+    remaining_chars = BATCH_CHARS
+    for position, anchor, text in columns[:BATCH_ENTRIES].iterator(chunk_size=20):
+        entries.append(_Entry(position, anchor, wire.read_element(text)))
+        remaining_chars -= len(text)
+        if remaining_chars < 0:
+            break
+    return entries
+
+
+def _search_entry(entry: _Entry) -> list[_Suspicion]:
+    suspicions: list[_Suspicion] = []
+    try:
+        texts = masks.list_texts(entry.element)
+    except RecursionError:
+        logger.warning("An event is nested too deep to be searched for secrets: %s", entry.anchor)
+        return []
+    deadline = detector.start_event()
+    for index, (place, text) in enumerate(texts):
+        for finding in detector.find_secrets(text, deadline):
+            digest = compute_digest(text[finding.start : finding.end])
+            clean_place = db_text.clean_text(place)[:60]
+            suspicions.append(_Suspicion(entry, clean_place, index, finding, digest))
+        if len(suspicions) >= detector.MAX_SECRETS:
+            break
+    return suspicions
+
+
+def _record_suspicions(conversation: Conversation, suspicions: Sequence[_Suspicion]) -> bool:
+    """Write rows, and mask titles and questions; return whether something new is masked."""
+    digests = {suspicion.digest for suspicion in suspicions}
+    dismissed = set(
+        SuspectedSecret.objects.filter(
+            workspace_id=conversation.workspace_id,
+            digest__in=digests,
+            state=SuspicionState.DISMISSED,
+        ).values_list("digest", flat=True)
+    )
+    new_count = 0
+    open_rows: dict[str, list[SuspectedSecret]] = {}
+    elements = {suspicion.entry.anchor: suspicion.entry for suspicion in suspicions}
+    for suspicion in suspicions:
+        state = SuspicionState.OPEN
+        if suspicion.digest in dismissed:
+            state = SuspicionState.DISMISSED
+        row, is_new = SuspectedSecret.objects.get_or_create(
+            conversation=conversation,
+            anchor=suspicion.entry.anchor,
+            text_index=suspicion.text_index,
+            start=suspicion.finding.start,
+            defaults={
+                "workspace_id": conversation.workspace_id,
+                "position": suspicion.entry.position,
+                "kind": suspicion.finding.kind[:60],
+                "place": suspicion.place,
+                "length": suspicion.finding.end - suspicion.finding.start,
+                "digest": suspicion.digest,
+                "state": state,
+                "needs_copies": state == SuspicionState.OPEN,
+            },
+        )
+        if row.state == SuspicionState.OPEN:
+            new_count += is_new
+            open_rows.setdefault(row.anchor, []).append(row)
+    for anchor, rows in open_rows.items():
+        entry = elements[anchor]
+        copies.mask_event(conversation, entry.position, entry.element, rows)
+    rows_to_copy = SuspectedSecret.objects.filter(conversation=conversation)
+    rows_to_copy.filter(anchor__in=open_rows, state=SuspicionState.OPEN).update(needs_copies=True)
+    return new_count > 0
+
+
+def _mask_next_copies() -> ScanStep | None:
+    """Mask answers and approvals of a conversation whose run has ended; they are in use before."""
+    active_runs = Run.objects.filter(
+        conversation=OuterRef("conversation"), state__in=UNFINISHED_STATES
+    )
+    waiting = SuspectedSecret.objects.filter(needs_copies=True).order_by("id")
+    key = waiting.exclude(Exists(active_runs)).values_list("conversation_id", flat=True).first()
+    if key is None:
+        return None
+    with transaction.atomic():
+        conversation = journal.lock_conversation(key)
+        if Run.objects.filter(conversation=conversation, state__in=UNFINISHED_STATES).exists():
+            return ScanStep(key, has_masked=False)
+        rows = SuspectedSecret.objects.filter(conversation=conversation, needs_copies=True)
+        open_rows = list(rows.filter(state=SuspicionState.OPEN)[: detector.MAX_SECRETS])
+        copies.mask_settled(conversation, open_rows)
+        done = [row.pk for row in open_rows]
+        rows.filter(pk__in=done).update(needs_copies=False)
+        rows.exclude(state=SuspicionState.OPEN).update(needs_copies=False)
+    return ScanStep(key, has_masked=True, workspace_id=conversation.workspace_id)

@@ -1,0 +1,218 @@
+"""Suspected secrets as auditors see them: lists, reveals, dismissals, and the way to redaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from jpweb.store import journal
+from jpweb.store.choices import Act, Role, SuspicionState
+from jpweb.store.database import clock
+from jpweb.store.errors import StoreError
+from jpweb.store.ledger.entries import Actor, Place, record_act
+from jpweb.store.masking import masks
+from jpweb.store.models import Conversation, JournalEntry, Membership, Person, SuspectedSecret
+from jpweb.store.suspected_secrets import copies
+from jpweb.stream import wire
+from jpweb.stream.events import Element
+
+#: Rows of a page.
+PAGE_ROWS = 50
+#: Characters of a note.
+MAX_NOTE_CHARS = 500
+#: Characters around a secret that its page shows.
+_CONTEXT_CHARS = 120
+
+
+class NotSuspected(StoreError):
+    """The suggestion was decided, or its event changed."""
+
+
+class SecretContext(NamedTuple):
+    """A secret, or its marker, with the masked text around it."""
+
+    before: str
+    secret: str
+    after: str
+
+
+def list_page(
+    person_id: int, state: str, workspace_id: int | None, before: int
+) -> tuple[list[SuspectedSecret], int | None]:
+    """Return a page of the rows that a person audits, newest first, and the key of the next.
+
+    ``before`` is a key, 0 for the first page.
+    """
+    rows = _list_audited(person_id, workspace_id).filter(state=state)
+    if before:
+        rows = rows.filter(pk__lt=before)
+    ordered = rows.select_related("conversation__workspace", "decided_by").order_by("-id")
+    page = list(ordered[: PAGE_ROWS + 1])
+    return page[:PAGE_ROWS], page[PAGE_ROWS - 1].pk if len(page) > PAGE_ROWS else None
+
+
+def get_suggestion(key: int) -> SuspectedSecret:
+    """Return a row. Raises StoreError."""
+    rows = SuspectedSecret.objects.select_related("conversation__workspace", "decided_by")
+    row = rows.filter(pk=key).first()
+    if row is None:
+        raise NotSuspected("There is no such suggestion.")
+    return row
+
+
+def find_suggestion(conversation_id: int, key: int) -> SuspectedSecret | None:
+    """Return an open row of a conversation, or None."""
+    rows = SuspectedSecret.objects.filter(conversation_id=conversation_id, pk=key)
+    return rows.filter(state=SuspicionState.OPEN).first()
+
+
+def list_of_event(conversation_id: int, anchor: str) -> list[SuspectedSecret]:
+    """Return the open rows of an event, in the order of its text."""
+    rows = SuspectedSecret.objects.filter(
+        conversation_id=conversation_id, anchor=anchor, state=SuspicionState.OPEN
+    )
+    return list(rows.order_by("text_index", "start"))
+
+
+def count_same(row: SuspectedSecret) -> int:
+    """Return in how many other places of the workspace the same secret is open."""
+    rows = SuspectedSecret.objects.filter(workspace_id=row.workspace_id, digest=row.digest)
+    return rows.filter(state=SuspicionState.OPEN).exclude(pk=row.pk).count()
+
+
+def load_context(row: SuspectedSecret) -> SecretContext | None:
+    """Return the marker with the masked text around it; None where its event changed."""
+    return _make_context(row, row.marker)
+
+
+@transaction.atomic
+def reveal(row: SuspectedSecret, person: Person) -> SecretContext:
+    """Return the secret with the masked text around it, and record that. Raises NotSuspected."""
+    secret = _read_secret(row)
+    context = _make_context(row, secret)
+    if context is None:
+        raise NotSuspected("The event was changed or removed. There is nothing to reveal.")
+    _record(Act.TEXT_REVEALED, row, person)
+    return context
+
+
+@transaction.atomic
+def dismiss(row: SuspectedSecret, person: Person, note: str) -> int:
+    """Unmask a text that is no secret wherever it stands in the conversation; returns how often.
+
+    Later findings of the same text in the workspace are dismissed at once. Raises NotSuspected.
+    """
+    conversation = journal.lock_conversation(row.conversation_id)
+    rows = SuspectedSecret.objects.filter(
+        conversation=conversation, digest=row.digest, state=SuspicionState.OPEN
+    )
+    dismissed = list(rows)
+    if row.pk not in {same.pk for same in dismissed}:
+        raise NotSuspected("Someone has already decided about this suggestion.")
+    markers = copies.read_markers(conversation.pk, dismissed)
+    if any(secret in note for secret in markers):
+        raise NotSuspected("The note repeats the text. Say it in other words.")
+    rows.update(
+        state=SuspicionState.DISMISSED,
+        decided_at=clock.now(),
+        decided_by=person,
+        note=note,
+        needs_copies=False,
+    )
+    copies.restore(conversation, dismissed, markers)
+    _save_changed(conversation)
+    _record(Act.SUSPICION_DISMISSED, row, person, note=note, count=len(dismissed))
+    return len(dismissed)
+
+
+def resolve_markers(conversation_id: int, strings: Sequence[str]) -> tuple[str, ...]:
+    """Return strings to redact, with the secret in place of each marker of the conversation."""
+    if not any(string.startswith("[masked ") for string in strings):
+        return tuple(strings)
+    rows = SuspectedSecret.objects.filter(
+        conversation_id=conversation_id, state=SuspicionState.OPEN
+    )
+    wanted = [row for row in rows.order_by("id") if row.marker in strings]
+    markers = copies.read_markers(conversation_id, wanted)
+    secrets_by_marker = {marker: secret for secret, marker in markers.items()}
+    return tuple(secrets_by_marker.get(string, string) for string in strings)
+
+
+def follow_redaction(
+    conversation: Conversation, anchor: str, old: Element, new: Element, person: Person
+) -> None:
+    """Close the rows whose secret a redaction has replaced, and move the others of the event."""
+    rows = SuspectedSecret.objects.filter(conversation=conversation, anchor=anchor)
+    old_texts = masks.list_texts(old)
+    for row in rows.filter(state=SuspicionState.OPEN).order_by("text_index", "start"):
+        text = old_texts[row.text_index].text if row.text_index < len(old_texts) else ""
+        secret = text[row.start : row.start + row.length]
+        place = _find_text(new, secret) if secret else None
+        # Deleted, since the next pass of the detector finds it at its new place.
+        if place is not None:
+            row.delete()
+            continue
+        row.state, row.needs_copies = SuspicionState.REDACTED, False
+        row.decided_at, row.decided_by = clock.now(), person
+        row.save(update_fields=["state", "needs_copies", "decided_at", "decided_by"])
+
+
+def _list_audited(person_id: int, workspace_id: int | None) -> QuerySet[SuspectedSecret]:
+    audited = Membership.objects.filter(
+        person_id=person_id, role__in=Role.list_including(Role.AUDITOR)
+    )
+    condition = Q(workspace_id__in=list(audited.values_list("workspace_id", flat=True)))
+    if workspace_id is not None:
+        condition &= Q(workspace_id=workspace_id)
+    return SuspectedSecret.objects.filter(condition)
+
+
+def _read_element(row: SuspectedSecret) -> Element | None:
+    entry = JournalEntry.objects.filter(conversation_id=row.conversation_id, anchor=row.anchor)
+    text = entry.values_list("text", flat=True).first()
+    return None if text is None else wire.read_element(text)
+
+
+def _read_secret(row: SuspectedSecret) -> str:
+    element = _read_element(row)
+    return next(iter(masks.read_secrets(element, [row])), "") if element else ""
+
+
+def _make_context(row: SuspectedSecret, shown: str) -> SecretContext | None:
+    element = _read_element(row)
+    texts = masks.list_texts(element) if element else []
+    if element is None or row.text_index >= len(texts) or not shown:
+        return None
+    text = texts[row.text_index].text
+    open_rows = list_of_event(row.conversation_id, row.anchor)
+    others = masks.read_secrets(element, open_rows)
+    end = row.start + row.length
+    before = copies.replace_all(text[: row.start], others)
+    after = copies.replace_all(text[end:], others)
+    return SecretContext(before[-_CONTEXT_CHARS:], shown, after[:_CONTEXT_CHARS])
+
+
+def _find_text(element: Element, secret: str) -> int | None:
+    texts = masks.list_texts(element)
+    return next((index for index, (_, text) in enumerate(texts) if secret in text), None)
+
+
+def _save_changed(conversation: Conversation) -> None:
+    copies.mark_changed(conversation)
+    conversation.save(update_fields=["title", "revision", "needs_indexing", "scanned_revision"])
+
+
+def _record(act: Act, row: SuspectedSecret, person: Person, **details: str | int) -> None:
+    record_act(
+        act,
+        Actor.from_person(person),
+        Place(row.workspace_id, row.conversation_id, f"event:{row.anchor}"),
+        event=row.anchor,
+        kind=row.kind,
+        suggestion=row.pk,
+        digest=row.digest,
+        **details,
+    )

@@ -1,0 +1,91 @@
+"""Finds the decided approvals of the tool calls on a page: one query for all of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from jpweb.store import db_text
+from jpweb.store.choices import ApprovalState
+from jpweb.store.models import Approval
+from jpweb.stream import timestamps
+from jpweb.stream.events import ConversationEvent
+from jpweb.stream.transcript.items import PlacedElement, ToolCall
+
+#: Approvals that are read for a page; a hostile run may have asked for thousands.
+MAX_PAGE_APPROVALS = 500
+#: Events may have a timestamp of whole seconds, approvals have microseconds.
+_EVENT_PRECISION = timedelta(seconds=1)
+
+
+class CallDecision(NamedTuple):
+    """The columns of a decided approval that the fold of its call shows."""
+
+    pk: int
+    kind: str
+    tool_call_id: str
+    state: str
+    decision: dict[str, Any] | None
+    decider_name: str
+    asked_at: datetime
+    settled_at: datetime | None
+
+
+class _Span(NamedTuple):
+    """When a call was requested, and when its result came (None: not yet); its anchor."""
+
+    start: datetime
+    end: datetime | None
+    anchor: str
+
+    def can_have(self, asked_at: datetime) -> bool:
+        return self.start <= asked_at and (
+            self.end is None or asked_at <= self.end + _EVENT_PRECISION
+        )
+
+
+def load_decisions(
+    conversation_id: int, calls: Iterable[ToolCall]
+) -> dict[str, list[CallDecision]]:
+    """Return the decided approvals of calls by the anchor of the call, in the order of asking.
+
+    An id may repeat in a conversation: an approval belongs to the latest call before it.
+    """
+    spans: dict[str, list[_Span]] = defaultdict(list)
+    for call in calls:
+        start = _get_time(call.request)
+        if start is not None:
+            span = _Span(start, _get_time(call.response), call.request.anchor)
+            spans[db_text.clean_text(call.call.id)].append(span)
+    if not spans:
+        return {}
+    decisions: dict[str, list[CallDecision]] = defaultdict(list)
+    for row in _read_rows(conversation_id, [span for group in spans.values() for span in group]):
+        candidates = [span for span in spans[row.tool_call_id] if span.can_have(row.asked_at)]
+        if candidates:
+            latest = max(reversed(candidates), key=lambda span: span.start)
+            decisions[latest.anchor].append(row)
+    return dict(decisions)
+
+
+def _read_rows(conversation_id: int, spans: list[_Span]) -> list[CallDecision]:
+    """Return the decided approvals from the first call of a page to its last result."""
+    rows = Approval.objects.filter(
+        conversation_id=conversation_id,
+        asked_at__gte=min(span.start for span in spans),
+        state=ApprovalState.DECIDED,
+    )
+    ends = [span.end for span in spans if span.end is not None]
+    if len(ends) == len(spans):
+        rows = rows.filter(asked_at__lte=max(ends) + _EVENT_PRECISION)
+    values = rows.order_by("asked_at", "id").values_list(*CallDecision._fields)
+    return [CallDecision(*row) for row in values[:MAX_PAGE_APPROVALS]]
+
+
+def _get_time(placed: PlacedElement | None) -> datetime | None:
+    body = placed.element.body if placed else None
+    return (
+        timestamps.parse_timestamp(body.timestamp) if isinstance(body, ConversationEvent) else None
+    )

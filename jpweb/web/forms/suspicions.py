@@ -1,0 +1,32 @@
+"""Forms of suspected secrets: the filter of their list, and the note of a dismissal."""
+
+from __future__ import annotations
+
+from django import forms
+
+from jpweb.store.suspected_secrets.suggestions import MAX_NOTE_CHARS
+from jpweb.web import notice_text
+from jpweb.web.labels import suspicion_labels
+
+
+class SuspicionFilterForm(forms.Form):
+    """The fields of the address; ``cleaned_data`` holds those that are valid."""
+
+    state = forms.ChoiceField(
+        required=False,
+        choices=tuple(suspicion_labels.STATE_LABELS.items()),
+        error_messages={"invalid_choice": notice_text.SUSPICION_STATE_UNKNOWN},
+    )
+    workspace = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+
+
+class DismissalForm(forms.Form):
+    """Why a text is no secret."""
+
+    note = forms.CharField(
+        max_length=MAX_NOTE_CHARS,
+        error_messages={
+            "required": notice_text.SUSPICION_NOTE_REQUIRED,
+            "max_length": notice_text.SUSPICION_NOTE_TOO_LONG.format(limit=MAX_NOTE_CHARS),
+        },
+    )

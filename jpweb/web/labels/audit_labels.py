@@ -1,0 +1,18 @@
+"""Labels of the audit's tables."""
+
+from __future__ import annotations
+
+#: The columns of the table of questions by name, in their order.
+COLUMN_LABELS = (
+    ("asked", "When"),
+    ("question", "Question"),
+    ("asker", "Asked by"),
+    ("outcome", "Outcome"),
+    ("decider", "Answered by"),
+    ("waited", "Wait time"),
+    ("shown", "Seen by"),
+    ("conversation", "Conversation"),
+)
+#: How many people had a question on their screen, of those whose pages it was sent to.
+SHOWING = "{seen_count} of {delivered_count}"
+NEVER_SHOWN = "Not shown"

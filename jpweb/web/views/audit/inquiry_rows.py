@@ -1,0 +1,94 @@
+"""Audit: the columns of the table of inquiries, its order in an address, and its rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlencode
+
+from jpweb.store.reviews import inquiry_pages
+from jpweb.store.reviews.inquiry_pages import Order, Showing
+from jpweb.web.labels import audit_labels
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Inquiry
+
+#: What decides in place of a person because a setting says so.
+_OVERRIDING_DECIDERS = frozenset({"configuration", "operator"})
+_NEVER_SHOWN = Showing(0, 0)
+
+
+class Column(NamedTuple):
+    """The heading of a column; ``query`` sorts by it, and is empty where nothing does.
+
+    ``direction`` is the value of *aria-sort*, empty for all but the column of the order.
+    """
+
+    label: str
+    query: str
+    direction: str
+
+
+class InquiryRow(NamedTuple):
+    """A row of the table, and what its inquiry alone does not say.
+
+    ``attempt`` is empty for the first one, and where the inquiry's id has none.
+    """
+
+    inquiry: Inquiry
+    attempt: str
+    showing: str
+    is_override: bool
+
+
+def parse_order(text: str) -> Order:
+    """Return the order that an address names: a column, after "-" descending; else the newest."""
+    name = text.removeprefix("-")
+    return Order(name, text != name) if name in inquiry_pages.SORT_COLUMNS else Order()
+
+
+def format_order(order: Order) -> str:
+    """Return the value of ``sort`` in an address."""
+    return f"-{order.name}" if order.is_descending else order.name
+
+
+def list_columns(order: Order, query: dict[str, str]) -> list[Column]:
+    """Return the headings; a second activation of one turns its order round."""
+    columns = []
+    for name, label in audit_labels.COLUMN_LABELS:
+        if name not in inquiry_pages.SORT_COLUMNS:
+            columns.append(Column(label, "", ""))
+            continue
+        is_current = name == order.name
+        begins_descending = name in ("asked", "waited")
+        next_order = Order(name, not order.is_descending if is_current else begins_descending)
+        direction = "descending" if order.is_descending else "ascending"
+        next_query = urlencode(query | {"sort": format_order(next_order)})
+        columns.append(Column(label, next_query, direction if is_current else ""))
+    return columns
+
+
+def make_rows(inquiries: list[Inquiry]) -> list[InquiryRow]:
+    """Return the rows of a page; one query."""
+    showings = inquiry_pages.count_showings([row.pk for row in inquiries])
+    return [
+        InquiryRow(
+            row,
+            _describe_attempt(row.inquiry_id),
+            _describe_showing(showings.get(row.pk, _NEVER_SHOWN)),
+            row.decided_by in _OVERRIDING_DECIDERS,
+        )
+        for row in inquiries
+    ]
+
+
+def _describe_attempt(inquiry_id: str) -> str:
+    number = inquiry_pages.parse_attempt(inquiry_id)
+    return "" if number == "1" else number
+
+
+def _describe_showing(showing: Showing) -> str:
+    if not showing.delivered_count:
+        return audit_labels.NEVER_SHOWN
+    return audit_labels.SHOWING.format(
+        delivered_count=showing.delivered_count, seen_count=showing.seen_count
+    )

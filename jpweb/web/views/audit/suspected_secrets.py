@@ -1,0 +1,113 @@
+"""Suspected secrets: their list, one of them, its reveal and its dismissal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_POST
+
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store import accounts
+from jpweb.store.choices import Role, SuspicionState
+from jpweb.store.suspected_secrets import suggestions
+from jpweb.store.suspected_secrets.suggestions import NotSuspected
+from jpweb.web import access, converters, notice_text
+from jpweb.web.forms.suspicions import DismissalForm, SuspicionFilterForm
+from jpweb.web.labels import suspicion_labels
+
+if TYPE_CHECKING:
+    from jpweb.store.models import SuspectedSecret
+    from jpweb.store.suspected_secrets.suggestions import SecretContext
+    from jpweb.web.http import Request
+
+
+@access.any_workspace(Role.AUDITOR)
+def list_suggestions(request: Request) -> HttpResponse:
+    form = SuspicionFilterForm(request.GET)
+    status = 200 if form.is_valid() else 422
+    state = form.cleaned_data.get("state") or SuspicionState.OPEN
+    before = converters.parse_key(request.GET.get("before", ""))
+    rows, next_key = suggestions.list_page(
+        request.user.pk, state, form.cleaned_data.get("workspace"), before
+    )
+    query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
+    context = {
+        "form": form,
+        "rows": rows,
+        "state": state,
+        "states": tuple(suspicion_labels.STATE_LABELS.items()),
+        "workspaces": accounts.list_workspaces(request.user.pk, Role.AUDITOR),
+        "next_query": urlencode(query | {"before": next_key}) if next_key else "",
+        "is_enabled": settings.DETECT_SECRETS,
+    }
+    return render(request, "secrets/index.html", context, status=status)
+
+
+@access.suspected_secret(Role.AUDITOR)
+def show_suggestion(request: Request, suggestion: SuspectedSecret) -> HttpResponse:
+    return _render_suggestion(request, suggestion, suggestions.load_context(suggestion))
+
+
+@require_POST
+@access.suspected_secret(Role.AUDITOR)
+@sensitive_variables("context")
+def reveal_secret(request: Request, suggestion: SuspectedSecret) -> HttpResponse:
+    """Show the secret in this response alone."""
+    try:
+        context = suggestions.reveal(suggestion, request.user)
+    except NotSuspected as problem:
+        messages.error(request, str(problem))
+        return redirect("secret", suggestion.pk)
+    return _render_suggestion(request, suggestion, context, is_revealed=True)
+
+
+@require_POST
+@access.suspected_secret(Role.AUDITOR)
+async def dismiss_suggestion(request: Request, suggestion: SuspectedSecret) -> HttpResponse:
+    """Show the text again, and tell the open pages of the conversation."""
+    response = await run_in_db_thread(_dismiss, request, suggestion)
+    await publisher.publish_conversation_changed(suggestion.conversation_id)
+    return response
+
+
+def _dismiss(request: Request, suggestion: SuspectedSecret) -> HttpResponse:
+    form = DismissalForm(request.POST)
+    if not form.is_valid():
+        context = suggestions.load_context(suggestion)
+        return _render_suggestion(request, suggestion, context, form=form)
+    try:
+        count = suggestions.dismiss(suggestion, request.user, form.cleaned_data["note"])
+    except NotSuspected as problem:
+        messages.error(request, str(problem))
+        return redirect("secret", suggestion.pk)
+    text = notice_text.SUSPICION_DISMISSED if count == 1 else notice_text.SUSPICIONS_DISMISSED
+    messages.success(request, text.format(count=count))
+    return redirect("secrets")
+
+
+@sensitive_variables("context")
+def _render_suggestion(
+    request: Request,
+    suggestion: SuspectedSecret,
+    context: SecretContext | None,
+    *,
+    form: DismissalForm | None = None,
+    is_revealed: bool = False,
+) -> HttpResponse:
+    values = {
+        "suggestion": suggestion,
+        "state_label": suspicion_labels.STATE_LABELS[suggestion.state],
+        "is_open": suggestion.state == SuspicionState.OPEN,
+        "context": context,
+        "is_revealed": is_revealed,
+        "same_count": suggestions.count_same(suggestion),
+        "form": form or DismissalForm(),
+    }
+    return render(request, "secrets/secret.html", values, status=422 if form else 200)

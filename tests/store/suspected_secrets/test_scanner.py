@@ -1,0 +1,221 @@
+"""The scanner: what it finds is masked in each table that pages read, and progress is kept."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from jpweb.store import exports, journal
+from jpweb.store.choices import Act, RunState, SuspicionState
+from jpweb.store.models import (
+    Approval,
+    Conversation,
+    Inquiry,
+    JournalEntry,
+    LedgerEntry,
+    Passage,
+    Person,
+    Run,
+    SuspectedSecret,
+    Turn,
+    Workspace,
+)
+from jpweb.store.redaction import application
+from jpweb.store.redaction.application import RedactionRequest
+from jpweb.store.search import indexer
+from jpweb.store.suspected_secrets import scanner, suggestions
+from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse
+from jpweb.stream.inquiry import Answered, InquiryResponse
+from tests.builders import make_inquiry, raw
+from tests.store import making
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SECRET = "AKIACANARYCANARY7F3A"
+OTHER = f"ghp_{'a1B2' * 9}"
+
+
+def scan_all() -> int:
+    count = 0
+    while scanner.scan_next() is not None:
+        count += 1
+        assert count < 100
+    while indexer.index_next() is not None:
+        pass
+    return count
+
+
+@pytest.fixture
+def ada(home: Workspace) -> Person:
+    return making.person("ada")
+
+
+@pytest.fixture
+def talk(home: Workspace) -> Conversation:
+    """Return a conversation without a run, with the secret in each kind of event."""
+    talk: Conversation = making.mirrored_conversation(
+        home,
+        ChatRequest(f"Log in with {SECRET}, please"),
+        ToolCallRequest("c", "vault", {"path": f"a {SECRET} b", "list": [SECRET]}),
+        make_inquiry("c.apply.1", f"Use {SECRET}?"),
+        InquiryResponse("c.apply.1", Answered(SECRET)),
+        ToolCallResponse("c", f"wrote {SECRET} and {OTHER}", False),
+    )
+    talk.title = f"Log in with {SECRET}"
+    talk.save()
+    return talk
+
+
+def dump_copies(talk: Conversation) -> str:
+    """Return what other tables than the journal hold of a conversation."""
+    models: list[Any] = [Inquiry, Turn, Passage, Approval, SuspectedSecret]
+    rows = [
+        repr(row) for model in models for row in model.objects.filter(conversation=talk).values()
+    ]
+    return "\n".join([Conversation.objects.get(pk=talk.pk).title, *rows])
+
+
+def test_scan_masks_every_copy_and_leaves_the_journal(talk: Conversation):
+    before = journal.read_elements(talk.pk)
+    assert SECRET in dump_copies(talk)
+    scan_all()
+    assert SuspectedSecret.objects.count() == 7
+    assert SECRET not in dump_copies(talk)
+    assert OTHER not in dump_copies(talk)
+    assert "[masked AWS Access Key, " in str(Inquiry.objects.get().answer)
+    assert journal.read_elements(talk.pk) == before
+
+
+def test_exports_and_index_have_the_marker_instead(talk: Conversation):
+    scan_all()
+    talk.refresh_from_db()
+    for export in (exports.export_jp_json, exports.export_json_lines):
+        text = b"".join(chunk.data for chunk in export(talk)).decode()
+        assert SECRET not in text
+        assert "[masked AWS Access Key, " in text
+    assert Passage.objects.filter(body__contains="[masked AWS Access Key, ").count() >= 5
+
+
+def test_scan_goes_on_where_it_stopped(talk: Conversation, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(scanner, "BATCH_ENTRIES", 2)
+    assert scanner.scan_next() is not None
+    talk.refresh_from_db()
+    assert talk.scanned_entry_count == 2
+    searched: list[int] = []
+    search_entry = scanner._search_entry
+
+    def note_search(entry: Any) -> Any:
+        searched.append(entry.position)
+        return search_entry(entry)
+
+    monkeypatch.setattr(scanner, "_search_entry", note_search)
+    scan_all()
+    assert searched == [2, 3, 4]
+    assert scanner.scan_next() is None
+
+
+def test_running_turn_keeps_its_answer_until_it_ends(home: Workspace):
+    run = making.start_run(making.conversation(home))
+    question = making.settle(making.question(run, text=f"Is it {SECRET}?"), Answered(SECRET))
+    scan_all()
+    question.refresh_from_db()
+    assert question.answer == SECRET  # its tool call reads the row
+    assert SECRET not in str(question.question)
+    Run.objects.filter(pk=run.pk).update(state=RunState.DONE)
+    scan_all()
+    question.refresh_from_db()
+    assert "[masked " in question.answer
+
+
+def test_dismissal_restores_every_copy(talk: Conversation, ada: Person):
+    before = dump_copies(talk)
+    while indexer.index_next() is not None:
+        pass
+    scan_all()
+    row = SuspectedSecret.objects.filter(kind="AWS Access Key").earliest("id")
+    assert suggestions.dismiss(row, ada, "an example") == 6
+    scan_all()
+    talk.refresh_from_db()
+    question = Inquiry.objects.get()
+    assert talk.title == f"Log in with {SECRET}"
+    assert Turn.objects.get(number=0).title == f"Log in with {SECRET}, please"
+    assert (question.answer, question.question["text"]) == (SECRET, f"Use {SECRET}?")
+    assert "[masked AWS" not in dump_copies(talk)
+    assert "[masked GitHub" in dump_copies(talk)
+    assert before
+    entry = LedgerEntry.objects.get(act=Act.SUSPICION_DISMISSED)
+    assert SECRET not in entry.text
+    assert json.loads(entry.text)["details"]["note"] == "an example"
+
+
+def test_dismissed_text_is_not_suggested_again(home: Workspace, talk: Conversation, ada: Person):
+    scan_all()
+    suggestions.dismiss(SuspectedSecret.objects.filter(kind="AWS Access Key")[0], ada, "no")
+    making.mirrored_conversation(home, ChatRequest(f"again {SECRET}"))
+    scan_all()
+    states = SuspectedSecret.objects.filter(kind="AWS Access Key").values_list("state", flat=True)
+    assert set(states) == {SuspicionState.DISMISSED}
+
+
+def test_reveal_returns_the_secret_and_writes_an_entry(talk: Conversation, ada: Person):
+    scan_all()
+    row = SuspectedSecret.objects.get(kind="GitHub Token")
+    context = suggestions.reveal(row, ada)
+    assert context.secret == OTHER
+    assert SECRET not in context.before
+    entry = LedgerEntry.objects.get(act=Act.TEXT_REVEALED)
+    assert entry.person_id == ada.pk
+    assert OTHER not in entry.text
+
+
+def test_redaction_by_marker_replaces_the_secret(talk: Conversation, ada: Person):
+    scan_all()
+    row = SuspectedSecret.objects.get(kind="GitHub Token")
+    application.redact(talk, RedactionRequest(row.anchor, "leaked", (row.marker,)), ada)
+    scan_all()
+    assert not JournalEntry.objects.filter(text__contains=OTHER).exists()
+    assert SuspectedSecret.objects.get(kind="GitHub Token").state == SuspicionState.REDACTED
+    # The other one of the same event stands elsewhere now, and stays masked.
+    assert SECRET not in dump_copies(talk)
+    events = b"".join(chunk.data for chunk in exports.export_json_lines(Conversation.objects.get()))
+    assert SECRET not in events.decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"type": "novel\\u0000", "x": ["{SECRET}"]}}',
+        f'{{"type": "chat_request", "content": ["{SECRET}"]}}',
+        f'{{"{SECRET}',
+        f'{{"type": "novel", "x": {"[" * 3000}"{SECRET}"{"]" * 3000}}}',
+    ],
+    ids=["unknown", "broken", "no-json", "nested"],
+)
+def test_hostile_event_is_masked_and_does_not_stall_the_scan(home: Workspace, text: str):
+    making.mirrored_conversation(home, raw(text), ChatRequest(f"Log in with {OTHER}"))
+    scan_all()
+    shown = b"".join(
+        chunk.data for chunk in exports.export_json_lines(Conversation.objects.get())
+    ).decode()
+    assert OTHER not in shown
+    assert SECRET not in shown
+
+
+def test_title_that_ends_within_a_secret_is_masked(talk: Conversation):
+    Conversation.objects.filter(pk=talk.pk).update(title=f"Log in with {SECRET[:9]}…")
+    scan_all()
+    talk.refresh_from_db()
+    assert talk.title.startswith("Log in with [masked AWS Access Key, ")
+
+
+def test_mirrored_file_that_grows_is_searched_from_its_new_end(home: Workspace):
+    talk = making.mirrored_conversation(home, ChatRequest("Hello"))
+    scan_all()
+    run = making.start_run(making.conversation(home))
+    journal.append_events(
+        run.conversation_id, [making.event(ChatResponse("message", f"it is {SECRET}"))], run
+    )
+    scan_all()
+    assert SuspectedSecret.objects.get().conversation_id == run.conversation_id
+    assert not SuspectedSecret.objects.filter(conversation=talk).exists()

@@ -1,0 +1,1 @@
+"""Where a reader finds each element."""

@@ -1,0 +1,72 @@
+"""Every socket, for everybody: what a page gets by its WebSocket, and what it may do."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+
+from jpweb.runtime.broadcast.close_codes import FORBIDDEN, SIGNED_OUT
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store import inquiries
+from jpweb.web.websocket import routing
+from tests.web.sockets import SOON, connect_page, line_of, make_hello
+from tests.web.world import EVERYBODY, World
+
+
+class SocketRights(NamedTuple):
+    """What a socket gives; ``answer_status`` is the reply to an answer, None without a socket."""
+
+    close_code: int | None
+    has_card: bool
+    answer_status: int | None
+
+
+MAY_READ = SocketRights(None, False, 403)
+MAY_ANSWER = SocketRights(None, True, 200)
+RIGHTS = {
+    "reader": MAY_READ,
+    "auditor only": MAY_READ,
+    "responder": MAY_ANSWER,
+    "auditor": MAY_ANSWER,
+    "owner": MAY_ANSWER,
+    "outsider": SocketRights(FORBIDDEN, False, 404),
+    "rival": SocketRights(FORBIDDEN, False, 404),
+    "anonymous": SocketRights(SIGNED_OUT, False, None),
+}
+
+
+def test_the_table_names_every_socket_and_everybody():
+    assert [str(route.pattern) for route in routing.routes] == ["ws"]
+    assert set(RIGHTS) == set(EVERYBODY)
+
+
+@pytest.mark.parametrize("name", RIGHTS)
+async def test_socket_shows_a_conversation_and_its_cards_as_the_role_allows(
+    shared_world: World, name: str
+):
+    person = shared_world.people.get(name, AnonymousUser())
+    hello = await run_in_db_thread(make_hello, shared_world)
+    card = f"/questions/{shared_world.question.pk}/answer"
+    async with connect_page(person, **hello | {"questions": []}) as socket:
+        if RIGHTS[name].close_code is None:
+            assert (card in await socket.receive_all()) is RIGHTS[name].has_card
+        else:
+            assert await socket.closes() == RIGHTS[name].close_code
+
+
+@pytest.mark.parametrize("name", [name for name in RIGHTS if RIGHTS[name].answer_status])
+async def test_answer_over_the_socket_is_taken_as_the_role_allows(shared_world: World, name: str):
+    line = line_of(await run_in_db_thread(shared_world.client, name))
+    assert (await line.connect(SOON))[0]
+    question, status = shared_world.question, RIGHTS[name].answer_status
+    answer = {"number": 1, "question": question.pk, "answer": "true"}
+    for _ in range(2):  # the page stays
+        await line.send_to(text_data=json.dumps(answer))
+        reply = json.loads(await line.receive_from(SOON))
+        assert reply["status"] in (status, 409 if status == 200 else status)
+    row = await run_in_db_thread(inquiries.get_inquiry, question.pk)
+    assert row.state == ("answered" if status == 200 else "open")
+    await line.disconnect()

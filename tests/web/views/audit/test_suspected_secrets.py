@@ -1,0 +1,166 @@
+"""Suspected secrets: masked on every page until an auditor reveals, redacts or dismisses them."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jpweb.store.choices import Act
+from jpweb.store.models import Conversation, JournalEntry, LedgerEntry, SuspectedSecret
+from jpweb.store.redaction import application
+from jpweb.store.redaction.application import RedactionRequest
+from jpweb.store.search import indexer
+from jpweb.store.suspected_secrets import scanner
+from jpweb.stream.events import ChatRequest, ToolCallRequest, ToolCallResponse
+from jpweb.stream.inquiry import Answered, InquiryResponse
+from jpweb.web.websocket.conversation_updates import RenderedState, find_conversation_updates
+from tests.builders import make_inquiry
+from tests.store import making
+from tests.web.world import SECRET, World
+
+#: The beginning of the marker that stands instead.
+MARKER = "[masked AWS Access Key, "
+
+
+@pytest.fixture
+def talk(world: World) -> Conversation:
+    """Return a conversation with the secret in each kind of event, searched and indexed."""
+    talk = making.mirrored_conversation(
+        world.home,
+        ChatRequest(f"Log in with {SECRET}, please"),
+        ToolCallRequest("c", "vault", {"path": f"a {SECRET} b"}),
+        make_inquiry("c.apply.1", f"Use {SECRET} now?"),
+        InquiryResponse("c.apply.1", Answered(SECRET)),
+        ToolCallResponse("c", f"wrote {SECRET}", False),
+    )
+    talk.title = f"Log in with {SECRET}"
+    talk.save()
+    while scanner.scan_next() or indexer.index_next():
+        pass
+    return talk
+
+
+def read_page(client: Client, url: str) -> str:
+    response = client.get(url)
+    assert response.status_code == 200, url
+    return (b"".join(response) if response.streaming else response.content).decode()
+
+
+def list_pages(talk: Conversation, question_id: int) -> list[str]:
+    """Return the addresses of everything that shows content of a conversation."""
+    key = talk.pk
+    pages = [
+        reverse(name, args=[key])
+        for name in (
+            *("conversation", "conversation-raw", "conversation-thread", "conversation-compacted"),
+            "conversation-outline",
+        )
+    ]
+    for anchor in JournalEntry.objects.filter(conversation=talk).values_list("anchor", flat=True):
+        pages += [reverse("event", args=[key, anchor]), reverse("event-whole", args=[key, anchor])]
+        pages.append(reverse("event-text", args=[key, anchor, "raw"]))
+    return [
+        *pages,
+        reverse("question", args=[question_id]),
+        *("/", "/conversations", f"/conversations/{key}/find?q=masked", "/search?q=log"),
+        "/search?q=vault",
+    ]
+
+
+@pytest.mark.parametrize("name", ["reader", "auditor"])
+def test_no_page_shows_the_secret(world: World, talk: Conversation, name: str):
+    client = world.client(name)
+    question = talk.inquiries.get()
+    pages = list_pages(talk, question.pk)
+    if name == "auditor":
+        formats = ("jp", "jsonl", "markdown", "html")
+        pages += [reverse("conversation-export", args=[talk.pk, tag]) for tag in formats]
+        pages += ["/audit", "/audit.csv", "/audit.jsonl", "/audit/decisions", "/audit/secrets"]
+        pages += [reverse("secret", args=[row.pk]) for row in SuspectedSecret.objects.all()]
+    texts = {url: read_page(client, url) for url in pages}
+    assert [url for url, text in texts.items() if SECRET in text] == []
+    assert MARKER in texts[reverse("conversation", args=[talk.pk])]
+
+
+@pytest.mark.parametrize("act", ["mask", "redact"])
+def test_open_page_is_sent_its_window_and_outline_without_the_secret(world: World, act: str):
+    talk = making.mirrored_conversation(world.home, ChatRequest(f"Log in with {SECRET}, please"))
+    page = RenderedState(entry_count=talk.entry_count, revision=talk.revision)
+    if act == "mask":
+        while scanner.scan_next():
+            pass
+    else:
+        request = RedactionRequest("", "leaked", (SECRET,), is_conversation_wide=True)
+        application.redact(talk, request, world.people["auditor"])
+    reader = world.people["reader"].pk
+    update = find_conversation_updates(talk.pk, [(reader, page)])[reader, page]
+    assert update is not None
+    assert SECRET not in update.html
+    mark = MARKER if act == "mask" else "[redacted by Auditor: leaked]"
+    assert update.html.count(f"Log in with {mark}") >= 2  # the event and the outline
+
+
+def test_search_for_the_secret_finds_nothing(world: World, talk: Conversation):
+    text = read_page(world.client("auditor"), f"/conversations/{talk.pk}/find?q={SECRET}")
+    assert "No matches" in text
+
+
+def test_reveal_shows_the_secret_in_its_response_alone(world: World):
+    row, client = world.suggestion, world.client("auditor")
+    assert SECRET not in read_page(client, reverse("secret", args=[row.pk]))
+    response = client.post(reverse("secret-reveal", args=[row.pk]))
+    assert SECRET in response.content.decode()
+    assert "no-store" in response["Cache-Control"]
+    assert SECRET not in read_page(client, reverse("secret", args=[row.pk]))
+    entry = LedgerEntry.objects.get(act=Act.TEXT_REVEALED)
+    assert entry.person_id == world.people["auditor"].pk
+    assert SECRET not in entry.text
+
+
+def test_dismissal_shows_the_text_again(world: World):
+    row, client = world.suggestion, world.client("auditor")
+    assert f'data-suggestion="{row.pk}"' in read_page(client, "/audit/secrets")
+    page = reverse("conversation", args=[row.conversation_id])
+    assert SECRET not in read_page(client, page)
+    response = client.post(reverse("secret-dismiss", args=[row.pk]), {"note": "an example"})
+    assert response.status_code == 302
+    assert SECRET in read_page(client, page)
+    assert "an example" in read_page(client, "/audit/secrets?state=dismissed")
+
+
+@pytest.mark.parametrize(
+    ("note", "status", "problem"),
+    [("", 422, "Say why it is not a secret."), ("x" * 501, 422, "Shorten the note")],
+    ids=["empty", "long"],
+)
+def test_dismissal_without_a_note_is_refused(world: World, note: str, status: int, problem: str):
+    row = world.suggestion
+    url = reverse("secret-dismiss", args=[row.pk])
+    response = world.client("auditor").post(url, {"note": note})
+    assert response.status_code == status
+    assert problem in response.content.decode()
+    assert SECRET not in response.content.decode()
+    assert SuspectedSecret.objects.get().state == "open"
+
+
+def test_note_that_repeats_the_secret_is_refused(world: World):
+    row, client = world.suggestion, world.client("auditor")
+    url = reverse("secret-dismiss", args=[row.pk])
+    page = client.post(url, {"note": f"{SECRET} is old"}, follow=True)
+    assert "Say it in other words." in page.content.decode()
+    assert SuspectedSecret.objects.get().state == "open"
+
+
+def test_redaction_is_prefilled_with_the_marker_and_closes_the_suggestion(world: World):
+    row, client = world.suggestion, world.client("auditor")
+    key, anchor = row.conversation_id, row.anchor
+    form = read_page(client, f"{reverse('event-redact', args=[key, anchor])}?suggestion={row.pk}")
+    assert row.marker in form
+    assert SECRET not in form
+    data = {"scope": "conversation", "strings": row.marker, "reason": "leaked AWS Access Key"}
+    preview = client.post(reverse("event-redact-preview", args=[key, anchor]), data)
+    assert SECRET not in preview.content.decode()
+    assert client.post(reverse("event-redact-confirm", args=[key, anchor]), data).status_code == 302
+    assert not JournalEntry.objects.filter(text__contains=SECRET).exists()
+    assert "Event 0" in read_page(client, "/audit/secrets?state=redacted")
