@@ -10,6 +10,7 @@ from jpweb.store.models.accounts import (
     Workspace,
 )
 from jpweb.store.models.conversations import Conversation, JournalEntry, ReadMark, Turn
+from jpweb.store.models.groups import Group, GroupMember, GroupRole
 from jpweb.store.models.inquiries import DisplayReceipt, Inquiry, Presence
 from jpweb.store.models.ledger import LedgerEntry, LedgerHead, LedgerTile
 from jpweb.store.models.notifications import (
@@ -36,6 +37,9 @@ __all__ = [
     "CallCheckpoint",
     "Conversation",
     "DisplayReceipt",
+    "Group",
+    "GroupMember",
+    "GroupRole",
     "Heartbeat",
     "Inquiry",
     "Invitation",

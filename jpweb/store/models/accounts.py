@@ -46,11 +46,14 @@ class Workspace(models.Model):
 
 
 class Membership(models.Model):
-    """A person's role in a workspace."""
+    """A person's role in a workspace: the one given to them, combined with those of their groups."""
 
     person = models.ForeignKey(Person, models.CASCADE, related_name="memberships")
     workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="memberships")
     role = models.PositiveSmallIntegerField(choices=Role.choices)
+    direct_role = models.PositiveSmallIntegerField(
+        choices=Role.choices, null=True, help_text="null: only groups give this person a role"
+    )
 
     class Meta:
         constraints: ClassVar = [
