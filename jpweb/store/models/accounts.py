@@ -46,7 +46,7 @@ class Workspace(models.Model):
 
 
 class Membership(models.Model):
-    """A person's role in a workspace: the one given to them, combined with those of their groups."""
+    """A person's role in a workspace: the one given to them and those of their groups."""
 
     person = models.ForeignKey(Person, models.CASCADE, related_name="memberships")
     workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="memberships")

@@ -20,9 +20,7 @@ class GroupedRole(NamedTuple):
     role: Role
 
 
-def list_roles(
-    person_ids: Collection[int], workspace_ids: Collection[int]
-) -> list[GroupedRole]:
+def list_roles(person_ids: Collection[int], workspace_ids: Collection[int]) -> list[GroupedRole]:
     """Return the roles of these people in these workspaces by their groups; one query."""
     rows = GroupMember.objects.filter(
         person_id__in=person_ids, group__roles__workspace_id__in=workspace_ids

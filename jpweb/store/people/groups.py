@@ -116,9 +116,7 @@ def give_role(group: Group, workspace: Workspace, role: Role, actor: Actor) -> l
     member of the workspace has a name that looks like that of a person of the group.
     """
     person_ids, _ = _lock_group(group, workspace.pk)
-    GroupRole.objects.update_or_create(
-        group=group, workspace=workspace, defaults={"role": role}
-    )
+    GroupRole.objects.update_or_create(group=group, workspace=workspace, defaults={"role": role})
     _record_change(group, actor, "role given", workspace_id=workspace.pk, role=role)
     return _apply_roles(person_ids, [workspace.pk], actor, group.name)
 
@@ -135,15 +133,11 @@ def take_role(group: Group, workspace: Workspace, actor: Actor) -> None:
 def _filter_managed(owner_id: int) -> QuerySet[Group]:
     roles = GroupRole.objects.filter(group=OuterRef("pk"))
     foreign_roles = roles.exclude(workspace_id__in=_list_owned(owner_id))
-    return Group.objects.filter(
-        ~Exists(foreign_roles), Q(maker_id=owner_id) | Q(Exists(roles))
-    )
+    return Group.objects.filter(~Exists(foreign_roles), Q(maker_id=owner_id) | Q(Exists(roles)))
 
 
 def _list_owned(owner_id: int) -> QuerySet[Membership]:
-    owned = Membership.objects.filter(
-        person_id=owner_id, role=Role.OWNER, person__is_active=True
-    )
+    owned = Membership.objects.filter(person_id=owner_id, role=Role.OWNER, person__is_active=True)
     return owned.values("workspace_id")
 
 

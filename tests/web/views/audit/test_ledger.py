@@ -37,8 +37,8 @@ DOWNLOAD_ROUTES = {"audit-csv", "audit-jsonl", "audit-evidence", "ledger-file", 
 ROUTES_WITHOUT_CONTENT = {
     "account", "answer-link", "approval-call", "conversation-new", "conversation-step",
     "conversations", "download", "event-part", "evidence-verifier", "group", "groups", "help",
-    "help-page", "home", "join", "ledger", "ledger-verifier", "notifications", "people", "question-expiry", "readers",
-    "reviews", "search", "secrets", "sign-in", "static-file", "tools",
+    "help-page", "home", "join", "ledger", "ledger-verifier", "notifications", "people",
+    "question-expiry", "readers", "reviews", "search", "secrets", "sign-in", "static-file", "tools",
 }  # fmt: skip
 #: What a submission of an owner leaves in the ledger; other submissions change no right, no
 #: decision and no run.
