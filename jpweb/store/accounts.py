@@ -18,7 +18,8 @@ from jpweb.store.database import clock
 from jpweb.store.errors import InvalidLink, LastOwner, RoleByGroup
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import AnswerLink, Membership, Person, SignInLink, Workspace
-from jpweb.store.people import group_memberships, sessions
+from jpweb.store.people import member_roles, sessions
+from jpweb.store.people.member_roles import record_membership
 from jpweb.store.people.sessions import SessionStore
 from jpweb.store.sql.compiled_query import CompiledQuery
 
@@ -210,7 +211,7 @@ def change_role(member: Membership, role: Role, actor: Actor = OPERATOR) -> Role
 
     Raises LastOwner.
     """
-    group_roles = group_memberships.list_roles([member.person_id], [member.workspace_id])
+    group_roles = member_roles.list_roles([member.person_id], [member.workspace_id])
     combined_role = Role.combine([role, *(granted.role for granted in group_roles)]) or role
     _require_remaining_owner(member, combined_role)
     Membership.objects.filter(pk=member.pk).update(role=combined_role, direct_role=role)
@@ -224,7 +225,7 @@ def remove_member(member: Membership, actor: Actor = OPERATOR) -> None:
 
     Raises LastOwner, and RoleByGroup for a member of a group with a role there.
     """
-    group_roles = group_memberships.list_roles([member.person_id], [member.workspace_id])
+    group_roles = member_roles.list_roles([member.person_id], [member.workspace_id])
     if group_roles:
         raise RoleByGroup(
             f"{member.person.display_name} is in {member.workspace.name} by the group"
@@ -238,20 +239,6 @@ def remove_member(member: Membership, actor: Actor = OPERATOR) -> None:
 
 def _make_roles(role: Role) -> dict[str, Role]:
     return {"role": role, "direct_role": role}
-
-
-def record_membership(
-    act: Act,
-    actor: Actor,
-    workspace_id: int,
-    person_id: int,
-    role: Role | None = None,
-    group_name: str = "",
-) -> None:
-    """Record a change of a person's role; ``group_name`` is that of the group that gives it."""
-    details = {} if role is None else {"role": Role(role).label}
-    details |= {"group": group_name} if group_name else {}
-    record_act(act, actor, Place(workspace_id, subject=f"person:{person_id}"), **details)
 
 
 def _require_remaining_owner(member: Membership, role: Role | None) -> None:

@@ -1,6 +1,9 @@
 """Models of the store. Other packages do not import them; they call the store's functions."""
 
 from jpweb.store.models.accounts import (
+    Group,
+    GroupMember,
+    GroupRole,
     Invitation,
     Membership,
     Person,
@@ -10,7 +13,6 @@ from jpweb.store.models.accounts import (
     Workspace,
 )
 from jpweb.store.models.conversations import Conversation, JournalEntry, ReadMark, Turn
-from jpweb.store.models.groups import Group, GroupMember, GroupRole
 from jpweb.store.models.inquiries import DisplayReceipt, Inquiry, Presence
 from jpweb.store.models.ledger import LedgerEntry, LedgerHead, LedgerTile
 from jpweb.store.models.notifications import (

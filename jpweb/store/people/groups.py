@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from jpweb.store import accounts
 from jpweb.store.choices import Act, Role
 from jpweb.store.errors import LastOwner, NameTaken
 from jpweb.store.ledger.entries import Actor, Place, record_act
@@ -27,7 +26,7 @@ from jpweb.store.models import (
     SignInLink,
     Workspace,
 )
-from jpweb.store.people import group_memberships, invitations, names, sessions
+from jpweb.store.people import invitations, member_roles, names, sessions
 
 
 class GroupSummary(NamedTuple):
@@ -136,7 +135,7 @@ def _filter_managed(owner_id: int) -> QuerySet[Group]:
     return Group.objects.filter(~Exists(foreign_roles), Q(maker_id=owner_id) | Q(Exists(roles)))
 
 
-def _list_owned(owner_id: int) -> QuerySet[Membership]:
+def _list_owned(owner_id: int) -> QuerySet[Membership, Any]:
     owned = Membership.objects.filter(person_id=owner_id, role=Role.OWNER, person__is_active=True)
     return owned.values("workspace_id")
 
@@ -166,7 +165,7 @@ def _apply_roles(
     Returns the hashes of the sign-ins that this ended.
     """
     granted_roles = defaultdict(list)
-    for granted in group_memberships.list_roles(person_ids, workspace_ids):
+    for granted in member_roles.list_roles(person_ids, workspace_ids):
         granted_roles[granted.person_id, granted.workspace_id].append(granted.role)
     memberships = {
         (member.person_id, member.workspace_id): member
@@ -213,7 +212,7 @@ def _apply_role(
         act = Act.MEMBER_ADDED if is_new else Act.ROLE_CHANGED
         member.role = new_role
         member.save()
-    accounts.record_membership(
+    member_roles.record_membership(
         act, actor, member.workspace_id, member.person_id, new_role, group_name
     )
     if old_role == Role.OWNER:

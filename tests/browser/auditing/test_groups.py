@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.browser.looks import check_accessibility
 from tests.browser.pages import Visit
 
-# tests/web/test_groups.py submits the same forms.
+# tests/web/views/workspaces/test_groups.py submits the same forms.
 pytestmark = [pytest.mark.browser, pytest.mark.proof]
 
 

@@ -1,4 +1,4 @@
-"""The roles that groups give their members."""
+"""The roles that groups give people, and the entries of the ledger of changed roles."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from django.db.models import F
 
-from jpweb.store.choices import Role
+from jpweb.store.choices import Act, Role
+from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import GroupMember
 
 
@@ -32,3 +33,17 @@ def list_roles(person_ids: Collection[int], workspace_ids: Collection[int]) -> l
         GroupedRole(person_id, workspace_id, group_name, Role(role))
         for person_id, workspace_id, group_name, role in columns
     ]
+
+
+def record_membership(
+    act: Act,
+    actor: Actor,
+    workspace_id: int,
+    person_id: int,
+    role: Role | None = None,
+    group_name: str = "",
+) -> None:
+    """Record a change of a person's role; ``group_name`` is that of the group that gives it."""
+    details = {} if role is None else {"role": Role(role).label}
+    details |= {"group": group_name} if group_name else {}
+    record_act(act, actor, Place(workspace_id, subject=f"person:{person_id}"), **details)
