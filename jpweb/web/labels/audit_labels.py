@@ -16,3 +16,5 @@ COLUMN_LABELS = (
 #: How many people had a question on their screen, of those whose pages it was sent to.
 SHOWING = "{seen_count} of {delivered_count}"
 NEVER_SHOWN = "Not shown"
+#: A quick range of the filters.
+LAST_DAYS = "Last {day_count} days"

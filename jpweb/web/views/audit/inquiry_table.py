@@ -7,7 +7,6 @@ import io
 import json
 import unicodedata
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -36,6 +35,7 @@ from jpweb.web.views.audit.inquiry_rows import (
     make_rows,
     parse_order,
 )
+from jpweb.web.views.audit.quick_ranges import list_ranges
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
@@ -45,8 +45,6 @@ CSV_COLUMNS = (
     "answer_type", "outcome", "reason", "answer", "comment", "decided_by", "decider", "settled_at",
     "waited_seconds", "link",
 )  # fmt: skip
-#: Days that the quick ranges go back.
-QUICK_RANGE_DAYS = (7, 30, 90)
 #: Placeholder of a conversation's key while the pattern of the permalink is built.
 _PLACEHOLDER_ID = 987_654_321
 #: CSV injection: spreadsheets evaluate a cell that begins with one of these, full-width forms too.
@@ -82,7 +80,7 @@ def list_inquiries(request: Request) -> HttpResponse:
         "workspaces": workspaces,
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.AUDIT),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
-        "ranges": _list_ranges(query | sorting),
+        "ranges": list_ranges(clock.now().date(), query | sorting),
         "total": sum(counts.values()),
         "states": inquiries.INQUIRY_STATES,
         "query": urlencode(query | sorting),
@@ -176,16 +174,6 @@ def _begins_formula(text: str) -> bool:
     """
     visible = (char for char in text if unicodedata.category(char)[0] not in "ZC")
     return unicodedata.normalize("NFKC", next(visible, ""))[:1] in RISKY_SIGNS
-
-
-def _list_ranges(query: dict[str, str]) -> list[tuple[int, str]]:
-    """Return the quick ranges: their days, and the query string that filters by them."""
-    other_params = {key: value for key, value in query.items() if key not in ("since", "until")}
-    today = clock.now().date()
-    return [
-        (days, urlencode(other_params | {"since": (today - timedelta(days=days)).isoformat()}))
-        for days in QUICK_RANGE_DAYS
-    ]
 
 
 def _build_bars(counts: dict[str, int], query: dict[str, str]) -> list[dict[str, object]]:

@@ -115,7 +115,7 @@ def test_quick_range_keeps_the_other_filters(reviewed_world: World):
         for link in links
         if not {"outcome=", "sort="} & {*re.findall("[a-z]+=", link)}
     ]
-    assert [query["source"] for query in queries] == [["assistant"]] * 3
+    assert [query["source"] for query in queries] == [["assistant"]] * 5
     assert all(query["since"] != ["2026-01-01"] for query in queries)
 
 
