@@ -11,7 +11,7 @@ import pytest
 
 from jpweb.evidence import bundle_verifier
 from jpweb.evidence.bundle_verifier import EVENTS, MANIFEST, REDACTIONS, REVIEWS
-from jpweb.store.choices import ReviewState, Verdict
+from jpweb.store.choices import ReviewState, Role, Verdict
 from jpweb.store.errors import ImportRefused
 from jpweb.store.evidence import importer
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Review, ReviewTask
@@ -54,9 +54,9 @@ def read_reviews(path: Path) -> list[dict[str, Any]]:
 def test_reviews_are_in_the_bundle_and_it_verifies(bundle: Path):
     first, second, _ = read_reviews(bundle)
     assert (first["reviewer"], first["verdict"], first["note"], first["withheld"]) == (
-        "ada", "wrong", "The hose was lent.", "",
+        "Ada", "wrong", "The hose was lent.", "",
     )  # fmt: skip
-    assert (second["reviewer"], second["verdict"], second["round"]) == ("ben", "fine", 2)
+    assert (second["reviewer"], second["verdict"], second["round"]) == ("Ben", "fine", 2)
     assert bundles.list_problems(bundle) == []
 
 
@@ -164,10 +164,10 @@ def test_imported_reviews_have_their_state(bundle: Path, reviewed: ReviewDesk):
 
 def test_review_of_an_imported_conversation_joins_the_imported_ones(bundle: Path):
     copy, again = import_again(bundle)
-    dora = making.person("dora", "auditor", copy.workspace)
+    dora = making.person("dora", Role.AUDITOR, copy.workspace)
     desk.send(subjects.load_conversation(copy), dora, Verdict.FINE)
     again.write_bytes(bundles.make_bundle(copy))
-    assert [line["reviewer"] for line in read_reviews(again)] == ["ada", "ben", "ada", "dora"]
+    assert [line["reviewer"] for line in read_reviews(again)] == ["Ada", "Ben", "Ada", "Dora"]
     assert bundles.list_problems(again) == []
 
 
@@ -222,7 +222,7 @@ def test_redaction_replaces_the_note_of_a_review_and_withholds_its_proof(tmp_pat
 
 def change_event(lines: list[dict[str, Any]]) -> None:
     for line in lines:
-        line["text"] = line["text"].replace("[redacted by ada", "[redacted by Eve")
+        line["text"] = line["text"].replace("[redacted by Ada", "[redacted by Eve")
 
 
 def test_changed_text_of_a_redacted_event_contradicts_the_ledger(tmp_path: Path):
