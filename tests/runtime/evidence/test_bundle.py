@@ -134,7 +134,7 @@ def test_redaction_during_the_export_breaks_it(
 ):
     act: Any = "redacted_event"
 
-    def redact(_: Conversation) -> Any:
+    def redact(_: Any) -> Any:
         record_act(act, OPERATOR, Place(None, conversation.pk), event="e-1")
         return iter([b""])
 
