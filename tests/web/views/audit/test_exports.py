@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -14,11 +16,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jpweb.evidence import bundle_script
-from jpweb.store import audit
+from jpweb.store import approvals, audit
 from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import Act, Role, Verdict
 from jpweb.store.evidence import contents
 from jpweb.store.models import (
+    Approval,
     Conversation,
     Inquiry,
     LedgerEntry,
@@ -27,6 +30,8 @@ from jpweb.store.models import (
     Workspace,
 )
 from jpweb.store.reviews.exported_reviews import ExportedReviews
+from jpweb.stream import wire
+from jpweb.stream.events import ToolCallRequest
 from jpweb.stream.inquiry import Answered, Redacted
 from jpweb.web.security import file_names
 from jpweb.web.views.audit import csv_export
@@ -291,3 +296,21 @@ def test_reviews_cost_a_query_for_each_batch(answered_world: World):
     with CaptureQueriesContext(connection) as queries:
         reviews.load_reviews(rows)
     assert len(queries) == 1
+
+
+@pytest.mark.parametrize("name", ["markdown", "html"])
+def test_readable_export_says_who_decided_about_a_call_and_with_which_words(
+    world: World, name: str
+):
+    decision = {"allow": False, "reason": "Not on a <b>Friday</b>"}
+    approvals.decide_approval(world.prompt.pk, decision, making.decider(world.people["owner"]))
+    call = world.talk.journal.get(category="call")
+    event = wire.read_element(call.text).kind
+    assert isinstance(event, ToolCallRequest)
+    asked_at = Approval.objects.get().asked_at
+    Approval.objects.update(tool_call_id=event.id, settled_at=asked_at + timedelta(seconds=90))
+    text = read_body(get(world, f"/conversations/{world.talk.pk}/export/{name}")).decode()
+    assert "Denied by Owner, " in text
+    assert "UTC, after 1 min 30 s:" in text
+    words = "Not on a <b>Friday</b>"
+    assert (words if name == "markdown" else html.escape(words)) in text
