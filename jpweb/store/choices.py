@@ -166,6 +166,7 @@ class Act(TextChoices):
     SEARCHED = "searched"
     EXPORTED = "exported"
     PURGED = "purged"
+    RESTORED = "restored"
     REVIEWED = "reviewed"
     REVIEW_ASSIGNED = "review_assigned"
     REDACTED = "redacted"

@@ -12,9 +12,10 @@ from jpweb.store.choices import Role
 from jpweb.store.database import clock
 
 
-def copy_roles(apps: Any, _editor: Any) -> None:
+def copy_roles(apps: Any, editor: Any) -> None:
     """Until now each role was given to the person directly."""
-    apps.get_model('store', 'Membership').objects.update(direct_role=models.F('role'))
+    rows = apps.get_model('store', 'Membership').objects.using(editor.connection.alias)
+    rows.update(direct_role=models.F('role'))
 
 
 class Migration(migrations.Migration):
