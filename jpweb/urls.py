@@ -37,7 +37,7 @@ from jpweb.web.views.audit import (
 from jpweb.web.views.audit import exports as audit_exports
 from jpweb.web.views.help import pages as help_pages
 from jpweb.web.views.transcript_modes import compacted, raw, thread
-from jpweb.web.views.workspaces import people, question_expiry, tools, user_local_copies
+from jpweb.web.views.workspaces import groups, people, question_expiry, tools, user_local_copies
 
 register_converter(converters.KeyConverter, "key")
 urlpatterns = [
@@ -265,6 +265,18 @@ urlpatterns = [
         tools.save_overrides,
         name="tools-overrides",
     ),
+    path("groups", groups.list_groups, name="groups"),
+    path("groups/new", groups.create_group, name="group-new"),
+    path("groups/<key:group_id>", groups.show_group, name="group"),
+    path("groups/<key:group_id>/add", groups.add_person, name="group-add"),
+    path("groups/<key:group_id>/remove", groups.remove_person, name="group-remove"),
+    path("groups/<key:group_id>/delete", groups.delete_group, name="group-delete"),
+    path(
+        "workspaces/<key:workspace_id>/groups/choose",
+        groups.choose_role,
+        name="group-role-choose",
+    ),
+    path("workspaces/<key:workspace_id>/groups/take", groups.take_role, name="group-role-take"),
     path("memberships/<key:membership_id>/role", people.change_role, name="member-role"),
     path("memberships/<key:membership_id>/link", people.make_member_link, name="member-link"),
     path("memberships/<key:membership_id>/remove", people.remove_member, name="member-remove"),

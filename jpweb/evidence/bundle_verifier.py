@@ -21,10 +21,10 @@ import zipfile
 import zlib
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
 from jpweb.evidence.ledger_verifier import (
     encode_canonical,
@@ -35,16 +35,16 @@ from jpweb.evidence.ledger_verifier import (
     is_signature_valid,
     split_range,
 )
+from jpweb.evidence.record_checks import Decisions, check_events, check_reviews, read_redaction_keys
 
 BUNDLE_FORMAT = "jpweb-evidence-1"
 MANIFEST, SIGNATURE = "manifest.json", "signature.json"
 HEAD, ENTRIES, PROOF = "ledger/head.json", "ledger/entries.jsonl", "ledger/proof.json"
 EVENTS, METADATA = "events.jsonl", "conversation.json"
+REVIEWS, REDACTIONS = "reviews.jsonl", "redactions.jsonl"
 #: Bounds of what is read, so that a hostile file costs little.
 MAX_FILES, MAX_FILE_BYTES, MAX_TOTAL_BYTES = 20_000, 1 << 30, 4 << 30
 MAX_JSON_BYTES, MAX_LINE_BYTES = 32 << 20, 128 << 20
-#: Acts of the ledger that begin so replace an event after the fact.
-REDACTION_ACT = "redacted"
 _SAFE_NAME = re.compile(r"(?!\.)[A-Za-z0-9_.-]+(/(?!\.)[A-Za-z0-9_.-]+)*", re.ASCII)
 _FILE_TYPE_BITS, _LINK_BITS = 0o170000, 0o120000
 _PIECE_BYTES = 1 << 20
@@ -142,10 +142,10 @@ class Bundle:
 
 
 @contextmanager
-def open_bundle(path: Path) -> Iterator[Bundle]:
+def open_bundle(file: Path | BinaryIO) -> Iterator[Bundle]:
     """Open a bundle. Raises InvalidBundle, and OSError where the file cannot be read."""
-    with _reporting_damage(path.name):
-        archive = zipfile.ZipFile(path)
+    with _reporting_damage(file.name if isinstance(file, Path) else "the bundle"):
+        archive = zipfile.ZipFile(file)
     with archive:
         yield Bundle(archive)
 
@@ -198,13 +198,31 @@ def verify_files(bundle: Bundle, public_key: str | None) -> Report:
     problems = list(_collect(MANIFEST, _check_manifest(bundle, manifest, public_key)))
     entries: list[dict[str, Any]] = []
     problems += _collect(ENTRIES, _check_ledger(bundle, manifest, entries))
-    decisions = _Decisions(entries)
+    with _reporting_damage(ENTRIES):
+        decisions = Decisions(entries)
     with _reporting_damage(MANIFEST):
         folders = [(str(row["folder"]), row) for row in manifest["conversations"]]
     for folder, row in folders:
-        name = f"{folder}/{EVENTS}"
-        problems += _collect(name, _check_events(bundle, name, row, decisions))
+        problems += _check_conversation(bundle, folder, row, decisions)
     return Report(problems, manifest, len(decisions.redacted))
+
+
+def _check_conversation(
+    bundle: Bundle, folder: str, row: dict[str, Any], decisions: Decisions
+) -> Iterator[Damage]:
+    """Compare the files of a conversation with the ledger; an older bundle has fewer files."""
+    keys: dict[str, str] = {}
+    name = f"{folder}/{REDACTIONS}"
+    if name in bundle.names:
+        texts = read_redaction_keys(bundle.iter_objects(name), keys)
+        yield from _collect(name, (Damage(name, text) for text in texts))
+    name = f"{folder}/{EVENTS}"
+    texts = check_events(bundle.iter_objects(name), row, decisions, keys)
+    yield from _collect(name, (Damage(name, text) for text in texts))
+    if "reviews" in row:
+        name = f"{folder}/{REVIEWS}"
+        texts = check_reviews(bundle.iter_objects(name), row, decisions)
+        yield from _collect(name, (Damage(name, text) for text in texts))
 
 
 def _collect(name: str, problems: Iterator[Damage]) -> Iterator[Damage]:
@@ -289,43 +307,6 @@ def _compute_root(
     middle = split_range(first, last)
     left = _compute_root(first, middle, leaves, indices, nodes)
     return hash_node(left, _compute_root(middle, last, leaves, indices, nodes))
-
-
-class _Decisions:
-    """The events that the ledger names, by conversation and anchor: their hashes, redactions."""
-
-    def __init__(self, entries: Iterable[dict[str, Any]]) -> None:
-        self.hashes: dict[tuple[Any, str], tuple[int, str]] = {}
-        self.redacted: set[tuple[Any, str]] = set()
-        for entry in entries:
-            details = entry.get("details", {})
-            place = entry.get("conversation"), str(details.get("event", entry["sequence"]))
-            if str(entry.get("act")).startswith(REDACTION_ACT):
-                self.redacted.add(place)
-            elif "event_hash" in details:
-                self.hashes[place] = entry["sequence"], details["event_hash"]
-
-
-def _check_events(
-    bundle: Bundle, name: str, conversation: dict[str, Any], decisions: _Decisions
-) -> Iterator[Damage]:
-    key = conversation["id"]
-    anchors: set[str] = set()
-    position = 0
-    for line in bundle.iter_objects(name):
-        anchor, place = line["anchor"], (key, line["anchor"])
-        if line["position"] != position:
-            yield Damage(name, f"event {anchor} stands in the wrong place")
-        sequence, event_hash = decisions.hashes.get(place, (0, ""))
-        if sequence and place not in decisions.redacted and hash_text(line["text"]) != event_hash:
-            yield Damage(name, f"event {anchor} is not the one of ledger entry {sequence}")
-        position += 1
-        anchors.add(anchor)
-    if position != conversation["events"]:
-        yield Damage(name, f"it has {position} events, not {conversation['events']}")
-    for place, (sequence, _) in decisions.hashes.items():
-        if place[0] == key and place[1] not in anchors and place not in decisions.redacted:
-            yield Damage(name, f"event {place[1]} of ledger entry {sequence} is missing")
 
 
 # The command ------------------------------------------------------------------------------------

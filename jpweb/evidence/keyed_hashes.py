@@ -18,3 +18,8 @@ def compute_digest(key: str, text: str) -> str:
     """Return the HMAC-SHA-256 of an element's text, in hexadecimal digits."""
     data = text.encode("utf-8", "surrogatepass")
     return hmac.new(bytes.fromhex(key), data, hashlib.sha256).hexdigest()
+
+
+def derive_text_key(key: str) -> str:
+    """Return the key of the new text's digest, which can be shown: it does not reveal ``key``."""
+    return compute_digest(key, "new text")

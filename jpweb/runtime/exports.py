@@ -17,8 +17,16 @@ from jpweb.runtime import rendering
 from jpweb.store import exports
 from jpweb.store.database import clock
 from jpweb.store.exports import ExportChunk
+from jpweb.store.transcript import call_decisions
+from jpweb.store.transcript.call_decisions import CallDecision
 from jpweb.store.transcript.item_batches import read_items
-from jpweb.stream.markdown.export import BLOCK_SEPARATOR, MarkdownOptions, MarkdownWriter
+from jpweb.stream.markdown.export import (
+    BLOCK_SEPARATOR,
+    ApprovalDecision,
+    MarkdownOptions,
+    MarkdownWriter,
+)
+from jpweb.stream.transcript.items import ToolCall
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
@@ -97,15 +105,33 @@ def _read_blocks(
     title, turn = list(writer.write_title()), -1
     for items, entries_done, incomplete_turn in read_items(conversation):
         groups = [title]
+        calls = [item for _, item in items if isinstance(item, ToolCall)]
+        decisions = call_decisions.load_decisions(conversation.pk, calls)
         for index, item in items:
             if index != turn:
                 turn, is_incomplete = index, index == incomplete_turn
                 groups.append(list(writer.write_turn(index, is_incomplete=is_incomplete)))
-            groups.append(list(writer.write_item(item)))
+            rows = decisions.get(item.request.anchor, []) if isinstance(item, ToolCall) else []
+            groups.append(list(writer.write_item(item, [*map(_describe_approval, rows)])))
         if entries_done >= conversation.entry_count:
             groups.append(list(writer.write_left_out()))
         yield [group for group in groups if group], entries_done
         title = []
+
+
+def _describe_approval(row: CallDecision) -> ApprovalDecision:
+    record = row.decision or {}
+    reason = record.get("reason")
+    return ApprovalDecision(
+        row.kind,
+        is_allowed=record.get("allow") is True,
+        is_edited="arguments" in record or "content" in record,
+        is_for_turn=record.get("remember") is True,
+        decider=row.decider_name,
+        asked_at=row.asked_at,
+        settled_at=row.settled_at,
+        words=reason if isinstance(reason, str) else "",
+    )
 
 
 def _read_style() -> str:

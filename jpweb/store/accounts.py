@@ -15,10 +15,11 @@ from django.http import HttpRequest
 from jpweb.store import db_text
 from jpweb.store.choices import Act, Role
 from jpweb.store.database import clock
-from jpweb.store.errors import InvalidLink, LastOwner
+from jpweb.store.errors import InvalidLink, LastOwner, RoleByGroup
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import AnswerLink, Membership, Person, SignInLink, Workspace
-from jpweb.store.people import sessions
+from jpweb.store.people import member_roles, sessions
+from jpweb.store.people.member_roles import record_membership
 from jpweb.store.people.sessions import SessionStore
 from jpweb.store.sql.compiled_query import CompiledQuery
 
@@ -81,12 +82,12 @@ def make_owner(person: Person, workspace: Workspace) -> None:
     """
     if not Membership.objects.filter(workspace=workspace, role=Role.OWNER).exists():
         Membership.objects.update_or_create(
-            person=person, workspace=workspace, defaults={"role": Role.OWNER}
+            person=person, workspace=workspace, defaults=_make_roles(Role.OWNER)
         )
         others = SignInLink.objects.filter(person=person, maker__isnull=False)
         others.exclude(maker=person).delete()
         sessions.end_made_by_others(person.pk)
-        _record_membership(Act.MEMBER_ADDED, OPERATOR, workspace.pk, person.pk, Role.OWNER)
+        record_membership(Act.MEMBER_ADDED, OPERATOR, workspace.pk, person.pk, Role.OWNER)
 
 
 class UsedLink(NamedTuple):
@@ -205,26 +206,39 @@ def get_membership(membership_id: int) -> Membership | None:
 
 
 @transaction.atomic
-def change_role(member: Membership, role: Role, actor: Actor = OPERATOR) -> None:
-    """Give a member another role. Raises LastOwner."""
-    _require_remaining_owner(member, role)
-    Membership.objects.filter(pk=member.pk).update(role=role)
-    _record_membership(Act.ROLE_CHANGED, actor, member.workspace_id, member.person_id, role)
+def change_role(member: Membership, role: Role, actor: Actor = OPERATOR) -> Role:
+    """Give a member another role; return theirs then, in which their groups count.
+
+    Raises LastOwner.
+    """
+    group_roles = member_roles.list_roles([member.person_id], [member.workspace_id])
+    combined_role = Role.combine([role, *(granted.role for granted in group_roles)]) or role
+    _require_remaining_owner(member, combined_role)
+    Membership.objects.filter(pk=member.pk).update(role=combined_role, direct_role=role)
+    record_membership(Act.ROLE_CHANGED, actor, member.workspace_id, member.person_id, role)
+    return combined_role
 
 
 @transaction.atomic
 def remove_member(member: Membership, actor: Actor = OPERATOR) -> None:
-    """Remove a person from a workspace; their answers stay recorded. Raises LastOwner."""
+    """Remove a person from a workspace; their answers stay recorded.
+
+    Raises LastOwner, and RoleByGroup for a member of a group with a role there.
+    """
+    group_roles = member_roles.list_roles([member.person_id], [member.workspace_id])
+    if group_roles:
+        raise RoleByGroup(
+            f"{member.person.display_name} is in {member.workspace.name} by the group"
+            f" “{group_roles[0].group_name}”. Take them out of the group, or the group out of the"
+            " workspace."
+        )
     _require_remaining_owner(member, None)
-    _record_membership(Act.MEMBER_REMOVED, actor, member.workspace_id, member.person_id)
+    record_membership(Act.MEMBER_REMOVED, actor, member.workspace_id, member.person_id)
     member.delete()
 
 
-def _record_membership(
-    act: Act, actor: Actor, workspace_id: int, person_id: int, role: Role | None = None
-) -> None:
-    details = {} if role is None else {"role": Role(role).label}
-    record_act(act, actor, Place(workspace_id, subject=f"person:{person_id}"), **details)
+def _make_roles(role: Role) -> dict[str, Role]:
+    return {"role": role, "direct_role": role}
 
 
 def _require_remaining_owner(member: Membership, role: Role | None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db.models import IntegerChoices, TextChoices
 
 
@@ -21,6 +23,14 @@ class Role(IntegerChoices):
     def includes(self, needed: Role) -> bool:
         """Tell whether this role has the permissions of another; no rule needs AUDITOR_ONLY."""
         return self >= needed or (self is Role.AUDITOR_ONLY and needed is Role.AUDITOR)
+
+    @classmethod
+    def combine(cls, roles: Iterable[Role]) -> Role | None:
+        """Return the lowest role with the permissions of all these; None for none."""
+        roles = set(roles)
+        if roles and max(roles) is cls.RESPONDER and cls.AUDITOR_ONLY in roles:
+            return cls.AUDITOR
+        return max(roles, default=None)
 
     @classmethod
     def list_including(cls, needed: Role) -> list[Role]:
@@ -147,6 +157,7 @@ class Act(TextChoices):
     MEMBER_ADDED = "member_added"
     ROLE_CHANGED = "role_changed"
     MEMBER_REMOVED = "member_removed"
+    GROUP_CHANGED = "group_changed"
     LINK_MADE = "link_made"
     SIGNED_IN = "signed_in"
     SIGNED_OUT = "signed_out"
@@ -155,6 +166,7 @@ class Act(TextChoices):
     SEARCHED = "searched"
     EXPORTED = "exported"
     PURGED = "purged"
+    RESTORED = "restored"
     REVIEWED = "reviewed"
     REVIEW_ASSIGNED = "review_assigned"
     REDACTED = "redacted"

@@ -19,6 +19,7 @@
   + NameTaken             a member has that name, or one that looks like it
   + TooManyLinks          the person made as many links as one may in an hour
   + LastOwner             a workspace keeps at least one owner
+  + RoleByGroup           a group gives the person a role in the workspace; names the group
   + InvalidConfigFile     a configuration file, or the overrides, cannot be read
   + StaleVersion          the row was changed since the person saw it
   + ReviewRefused         the person may not review this, or not now; says why
@@ -119,6 +120,10 @@ class TooManyLinks(StoreError):
 
 class LastOwner(StoreError):
     """A workspace keeps at least one owner."""
+
+
+class RoleByGroup(StoreError):
+    """A group gives the person a role in the workspace; names the group."""
 
 
 class InvalidConfigFile(StoreError):

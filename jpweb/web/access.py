@@ -24,6 +24,7 @@ from jpweb.store import accounts, approvals, conversations, inquiries
 from jpweb.store.choices import Role
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.errors import StoreError
+from jpweb.store.people import groups
 from jpweb.store.suspected_secrets import suggestions
 from jpweb.web.security import cache_headers, read_recording, security_log, session_activity
 
@@ -124,6 +125,18 @@ def membership(role: Role) -> Callable[[View], View]:
         return {"member": row}
 
     return lambda view: _guard_view(view, f"membership: {role.label}", check)
+
+
+def managed_group(view: View) -> View:
+    """Admit owners of all workspaces in which the group has a role; the view gets ``summary``."""
+
+    def check(request: Request, group_id: int) -> dict[str, Any]:
+        summary = groups.get_managed(group_id, request.user.pk)
+        if summary is None:
+            raise Http404
+        return {"summary": summary}
+
+    return _guard_view(view, "group: manager", check)
 
 
 def any_workspace(role: Role) -> Callable[[View], View]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import re
@@ -184,9 +183,10 @@ def test_older_backup_is_brought_up_to_date(live: Live, tmp_path: Path):
     code, output = run_command(target, "restore", str(older))
     assert code == 0, output
     assert run_command(target, "backup", str(second_backup))[0] == 0
-    # The older jpweb had no ledger.
-    no_entry = {"store_ledgerentry": hashlib.sha256().hexdigest()}
-    assert read_tables(second_backup) == read_tables(newest) | no_entry
+    before, after = read_tables(newest), read_tables(second_backup)
+    for rows in (before, after):  # the older jpweb had no ledger, and the restoration is an entry
+        del rows["store_ledgerentry"]
+    assert after == before
 
 
 def call(*arguments: str) -> str:

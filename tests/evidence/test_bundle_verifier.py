@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from jpweb.evidence import bundle_script, bundle_verifier
+from jpweb.evidence import bundle_script, bundle_verifier, record_checks
 from jpweb.evidence.bundle_verifier import ENTRIES, EVENTS, HEAD, MANIFEST, PROOF, SIGNATURE
 from jpweb.evidence.ledger_verifier import encode_canonical, hash_text
 from jpweb.store.ledger import signing
@@ -191,7 +191,7 @@ def test_redaction_after_the_fact_is_counted_and_no_damage(
     assert entry is not None
     JournalEntry.objects.filter(pk=entry.pk).update(text=entry.text.replace("true", '"█"'))
     place = Place(conversation.workspace_id, conversation.pk)
-    act: Any = f"{bundle_verifier.REDACTION_ACT}_event"
+    act: Any = f"{record_checks.REDACTION_ACT}_event"
     path = tmp_path / "bundle.zip"
     path.write_bytes(bundles.make_bundle(conversation))
     assert "is not the one of ledger entry" in list_problems(path)[0]

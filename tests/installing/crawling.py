@@ -22,6 +22,10 @@ _VARIABLE = (
     # How long ago it was; the instant itself stays.
     (re.compile(r"(<time [^>]*>)[^<]*"), r"\1"),
     (re.compile(r' data-waiting-seconds="\d+"'), ""),
+    # When an export was made.
+    (re.compile(r"(Exported by jpweb, )[^,]+ UTC"), r"\1"),
+    # The quick ranges name this month and the last.
+    (re.compile(r'<p class="quick-ranges">.*?</p>', re.DOTALL), ""),
     (re.compile(r"https?://127\.0\.0\.1:\d+"), "http://here"),
 )
 

@@ -53,7 +53,7 @@ def person(name: str = "", role: Role | None = None, home: Workspace | None = No
     name = name or f"person{next(_numbers)}"
     new_person = Person.objects.create(username=name, first_name=name.capitalize())
     if role is not None and home is not None:
-        Membership.objects.create(person=new_person, workspace=home, role=role)
+        Membership.objects.create(person=new_person, workspace=home, role=role, direct_role=role)
     return new_person
 
 

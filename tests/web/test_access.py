@@ -44,6 +44,11 @@ def somewhere(needs: Role, **options: Any) -> Route:
     return Route(f"somewhere: {needs.label}", 200, needs=needs, **options)
 
 
+def managed_group(status: int, **options: Any) -> Route:
+    """Return a route of a group, which is not there for whoever does not manage it."""
+    return Route("group: manager", status, needs=Role.OWNER, key="group_id", **options)
+
+
 POST: dict[str, Any] = {"method": "post"}
 ROUTES = {
     "home": Route(SIGNED_IN, 200),
@@ -159,6 +164,16 @@ ROUTES = {
     "member-role": member("membership", Role.OWNER, 302, method="post", data=(("role", "20"),)),
     "member-link": member("membership", Role.OWNER, **POST),
     "member-remove": member("membership", Role.OWNER, 302, **POST),
+    "groups": somewhere(Role.OWNER),
+    "group-new": Route(
+        "somewhere: owner", 302, "post", needs=Role.OWNER, data=(("name", "Day shift"),)
+    ),
+    "group": managed_group(200),
+    "group-add": managed_group(302, **POST),
+    "group-remove": managed_group(302, **POST),
+    "group-delete": managed_group(302, **POST),
+    "group-role-choose": member("workspace", Role.OWNER, 302, **POST),
+    "group-role-take": member("workspace", Role.OWNER, 302, **POST),
     "sign-in": Route(PUBLIC, 200),
     "static-file": Route(PUBLIC, 302),
     "sign-out": Route(PUBLIC, 302, "post"),
@@ -201,6 +216,8 @@ def make_address(name: str, world: World, **instead: Any) -> str:
         "queue_name": "cancelled",
     } | instead
     arguments = VIEWS[name].pattern.regex.groupindex
+    if "group_id" in arguments:
+        keys = {"group_id": world.group.pk} | keys
     if "suspected_secret_id" in arguments:
         keys = {"suspected_secret_id": world.suggestion.pk} | keys
     return reverse(name, kwargs={key: value for key, value in keys.items() if key in arguments})
@@ -221,6 +238,8 @@ def expected(route: Route, person_name: str) -> int:
         return 302
     if route.needs is None or (person_name in MEMBERS and may(person_name, route.needs)):
         return route.status
+    if route.key == "group_id":
+        return 404
     if route.key:
         return 403 if person_name in MEMBERS else 404
     return route.status if person_name == "rival" else 403

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.test import Client
 
 from jpweb.store.choices import Role
-from jpweb.store.models import Approval, Membership, Person, SuspectedSecret
+from jpweb.store.models import Approval, Group, GroupRole, Membership, Person, SuspectedSecret
 from jpweb.store.suspected_secrets import scanner
 from jpweb.stream.events import ChatRequest
 from tests.store import making
@@ -48,6 +48,14 @@ class World:
                 pass
             self._suggestion = SuspectedSecret.objects.get()
         return self._suggestion
+
+    @property
+    def group(self) -> Group:
+        """A group with a role in the workspace; it is there for those alone who ask."""
+        group, is_new = Group.objects.get_or_create(name="Night shift")
+        if is_new:
+            GroupRole.objects.create(group=group, workspace=self.home, role=Role.READER)
+        return group
 
     def member(self, name: str) -> Membership:
         return Membership.objects.get(person=self.people[name], workspace=self.home)

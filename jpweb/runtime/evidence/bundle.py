@@ -23,15 +23,18 @@ from jpweb.evidence.bundle_verifier import (
     MANIFEST,
     METADATA,
     PROOF,
+    REDACTIONS,
+    REVIEWS,
     SIGNATURE,
 )
 from jpweb.runtime import exports as formats
 from jpweb.runtime.evidence.zip_stream import ZipStream
 from jpweb.store import conversations, exports
 from jpweb.store.errors import ExportBroken, UnknownConversation
-from jpweb.store.evidence import contents
+from jpweb.store.evidence import contents, review_lines
 from jpweb.store.evidence.contents import LeftOut
 from jpweb.store.evidence.ledger_slice import LedgerSlice
+from jpweb.store.evidence.review_lines import ReviewCounts
 from jpweb.store.exports import ExportChunk
 from jpweb.store.ledger import signing
 
@@ -49,26 +52,42 @@ manifest.json says what is in it, and what is left out and why.
 """
 
 
+class PartSource(NamedTuple):
+    """What the files of a conversation are made of: its rows, and the ledger up to a head."""
+
+    conversation: Conversation
+    head_sequence: int
+    reviews: ReviewCounts
+
+
 class BundlePart(NamedTuple):
     """A file of each conversation in a bundle, and the function that yields its bytes."""
 
     file_name: str
-    make_pieces: Callable[[Conversation], Iterator[bytes]]
+    make_pieces: Callable[[PartSource], Iterator[bytes]]
+
+
+def _rows_of(
+    make_pieces: Callable[[Conversation], Iterator[bytes]],
+) -> Callable[[PartSource], Iterator[bytes]]:
+    return lambda source: make_pieces(source.conversation)
 
 
 def _bytes_of(
     make_chunks: Callable[[Conversation], Iterator[ExportChunk]],
-) -> Callable[[Conversation], Iterator[bytes]]:
-    return lambda conversation: (chunk.data for chunk in make_chunks(conversation))
+) -> Callable[[PartSource], Iterator[bytes]]:
+    return lambda source: (chunk.data for chunk in make_chunks(source.conversation))
 
 
-#: The files of each conversation. Another table of a conversation, such as reviews, is a line.
+#: The files of each conversation. Another table of a conversation is a line.
 PARTS: tuple[BundlePart, ...] = (
-    BundlePart(METADATA, lambda row: iter([contents.describe_conversation(row)])),
+    BundlePart(METADATA, _rows_of(lambda row: iter([contents.describe_conversation(row)]))),
     BundlePart(EVENTS, _bytes_of(exports.export_event_lines)),
-    BundlePart("questions.jsonl", contents.export_questions),
-    BundlePart("approvals.jsonl", contents.export_approvals),
-    BundlePart("shown.jsonl", contents.export_receipts),
+    BundlePart("questions.jsonl", _rows_of(contents.export_questions)),
+    BundlePart("approvals.jsonl", _rows_of(contents.export_approvals)),
+    BundlePart("shown.jsonl", _rows_of(contents.export_receipts)),
+    BundlePart(REVIEWS, lambda source: review_lines.write_reviews(*source)),
+    BundlePart(REDACTIONS, _rows_of(contents.export_redactions)),
     BundlePart("conversation.md", _bytes_of(formats.make_markdown)),
     BundlePart("conversation.html", _bytes_of(formats.make_html)),
 )
@@ -91,6 +110,7 @@ class _Progress:
 
     folders: Counter[str] = field(default_factory=Counter)
     conversations: list[dict[str, Any]] = field(default_factory=list)
+    withheld_reviews: int = 0
 
 
 def build_bundle(order: BundleOrder) -> Iterator[ExportChunk]:
@@ -110,7 +130,8 @@ def _write_bundle(archive: ZipStream, order: BundleOrder) -> Iterator[int]:
     ledger_slice = LedgerSlice(order.conversation_ids)
     progress = _Progress()
     for key in order.conversation_ids:
-        yield from _write_conversation(archive, key, order, progress)
+        source = _find_source(key, ledger_slice)
+        yield from _write_conversation(archive, source, order, progress)
     for _ in archive.write_file(ENTRIES, ledger_slice.write_entries()):
         yield 0
     statement = ledger_verifier.encode_canonical(ledger_slice.make_statement())
@@ -133,21 +154,27 @@ def _write_bundle(archive: ZipStream, order: BundleOrder) -> Iterator[int]:
     archive.close()
 
 
-def _write_conversation(
-    archive: ZipStream, key: int, order: BundleOrder, progress: _Progress
-) -> Iterator[int]:
+def _find_source(key: int, ledger_slice: LedgerSlice) -> PartSource:
     try:
         conversation = conversations.get_conversation(key)
     except UnknownConversation as error:
         raise ExportBroken("A conversation was removed while it was downloaded.") from error
+    return PartSource(conversation, ledger_slice.head.sequence, ReviewCounts())
+
+
+def _write_conversation(
+    archive: ZipStream, source: PartSource, order: BundleOrder, progress: _Progress
+) -> Iterator[int]:
+    conversation = source.conversation
     name = f"jp-c{conversation.jp_id}"
     progress.folders[name] += 1
     suffix = f"-{progress.folders[name]}" if progress.folders[name] > 1 else ""
     folder = f"conversations/{name}{suffix}"
     for part in PARTS:
-        for _ in archive.write_file(f"{folder}/{part.file_name}", part.make_pieces(conversation)):
+        for _ in archive.write_file(f"{folder}/{part.file_name}", part.make_pieces(source)):
             yield 0
         yield 1
+    progress.withheld_reviews += source.reviews.withheld
     progress.conversations.append(
         {
             "folder": folder,
@@ -156,6 +183,7 @@ def _write_conversation(
             "title": conversation.title,
             "workspace": conversation.workspace.name,
             "events": conversation.entry_count,
+            "reviews": source.reviews.written,
             "link": order.address.format(conversation.pk),
         }
     )
@@ -176,6 +204,11 @@ def _make_manifest(
             "events redacted after the fact",
             ledger_slice.redaction_count,
             "An auditor replaced them; the ledger has the hash of what stood there.",
+        ),
+        LeftOut(
+            "verdicts and notes of reviews",
+            progress.withheld_reviews,
+            "The second of two blind reviews is missing, or an auditor redacted the note.",
         ),
     ]
     return {

@@ -79,6 +79,7 @@ class LeaderScheduler:
         self._renewal_seconds = lease_seconds / 4
         self._led_tasks: dict[str, asyncio.Task[None]] = {}
         self._competing_task: asyncio.Task[None] | None = None
+        self._renewal: asyncio.Task[set[str]] | None = None
 
     async def run_until_stopped(self) -> None:
         """Run the tasks that this process leads, until ``stop`` or a cancellation."""
@@ -94,8 +95,15 @@ class LeaderScheduler:
         """Cancel the tasks and release the leases where the database is available."""
         if self._competing_task is not None:
             await cancel_and_wait(self._competing_task)
+        await self._finish_renewal()
         with suppress(*DATABASE_UNAVAILABLE):
             await run_in_background_thread(task_leases.release_all, self._name)
+
+    async def _finish_renewal(self) -> None:
+        """Wait for a renewal whose caller was cancelled: its thread would take the leases again."""
+        if self._renewal is not None:
+            with suppress(*DATABASE_UNAVAILABLE):
+                await self._renewal
 
     async def _compete(self) -> None:
         """Compete for all leases; stop the led tasks wherever their leases expire."""
@@ -120,12 +128,15 @@ class LeaderScheduler:
         while True:
             requested_at = asyncio.get_running_loop().time()
             try:
-                names = await run_in_background_thread(
-                    task_leases.acquire_or_renew_all,
-                    self._tasks_by_name,
-                    self._name,
-                    self._lease_seconds,
+                self._renewal = asyncio.create_task(
+                    run_in_background_thread(
+                        task_leases.acquire_or_renew_all,
+                        self._tasks_by_name,
+                        self._name,
+                        self._lease_seconds,
+                    )
                 )
+                names = await asyncio.shield(self._renewal)
             except DATABASE_UNAVAILABLE as error:  # run_executor warns of the outage, once
                 logger.info("Leases of periodic tasks cannot be renewed: %s", error)
             else:

@@ -14,8 +14,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from jpweb.store import bootstrap
 from jpweb.store.backups import schemas, snapshot, tables
 from jpweb.store.backups.archive import ArchiveReader, Manifest, create_archive, open_archive
+from jpweb.store.choices import Act
 from jpweb.store.database import timeouts
 from jpweb.store.errors import DatabaseInUse, DatabaseNotEmpty, InvalidBackup, SchemaMismatch
+from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 from jpweb.store.maintenance import task_leases
 
 _SCRATCH_ALIAS = "scratch"
@@ -26,8 +28,9 @@ def restore_backup(
 ) -> Manifest:
     """Write a backup's rows into the database; ``progress`` gets the rows done, and their total.
 
-    ``replace`` deletes the existing rows. Raises InvalidBackup, SchemaMismatch,
-    DatabaseUnavailable, DatabaseNotEmpty, DatabaseInUse.
+    The restored ledger goes on with an entry of the restoration. ``replace`` deletes the existing
+    rows. Raises InvalidBackup, SchemaMismatch, DatabaseUnavailable, DatabaseNotEmpty,
+    DatabaseInUse.
     """
     with ExitStack() as stack:
         archive = stack.enter_context(open_archive(path))
@@ -43,12 +46,26 @@ def restore_backup(
             archive = stack.enter_context(_upgrade_archive(archive))
         with timeouts.lift_timeouts(), transaction.atomic():
             _check_target(replace=replace)
+            replaced_rows = tables.count_rows(connection)
             if replace:
                 tables.delete_rows(connection)
             _write_tables(connection, archive, progress)
             tables.reset_sequences(connection)
+            _record_restoration(path.name, manifest, replaced_rows)
         bootstrap.prepare_database()  # rebuilds derived columns of an older jpweb
     return manifest
+
+
+def _record_restoration(file_name: str, manifest: Manifest, replaced_rows: int) -> None:
+    record_act(
+        Act.RESTORED,
+        OPERATOR,
+        Place(),
+        file=file_name,
+        made_at=manifest.made_at,
+        rows=manifest.rows,
+        replaced_rows=replaced_rows,
+    )
 
 
 def _check_target(*, replace: bool) -> None:

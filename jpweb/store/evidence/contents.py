@@ -9,12 +9,19 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from jpweb.evidence import ledger_verifier
+from jpweb.evidence import keyed_hashes, ledger_verifier
 from jpweb.store import audit, inquiries
 from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import ApprovalKind, ApprovalState, Role
 from jpweb.store.errors import StoreError
-from jpweb.store.models import Approval, Conversation, DisplayReceipt, Inquiry, Membership
+from jpweb.store.models import (
+    Approval,
+    Conversation,
+    DisplayReceipt,
+    Inquiry,
+    Membership,
+    Redaction,
+)
 
 #: Conversations of one bundle.
 MAX_CONVERSATIONS = 1000
@@ -89,6 +96,15 @@ def export_receipts(conversation: Conversation) -> Iterator[bytes]:
     """Yield the showing proof: when each question first reached whom."""
     rows = DisplayReceipt.objects.filter(inquiry__conversation=conversation)
     return _write_lines(rows.select_related("inquiry", "person"), _describe_receipt)
+
+
+def export_redactions(conversation: Conversation) -> Iterator[bytes]:
+    """Yield for each redacted event the key by which the ledger's digest proves its new text.
+
+    That of an earlier redaction is left out: with it the text between the two could be guessed.
+    """
+    rows = Redaction.objects.filter(conversation=conversation).exclude(text="")
+    return _write_lines(rows, _describe_redaction)
 
 
 def list_left_out(conversation_ids: list[int]) -> list[LeftOut]:
@@ -168,6 +184,10 @@ def _describe_receipt(row: DisplayReceipt) -> dict[str, Any]:
         "focused_at": _format_time(row.focused_at),
         "draft_at": _format_time(row.draft_at),
     }
+
+
+def _describe_redaction(row: Redaction) -> dict[str, Any]:
+    return {"event": row.anchor, "text_key": keyed_hashes.derive_text_key(row.key)}
 
 
 def _format_time(moment: datetime | None) -> str | None:

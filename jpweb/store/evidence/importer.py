@@ -7,17 +7,27 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, BinaryIO, NamedTuple
 
 import msgspec
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from jpweb.evidence import bundle_verifier
-from jpweb.evidence.bundle_verifier import EVENTS, MANIFEST, METADATA, Bundle, InvalidBundle, Report
+from jpweb.evidence.bundle_verifier import (
+    EVENTS,
+    MANIFEST,
+    METADATA,
+    REVIEWS,
+    Bundle,
+    InvalidBundle,
+    Report,
+)
 from jpweb.store import db_text, inquiries, journal
 from jpweb.store.choices import Act, Origin
 from jpweb.store.errors import ImportRefused
-from jpweb.store.ledger.entries import OPERATOR, Place, record_act
+from jpweb.store.evidence import review_lines
+from jpweb.store.evidence.review_lines import ReviewLine
+from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Conversation, Workspace
 from jpweb.stream import wire
 from jpweb.stream.outline import build_inquiry_outline
@@ -48,17 +58,23 @@ class ImportedBundle(NamedTuple):
 
 
 def import_bundle(path: Path, workspace_name: str, public_key: str | None = None) -> ImportedBundle:
-    """Import all conversations of a bundle into a workspace, or none.
+    """Import all conversations of a bundle into the workspace of that name, or none.
 
     They are read-only. Raises ImportRefused, and OSError where the file cannot be read.
     """
-    workspace = _find_workspace(workspace_name)
+    return import_into(path, _find_workspace(workspace_name), public_key, OPERATOR)
+
+
+def import_into(
+    file: Path | BinaryIO, workspace: Workspace, public_key: str | None, actor: Actor
+) -> ImportedBundle:
+    """Import all conversations of a bundle into a workspace, or none. Raises as above."""
     try:
-        with bundle_verifier.open_bundle(path) as bundle:
+        with bundle_verifier.open_bundle(file) as bundle:
             report = bundle_verifier.verify_files(bundle, public_key)
             if report.problems:
                 raise ImportRefused(_describe_problems(report))
-            return ImportedBundle(_import_all(bundle, workspace, report), report)
+            return ImportedBundle(_import_all(bundle, workspace, report, actor), report)
     except InvalidBundle as error:
         raise ImportRefused(f"The bundle does not verify: {error}.") from error
 
@@ -79,18 +95,20 @@ def _describe_problems(report: Report) -> str:
 
 
 @transaction.atomic
-def _import_all(bundle: Bundle, workspace: Workspace, report: Report) -> list[int]:
+def _import_all(bundle: Bundle, workspace: Workspace, report: Report, actor: Actor) -> list[int]:
     manifest_hash = hashlib.sha256(bundle.read_bytes(MANIFEST)).hexdigest()
     keys = []
     for row in report.manifest["conversations"]:
-        conversation = _import_conversation(bundle, workspace, str(row["folder"]))
-        record_act(
-            Act.EVIDENCE_IMPORTED,
-            OPERATOR,
-            Place(workspace.pk, conversation.pk),
-            manifest_hash=manifest_hash,
-            public_key=report.manifest["public_key"],
-        )
+        folder = str(row["folder"])
+        conversation = _import_conversation(bundle, workspace, folder)
+        details: dict[str, object] = {
+            "manifest_hash": manifest_hash,
+            "public_key": report.manifest["public_key"],
+        }
+        if row.get("reviews"):
+            reviews_hash = _import_reviews(bundle, conversation, f"{folder}/{REVIEWS}")
+            details |= {"reviews": row["reviews"], "reviews_hash": reviews_hash}
+        record_act(Act.EVIDENCE_IMPORTED, actor, Place(workspace.pk, conversation.pk), **details)
         keys.append(conversation.pk)
     return keys
 
@@ -120,6 +138,28 @@ def _import_conversation(bundle: Bundle, workspace: Workspace, folder: str) -> C
     inquiries.derive_rows(conversation, build_inquiry_outline(glances, anchors))
     conversation.save()
     return conversation
+
+
+def _import_reviews(bundle: Bundle, conversation: Conversation, name: str) -> str:
+    """Import the reviews of a conversation byte for byte; return the hash of their file."""
+    try:
+        lines = [
+            msgspec.convert(line, ReviewLine, strict=False) for line in bundle.iter_objects(name)
+        ]
+        texts = [text for line in lines for text in (line.reviewer, line.note)]
+        is_zoned = all(line.reviewed_at.tzinfo for line in lines)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ImportRefused(f"{name} cannot be used: {error}.") from error
+    if not is_zoned:
+        raise ImportRefused(f"{name} cannot be used: reviewed_at has no time zone.")
+    for text in texts:
+        _check_text(name, text)
+    try:
+        with transaction.atomic():
+            review_lines.insert_reviews(conversation, lines)
+    except IntegrityError as error:
+        raise ImportRefused(f"{name} cannot be used: a review is there twice.") from error
+    return bundle.hash_file(name)
 
 
 def _read_metadata(bundle: Bundle, name: str) -> _Metadata:

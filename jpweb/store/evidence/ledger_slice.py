@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jpweb.evidence import ledger_verifier
-from jpweb.evidence.bundle_verifier import REDACTION_ACT
+from jpweb.evidence.record_checks import REDACTION_ACT
 from jpweb.store.errors import ExportBroken, StoreError
 from jpweb.store.ledger import sealing, signing, tree
 from jpweb.store.models import LedgerEntry, LedgerHead

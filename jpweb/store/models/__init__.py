@@ -1,6 +1,9 @@
 """Models of the store. Other packages do not import them; they call the store's functions."""
 
 from jpweb.store.models.accounts import (
+    Group,
+    GroupMember,
+    GroupRole,
     Invitation,
     Membership,
     Person,
@@ -36,6 +39,9 @@ __all__ = [
     "CallCheckpoint",
     "Conversation",
     "DisplayReceipt",
+    "Group",
+    "GroupMember",
+    "GroupRole",
     "Heartbeat",
     "Inquiry",
     "Invitation",

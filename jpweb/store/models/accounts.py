@@ -1,4 +1,4 @@
-"""Models of people, workspaces, memberships, sign-ins, and commands that owners trust."""
+"""Models of people, workspaces, memberships, groups, sign-ins, and commands that owners trust."""
 
 from __future__ import annotations
 
@@ -46,11 +46,14 @@ class Workspace(models.Model):
 
 
 class Membership(models.Model):
-    """A person's role in a workspace."""
+    """A person's role in a workspace: the one given to them and those of their groups."""
 
     person = models.ForeignKey(Person, models.CASCADE, related_name="memberships")
     workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="memberships")
     role = models.PositiveSmallIntegerField(choices=Role.choices)
+    direct_role = models.PositiveSmallIntegerField(
+        choices=Role.choices, null=True, help_text="null: only groups give this person a role"
+    )
 
     class Meta:
         constraints: ClassVar = [
@@ -59,6 +62,56 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.person} in {self.workspace}: {self.get_role_display()}"
+
+
+class Group(models.Model):
+    """People who get their roles in workspaces together."""
+
+    name = models.CharField(max_length=150)
+    maker = models.ForeignKey(
+        Person,
+        models.SET_NULL,
+        null=True,
+        related_name="groups_made",
+        help_text="manages it while it has no role in any workspace",
+    )
+    made_at = models.DateTimeField(default=clock.now)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class GroupMember(models.Model):
+    """A person in a group."""
+
+    group = models.ForeignKey(Group, models.CASCADE, related_name="members")
+    person = models.ForeignKey(Person, models.CASCADE, related_name="group_memberships")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["group", "person"], name="once_in_a_group")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.person} in {self.group}"
+
+
+class GroupRole(models.Model):
+    """The role that a group gives its members in a workspace."""
+
+    group = models.ForeignKey(Group, models.CASCADE, related_name="roles")
+    workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="group_roles")
+    role = models.PositiveSmallIntegerField(choices=Role.choices)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["group", "workspace"], name="one_group_role_a_workspace"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.group} in {self.workspace}: {self.get_role_display()}"
 
 
 class Trust(models.Model):

@@ -47,7 +47,7 @@ def create_invitation(workspace: Workspace, name: str, role: Role, inviter: Pers
     check_link_rate(inviter.pk)
     Workspace.objects.select_for_update().get(pk=workspace.pk)
     pending = [row.name for row in list_pending(workspace.pk)]
-    _require_free_name(workspace.pk, name, pending)
+    require_free_name(workspace.pk, name, pending)
     token = secrets.token_urlsafe(32)
     Invitation.objects.create(
         workspace=workspace,
@@ -118,19 +118,21 @@ def accept_invitation(
         raise InvalidLink("Someone has just used this invitation.")
     if person is None:
         person, ended_session_hashes = _make_account(row.name), []
-        _require_free_name(row.workspace_id, row.name)
+        require_free_name(row.workspace_id, row.name)
     else:
-        _require_free_name(row.workspace_id, person.display_name, person_id=person.pk)
+        require_free_name(row.workspace_id, person.display_name, person_id=person.pk)
         SignInLink.objects.filter(person=person).delete()
         ended_session_hashes = sessions.end_all(person.pk, but_key=session_key)
-    Membership.objects.create(person=person, workspace=row.workspace, role=row.role)
+    Membership.objects.create(
+        person=person, workspace=row.workspace, role=row.role, direct_role=row.role
+    )
     place = Place(row.workspace_id, subject=f"person:{person.pk}")
     role_label = Role(row.role).label
     record_act(Act.MEMBER_ADDED, Actor.from_person(person), place, role=role_label)
     return AcceptedInvitation(person, row.workspace, Role(row.role), ended_session_hashes)
 
 
-def _require_free_name(
+def require_free_name(
     workspace_id: int, name: str, pending: list[str] | None = None, person_id: int | None = None
 ) -> None:
     """Raise NameTaken for a name that looks like that of a member or of a pending invitation."""

@@ -21,6 +21,8 @@ from jpweb.store.models import (
     Approval,
     Conversation,
     DisplayReceipt,
+    Group,
+    GroupMember,
     Inquiry,
     Invitation,
     LedgerEntry,
@@ -103,6 +105,15 @@ def _describe_destination(row: NotificationDestination, reader: Reader) -> dict[
 
 SECTIONS = (
     Section("memberships", Membership, ("person",), (), _describe_membership, ("workspace",)),
+    Section(
+        "groups",
+        GroupMember,
+        ("person",),
+        (),
+        lambda row, _reader: {"group": row.group.name},
+        ("group",),
+    ),
+    Section("groups_made", Group, ("maker",), ("name", "made_at")),
     Section(
         "sign_ins",
         SignIn,

@@ -232,6 +232,7 @@ def _replace_entry(
         replacements=sum(replaced.counts.values()),
         digest_before=redaction.digest_before,
         digest_after=redaction.digest_after,
+        text_digest=keyed_hashes.compute_digest(keyed_hashes.derive_text_key(key), new_text),
         redaction=redaction.pk,
     )
 

@@ -30,7 +30,7 @@ ACTS_BY_KIND = {
     DecisionKind.TRUST: (Act.TRUST_GIVEN, Act.TRUST_WITHDRAWN),
     DecisionKind.RIGHTS: (
         Act.MEMBER_INVITED, Act.INVITATION_WITHDRAWN, Act.MEMBER_ADDED, Act.ROLE_CHANGED,
-        Act.MEMBER_REMOVED,
+        Act.MEMBER_REMOVED, Act.GROUP_CHANGED,
     ),
     DecisionKind.REDACTION: (Act.REDACTED,),
     DecisionKind.REVIEW: (Act.REVIEWED,),

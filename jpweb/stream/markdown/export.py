@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from jpweb.stream import durations, timestamps
 from jpweb.stream.events import (
@@ -39,6 +39,29 @@ from jpweb.stream.transcript.items import (
 )
 
 BLOCK_SEPARATOR = "\n\n"
+#: Texts of decisions about a tool call and its result.
+_DECISION_TEXTS = {
+    ("run", True): "Allowed",
+    ("run", False): "Denied",
+    ("deliver", True): "Result sent to the model",
+    ("deliver", False): "Result not sent to the model",
+}
+
+
+class ApprovalDecision(NamedTuple):
+    """A person's decision about a tool call (``kind`` is *run*) or its result (*deliver*).
+
+    ``words`` are those with which it was denied; empty without any.
+    """
+
+    kind: str
+    is_allowed: bool
+    is_edited: bool
+    is_for_turn: bool
+    decider: str
+    asked_at: datetime
+    settled_at: datetime | None
+    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,23 +131,24 @@ class MarkdownWriter:
         if parts:
             yield f"Omitted: {parts}."
 
-    def write_item(self, item: Item) -> Iterator[str]:
-        """Yield the blocks of an item."""
+    def write_item(self, item: Item, decisions: Sequence[ApprovalDecision] = ()) -> Iterator[str]:
+        """Yield the blocks of an item; ``decisions`` are those about a tool call."""
         match item:
             case ToolCall():
-                yield from self._write_call(item)
+                yield from self._write_call(item, decisions)
             case StandaloneItem():
                 yield from self._write_entry(item)
             case stray:
                 yield "### Question"
                 yield from _write_inquiry(stray.inquiry)
 
-    def _write_call(self, item: ToolCall) -> Iterator[str]:
+    def _write_call(self, item: ToolCall, decisions: Sequence[ApprovalDecision]) -> Iterator[str]:
         yield f"### Tool call {escaping.code_span(item.call.name)}"
         if self._options.arguments:
             yield escaping.fence_text(_to_json(item.call.arguments, indent=2), "json")
         else:
             self._left_out["arguments"] += 1
+        yield from _write_approvals(row for row in decisions if row.kind == "run")
         for group in item.question_groups:
             for attempt, inquiry in enumerate(group.attempts, start=1):
                 number = f", attempt {attempt}" if len(group.attempts) > 1 else ""
@@ -132,6 +156,7 @@ class MarkdownWriter:
                 yield from _write_inquiry(inquiry)
         if item.response and isinstance(item.response.element.kind, ToolCallResponse):
             yield from self._write_result(item.response.element.kind)
+        yield from _write_approvals(row for row in decisions if row.kind != "run")
 
     def _write_result(self, kind: ToolCallResponse) -> Iterator[str]:
         if self._options.results:
@@ -189,19 +214,36 @@ def _write_decision(inquiry: InquiryPair) -> Iterator[str]:
     note = _get_event_note(inquiry.response)
     asked_at, settled_at = _get_time(inquiry.request), _get_time(inquiry.response)
     decider = _name_decider(note.get("by"))
+    words = note.get("note")
+    said = words if isinstance(words, str) else ""
+    if line := _describe_decision(decider, asked_at, settled_at):
+        yield f"{line[0].upper()}{line[1:]}{':' if said else '.'}"
+    if said:
+        yield escaping.quote_text(said)
+
+
+def _write_approvals(decisions: Iterable[ApprovalDecision]) -> Iterator[str]:
+    """Yield a line for each decision about a call or its result, and the words of a denial."""
+    for decision in decisions:
+        text = _DECISION_TEXTS.get((decision.kind, decision.is_allowed), "Decided")
+        text += ", edited" if decision.is_edited else ""
+        text += ", for the rest of the turn" if decision.is_for_turn else ""
+        decider = escaping.escape_line(decision.decider)
+        line = _describe_decision(decider, decision.asked_at, decision.settled_at)
+        yield f"{text} {line}{':' if decision.words else '.'}" if line else f"{text}."
+        if decision.words:
+            yield escaping.quote_text(decision.words)
+
+
+def _describe_decision(decider: str, asked_at: datetime | None, settled_at: datetime | None) -> str:
+    """Return by whom, when and after how long; empty where nothing of it is known."""
     parts = [f"by {decider}"] if decider else []
     if settled_at:
         parts.append(f"{settled_at:%Y-%m-%d %H:%M:%S} UTC")
     if asked_at and settled_at and settled_at >= asked_at:
         waited = durations.format_duration((settled_at - asked_at).total_seconds())
         parts.append(f"after {waited}")
-    words = note.get("note")
-    has_words = isinstance(words, str) and words != ""
-    if parts:
-        line = ", ".join(parts)
-        yield f"{line[0].upper()}{line[1:]}{':' if has_words else '.'}"
-    if has_words:
-        yield escaping.quote_text(str(words))
+    return ", ".join(parts)
 
 
 def _name_decider(by: Any) -> str:

@@ -19,6 +19,27 @@ class RoleForm(forms.Form):
     )
 
 
+class OptionalRoleForm(forms.Form):
+    """A group's role in a workspace; empty for none."""
+
+    role = forms.TypedChoiceField(
+        required=False,
+        choices=[("", ""), *((role.value, role.label.capitalize()) for role in Role)],
+        coerce=lambda value: Role(int(value)),
+        empty_value=None,
+        error_messages={"invalid_choice": notice_text.ROLE_REQUIRED},
+    )
+
+
+class GroupForm(forms.Form):
+    """The name of a new group; the store checks it."""
+
+    name = forms.CharField(
+        widget=forms.TextInput({"maxlength": MAX_NAME_CHARACTERS, "autocomplete": "off"}),
+        error_messages={"required": notice_text.NAME_REQUIRED},
+    )
+
+
 class InvitationForm(RoleForm):
     """The name and the role of a person to invite; the store checks the name."""
 

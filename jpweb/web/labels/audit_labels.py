@@ -25,3 +25,5 @@ DECIDER_KIND_LABELS = {
     "assistant": "Second model",
     "system": "jpweb",
 }
+#: A quick range of the filters.
+LAST_DAYS = "Last {day_count} days"

@@ -62,6 +62,7 @@ PAGES = {
     "join": ["/join"],
     "people": ["/workspaces/{workspace}/people"],
     "question-expiry": ["/workspaces/{workspace}/waiting"],
+    "groups": ["/groups"],
     "tools": ["/workspaces/{workspace}/tools"],
 }
 #: The same, of a conversation that is too long for a page.
@@ -79,6 +80,7 @@ LONG = {
 #: Pages that take more to come by, and the tests that look at them.
 ELSEWHERE = {
     "approval": "asking/test_prompts",
+    "group": "auditing/test_groups",
     "secret": "auditing/test_suspected_secrets",
     "answer-link": "asking/test_links",
     "sign-in": "here",

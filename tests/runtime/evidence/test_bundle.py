@@ -123,10 +123,10 @@ def test_conversations_with_one_id_have_two_folders():
 
 
 def test_additional_part_is_a_line(conversation: Conversation, monkeypatch: pytest.MonkeyPatch):
-    part = bundle.BundlePart("reviews.jsonl", lambda _: iter([b'{"verdict":"fine"}\n']))
+    part = bundle.BundlePart("pictures.jsonl", lambda _: iter([b'{"verdict":"fine"}\n']))
     monkeypatch.setattr(bundle, "PARTS", (*bundle.PARTS, part))
     files = read(bundles.make_bundle(conversation))
-    assert read_lines(files, "reviews.jsonl") == [{"verdict": "fine"}]
+    assert read_lines(files, "pictures.jsonl") == [{"verdict": "fine"}]
 
 
 def test_redaction_during_the_export_breaks_it(
@@ -134,7 +134,7 @@ def test_redaction_during_the_export_breaks_it(
 ):
     act: Any = "redacted_event"
 
-    def redact(_: Conversation) -> Any:
+    def redact(_: Any) -> Any:
         record_act(act, OPERATOR, Place(None, conversation.pk), event="e-1")
         return iter([b""])
 

@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from threading import Event
 from typing import Any
 
 import pytest
@@ -50,6 +51,9 @@ class Work:
                 self.at_it.remove(process)
 
         return PeriodicTask("works", work, interval_seconds=0)
+
+    async def is_left(self) -> bool:
+        return not self.at_it
 
     async def by(self, process: str) -> None:
         """Return once this process is at it."""
@@ -102,10 +106,11 @@ async def test_one_process_works_at_a_time(monkeypatch: pytest.MonkeyPatch):
 
 async def test_the_second_takes_over_when_the_first_is_killed():
     work = Work()
-    async with run_scheduler("one", work.of("one")) as (_, first):
+    async with run_scheduler("one", work.of("one")) as (keeper, first):
         await work.by("one")
         async with run_scheduler("two", work.of("two")):
             await cut_off(first)
+            await keeper._finish_renewal()  # a thread outlives the task, but no killed process
             assert await holder() == "one"
             await run_in_db_thread(Row.objects.update, lease_until=Now() - timedelta(seconds=1))
             await work.by("two")
@@ -122,6 +127,37 @@ async def test_the_second_takes_over_at_once_when_the_first_leaves():
             await wait_for_task(task)
             await work.by("two")
     assert work.most == 1
+
+
+async def test_renewal_under_way_does_not_outlive_the_lease_that_is_released(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    renew = task_leases.acquire_or_renew_all
+    may_renew, renewing, renewed = Event(), Event(), Event()
+    may_renew.set()
+
+    def renew_late(*args: Any) -> set[str]:
+        is_late = not may_renew.is_set()
+        if is_late:
+            renewing.set()
+            may_renew.wait(10)
+        names = renew(*args)
+        if is_late:
+            renewed.set()
+        return names
+
+    monkeypatch.setattr(task_leases, "acquire_or_renew_all", renew_late)
+    work = Work()
+    async with run_scheduler("one", work.of("one")) as (keeper, _):
+        await work.by("one")
+        may_renew.clear()
+        await asyncio.to_thread(renewing.wait, 10)
+        stopping = asyncio.create_task(keeper.stop())
+        await eventually(work.is_left)
+        may_renew.set()
+        await asyncio.to_thread(renewed.wait, 10)
+        await stopping
+        assert not await run_in_db_thread(Row.objects.exists)
 
 
 async def test_leaving_without_a_duty_or_a_database_is_no_problem(

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from jpweb.store import accounts, conversations
 from jpweb.store.backups import restoration, schemas, snapshot, tables
+from jpweb.store.choices import Act
 from jpweb.store.errors import (
     DatabaseInUse,
     DatabaseNotEmpty,
@@ -25,11 +26,13 @@ from jpweb.store.errors import (
     SchemaMismatch,
 )
 from jpweb.store.jp_files import mirror
+from jpweb.store.ledger import sealing, verification
 from jpweb.store.maintenance import task_leases
 from jpweb.store.models import (
     AnswerLink,
     Inquiry,
     Invitation,
+    LedgerEntry,
     Passage,
     Person,
     SignIn,
@@ -111,6 +114,12 @@ def backup(waiting_turn: Person, tmp_path: Path) -> Path:
     return write_backup(tmp_path)
 
 
+def read_restored() -> Rows:
+    """Return all rows that a restored backup had: all but the entry of the restoration."""
+    LedgerEntry.objects.get(act=Act.RESTORED).delete()
+    return read_everything()
+
+
 def write_backup(folder: Path) -> Path:
     file = folder / "jpweb.backup"
     snapshot.write_backup(file, ignore_progress)
@@ -122,8 +131,21 @@ def test_restored_rows_equal_the_saved_ones(full_backup: Path):
     Inquiry.objects.all().delete()
     accounts.get_or_create_owner().delete()
     restoration.restore_backup(full_backup, ignore_progress, replace=True)
-    assert read_everything() == saved
+    assert read_restored() == saved
     assert len(saved["JournalEntry"]) > 150
+
+
+def test_restoration_is_an_entry_of_the_restored_ledger_which_verifies(backup: Path):
+    sealing.seal_entries()
+    rows = tables.count_rows(connection)
+    restoration.restore_backup(backup, ignore_progress, replace=True)
+    entry = LedgerEntry.objects.latest("pk")
+    content = json.loads(entry.text)
+    assert (entry.act, content["by"]) == (Act.RESTORED, {"kind": "operator"})
+    assert content["details"]["file"] == backup.name
+    assert content["details"]["replaced_rows"] == rows
+    sealing.seal_entries()
+    assert list(verification.find_problems()) == []
 
 
 def test_manifest_names_version_engine_and_migration(backup: Path):
@@ -187,7 +209,7 @@ def test_backup_holds_one_moment_of_the_database(waiting_turn: Person, tmp_path:
     manifest = snapshot.write_backup(tmp_path / "file", write_more)
     assert manifest.rows == sum(map(len, before.values()))
     restoration.restore_backup(tmp_path / "file", ignore_progress, replace=True)
-    assert read_everything() == before
+    assert read_restored() == before
 
 
 def test_backup_is_for_its_owner_alone_and_leaves_nothing_else(backup: Path):

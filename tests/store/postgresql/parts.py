@@ -76,6 +76,7 @@ RACES = Part(
         "jp_files/mirror.py",
         "journal.py",
         "ledger/sealing.py",
+        "people/groups.py",
         "people/invitations.py",
         "people/sessions.py",
         "reviews/assignments.py",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -25,7 +26,13 @@ from jpweb.stream.inquiry import (
     Redacted,
     UnknownReason,
 )
-from jpweb.stream.markdown.export import MarkdownOptions, export_markdown, format_outcome
+from jpweb.stream.markdown.export import (
+    ApprovalDecision,
+    MarkdownOptions,
+    MarkdownWriter,
+    export_markdown,
+    format_outcome,
+)
 from jpweb.stream.outline import build_outline
 from tests.builders import (
     make_answer,
@@ -273,4 +280,32 @@ def test_a_declined_question_has_the_words_of_the_decline():
         "Cancelled (user)",
         "By Ada, 2026-01-02 03:00:01 UTC, after 1.0 s:",
         "> Not\n> # now\n",
+    ]
+
+
+def test_decisions_stand_around_the_call_and_its_result():
+    asked_at = datetime(2026, 1, 2, 3, tzinfo=UTC)
+    settled_at = asked_at + timedelta(seconds=5)
+    allowed = ApprovalDecision(
+        "run",
+        is_allowed=True,
+        is_edited=True,
+        is_for_turn=True,
+        decider="Ada *M*",
+        asked_at=asked_at,
+        settled_at=settled_at,
+        words="",
+    )
+    withheld = allowed._replace(
+        kind="deliver", is_allowed=False, is_edited=False, is_for_turn=False, words="# Too much"
+    )
+    outline = build_outline(stream(make_call("c1"), make_result("c1")))
+    (item,) = outline.turns[0].items
+    blocks = list(MarkdownWriter(MarkdownOptions()).write_item(item, [withheld, allowed]))
+    moment = "2026-01-02 03:00:05 UTC, after 5.0 s"
+    allowed_line = f"Allowed, edited, for the rest of the turn by Ada \\*M\\*, {moment}."
+    assert blocks.index(allowed_line) == 2, "below the arguments"
+    assert blocks[-2:] == [
+        f"Result not sent to the model by Ada \\*M\\*, {moment}:",
+        "> # Too much",
     ]

@@ -11,6 +11,7 @@ from django.shortcuts import render
 from jpweb.store import audit, inquiries
 from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import Role
+from jpweb.store.database import clock
 from jpweb.store.reviews import inquiry_counts, waiting_percentiles
 from jpweb.store.reviews.inquiry_counts import Sample
 from jpweb.web import access
@@ -18,7 +19,7 @@ from jpweb.web.forms.inquiry_filters import InquiryFilterForm
 from jpweb.web.labels import audit_labels
 from jpweb.web.views.audit import chart_figures
 from jpweb.web.views.audit.chart_figures import Figure, Links
-from jpweb.web.views.audit.inquiry_table import list_ranges
+from jpweb.web.views.audit.quick_ranges import list_ranges
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
@@ -44,7 +45,7 @@ def show_charts(request: Request) -> HttpResponse:
         "filter_values": audit.list_filter_values(request.user.pk),
         "workspaces": workspaces,
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
-        "ranges": list_ranges(query),
+        "ranges": list_ranges(clock.now().date(), query),
         "states": inquiries.INQUIRY_STATES,
         "decider_kinds": audit_labels.DECIDER_KIND_LABELS,
         "query": urlencode(query),

@@ -22,11 +22,12 @@ from jpweb.store.evidence import contents
 from jpweb.store.exports import ExportChunk
 from jpweb.store.inquiries import waiting_seconds
 from jpweb.store.ledger.entries import Place
+from jpweb.store.reviews.exported_reviews import ExportedReview, ExportedReviews
 from jpweb.web import access
 from jpweb.web.forms.inquiry_filters import InquiryFilterForm
 from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import cut_into_pieces, send_file
-from jpweb.web.views.audit import inquiry_table
+from jpweb.web.views.audit import csv_export, inquiry_table
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
@@ -49,8 +50,10 @@ async def export_json_lines(request: Request) -> HttpResponseBase:
         file=file_name,
         query=request.META["QUERY_STRING"],
     )
-    batches = audit.read_batches(request.user.pk, AuditFilters(**form.cleaned_data))
-    pieces = _make_json_lines(batches, inquiry_table.make_address_pattern(request))
+    filters = AuditFilters(**form.cleaned_data)
+    batches = audit.read_batches(request.user.pk, filters)
+    reviews = ExportedReviews(request.user.pk, filters)
+    pieces = _make_json_lines(batches, csv_export.make_address_pattern(request), reviews)
     return await send_file(request, pieces, file_name, "application/jsonl; charset=utf-8")
 
 
@@ -107,24 +110,38 @@ async def _send_bundle(
         filter_text=filter_text,
         made_by=request.user.display_name,
         made_at=clock.now(),
-        address=inquiry_table.make_address_pattern(request).partition("#")[0],
+        address=csv_export.make_address_pattern(request).partition("#")[0],
     )
     may_read = partial(contents.can_audit_all, request.user.pk, keys)
     return await send_file(request, build_bundle(order), file_name, _ZIP_TYPE, may_read)
 
 
-def _make_json_lines(batches: Iterator[ReviewedBatch], address: str) -> Iterator[ExportChunk]:
+def _make_json_lines(
+    batches: Iterator[ReviewedBatch], address: str, reviews: ExportedReviews
+) -> Iterator[ExportChunk]:
     """Yield the rows of the CSV with their types; ``address`` is the pattern of a permalink."""
     for rows, done, total in batches:
         lines = []
+        found = reviews.load_reviews(rows)
         for row in rows:
-            cells = inquiry_table.make_csv_row(row, address)
+            cells = csv_export.make_csv_row(row, address)
             seconds = waiting_seconds(row)
             typed: dict[str, Any] = {
                 "answer": row.answer,
                 "settled_at": row.settled_at.isoformat() if row.settled_at else None,
                 "waited_seconds": None if seconds is None else round(seconds, 3),
+                "reviews": [_describe_review(review) for review in found.get(row.pk, {}).values()],
             }
-            values = dict(zip(inquiry_table.CSV_COLUMNS, cells, strict=True)) | typed
+            values = dict(zip(csv_export.CSV_COLUMNS, cells, strict=True)) | typed
             lines.append(ledger_verifier.encode_canonical(values) + "\n")
         yield ExportChunk("".join(lines).encode(), done, total)
+
+
+def _describe_review(review: ExportedReview) -> dict[str, Any]:
+    known = {} if review.is_hidden else {"verdict": review.verdict, "note": review.note}
+    return {
+        "reviewer": review.reviewer.name,
+        "round": review.round,
+        "reviewed_at": review.reviewed_at.isoformat(),
+        "is_hidden": review.is_hidden,
+    } | known

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import unicodedata
-from collections.abc import Iterator
-from datetime import timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.urls import reverse
 
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import audit, inquiries
-from jpweb.store.audit import AuditFilters, ReviewedBatch, ReviewedInquiry
+from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import Role, SavedPage
 from jpweb.store.database import clock
-from jpweb.store.exports import ExportChunk
 from jpweb.store.ledger.entries import Place
-from jpweb.store.reviews import inquiry_pages
+from jpweb.store.reviews import exported_reviews, inquiry_pages
 from jpweb.store.reviews.inquiry_pages import Order
 from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, display_text
@@ -31,29 +23,17 @@ from jpweb.web.forms.inquiry_filters import InquiryFilterForm
 from jpweb.web.labels import audit_labels
 from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import send_file
+from jpweb.web.views.audit import csv_export
 from jpweb.web.views.audit.inquiry_rows import (
     format_order,
     list_columns,
     make_rows,
     parse_order,
 )
+from jpweb.web.views.audit.quick_ranges import list_ranges
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
-
-CSV_COLUMNS = (
-    "asked_at", "workspace", "conversation", "conversation_title", "asker", "source", "question",
-    "answer_type", "outcome", "reason", "answer", "comment", "decided_by", "decider", "settled_at",
-    "waited_seconds", "link",
-)  # fmt: skip
-#: Days that the quick ranges go back.
-QUICK_RANGE_DAYS = (7, 30, 90)
-#: Placeholder of a conversation's key while the pattern of the permalink is built.
-_PLACEHOLDER_ID = 987_654_321
-#: CSV injection: spreadsheets evaluate a cell that begins with one of these, full-width forms too.
-RISKY_SIGNS = frozenset("=+-@")
-#: Spreadsheets may split a cell at one of these, and evaluate the rest.
-RISKY_CONTROLS = ("\t", "\r", "\n")
 
 
 @access.any_workspace(Role.AUDITOR)
@@ -84,7 +64,7 @@ def list_inquiries(request: Request) -> HttpResponse:
         "workspaces": workspaces,
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.AUDIT),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
-        "ranges": list_ranges(query | sorting),
+        "ranges": list_ranges(clock.now().date(), query | sorting),
         "total": sum(counts.values()),
         "states": inquiries.INQUIRY_STATES,
         "decider_kinds": audit_labels.DECIDER_KIND_LABELS,
@@ -109,8 +89,13 @@ async def export_csv(request: Request) -> HttpResponseBase:
         file=file_name,
         query=request.META["QUERY_STRING"],
     )
-    batches = audit.read_batches(request.user.pk, AuditFilters(**form.cleaned_data))
-    pieces = _make_csv(batches, make_address_pattern(request))
+    filters = AuditFilters(**form.cleaned_data)
+    batches = audit.read_batches(request.user.pk, filters)
+    pieces = csv_export.make_csv(
+        batches,
+        csv_export.make_address_pattern(request),
+        exported_reviews.ExportedReviews(request.user.pk, filters),
+    )
     return await send_file(request, pieces, file_name, "text/csv; charset=utf-8")
 
 
@@ -118,77 +103,6 @@ def refuse_filters(form: InquiryFilterForm) -> HttpResponse:
     """Return the problems of a download's filters."""
     text = "\n".join(str(problem) for problems in form.errors.values() for problem in problems)
     return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")
-
-
-def _make_csv(batches: Iterator[ReviewedBatch], address: str) -> Iterator[ExportChunk]:
-    """Yield the file; ``address`` is the pattern of a permalink."""
-    for number, (rows, done, total) in enumerate(batches):
-        text = io.StringIO(newline="")
-        writer = csv.writer(text)
-        if number == 0:
-            writer.writerow(CSV_COLUMNS)
-        writer.writerows(
-            [_escape_cell(value) for value in make_csv_row(row, address)] for row in rows
-        )
-        yield ExportChunk(text.getvalue().encode(), done, total)
-
-
-def make_address_pattern(request: Request) -> str:
-    """Return a format string of permalinks, so that rows need no URL resolution."""
-    path = reverse("conversation", kwargs={"conversation_id": _PLACEHOLDER_ID})
-    address = request.build_absolute_uri(path).replace("{", "{{").replace("}", "}}")
-    head, _, tail = address.rpartition(str(_PLACEHOLDER_ID))
-    return f"{head}{{0}}{tail}#{{1}}"
-
-
-def make_csv_row(row: ReviewedInquiry, address: str) -> list[object]:
-    """Return the cells of a row, in the order of ``CSV_COLUMNS``."""
-    waited_seconds = inquiries.waiting_seconds(row)
-    return [
-        row.asked_at.isoformat(),
-        row.workspace_name,
-        f"jp-c{row.jp_id}",
-        row.conversation_title,
-        row.asker,
-        row.source,
-        row.question["text"],
-        row.answer_type,
-        row.state,
-        row.reason,
-        "" if row.answer is None else row.answer,
-        row.note,
-        row.decided_by,
-        row.decider_name,
-        row.settled_at.isoformat() if row.settled_at else "",
-        "" if waited_seconds is None else f"{waited_seconds:.3f}",
-        address.format(row.conversation_id, row.anchor),
-    ]
-
-
-def _escape_cell(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if text[:1].isascii() and text[:1].isalnum():
-        return text
-    return f"'{text}" if text.startswith(RISKY_CONTROLS) or _begins_formula(text) else text
-
-
-def _begins_formula(text: str) -> bool:
-    """Tell whether the first character that a spreadsheet keeps is one of ``RISKY_SIGNS``.
-
-    It may drop spaces, controls, a byte order mark and other zero-width characters.
-    """
-    visible = (char for char in text if unicodedata.category(char)[0] not in "ZC")
-    return unicodedata.normalize("NFKC", next(visible, ""))[:1] in RISKY_SIGNS
-
-
-def list_ranges(query: dict[str, str]) -> list[tuple[int, str]]:
-    """Return the quick ranges: their days, and the query string that filters by them."""
-    other_params = {key: value for key, value in query.items() if key not in ("since", "until")}
-    today = clock.now().date()
-    return [
-        (days, urlencode(other_params | {"since": (today - timedelta(days=days)).isoformat()}))
-        for days in QUICK_RANGE_DAYS
-    ]
 
 
 def _build_bars(counts: dict[str, int], query: dict[str, str]) -> list[dict[str, object]]:

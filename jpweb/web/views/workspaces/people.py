@@ -12,10 +12,17 @@ from django.views.decorators.http import require_POST
 
 from jpweb.store import accounts
 from jpweb.store.choices import Role, WritePolicy
-from jpweb.store.errors import InvalidName, LastOwner, NameTaken, StoreError, TooManyLinks
+from jpweb.store.errors import (
+    InvalidName,
+    LastOwner,
+    NameTaken,
+    RoleByGroup,
+    StoreError,
+    TooManyLinks,
+)
 from jpweb.store.jp_files import attachments, silo_bindings
 from jpweb.store.ledger.entries import Actor
-from jpweb.store.people import invitations
+from jpweb.store.people import groups, invitations
 from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.forms.memberships import InvitationForm, RoleForm
 from jpweb.web.security import browser_sessions, security_log
@@ -124,7 +131,7 @@ def change_role(request: Request, member: Membership) -> HttpResponse:
     try:
         if form.is_valid():
             role = form.cleaned_data["role"]
-            accounts.change_role(member, role, Actor.from_person(request.user))
+            role = accounts.change_role(member, role, Actor.from_person(request.user))
             log_fields = {"workspace": member.workspace_id, "of": member.person_id}
             security_log.log_event("role changed", request, to=role.label, **log_fields)
             changed_text = notice_text.ROLE_CHANGED.format(
@@ -145,7 +152,7 @@ def remove_member(request: Request, member: Membership) -> HttpResponse:
         security_log.log_event("member removed", request, **log_fields)
         name = member.person.display_name
         messages.success(request, notice_text.MEMBER_REMOVED.format(name=name))
-    except LastOwner as error:
+    except (LastOwner, RoleByGroup) as error:
         messages.error(request, str(error))
     return redirect("people", workspace_id=member.workspace_id)
 
@@ -164,6 +171,7 @@ def _render_page(
         "members": accounts.list_members(workspace.pk),
         "invitations": invitations.list_pending(workspace.pk),
         "roles": list(Role),
+        "group_roles": groups.list_roles(workspace.pk),
         "problem": problem,
         "issued_link": issued_link,
         "is_attachable": attachments.is_attachable(workspace),

@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from jpweb.evidence import bundle_script
-from jpweb.store.choices import Act, Role
+from jpweb.store import approvals, audit
+from jpweb.store.audit import AuditFilters
+from jpweb.store.choices import Act, Role, Verdict
 from jpweb.store.evidence import contents
-from jpweb.store.models import Conversation, Inquiry, LedgerEntry, Membership
+from jpweb.store.models import (
+    Approval,
+    Conversation,
+    Inquiry,
+    LedgerEntry,
+    Membership,
+    Person,
+    Workspace,
+)
+from jpweb.store.reviews.exported_reviews import ExportedReviews
+from jpweb.stream import wire
+from jpweb.stream.events import ToolCallRequest
 from jpweb.stream.inquiry import Answered, Redacted
 from jpweb.web.security import file_names
+from jpweb.web.views.audit import csv_export
 from tests import bundles
 from tests.store import making
+from tests.store.reviews import desk
 from tests.web.test_access import make_address, no_real_runs
 from tests.web.world import World
 
@@ -59,7 +78,7 @@ def test_json_lines_are_the_rows_of_the_csv_with_types(answered_world: World):
     ]
     text = read_body(get(answered_world, "/audit.csv")).decode()
     cells = list(csv.DictReader(io.StringIO(text, newline="")))
-    assert [set(row) for row in rows] == [set(row) for row in cells]
+    assert [set(row) - {"reviews"} for row in rows] == [set(row) for row in cells]
     assert [row["link"] for row in rows] == [row["link"] for row in cells]
     by_question = {row["question"]: row for row in rows}
     answered = by_question["Go on?"]
@@ -209,3 +228,89 @@ def test_imported_conversation_says_so(world: World):
     page = get(world, f"/conversations/{world.talk.pk}").content.decode()
     assert "Imported evidence is read-only." in page
     assert "Imported evidence (read-only)" in page
+
+
+def review(world: World, reviewer: Person, verdict: Verdict, note: str = "") -> None:
+    world.question.refresh_from_db()
+    desk.send(desk.load(world.question), reviewer, verdict, note)
+
+
+def read_row(world: World, name: str = "auditor") -> dict[str, str]:
+    text = read_body(get(world, "/audit.csv", name, outcome="answered")).decode()
+    (row,) = csv.DictReader(io.StringIO(text, newline=""))
+    return row
+
+
+def test_each_reviewer_has_columns_and_a_changed_review_is_the_latest(answered_world: World):
+    auditor = answered_world.people["auditor"]
+    review(answered_world, auditor, Verdict.WRONG, "=HYPERLINK(1)")
+    row = read_row(answered_world)
+    assert row["review by Auditor"] == "wrong"
+    assert row["review note by Auditor"] == "'=HYPERLINK(1)", "a formula is escaped"
+    review(answered_world, auditor, Verdict.FINE)
+    assert read_row(answered_world)["review by Auditor"] == "fine"
+
+
+def test_heading_that_a_spreadsheet_would_evaluate_is_escaped(
+    answered_world: World, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(csv_export, "REVIEW_HEADING", "{name}")
+    auditor = answered_world.people["auditor"]
+    Person.objects.filter(pk=auditor.pk).update(first_name="=1+1")
+    auditor.refresh_from_db()
+    review(answered_world, auditor, Verdict.FINE)
+    assert read_row(answered_world)["'=1+1"] == "fine"
+
+
+def test_two_reviewers_of_one_name_have_columns_of_their_own(answered_world: World):
+    Workspace.objects.update(reviews_required=2)
+    auditor = answered_world.people["auditor"]
+    other = making.person("other", Role.AUDITOR, answered_world.home)
+    Person.objects.filter(pk=other.pk).update(first_name="Auditor")
+    other.refresh_from_db()
+    review(answered_world, auditor, Verdict.WRONG, "No.")
+    review(answered_world, other, Verdict.FINE)
+    row = read_row(answered_world)
+    assert (row["review by Auditor"], row["review by Auditor (2)"]) == ("wrong", "fine")
+
+
+def test_first_of_two_blind_reviews_is_hidden_from_all_but_its_reviewer(answered_world: World):
+    Workspace.objects.update(reviews_required=2)
+    auditor = answered_world.people["auditor"]
+    making.person("other", Role.AUDITOR, answered_world.home)
+    answered_world.people["other"] = Person.objects.get(username="other")
+    review(answered_world, auditor, Verdict.WRONG, "No.")
+    assert read_row(answered_world)["review by Auditor"] == "wrong"
+    row = read_row(answered_world, "other")
+    assert (row["review by Auditor"], row["review note by Auditor"]) == ("hidden", "")
+    body = read_body(get(answered_world, "/audit.jsonl", "other", outcome="answered"))
+    (line,) = json.loads(body)["reviews"]
+    assert line["is_hidden"] is True
+    assert "verdict" not in line
+
+
+def test_reviews_cost_a_query_for_each_batch(answered_world: World):
+    review(answered_world, answered_world.people["auditor"], Verdict.WRONG, "No.")
+    rows = next(audit.read_batches(answered_world.people["auditor"].pk, AuditFilters())).rows
+    reviews = ExportedReviews(answered_world.people["auditor"].pk, AuditFilters())
+    with CaptureQueriesContext(connection) as queries:
+        reviews.load_reviews(rows)
+    assert len(queries) == 1
+
+
+@pytest.mark.parametrize("name", ["markdown", "html"])
+def test_readable_export_says_who_decided_about_a_call_and_with_which_words(
+    world: World, name: str
+):
+    decision = {"allow": False, "reason": "Not on a <b>Friday</b>"}
+    approvals.decide_approval(world.prompt.pk, decision, making.decider(world.people["owner"]))
+    call = world.talk.journal.get(category="call")
+    event = wire.read_element(call.text).kind
+    assert isinstance(event, ToolCallRequest)
+    asked_at = Approval.objects.get().asked_at
+    Approval.objects.update(tool_call_id=event.id, settled_at=asked_at + timedelta(seconds=90))
+    text = read_body(get(world, f"/conversations/{world.talk.pk}/export/{name}")).decode()
+    assert "Denied by Owner, " in text
+    assert "UTC, after 1 min 30 s:" in text
+    words = "Not on a <b>Friday</b>"
+    assert (words if name == "markdown" else html.escape(words)) in text

@@ -15,7 +15,7 @@ from jpweb.store.jp_files import mirror
 from jpweb.store.models import DisplayReceipt, Inquiry, Membership
 from jpweb.stream.answer_type import Text
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, Redacted
-from jpweb.web.views.audit import inquiry_table as page_module
+from jpweb.web.views.audit import csv_export
 from tests.store import making
 from tests.web.reading import parse_page
 from tests.web.world import World
@@ -115,7 +115,7 @@ def test_quick_range_keeps_the_other_filters(reviewed_world: World):
         for link in links
         if not {"outcome=", "sort="} & {*re.findall("[a-z]+=", link)}
     ]
-    assert [query["source"] for query in queries] == [["assistant"]] * 3
+    assert [query["source"] for query in queries] == [["assistant"]] * 5
     assert all(query["since"] != ["2026-01-01"] for query in queries)
 
 
@@ -193,7 +193,7 @@ def test_no_cell_of_the_file_is_a_formula(world: World, start: str):
     assert len(rows) == 1
     for column in ("question", "answer", "conversation_title"):
         assert rows[0][column] == f"'{hostile}"
-    assert not [v for line in rows for v in line.values() if page_module._begins_formula(v)]
+    assert not [v for line in rows for v in line.values() if csv_export._begins_formula(v)]
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,9 @@ DOWNLOAD_ROUTES = {"audit-csv", "audit-jsonl", "audit-evidence", "ledger-file", 
 #: that are an entry.
 ROUTES_WITHOUT_CONTENT = {
     "account", "answer-link", "approval-call", "conversation-new", "conversation-step",
-    "conversations", "download", "event-part", "evidence-verifier", "help", "help-page", "home",
-    "join", "ledger", "ledger-verifier", "notifications", "people", "question-expiry", "readers",
-    "reviews", "search", "secrets", "sign-in", "static-file", "tools",
+    "conversations", "download", "event-part", "evidence-verifier", "group", "groups", "help",
+    "help-page", "home", "join", "ledger", "ledger-verifier", "notifications", "people",
+    "question-expiry", "readers", "reviews", "search", "secrets", "sign-in", "static-file", "tools",
 }  # fmt: skip
 #: What a submission of an owner leaves in the ledger; other submissions change no right, no
 #: decision and no run.
@@ -61,6 +61,8 @@ ACTS_BY_ROUTE = {
     "member-role": {Act.ROLE_CHANGED},
     "member-link": {Act.LINK_MADE},
     "member-remove": {Act.MEMBER_REMOVED},
+    "group-new": {Act.GROUP_CHANGED},
+    "group-delete": {Act.GROUP_CHANGED},
     "account-link": {Act.LINK_MADE},
     "sign-out": {Act.SIGNED_OUT},
     "sign-out-everywhere": {Act.SIGN_INS_ENDED, Act.SIGNED_OUT},

@@ -1,0 +1,138 @@
+"""Compares the events and reviews of a conversation in a bundle with its ledger entries."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from jpweb.evidence.keyed_hashes import compute_digest
+from jpweb.evidence.ledger_verifier import encode_canonical, hash_text
+
+#: Acts of the ledger that begin so replace an event after the fact.
+REDACTION_ACT = "redacted"
+REVIEW_ACT, IMPORT_ACT = "reviewed", "evidence_imported"
+
+
+class Decisions:
+    """What the ledger says of events, by conversation and anchor, and of reviews."""
+
+    def __init__(self, entries: Iterable[dict[str, Any]]) -> None:
+        self.hashes: dict[tuple[Any, str], tuple[int, str]] = {}
+        #: The last redaction of an event: its entry, and the digest of the new text, if it has one.
+        self.redacted: dict[tuple[Any, str], tuple[int, str]] = {}
+        self.reviews: dict[Any, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
+        self.imports: dict[Any, dict[str, Any]] = {}
+        for entry in entries:
+            details, key, act = (
+                entry.get("details", {}),
+                entry.get("conversation"),
+                str(entry.get("act")),
+            )
+            place = key, str(details.get("event", entry["sequence"]))
+            if act.startswith(REDACTION_ACT):
+                self.redacted[place] = entry["sequence"], details.get("text_digest", "")
+            elif act == REVIEW_ACT:
+                self.reviews[key].append((entry["sequence"], details))
+            elif act == IMPORT_ACT:
+                self.imports[key] = details
+            elif "event_hash" in details:
+                self.hashes[place] = entry["sequence"], details["event_hash"]
+
+
+def read_redaction_keys(lines: Iterable[dict[str, Any]], keys: dict[str, str]) -> Iterator[str]:
+    """Insert the key of each redacted event into ``keys``; yield the problems of the lines."""
+    for line in lines:
+        if line["event"] in keys:
+            yield f"it has event {line['event']} twice"
+        keys[line["event"]] = line["text_key"]
+
+
+def check_events(
+    lines: Iterable[dict[str, Any]],
+    conversation: dict[str, Any],
+    decisions: Decisions,
+    redaction_keys: dict[str, str],
+) -> Iterator[str]:
+    """Yield the problems of the events of a conversation."""
+    key = conversation["id"]
+    anchors: set[str] = set()
+    position = 0
+    for line in lines:
+        anchor, place = line["anchor"], (key, line["anchor"])
+        if line["position"] != position:
+            yield f"event {anchor} stands in the wrong place"
+        yield from _check_text(line, place, decisions, redaction_keys.get(anchor, ""))
+        position += 1
+        anchors.add(anchor)
+    if position != conversation["events"]:
+        yield f"it has {position} events, not {conversation['events']}"
+    for place, (sequence, _) in (decisions.hashes | decisions.redacted).items():
+        if place[0] == key and place[1] not in anchors:
+            yield f"event {place[1]} of ledger entry {sequence} is missing"
+
+
+def _check_text(
+    line: dict[str, Any], place: tuple[Any, str], decisions: Decisions, text_key: str
+) -> Iterator[str]:
+    """Compare an event's text with the ledger's hash, or with the digest of its last redaction."""
+    if place in decisions.redacted:
+        sequence, digest = decisions.redacted[place]
+        if digest and (not text_key or compute_digest(text_key, line["text"]) != digest):
+            yield f"event {place[1]} is not the one that ledger entry {sequence} redacted"
+        return
+    sequence, event_hash = decisions.hashes.get(place, (0, ""))
+    if sequence and hash_text(line["text"]) != event_hash:
+        yield f"event {place[1]} is not the one of ledger entry {sequence}"
+
+
+def check_reviews(
+    lines: Iterable[dict[str, Any]], conversation: dict[str, Any], decisions: Decisions
+) -> Iterator[str]:
+    """Yield the problems of the reviews of a conversation.
+
+    A review is in the ledger as a hash of verdict and note. Of one that is withheld the entry of
+    the same round and content is looked for. Reviews that were imported with the conversation come
+    first; the entry of the import has their hash.
+    """
+    key = conversation["id"]
+    imported = decisions.imports.get(key, {})
+    entries = dict(decisions.reviews.get(key, ()))
+    imported_digest, number = hashlib.sha256(), 0
+    withheld: list[tuple[int, dict[str, Any]]] = []
+    for number, line in enumerate(lines, start=1):
+        if number <= imported.get("reviews", 0):
+            imported_digest.update(f"{encode_canonical(line)}\n".encode())
+        elif line["withheld"]:
+            withheld.append((number, line))
+        else:
+            review = {name: line[name] for name in ("verdict", "note", "nonce")}
+            wanted = _describe(line) | {"review_hash": hash_text(encode_canonical(review))}
+            yield from _take_entry(entries, number, wanted)
+    for withheld_number, line in withheld:
+        yield from _take_entry(entries, withheld_number, _describe(line))
+    # A redaction may have replaced a part of an imported note.
+    is_redacted = any(place[0] == key for place in decisions.redacted)
+    is_changed = imported_digest.hexdigest() != imported.get("reviews_hash")
+    if imported.get("reviews") and is_changed and not is_redacted:
+        yield "the reviews that were imported are not those of the ledger entry of the import"
+    if number != conversation["reviews"]:
+        yield f"it has {number} reviews, not {conversation['reviews']}"
+    for sequence in entries:
+        yield f"the review of ledger entry {sequence} is missing"
+
+
+def _describe(line: dict[str, Any]) -> dict[str, Any]:
+    return {"round": line["round"], "content_hash": line["content_hash"]}
+
+
+def _take_entry(
+    entries: dict[int, dict[str, Any]], number: int, wanted: dict[str, Any]
+) -> Iterator[str]:
+    """Remove the first entry with these details; without one that is a problem."""
+    for sequence, details in entries.items():
+        if wanted.items() <= details.items():
+            del entries[sequence]
+            return
+    yield f"review {number} is not the one of any ledger entry"

@@ -1,0 +1,240 @@
+"""Groups: people who get their roles in workspaces together.
+
+Whoever changes a group owns each workspace in which it has a role, since a change may let people
+into any of them. A group without a role is changed by its maker. Each change writes the roles that
+result to ``Membership.role``, the one column that access rules read.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from jpweb.store.choices import Act, Role
+from jpweb.store.errors import LastOwner, NameTaken
+from jpweb.store.ledger.entries import Actor, Place, record_act
+from jpweb.store.models import (
+    Group,
+    GroupMember,
+    GroupRole,
+    Membership,
+    Person,
+    SignInLink,
+    Workspace,
+)
+from jpweb.store.people import invitations, member_roles, names, sessions
+
+
+class GroupSummary(NamedTuple):
+    """A group with its members and its roles."""
+
+    group: Group
+    people: list[Person]
+    roles: list[GroupRole]
+
+
+def list_managed(owner_id: int) -> list[GroupSummary]:
+    """Return the groups that an owner may change, by name; three queries."""
+    rows = _filter_managed(owner_id).prefetch_related("members__person", "roles__workspace")
+    return [_summarise(group) for group in rows.order_by("name", "pk")]
+
+
+def get_managed(group_id: int, owner_id: int) -> GroupSummary | None:
+    """Return a group that an owner may change; None for any other."""
+    rows = _filter_managed(owner_id).prefetch_related("members__person", "roles__workspace")
+    group = rows.filter(pk=group_id).first()
+    return _summarise(group) if group else None
+
+
+def list_candidates(group: Group, owner_id: int) -> QuerySet[Person]:
+    """Return the members of the workspaces that an owner has, without those of the group."""
+    memberships = Membership.objects.filter(workspace_id__in=_list_owned(owner_id))
+    people = Person.objects.filter(pk__in=memberships.values("person_id"), is_active=True)
+    return people.exclude(group_memberships__group=group).order_by("first_name", "username")
+
+
+def list_roles(workspace_id: int) -> QuerySet[GroupRole]:
+    """Return the roles of groups in a workspace, by the group's name."""
+    rows = GroupRole.objects.filter(workspace_id=workspace_id).select_related("group")
+    return rows.order_by("group__name", "group_id")
+
+
+@transaction.atomic
+def create_group(name: str, maker: Person) -> Group:
+    """Return a new group without members. Raises InvalidName and NameTaken."""
+    name = names.check_name(name)
+    taken_names = list(_filter_managed(maker.pk).values_list("name", flat=True))
+    if (lookalike := names.find_lookalike(name, taken_names)) is not None:
+        raise NameTaken(f"“{name}” is or looks like the group “{lookalike}”.")
+    group = Group.objects.create(name=name, maker=maker)
+    _record_change(group, Actor.from_person(maker), "made")
+    return group
+
+
+@transaction.atomic
+def delete_group(group: Group, actor: Actor) -> None:
+    """Delete a group, and with it the roles that it gave. Raises LastOwner."""
+    person_ids, workspace_ids = _lock_group(group)
+    GroupRole.objects.filter(group=group).delete()
+    _apply_roles(person_ids, workspace_ids, actor, group.name)
+    _record_change(group, actor, "deleted")
+    group.delete()
+
+
+@transaction.atomic
+def add_person(group: Group, person: Person, actor: Actor) -> list[str]:
+    """Add a person to a group, and to the workspaces in which it has a role.
+
+    Returns the hashes of the sign-ins that this ended. Raises NameTaken where a member of such a
+    workspace has a name that looks the same.
+    """
+    _, workspace_ids = _lock_group(group)
+    GroupMember.objects.get_or_create(group=group, person=person)
+    _record_change(group, actor, "person added", person=person)
+    return _apply_roles([person.pk], workspace_ids, actor, group.name)
+
+
+@transaction.atomic
+def remove_person(group: Group, person: Person, actor: Actor) -> None:
+    """Take a person out of a group. Raises LastOwner."""
+    _, workspace_ids = _lock_group(group)
+    if GroupMember.objects.filter(group=group, person=person).delete()[0]:
+        _record_change(group, actor, "person removed", person=person)
+        _apply_roles([person.pk], workspace_ids, actor, group.name)
+
+
+@transaction.atomic
+def give_role(group: Group, workspace: Workspace, role: Role, actor: Actor) -> list[str]:
+    """Give the members of a group a role in a workspace, in place of the group's earlier one.
+
+    Returns the hashes of the sign-ins that this ended. Raises LastOwner, and NameTaken where a
+    member of the workspace has a name that looks like that of a person of the group.
+    """
+    person_ids, _ = _lock_group(group, workspace.pk)
+    GroupRole.objects.update_or_create(group=group, workspace=workspace, defaults={"role": role})
+    _record_change(group, actor, "role given", workspace_id=workspace.pk, role=role)
+    return _apply_roles(person_ids, [workspace.pk], actor, group.name)
+
+
+@transaction.atomic
+def take_role(group: Group, workspace: Workspace, actor: Actor) -> None:
+    """Take a group out of a workspace. Raises LastOwner."""
+    person_ids, _ = _lock_group(group, workspace.pk)
+    if GroupRole.objects.filter(group=group, workspace=workspace).delete()[0]:
+        _record_change(group, actor, "role taken", workspace_id=workspace.pk)
+        _apply_roles(person_ids, [workspace.pk], actor, group.name)
+
+
+def _filter_managed(owner_id: int) -> QuerySet[Group]:
+    roles = GroupRole.objects.filter(group=OuterRef("pk"))
+    foreign_roles = roles.exclude(workspace_id__in=_list_owned(owner_id))
+    return Group.objects.filter(~Exists(foreign_roles), Q(maker_id=owner_id) | Q(Exists(roles)))
+
+
+def _list_owned(owner_id: int) -> QuerySet[Membership, Any]:
+    owned = Membership.objects.filter(person_id=owner_id, role=Role.OWNER, person__is_active=True)
+    return owned.values("workspace_id")
+
+
+def _summarise(group: Group) -> GroupSummary:
+    people = sorted(
+        (member.person for member in group.members.all()), key=lambda person: person.display_name
+    )
+    roles = sorted(group.roles.all(), key=lambda role: role.workspace.name)
+    return GroupSummary(group, people, roles)
+
+
+def _lock_group(group: Group, workspace_id: int | None = None) -> tuple[list[int], list[int]]:
+    """Lock a group and its workspaces, and this one; return the keys of people and workspaces."""
+    Group.objects.select_for_update().get(pk=group.pk)
+    workspace_ids = list(group.roles.values_list("workspace_id", flat=True))
+    locked_ids = {*workspace_ids, *([workspace_id] if workspace_id else [])}
+    list(Workspace.objects.select_for_update().filter(pk__in=locked_ids).order_by("pk"))
+    return list(group.members.values_list("person_id", flat=True)), workspace_ids
+
+
+def _apply_roles(
+    person_ids: Sequence[int], workspace_ids: Sequence[int], actor: Actor, group_name: str
+) -> list[str]:
+    """Bring memberships in line with the roles that people have directly and by groups.
+
+    Returns the hashes of the sign-ins that this ended.
+    """
+    granted_roles = defaultdict(list)
+    for granted in member_roles.list_roles(person_ids, workspace_ids):
+        granted_roles[granted.person_id, granted.workspace_id].append(granted.role)
+    memberships = {
+        (member.person_id, member.workspace_id): member
+        for member in Membership.objects.filter(
+            person_id__in=person_ids, workspace_id__in=workspace_ids
+        )
+    }
+    ended_session_hashes: list[str] = []
+    for workspace_id in workspace_ids:
+        for person_id in person_ids:
+            member = memberships.get((person_id, workspace_id))
+            roles = granted_roles[person_id, workspace_id]
+            if member is None and roles:
+                ended_session_hashes += _let_in(workspace_id, person_id)
+            member = member or Membership(person_id=person_id, workspace_id=workspace_id)
+            _apply_role(member, roles, actor, group_name)
+    return ended_session_hashes
+
+
+def _let_in(workspace_id: int, person_id: int) -> list[str]:
+    """Check the name of a person who becomes a member, and end what others made for them.
+
+    An owner of another workspace could enter this one by an earlier sign-in link of the person.
+    """
+    person = Person.objects.get(pk=person_id)
+    invitations.require_free_name(workspace_id, person.display_name)
+    SignInLink.objects.filter(person=person, maker__isnull=False).exclude(maker=person).delete()
+    return sessions.end_made_by_others(person_id)
+
+
+def _apply_role(
+    member: Membership, group_roles: Sequence[Role], actor: Actor, group_name: str
+) -> None:
+    """Insert, change or delete one membership. Raises LastOwner."""
+    direct_roles = [] if member.direct_role is None else [Role(member.direct_role)]
+    new_role = Role.combine([*direct_roles, *group_roles])
+    is_new, old_role = member.pk is None, member.role
+    if new_role == old_role:
+        return
+    if new_role is None:
+        act = Act.MEMBER_REMOVED
+        member.delete()
+    else:
+        act = Act.MEMBER_ADDED if is_new else Act.ROLE_CHANGED
+        member.role = new_role
+        member.save()
+    member_roles.record_membership(
+        act, actor, member.workspace_id, member.person_id, new_role, group_name
+    )
+    if old_role == Role.OWNER:
+        _require_owner(member.workspace_id)
+
+
+def _require_owner(workspace_id: int) -> None:
+    owners = Membership.objects.filter(workspace_id=workspace_id, role=Role.OWNER)
+    if not owners.exists():
+        raise LastOwner("A workspace needs at least one owner. Make someone else an owner first.")
+
+
+def _record_change(
+    group: Group,
+    actor: Actor,
+    kind: str,
+    *,
+    workspace_id: int | None = None,
+    person: Person | None = None,
+    role: Role | None = None,
+) -> None:
+    place = Place(workspace_id, subject=f"person:{person.pk}" if person else f"group:{group.pk}")
+    details = {"role": Role(role).label} if role else {}
+    details |= {"person": person.display_name} if person else {}
+    record_act(Act.GROUP_CHANGED, actor, place, kind=kind, group=group.name, **details)

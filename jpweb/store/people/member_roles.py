@@ -1,0 +1,49 @@
+"""The roles that groups give people, and the entries of the ledger of changed roles."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from django.db.models import F
+
+from jpweb.store.choices import Act, Role
+from jpweb.store.ledger.entries import Actor, Place, record_act
+from jpweb.store.models import GroupMember
+
+
+class GroupedRole(NamedTuple):
+    """A person's role in a workspace by one group."""
+
+    person_id: int
+    workspace_id: int
+    group_name: str
+    role: Role
+
+
+def list_roles(person_ids: Collection[int], workspace_ids: Collection[int]) -> list[GroupedRole]:
+    """Return the roles of these people in these workspaces by their groups; one query."""
+    rows = GroupMember.objects.filter(
+        person_id__in=person_ids, group__roles__workspace_id__in=workspace_ids
+    ).order_by("group__name", "group_id")
+    columns = rows.values_list(
+        "person_id", F("group__roles__workspace_id"), "group__name", F("group__roles__role")
+    )
+    return [
+        GroupedRole(person_id, workspace_id, group_name, Role(role))
+        for person_id, workspace_id, group_name, role in columns
+    ]
+
+
+def record_membership(
+    act: Act,
+    actor: Actor,
+    workspace_id: int,
+    person_id: int,
+    role: Role | None = None,
+    group_name: str = "",
+) -> None:
+    """Record a change of a person's role; ``group_name`` is that of the group that gives it."""
+    details = {} if role is None else {"role": Role(role).label}
+    details |= {"group": group_name} if group_name else {}
+    record_act(act, actor, Place(workspace_id, subject=f"person:{person_id}"), **details)

@@ -1,0 +1,94 @@
+"""Reviews of the inquiries in an export, as the person who exports may see them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db.models import Exists, OuterRef
+
+from jpweb.store import audit
+from jpweb.store.audit import AuditFilters, ReviewedInquiry
+from jpweb.store.models import Review
+from jpweb.store.reviews.reviews import FIRST, SECOND
+
+
+class Reviewer(NamedTuple):
+    """Who reviewed; without a key the account was deleted, or the review was imported."""
+
+    person_id: int | None
+    name: str
+
+
+class ExportedReview(NamedTuple):
+    """The latest review of an inquiry by one reviewer. ``round`` is 1 or 2.
+
+    A hidden one waits for the blind second review: its reader must see neither verdict nor note.
+    """
+
+    reviewer: Reviewer
+    round: int
+    verdict: str
+    note: str
+    reviewed_at: datetime
+    is_hidden: bool
+
+
+class ExportedReviews:
+    """The reviews of the inquiries that match filters, for the person with this key."""
+
+    def __init__(self, person_id: int, filters: AuditFilters) -> None:
+        self._person_id = person_id
+        self._filters = filters
+
+    def list_reviewers(self) -> list[Reviewer]:
+        """Return who reviewed any of the inquiries, by name; one query."""
+        inquiries = audit.list_inquiries(self._person_id, self._filters).order_by()
+        reviewed = inquiries.filter(
+            conversation_id=OuterRef("conversation_id"), anchor=OuterRef("anchor")
+        )
+        rows = Review.objects.filter(Exists(reviewed)).values_list("reviewer_id", "reviewer_name")
+        return sorted(
+            {Reviewer(*row) for row in rows}, key=lambda row: (row.name, row.person_id or 0)
+        )
+
+    def load_reviews(
+        self, rows: Sequence[ReviewedInquiry]
+    ) -> dict[int, dict[Reviewer, ExportedReview]]:
+        """Return the latest review by each reviewer, by the inquiry's key; one query."""
+        keys = {(row.conversation_id, row.anchor): row.pk for row in rows}
+        found: dict[int, list[Review]] = defaultdict(list)
+        reviews = Review.objects.filter(
+            conversation_id__in={conversation_id for conversation_id, _ in keys},
+            anchor__in={anchor for _, anchor in keys},
+        )
+        for review in reviews.order_by("pk"):
+            if key := keys.get((review.conversation_id, review.anchor)):
+                found[key].append(review)
+        return {key: self._describe_reviews(found_rows) for key, found_rows in found.items()}
+
+    def _describe_reviews(self, rows: Iterable[Review]) -> dict[Reviewer, ExportedReview]:
+        rows = list(rows)
+        rounds = {(row.version, row.round) for row in rows}
+        shown: dict[Reviewer, ExportedReview] = {}
+        for row in rows:
+            is_complete = (
+                row.rounds_required < SECOND
+                or {
+                    (row.version, FIRST),
+                    (row.version, SECOND),
+                }
+                <= rounds
+            )
+            reviewer = Reviewer(row.reviewer_id, row.reviewer_name)
+            shown[reviewer] = ExportedReview(
+                reviewer,
+                row.round,
+                row.verdict,
+                row.note,
+                row.reviewed_at,
+                not is_complete and row.reviewer_id != self._person_id,
+            )
+        return shown

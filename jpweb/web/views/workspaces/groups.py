@@ -1,0 +1,189 @@
+"""Groups: their people, and their roles in the workspaces of an owner."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store import accounts
+from jpweb.store.choices import Role
+from jpweb.store.errors import InvalidName, LastOwner, NameTaken
+from jpweb.store.ledger.entries import Actor
+from jpweb.store.people import groups
+from jpweb.web import access, converters, notice_text
+from jpweb.web.forms.memberships import GroupForm, OptionalRoleForm
+from jpweb.web.security import security_log
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Workspace
+    from jpweb.store.people.groups import GroupSummary
+    from jpweb.web.http import Request
+
+
+@access.any_workspace(Role.OWNER)
+def list_groups(request: Request) -> HttpResponse:
+    return _render_list(request, GroupForm())
+
+
+@require_POST
+@access.any_workspace(Role.OWNER)
+def create_group(request: Request) -> HttpResponse:
+    """Create a group and show it; without people or roles it changes no right."""
+    form = GroupForm(request.POST)
+    if not form.is_valid():
+        return _render_list(request, form)
+    try:
+        group = groups.create_group(form.cleaned_data["name"], request.user)
+    except (InvalidName, NameTaken) as error:
+        form.add_error("name", str(error))
+        return _render_list(request, form)
+    messages.success(request, notice_text.GROUP_CREATED.format(group=group.name))
+    return redirect("group", group_id=group.pk)
+
+
+@access.managed_group
+def show_group(request: Request, summary: GroupSummary) -> HttpResponse:
+    given_roles = {given.workspace_id: given.role for given in summary.roles}
+    context = {
+        "summary": summary,
+        "candidates": groups.list_candidates(summary.group, request.user.pk),
+        "workspace_roles": [
+            (workspace, given_roles.get(workspace.pk))
+            for workspace in accounts.list_workspaces(request.user.pk, Role.OWNER)
+        ],
+        "roles": list(Role),
+    }
+    return render(request, "groups/detail.html", context)
+
+
+@require_POST
+@access.managed_group
+async def add_person(request: Request, summary: GroupSummary) -> HttpResponse:
+    """Add a member of the owner's workspaces; this may end sign-ins that others made for them."""
+    ended_sessions = await run_in_db_thread(_add_person, request, summary)
+    await publisher.publish_signed_out(ended_sessions)
+    return redirect("group", group_id=summary.group.pk)
+
+
+def _add_person(request: Request, summary: GroupSummary) -> list[str]:
+    group = summary.group
+    candidates = groups.list_candidates(group, request.user.pk)
+    person = candidates.filter(pk=converters.parse_key(request.POST.get("person"))).first()
+    if person is None:
+        messages.error(request, notice_text.GROUP_PERSON_REQUIRED)
+        return []
+    try:
+        ended_sessions = groups.add_person(group, person, Actor.from_person(request.user))
+    except NameTaken as error:
+        messages.error(request, str(error))
+        return []
+    security_log.log_event("added to group", request, group=group.name, of=person.pk)
+    notice = notice_text.GROUP_PERSON_ADDED
+    messages.success(request, notice.format(name=person.display_name, group=group.name))
+    return ended_sessions
+
+
+@require_POST
+@access.managed_group
+def remove_person(request: Request, summary: GroupSummary) -> HttpResponse:
+    group, key = summary.group, converters.parse_key(request.POST.get("person"))
+    person = next((person for person in summary.people if person.pk == key), None)
+    if person is None:
+        messages.error(request, notice_text.GROUP_PERSON_REQUIRED)
+        return redirect("group", group_id=group.pk)
+    try:
+        groups.remove_person(group, person, Actor.from_person(request.user))
+    except LastOwner as error:
+        messages.error(request, str(error))
+        return redirect("group", group_id=group.pk)
+    security_log.log_event("removed from group", request, group=group.name, of=person.pk)
+    notice = notice_text.GROUP_PERSON_REMOVED
+    messages.success(request, notice.format(name=person.display_name, group=group.name))
+    return _redirect_to_group(request, group.pk)
+
+
+@require_POST
+@access.managed_group
+def delete_group(request: Request, summary: GroupSummary) -> HttpResponse:
+    group = summary.group
+    try:
+        groups.delete_group(group, Actor.from_person(request.user))
+    except LastOwner as error:
+        messages.error(request, str(error))
+        return redirect("group", group_id=group.pk)
+    security_log.log_event("group deleted", request, group=group.name)
+    messages.success(request, notice_text.GROUP_DELETED.format(group=group.name))
+    return redirect("groups")
+
+
+@require_POST
+@access.workspace(Role.OWNER)
+async def choose_role(request: Request, workspace: Workspace) -> HttpResponse:
+    """Give a group a role in the workspace, or take its role away."""
+    response, ended_sessions = await run_in_db_thread(_choose_role, request, workspace)
+    await publisher.publish_signed_out(ended_sessions)
+    return response
+
+
+def _choose_role(request: Request, workspace: Workspace) -> tuple[HttpResponse, list[str]]:
+    key = converters.parse_key(request.POST.get("group"))
+    summary = groups.get_managed(key, request.user.pk)
+    form = OptionalRoleForm(request.POST)
+    if summary is None or not form.is_valid():
+        problem = notice_text.ROLE_REQUIRED if summary else notice_text.GROUP_UNKNOWN
+        messages.error(request, problem)
+        return _redirect_to_group(request, key), []
+    role, actor = form.cleaned_data["role"], Actor.from_person(request.user)
+    names = {"group": summary.group.name, "workspace": workspace.name}
+    ended_sessions: list[str] = []
+    try:
+        if role is None:
+            groups.take_role(summary.group, workspace, actor)
+            notice = notice_text.GROUP_ROLE_TAKEN.format(**names)
+        else:
+            ended_sessions = groups.give_role(summary.group, workspace, role, actor)
+            notice = notice_text.GROUP_ROLE_GIVEN.format(role=role.label.capitalize(), **names)
+    except (LastOwner, NameTaken) as error:
+        messages.error(request, str(error))
+        return _redirect_to_group(request, key), []
+    security_log.log_event("role of group changed", request, of=workspace.pk, **names)
+    messages.success(request, notice)
+    return _redirect_to_group(request, key), ended_sessions
+
+
+@require_POST
+@access.workspace(Role.OWNER)
+def take_role(request: Request, workspace: Workspace) -> HttpResponse:
+    """Take a group out of the workspace, also one whose other workspaces the owner has not."""
+    key = converters.parse_key(request.POST.get("group"))
+    given = groups.list_roles(workspace.pk).filter(group_id=key).first()
+    if given is None:
+        messages.error(request, notice_text.GROUP_UNKNOWN)
+        return redirect("people", workspace_id=workspace.pk)
+    try:
+        groups.take_role(given.group, workspace, Actor.from_person(request.user))
+    except LastOwner as error:
+        messages.error(request, str(error))
+        return redirect("people", workspace_id=workspace.pk)
+    names = {"group": given.group.name, "workspace": workspace.name}
+    security_log.log_event("role of group changed", request, of=workspace.pk, **names)
+    messages.success(request, notice_text.GROUP_ROLE_TAKEN.format(**names))
+    return redirect("people", workspace_id=workspace.pk)
+
+
+def _redirect_to_group(request: Request, group_id: int) -> HttpResponse:
+    """Go to a group's page while the owner still manages it; else to the list."""
+    if groups.get_managed(group_id, request.user.pk) is None:
+        return redirect("groups")
+    return redirect("group", group_id=group_id)
+
+
+def _render_list(request: Request, form: GroupForm) -> HttpResponse:
+    context = {"groups": groups.list_managed(request.user.pk), "form": form}
+    return render(request, "groups/index.html", context, status=422 if form.is_bound else 200)

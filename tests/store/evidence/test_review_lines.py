@@ -1,0 +1,242 @@
+"""Reviews in a bundle: bound to the ledger, blind ones withheld, imported byte for byte."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpweb.evidence import bundle_verifier
+from jpweb.evidence.bundle_verifier import EVENTS, MANIFEST, REDACTIONS, REVIEWS
+from jpweb.store.choices import ReviewState, Role, Verdict
+from jpweb.store.errors import ImportRefused
+from jpweb.store.evidence import importer
+from jpweb.store.models import Conversation, Inquiry, JournalEntry, Review, ReviewTask
+from jpweb.store.redaction import application
+from jpweb.store.redaction.application import RedactionRequest
+from jpweb.store.reviews import subjects
+from tests import bundles
+from tests.store import making
+from tests.store.reviews import desk
+from tests.store.reviews.desk import ReviewDesk
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def reviewed() -> ReviewDesk:
+    """Return a desk whose question has two reviews, and whose conversation has one."""
+    reviewed = ReviewDesk()
+    reviewed.require_two()
+    row = reviewed.close()
+    desk.send(desk.load(row), reviewed.ada, Verdict.WRONG, "The hose was lent.")
+    desk.send(desk.load(row), reviewed.ben, Verdict.FINE)
+    talk = Conversation.objects.get(pk=reviewed.talk.pk)
+    desk.send(subjects.load_conversation(talk), reviewed.ada, Verdict.ESCALATE, "Blind still.")
+    return reviewed
+
+
+@pytest.fixture
+def bundle(reviewed: ReviewDesk, tmp_path: Path) -> Path:
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundles.make_bundle(reviewed.talk))
+    return path
+
+
+def read_reviews(path: Path) -> list[dict[str, Any]]:
+    files = bundles.read_files(path)
+    return [json.loads(line) for line in files[bundles.find_name(files, REVIEWS)].splitlines()]
+
+
+def test_reviews_are_in_the_bundle_and_it_verifies(bundle: Path):
+    first, second, _ = read_reviews(bundle)
+    assert (first["reviewer"], first["verdict"], first["note"], first["withheld"]) == (
+        "Ada", "wrong", "The hose was lent.", "",
+    )  # fmt: skip
+    assert (second["reviewer"], second["verdict"], second["round"]) == ("Ben", "fine", 2)
+    assert bundles.list_problems(bundle) == []
+
+
+def test_review_that_waits_for_a_second_is_withheld_and_counted(bundle: Path):
+    line = read_reviews(bundle)[2]
+    assert (line["event"], line["withheld"]) == ("", "blind")
+    assert (line["verdict"], line["note"], line["nonce"]) == ("", "", "")
+    assert not any(b"Blind still." in data for data in bundles.read_files(bundle).values())
+    manifest = json.loads(bundles.read_files(bundle)[MANIFEST])
+    left_out = {row["what"]: row["count"] for row in manifest["left_out"]}
+    assert left_out["verdicts and notes of reviews"] == 1
+
+
+def change_verdict(lines: list[dict[str, Any]]) -> None:
+    lines[0]["verdict"] = "fine"
+
+
+def change_note(lines: list[dict[str, Any]]) -> None:
+    lines[0]["note"] += "!"
+
+
+def move_review(lines: list[dict[str, Any]]) -> None:
+    lines[0]["content_hash"] = "0" * 64
+
+
+def withhold_review(lines: list[dict[str, Any]]) -> None:
+    lines[2]["content_hash"] = "0" * 64
+
+
+def cut_review(lines: list[dict[str, Any]]) -> None:
+    lines.pop()
+
+
+def repeat_review(lines: list[dict[str, Any]]) -> None:
+    lines.append(lines[0])
+
+
+@pytest.mark.parametrize(
+    ("edit", "problem"),
+    [
+        (change_verdict, "review 1 is not the one of any ledger entry"),
+        (change_note, "review 1 is not the one of any ledger entry"),
+        (move_review, "review 1 is not the one of any ledger entry"),
+        (withhold_review, "review 3 is not the one of any ledger entry"),
+        (repeat_review, "review 4 is not the one of any ledger entry"),
+        (cut_review, "it has 2 reviews, not 3"),
+    ],
+)
+def test_change_of_a_review_that_was_signed_again_is_found(
+    bundle: Path, edit: Callable[[list[dict[str, Any]]], None], problem: str
+):
+    files = bundles.read_files(bundle)
+    name = bundles.find_name(files, REVIEWS)
+    files[name] = bundles.edit_lines(files[name], edit)
+    bundles.sign_again(files)
+    bundles.write_files(bundle, files)
+    assert f"{name}: {problem}" in bundles.list_problems(bundle)
+
+
+def test_older_bundle_without_reviews_still_verifies(bundle: Path):
+    files = bundles.read_files(bundle)
+    for name in (REVIEWS, REDACTIONS):
+        del files[bundles.find_name(files, name)]
+    manifest = json.loads(files[MANIFEST])
+    del manifest["conversations"][0]["reviews"]
+    files[MANIFEST] = json.dumps(manifest).encode()
+    bundles.sign_again(files)
+    bundles.write_files(bundle, files)
+    assert bundles.list_problems(bundle) == []
+
+
+def import_again(path: Path) -> tuple[Conversation, Path]:
+    """Return the imported conversation, and its own bundle."""
+    target = making.workspace("Target")
+    (key,) = importer.import_bundle(path, target.name).conversation_ids
+    copy = Conversation.objects.get(pk=key)
+    again = path.with_name("again.zip")
+    again.write_bytes(bundles.make_bundle(copy))
+    return copy, again
+
+
+def test_reviews_survive_import_and_export_byte_for_byte(bundle: Path):
+    _, again = import_again(bundle)
+    files, files_again = bundles.read_files(bundle), bundles.read_files(again)
+    for end in (REVIEWS, EVENTS):
+        assert (
+            files[bundles.find_name(files, end)] == files_again[bundles.find_name(files_again, end)]
+        )
+    assert bundles.list_problems(again) == []
+
+
+def test_imported_review_that_was_changed_contradicts_the_ledger(bundle: Path):
+    copy, again = import_again(bundle)
+    Review.objects.filter(conversation=copy, round=1).update(note="Rewritten")
+    again.write_bytes(bundles.make_bundle(copy))
+    assert any("reviews that were imported" in line for line in bundles.list_problems(again))
+
+
+def test_imported_reviews_have_their_state(bundle: Path, reviewed: ReviewDesk):
+    copy, _ = import_again(bundle)
+    (task,) = ReviewTask.objects.filter(conversation=copy)
+    inquiry = Inquiry.objects.get(conversation=copy)
+    assert (task.anchor, task.state) == (inquiry.anchor, ReviewState.DISAGREED)
+
+
+def test_review_of_an_imported_conversation_joins_the_imported_ones(bundle: Path):
+    copy, again = import_again(bundle)
+    dora = making.person("dora", Role.AUDITOR, copy.workspace)
+    desk.send(subjects.load_conversation(copy), dora, Verdict.FINE)
+    again.write_bytes(bundles.make_bundle(copy))
+    assert [line["reviewer"] for line in read_reviews(again)] == ["Ada", "Ben", "Ada", "Dora"]
+    assert bundles.list_problems(again) == []
+
+
+def set_verdict(line: dict[str, Any]) -> None:
+    line["verdict"] = "splendid"
+
+
+def set_nul(line: dict[str, Any]) -> None:
+    line["note"] = "\x00"
+
+
+def set_local_time(line: dict[str, Any]) -> None:
+    line["reviewed_at"] = "2026-11-01T12:00:00"
+
+
+@pytest.mark.parametrize("edit", [set_verdict, set_nul, set_local_time])
+def test_hostile_review_is_refused(bundle: Path, monkeypatch: pytest.MonkeyPatch, edit: Any):
+    files = bundles.read_files(bundle)
+    name = bundles.find_name(files, REVIEWS)
+    files[name] = bundles.edit_lines(files[name], lambda lines: edit(lines[0]))
+    bundles.sign_again(files)
+    bundles.write_files(bundle, files)
+    # As from an installation that signs what is wrong.
+    monkeypatch.setattr(bundle_verifier, "check_reviews", lambda *_: iter(()))
+    with pytest.raises(ImportRefused, match=r"reviews.jsonl cannot be used"):
+        importer.import_bundle(bundle, making.workspace("Target").name)
+
+
+def redact(reviewed: ReviewDesk, string: str) -> None:
+    entry = JournalEntry.objects.filter(conversation=reviewed.talk, text__contains=string).earliest(
+        "position"
+    )
+    request = RedactionRequest(entry.anchor, "leaked", (string,))
+    reviewed.run.refresh_from_db()
+    reviewed.run.state = "done"
+    reviewed.run.save()
+    application.redact(reviewed.talk, request, reviewed.ada)
+
+
+def test_redaction_replaces_the_note_of_a_review_and_withholds_its_proof(tmp_path: Path):
+    reviewed = ReviewDesk()
+    row = reviewed.close()
+    desk.send(desk.load(row), reviewed.ada, Verdict.WRONG, "It says Go on? twice.")
+    redact(reviewed, "Go on?")
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundles.make_bundle(reviewed.talk))
+    (line,) = read_reviews(path)
+    assert (line["withheld"], line["nonce"], line["verdict"]) == ("redacted", "", "wrong")
+    assert "Go on?" not in line["note"]
+    assert bundles.list_problems(path) == []
+
+
+def change_event(lines: list[dict[str, Any]]) -> None:
+    for line in lines:
+        line["text"] = line["text"].replace("[redacted by Ada", "[redacted by Eve")
+
+
+def test_changed_text_of_a_redacted_event_contradicts_the_ledger(tmp_path: Path):
+    reviewed = ReviewDesk()
+    reviewed.close()
+    redact(reviewed, "Go on?")
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundles.make_bundle(reviewed.talk))
+    assert bundles.list_problems(path) == []
+    files = bundles.read_files(path)
+    name = bundles.find_name(files, EVENTS)
+    files[name] = bundles.edit_lines(files[name], change_event)
+    bundles.sign_again(files)
+    bundles.write_files(path, files)
+    (problem,) = bundles.list_problems(path)
+    assert "redacted" in problem
+    assert problem.startswith(name)

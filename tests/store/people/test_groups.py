@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import pytest
+
+from jpweb.store import accounts
+from jpweb.store.choices import Act, Role
+from jpweb.store.errors import LastOwner, NameTaken, RoleByGroup
+from jpweb.store.ledger.entries import Actor
+from jpweb.store.models import Group, LedgerEntry, Membership, Person, SignInLink, Workspace
+from jpweb.store.people import groups
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner(home: Workspace) -> Person:
+    return making.person("owner", Role.OWNER, home)
+
+
+@pytest.fixture
+def orchard(owner: Person) -> Workspace:
+    """A second workspace of the owner."""
+    workspace = making.workspace("Orchard")
+    accounts.make_owner(owner, workspace)
+    return workspace
+
+
+@pytest.fixture
+def ada(home: Workspace) -> Person:
+    return making.person("ada", Role.READER, home)
+
+
+@pytest.fixture
+def group(owner: Person, ada: Person) -> Group:
+    """A group of Ada alone, without a role."""
+    new_group = groups.create_group("Night shift", owner)
+    groups.add_person(new_group, ada, Actor.from_person(owner))
+    return new_group
+
+
+def give(group: Group, workspace: Workspace, role: Role) -> list[str]:
+    return groups.give_role(group, workspace, role, Actor("person"))
+
+
+def test_group_lets_its_people_in_and_out_again(group: Group, ada: Person, orchard: Workspace):
+    give(group, orchard, Role.RESPONDER)
+    assert accounts.get_role(ada.pk, orchard.pk) == Role.RESPONDER
+    groups.take_role(group, orchard, Actor("person"))
+    assert accounts.get_role(ada.pk, orchard.pk) is None
+
+
+@pytest.mark.parametrize(
+    ("own_role", "group_role", "combined_role"),
+    [
+        (Role.READER, Role.AUDITOR, Role.AUDITOR),
+        (Role.AUDITOR, Role.READER, Role.AUDITOR),
+        (Role.AUDITOR_ONLY, Role.RESPONDER, Role.AUDITOR),
+        (Role.RESPONDER, Role.AUDITOR_ONLY, Role.AUDITOR),
+        (Role.OWNER, Role.AUDITOR_ONLY, Role.OWNER),
+    ],
+)
+def test_role_of_the_group_adds_to_the_own_one(
+    group: Group, home: Workspace, own_role: Role, group_role: Role, combined_role: Role
+):
+    member = Membership.objects.get(person__username="ada")
+    accounts.change_role(member, own_role)
+    give(group, home, group_role)
+    assert accounts.get_role(member.person_id, home.pk) == combined_role
+    groups.delete_group(group, Actor("person"))
+    assert accounts.get_role(member.person_id, home.pk) == own_role
+
+
+def test_own_role_that_changes_keeps_what_the_group_gives(group: Group, home: Workspace):
+    give(group, home, Role.AUDITOR)
+    member = Membership.objects.get(person__username="ada")
+    assert accounts.change_role(member, Role.READER) == Role.AUDITOR
+    assert accounts.get_role(member.person_id, home.pk) == Role.AUDITOR
+
+
+def test_member_by_a_group_is_taken_out_of_the_group_first(group: Group, orchard: Workspace):
+    give(group, orchard, Role.READER)
+    member = Membership.objects.get(workspace=orchard, person__username="ada")
+    with pytest.raises(RoleByGroup, match="Ada is in Orchard by the group “Night shift”"):
+        accounts.remove_member(member)
+    groups.remove_person(group, member.person, Actor("person"))
+    assert accounts.get_role(member.person_id, orchard.pk) is None
+
+
+def test_last_owner_cannot_lose_the_role_by_a_group(
+    group: Group, ada: Person, orchard: Workspace, owner: Person
+):
+    give(group, orchard, Role.OWNER)
+    accounts.remove_member(Membership.objects.get(workspace=orchard, person=owner))
+    for lose in (
+        lambda: groups.remove_person(group, ada, Actor("person")),
+        lambda: groups.take_role(group, orchard, Actor("person")),
+        lambda: groups.delete_group(group, Actor("person")),
+        lambda: give(group, orchard, Role.READER),
+    ):
+        with pytest.raises(LastOwner):
+            lose()
+    assert accounts.get_role(ada.pk, orchard.pk) == Role.OWNER
+
+
+def test_only_owners_of_all_its_workspaces_manage_a_group(
+    group: Group, owner: Person, home: Workspace, orchard: Workspace
+):
+    other_owner = making.person("olga", Role.OWNER, home)
+    assert groups.get_managed(group.pk, other_owner.pk) is None, "another person's, without a role"
+    give(group, home, Role.READER)
+    assert groups.get_managed(group.pk, other_owner.pk)
+    give(group, orchard, Role.READER)
+    assert groups.get_managed(group.pk, other_owner.pk) is None
+    assert [summary.group for summary in groups.list_managed(owner.pk)] == [group]
+
+
+def test_maker_who_owns_no_workspace_of_it_any_more_manages_it_no_more(
+    group: Group, owner: Person, home: Workspace
+):
+    give(group, home, Role.READER)
+    making.person("olga", Role.OWNER, home)
+    accounts.change_role(Membership.objects.get(workspace=home, person=owner), Role.RESPONDER)
+    assert groups.get_managed(group.pk, owner.pk) is None
+
+
+def test_letting_somebody_in_ends_links_that_another_owner_made(
+    group: Group, ada: Person, owner: Person, home: Workspace, orchard: Workspace
+):
+    other_owner = making.person("olga", Role.OWNER, home)
+    accounts.issue_link(ada, maker=other_owner)
+    accounts.issue_link(ada)
+    give(group, home, Role.AUDITOR)
+    assert SignInLink.objects.filter(maker=other_owner).exists(), "she was a member of it"
+    give(group, orchard, Role.READER)
+    assert list(SignInLink.objects.values_list("maker", flat=True)) == [None]
+
+
+def test_name_that_looks_like_that_of_a_member_keeps_a_person_out(
+    group: Group, orchard: Workspace, ada: Person
+):
+    making.person("\N{CYRILLIC SMALL LETTER A}da", Role.READER, orchard)
+    with pytest.raises(NameTaken, match="looks like"):
+        give(group, orchard, Role.READER)
+    assert accounts.get_role(ada.pk, orchard.pk) is None
+
+
+def test_each_role_that_a_group_gives_is_an_entry_that_names_it(
+    group: Group, ada: Person, orchard: Workspace
+):
+    last_key = LedgerEntry.objects.latest("pk").pk
+    give(group, orchard, Role.READER)
+    give(group, orchard, Role.AUDITOR)
+    groups.delete_group(group, Actor("person"))
+    entries = LedgerEntry.objects.filter(pk__gt=last_key, workspace_id=orchard.pk)
+    acts = list(entries.filter(subject=f"person:{ada.pk}").order_by("pk"))
+    assert [entry.act for entry in acts] == [
+        Act.MEMBER_ADDED, Act.ROLE_CHANGED, Act.MEMBER_REMOVED,
+    ]  # fmt: skip
+    assert all('"group":"Night shift"' in entry.text for entry in acts)
+
+
+def test_adding_a_person_reaches_all_workspaces_of_the_group(
+    group: Group, owner: Person, home: Workspace, orchard: Workspace
+):
+    give(group, home, Role.RESPONDER)
+    give(group, orchard, Role.READER)
+    ben = making.person("ben", Role.READER, home)
+    assert ben in groups.list_candidates(group, owner.pk)
+    groups.add_person(group, ben, Actor("person"))
+    assert accounts.get_roles(ben.pk) == {home.pk: Role.RESPONDER, orchard.pk: Role.READER}
+    assert ben not in groups.list_candidates(group, owner.pk)

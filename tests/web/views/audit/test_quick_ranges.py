@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from datetime import date
+from urllib.parse import parse_qsl
+
+from jpweb.web.views.audit.quick_ranges import list_ranges
+
+
+def test_last_month_is_filtered_from_its_first_day_to_its_last():
+    labels = [label for label, _ in list_ranges(date(2028, 3, 31), {})]
+    assert labels[-2:] == ["March 2028", "February 2028"]
+    queries = [dict(parse_qsl(query)) for _, query in list_ranges(date(2028, 3, 31), {})]
+    assert queries[-2:] == [
+        {"since": "2028-03-01"},
+        {"since": "2028-02-01", "until": "2028-02-29"},
+    ]
+
+
+def test_month_before_january_is_in_the_year_before():
+    assert list_ranges(date(2027, 1, 1), {})[-1].label == "December 2026"
+
+
+def test_range_keeps_other_filters_and_replaces_the_dates():
+    query = {"tool": "git_tag", "since": "2020-01-01", "until": "2020-01-02"}
+    assert dict(parse_qsl(list_ranges(date(2026, 11, 24), query)[0].query)) == {
+        "tool": "git_tag",
+        "since": "2026-11-17",
+    }

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from typing import Any
+
+from jpweb.store import accounts
+from jpweb.store.choices import Role
+from jpweb.store.models import Group, Membership
+from tests.store import making
+from tests.web.reading import parse_page
+from tests.web.world import World
+
+
+def post(world: World, path: str, **data: Any) -> Any:
+    return world.client("owner").post(path, data, follow=True)
+
+
+def test_owner_makes_a_group_and_gives_it_a_role(world: World):
+    page = post(world, "/groups/new", name="Night shift")
+    group = Group.objects.get()
+    assert "Nobody is in this group yet" in parse_page(page).text
+    reader = world.people["reader"]
+    post(world, f"/groups/{group.pk}/add", person=reader.pk)
+    page = post(
+        world, f"/workspaces/{world.home.pk}/groups/choose", group=group.pk, role=Role.AUDITOR
+    )
+    notice = "Everyone in Night shift now has at least the role Auditor in Garden."
+    assert notice in parse_page(page).text
+    assert accounts.get_role(reader.pk, world.home.pk) == Role.AUDITOR
+    people = parse_page(world.client("owner").get(f"/workspaces/{world.home.pk}/people"))
+    assert "Night shift as Auditor" in people.text
+    post(world, f"/workspaces/{world.home.pk}/groups/choose", group=group.pk, role="")
+    assert accounts.get_role(reader.pk, world.home.pk) == Role.READER
+
+
+def test_person_of_no_workspace_of_the_owner_cannot_be_added(world: World):
+    for person_id in (world.people["rival"].pk, world.people["outsider"].pk, 10**9, "x"):
+        page = post(world, f"/groups/{world.group.pk}/add", person=person_id)
+        assert "Choose a person." in parse_page(page).text
+    assert not world.group.members.exists()
+
+
+def test_owner_of_another_workspace_cannot_use_the_group(world: World):
+    """A group's key, sent with a workspace of one's own, would let its people in."""
+    group = world.group
+    path = f"/workspaces/{world.other_home.pk}/groups/choose"
+    page = world.client("rival").post(path, {"group": group.pk, "role": "10"}, follow=True)
+    assert "you don&#x27;t own all of its workspaces" in page.content.decode()
+    assert not group.roles.filter(workspace=world.other_home).exists()
+
+
+def test_owner_takes_a_group_out_that_others_manage(world: World):
+    group = world.group
+    group.roles.create(workspace=world.other_home, role=Role.READER)
+    client = world.client("owner")
+    assert client.get(f"/groups/{group.pk}").status_code == 404
+    client.post(f"/workspaces/{world.home.pk}/groups/take", {"group": group.pk})
+    assert [given.workspace for given in group.roles.all()] == [world.other_home]
+
+
+def test_name_of_a_second_group_must_differ(world: World):
+    post(world, "/groups/new", name="Night shift")
+    page = world.client("owner").post("/groups/new", {"name": "Night shift"})
+    assert page.status_code == 422
+    assert "is or looks like the group" in parse_page(page).text
+
+
+def test_member_by_a_group_is_marked_and_says_how_to_be_removed(world: World):
+    group = world.group
+    person = making.person("ada")
+    group.members.create(person=person)
+    Membership.objects.create(person=person, workspace=world.home, role=Role.READER)
+    client = world.client("owner")
+    path = f"/workspaces/{world.home.pk}/people"
+    assert "Ada by group" in parse_page(client.get(path)).text
+    member = Membership.objects.get(person=person)
+    page = client.post(f"/memberships/{member.pk}/remove", follow=True)
+    assert "Take them out of the group" in parse_page(page).text
