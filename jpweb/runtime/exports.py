@@ -106,7 +106,7 @@ def _read_blocks(
     for items, entries_done, incomplete_turn in read_items(conversation):
         groups = [title]
         calls = [item for _, item in items if isinstance(item, ToolCall)]
-        decisions = call_decisions.load_decisions(conversation.pk, calls)
+        decisions = call_decisions.load_decisions(conversation.pk, calls, limit=None)
         for index, item in items:
             if index != turn:
                 turn, is_incomplete = index, index == incomplete_turn

@@ -15,11 +15,12 @@ from jpweb.runtime import exports, rendering
 from jpweb.runtime.exports import FORMATS
 from jpweb.store import exports as store_exports
 from jpweb.store import journal
+from jpweb.store.choices import ApprovalState
 from jpweb.store.errors import ExportBroken
 from jpweb.store.exports import ExportChunk
 from jpweb.store.jp_files import mirror
-from jpweb.store.models import Conversation
-from jpweb.store.transcript import item_batches
+from jpweb.store.models import Approval, Conversation
+from jpweb.store.transcript import call_decisions, item_batches
 from jpweb.stream.events import ChatResponse, EventKind
 from jpweb.stream.inquiry import (
     CancellationReason,
@@ -301,3 +302,16 @@ def test_export_ends_where_the_conversation_ended_when_it_began(monkeypatch: pyt
     journal.append_events(talk.pk, [making.event(ChatResponse("message", "Later"))])
     files = {name: join_pieces(FORMATS[name].make_pieces(talk)) for name in FORMATS}
     assert files == expected
+
+
+def test_markdown_has_every_decision_about_a_call():
+    talk = making.conversation(making.workspace())
+    run = making.start_run(talk)
+    count = call_decisions.MAX_PAGE_APPROVALS + 1
+    decided = {"state": ApprovalState.DECIDED, "decision": {"allow": False}, "subject": {}}
+    Approval.objects.bulk_create(
+        Approval(conversation=talk, run=run, kind="run", tool_call_id="call_1", **decided)
+        for _ in range(count)
+    )
+    talk.refresh_from_db()
+    assert _text(talk).count("\n\nDenied") == count

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, Max, OuterRef
 
 from jpweb.store import audit
 from jpweb.store.audit import AuditFilters, ReviewedInquiry
@@ -21,11 +21,17 @@ class Reviewer(NamedTuple):
     person_id: int | None
     name: str
 
+    @property
+    def key(self) -> int | str:
+        """Identify the reviewer, also where their name has changed."""
+        return self.person_id or self.name
+
 
 class ExportedReview(NamedTuple):
     """The latest review of an inquiry by one reviewer. ``round`` is 1 or 2.
 
     A hidden one waits for the blind second review: its reader must see neither verdict nor note.
+    So does one whose verdict an imported bundle withheld.
     """
 
     reviewer: Reviewer
@@ -50,14 +56,15 @@ class ExportedReviews:
             conversation_id=OuterRef("conversation_id"), anchor=OuterRef("anchor")
         )
         rows = Review.objects.filter(Exists(reviewed)).values_list("reviewer_id", "reviewer_name")
-        return sorted(
-            {Reviewer(*row) for row in rows}, key=lambda row: (row.name, row.person_id or 0)
-        )
+        newest_last = rows.annotate(newest=Max("pk")).order_by("newest")
+        reviewers = [Reviewer(person_id, name) for person_id, name, _ in newest_last]
+        by_key = {reviewer.key: reviewer for reviewer in reviewers}
+        return sorted(by_key.values(), key=lambda row: (row.name, row.person_id or 0))
 
     def load_reviews(
         self, rows: Sequence[ReviewedInquiry]
-    ) -> dict[int, dict[Reviewer, ExportedReview]]:
-        """Return the latest review by each reviewer, by the inquiry's key; one query."""
+    ) -> dict[int, dict[int | str, ExportedReview]]:
+        """Return the latest review by reviewer, by the inquiry's key; one query."""
         keys = {(row.conversation_id, row.anchor): row.pk for row in rows}
         found: dict[int, list[Review]] = defaultdict(list)
         reviews = Review.objects.filter(
@@ -69,10 +76,10 @@ class ExportedReviews:
                 found[key].append(review)
         return {key: self._describe_reviews(found_rows) for key, found_rows in found.items()}
 
-    def _describe_reviews(self, rows: Iterable[Review]) -> dict[Reviewer, ExportedReview]:
+    def _describe_reviews(self, rows: Iterable[Review]) -> dict[int | str, ExportedReview]:
         rows = list(rows)
         rounds = {(row.version, row.round) for row in rows}
-        shown: dict[Reviewer, ExportedReview] = {}
+        shown: dict[int | str, ExportedReview] = {}
         for row in rows:
             is_complete = (
                 row.rounds_required < SECOND
@@ -83,12 +90,12 @@ class ExportedReviews:
                 <= rounds
             )
             reviewer = Reviewer(row.reviewer_id, row.reviewer_name)
-            shown[reviewer] = ExportedReview(
+            shown[reviewer.key] = ExportedReview(
                 reviewer,
                 row.round,
                 row.verdict,
                 row.note,
                 row.reviewed_at,
-                not is_complete and row.reviewer_id != self._person_id,
+                not row.verdict or (not is_complete and row.reviewer_id != self._person_id),
             )
         return shown

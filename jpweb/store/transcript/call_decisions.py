@@ -1,4 +1,4 @@
-"""Finds the decided approvals of the tool calls on a page: one query for all of them."""
+"""Finds the decided approvals of tool calls: one query for all calls of a page or a batch."""
 
 from __future__ import annotations
 
@@ -47,11 +47,12 @@ class _Span(NamedTuple):
 
 
 def load_decisions(
-    conversation_id: int, calls: Iterable[ToolCall]
+    conversation_id: int, calls: Iterable[ToolCall], limit: int | None = MAX_PAGE_APPROVALS
 ) -> dict[str, list[CallDecision]]:
     """Return the decided approvals of calls by the anchor of the call, in the order of asking.
 
-    An id may repeat in a conversation: an approval belongs to the latest call before it.
+    ``limit`` bounds how many are read; None reads all. An id may repeat in a conversation:
+    an approval belongs to the latest call before it.
     """
     spans: dict[str, list[_Span]] = defaultdict(list)
     for call in calls:
@@ -62,7 +63,8 @@ def load_decisions(
     if not spans:
         return {}
     decisions: dict[str, list[CallDecision]] = defaultdict(list)
-    for row in _read_rows(conversation_id, [span for group in spans.values() for span in group]):
+    all_spans = [span for group in spans.values() for span in group]
+    for row in _read_rows(conversation_id, all_spans, limit):
         candidates = [span for span in spans[row.tool_call_id] if span.can_have(row.asked_at)]
         if candidates:
             latest = max(reversed(candidates), key=lambda span: span.start)
@@ -70,8 +72,8 @@ def load_decisions(
     return dict(decisions)
 
 
-def _read_rows(conversation_id: int, spans: list[_Span]) -> list[CallDecision]:
-    """Return the decided approvals from the first call of a page to its last result."""
+def _read_rows(conversation_id: int, spans: list[_Span], limit: int | None) -> list[CallDecision]:
+    """Return the decided approvals from the first of these calls to the last result."""
     rows = Approval.objects.filter(
         conversation_id=conversation_id,
         asked_at__gte=min(span.start for span in spans),
@@ -81,7 +83,7 @@ def _read_rows(conversation_id: int, spans: list[_Span]) -> list[CallDecision]:
     if len(ends) == len(spans):
         rows = rows.filter(asked_at__lte=max(ends) + _EVENT_PRECISION)
     values = rows.order_by("asked_at", "id").values_list(*CallDecision._fields)
-    return [CallDecision(*row) for row in values[:MAX_PAGE_APPROVALS]]
+    return [CallDecision(*row) for row in values[:limit]]
 
 
 def _get_time(placed: PlacedElement | None) -> datetime | None:

@@ -32,6 +32,7 @@ RISKY_SIGNS = frozenset("=+-@")
 RISKY_CONTROLS = ("\t", "\r", "\n")
 #: Headings of a reviewer's columns.
 REVIEW_HEADING, REVIEW_NOTE_HEADING = "review by {name}", "review note by {name}"
+REVIEW_TIME_HEADING = "review time by {name}"
 #: The verdict of a review that its reader must not know yet.
 HIDDEN_VERDICT = "hidden"
 
@@ -47,17 +48,17 @@ def make_csv(
         if number == 0:
             names = _list_names([reviewer.name for reviewer in reviewers])
             writer.writerow([_escape_cell(name) for name in (*CSV_COLUMNS, *names)])
-        found = reviews.load_reviews(rows)
+        found = reviews.load_reviews(rows) if reviewers else {}
         for row in rows:
             cells = make_csv_row(row, address)
             for reviewer in reviewers:
-                cells += _make_review_cells(found.get(row.pk, {}).get(reviewer))
+                cells += _make_review_cells(found.get(row.pk, {}).get(reviewer.key))
             writer.writerow([_escape_cell(value) for value in cells])
         yield ExportChunk(text.getvalue().encode(), done, total)
 
 
 def _list_names(reviewer_names: list[str]) -> list[str]:
-    """Return two headings for each reviewer; a second one of the same name gets a number."""
+    """Return three headings for each reviewer; a second one of the same name gets a number."""
     headings = []
     for index, name in enumerate(reviewer_names):
         earlier_count = reviewer_names[:index].count(name)
@@ -65,14 +66,16 @@ def _list_names(reviewer_names: list[str]) -> list[str]:
         headings += [
             REVIEW_HEADING.format(name=shown_name),
             REVIEW_NOTE_HEADING.format(name=shown_name),
+            REVIEW_TIME_HEADING.format(name=shown_name),
         ]
     return headings
 
 
 def _make_review_cells(review: ExportedReview | None) -> list[object]:
     if review is None:
-        return ["", ""]
-    return [HIDDEN_VERDICT, ""] if review.is_hidden else [review.verdict, review.note]
+        return ["", "", ""]
+    verdict, note = (HIDDEN_VERDICT, "") if review.is_hidden else (review.verdict, review.note)
+    return [verdict, note, review.reviewed_at.isoformat()]
 
 
 def make_address_pattern(request: Request) -> str:

@@ -27,6 +27,7 @@ from jpweb.store.models import (
     LedgerEntry,
     Membership,
     Person,
+    Review,
     Workspace,
 )
 from jpweb.store.reviews.exported_reviews import ExportedReviews
@@ -247,8 +248,13 @@ def test_each_reviewer_has_columns_and_a_changed_review_is_the_latest(answered_w
     row = read_row(answered_world)
     assert row["review by Auditor"] == "wrong"
     assert row["review note by Auditor"] == "'=HYPERLINK(1)", "a formula is escaped"
+    Person.objects.filter(pk=auditor.pk).update(first_name="Anew")
+    auditor.refresh_from_db()
     review(answered_world, auditor, Verdict.FINE)
-    assert read_row(answered_world)["review by Auditor"] == "fine"
+    row = read_row(answered_world)
+    assert row["review by Anew"] == "fine"
+    assert row["review time by Anew"] == Review.objects.latest("pk").reviewed_at.isoformat()
+    assert "review by Auditor" not in row, "a reviewer has one name"
 
 
 def test_heading_that_a_spreadsheet_would_evaluate_is_escaped(
@@ -283,6 +289,7 @@ def test_first_of_two_blind_reviews_is_hidden_from_all_but_its_reviewer(answered
     assert read_row(answered_world)["review by Auditor"] == "wrong"
     row = read_row(answered_world, "other")
     assert (row["review by Auditor"], row["review note by Auditor"]) == ("hidden", "")
+    assert row["review time by Auditor"]
     body = read_body(get(answered_world, "/audit.jsonl", "other", outcome="answered"))
     (line,) = json.loads(body)["reviews"]
     assert line["is_hidden"] is True
