@@ -9,18 +9,15 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from functools import cache
 from itertools import count
 from typing import Any, NamedTuple
 
-import pygal
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 
 from jpweb.runtime.rendering.invisible_characters import reveal_invisible
 from jpweb.stream.durations import format_duration
-
-# pygal's finder of maps has no find_spec: in Python 3.11 each import that fails would warn.
-sys.meta_path[:] = [each for each in sys.meta_path if not isinstance(each, pygal.PluginImportFixer)]
 
 #: Series of a chart; ``static/charts.css`` has as many colours.
 MAX_SERIES = 9
@@ -84,7 +81,19 @@ def draw_bars(chart: BarChart) -> SafeString:
     )
 
 
+@cache
+def _import_pygal() -> Any:
+    """Import pygal once a chart is drawn: that takes 70 ms of a start of jpweb."""
+    import pygal  # noqa: PLC0415  see the docstring
+
+    # Its finder of maps has no find_spec: in Python 3.11 each import that fails would warn.
+    finders = [each for each in sys.meta_path if not isinstance(each, pygal.PluginImportFixer)]
+    sys.meta_path[:] = finders
+    return pygal
+
+
 def _make_drawing(chart: BarChart) -> Any:
+    pygal = _import_pygal()
     kinds = {
         (True, False): pygal.HorizontalStackedBar,
         (False, False): pygal.StackedBar,
