@@ -105,6 +105,7 @@ def test_an_address_is_added_and_tried(visit: Visit, receiver: NotificationRecei
     expect(page.get_by_text("Removed the channel.")).to_be_visible()
 
 
+@pytest.mark.proof  # tests/web/views/test_answer_links has it
 @pytest.mark.usefixtures("address")
 def test_a_person_answers_questions_by_links_alone(visit: Visit, receiver: NotificationReceiver):
     page, stranger = visit.begin("Show me"), visit.pages()

@@ -216,6 +216,7 @@ def checked(file: Path) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.mark.proof  # tests/runtime/scenarios/test_written has it
 def test_a_conversation_begun_here_is_in_the_workspace_and_jp_goes_on_with_it(
     tmp_path: Path, open_page: Pages
 ):

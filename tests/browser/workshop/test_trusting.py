@@ -92,6 +92,7 @@ def config(workshop: Stay) -> Iterator[Path]:
     workshop.shop.open_up()
 
 
+@pytest.mark.proof  # tests/web/views/test_tools has it
 def test_a_command_that_changes_while_the_server_runs_waits_for_trust_with_its_difference(
     workshop: Stay, config: Path
 ):
