@@ -17,7 +17,7 @@ import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from jpweb import datafolder, installation
+from jpweb import datafolder, identity_providers, installation
 
 env = environ.Env()
 
@@ -135,6 +135,9 @@ INSTALLED_APPS = [
     "channels",
     "csp",
     "django_htmx",
+    # The client of OpenID Connect. Its tables stay empty: `store` holds identities itself.
+    "allauth.account",
+    "allauth.socialaccount",
     # Only packages in which Django discovers models, tags or commands; stream, agent and runtime
     # are plain Python.
     "jpweb.store",
@@ -154,6 +157,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "jpweb.web.security.cache_headers.PrivatePages",
     "jpweb.web.middleware.DatabaseOutageMiddleware",
 ]
@@ -241,6 +245,9 @@ DETECT_SECRETS = env.bool("JPWEB_DETECT_SECRETS", default=True)
 LEASE = read_number("JPWEB_LEASE", 15)
 HOLD = read_number("JPWEB_HOLD", 30)
 
+# OpenID Connect providers that sign people in, by name.
+OIDC_PROVIDERS = identity_providers.read_providers(env.str("JPWEB_OIDC", default=""), os.environ)
+
 AUTH_USER_MODEL = "store.Person"
 LOGIN_URL = "sign-in"
 SESSION_COOKIE_NAME = "jpweb_session"
@@ -324,7 +331,7 @@ NOTIFY_PRIVATE = tuple(
 MUTE = (
     *("mcp", "client", "server", "httpx", "httpx2", "httpcore", "httpcore2"),
     *("anthropic", "openai", "google", "google_genai", "pydantic_ai", "genai-prices", "urllib3"),
-    *("apprise", "requests", "requests_oauthlib", "oauthlib"),
+    *("apprise", "requests", "requests_oauthlib", "oauthlib", "allauth"),
 )
 LOGGING = {
     "version": 1,

@@ -36,6 +36,7 @@ from jpweb.web.views.audit import (
 )
 from jpweb.web.views.audit import exports as audit_exports
 from jpweb.web.views.help import pages as help_pages
+from jpweb.web.views.identity import single_sign_on
 from jpweb.web.views.transcript_modes import compacted, raw, thread
 from jpweb.web.views.workspaces import groups, people, question_expiry, tools, user_local_copies
 
@@ -294,6 +295,22 @@ urlpatterns = [
     path("account/end-one", account.end_sign_in, name="account-end-sign-in"),
     path("account/end-others", account.end_other_sign_ins, name="account-end-others"),
     path("account/data.json", account.download_personal_data, name="personal-data"),
+    path("sign-in/with/<slug:provider_name>", single_sign_on.start_sign_in, name="sign-on"),
+    path(
+        "sign-in/with/<slug:provider_name>/callback",
+        single_sign_on.finish_sign_on,
+        name="sign-on-callback",
+    ),
+    path(
+        "account/identities/<slug:provider_name>/connect",
+        single_sign_on.connect_identity,
+        name="identity-connect",
+    ),
+    path(
+        "account/identities/disconnect",
+        single_sign_on.disconnect_identity,
+        name="identity-disconnect",
+    ),
 ]
 
 handler404 = "jpweb.web.views.sign_in.page_not_found"

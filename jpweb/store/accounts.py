@@ -18,7 +18,7 @@ from jpweb.store.database import clock
 from jpweb.store.errors import InvalidLink, LastOwner, RoleByGroup
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import AnswerLink, Membership, Person, SignInLink, Workspace
-from jpweb.store.people import member_roles, sessions
+from jpweb.store.people import identities, member_roles, sessions
 from jpweb.store.people.member_roles import record_membership
 from jpweb.store.people.sessions import SessionStore
 from jpweb.store.sql.compiled_query import CompiledQuery
@@ -86,6 +86,7 @@ def make_owner(person: Person, workspace: Workspace) -> None:
         )
         others = SignInLink.objects.filter(person=person, maker__isnull=False)
         others.exclude(maker=person).delete()
+        identities.remove_unproven(person.pk)
         sessions.end_made_by_others(person.pk)
         record_membership(Act.MEMBER_ADDED, OPERATOR, workspace.pk, person.pk, Role.OWNER)
 

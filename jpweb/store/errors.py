@@ -156,3 +156,7 @@ class DatabaseNotEmpty(StoreError):
 
 class DatabaseInUse(StoreError):
     """A process of jpweb works with the database."""
+
+
+class IdentityTaken(StoreError):
+    """Another account has this identity at the provider."""

@@ -44,6 +44,16 @@ SIGN_IN_MISSING = "That sign-in has ended already, or it is this browser's own."
 OTHER_SIGN_INS_ENDED = "Your other sign-ins have ended."
 JOINED = "You joined {workspace} as {role}."
 
+# Single sign-on
+PROVIDER_UNREACHABLE = "{provider} doesn't answer as it should. Try again, or sign in with a link."
+SIGN_ON_CANCELLED = "{provider} didn't sign you in: it was cancelled or refused there."
+SIGN_ON_EXPIRED = "This sign-in took too long or was started in another browser. Start again."
+SIGN_ON_INVALID = "{provider}'s reply didn't prove who you are. Start again."
+TOO_MANY_SIGN_ONS = "Too many sign-ins from your address. Try again in {seconds} s."
+IDENTITY_CONNECTED = "You can now sign in with {provider}."
+IDENTITY_DISCONNECTED = "{provider} no longer signs you in."
+IDENTITY_MISSING = "This identity is already disconnected."
+
 # Conversations
 CONVERSATION_PINNED = "Pinned “{title}”."
 CONVERSATION_UNPINNED = "Unpinned “{title}”."

@@ -188,6 +188,10 @@ ROUTES = {
     "account-end-sign-in": Route(SIGNED_IN, 302, "post"),
     "account-end-others": Route(SIGNED_IN, 302, "post"),
     "personal-data": Route(SIGNED_IN, 200),
+    "sign-on": Route(PUBLIC, 404, "post"),
+    "sign-on-callback": Route(PUBLIC, 404),
+    "identity-connect": Route(SIGNED_IN, 404, "post"),
+    "identity-disconnect": Route(SIGNED_IN, 302, "post"),
 }
 #: Routes that answer with a file, which links to nothing.
 FILES = (
@@ -214,6 +218,7 @@ def make_address(name: str, world: World, **instead: Any) -> str:
         "path": "another/jpweb.css",
         "name": "using",
         "queue_name": "cancelled",
+        "provider_name": "unknown",
     } | instead
     arguments = VIEWS[name].pattern.regex.groupindex
     if "group_id" in arguments:

@@ -191,3 +191,27 @@ class SignIn(models.Model):
 
     def __str__(self) -> str:
         return f"sign-in of {self.person_id}"
+
+
+class Identity(models.Model):
+    """An identity at an OpenID Connect provider, which signs its person in.
+
+    ``is_own`` tells whether it was connected in a session of the person's own: one that no
+    sign-in link of another person can have led to.
+    """
+
+    person = models.ForeignKey(Person, models.CASCADE, related_name="identities")
+    issuer = models.CharField(max_length=200)
+    subject = models.CharField(max_length=255)
+    email = models.CharField(max_length=254, blank=True, help_text="verified; as it was last told")
+    is_own = models.BooleanField(default=False)
+    connected_at = models.DateTimeField(default=clock.now)
+    used_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["issuer", "subject"], name="one_person_an_identity")
+        ]
+
+    def __str__(self) -> str:
+        return f"identity of {self.person_id} at {self.issuer}"

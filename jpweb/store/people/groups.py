@@ -26,7 +26,7 @@ from jpweb.store.models import (
     SignInLink,
     Workspace,
 )
-from jpweb.store.people import invitations, member_roles, names, sessions
+from jpweb.store.people import identities, invitations, member_roles, names, sessions
 
 
 class GroupSummary(NamedTuple):
@@ -193,6 +193,7 @@ def _let_in(workspace_id: int, person_id: int) -> list[str]:
     person = Person.objects.get(pk=person_id)
     invitations.require_free_name(workspace_id, person.display_name)
     SignInLink.objects.filter(person=person, maker__isnull=False).exclude(maker=person).delete()
+    identities.remove_unproven(person_id)
     return sessions.end_made_by_others(person_id)
 
 

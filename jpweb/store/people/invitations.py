@@ -20,7 +20,7 @@ from jpweb.store.choices import Act, Role
 from jpweb.store.errors import InvalidLink, NameTaken, TooManyLinks
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Invitation, Membership, Person, SignInLink, Workspace
-from jpweb.store.people import names, sessions
+from jpweb.store.people import identities, names, sessions
 
 INVITATION_LIFETIME = timedelta(days=7)
 #: Invitations and sign-in links, together, that one person can make in an hour.
@@ -122,14 +122,37 @@ def accept_invitation(
     else:
         require_free_name(row.workspace_id, person.display_name, person_id=person.pk)
         SignInLink.objects.filter(person=person).delete()
+        identities.remove_unproven(person.pk)
         ended_session_hashes = sessions.end_all(person.pk, but_key=session_key)
+    _add_member(row, person)
+    return AcceptedInvitation(person, row.workspace, Role(row.role), ended_session_hashes)
+
+
+@transaction.atomic
+def accept_by_email(email: str) -> Person | None:
+    """Accept the open invitations whose name is this address; returns the new person.
+
+    None where no invitation has the address. The caller knows that whoever accepts has it. Raises
+    NameTaken where a member of a workspace looks like it.
+    """
+    person = None
+    rows = _filter_usable().filter(name__iexact=email).select_related("workspace")
+    for row in rows.order_by("pk"):
+        Workspace.objects.select_for_update().get(pk=row.workspace_id)
+        if Invitation.objects.filter(pk=row.pk).delete()[0]:
+            require_free_name(row.workspace_id, row.name)
+            person = person or _make_account(row.name)
+            _add_member(row, person)
+    return person
+
+
+def _add_member(row: Invitation, person: Person) -> None:
     Membership.objects.create(
         person=person, workspace=row.workspace, role=row.role, direct_role=row.role
     )
     place = Place(row.workspace_id, subject=f"person:{person.pk}")
     role_label = Role(row.role).label
     record_act(Act.MEMBER_ADDED, Actor.from_person(person), place, role=role_label)
-    return AcceptedInvitation(person, row.workspace, Role(row.role), ended_session_hashes)
 
 
 def require_free_name(

@@ -23,6 +23,7 @@ from jpweb.store.models import (
     DisplayReceipt,
     Group,
     GroupMember,
+    Identity,
     Inquiry,
     Invitation,
     LedgerEntry,
@@ -120,6 +121,12 @@ SECTIONS = (
         ("person",),
         ("began_at", "seen_at", "expires_at"),
         lambda row, _reader: {"browser": sessions.read_browser(row)},
+    ),
+    Section(
+        "identities",
+        Identity,
+        ("person",),
+        ("issuer", "subject", "email", "connected_at", "used_at"),
     ),
     Section(
         "sign_in_links",

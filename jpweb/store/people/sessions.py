@@ -26,6 +26,8 @@ from jpweb.store.sql.compiled_query import CompiledQuery
 MAKER_KEY = "link_maker"
 #: Key in a session's data, of the name of the browser that signed in.
 BROWSER_KEY = "browser"
+#: Key in a session's data: whether no other person's sign-in link can have led to the session.
+OWN_KEY = "is_own"
 #: Keys of one query at most.
 MAX_KEYS_PER_QUERY = 500
 

@@ -39,6 +39,8 @@ ACT_LABELS: Mapping[str, str] = {
     Act.EVIDENCE_IMPORTED: "Evidence imported",
     Act.TEXT_REVEALED: "Masked text revealed",
     Act.SUSPICION_DISMISSED: "Suspected secret dismissed",
+    Act.IDENTITY_CONNECTED: "Single sign-on connected",
+    Act.IDENTITY_DISCONNECTED: "Single sign-on disconnected",
 }
 #: Details of an entry that its row shows; hashes and references stay in the ledger file.
 LEDGER_DETAIL_LABELS: Mapping[str, str] = {
@@ -63,4 +65,5 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     **{name: name for name in ("round", "verdict")},
     "note": "note",
     "first_verdict": "verdict of the first review",
+    "provider": "provider",
 }

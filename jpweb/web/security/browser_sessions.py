@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from jpweb.store.choices import Act
 from jpweb.store.ledger.entries import Actor, Place, record_act
-from jpweb.store.people.sessions import BROWSER_KEY, MAKER_KEY, hash_key
+from jpweb.store.people.sessions import BROWSER_KEY, MAKER_KEY, OWN_KEY, hash_key
 from jpweb.web.security import browser_names, cache_headers, security_log
 
 if TYPE_CHECKING:
@@ -19,18 +19,29 @@ if TYPE_CHECKING:
 AUTH_BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
-def begin_session(request: HttpRequest, person: Person, maker_id: int | None) -> list[str]:
+def begin_session(
+    request: HttpRequest,
+    person: Person,
+    maker_id: int | None,
+    *,
+    provider: str = "",
+    is_own: bool | None = None,
+) -> list[str]:
     """Sign a person in; return the hashes of the sessions that this ends.
 
-    ``maker_id`` is the person who made the sign-in link.
+    ``maker_id`` is the person who made the sign-in link; ``provider`` the title of the identity
+    provider, without a link. ``is_own`` tells whether no other person's link can have led here: a
+    person's own link does not prove it, which somebody signed in by another's link can make.
     """
     previous_key = request.session.session_key
     login(request, person, backend=AUTH_BACKEND)
     request.session[MAKER_KEY] = None if maker_id == person.pk else maker_id
+    request.session[OWN_KEY] = maker_id is None if is_own is None else is_own
     user_agent = request.headers.get("User-Agent", "")
     request.session[BROWSER_KEY] = browser_names.describe_browser(user_agent)
-    security_log.log_event("sign-in", request, link_maker=maker_id)
-    record_act(Act.SIGNED_IN, Actor.from_person(person), Place(), link_maker=maker_id)
+    details = {"provider": provider} if provider else {"link_maker": maker_id}
+    security_log.log_event("sign-in", request, **details)
+    record_act(Act.SIGNED_IN, Actor.from_person(person), Place(), **details)
     return [hash_key(previous_key)] if previous_key else []
 
 

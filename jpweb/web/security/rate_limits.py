@@ -56,11 +56,13 @@ class RateLimit:
 
 #: Refused sign-in and invitation links per address: 20 a minute.
 REFUSED_LINK_LIMIT = RateLimit(20, 60)
+#: Sign-ins with an identity provider per address: 60 a minute. Each sends it requests.
+SIGN_ON_LIMIT = RateLimit(60, 60)
 #: Searches per person: 120 a minute.
 SEARCH_LIMIT = RateLimit(120, 60)
 #: WebSocket connections per person: 240 a minute.
 SOCKET_LIMIT = RateLimit(240, 60)
-ALL_LIMITS = (REFUSED_LINK_LIMIT, SEARCH_LIMIT, SOCKET_LIMIT)
+ALL_LIMITS = (REFUSED_LINK_LIMIT, SIGN_ON_LIMIT, SEARCH_LIMIT, SOCKET_LIMIT)
 
 
 def make_refusal(reason: str, seconds: int) -> HttpResponse:
@@ -87,4 +89,11 @@ def refuse_link(address: str) -> HttpResponse | None:
     if seconds := REFUSED_LINK_LIMIT.admit_event(address):
         reason = notice_text.TOO_MANY_INVALID_LINKS
         return make_refusal(reason.format(seconds=seconds), seconds)
+    return None
+
+
+def refuse_sign_on(address: str) -> HttpResponse | None:
+    """Count a sign-in with an identity provider; return the 429 page above the limit."""
+    if seconds := SIGN_ON_LIMIT.admit_event(address):
+        return make_refusal(notice_text.TOO_MANY_SIGN_ONS.format(seconds=seconds), seconds)
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
@@ -18,9 +19,9 @@ from jpweb.runtime.periodic import apprise_sender
 from jpweb.store import accounts
 from jpweb.store.errors import TooManyLinks
 from jpweb.store.ledger.entries import Actor, Place
-from jpweb.store.people import invitations, personal_data, sessions
+from jpweb.store.people import identities, invitations, personal_data, sessions
 from jpweb.web import access, notice_text
-from jpweb.web.security import browser_sessions, read_recording, security_log
+from jpweb.web.security import browser_sessions, read_recording, security_log, sign_in_page
 from jpweb.web.security.download_responses import send_file
 
 if TYPE_CHECKING:
@@ -130,6 +131,11 @@ def _sign_out_everywhere(request: Request, response: HttpResponse) -> list[str]:
 def _render_page(request: Request, *, link: str = "", problem: str = "") -> HttpResponse:
     context = {
         "sign_ins": sessions.list_open(request.user.pk, request.session.session_key),
+        "identities": [
+            (row, sign_in_page.name_issuer(row.issuer))
+            for row in identities.list_identities(request.user.pk)
+        ],
+        "providers": settings.OIDC_PROVIDERS.values(),
         "link": link,
         "problem": problem,
     }

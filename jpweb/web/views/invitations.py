@@ -13,7 +13,7 @@ from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.errors import InvalidLink, NameTaken
 from jpweb.store.people import invitations
-from jpweb.store.people.sessions import MAKER_KEY
+from jpweb.store.people.sessions import MAKER_KEY, OWN_KEY
 from jpweb.web import access, notice_text
 from jpweb.web.security import browser_sessions, rate_limits, security_log
 
@@ -64,6 +64,7 @@ def _accept_invitation(request: HttpRequest, code: str) -> tuple[HttpResponse, l
     else:
         # Accepting makes the session the person's own, even if another person's link began it.
         request.session[MAKER_KEY] = None
+        request.session[OWN_KEY] = True
         messages.success(request, notice_text.OTHER_SIGN_INS_ENDED)
     log_fields = {"workspace": acceptance.workspace.pk, "role": acceptance.role.label}
     security_log.log_event("joined", request, **log_fields)

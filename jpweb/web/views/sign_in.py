@@ -15,7 +15,7 @@ from jpweb.store import accounts
 from jpweb.store.errors import InvalidLink
 from jpweb.store.people.sessions import hash_key
 from jpweb.web import access, notice_text
-from jpweb.web.security import browser_sessions, rate_limits, security_log
+from jpweb.web.security import browser_sessions, rate_limits, security_log, sign_in_page
 
 
 @access.public
@@ -30,7 +30,7 @@ async def sign_in(request: HttpRequest) -> HttpResponse:
     its open pages.
     """
     if request.method != "POST":
-        return await run_in_db_thread(render, request, "auth/sign_in.html")
+        return await run_in_db_thread(sign_in_page.render_page, request)
     response, ended_sessions = await run_in_db_thread(_use_sign_in_link, request)
     await publisher.publish_signed_out(ended_sessions)
     return response
@@ -46,8 +46,7 @@ def _use_sign_in_link(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
         if request.user.is_authenticated:
             return redirect("home"), []
         address = security_log.find_client_address(request)
-        context = {"problem": error}
-        page = render(request, "auth/sign_in.html", context, status=403)
+        page = sign_in_page.render_page(request, str(error), status=403)
         return rate_limits.refuse_link(address) or page, []
     return redirect("home"), browser_sessions.begin_session(request, link.person, link.maker_id)
 

@@ -93,6 +93,7 @@ NO_PAGE = {
     "approval-call", "audit-csv", "conversation-export", "conversation-step", "event-part",
     "event-text", "event-whole", "ledger-file", "ledger-verifier", "personal-data", "static-file",
     "audit-jsonl", "audit-evidence", "conversation-evidence", "evidence-verifier",
+    "sign-on-callback",
 }  # fmt: skip
 #: More addresses than any page has.
 MOST = 100

@@ -1,0 +1,88 @@
+"""Identities at OpenID Connect providers: which of them signs whom in.
+
+Issuer and subject decide, not the e-mail address: providers give addresses to other people, and
+owners of other workspaces choose names.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from jpweb.store.choices import Act
+from jpweb.store.database import clock
+from jpweb.store.errors import IdentityTaken
+from jpweb.store.ledger.entries import Actor, Place, record_act
+from jpweb.store.models import Identity, Person
+
+
+class ProvenIdentity(NamedTuple):
+    """What a provider says of the person at a browser; ``email`` is empty unless verified."""
+
+    provider: str
+    issuer: str
+    subject: str
+    email: str
+
+
+def list_identities(person_id: int) -> QuerySet[Identity]:
+    """Return the identities of a person, the first connected first."""
+    return Identity.objects.filter(person_id=person_id).order_by("pk")
+
+
+@transaction.atomic
+def use_identity(proven: ProvenIdentity) -> Identity | None:
+    """Return the identity with its active person, and note its use; None for an unknown one."""
+    rows = Identity.objects.filter(issuer=proven.issuer, subject=proven.subject)
+    identity = rows.filter(person__is_active=True).select_related("person").first()
+    if identity is not None:
+        rows.update(used_at=clock.now(), email=proven.email)
+    return identity
+
+
+@transaction.atomic
+def connect_identity(person: Person, proven: ProvenIdentity, *, is_own: bool) -> Identity:
+    """Let an identity sign a person in. Raises IdentityTaken.
+
+    ``is_own`` tells whether no sign-in link of another person can have led to the session.
+    """
+    identity, is_new = Identity.objects.get_or_create(
+        issuer=proven.issuer,
+        subject=proven.subject,
+        defaults={"person": person, "email": proven.email, "is_own": is_own},
+    )
+    if identity.person_id != person.pk:
+        raise IdentityTaken(
+            f"This identity at {proven.provider} belongs to another account. Sign in with it, and "
+            "disconnect it there first."
+        )
+    if is_new:
+        _record(Act.IDENTITY_CONNECTED, person, proven.provider)
+    elif is_own and not identity.is_own:
+        Identity.objects.filter(pk=identity.pk).update(is_own=True)
+    return identity
+
+
+@transaction.atomic
+def disconnect_identity(person: Person, identity_id: int, provider: str) -> bool:
+    """Remove an identity of a person; tells whether there was one. Sign-ins go on."""
+    is_removed = bool(Identity.objects.filter(person=person, pk=identity_id).delete()[0])
+    if is_removed:
+        _record(Act.IDENTITY_DISCONNECTED, person, provider)
+    return is_removed
+
+
+def remove_unproven(person_id: int) -> None:
+    """Remove the identities of a person that another person can have connected.
+
+    An owner who makes a sign-in link for somebody can connect an identity to the account. It would
+    let the owner into each workspace that the person joins later.
+    """
+    Identity.objects.filter(person_id=person_id, is_own=False).delete()
+
+
+def _record(act: Act, person: Person, provider: str) -> None:
+    place = Place(subject=f"person:{person.pk}")
+    record_act(act, Actor.from_person(person), place, provider=provider)

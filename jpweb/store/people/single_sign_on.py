@@ -1,0 +1,25 @@
+"""Whom single sign-on lets in: people with a connected identity, and people who are invited."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from jpweb.store.models import Identity
+from jpweb.store.people import identities, invitations
+from jpweb.store.people.identities import ProvenIdentity
+
+
+@transaction.atomic
+def admit_person(proven: ProvenIdentity) -> Identity | None:
+    """Return the identity of the person who comes in; None for an unknown one. Raises NameTaken.
+
+    An unknown person with a verified address gets an account where an open invitation has that
+    address as its name. The invitation's owner chose it, and the provider proved who has it.
+    """
+    identity = identities.use_identity(proven)
+    if identity is not None or not proven.email:
+        return identity
+    person = invitations.accept_by_email(proven.email)
+    if person is None:
+        return None
+    return identities.connect_identity(person, proven, is_own=True)

@@ -1,0 +1,1 @@
+"""Single sign-on: pages on which identity providers prove who somebody is."""
