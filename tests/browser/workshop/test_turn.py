@@ -144,7 +144,7 @@ def test_cards_of_three_tools_are_answered_live_and_stand_in_the_transcript(work
     loud = flows.filter(has_text="Shall it be loud?")
     expect(loud.locator(".outcome")).to_contain_text("by second model")
     confirmed = flows.filter(has_text="Deploy the-blog-of-the-orchard?").locator(".outcome")
-    expect(confirmed).to_contain_text(re.compile("by Owner after .* s, remembered for this turn"))
+    expect(confirmed).to_contain_text(re.compile("by Owner after .+s, remembered for this turn"))
     expect(flows.filter(has_text="The passphrase?").locator(".outcome")).to_contain_text("by Owner")
     check_under_proof(page)
 
