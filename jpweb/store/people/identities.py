@@ -34,9 +34,9 @@ def list_identities(person_id: int) -> QuerySet[Identity]:
 
 @transaction.atomic
 def use_identity(proven: ProvenIdentity) -> Identity | None:
-    """Return the identity with its active person, and note its use; None for an unknown one."""
+    """Return the identity with its person, and note its use; None for an unknown one."""
     rows = Identity.objects.filter(issuer=proven.issuer, subject=proven.subject)
-    identity = rows.filter(person__is_active=True).select_related("person").first()
+    identity = rows.select_related("person").first()
     if identity is not None:
         rows.update(used_at=clock.now(), email=proven.email)
     return identity

@@ -17,9 +17,7 @@ def admit_person(proven: ProvenIdentity) -> Identity | None:
     address as its name. The invitation's owner chose it, and the provider proved who has it.
     """
     identity = identities.use_identity(proven)
-    if identity is not None or not proven.email:
-        return identity
-    person = invitations.accept_by_email(proven.email)
-    if person is None:
-        return None
-    return identities.connect_identity(person, proven, is_own=True)
+    if identity is not None:
+        return identity if identity.person.is_active else None
+    person = invitations.accept_by_email(proven.email) if proven.email else None
+    return identities.connect_identity(person, proven, is_own=True) if person else None

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.test import Client
 
 from jpweb.store import accounts
@@ -205,13 +206,40 @@ def test_identity_of_another_account_stays_theirs(world: World, provider: Provid
     assert Identity.objects.get().person == world.people["owner"]
 
 
-def test_connecting_ends_with_the_person_who_began_it(world: World, provider: Provider):
+@pytest.mark.parametrize("is_deactivated", [True, False])
+def test_connecting_ends_with_the_person_who_began_it(
+    world: World, provider: Provider, is_deactivated: bool
+):
     client = signed_in(world.people["reader"])
     address = parse_page(client.post(CONNECT)).find_one(rel="noreferrer")["href"]
     callback = provider.authorize(str(address), "ada")
-    client.force_login(world.people["owner"])
-    client.get(callback)
+    if is_deactivated:
+        Person.objects.filter(pk=world.people["reader"].pk).update(is_active=False)
+    else:
+        client.force_login(world.people["owner"])
+    assert client.get(callback).status_code in (302, 403)
     assert not Identity.objects.exists()
+
+
+def test_deactivated_person_stays_outside(world: World, provider: Provider):
+    connect(world, provider)
+    Person.objects.filter(pk=world.people["reader"].pk).update(is_active=False)
+    invitations.create_invitation(world.home, EMAIL, Role.READER, world.people["owner"])
+    response = provider.sign_on(Client(), "ada")
+    assert response.status_code == 403
+    assert list_details(Act.SIGNED_IN) == []
+
+
+def test_user_info_of_another_subject_proves_nothing(
+    world: World, provider: Provider, monkeypatch: pytest.MonkeyPatch
+):
+    connect(world, provider)
+    claims = {"sub": "ada", "email": EMAIL, "email_verified": True}
+    monkeypatch.setattr(
+        OpenIDConnectOAuth2Adapter, "_fetch_user_info", lambda _adapter, _token: claims
+    )
+    assert provider.sign_on(Client(), "ada")["Location"] == "/"
+    assert "didn't prove who you are" in find_problem(provider.sign_on(Client(), "eve"))
 
 
 def test_identity_connected_by_another_persons_link_ends_with_a_new_role(
