@@ -99,15 +99,19 @@ class UsedLink(NamedTuple):
 
 
 @transaction.atomic
-def issue_link(person: Person, maker: Person | None = None) -> str:
+def issue_link(
+    person: Person, maker: Person | None = None, session_maker_id: int | None = None
+) -> str:
     """Return the token of a new one-time link; only its hash is kept.
 
-    ``maker`` is the person who makes it; None stands for the operator.
+    ``maker`` is the person who makes it; None stands for the operator. ``session_maker_id`` is who
+    made the link that began the maker's session, if another person did: they may hold the session,
+    so the new link counts as theirs too.
     """
     token = secrets.token_urlsafe(32)
     SignInLink.objects.create(
         person=person,
-        maker=maker,
+        maker_id=session_maker_id or (maker and maker.pk),
         token_hash=_hash_token(token),
         expires_at=clock.now() + LINK_LIFETIME,
     )

@@ -10,9 +10,11 @@ from django.utils import timezone
 
 from jpweb.store import accounts
 from jpweb.store.choices import Role
+from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import Membership, SignIn, SignInLink
-from jpweb.store.people import invitations
+from jpweb.store.people import groups, invitations
 from jpweb.web.security import rate_limits
+from tests.store import making
 from tests.web.reading import parse_page
 from tests.web.world import World, signed_in
 
@@ -183,6 +185,21 @@ def test_a_sign_in_by_an_owners_link_ends_when_its_person_joins_elsewhere(world:
     assert bob.get(talk).status_code == 200
     assert as_bob.get(talk)["Location"].startswith("/sign-in")
     assert {use(Client(), link).status_code for link in (owner_link, own_link)} == {403}
+
+
+def test_a_link_made_in_an_owners_sign_in_ends_when_a_group_lets_its_person_in(world: World):
+    owner, bob = world.people["owner"], making.person("bob", Role.READER, world.other_home)
+    Membership.objects.create(person=owner, workspace=world.other_home, role=Role.OWNER)
+    by_rival, by_own_link = Client(), Client()
+    use(by_rival, accounts.issue_link(bob, maker=world.people["rival"]))
+    own_link = parse_page(by_rival.post("/account/link")).find_one(**{"data-link": ""}).text
+    use(by_own_link, own_link)
+    assert by_own_link.get("/").status_code == 200
+    group = groups.create_group("Night shift", owner)
+    groups.add_person(group, bob, Actor.from_person(owner))
+    groups.give_role(group, world.home, Role.READER, Actor.from_person(owner))
+    for client in (by_rival, by_own_link):
+        assert client.get("/")["Location"].startswith("/sign-in")
 
 
 def test_a_page_lists_ones_sign_ins_and_ends_them_all(world: World):

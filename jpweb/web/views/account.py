@@ -63,11 +63,12 @@ async def download_personal_data(request: Request) -> HttpResponseBase:
 @never_cache
 def make_sign_in_link(request: Request) -> HttpResponse:
     """Show a one-time sign-in link for another device; it is not shown again."""
+    session_maker_id = request.session.get(sessions.MAKER_KEY)
     try:
-        invitations.check_link_rate(request.user.pk)
+        invitations.check_link_rate(session_maker_id or request.user.pk)
     except TooManyLinks as error:
         return _render_page(request, problem=str(error))
-    token = accounts.issue_link(request.user, maker=request.user)
+    token = accounts.issue_link(request.user, request.user, session_maker_id)
     security_log.log_event("sign-in link made", request, of=request.user.pk)
     return _render_page(request, link=browser_sessions.make_link(request, "sign-in", token))
 
