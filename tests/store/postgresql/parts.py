@@ -73,6 +73,7 @@ RACES = Part(
     modules=(
         "accounts.py",
         "conversations.py",
+        "evidence/importer.py",
         "jp_files/mirror.py",
         "journal.py",
         "ledger/sealing.py",
@@ -91,6 +92,7 @@ RACES = Part(
     ),
     tests=(
         "tests/store/jp_files/test_mirror.py",
+        "tests/store/evidence",
         "tests/store/people",
         "tests/store/maintenance",
         "tests/store/ledger",
