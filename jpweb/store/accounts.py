@@ -109,9 +109,10 @@ def issue_link(
     so the new link counts as theirs too.
     """
     token = secrets.token_urlsafe(32)
+    maker_id = maker.pk if maker is not None else None
     SignInLink.objects.create(
         person=person,
-        maker_id=session_maker_id or (maker and maker.pk),
+        maker_id=session_maker_id or maker_id,
         token_hash=_hash_token(token),
         expires_at=clock.now() + LINK_LIFETIME,
     )
