@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Value
+from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from jpweb.store.choices import Role
-from jpweb.store.inquiries import INQUIRY_STATES
 from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.models import Conversation, Inquiry, Membership, Workspace
+from jpweb.store.sql.distinct_values import list_distinct
 
-PAGE_ROWS = 100
 #: Rows of one batch of an export.
 BATCH_ROWS = 250
+#: Longest list of values to filter by.
+MAX_FILTER_VALUES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +116,6 @@ def filter_inquiries(person_id: int, filters: AuditFilters) -> QuerySet[Inquiry]
     return rows.prefetch_related("conversation__workspace", "decider")
 
 
-def get_page(inquiries: QuerySet[Inquiry], before: int) -> tuple[list[Inquiry], int]:
-    """Return the rows after the one with key ``before`` (0 for the first), and the next key."""
-    last = Inquiry.objects.filter(pk=before).values_list("asked_at", flat=True).first()
-    if last is not None:
-        inquiries = inquiries.filter(asked_at__lte=last).exclude(asked_at=last, id__gte=before)
-    rows = list(inquiries[: PAGE_ROWS + 1])
-    return rows[:PAGE_ROWS], rows[PAGE_ROWS - 1].pk if len(rows) > PAGE_ROWS else 0
-
-
 def read_batches(person_id: int, filters: AuditFilters) -> Iterator[ReviewedBatch]:
     """Yield the rows of ``list_inquiries`` in batches, each by its own query; at least one batch.
 
@@ -183,22 +175,15 @@ def _join_conversations(rows: list[dict[str, Any]]) -> list[ReviewedInquiry]:
     ]
 
 
-def count_by_state(inquiries: QuerySet[Inquiry]) -> dict[str, int]:
-    """Return the number of inquiries by state; every state is a key."""
-    rows = inquiries.order_by().values_list("state").annotate(n=Count("id"))
-    return dict.fromkeys(INQUIRY_STATES, 0) | dict(rows)
-
-
 def list_filter_values(person_id: int) -> FilterValues:
-    """Return the values that a person can filter by."""
-    rows = _list_reviewable(_list_auditor_memberships(person_id))
-
-    def distinct(column: str) -> list[str]:
-        values = rows.exclude(Q(**{column: ""})).values_list(column, flat=True)
-        return sorted(values.order_by(column).distinct())
-
+    """Return the values that a person can filter by, up to a limit of each."""
+    workspace_ids = list_workspace_keys(person_id, AuditFilters(demo=True))
+    columns = ("reason", "source", "asker", "decider_name")
     return FilterValues(
-        distinct("reason"), distinct("source"), distinct("asker"), distinct("decider_name")
+        *(
+            list_distinct(Inquiry.TABLE, column, workspace_ids, MAX_FILTER_VALUES)
+            for column in columns
+        )
     )
 
 
@@ -212,6 +197,12 @@ def list_workspaces(person_id: int) -> list[Workspace]:
     memberships = _list_auditor_memberships(person_id)
     rows = Workspace.objects.filter(pk__in=memberships.values("workspace_id"))
     return sorted(rows, key=lambda workspace: (is_demo(workspace), workspace.name))
+
+
+def list_workspace_keys(person_id: int, filters: AuditFilters) -> list[int]:
+    """Return the keys of the workspaces whose inquiries the filters let a person see."""
+    memberships = _list_filtered_memberships(person_id, filters)
+    return sorted(memberships.values_list("workspace_id", flat=True))
 
 
 def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:

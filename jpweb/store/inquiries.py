@@ -41,7 +41,7 @@ INQUIRY_STATES = ("open", "answered", "redacted", "cancelled", "unanswered")
 
 #: Rows that are deleted in one transaction.
 _DELETE_BATCH_ROWS = 500
-_COLUMNS = ("conversation_id", *from_stream.INQUIRY_COLUMNS)
+_COLUMNS = ("conversation_id", *from_stream.INQUIRY_COLUMNS, "workspace_id")
 #: Index of ``asked_at`` in a derived row; ``settled_at`` follows it.
 _ASKED_AT_INDEX = from_stream.INQUIRY_COLUMNS.index("asked_at")
 _STATE_INDEX = from_stream.INQUIRY_COLUMNS.index("state")
@@ -212,6 +212,7 @@ def upsert_rows(
             *row[:_ASKED_AT_INDEX],
             adapt(row[_ASKED_AT_INDEX]),
             adapt(row[_ASKED_AT_INDEX + 1]),
+            conversation.workspace_id,
         )
         for row in inquiry_rows
     ]

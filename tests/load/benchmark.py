@@ -70,6 +70,7 @@ BENCHMARKS = {
         Benchmark("page.audit", "ms", 5.0, "tests.load.browsing.paging.measure_audit"),
         Benchmark("open.100k", "ms", 1.3, "tests.load.browsing.opening.measure_first"),
         Benchmark("list.1m", "ms", 1.5, "tests.load.browsing.listing.measure_pages"),
+        Benchmark("inquiries.1m", "ms", 1.5, "tests.load.browsing.auditing.measure_table"),
         Benchmark("search.1m", "ms", 2.0, "tests.load.browsing.searching.measure_p95"),
         Benchmark("neighbour.p95", "ms", 2.0, "tests.load.browsing.neighbour.measure_p95"),
         Benchmark("parked.100k.start", "s", 1.5, "tests.load.answers.parked.measure_start"),

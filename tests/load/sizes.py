@@ -44,6 +44,10 @@ class Size:
     opened_events: int = 100_000
     #: Conversations in the list.
     listed_conversations: int = 1_000_000
+    #: Inquiries in the audit table.
+    audited_inquiries: int = 1_000_000
+    #: Filters and orders of it that are measured.
+    audit_operations: int = 21
     #: Passages that are searched, and queries of each kind.
     passages: int = 1_000_000
     queries_per_kind: int = 31
@@ -94,6 +98,8 @@ TOY = Size(
     parked_workspaces=2,
     opened_events=300,
     listed_conversations=1500,
+    audited_inquiries=1500,
+    audit_operations=2,
     passages=2000,
     queries_per_kind=2,
     page_events=300,

@@ -24,8 +24,8 @@ QUERIES = {
     "/conversations?sort=waiting": 13,
     "/conversations?sort=length": 12,
     "/questions": 12,
-    "/audit": 17,
-    "/audit/charts": 23,
+    "/audit": 21,
+    "/audit/charts": 24,
     "/audit.csv": 9,  # one of them records the export
     "/help": 5,
     "/help/operations": 5,

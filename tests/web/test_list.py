@@ -13,9 +13,10 @@ from django.utils import timezone
 from jpweb.runtime import runs
 from jpweb.store import runs as runs_in_store
 from jpweb.store.choices import Role, RunState
-from jpweb.store.conversation_list import keyset_merge, paginator
+from jpweb.store.conversation_list import paginator
 from jpweb.store.jp_files import mirror
 from jpweb.store.models import Conversation, Membership, ReadMark, Run, Workspace
+from jpweb.store.sql import keyset_merge
 from jpweb.stream.inquiry import Answered, Redacted
 from tests.store import making
 from tests.web.reading import ParsedPage, Tag, parse_page

@@ -15,11 +15,11 @@ from django.db.models import F, OuterRef, Subquery
 from jpweb.store.choices import Role, RunState
 from jpweb.store.conversation_list import orderings, paginator
 from jpweb.store.conversation_list.filters import ListFilters
-from jpweb.store.conversation_list.keyset_merge import find_nearest
 from jpweb.store.conversation_list.paginator import ConversationRow
 from jpweb.store.database import clock
 from jpweb.store.inbox import queue
 from jpweb.store.models import Approval, Inquiry, ReadMark, Run
+from jpweb.store.sql.keyset_merge import find_nearest
 
 #: Rows of a section; newest conversations, and newest read marks, that sections select from.
 MAX_SECTION_ROWS, RECENT_CONVERSATIONS, READ_CONVERSATIONS = 5, 300, 500

@@ -8,9 +8,9 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from jpweb.store.choices import ApprovalState
 from jpweb.store.conversation_list.filters import ListFilters, Sort, has_problem
-from jpweb.store.conversation_list.keyset_merge import IndexRange
 from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
 from jpweb.store.models import Approval, Conversation, Inquiry
+from jpweb.store.sql.keyset_merge import IndexRange
 
 
 def build_ranges(filters: ListFilters) -> list[IndexRange]:

@@ -10,11 +10,12 @@ from django.db.models import Count, QuerySet
 
 from jpweb.store import inquiries
 from jpweb.store.choices import ApprovalState, Role
-from jpweb.store.conversation_list import cursor, orderings
-from jpweb.store.conversation_list.cursor import Cursor
+from jpweb.store.conversation_list import orderings
 from jpweb.store.conversation_list.filters import ListFilters, Sort
-from jpweb.store.conversation_list.keyset_merge import RangePage, find_nearest
 from jpweb.store.models import Approval, Conversation, Membership, ReadMark
+from jpweb.store.sql import keyset_cursor
+from jpweb.store.sql.keyset_cursor import Cursor
+from jpweb.store.sql.keyset_merge import RangePage, find_nearest
 
 PAGE_ROWS = 100
 #: Pinned conversations at the top of the list; further ones keep their place by activity.
@@ -62,9 +63,11 @@ def get_page(person_id: int, filters: ListFilters) -> ConversationPage:
     """
     workspace_ids = list_workspace_ids(person_id, workspace_id=filters.workspace)
     is_time = filters.sort != Sort.LENGTH
-    before_cursor = cursor.parse_cursor(filters.before, is_time=is_time)
+    before_cursor = keyset_cursor.parse_cursor(filters.before, is_time=is_time)
     after_cursor = (
-        cursor.parse_cursor(filters.after, is_time=is_time) if before_cursor is None else None
+        keyset_cursor.parse_cursor(filters.after, is_time=is_time)
+        if before_cursor is None
+        else None
     )
     pinned_ids = _list_top(workspace_ids, filters)
     if after_cursor is not None:

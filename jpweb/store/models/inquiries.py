@@ -9,6 +9,7 @@ from django.db import models
 from jpweb.store.models.accounts import Person, Workspace
 from jpweb.store.models.conversations import Conversation
 from jpweb.store.models.runs import Run
+from jpweb.store.sql.byte_order import ByteOrder
 from jpweb.store.sql.waiting_time import WaitingMilliseconds
 
 
@@ -17,15 +18,16 @@ class Inquiry(models.Model):
 
     TABLE = "store_inquiry"
 
-    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="inquiries")
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, db_index=False, related_name="inquiries"
+    )
     run = models.ForeignKey(Run, models.SET_NULL, null=True, related_name="inquiries")
     workspace = models.ForeignKey(
         Workspace,
         models.CASCADE,
-        null=True,
         db_index=False,
         related_name="inquiries",
-        help_text="of a question that jpweb asks: where it waits",
+        help_text="that of the conversation",
     )
     anchor = models.CharField(max_length=60)
     position = models.PositiveIntegerField()
@@ -72,17 +74,31 @@ class Inquiry(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["-asked_at", "-id"]),
             models.Index(fields=["-settled_at", "-id"], name="inquiries_by_settlement"),
-            models.Index(fields=["asker", "id"], name="inquiries_by_asker"),
-            models.Index(fields=["state", "id"], name="inquiries_by_state"),
-            models.Index(fields=["decider_name", "id"], name="inquiries_by_decider"),
+            # The audit's filters, each in the order of time.
+            models.Index(fields=["workspace", "asked_at", "id"], name="audit_by_time"),
+            *(
+                models.Index(fields=["workspace", column, "asked_at", "id"], name=name)
+                for column, name in (
+                    ("conversation", "audit_of_conversation"),
+                    ("state", "audit_of_state"),
+                    ("asker", "audit_of_asker"),
+                    ("reason", "audit_of_reason"),
+                    ("source", "audit_of_source"),
+                    ("decider_name", "audit_of_decider"),
+                )
+            ),
+            # The audit's orders.
+            models.Index("workspace", ByteOrder("state"), "id", name="audit_by_state"),
+            models.Index("workspace", ByteOrder("asker"), "id", name="audit_by_asker"),
+            models.Index("workspace", ByteOrder("decider_name"), "id", name="audit_by_decider"),
             models.Index(
+                "workspace",
                 WaitingMilliseconds("settled_at", "asked_at"),
                 "id",
-                name="inquiries_by_waiting_time",
+                name="audit_by_waiting_time",
             ),
             models.Index(fields=["state", "conversation"]),
             models.Index(fields=["same_question_key", "-settled_at"]),
-            models.Index(fields=["workspace", "state", "asked_at"]),
             models.Index(
                 fields=["state", "expires_at"],
                 condition=models.Q(expires_at__isnull=False),

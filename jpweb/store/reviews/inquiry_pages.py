@@ -8,30 +8,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Expression, F, OrderBy, Q
+from django.db.models import Count
 
 from jpweb.store import audit
-from jpweb.store.audit import PAGE_ROWS, AuditFilters
+from jpweb.store.audit import AuditFilters
 from jpweb.store.models import DisplayReceipt, Inquiry
-from jpweb.store.sql.waiting_time import WaitingMilliseconds
+from jpweb.store.reviews import inquiry_ranges
+from jpweb.store.reviews.inquiry_ranges import Order
+from jpweb.store.sql import keyset_merge
 
-#: What the rows can be sorted by, by the name in an address.
-SORT_COLUMNS: dict[str, Expression | F] = {
-    "asked": F("asked_at"),
-    "asker": F("asker"),
-    "outcome": F("state"),
-    "decider": F("decider_name"),
-    "waited": WaitingMilliseconds("settled_at", "asked_at"),
-}
+PAGE_ROWS = 100
 #: Longest number of an attempt, in an inquiry's id.
 _MAX_ATTEMPT_DIGITS = 4
 
 
-class Order(NamedTuple):
-    """The order of the table."""
+class InquiryPage(NamedTuple):
+    """A page of the table; the next one follows the row with ``next_key``, 0 on the last page.
 
-    name: str = "asked"
-    is_descending: bool = True
+    ``is_truncated``: the scan for the filters stopped at its limit; the next page continues there.
+    """
+
+    rows: list[Inquiry]
+    next_key: int
+    is_truncated: bool = False
 
 
 class Showing(NamedTuple):
@@ -41,22 +40,27 @@ class Showing(NamedTuple):
     seen_count: int
 
 
-def load_page(
-    person_id: int, filters: AuditFilters, order: Order, after: int
-) -> tuple[list[Inquiry], int]:
-    """Return the rows after the one with key ``after`` (0 for the first), and the next key."""
-    rows = audit.filter_inquiries(person_id, filters)
-    column = SORT_COLUMNS[order.name]
-    last = Inquiry.objects.filter(pk=after).values_list(column).first() if after else None
-    rows = rows.annotate(sort_value=column)
-    if last is not None:
-        side = "lt" if order.is_descending else "gt"
-        is_later = Q(sort_value=last[0], **{f"id__{side}": after})
-        rows = rows.filter(Q(**{f"sort_value__{side}": last[0]}) | is_later)
-        rows = rows.filter(**{f"sort_value__{side}e": last[0]})  # the range of the index
-    directions = [OrderBy(each, descending=order.is_descending) for each in (column, F("id"))]
-    page: list[Any] = list(rows.order_by(*directions)[: PAGE_ROWS + 1])
-    return page[:PAGE_ROWS], page[PAGE_ROWS - 1].pk if len(page) > PAGE_ROWS else 0
+def load_page(person_id: int, filters: AuditFilters, order: Order, after: int) -> InquiryPage:
+    """Return the rows after the one with key ``after``, 0 for the first."""
+    workspace_ids = audit.list_workspace_keys(person_id, filters)
+    keys: list[int] = []
+    for index_range in inquiry_ranges.list_ranges(workspace_ids, filters, order, after):
+        limit = PAGE_ROWS + 1 - len(keys)
+        range_page = keyset_merge.find_nearest(
+            [index_range], workspace_ids, None, limit, is_backward=False
+        )
+        keys += [ranked.key.rank for ranked in range_page.ranked_keys]
+        if len(keys) > PAGE_ROWS:
+            return InquiryPage(_fetch_rows(keys[:PAGE_ROWS]), keys[PAGE_ROWS - 1])
+        if range_page.horizon is not None:
+            return InquiryPage(_fetch_rows(keys), range_page.horizon.rank, is_truncated=True)
+    return InquiryPage(_fetch_rows(keys), 0)
+
+
+def _fetch_rows(keys: list[int]) -> list[Inquiry]:
+    """Return the rows with these keys, in their order; deleted ones are left out."""
+    rows = Inquiry.objects.select_related("conversation__workspace", "decider").in_bulk(keys)
+    return [rows[key] for key in keys if key in rows]
 
 
 def count_showings(keys: Iterable[int]) -> dict[int, Showing]:

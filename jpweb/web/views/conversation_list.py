@@ -15,11 +15,12 @@ from django.views.decorators.http import require_POST
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.choices import Role
-from jpweb.store.conversation_list import keyset_merge, paginator
+from jpweb.store.conversation_list import paginator
 from jpweb.store.conversation_list.filters import ListFilters, Sort
 from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import metadata_file
 from jpweb.store.jp_files.metadata_file import MetadataChange
+from jpweb.store.sql import keyset_merge
 from jpweb.web import access, display_text, notice_text
 from jpweb.web.forms.conversation_filters import ConversationFilterForm
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from jpweb.store.choices import Origin, Role
-from jpweb.store.conversation_list import keyset_merge, paginator
+from jpweb.store.conversation_list import paginator
 from jpweb.store.conversation_list.filters import ListFilters, Sort
 from jpweb.store.models import (
     Approval,
@@ -18,6 +18,7 @@ from jpweb.store.models import (
     Run,
     Workspace,
 )
+from jpweb.store.sql import keyset_merge
 from jpweb.stream.inquiry import Answered
 from tests.machine.sizes import choose_size, mark_proof
 from tests.store import making

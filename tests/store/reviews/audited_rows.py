@@ -36,7 +36,7 @@ def make_inquiry(talk: Conversation, **fields: Any) -> Inquiry:
         "decider_name": "Ada",
         "settled_at": asked_at + timedelta(seconds=1),
     }
-    return Inquiry(conversation=talk, **(usual | fields))
+    return Inquiry(conversation=talk, workspace=talk.workspace, **(usual | fields))
 
 
 def save_inquiry(talk: Conversation, **fields: Any) -> Inquiry:

@@ -3,45 +3,65 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import combinations
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from jpweb.store import audit
 from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import Role
-from jpweb.store.models import Inquiry, Person
-from jpweb.store.reviews import inquiry_pages
-from jpweb.store.reviews.inquiry_pages import SORT_COLUMNS, Order
-from jpweb.stream.inquiry import Answered
+from jpweb.store.models import Inquiry, Membership, Person
+from jpweb.store.reviews import inquiry_pages, inquiry_ranges
+from jpweb.store.reviews.inquiry_ranges import SORT_COLUMNS, Order
+from jpweb.store.sql import keyset_merge
 from tests.store import making
+from tests.store.reviews import audited_rows
 
 pytestmark = pytest.mark.django_db
+#: In the order of their code points, which is not that of a language.
+PEOPLE = ["Zoe", "ada", "ben", "Ä"]
+DAY = timedelta(days=1)
 
 
 @pytest.fixture
 def auditor(monkeypatch: pytest.MonkeyPatch) -> Person:
-    """Return an auditor of seven questions, in pages of two; some values are equal."""
-    run = making.start_run(making.conversation(making.workspace()))
-    person = making.person("auditor", Role.AUDITOR, run.conversation.workspace)
-    for number in range(7):
-        row = making.question(run)
-        if number < 5:
-            making.settle(row, Answered(True), making.decider(person))
-            settled_at = row.asked_at + timedelta(seconds=number // 2)
-            Inquiry.objects.filter(pk=row.pk).update(settled_at=settled_at)
-        Inquiry.objects.filter(pk=row.pk).update(asker=f"tool {number % 3}")
+    """Return an auditor of two workspaces of three, in pages of two; some values are equal."""
+    homes = [making.workspace(name) for name in ("Garden", "Kitchen", "Cellar")]
+    person = making.person("auditor", Role.AUDITOR, homes[0])
+    Membership.objects.create(person=person, workspace=homes[1], role=Role.AUDITOR)
+    talks = [making.conversation(home) for home in homes]
+    for number in range(24):
+        asked_at = audited_rows.BEGIN + DAY * (number // 4)
+        is_settled = number % 5 > 0
+        audited_rows.save_inquiry(
+            talks[number % 3],
+            asked_at=asked_at,
+            settled_at=asked_at + timedelta(seconds=number // 6) if is_settled else None,
+            asker=f"tool {number % 2}",
+            source="tool" if number % 7 else "assistant",
+            state=("cancelled" if number % 4 else "answered") if is_settled else "open",
+            reason="user" if is_settled and number % 4 else "",
+            decider_name=PEOPLE[number % 4] if is_settled else "",
+            question={"text": f"Go on with {number}?"},
+        )
     monkeypatch.setattr(inquiry_pages, "PAGE_ROWS", 2)
     return person
 
 
-def list_all(person: Person, order: Order) -> list[Inquiry]:
+def list_all(
+    person: Person,
+    order: Order,
+    filters: AuditFilters = AuditFilters(),  # noqa: B008  frozen
+) -> list[Inquiry]:
     rows: list[Inquiry] = []
     key = 0
     while True:
-        page, key = inquiry_pages.load_page(person.pk, AuditFilters(), order, key)
-        rows += page
+        page = inquiry_pages.load_page(person.pk, filters, order, key)
+        rows += page.rows
+        key = page.next_key
         if not key:
             return rows
 
@@ -64,25 +84,78 @@ def test_pages_of_an_order_have_each_question_once_in_it(auditor: Person, name: 
     for is_descending in (True, False):
         rows = list_all(auditor, Order(name, is_descending))
         expected = sorted(
-            Inquiry.objects.all(),
+            Inquiry.objects.exclude(workspace__name="Cellar"),
             key=lambda row: (VALUES[name](row), row.pk),
             reverse=is_descending,
         )
         assert [row.pk for row in rows] == [row.pk for row in expected]
 
 
+FILTERS: dict[str, Any] = {
+    "tool": "tool 1",
+    "outcome": "cancelled",
+    "reason": "user",
+    "source": "tool",
+    "person": "ada",
+    "words": "with 1",
+    "since": audited_rows.BEGIN + DAY,
+    "until": audited_rows.BEGIN + DAY * 5,
+    "decided": "person",
+}
+
+
+@pytest.mark.parametrize("scan_limit", [1, 5, 2000])
+def test_filters_take_the_same_rows_in_every_order_however_little_a_page_scans(
+    auditor: Person, monkeypatch: pytest.MonkeyPatch, scan_limit: int
+):
+    monkeypatch.setattr(inquiry_ranges, "MAX_SCANNED_ROWS", scan_limit)
+    monkeypatch.setattr(keyset_merge, "_MIN_SCANNED_ROWS", 1)
+    for names in (names for n in (1, 2) for names in combinations(FILTERS, n)):
+        filters = AuditFilters(**{name: FILTERS[name] for name in names})
+        expected = [row.pk for row in audit.list_inquiries(auditor.pk, filters)]
+        assert [row.pk for row in list_all(auditor, Order(), filters)] == expected, names
+        by_other = list_all(auditor, Order("decider", is_descending=False), filters)
+        assert sorted(row.pk for row in by_other) == sorted(expected), names
+
+
+def test_page_that_scans_no_further_says_so(auditor: Person, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(inquiry_ranges, "MAX_SCANNED_ROWS", 4)
+    monkeypatch.setattr(keyset_merge, "_MIN_SCANNED_ROWS", 1)
+    nothing = AuditFilters(words="nothing like it")
+    page = inquiry_pages.load_page(auditor.pk, nothing, Order(), 0)
+    assert (page.rows, page.is_truncated, page.next_key > 0) == ([], True, True)
+    monkeypatch.setattr(inquiry_ranges, "MAX_SCANNED_ROWS", 2000)
+    assert inquiry_pages.load_page(auditor.pk, nothing, Order(), 0) == ([], 0, False)
+
+
+def test_text_with_nul_matches_nothing(auditor: Person):
+    for name in ("words", "tool"):
+        text: dict[str, Any] = {name: "a\x00"}
+        filters = AuditFilters(**text)
+        assert inquiry_pages.load_page(auditor.pk, filters, Order(), 0) == ([], 0, False)
+
+
 @pytest.mark.parametrize(
-    ("name", "index"),
+    ("order", "filters", "index"),
     [
-        ("asker", "inquiries_by_asker"),
-        ("outcome", "inquiries_by_state"),
-        ("decider", "inquiries_by_decider"),
-        ("waited", "inquiries_by_waiting_time"),
+        ("asked", {}, "audit_by_time"),
+        ("asker", {}, "audit_by_asker"),
+        ("outcome", {}, "audit_by_state"),
+        ("decider", {}, "audit_by_decider"),
+        ("waited", {}, "audit_by_waiting_time"),
+        ("asked", {"tool": "tool 1"}, "audit_of_asker"),
+        ("asked", {"outcome": "open"}, "audit_of_state"),
+        ("asked", {"reason": "user"}, "audit_of_reason"),
+        ("asked", {"source": "tool"}, "audit_of_source"),
+        ("asked", {"person": "ada"}, "audit_of_decider"),
+        ("asked", {"conversation": 1}, "audit_of_conversation"),
     ],
 )
-def test_order_is_that_of_an_index(auditor: Person, name: str, index: str):
+def test_order_is_that_of_an_index(
+    auditor: Person, order: str, filters: dict[str, Any], index: str
+):
     with CaptureQueriesContext(connection) as captured:
-        inquiry_pages.load_page(auditor.pk, AuditFilters(), Order(name, True), 0)
+        inquiry_pages.load_page(auditor.pk, AuditFilters(**filters), Order(order, True), 0)
     sql = next(query["sql"] for query in captured if "ORDER BY" in query["sql"])
     explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
     with connection.cursor() as cursor:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
 from jpweb.store.reviews import inquiry_pages
-from jpweb.store.reviews.inquiry_pages import Order, Showing
+from jpweb.store.reviews.inquiry_pages import Showing
+from jpweb.store.reviews.inquiry_ranges import SORT_COLUMNS, Order
 from jpweb.web.labels import audit_labels
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class InquiryRow(NamedTuple):
 def parse_order(text: str) -> Order:
     """Return the order that an address names: a column, after "-" descending; else the newest."""
     name = text.removeprefix("-")
-    return Order(name, text != name) if name in inquiry_pages.SORT_COLUMNS else Order()
+    return Order(name, text != name) if name in SORT_COLUMNS else Order()
 
 
 def format_order(order: Order) -> str:
@@ -55,7 +56,7 @@ def list_columns(order: Order, query: dict[str, str]) -> list[Column]:
     """Return the headings; a second activation of one turns its order round."""
     columns = []
     for name, label in audit_labels.COLUMN_LABELS:
-        if name not in inquiry_pages.SORT_COLUMNS:
+        if name not in SORT_COLUMNS:
             columns.append(Column(label, "", ""))
             continue
         is_current = name == order.name

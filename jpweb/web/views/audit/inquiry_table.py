@@ -15,8 +15,9 @@ from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import Role, SavedPage
 from jpweb.store.database import clock
 from jpweb.store.ledger.entries import Place
-from jpweb.store.reviews import exported_reviews, inquiry_pages
-from jpweb.store.reviews.inquiry_pages import Order
+from jpweb.store.reviews import exported_reviews, inquiry_pages, inquiry_ranges, state_counts
+from jpweb.store.reviews.inquiry_ranges import Order
+from jpweb.store.reviews.state_counts import StateCount
 from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, display_text
 from jpweb.web.forms.inquiry_filters import InquiryFilterForm
@@ -41,20 +42,15 @@ def list_inquiries(request: Request) -> HttpResponse:
     form = InquiryFilterForm(request.GET)
     status = 200 if form.is_valid() else 422
     filters = AuditFilters(**form.cleaned_data)
-    matches = audit.list_inquiries(request.user.pk, filters)
     before = converters.parse_key(request.GET.get("before", ""))
     order = parse_order(request.GET.get("sort", ""))
-    rows, next_cursor = (
-        audit.get_page(matches, before)
-        if order == Order()
-        else inquiry_pages.load_page(request.user.pk, filters, order, before)
-    )
+    page = inquiry_pages.load_page(request.user.pk, filters, order, before)
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     sorting = {"sort": format_order(order)} if order != Order() else {}
-    counts = audit.count_by_state(matches)
+    counts = state_counts.count_by_state(request.user.pk, filters)
     workspaces = audit.list_workspaces(request.user.pk)
     context = {
-        "rows": make_rows(rows),
+        "rows": make_rows(page.rows),
         "columns": list_columns(order, query),
         "sort": sorting.get("sort", ""),
         "form": form,
@@ -65,12 +61,16 @@ def list_inquiries(request: Request) -> HttpResponse:
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.AUDIT),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
         "ranges": list_ranges(clock.now().date(), query | sorting),
-        "total": sum(counts.values()),
+        "total": sum(count.number for count in counts.values()),
+        "is_least_total": any(count.is_least for count in counts.values()),
         "states": inquiries.INQUIRY_STATES,
         "decider_kinds": audit_labels.DECIDER_KIND_LABELS,
         "query": urlencode(query | sorting),
         "export_query": urlencode(query),
-        "next_query": urlencode(query | sorting | {"before": next_cursor}) if next_cursor else "",
+        "next_query": (
+            urlencode(query | sorting | {"before": page.next_key}) if page.next_key else ""
+        ),
+        "scan_limit": inquiry_ranges.MAX_SCANNED_ROWS if page.is_truncated else 0,
     }
     return render(request, "audit/index.html", context, status=status)
 
@@ -105,16 +105,17 @@ def refuse_filters(form: InquiryFilterForm) -> HttpResponse:
     return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")
 
 
-def _build_bars(counts: dict[str, int], query: dict[str, str]) -> list[dict[str, object]]:
+def _build_bars(counts: dict[str, StateCount], query: dict[str, str]) -> list[dict[str, object]]:
     """Return one bar per outcome: its share of the most frequent one, and the link that filters."""
-    max_count = max(counts.values(), default=0) or 1
+    max_count = max((count.number for count in counts.values()), default=0) or 1
     other_params = {key: value for key, value in query.items() if key != "outcome"}
     return [
         {
             "tag": tag,
             "label": display_text.STATE_LABELS[tag][0],
-            "count": count,
-            "width": round(100 * count / max_count),
+            "count": count.number,
+            "is_least": count.is_least,
+            "width": round(100 * count.number / max_count),
             "query": urlencode(other_params | {"outcome": tag}),
         }
         for tag, count in counts.items()

@@ -9,10 +9,10 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from jpweb.store import audit
 from jpweb.store.choices import Role
 from jpweb.store.jp_files import mirror
 from jpweb.store.models import DisplayReceipt, Inquiry, Membership
+from jpweb.store.reviews import inquiry_pages
 from jpweb.stream.answer_type import Text
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, Redacted
 from jpweb.web.views.audit import csv_export
@@ -227,7 +227,7 @@ def test_the_file_is_one_to_keep(world: World):
 
 
 def test_the_pages_cover_every_row_once(reviewed_world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(audit, "PAGE_ROWS", 7)
+    monkeypatch.setattr(inquiry_pages, "PAGE_ROWS", 7)
     all_links, filters = [], {"since": "2026-01-01"}
     for _ in range(20):
         response = get(reviewed_world, **filters)

@@ -13,9 +13,12 @@ _MAX_INTEGER = 2**63 - 1
 
 
 class Cursor(NamedTuple):
-    """A position in an order: an instant or a number, then a rank for equal values."""
+    """A position in an order: an instant, a number or a text, then a rank for equal values.
 
-    value: datetime | int
+    That of a text is in no URL.
+    """
+
+    value: datetime | int | str
     rank: int
 
     def __str__(self) -> str:

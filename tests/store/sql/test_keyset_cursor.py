@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jpweb.store.conversation_list import cursor
-from jpweb.store.conversation_list.cursor import Cursor
+from jpweb.store.sql import keyset_cursor
+from jpweb.store.sql.keyset_cursor import Cursor
 
 RANKS = st.integers(min_value=0, max_value=2**63 - 1)
 INSTANTS = st.datetimes(timezones=st.just(UTC))
@@ -15,23 +15,24 @@ INSTANTS = st.datetimes(timezones=st.just(UTC))
 
 @given(INSTANTS, RANKS)
 def test_an_instant_comes_back_as_it_was_spelled(value: datetime, rank: int):
-    assert cursor.parse_cursor(str(Cursor(value, rank)), is_time=True) == Cursor(value, rank)
+    assert keyset_cursor.parse_cursor(str(Cursor(value, rank)), is_time=True) == Cursor(value, rank)
 
 
 @given(RANKS, RANKS)
 def test_a_number_comes_back_as_it_was_spelled(value: int, rank: int):
-    assert cursor.parse_cursor(str(Cursor(value, rank)), is_time=False) == Cursor(value, rank)
+    spelled = str(Cursor(value, rank))
+    assert keyset_cursor.parse_cursor(spelled, is_time=False) == Cursor(value, rank)
 
 
 @given(st.text(alphabet="0123456789_-+ x\u0661\u00b2", max_size=40), st.booleans())
 def test_whatever_stands_in_an_address_is_a_key_or_none(text: str, instants: bool):
-    key = cursor.parse_cursor(text, is_time=instants)
-    assert key is None or cursor.parse_cursor(str(key), is_time=instants) == key
+    key = keyset_cursor.parse_cursor(text, is_time=instants)
+    assert key is None or keyset_cursor.parse_cursor(str(key), is_time=instants) == key
 
 
 @given(st.integers(), st.integers())
 def test_a_key_is_none_that_no_database_takes(value: int, rank: int):
-    key = cursor.parse_cursor(f"{value}_{rank}", is_time=False)
+    key = keyset_cursor.parse_cursor(f"{value}_{rank}", is_time=False)
     assert (key is not None) == (abs(value) < 2**63 and abs(rank) < 2**63)
 
 
@@ -40,10 +41,10 @@ def test_a_key_is_none_that_no_database_takes(value: int, rank: int):
     ["2026-01-02 03:04:05", "2026-01-02 03:04:05.000000", datetime(2026, 1, 2, 3, 4, 5)],
 )
 def test_an_instant_of_a_database_has_a_zone(spelled: str | datetime):
-    assert cursor.normalize_value(spelled) == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert keyset_cursor.normalize_value(spelled) == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def test_an_instant_that_has_a_zone_keeps_it():
     east = datetime(2026, 1, 2, tzinfo=timezone(timedelta(hours=2)))
-    assert cursor.normalize_value(east) == east
-    assert cursor.normalize_value(7) == 7
+    assert keyset_cursor.normalize_value(east) == east
+    assert keyset_cursor.normalize_value(7) == 7

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from django.db import connection
 from django.db.models import BooleanField, Case, F, Q, QuerySet, Value, When
 
-from jpweb.store.conversation_list.cursor import Cursor, normalize_value
+from jpweb.store.sql.keyset_cursor import Cursor, normalize_value
 
 #: Workspaces of one UNION ALL; SQLite accepts 500 parts of a compound SELECT.
 _WORKSPACES_PER_STATEMENT = 200
@@ -35,7 +35,9 @@ class IndexRange:
     ``rows`` hold the conditions that the index answers, ``condition`` the others.
     They are ordered by ``column``, then by the key, both descending or both ascending.
     Where rows of several tables are merged into one order, the rank of a row is its key
-    times ``table_count`` plus ``table_index``.
+    times ``table_count`` plus ``table_index``. A text column (``is_text``) has the order of
+    ``ByteOrder``, else Python would merge in another order than PostgreSQL.
+    ``scan_limit`` stands in for ``MAX_SCANNED_ROWS``.
     """
 
     rows: QuerySet[Any]
@@ -45,6 +47,8 @@ class IndexRange:
     conversation_column: str = "pk"
     table_index: int = 0
     table_count: int = 1
+    is_text: bool = False
+    scan_limit: int | None = None
 
 
 class RankedKey(NamedTuple):
@@ -118,11 +122,16 @@ def _merge(
 ) -> list[RankedKey]:
     parts = [
         _matching_statement(
-            index_range, cursor, _scan_share(workspace_ids), limit, is_descending=is_descending
+            index_range,
+            cursor,
+            _scan_share(index_range, workspace_ids),
+            limit,
+            is_descending=is_descending,
         )
         for index_range in ranges
     ]
-    return sorted(_execute(parts, workspace_ids), key=_sort_key, reverse=is_descending)
+    rows = _execute(parts, workspace_ids, is_text=ranges[0].is_text)
+    return sorted(rows, key=_sort_key, reverse=is_descending)
 
 
 def _find_horizon(
@@ -133,7 +142,6 @@ def _find_horizon(
     is_descending: bool,
 ) -> Cursor | None:
     """Return the nearest end of the scans that did not reach the end of a workspace."""
-    share = _scan_share(workspace_ids)
     statements = [
         _compile_statement(
             _select_columns(
@@ -142,14 +150,17 @@ def _find_horizon(
         )
         for index_range in ranges
         if index_range.condition is not None
+        for share in [_scan_share(index_range, workspace_ids)]
     ]
-    cursors = [ranked.key for ranked in _execute(statements, workspace_ids)] if statements else []
+    ends = _execute(statements, workspace_ids, is_text=ranges[0].is_text) if statements else ()
+    cursors = [ranked.key for ranked in ends]
     return (max(cursors) if is_descending else min(cursors)) if cursors else None
 
 
-def _scan_share(workspace_ids: Sequence[int]) -> int:
+def _scan_share(index_range: IndexRange, workspace_ids: Sequence[int]) -> int:
     """Return the number of rows of each workspace that are scanned."""
-    return max(MAX_SCANNED_ROWS // max(len(workspace_ids), 1), _MIN_SCANNED_ROWS)
+    limit = index_range.scan_limit or MAX_SCANNED_ROWS
+    return max(limit // max(len(workspace_ids), 1), _MIN_SCANNED_ROWS)
 
 
 def _matching_statement(
@@ -211,7 +222,10 @@ def _compile_statement(rows: QuerySet[Any]) -> tuple[str, tuple[Any, ...]]:
 
 
 def _execute(
-    statements: Sequence[tuple[str, tuple[Any, ...]]], workspace_ids: Sequence[int]
+    statements: Sequence[tuple[str, tuple[Any, ...]]],
+    workspace_ids: Sequence[int],
+    *,
+    is_text: bool,
 ) -> Iterator[RankedKey]:
     """Yield the rows of the statements, each executed for every workspace."""
     for start in range(0, len(workspace_ids), _WORKSPACES_PER_STATEMENT):
@@ -230,6 +244,5 @@ def _execute(
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
             for value, rank, conversation_id, workspace_id, *_ in cursor.fetchall():
-                yield RankedKey(
-                    Cursor(normalize_value(value), int(rank)), conversation_id, workspace_id
-                )
+                key = Cursor(value if is_text else normalize_value(value), int(rank))
+                yield RankedKey(key, conversation_id, workspace_id)
