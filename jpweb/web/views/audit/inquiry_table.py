@@ -48,6 +48,7 @@ def list_inquiries(request: Request) -> HttpResponse:
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     sorting = {"sort": format_order(order)} if order != Order() else {}
     counts = state_counts.count_by_state(request.user.pk, filters)
+    total = sum(count.number for count in counts.values())
     workspaces = audit.list_workspaces(request.user.pk)
     context = {
         "rows": make_rows(page.rows),
@@ -61,7 +62,8 @@ def list_inquiries(request: Request) -> HttpResponse:
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.AUDIT),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
         "ranges": list_ranges(clock.now().date(), query | sorting),
-        "total": sum(count.number for count in counts.values()),
+        "total": total,
+        "total_text": f"{total:,}",
         "is_least_total": any(count.is_least for count in counts.values()),
         "states": inquiries.INQUIRY_STATES,
         "decider_kinds": audit_labels.DECIDER_KIND_LABELS,
@@ -70,7 +72,7 @@ def list_inquiries(request: Request) -> HttpResponse:
         "next_query": (
             urlencode(query | sorting | {"before": page.next_key}) if page.next_key else ""
         ),
-        "scan_limit": inquiry_ranges.MAX_SCANNED_ROWS if page.is_truncated else 0,
+        "scan_limit": f"{inquiry_ranges.MAX_SCANNED_ROWS:,}" if page.is_truncated else "",
     }
     return render(request, "audit/index.html", context, status=status)
 
@@ -113,7 +115,7 @@ def _build_bars(counts: dict[str, StateCount], query: dict[str, str]) -> list[di
         {
             "tag": tag,
             "label": display_text.STATE_LABELS[tag][0],
-            "count": count.number,
+            "count": f"{count.number:,}",
             "is_least": count.is_least,
             "width": round(100 * count.number / max_count),
             "query": urlencode(other_params | {"outcome": tag}),
