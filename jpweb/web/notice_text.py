@@ -156,6 +156,7 @@ EVENTS_REDACTED = "Redacted {count} events. The ledger says who, when and why."
 # Decisions
 #: ``value`` is filled by Django.
 DECISION_KIND_UNKNOWN = "Unknown kind “%(value)s”. Choose one from the list."
+DECISION_VIEW_UNKNOWN = "Unknown view “%(value)s”. Choose the table or the timeline."
 
 # Saved views
 VIEW_NAME_REQUIRED = "Enter a name for this view."

@@ -5,13 +5,18 @@ from __future__ import annotations
 from django import forms
 
 from jpweb.store.choices import DecisionKind
+from jpweb.store.reviews.decisions import DecisionFilters
 from jpweb.web import notice_text
 from jpweb.web.forms.fields import WholeNumberField
 from jpweb.web.forms.inquiry_filters import PeriodForm
+from jpweb.web.labels import audit_labels
 
 
 class DecisionFilterForm(PeriodForm):
-    """The fields of ``DecisionFilters``; ``cleaned_data`` holds those that are valid."""
+    """The fields of ``DecisionFilters``, and how they are viewed.
+
+    ``cleaned_data`` holds those that are valid.
+    """
 
     kind = forms.ChoiceField(
         required=False,
@@ -21,3 +26,19 @@ class DecisionFilterForm(PeriodForm):
     workspace = WholeNumberField(required=False)
     person = WholeNumberField(required=False)
     conversation = WholeNumberField(required=False)
+    view = forms.ChoiceField(
+        required=False,
+        choices=audit_labels.DECISION_VIEW_LABELS,
+        error_messages={"invalid_choice": notice_text.DECISION_VIEW_UNKNOWN},
+    )
+
+    def build_filters(self) -> DecisionFilters:
+        """Return the valid filters."""
+        return DecisionFilters(
+            **{name: value for name, value in self.cleaned_data.items() if name != "view"}
+        )
+
+    @property
+    def is_timeline(self) -> bool:
+        """Whether the decisions are a timeline, not a table."""
+        return self.cleaned_data.get("view") == "timeline"

@@ -25,5 +25,9 @@ DECIDER_KIND_LABELS = {
     "assistant": "Second model",
     "system": "jpweb",
 }
+#: The lane of a day's deciders that have none of their own.
+OTHER_DECIDERS = "Others"
+#: The views of the decisions, by the name in an address.
+DECISION_VIEW_LABELS = (("", "Table"), ("timeline", "Timeline"))
 #: A quick range of the filters.
 LAST_DAYS = "Last {day_count} days"

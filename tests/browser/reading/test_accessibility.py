@@ -47,7 +47,11 @@ PAGES = {
     "conversation-outline": ["{talk}/outline?turn=1"],
     "download": ["/download"],
     "audit": ["/audit?outcome=cancelled", "/audit", "/audit?tool=nobody"],
-    "decisions": ["/audit/decisions", "/audit/decisions?kind=dance"],
+    "decisions": [
+        "/audit/decisions",
+        "/audit/decisions?kind=dance",
+        "/audit/decisions?view=timeline",
+    ],
     "audit-charts": ["/audit/charts", "/audit/charts?tool=nobody"],
     "secrets": ["/audit/secrets", "/audit/secrets?state=dismissed"],
     "ledger": ["/audit/ledger", "/audit/ledger?act=read", "/audit/ledger?act=dance"],

@@ -18,7 +18,8 @@ from jpweb.store.reviews.decisions import Cursor, Decision, DecisionFilters
 from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, display_text
 from jpweb.web.forms.decision_filters import DecisionFilterForm
-from jpweb.web.labels import ledger_labels
+from jpweb.web.labels import audit_labels, ledger_labels
+from jpweb.web.views.audit import decision_timeline
 
 if TYPE_CHECKING:
     from jpweb.store.models import Approval, LedgerEntry
@@ -36,7 +37,7 @@ _MAX_MICROSECONDS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 def list_decisions(request: Request) -> HttpResponse:
     form = DecisionFilterForm(request.GET)
     status = 200 if form.is_valid() else 422
-    filters = DecisionFilters(**form.cleaned_data)
+    filters = form.build_filters()
     row_place = _find_row(request, filters)
     after = _parse_cursor(request.GET.get("after", "")) or row_place
     page, next_cursor = decisions.list_page(request.user.pk, filters, after)
@@ -44,9 +45,12 @@ def list_decisions(request: Request) -> HttpResponse:
     names = {workspace.pk: workspace.name for workspace in workspaces}
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     next_params = {"after": _format_cursor(next_cursor)} if next_cursor else {}
+    rows = [_make_row(decision, names) for decision in page]
     context = {
         "form": form,
-        "rows": [_make_row(decision, names) for decision in page],
+        "rows": rows,
+        "days": decision_timeline.build_days(page, rows) if form.is_timeline else [],
+        "view_links": _list_views(query),
         "kinds": DecisionKind.choices,
         "workspaces": workspaces,
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.DECISIONS),
@@ -64,6 +68,19 @@ def open_call(request: Request, approval: Approval) -> HttpResponse:  # noqa: AR
     address = reverse("conversation", kwargs={"conversation_id": approval.conversation_id})
     anchor = decisions.find_call_anchor(approval)
     return redirect(f"{address}#{anchor}" if anchor else address)
+
+
+def _list_views(query: dict[str, str]) -> list[dict[str, Any]]:
+    """Return the links of table and timeline, which keep the filters."""
+    filters = {name: value for name, value in query.items() if name != "view"}
+    return [
+        {
+            "label": label,
+            "query": urlencode(filters | ({"view": name} if name else {})),
+            "is_current": query.get("view", "") == name,
+        }
+        for name, label in audit_labels.DECISION_VIEW_LABELS
+    ]
 
 
 def _find_row(request: Request, filters: DecisionFilters) -> Cursor | None:
