@@ -175,6 +175,8 @@ class Act(TextChoices):
     SUSPICION_DISMISSED = "suspicion_dismissed"
     IDENTITY_CONNECTED = "identity_connected"
     IDENTITY_DISCONNECTED = "identity_disconnected"
+    PASSKEY_ADDED = "passkey_added"
+    PASSKEY_REMOVED = "passkey_removed"
 
 
 class DecisionKind(TextChoices):

@@ -18,6 +18,8 @@
   + InvalidName           a name hides or imitates characters; says which
   + NameTaken             a member has that name, or one that looks like it
   + TooManyLinks          the person made as many links as one may in an hour
+  + IdentityTaken         another account has this identity at the provider
+  + PasskeyRefused        the passkey cannot be added; says why
   + LastOwner             a workspace keeps at least one owner
   + RoleByGroup           a group gives the person a role in the workspace; names the group
   + InvalidConfigFile     a configuration file, or the overrides, cannot be read
@@ -160,3 +162,7 @@ class DatabaseInUse(StoreError):
 
 class IdentityTaken(StoreError):
     """Another account has this identity at the provider."""
+
+
+class PasskeyRefused(StoreError):
+    """The passkey cannot be added; says why."""

@@ -54,6 +54,21 @@ IDENTITY_CONNECTED = "You can now sign in with {provider}."
 IDENTITY_DISCONNECTED = "{provider} no longer signs you in."
 IDENTITY_MISSING = "This identity is already disconnected."
 
+# Passkeys
+PASSKEY_ADDED = "You can now sign in with the passkey “{name}”."
+PASSKEY_REMOVED = "The passkey “{name}” no longer signs you in. Delete it on your device, too."
+PASSKEY_MISSING = "This passkey is already removed."
+PASSKEY_NOT_ADDED = "The passkey wasn't added: the attempt took too long or isn't valid. Try again."
+PASSKEY_DEFAULT_NAME = "Passkey"
+PASSKEY_REFUSED = (
+    "No passkey signed you in: it is unknown here, or the attempt took too long. Try again, or "
+    "sign in another way."
+)
+PASSKEYS_UNAVAILABLE = (
+    "Passkeys need an https address with a name. On the server's own machine, open jpweb as "
+    "“localhost”."
+)
+
 # Conversations
 CONVERSATION_PINNED = "Pinned “{title}”."
 CONVERSATION_UNPINNED = "Unpinned “{title}”."

@@ -192,6 +192,11 @@ ROUTES = {
     "sign-on-callback": Route(PUBLIC, 404),
     "identity-connect": Route(SIGNED_IN, 404, "post"),
     "identity-disconnect": Route(SIGNED_IN, 302, "post"),
+    "passkey-sign-in-options": Route(PUBLIC, 422, "post"),
+    "passkey-sign-in": Route(PUBLIC, 403, "post"),
+    "passkey-options": Route(SIGNED_IN, 422, "post"),
+    "passkey-add": Route(SIGNED_IN, 302, "post"),
+    "passkey-remove": Route(SIGNED_IN, 302, "post"),
 }
 #: Routes that answer with a file, which links to nothing.
 FILES = (

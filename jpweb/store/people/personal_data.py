@@ -30,6 +30,7 @@ from jpweb.store.models import (
     Membership,
     NotificationDelivery,
     NotificationDestination,
+    Passkey,
     Person,
     Presence,
     ReadMark,
@@ -128,6 +129,7 @@ SECTIONS = (
         ("person",),
         ("issuer", "subject", "email", "connected_at", "used_at"),
     ),
+    Section("passkeys", Passkey, ("person",), ("name", "added_at", "used_at")),
     Section(
         "sign_in_links",
         SignInLink,

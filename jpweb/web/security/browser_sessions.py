@@ -25,13 +25,15 @@ def begin_session(
     maker_id: int | None,
     *,
     provider: str = "",
+    passkey: str = "",
     is_own: bool | None = None,
 ) -> list[str]:
     """Sign a person in; return the hashes of the sessions that this ends.
 
-    ``maker_id`` is the person who made the sign-in link; ``provider`` the title of the identity
-    provider, without a link. ``is_own`` tells whether no other person's link can have led here: a
-    person's own link does not prove it, which somebody signed in by another's link can make.
+    ``maker_id`` is the person who made the sign-in link. Without a link, ``provider`` is the title
+    of the identity provider, or ``passkey`` the name of the passkey. ``is_own`` tells whether no
+    other person's link can have led here: a person's own link does not prove it, which somebody
+    signed in by another's link can make.
     """
     previous_key = request.session.session_key
     login(request, person, backend=AUTH_BACKEND)
@@ -39,7 +41,8 @@ def begin_session(
     request.session[OWN_KEY] = maker_id is None if is_own is None else is_own
     user_agent = request.headers.get("User-Agent", "")
     request.session[BROWSER_KEY] = browser_names.describe_browser(user_agent)
-    details = {"provider": provider} if provider else {"link_maker": maker_id}
+    ways = {"provider": provider, "passkey": passkey}
+    details = {key: value for key, value in ways.items() if value} or {"link_maker": maker_id}
     security_log.log_event("sign-in", request, **details)
     record_act(Act.SIGNED_IN, Actor.from_person(person), Place(), **details)
     return [hash_key(previous_key)] if previous_key else []
