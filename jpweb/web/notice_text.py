@@ -69,6 +69,21 @@ PASSKEYS_UNAVAILABLE = (
     "“localhost”."
 )
 
+# The second factor
+CODE_WRONG = (
+    "This code is wrong, or it was used before. Wait for your app's next code, or enter a recovery "
+    "code."
+)
+CODE_LOCKED = "Too many wrong codes. Try again after {until:%Y-%m-%d %H:%M} UTC."
+CODE_EXPIRED = "The code took too long. Open your sign-in link again."
+SETUP_CODE_WRONG = (
+    "This code is wrong. Check that your app has this key, and enter its newest code."
+)
+SECOND_FACTOR_ON = "Your sign-in links now also ask for a code."
+SECOND_FACTOR_OFF = "Your sign-in links no longer ask for a code."
+SECOND_FACTOR_ALREADY_ON = "The second factor is on already."
+SECOND_FACTOR_MISSING = "The second factor is off already."
+
 # Conversations
 CONVERSATION_PINNED = "Pinned “{title}”."
 CONVERSATION_UNPINNED = "Unpinned “{title}”."

@@ -42,12 +42,19 @@ function describeError(error) {
   return `Your browser can't do that here: ${error.message}`;
 }
 
+function showProblem(form, text) {
+  const problem = document.createElement("p");
+  problem.className = "notice error";
+  problem.setAttribute("role", "alert");
+  problem.textContent = text;
+  form.append(problem);
+}
+
 on("submit", async (event) => {
   const form = event.target.closest("form[data-passkey]");
   if (!form) return;
   event.preventDefault();
-  const problem = form.querySelector("[role=alert]");
-  problem.hidden = true;
+  form.querySelector("[role=alert]")?.remove();
   try {
     if (!window.PublicKeyCredential) throw new Refusal("This browser has no passkeys. Sign in another way.");
     const [credential, reply] = await (form.dataset.passkey === "create" ? makeCredential(form) : useCredential(form));
@@ -56,7 +63,6 @@ on("submit", async (event) => {
     form.elements.credential.value = JSON.stringify({ id, rawId: id, type: credential.type, response: reply });
     form.submit(); // sends no further "submit" event
   } catch (error) {
-    problem.textContent = describeError(error);
-    problem.hidden = false;
+    showProblem(form, describeError(error));
   }
 });

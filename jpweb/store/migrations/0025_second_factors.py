@@ -1,4 +1,4 @@
-"""Passkeys, which sign people in."""
+"""Passkeys, which sign people in, and second factors of sign-in links."""
 
 from __future__ import annotations
 
@@ -54,6 +54,63 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name='passkeys',
                         to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name='SecondFactor',
+            fields=[
+                (
+                    'id',
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name='ID'
+                    ),
+                ),
+                (
+                    'sealed_secret',
+                    models.TextField(help_text="opened by the installation's secret key alone"),
+                ),
+                (
+                    'confirmed_at',
+                    models.DateTimeField(help_text='null: not turned on yet', null=True),
+                ),
+                (
+                    'last_step',
+                    models.BigIntegerField(
+                        default=0, help_text='time step of the last accepted code'
+                    ),
+                ),
+                ('failure_count', models.PositiveSmallIntegerField(default=0)),
+                ('lock_count', models.PositiveSmallIntegerField(default=0)),
+                ('locked_until', models.DateTimeField(null=True)),
+                (
+                    'person',
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name='second_factor',
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name='RecoveryCode',
+            fields=[
+                (
+                    'id',
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name='ID'
+                    ),
+                ),
+                ('code_hash', models.CharField(max_length=64)),
+                ('used_at', models.DateTimeField(null=True)),
+                (
+                    'second_factor',
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name='recovery_codes',
+                        to='store.secondfactor',
                     ),
                 ),
             ],

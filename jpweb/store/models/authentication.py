@@ -1,4 +1,4 @@
-"""Models of passkeys, with which people sign in without a link."""
+"""Models of passkeys, with which people sign in, and of second factors."""
 
 from __future__ import annotations
 
@@ -29,3 +29,36 @@ class Passkey(models.Model):
 
     def __str__(self) -> str:
         return f"passkey of {self.person_id}"
+
+
+class SecondFactor(models.Model):
+    """An authenticator app (TOTP, RFC 6238), whose code a person's sign-in links also ask for.
+
+    ``lock_count`` counts the locks since the last right code; each is longer than the one before.
+    """
+
+    person = models.OneToOneField(Person, models.CASCADE, related_name="second_factor")
+    sealed_secret = models.TextField(help_text="opened by the installation's secret key alone")
+    confirmed_at = models.DateTimeField(null=True, help_text="null: not turned on yet")
+    last_step = models.BigIntegerField(default=0, help_text="time step of the last accepted code")
+    failure_count = models.PositiveSmallIntegerField(default=0)
+    lock_count = models.PositiveSmallIntegerField(default=0)
+    locked_until = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"second factor of {self.person_id}"
+
+    @property
+    def is_locked(self) -> bool:
+        return self.locked_until is not None and clock.now() < self.locked_until
+
+
+class RecoveryCode(models.Model):
+    """A code that stands once for one of the authenticator app. Only its hash is stored."""
+
+    second_factor = models.ForeignKey(SecondFactor, models.CASCADE, related_name="recovery_codes")
+    code_hash = models.CharField(max_length=64)
+    used_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"recovery code of {self.second_factor_id}"

@@ -43,6 +43,10 @@ ACT_LABELS: Mapping[str, str] = {
     Act.IDENTITY_DISCONNECTED: "Single sign-on disconnected",
     Act.PASSKEY_ADDED: "Passkey added",
     Act.PASSKEY_REMOVED: "Passkey removed",
+    Act.SECOND_FACTOR_ADDED: "Second factor turned on",
+    Act.SECOND_FACTOR_REMOVED: "Second factor turned off",
+    Act.SECOND_FACTOR_LOCKED: "Code entry locked",
+    Act.RECOVERY_CODES_MADE: "Recovery codes created",
 }
 #: Details of an entry that its row shows; hashes and references stay in the ledger file.
 LEDGER_DETAIL_LABELS: Mapping[str, str] = {
@@ -69,4 +73,6 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "first_verdict": "verdict of the first review",
     "provider": "provider",
     "passkey": "passkey",
+    "second_factor": "second factor",
+    "until": "until",
 }

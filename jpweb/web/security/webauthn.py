@@ -132,7 +132,7 @@ def _make_server(request: HttpRequest) -> Fido2Server:
     party = PublicKeyCredentialRpEntity(name=RELYING_PARTY_NAME, id=domain)
     site = f"{request.scheme}://{request.get_host()}"
     server = Fido2Server(party, verify_origin=lambda origin: origin == site)
-    server.timeout = CHALLENGE_SECONDS * 1000
+    server.timeout = CHALLENGE_SECONDS * 1000  # type: ignore[assignment]  # inferred from None
     return server
 
 

@@ -19,7 +19,14 @@ from jpweb.runtime.periodic import apprise_sender
 from jpweb.store import accounts
 from jpweb.store.errors import TooManyLinks
 from jpweb.store.ledger.entries import Actor, Place
-from jpweb.store.people import identities, invitations, passkeys, personal_data, sessions
+from jpweb.store.people import (
+    identities,
+    invitations,
+    passkeys,
+    personal_data,
+    second_factors,
+    sessions,
+)
 from jpweb.web import access, notice_text
 from jpweb.web.security import browser_sessions, read_recording, security_log, sign_in_page
 from jpweb.web.security.download_responses import send_file
@@ -138,6 +145,7 @@ def _render_page(request: Request, *, link: str = "", problem: str = "") -> Http
         ],
         "providers": settings.OIDC_PROVIDERS.values(),
         "passkeys": passkeys.list_passkeys(request.user.pk),
+        "second_factor": second_factors.find_factor(request.user.pk),
         "passkey_domain": sign_in_page.find_passkey_domain(request),
         "link": link,
         "problem": problem,

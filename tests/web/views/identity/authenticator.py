@@ -37,7 +37,9 @@ class Authenticator:
     def create(self, options: dict[str, Any]) -> dict[str, Any]:
         """Return the reply of ``navigator.credentials.create``."""
         self.handle = options["user"]["id"]
-        public_key = ES256.from_cryptography_key(self.key.public_key())
+        public_key = ES256.from_cryptography_key(  # type: ignore[no-untyped-call]  # fido2's
+            self.key.public_key()
+        )
         credential = AttestedCredentialData.create(Aaguid.NONE, self.credential_id, public_key)
         data = self._make_data(self.flags | FLAG.AT, credential)
         attestation = AttestationObject.create("none", data, {})
@@ -66,9 +68,11 @@ class Authenticator:
         return CollectedClientData.create(kind, challenge, self.origin)
 
     def _make_data(self, flags: FLAG, credential: bytes = b"") -> AuthenticatorData:
-        return AuthenticatorData.create(
-            sha256(self.domain.encode()), flags, self.counter, credential
+        domain_hash = sha256(self.domain.encode())
+        data: AuthenticatorData = AuthenticatorData.create(
+            domain_hash, flags, self.counter, credential
         )
+        return data
 
     def _make_reply(self, response: dict[str, Any]) -> dict[str, Any]:
         name = websafe_encode(self.credential_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import subprocess
@@ -52,18 +53,14 @@ def check_refused(response: Any) -> None:
     assert not list_details(Act.SIGNED_IN)
 
 
-def test_person_adds_a_passkey_signs_in_with_it_and_removes_it(
-    world: World, phone: Authenticator, caplog: pytest.LogCaptureFixture
-):
+def test_person_adds_a_passkey_signs_in_with_it_and_removes_it(world: World, phone: Authenticator):
     client = make_client()
     assert sign_in(client, phone)["Location"] == "/"
-    page = parse_page(client.get("/account"))
-    assert "Phone: Added" in page.text
-    assert "not used yet" not in page.text
-    assert SignIn.objects.get(person=world.people["reader"], maker=None).person
+    row = parse_page(client.get("/account")).find_one(**{"data-passkey-name": "Phone"})
+    assert "last used" in row.text
     removal = {"passkey": Passkey.objects.get().pk}
-    assert signed_in(world.people["owner"]).post("/account/passkeys/remove", removal)
-    assert Passkey.objects.exists(), "another person's"
+    signed_in(world.people["owner"]).post("/account/passkeys/remove", removal)
+    assert Passkey.objects.exists(), "it is another person's"
     client.post("/account/passkeys/remove", removal)
     assert "no longer signs you in" in parse_page(client.get("/account")).text
     assert sign_in(make_client(), phone).status_code == 403
@@ -99,25 +96,28 @@ FORGERIES = {
     "another key": _set("key", Authenticator().key),
     "another person's handle": _set("handle", "b3RoZXI"),
 }
+SHAPES = ("", "{}", "[]", "null", "[" * 9000, "x" * 30_000, '{"rawId": 5, "response": []}')
 
 
-@pytest.mark.parametrize("name", FORGERIES)
-def test_reply_that_proves_nothing_is_refused(world: World, phone: Authenticator, name: str):
-    FORGERIES[name](phone)
-    check_refused(sign_in(make_client(), phone))
+def test_reply_that_proves_nothing_is_refused(world: World, phone: Authenticator):
+    for name, forge in FORGERIES.items():
+        forger = copy.copy(phone)
+        forge(forger)
+        response = sign_in(make_client(), forger)
+        assert (name, response.status_code) == (name, 403)
+        check_refused(response)
+    assert sign_in(make_client(), phone)["Location"] == "/"
 
 
-@pytest.mark.parametrize(
-    "reply", ["", "{}", "[]", "null", "[" * 9000, "x" * 30_000, '{"rawId": 5, "response": []}']
-)
-def test_reply_of_another_shape_is_refused(world: World, phone: Authenticator, reply: str):
-    client = make_client()
-    client.post(OPTIONS)
-    check_refused(client.post(SIGN_IN, {"credential": reply}))
-    client = at_domain(signed_in(world.people["owner"]))
-    client.post("/account/passkeys/options")
-    client.post("/account/passkeys/add", {"credential": reply})
-    assert "The passkey wasn't added" in parse_page(client.get("/account")).text
+def test_reply_of_another_shape_is_refused(world: World, phone: Authenticator):
+    for reply in SHAPES:
+        client = make_client()
+        client.post(OPTIONS)
+        check_refused(client.post(SIGN_IN, {"credential": reply}))
+        client = at_domain(signed_in(world.people["owner"]))
+        client.post("/account/passkeys/options")
+        client.post("/account/passkeys/add", {"credential": reply})
+        assert "The passkey wasn't added" in parse_page(client.get("/account")).text
     assert Passkey.objects.count() == 1
 
 
@@ -136,18 +136,16 @@ def test_challenge_counts_once_in_its_session_for_its_purpose_and_a_while(
     check_refused(client.post(SIGN_IN, {"credential": json.dumps(phone.get(options))}))
     reply = {"credential": json.dumps(phone.get(client.post(OPTIONS).json()))}
     late = clock.now_timestamp() + webauthn.CHALLENGE_SECONDS + 1
-    monkeypatch.setattr(webauthn.clock, "now_timestamp", lambda: late)
+    monkeypatch.setattr(clock, "now_timestamp", lambda: late)
     check_refused(client.post(SIGN_IN, reply))
 
 
-@pytest.mark.parametrize(("stored", "sent"), [(7, 7), (7, 6), (7, 0)])
-def test_counter_that_does_not_grow_is_refused(
-    world: World, phone: Authenticator, stored: int, sent: int
-):
-    Passkey.objects.update(sign_count=stored)
-    phone.counter = sent
-    check_refused(sign_in(make_client(), phone))
-    phone.counter = stored + 1
+def test_counter_that_does_not_grow_is_refused(world: World, phone: Authenticator):
+    Passkey.objects.update(sign_count=7)
+    for sent in (7, 6, 0):
+        phone.counter = sent
+        check_refused(sign_in(make_client(), phone))
+    phone.counter = 8
     assert sign_in(make_client(), phone)["Location"] == "/"
 
 
@@ -169,6 +167,7 @@ def test_session_of_before_ends(world: World, phone: Authenticator):
 
 def test_passkey_added_by_anothers_link_ends_when_the_person_joins_elsewhere(world: World):
     person, authenticators = world.people["reader"], (Authenticator(), Authenticator())
+    client = make_client()
     links = [accounts.issue_link(person, world.people["owner"]), accounts.issue_link(person)]
     for authenticator, token in zip(authenticators, links, strict=True):
         client = make_client()
@@ -207,16 +206,18 @@ def test_unknown_algorithm_is_refused(world: World, monkeypatch: pytest.MonkeyPa
     assert "wasn't added" in parse_page(client.get("/account")).text
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:8000", "[::1]:8000", "testserver"])
-def test_site_without_a_name_or_https_offers_no_passkeys(world: World, host: str):
+def test_site_without_a_name_or_https_offers_no_passkeys(world: World):
     client = signed_in(world.people["reader"])
-    client.defaults["HTTP_HOST"] = host
-    assert "data-passkey=" not in client.get("/account").content.decode()
-    assert "data-passkey=" not in Client(HTTP_HOST=host).get("/sign-in").content.decode()
-    for path in (OPTIONS, "/account/passkeys/options"):
-        response = client.post(path)
-        assert (response.status_code, "localhost" in response.json()["problem"]) == (422, True)
+    for host in ("127.0.0.1:8000", "[::1]:8000", "testserver"):
+        client.defaults["HTTP_HOST"] = host
+        assert "data-passkey=" not in client.get("/account").content.decode()
+        assert "data-passkey=" not in Client(HTTP_HOST=host).get("/sign-in").content.decode()
+        for path in (OPTIONS, "/account/passkeys/options"):
+            response = client.post(path)
+            assert (response.status_code, "localhost" in response.json()["problem"]) == (422, True)
     assert "data-passkey=" in make_client().get("/sign-in").content.decode()
+    secure_page = Client(HTTP_HOST="testserver").get("/sign-in", secure=True)
+    assert "data-passkey=" in secure_page.content.decode()
 
 
 def test_challenges_for_strangers_are_limited(world: World):
