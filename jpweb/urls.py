@@ -36,7 +36,7 @@ from jpweb.web.views.audit import (
 )
 from jpweb.web.views.audit import exports as audit_exports
 from jpweb.web.views.help import pages as help_pages
-from jpweb.web.views.identity import single_sign_on
+from jpweb.web.views.identity import passkeys, second_factor, single_sign_on
 from jpweb.web.views.transcript_modes import compacted, raw, thread
 from jpweb.web.views.workspaces import groups, people, question_expiry, tools, user_local_copies
 
@@ -311,6 +311,23 @@ urlpatterns = [
         single_sign_on.disconnect_identity,
         name="identity-disconnect",
     ),
+    path("sign-in/passkey/options", passkeys.begin_sign_in, name="passkey-sign-in-options"),
+    path("sign-in/passkey", passkeys.sign_in, name="passkey-sign-in"),
+    path("account/passkeys/options", passkeys.begin_adding, name="passkey-options"),
+    path("account/passkeys/add", passkeys.add_passkey, name="passkey-add"),
+    path("account/passkeys/remove", passkeys.remove_passkey, name="passkey-remove"),
+    path("sign-in/code", second_factor.enter_code, name="sign-in-code"),
+    path("account/second-factor", second_factor.show_factor, name="second-factor"),
+    path("account/second-factor/start", second_factor.begin_setup, name="second-factor-start"),
+    path(
+        "account/second-factor/confirm", second_factor.confirm_setup, name="second-factor-confirm"
+    ),
+    path(
+        "account/second-factor/recovery-codes",
+        second_factor.renew_recovery_codes,
+        name="recovery-codes",
+    ),
+    path("account/second-factor/off", second_factor.turn_off, name="second-factor-off"),
 ]
 
 handler404 = "jpweb.web.views.sign_in.page_not_found"

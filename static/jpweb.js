@@ -10,6 +10,7 @@ import "./js/change-menu.js";
 import "./js/review.js";
 import "./js/search-page.js";
 import "./js/sign-in.js";
+import "./js/passkeys.js";
 import "./js/transcript/shortcuts.js";
 import { clearOtherPeople, restoreDrafts } from "./js/drafts.js";
 import { announceNewCards, focusNextCard, numberCards, revealHash } from "./js/question-cards.js";

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.contrib.auth import get_user
 from django.db import transaction
@@ -15,16 +15,17 @@ from django.http import HttpRequest
 from jpweb.store import db_text
 from jpweb.store.choices import Act, Role
 from jpweb.store.database import clock
-from jpweb.store.errors import InvalidLink, LastOwner, RoleByGroup
+from jpweb.store.errors import CodeRequired, InvalidLink, LastOwner, RoleByGroup
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import AnswerLink, Membership, Person, SignInLink, Workspace
-from jpweb.store.people import identities, member_roles, sessions
+from jpweb.store.people import identities, member_roles, second_factors, sessions
 from jpweb.store.people.member_roles import record_membership
 from jpweb.store.people.sessions import SessionStore
 from jpweb.store.sql.compiled_query import CompiledQuery
 
 LINK_LIFETIME = timedelta(days=7)
 OWNER_USERNAME = "owner"
+_INVALID_LINK = "This sign-in link is invalid: it is used, expired or incomplete."
 
 
 def get_or_create_owner() -> Person:
@@ -122,20 +123,39 @@ def issue_link(
 
 
 def use_link(token: str) -> UsedLink:
-    """Use a sign-in link. Raises InvalidLink.
+    """Use a sign-in link. Raises InvalidLink, and CodeRequired for a person with a second factor.
 
     A link that another person made counts only while that person may make it.
     """
-    current_time = clock.now()
+    link = _find_usable(token_hash=_hash_token(token))
+    if second_factors.find_factor(link.person_id) is not None:
+        raise CodeRequired(link.pk)
+    return _use(link)
+
+
+def find_person_of_link(link_id: int) -> Person:
+    """Return the person whom a link can still sign in. Raises InvalidLink."""
+    return _find_usable(pk=link_id).person
+
+
+def use_link_after_code(link_id: int) -> UsedLink:
+    """Use a sign-in link whose person has given a code. Raises InvalidLink."""
+    return _use(_find_usable(pk=link_id))
+
+
+def _find_usable(**conditions: Any) -> SignInLink:
     usable_links = SignInLink.objects.filter(
-        token_hash=_hash_token(token),
-        used_at=None,
-        expires_at__gt=current_time,
-        person__is_active=True,
+        **conditions, used_at=None, expires_at__gt=clock.now(), person__is_active=True
     )
     link = usable_links.select_related("person").first()
-    if link is None or not _is_maker_allowed(link) or not _mark_used(link):
-        raise InvalidLink("This sign-in link is invalid: it is used, expired or incomplete.")
+    if link is None or not _is_maker_allowed(link):
+        raise InvalidLink(_INVALID_LINK)
+    return link
+
+
+def _use(link: SignInLink) -> UsedLink:
+    if not _mark_used(link):
+        raise InvalidLink(_INVALID_LINK)
     return UsedLink(link.person, link.maker_id)
 
 
@@ -201,7 +221,8 @@ def get_workspace(workspace_id: int) -> Workspace:
 
 def list_members(workspace_id: int) -> QuerySet[Membership]:
     """Return the memberships of a workspace, the highest role first."""
-    rows = Membership.objects.filter(workspace_id=workspace_id).select_related("person")
+    rows = Membership.objects.filter(workspace_id=workspace_id)
+    rows = rows.select_related("person", "person__second_factor")
     return rows.order_by("-role", "person__username")
 
 

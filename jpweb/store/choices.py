@@ -175,6 +175,12 @@ class Act(TextChoices):
     SUSPICION_DISMISSED = "suspicion_dismissed"
     IDENTITY_CONNECTED = "identity_connected"
     IDENTITY_DISCONNECTED = "identity_disconnected"
+    PASSKEY_ADDED = "passkey_added"
+    PASSKEY_REMOVED = "passkey_removed"
+    SECOND_FACTOR_ADDED = "second_factor_added"
+    SECOND_FACTOR_REMOVED = "second_factor_removed"
+    SECOND_FACTOR_LOCKED = "second_factor_locked"
+    RECOVERY_CODES_MADE = "recovery_codes_made"
 
 
 class DecisionKind(TextChoices):

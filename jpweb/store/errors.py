@@ -18,6 +18,9 @@
   + InvalidName           a name hides or imitates characters; says which
   + NameTaken             a member has that name, or one that looks like it
   + TooManyLinks          the person made as many links as one may in an hour
+  + IdentityTaken         another account has this identity at the provider
+  + CodeRequired          the person of the sign-in link has a second factor; carries the link
+  + PasskeyRefused        the passkey cannot be added; says why
   + LastOwner             a workspace keeps at least one owner
   + RoleByGroup           a group gives the person a role in the workspace; names the group
   + InvalidConfigFile     a configuration file, or the overrides, cannot be read
@@ -160,3 +163,15 @@ class DatabaseInUse(StoreError):
 
 class IdentityTaken(StoreError):
     """Another account has this identity at the provider."""
+
+
+class CodeRequired(StoreError):
+    """The person of the sign-in link ``link_id`` has a second factor; the link is not used."""
+
+    def __init__(self, link_id: int) -> None:
+        super().__init__("This sign-in also needs a code of your authenticator app.")
+        self.link_id = link_id
+
+
+class PasskeyRefused(StoreError):
+    """The passkey cannot be added; says why."""

@@ -54,6 +54,36 @@ IDENTITY_CONNECTED = "You can now sign in with {provider}."
 IDENTITY_DISCONNECTED = "{provider} no longer signs you in."
 IDENTITY_MISSING = "This identity is already disconnected."
 
+# Passkeys
+PASSKEY_ADDED = "You can now sign in with the passkey “{name}”."
+PASSKEY_REMOVED = "The passkey “{name}” no longer signs you in. Delete it on your device, too."
+PASSKEY_MISSING = "This passkey is already removed."
+PASSKEY_NOT_ADDED = "The passkey wasn't added: the attempt took too long or isn't valid. Try again."
+PASSKEY_DEFAULT_NAME = "Passkey"
+PASSKEY_REFUSED = (
+    "No passkey signed you in: it is unknown here, or the attempt took too long. Try again, or "
+    "sign in another way."
+)
+PASSKEYS_UNAVAILABLE = (
+    "Passkeys need an https address with a name. On the server's own machine, open jpweb as "
+    "“localhost”."
+)
+
+# The second factor
+CODE_WRONG = (
+    "This code is wrong, or it was used before. Wait for your app's next code, or enter a recovery "
+    "code."
+)
+CODE_LOCKED = "Too many wrong codes. Try again after {until:%Y-%m-%d %H:%M} UTC."
+CODE_EXPIRED = "The code took too long. Open your sign-in link again."
+SETUP_CODE_WRONG = (
+    "This code is wrong. Check that your app has this key, and enter its newest code."
+)
+SECOND_FACTOR_ON = "Your sign-in links now also ask for a code."
+SECOND_FACTOR_OFF = "Your sign-in links no longer ask for a code."
+SECOND_FACTOR_ALREADY_ON = "The second factor is on already."
+SECOND_FACTOR_MISSING = "The second factor is off already."
+
 # Conversations
 CONVERSATION_PINNED = "Pinned “{title}”."
 CONVERSATION_UNPINNED = "Unpinned “{title}”."

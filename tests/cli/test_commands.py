@@ -14,17 +14,20 @@ from django.test import Client
 
 from jpweb.runtime.exports import FORMATS
 from jpweb.store import accounts, exports
+from jpweb.store.choices import Act
 from jpweb.store.database import clock
-from jpweb.store.errors import InvalidLink
+from jpweb.store.errors import CodeRequired, InvalidLink
 from jpweb.store.jp_files import mirror
 from jpweb.store.models import (
     AnswerLink,
     Conversation,
     JournalEntry,
+    LedgerEntry,
     Membership,
     Person,
     Workspace,
 )
+from jpweb.store.people import second_factors, totp
 from jpweb.stream.events import ChatRequest, EventKind, TurnStart
 from jpweb.stream.inquiry import InquiryResponse, Redacted
 from tests.builders import make_answer, make_call, make_inquiry, make_result, stream
@@ -239,6 +242,23 @@ def test_sign_in_link_knows_others_by_name():
     token = capture_command("sign_in_link", "ada")[0].strip().rpartition("#")[2]
     assert accounts.use_link(token).person == ada
     assert get_refusal("sign_in_link", "nobody") == "No person named “nobody”."
+
+
+def test_sign_in_link_removes_the_second_factor_of_who_lost_it():
+    ada = making.person("ada")
+    secret = second_factors.begin_setup(ada) or b""
+    code = totp.compute_code(secret, int(clock.now_timestamp()) // totp.STEP_SECONDS)
+    assert second_factors.confirm_setup(ada, code)
+    token = capture_command("sign_in_link", "ada")[0].strip().rpartition("#")[2]
+    with pytest.raises(CodeRequired):
+        accounts.use_link(token)
+    out, _ = capture_command("sign_in_link", "ada", "--remove-second-factor")
+    assert "Turned off the second factor of Ada (account ada)." in out
+    assert accounts.use_link(out.strip().rpartition("#")[2]).person == ada
+    entry = LedgerEntry.objects.get(act=Act.SECOND_FACTOR_REMOVED)
+    assert (entry.person_id, entry.subject) == (None, f"person:{ada.pk}")
+    out, _ = capture_command("sign_in_link", "ada", "--remove-second-factor")
+    assert "Ada (account ada) has no second factor." in out
 
 
 def test_sign_in_link_of_an_ambiguous_name_asks_for_the_account():

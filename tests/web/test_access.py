@@ -16,7 +16,6 @@ from django.urls import reverse
 
 from jpweb import urls
 from jpweb.runtime import exports, runs
-from jpweb.runtime.execution import run_executor
 from jpweb.store.choices import Role
 from jpweb.store.workspace_config import overrides
 from tests.web.world import EVERYBODY, MEMBERS, World, signed_in
@@ -192,6 +191,17 @@ ROUTES = {
     "sign-on-callback": Route(PUBLIC, 404),
     "identity-connect": Route(SIGNED_IN, 404, "post"),
     "identity-disconnect": Route(SIGNED_IN, 302, "post"),
+    "passkey-sign-in-options": Route(PUBLIC, 422, "post"),
+    "passkey-sign-in": Route(PUBLIC, 403, "post"),
+    "passkey-options": Route(SIGNED_IN, 422, "post"),
+    "passkey-add": Route(SIGNED_IN, 302, "post"),
+    "passkey-remove": Route(SIGNED_IN, 302, "post"),
+    "sign-in-code": Route(PUBLIC, 302),
+    "second-factor": Route(SIGNED_IN, 200),
+    "second-factor-start": Route(SIGNED_IN, 200, "post"),
+    "second-factor-confirm": Route(SIGNED_IN, 302, "post"),
+    "recovery-codes": Route(SIGNED_IN, 422, "post"),
+    "second-factor-off": Route(SIGNED_IN, 302, "post"),
 }
 #: Routes that answer with a file, which links to nothing.
 FILES = (
@@ -387,14 +397,3 @@ async def test_pages_stay_private_on_the_way_that_servers_take(shared_world: Wor
 def test_an_export_in_a_format_that_is_none_is_missing(world: World):
     path = make_address("conversation-export", world, format_name="novel")
     assert world.client("auditor").get(path).status_code == 404
-
-
-@pytest.mark.parametrize("name", ["conversation-stop", "conversation-restart"])
-def test_interrupting_in_a_rolled_back_world_starts_no_task(
-    world: World, name: str, monkeypatch: pytest.MonkeyPatch
-):
-    """A task would outlive the request and lock the database of the next tests."""
-    started_ids: list[int] = []
-    monkeypatch.setattr(run_executor, "_start_run", started_ids.append)
-    world.client("owner").post(make_address(name, world))
-    assert started_ids == []

@@ -13,6 +13,7 @@ from jpweb.store.models.accounts import (
     Trust,
     Workspace,
 )
+from jpweb.store.models.authentication import Passkey, RecoveryCode, SecondFactor
 from jpweb.store.models.conversations import Conversation, JournalEntry, ReadMark, Turn
 from jpweb.store.models.inquiries import DisplayReceipt, Inquiry, Presence
 from jpweb.store.models.ledger import LedgerEntry, LedgerHead, LedgerTile
@@ -55,15 +56,18 @@ __all__ = [
     "NotificationDelivery",
     "NotificationDestination",
     "Passage",
+    "Passkey",
     "Person",
     "Presence",
     "ReadMark",
+    "RecoveryCode",
     "Redaction",
     "Review",
     "ReviewTask",
     "Run",
     "RunInterrupt",
     "SavedSearch",
+    "SecondFactor",
     "SignIn",
     "SignInLink",
     "SuspectedSecret",

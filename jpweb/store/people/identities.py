@@ -15,7 +15,7 @@ from jpweb.store.choices import Act
 from jpweb.store.database import clock
 from jpweb.store.errors import IdentityTaken
 from jpweb.store.ledger.entries import Actor, Place, record_act
-from jpweb.store.models import Identity, Person
+from jpweb.store.models import Identity, Passkey, Person
 
 
 class ProvenIdentity(NamedTuple):
@@ -75,12 +75,13 @@ def disconnect_identity(person: Person, identity_id: int, provider: str) -> bool
 
 
 def remove_unproven(person_id: int) -> None:
-    """Remove the identities of a person that another person can have connected.
+    """Remove the identities and passkeys of a person that another person can have added.
 
-    An owner who makes a sign-in link for somebody can connect an identity to the account. It would
-    let the owner into each workspace that the person joins later.
+    An owner who makes a sign-in link for somebody can add either to the account. It would let the
+    owner into each workspace that the person joins later.
     """
     Identity.objects.filter(person_id=person_id, is_own=False).delete()
+    Passkey.objects.filter(person_id=person_id, is_own=False).delete()
 
 
 def _record(act: Act, person: Person, provider: str) -> None:

@@ -30,6 +30,7 @@ from jpweb.store.models import (
     Membership,
     NotificationDelivery,
     NotificationDestination,
+    Passkey,
     Person,
     Presence,
     ReadMark,
@@ -39,12 +40,13 @@ from jpweb.store.models import (
     Run,
     RunInterrupt,
     SavedSearch,
+    SecondFactor,
     SignIn,
     SignInLink,
     SuspectedSecret,
     Trust,
 )
-from jpweb.store.people import sessions
+from jpweb.store.people import second_factors, sessions
 
 #: Rows of one query, and of one piece of the file.
 BATCH_ROWS = 250
@@ -127,6 +129,14 @@ SECTIONS = (
         Identity,
         ("person",),
         ("issuer", "subject", "email", "connected_at", "used_at"),
+    ),
+    Section("passkeys", Passkey, ("person",), ("name", "added_at", "used_at")),
+    Section(
+        "second_factor",
+        SecondFactor,
+        ("person",),
+        ("confirmed_at", "failure_count", "locked_until"),
+        lambda row, _reader: {"recovery_codes": second_factors.count_recovery_codes(row)},
     ),
     Section(
         "sign_in_links",

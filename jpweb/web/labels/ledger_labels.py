@@ -41,6 +41,12 @@ ACT_LABELS: Mapping[str, str] = {
     Act.SUSPICION_DISMISSED: "Suspected secret dismissed",
     Act.IDENTITY_CONNECTED: "Single sign-on connected",
     Act.IDENTITY_DISCONNECTED: "Single sign-on disconnected",
+    Act.PASSKEY_ADDED: "Passkey added",
+    Act.PASSKEY_REMOVED: "Passkey removed",
+    Act.SECOND_FACTOR_ADDED: "Second factor turned on",
+    Act.SECOND_FACTOR_REMOVED: "Second factor turned off",
+    Act.SECOND_FACTOR_LOCKED: "Code entry locked",
+    Act.RECOVERY_CODES_MADE: "Recovery codes created",
 }
 #: Details of an entry that its row shows; hashes and references stay in the ledger file.
 LEDGER_DETAIL_LABELS: Mapping[str, str] = {
@@ -66,4 +72,7 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "note": "note",
     "first_verdict": "verdict of the first review",
     "provider": "provider",
+    "passkey": "passkey",
+    "second_factor": "second factor",
+    "until": "until",
 }

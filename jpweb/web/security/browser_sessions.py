@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from jpweb.store.choices import Act
+from jpweb.store.database import clock
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.people.sessions import BROWSER_KEY, MAKER_KEY, OWN_KEY, hash_key
 from jpweb.web.security import browser_names, cache_headers, security_log
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from jpweb.store.models import Person
 
 AUTH_BACKEND = "django.contrib.auth.backends.ModelBackend"
+CODE_ENTRY_SECONDS = 600
+#: Key in a session's data, of the sign-in link that waits for a code.
+_CODE_ENTRY_KEY = "code_entry"
 
 
 def begin_session(
@@ -24,25 +28,41 @@ def begin_session(
     person: Person,
     maker_id: int | None,
     *,
-    provider: str = "",
     is_own: bool | None = None,
+    **way: str,
 ) -> list[str]:
     """Sign a person in; return the hashes of the sessions that this ends.
 
-    ``maker_id`` is the person who made the sign-in link; ``provider`` the title of the identity
-    provider, without a link. ``is_own`` tells whether no other person's link can have led here: a
+    ``maker_id`` is the person who made the sign-in link. ``way`` is what else the ledger says:
+    ``second_factor``; or without a link ``provider``, the title of the identity provider, or
+    ``passkey``, its name. ``is_own`` tells whether no other person's link can have led here: a
     person's own link does not prove it, which somebody signed in by another's link can make.
     """
     previous_key = request.session.session_key
+    request.session.pop(_CODE_ENTRY_KEY, None)
     login(request, person, backend=AUTH_BACKEND)
     request.session[MAKER_KEY] = None if maker_id == person.pk else maker_id
     request.session[OWN_KEY] = maker_id is None if is_own is None else is_own
     user_agent = request.headers.get("User-Agent", "")
     request.session[BROWSER_KEY] = browser_names.describe_browser(user_agent)
-    details = {"provider": provider} if provider else {"link_maker": maker_id}
+    is_by_link = not way.keys() & {"provider", "passkey"}
+    details = ({"link_maker": maker_id} if is_by_link else {}) | way
     security_log.log_event("sign-in", request, **details)
     record_act(Act.SIGNED_IN, Actor.from_person(person), Place(), **details)
     return [hash_key(previous_key)] if previous_key else []
+
+
+def begin_code_entry(request: HttpRequest, link_id: int) -> None:
+    """Have the session wait for the code that a sign-in link also asks for."""
+    request.session[_CODE_ENTRY_KEY] = {"link": link_id, "began_at": clock.now_timestamp()}
+
+
+def find_code_entry(request: HttpRequest) -> int | None:
+    """Return the sign-in link for whose code the session waits; None after a while."""
+    entry = request.session.get(_CODE_ENTRY_KEY)
+    if entry is None or clock.now_timestamp() - entry["began_at"] > CODE_ENTRY_SECONDS:
+        return None
+    return int(entry["link"])
 
 
 def end_session(request: HttpRequest, response: HttpResponse) -> None:

@@ -1,4 +1,4 @@
-"""Account page: the person's sessions, their data, and their download in progress."""
+"""Account page: the person's sessions, passkeys and data, and their download in progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ from jpweb.runtime.periodic import apprise_sender
 from jpweb.store import accounts
 from jpweb.store.errors import TooManyLinks
 from jpweb.store.ledger.entries import Actor, Place
-from jpweb.store.people import identities, invitations, personal_data, sessions
+from jpweb.store.people import (
+    identities,
+    invitations,
+    passkeys,
+    personal_data,
+    second_factors,
+    sessions,
+)
 from jpweb.web import access, notice_text
 from jpweb.web.security import browser_sessions, read_recording, security_log, sign_in_page
 from jpweb.web.security.download_responses import send_file
@@ -137,6 +144,9 @@ def _render_page(request: Request, *, link: str = "", problem: str = "") -> Http
             for row in identities.list_identities(request.user.pk)
         ],
         "providers": settings.OIDC_PROVIDERS.values(),
+        "passkeys": passkeys.list_passkeys(request.user.pk),
+        "second_factor": second_factors.find_factor(request.user.pk),
+        "passkey_domain": sign_in_page.find_passkey_domain(request),
         "link": link,
         "problem": problem,
     }

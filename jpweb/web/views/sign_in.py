@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import accounts
-from jpweb.store.errors import InvalidLink
+from jpweb.store.errors import CodeRequired, InvalidLink
 from jpweb.store.people.sessions import hash_key
 from jpweb.web import access, notice_text
 from jpweb.web.security import browser_sessions, rate_limits, security_log, sign_in_page
@@ -41,6 +41,9 @@ def _use_sign_in_link(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
     code = browser_sessions.read_code(request.POST.get("code", ""))
     try:
         link = accounts.use_link(code)
+    except CodeRequired as error:
+        browser_sessions.begin_code_entry(request, error.link_id)
+        return redirect("sign-in-code"), []
     except InvalidLink as error:
         security_log.log_event("sign-in link refused", request)
         if request.user.is_authenticated:

@@ -8,6 +8,7 @@ from unittest.mock import AsyncMock
 import pytest
 
 from jpweb.runtime import runs
+from jpweb.runtime.execution import run_executor
 from jpweb.store.errors import NothingToRetry
 from jpweb.store.models import Run
 from jpweb.web import display_text
@@ -108,3 +109,14 @@ def test_trying_again_starts_a_run_or_says_why_not(
     page = send(world, "retry")
     retried.assert_awaited_once_with(world.talk, world.people["responder"])
     assert ("It did not fail." in page.text) is (error is not None)
+
+
+@pytest.mark.parametrize("action", ["stop", "restart"])
+def test_interrupting_in_a_rolled_back_world_starts_no_task(
+    world: World, action: str, monkeypatch: pytest.MonkeyPatch
+):
+    """A task would outlive the request and lock the database of the next tests."""
+    started_ids: list[int] = []
+    monkeypatch.setattr(run_executor, "_start_run", started_ids.append)
+    world.client("owner").post(f"/conversations/{world.talk.pk}/{action}")
+    assert started_ids == []

@@ -1,14 +1,23 @@
-"""Print a one-time sign-in link for a person who cannot sign in."""
+"""Print a one-time sign-in link for a person who cannot sign in, with or without a code."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import logging
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from jpweb.cli.account_lookup import find_account
 from jpweb.store import accounts
+from jpweb.store.ledger.entries import OPERATOR
+from jpweb.store.people import second_factors
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Person
+
+security_logger = logging.getLogger("jpweb.security")
 
 
 class Command(BaseCommand):
@@ -18,7 +27,24 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", nargs="?", default=accounts.OWNER_USERNAME)
+        parser.add_argument(
+            "--remove-second-factor",
+            action="store_true",
+            help="also turn the second factor off, for a person who lost app and recovery codes",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        token = accounts.issue_link(find_account(options["name"]))
+        person = find_account(options["name"])
+        if options["remove_second_factor"]:
+            self._remove_second_factor(person)
+        token = accounts.issue_link(person)
         self.stdout.write(f"{settings.PUBLIC_URL}/sign-in#{token}")
+
+    def _remove_second_factor(self, person: Person) -> None:
+        name = f"{person.display_name} (account {person.username})"
+        if second_factors.remove_factor(person.pk, OPERATOR):
+            account = json.dumps(person.username)
+            security_logger.info("second factor removed by the operator account=%s", account)
+            self.stdout.write(f"Turned off the second factor of {name}.")
+        else:
+            self.stdout.write(f"{name} has no second factor.")

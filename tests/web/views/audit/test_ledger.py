@@ -38,8 +38,8 @@ ROUTES_WITHOUT_CONTENT = {
     "account", "answer-link", "approval-call", "conversation-new", "conversation-step",
     "conversations", "download", "event-part", "evidence-verifier", "group", "groups", "help",
     "help-page", "home", "join", "ledger", "ledger-verifier", "notifications", "people",
-    "question-expiry", "readers", "reviews", "search", "secrets", "sign-in",
-    "sign-on-callback", "static-file", "tools",
+    "question-expiry", "readers", "reviews", "search", "second-factor", "secrets", "sign-in",
+    "sign-in-code", "sign-on-callback", "static-file", "tools",
 }  # fmt: skip
 #: What a submission of an owner leaves in the ledger; other submissions change no right, no
 #: decision and no run.

@@ -1,0 +1,128 @@
+"""Passkeys: adding and removing one's own, and signing in with one.
+
+Each takes two requests: one for the challenge, as JSON, and a form with the authenticator's reply.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store.errors import PasskeyRefused
+from jpweb.store.people import passkeys
+from jpweb.store.people.sessions import OWN_KEY
+from jpweb.web import access, converters, notice_text
+from jpweb.web.security import (
+    browser_names,
+    browser_sessions,
+    rate_limits,
+    security_log,
+    sign_in_page,
+)
+
+if TYPE_CHECKING:
+    from jpweb.web.http import Request
+
+
+@require_POST
+@access.signed_in
+@never_cache
+def begin_adding(request: Request) -> HttpResponse:
+    """Respond with the options to make a passkey."""
+    from jpweb.web.security import webauthn  # noqa: PLC0415  loads fido2, 200 ms
+
+    if not sign_in_page.find_passkey_domain(request):
+        return JsonResponse({"problem": notice_text.PASSKEYS_UNAVAILABLE}, status=422)
+    return JsonResponse(webauthn.begin_adding(request, request.user))
+
+
+@require_POST
+@access.signed_in
+def add_passkey(request: Request) -> HttpResponse:
+    """Add the passkey that an authenticator made."""
+    from jpweb.web.security import webauthn  # noqa: PLC0415  as above
+
+    name = request.POST.get("name", "").strip()[: passkeys.MAX_NAME_CHARACTERS]
+    name = name or browser_names.describe_browser(request.headers.get("User-Agent", ""))
+    name = name or notice_text.PASSKEY_DEFAULT_NAME
+    is_own = bool(request.session.get(OWN_KEY))
+    try:
+        credential = webauthn.finish_adding(request, request.POST.get("credential", ""))
+        passkey = passkeys.add_passkey(request.user, credential, name, is_own=is_own)
+    except webauthn.InvalidReply:
+        messages.error(request, notice_text.PASSKEY_NOT_ADDED)
+    except PasskeyRefused as error:
+        messages.error(request, str(error))
+    else:
+        security_log.log_event("passkey added", request, passkey=passkey.name)
+        messages.success(request, notice_text.PASSKEY_ADDED.format(name=passkey.name))
+    return redirect("account")
+
+
+@require_POST
+@access.signed_in
+def remove_passkey(request: Request) -> HttpResponse:
+    """Remove a passkey of the person; sign-ins go on."""
+    key = converters.parse_key(request.POST.get("passkey"))
+    name = passkeys.remove_passkey(request.user, key)
+    if name is None:
+        messages.error(request, notice_text.PASSKEY_MISSING)
+    else:
+        security_log.log_event("passkey removed", request, passkey=name)
+        messages.success(request, notice_text.PASSKEY_REMOVED.format(name=name))
+    return redirect("account")
+
+
+@require_POST
+@access.public
+@never_cache
+def begin_sign_in(request: HttpRequest) -> HttpResponse:
+    """Respond with the options to sign in: the same for everybody."""
+    from jpweb.web.security import webauthn  # noqa: PLC0415  as above
+
+    address = security_log.find_client_address(request)
+    if seconds := rate_limits.SIGN_ON_LIMIT.admit_event(address):
+        problem = notice_text.TOO_MANY_SIGN_ONS.format(seconds=seconds)
+        return JsonResponse({"problem": problem}, status=429)
+    if not sign_in_page.find_passkey_domain(request):
+        return JsonResponse({"problem": notice_text.PASSKEYS_UNAVAILABLE}, status=422)
+    return JsonResponse(webauthn.begin_sign_in(request))
+
+
+@require_POST
+@access.public
+@never_cache
+async def sign_in(request: HttpRequest) -> HttpResponse:
+    """Sign in with a passkey. The browser's previous session ends, also on its open pages."""
+    response, ended_sessions = await run_in_db_thread(_sign_in, request)
+    await publisher.publish_signed_out(ended_sessions)
+    return response
+
+
+def _sign_in(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
+    from jpweb.web.security import webauthn  # noqa: PLC0415  as above
+
+    try:
+        passkey, sign_count = webauthn.finish_sign_in(request, request.POST.get("credential", ""))
+    except webauthn.InvalidReply as error:
+        return _refuse(request, cause=str(error.__cause__ or error)), []
+    if not passkeys.record_use(passkey, sign_count):
+        return _refuse(request, cause="counter", passkey=passkey.pk, of=passkey.person_id), []
+    ended_sessions = browser_sessions.begin_session(
+        request, passkey.person, None, passkey=passkey.name, is_own=passkey.is_own
+    )
+    return redirect("home"), ended_sessions
+
+
+def _refuse(request: HttpRequest, **log_fields: object) -> HttpResponse:
+    """Respond the same whether the passkey is unknown, of a deactivated person or not proven."""
+    security_log.log_event("passkey refused", request, **log_fields)
+    page = sign_in_page.render_page(request, notice_text.PASSKEY_REFUSED, status=403)
+    return rate_limits.refuse_link(security_log.find_client_address(request)) or page
