@@ -14,7 +14,7 @@ from jpweb.store.database import clock
 class Migration(migrations.Migration):
 
     dependencies: ClassVar = [
-        ('store', '0022_identities'),
+        ('store', '0024_audit_of_millions'),
     ]
 
     operations: ClassVar = [
