@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -286,6 +287,8 @@ USE_I18N = False
 STATIC_URL = f"static/{installation.compute_static_version()}/"
 STATICFILES_DIRS = [BASE_DIR / "static", ("pictures", installation.PICTURES_DIR)]
 WHITENOISE_USE_FINDERS = True
+# WhiteNoise gives its small files as synchronous iterators; Django warned of that in the log.
+warnings.filterwarnings("ignore", r"Streaming\w+ must consume synchronous iterators")
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

@@ -124,6 +124,25 @@ async def begin_download(
     return Download(mark, first_piece, remaining_pieces)
 
 
+async def finish_download(
+    person_id: int,
+    file_name: str,
+    remaining_pieces: Iterator[ExportChunk],
+    can_continue: Callable[[], bool],
+) -> None:
+    """Make the rest of a download whose pieces somebody keeps.
+
+    Raises DownloadUnderWay, ExportBroken, or the database's error.
+    """
+    nothing = ExportChunk(b"", 0, 0)
+    download = await begin_download(person_id, file_name, nothing, remaining_pieces, can_continue)
+    try:
+        async for _ in download:
+            pass
+    finally:
+        download.close()
+
+
 class Download:
     """Async iterator of the bytes of a large download; Django closes it with its response."""
 

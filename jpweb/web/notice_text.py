@@ -195,3 +195,6 @@ VIEW_LIMIT_REACHED = "You have {max_count} saved views. Delete one to save anoth
 VIEW_SAVED = "Saved as “{name}”."
 VIEW_DELETED = "Deleted the saved view."
 VIEW_ALREADY_DELETED = "This view was already deleted."
+
+# Downloads
+DOWNLOAD_CHANGED = "What you download has changed meanwhile. Download it again from the start.\n"

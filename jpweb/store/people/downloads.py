@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import NamedTuple
 
+from django.db.models import Max
 from django.db.models.functions import Now
 
 from jpweb.store.maintenance import task_leases
-from jpweb.store.models import TaskLease
+from jpweb.store.models import Membership, Redaction, SuspectedSecret, TaskLease
 
 #: Characters of the column.
 _MAX_HOLDER_CHARS = 150
@@ -40,6 +42,27 @@ class DownloadLease:
         The end of a long file name is cut.
         """
         return f"{self.holder} {self.percent} {self.file_name}"[:_MAX_HOLDER_CHARS]
+
+
+class ContentVersion(NamedTuple):
+    """What a download's bytes depend on beside the journal.
+
+    While it is the same, nothing was hidden since, and the person's roles are what they were.
+    """
+
+    redaction_id: int
+    suspicion_id: int
+    roles: tuple[tuple[int, int], ...]
+
+
+def load_content_version(person_id: int) -> ContentVersion:
+    """Return the version of what a person may download now; three queries."""
+    memberships = Membership.objects.filter(person_id=person_id).order_by("workspace_id")
+    return ContentVersion(
+        Redaction.objects.aggregate(last=Max("pk"))["last"] or 0,
+        SuspectedSecret.objects.aggregate(last=Max("pk"))["last"] or 0,
+        tuple(memberships.values_list("workspace_id", "role")),
+    )
 
 
 def acquire_lease(lease: DownloadLease) -> DownloadLease | None:

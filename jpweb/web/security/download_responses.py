@@ -10,20 +10,25 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
-from jpweb.runtime import downloads
+from jpweb.runtime import downloads, kept_downloads
 from jpweb.runtime.broadcast.flow_control import CUT_CONNECTION_KEY
-from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.runtime.downloads import Download, DownloadUnderWay
+from jpweb.runtime.kept_downloads import DownloadKey, KeptDownload
 from jpweb.store import accounts
 from jpweb.store.database.availability import DATABASE_ERROR, find_outage
 from jpweb.store.errors import ExportBroken
 from jpweb.store.exports import ExportChunk
+from jpweb.store.people.downloads import load_content_version
+from jpweb.web import notice_text
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
 
 logger = logging.getLogger(__name__)
 
+#: Keeps on a request which download it resumes.
+_RESUMED_ATTRIBUTE = "resumed_download"
 #: Bytes per piece when a file that is in memory is streamed.
 SLICE_BYTES = 512 * 1024
 
@@ -38,27 +43,90 @@ async def send_file(
     """Return a file to download; a person's second large download at a time is refused.
 
     A file of one piece is small. ``may_read`` and the session are checked again while a large one
-    is sent.
+    is sent. A large one that was cut is resumed where the request asks for that.
     """
     headers = {"Content-Disposition": f'attachment; filename="{file_name}"'}
     if request.method == "HEAD":
         return HttpResponse(content_type=content_type, headers=headers)
-    first_piece = await downloads.read_first_piece(pieces)
-    if first_piece.is_last:
-        return HttpResponse(first_piece.data, content_type=content_type, headers=headers)
     session_key = request.session.session_key or ""
 
     def may_continue() -> bool:
         return accounts.get_signed_in_person(session_key) is not None and may_read()
 
+    resumed = await run_in_db_thread(find_resumed, request)
+    if resumed is not None:
+        return await _resume(request, resumed, file_name, content_type, headers, may_continue)
+    # Before the first piece: what is hidden meanwhile ends the chance to resume.
+    key = await run_in_db_thread(_make_key, request)
+    first_piece = await downloads.read_first_piece(pieces)
+    if first_piece.is_last:
+        return HttpResponse(first_piece.data, content_type=content_type, headers=headers)
+    kept = KeptDownload(key, pieces)
     try:
         download = await downloads.begin_download(
-            request.user.pk, file_name, first_piece, pieces, may_continue
+            request.user.pk, file_name, first_piece, kept, may_continue
         )
     except DownloadUnderWay as refusal:
         return await run_in_db_thread(_refuse_download, request, refusal)
+    await run_in_background_thread(kept.keep, first_piece.data)
+    kept_downloads.keep_download(kept)
+    headers |= {"ETag": kept.etag, "Accept-Ranges": "bytes"}
     return StreamingHttpResponse(
-        _DownloadStream(request, download), content_type=content_type, headers=headers
+        _DownloadStream(request, download, kept), content_type=content_type, headers=headers
+    )
+
+
+def find_resumed(request: Request) -> KeptDownload | None:
+    """Return the download that a request resumes; None where it begins a new one.
+
+    The answer is the same for the whole request, however long it takes.
+    """
+    if not hasattr(request, _RESUMED_ATTRIBUTE):
+        etag, range_header = (request.headers.get(name, "") for name in ("If-Range", "Range"))
+        address = request.get_full_path()
+        kept = (
+            kept_downloads.find_kept(request.user.pk, address, etag)
+            if kept_downloads.parse_range(range_header) is not None
+            else None
+        )
+        if kept is not None and kept.key != _make_key(request):
+            kept_downloads.drop_download(kept)
+            kept = None
+        setattr(request, _RESUMED_ATTRIBUTE, kept)
+    resumed: KeptDownload | None = getattr(request, _RESUMED_ATTRIBUTE)
+    return resumed
+
+
+async def _resume(
+    request: Request,
+    kept: KeptDownload,
+    file_name: str,
+    content_type: str,
+    headers: dict[str, str],
+    may_continue: Callable[[], bool],
+) -> HttpResponseBase:
+    """Return the rest of a download, once all of it is made."""
+    if not await run_in_db_thread(may_continue):
+        kept_downloads.drop_download(kept)
+        return HttpResponse(notice_text.DOWNLOAD_CHANGED, status=412, content_type="text/plain")
+    try:
+        if not kept.is_complete:
+            await downloads.finish_download(request.user.pk, file_name, kept, may_continue)
+    except DownloadUnderWay as refusal:
+        return await run_in_db_thread(_refuse_download, request, refusal)
+    except ExportBroken:
+        kept_downloads.drop_download(kept)
+    if not kept.is_kept or not kept.is_complete:
+        return HttpResponse(notice_text.DOWNLOAD_CHANGED, status=412, content_type="text/plain")
+    offset = kept_downloads.parse_range(request.headers["Range"]) or 0
+    headers |= {"ETag": kept.etag, "Accept-Ranges": "bytes"}
+    if offset >= kept.byte_count:
+        headers["Content-Range"] = f"bytes */{kept.byte_count}"
+        return HttpResponse(status=416, headers=headers)
+    headers["Content-Range"] = f"bytes {offset}-{kept.byte_count - 1}/{kept.byte_count}"
+    headers["Content-Length"] = str(kept.byte_count - offset)
+    return StreamingHttpResponse(
+        kept.read_from(offset), status=206, content_type=content_type, headers=headers
     )
 
 
@@ -74,8 +142,9 @@ class _DownloadStream:
     The browser then reports a failed download; a stream that only ended would look complete.
     """
 
-    def __init__(self, request: Request, download: Download) -> None:
+    def __init__(self, request: Request, download: Download, kept: KeptDownload) -> None:
         self._download = download
+        self._kept = kept
         self._path = request.path
         self._abort_connection: Callable[[], None] | None = getattr(request, "scope", {}).get(
             CUT_CONNECTION_KEY
@@ -88,6 +157,7 @@ class _DownloadStream:
         try:
             return await anext(self._download)
         except (ExportBroken, DATABASE_ERROR) as error:
+            kept_downloads.drop_download(self._kept)
             if isinstance(error, DATABASE_ERROR) and find_outage(error) is None:
                 raise
             if self._abort_connection is None:
@@ -99,6 +169,11 @@ class _DownloadStream:
     def close(self) -> None:
         """Release the person's download lease."""
         self._download.close()
+
+
+def _make_key(request: Request) -> DownloadKey:
+    version = load_content_version(request.user.pk)
+    return DownloadKey(request.user.pk, request.get_full_path(), version)
 
 
 def _refuse_download(request: Request, refusal: DownloadUnderWay) -> HttpResponse:

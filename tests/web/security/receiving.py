@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from jpweb.asgi import http_application
 from jpweb.runtime.broadcast.flow_control import CUT_CONNECTION_KEY
@@ -14,12 +14,16 @@ from tests.load.page import make_cookie
 
 #: Seconds in which anything has to happen.
 PATIENCE_SECONDS = 30
+#: Further headers of a request.
+Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
 class SlowClient:
     """One request; takes a part of the response each time it is asked to."""
 
-    def __init__(self, path: str, signed_in: str, method: str = "GET") -> None:
+    def __init__(
+        self, path: str, signed_in: str, method: str = "GET", headers: Headers = ()
+    ) -> None:
         name, _, query = path.partition("?")
         self._scope = {
             "type": "http",
@@ -28,7 +32,7 @@ class SlowClient:
             "method": method,
             "path": name,
             "query_string": query.encode(),
-            "headers": [(b"host", b"localhost"), (b"cookie", signed_in.encode())],
+            "headers": [(b"host", b"localhost"), (b"cookie", signed_in.encode()), *headers],
             "scheme": "http",
             "server": ("localhost", 80),
             "client": ("127.0.0.1", 1),
@@ -82,9 +86,11 @@ class SlowClient:
 
 
 @asynccontextmanager
-async def send_request(path: str, signed_in: str, method: str = "GET") -> AsyncIterator[SlowClient]:
+async def send_request(
+    path: str, signed_in: str, method: str = "GET", headers: Headers = ()
+) -> AsyncIterator[SlowClient]:
     """Send a request; who is still there at the end leaves."""
-    receiver = await SlowClient(path, signed_in, method).start()
+    receiver = await SlowClient(path, signed_in, method, headers).start()
     try:
         yield receiver
     finally:

@@ -27,53 +27,20 @@ from jpweb.store.transcript import item_batches
 from jpweb.web.security import download_responses, file_names
 from jpweb.web.views import events
 from tests.architecture.tree import list_modules, read_text
-from tests.load.synthetic import import_conversation
-from tests.web.security.receiving import send_request, sign_in, wait_until
+from tests.web.security.receiving import send_request, wait_until
+from tests.web.security.shelves import Shelf
 from tests.web.world import World
 
-EVENTS = 120
 FORMATS = [f"export/{name}" for name in exports.FORMATS]
 #: Every route that answers with a file.
 ROUTES = ["/audit.csv", *FORMATS, "events/{anchor}.json", "events/{anchor}/raw.txt"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class Shelf:
-    """Somebody who audits, with a conversation and inquiries that take many pieces."""
-
-    def __init__(self, world: World) -> None:
-        self.talk = import_conversation(world.home, EVENTS)
-        longest = max(self.talk.journal.all(), key=lambda entry: len(entry.text))
-        self.anchor = longest.anchor
-        self.person: Person = world.people["auditor"]
-        self.cookie = sign_in(self.person)
-        self.others_cookie = sign_in(world.people["owner"])
-
-    def path(self, route: str) -> str:
-        if route.startswith("/"):
-            return route
-        return f"/conversations/{self.talk.pk}/{route.format(anchor=self.anchor)}"
-
-
 class Steps:
     """Counts the batches that were read, or cut from what was read."""
 
     count = 0
-
-
-@pytest.fixture
-def shelf(shared_world: World, monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    """Return a shelf where a piece holds little."""
-    new_shelf = Shelf(shared_world)
-    for module, name, amount in (
-        (audit, "BATCH_ROWS", 2),
-        (store_exports, "MAX_CHUNK_ENTRIES", 10),
-        (item_batches, "MAX_BATCH_ENTRIES", 10),
-        (download_responses, "SLICE_BYTES", 500),
-        (under_way, "REST_RATIO", 0),
-    ):
-        monkeypatch.setattr(module, name, amount)
-    return new_shelf
 
 
 @pytest.fixture

@@ -1,0 +1,28 @@
+"""Fixtures of the tests of downloads."""
+
+from __future__ import annotations
+
+import pytest
+
+from jpweb.runtime import downloads as under_way
+from jpweb.store import audit
+from jpweb.store import exports as store_exports
+from jpweb.store.transcript import item_batches
+from jpweb.web.security import download_responses
+from tests.web.security.shelves import Shelf
+from tests.web.world import World
+
+
+@pytest.fixture
+def shelf(shared_world: World, monkeypatch: pytest.MonkeyPatch) -> Shelf:
+    """Return a shelf where a piece holds little."""
+    new_shelf = Shelf(shared_world)
+    for module, name, amount in (
+        (audit, "BATCH_ROWS", 2),
+        (store_exports, "MAX_CHUNK_ENTRIES", 10),
+        (item_batches, "MAX_BATCH_ENTRIES", 10),
+        (download_responses, "SLICE_BYTES", 500),
+        (under_way, "REST_RATIO", 0),
+    ):
+        monkeypatch.setattr(module, name, amount)
+    return new_shelf

@@ -1,0 +1,166 @@
+"""Downloads that were cut: resumed by those who began them, while nothing was hidden since."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from jpweb.runtime import kept_downloads
+from jpweb.runtime.db_threads import run_in_background_thread
+from jpweb.store.choices import Act, Role
+from jpweb.store.exports import ExportChunk
+from jpweb.store.models import Conversation, LedgerEntry, Membership, Redaction
+from jpweb.store.people.downloads import ContentVersion
+from tests.web.security.receiving import Headers, send_request
+from tests.web.security.shelves import Shelf
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ROUTES = ["/audit.csv", "export/jp", "export/markdown", "events/{anchor}/raw.txt"]
+
+
+async def cut(shelf: Shelf, route: str = "export/jp") -> tuple[bytes, bytes]:
+    """Take the first part of a download and leave; return that part and the ETag."""
+    async with send_request(shelf.path(route), shelf.cookie) as receiver:
+        assert receiver.headers[b"accept-ranges"] == b"bytes"
+        return await receiver.take(), receiver.headers[b"etag"]
+
+
+def ask_for(offset: int, etag: bytes) -> Headers:
+    return [(b"range", f"bytes={offset}-".encode()), (b"if-range", etag)]
+
+
+async def resume(
+    shelf: Shelf, headers: Headers, route: str = "export/jp", cookie: str = ""
+) -> tuple[int, bytes, dict[bytes, bytes]]:
+    """Return status, body and headers; waits until the one that was cut has left its mark."""
+    while True:
+        path = shelf.path(route)
+        async with send_request(path, cookie or shelf.cookie, headers=headers) as receiver:
+            body = await receiver.take_all()
+            if receiver.status != 429:
+                return receiver.status, body, receiver.headers
+        await asyncio.sleep(0.02)
+
+
+def count_exports() -> int:
+    return LedgerEntry.objects.filter(act=Act.EXPORTED).count()
+
+
+@pytest.mark.parametrize("route", ROUTES)
+async def test_resumed_download_gives_the_rest_and_is_no_other_export(shelf: Shelf, route: str):
+    part, etag = await cut(shelf, route)
+    exports = await run_in_background_thread(count_exports)
+    status, rest, headers = await resume(shelf, ask_for(len(part), etag), route)
+    assert status == 206
+    total = len(part) + len(rest)
+    assert headers[b"content-range"] == f"bytes {len(part)}-{total - 1}/{total}".encode()
+    assert int(headers[b"content-length"]) == len(rest) > 0
+    again = await resume(shelf, ask_for(0, etag), route)
+    assert again[:2] == (206, part + rest)
+    assert await run_in_background_thread(count_exports) == exports
+    async with send_request(shelf.path(route), shelf.cookie) as receiver:
+        whole = await receiver.take_all()
+    if route != "export/markdown":  # which says when it was made
+        assert whole == part + rest
+
+
+async def test_range_beyond_the_end_is_refused_with_the_length(shelf: Shelf):
+    _, etag = await cut(shelf)
+    status, _, headers = await resume(shelf, ask_for(10**9, etag))
+    assert status == 416
+    assert headers[b"content-range"].startswith(b"bytes */")
+
+
+@pytest.mark.parametrize(
+    ("range_header", "has_etag"),
+    [("bytes=5-", False), ("bytes=-5", True), ("bytes=1-2,5-", True), ("bytes=٣-", True)],
+)
+async def test_any_other_range_begins_anew(shelf: Shelf, range_header: str, has_etag: bool):
+    _, etag = await cut(shelf)
+    exports = await run_in_background_thread(count_exports)
+    tag = [(b"if-range", etag)] if has_etag else []
+    status, body, _ = await resume(shelf, [(b"range", range_header.encode()), *tag])
+    assert (status, body[:1]) == (200, b"[")
+    assert await run_in_background_thread(count_exports) == exports + 1
+
+
+async def test_nobody_resumes_the_download_of_another_or_of_another_address(shelf: Shelf):
+    part, etag = await cut(shelf)
+    assert (await resume(shelf, ask_for(len(part), b'"another"')))[0] == 200
+    part, etag = await cut(shelf)
+    wanted = ask_for(len(part), etag)
+    assert (await resume(shelf, wanted, cookie=shelf.others_cookie))[0] == 200
+    assert (await resume(shelf, wanted, "export/jsonl"))[0] == 200
+
+
+def _hide_something(shelf: Shelf) -> None:
+    Redaction.objects.create(conversation=shelf.talk, anchor=shelf.anchor, reason="Leaked")
+
+
+def _change_role(shelf: Shelf) -> None:
+    Membership.objects.filter(person=shelf.person).update(role=Role.OWNER)
+
+
+@pytest.mark.parametrize("change", [_hide_something, _change_role])
+async def test_what_was_hidden_meanwhile_begins_anew(shelf: Shelf, change: Callable[..., None]):
+    part, etag = await cut(shelf)
+    await run_in_background_thread(change, shelf)
+    assert (await resume(shelf, ask_for(len(part), etag)))[0] == 200
+
+
+async def test_conversation_that_was_rewritten_is_not_mixed(shelf: Shelf):
+    part, etag = await cut(shelf)
+    rows = Conversation.objects.filter(pk=shelf.talk.pk)
+    await run_in_background_thread(rows.update, revision=shelf.talk.revision + 1)
+    status, body, _ = await resume(shelf, ask_for(len(part), etag))
+    assert status == 412
+    assert b"Download it again" in body
+
+
+@pytest.mark.parametrize(("limit", "value"), [("KEPT_SECONDS", 0.0), ("MAX_KEPT_BYTES", 10)])
+async def test_kept_downloads_are_bounded_in_time_and_size(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, limit: str, value: Any
+):
+    monkeypatch.setattr(kept_downloads, limit, value)
+    part, etag = await cut(shelf)
+    assert (await resume(shelf, ask_for(len(part), etag)))[0] == 200
+
+
+async def test_full_disk_ends_the_chance_to_resume_and_not_the_download(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(kept_downloads._NamelessFile, "write", fail)
+    async with send_request(shelf.path("export/jp"), shelf.cookie) as receiver:
+        assert (await receiver.take_all()).endswith(b"]\n")
+        assert receiver.status == 200
+
+
+async def test_kept_bytes_have_no_name_in_the_data_folder(shelf: Shelf):
+    names = {path.name for path in settings.DATA_DIR.glob("*")}
+    await cut(shelf)
+    assert {path.name for path in settings.DATA_DIR.glob("*")} == names
+
+
+async def test_process_keeps_the_newest_downloads():
+    pieces = iter([ExportChunk(b"x", 1, 1)])
+    keys = [
+        kept_downloads.DownloadKey(person_id, "/a", ContentVersion(0, 0, ()))
+        for person_id in range(10_000, 10_001 + kept_downloads.MAX_KEPT_DOWNLOADS)
+    ]
+    downloads = [kept_downloads.KeptDownload(key, pieces) for key in keys]
+    for download in downloads:
+        download.keep(b"x")
+        kept_downloads.keep_download(download)
+
+    def is_kept(download: kept_downloads.KeptDownload) -> bool:
+        found = kept_downloads.find_kept(download.key.person_id, "/a", download.etag)
+        return found is download
+
+    assert [is_kept(download) for download in downloads] == [False, *[True] * (len(keys) - 1)]
