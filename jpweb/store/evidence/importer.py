@@ -27,6 +27,8 @@ from jpweb.store.choices import Act, Origin
 from jpweb.store.errors import ImportRefused
 from jpweb.store.evidence import review_lines
 from jpweb.store.evidence.review_lines import ReviewLine
+from jpweb.store.jp_files.reader import MAX_ELEMENTS
+from jpweb.store.jp_files.workspace import MAX_STREAM_BYTES
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Conversation, Workspace
 from jpweb.stream import wire
@@ -130,7 +132,7 @@ def _import_conversation(bundle: Bundle, workspace: Workspace, folder: str) -> C
         framing=metadata.framing,
     )
     name = f"{folder}/{EVENTS}"
-    lines = list(bundle.iter_objects(name))
+    lines = _read_lines(bundle, name)
     elements = [wire.read_element(text) for text in _check_texts(name, lines)]
     anchors = _check_anchors(name, lines)
     journal.replace_elements(conversation, elements, anchors)
@@ -144,7 +146,7 @@ def _import_reviews(bundle: Bundle, conversation: Conversation, name: str) -> st
     """Import the reviews of a conversation byte for byte; return the hash of their file."""
     try:
         lines = [
-            msgspec.convert(line, ReviewLine, strict=False) for line in bundle.iter_objects(name)
+            msgspec.convert(line, ReviewLine, strict=False) for line in _read_lines(bundle, name)
         ]
         texts = [text for line in lines for text in (line.reviewer, line.note)]
         is_zoned = all(line.reviewed_at.tzinfo for line in lines)
@@ -160,6 +162,21 @@ def _import_reviews(bundle: Bundle, conversation: Conversation, name: str) -> st
     except IntegrityError as error:
         raise ImportRefused(f"{name} cannot be used: a review is there twice.") from error
     return bundle.hash_file(name)
+
+
+def _read_lines(bundle: Bundle, name: str) -> list[dict[str, Any]]:
+    """Return the lines of a file, as many and as long as a mirrored conversation may have."""
+    lines: list[dict[str, Any]] = []
+    char_count = 0
+    for line in bundle.iter_objects(name):
+        lines.append(line)
+        char_count += sum(len(value) for value in line.values() if isinstance(value, str))
+        if len(lines) > MAX_ELEMENTS or char_count > MAX_STREAM_BYTES:
+            raise ImportRefused(
+                f"{name} cannot be used: it has more than {MAX_ELEMENTS:,} lines, or lines of "
+                f"more than {MAX_STREAM_BYTES >> 20} MiB."
+            )
+    return lines
 
 
 def _read_metadata(bundle: Bundle, name: str) -> _Metadata:

@@ -132,6 +132,16 @@ def change_event(line: dict[str, Any]) -> None:
     line["text"] = '{"type":"turn_start"}'
 
 
+@pytest.mark.parametrize(("limit", "value"), [("MAX_ELEMENTS", 1), ("MAX_STREAM_BYTES", 100)])
+def test_conversation_larger_than_a_mirrored_one_is_refused(
+    bundle: Path, target: Workspace, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+):
+    monkeypatch.setattr(importer, limit, value)
+    with pytest.raises(ImportRefused, match=r"events\.jsonl cannot be used: it has more than"):
+        importer.import_bundle(bundle, target.name)
+    assert not target.conversations.exists()
+
+
 def test_changed_bundle_is_refused_and_imports_nothing(bundle: Path, target: Workspace):
     files = bundles.read_files(bundle)
     name = bundles.find_name(files, EVENTS)
