@@ -164,8 +164,10 @@ def test_order_is_that_of_an_index(
             cursor.execute("SET LOCAL enable_sort = off")
         cursor.execute(f"{explain} {sql}")
         plan = "\n".join(str(row[-1]) for row in cursor.fetchall())
-    assert index in plan
+    # Of so few rows PostgreSQL may filter those of another index in the same order.
+    assert index in plan or (filters and connection.vendor == "postgresql")
     assert "TEMP B-TREE" not in plan
+    assert "Sort" not in plan
 
 
 def test_attempt_is_the_last_part_of_an_id_of_three():
