@@ -6,7 +6,6 @@ applies, and ``problem`` holds the message with which turns are refused.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -20,7 +19,6 @@ from jpweb.agent.config import (
     Configuration,
     Local,
     Mcp,
-    ProviderConfig,
     ToolConfig,
     approval_policy,
     display,
@@ -37,6 +35,7 @@ from jpweb.store.errors import InvalidConfigFile, StaleVersion
 from jpweb.store.jp_files import config
 from jpweb.store.ledger.entries import OPERATOR, Actor
 from jpweb.store.workspace_config import overrides, trust
+from jpweb.store.workspace_config.stored_config import NOTHING_STORED, StoredConfig
 from jpweb.store.workspace_config.trust import ReviewedItem, TrustState
 
 if TYPE_CHECKING:
@@ -151,10 +150,17 @@ class WorkspaceConfig:
         )
 
 
-def load_workspace_config(workspace: Workspace) -> WorkspaceConfig:
-    """Load the effective configuration of a workspace."""
+def load_workspace_config(
+    workspace: Workspace, stored_config: StoredConfig = NOTHING_STORED
+) -> WorkspaceConfig:
+    """Load the effective configuration of a workspace, or of a conversation that stores its own.
+
+    What a conversation stores replaces the files' values, and the overrides replace both.
+    """
     try:
-        configuration, ungated_config, notes = _read_layers(workspace, workspace.overrides)
+        configuration, ungated_config, notes = _read_layers(
+            workspace, workspace.overrides, stored_config
+        )
     except (InvalidConfigFile, InvalidConfiguration) as error:
         builtin = load_configuration((), builtin_configs())
         offers = tuple(ToolOffer(tool, ToolAvailability.BROKEN) for tool in builtin.tools.values())
@@ -255,40 +261,6 @@ def revoke_trust(
     return trust.withdraw_trust(workspace, keys, actor)
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderStatus:
-    """A configured provider as people may see it: without its key, and its address masked."""
-
-    name: str
-    address: str
-    key_variable: str
-    has_key: bool
-    standing: TrustState
-
-
-def list_provider_statuses(workspace_config: WorkspaceConfig) -> list[ProviderStatus]:
-    """Return the configured providers and the provider of the chosen model."""
-    model_provider = workspace_config.configuration.assistant.model.provider
-    names = dict.fromkeys(
-        [*([model_provider] if model_provider else []), *workspace_config.configuration.providers]
-    )
-    statuses = []
-    for name in names:
-        provider_config = workspace_config.configuration.providers.get(name, ProviderConfig())
-        address, key_variable = trusting.KNOWN_PROVIDERS.get(name, ("", ""))
-        key_variable = provider_config.api_key_env or key_variable
-        statuses.append(
-            ProviderStatus(
-                name=name,
-                address=display.mask_url(provider_config.base_url or address),
-                key_variable=key_variable,
-                has_key=bool(os.environ.get(key_variable)),
-                standing=workspace_config.get_standing(TrustItemKind.PROVIDER, name),
-            )
-        )
-    return statuses
-
-
 def escape_invisible(text: str) -> str:
     """Return a text with invisible characters spelled out."""
     return display.escape_invisible(text)
@@ -316,24 +288,25 @@ def format_tool_source(tool: ToolConfig) -> str:
 
 
 def _read_layers(
-    workspace: Workspace, text: str
+    workspace: Workspace, text: str, stored_config: StoredConfig = NOTHING_STORED
 ) -> tuple[Configuration, Configuration, tuple[str, ...]]:
     """Load all layers, and all layers without the overrides of gates; return both, and the notes.
 
     Raises InvalidConfigFile or InvalidConfiguration.
     """
-    return _merge_layers(config.read_config(Path(workspace.root)), text)
+    return _merge_layers(config.read_config(Path(workspace.root)), text, stored_config)
 
 
 @lru_cache(maxsize=MAX_CONFIGURATIONS)
 def _merge_layers(
-    files: config.ConfigFiles, text: str
+    files: config.ConfigFiles, text: str, stored_config: StoredConfig
 ) -> tuple[Configuration, Configuration, tuple[str, ...]]:
-    """Merge the layers; cached by the content of the files and the overrides."""
-    layers = [Layer(name, values) for name, values in files.layers]
+    """Merge the layers; cached by the content of the files, what is stored and the overrides."""
+    layers = [Layer(name, values) for name, values in (*files.layers, *stored_config.layers)]
     override_layer = Layer(overrides.OVERRIDES_NAME, overrides.parse_overrides(text))
     configuration = load_configuration([*layers, override_layer], builtin_configs())
-    notes = (*files.notes, *configuration.notes)
+    # What a conversation stores is JP's whole configuration: most of its keys are not for jpweb.
+    notes = files.notes if stored_config.layers else (*files.notes, *configuration.notes)
     ungated_layer = approval_policy.remove_gates(override_layer)
     if ungated_layer == override_layer:
         return configuration, configuration, notes

@@ -41,6 +41,7 @@ from jpweb.agent.tools.local import (
 from jpweb.agent.tools.mcp import connect_servers
 from jpweb.agent.turn_setup import TurnSetup
 from jpweb.runtime import configuration
+from jpweb.runtime.conversation_config import load_conversation_config
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.errors import InvalidConfigFile
 
@@ -68,7 +69,7 @@ async def open_turn_resources(conversation: Conversation) -> AsyncIterator[TurnR
     Raises InvalidConfiguration and ProviderFailed.
     """
     workspace = await run_in_db_thread(_get_workspace, conversation)
-    workspace_config = await run_in_db_thread(configuration.load_workspace_config, workspace)
+    workspace_config = await run_in_db_thread(load_conversation_config, conversation)
     model_config = _choose_model(workspace_config)
     key_names = collect_key_variables(workspace_config.configuration.providers.values())
     place = ToolContext(
@@ -107,8 +108,16 @@ class ModelStatus:
 
 
 def get_model_status(workspace: Workspace) -> ModelStatus:
-    """Return the model that a turn would use now, or the problem."""
-    workspace_config = configuration.load_workspace_config(workspace)
+    """Return the model of a new conversation's turn, or the problem."""
+    return _find_model_status(configuration.load_workspace_config(workspace))
+
+
+def get_conversation_model(conversation: Conversation) -> ModelStatus:
+    """Return the model that the conversation's next turn would use now, or the problem."""
+    return _find_model_status(load_conversation_config(conversation))
+
+
+def _find_model_status(workspace_config: WorkspaceConfig) -> ModelStatus:
     try:
         model_config = _choose_model(workspace_config)
     except InvalidConfiguration as error:
@@ -118,7 +127,7 @@ def get_model_status(workspace: Workspace) -> ModelStatus:
 
 def get_turn_model(conversation: Conversation) -> ModelConfig:
     """Return the model for a conversation's turn. Raises InvalidConfigFile where none may run."""
-    status = get_model_status(conversation.workspace)
+    status = get_conversation_model(conversation)
     if status.problem:
         raise InvalidConfigFile(status.problem)
     return status.model

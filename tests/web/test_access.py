@@ -64,6 +64,7 @@ ROUTES = {
     "conversation-step": member("conversation", Role.READER, 302),
     "conversation-raw": member("conversation", Role.READER),
     "conversation-compacted": member("conversation", Role.READER),
+    "conversation-configuration": member("conversation", Role.READER),
     "conversation-thread": member("conversation", Role.READER),
     "conversation-start-turn": member(
         "conversation", Role.RESPONDER, 302, method="post", data=(("text", "Hi"),)

@@ -119,8 +119,9 @@ def _read_model_id(table: TableReader, key: str, aliases: ModelAliases) -> Model
 
 
 def _read_provider(table: TableReader) -> ProviderConfig:
-    url = _read_url(table, "base_url")
-    variable = table.get_text("api_key_env")
+    """Return a provider; JP stores empty texts where it knows no address or variable."""
+    url = _read_url(table, "base_url") if table.get("base_url") else None
+    variable = table.get_text("api_key_env") or None
     if variable is not None and not _VARIABLE_NAME.fullmatch(variable):
         raise table.make_error("api_key_env", "the name of an environment variable")
     _refuse_own_variables(table, "api_key_env", variable or "")

@@ -105,6 +105,11 @@ def list_redactions(conversation_id: int, anchor: str) -> list[Redaction]:
     return list(rows.order_by("id"))
 
 
+def has_redactions(conversation_id: int) -> bool:
+    """Tell whether anything in a conversation was redacted after the fact."""
+    return Redaction.objects.filter(conversation_id=conversation_id).exists()
+
+
 def _redact(conversation_id: int, request: RedactionRequest, person: Person) -> Preview:
     conversation = journal.lock_conversation(conversation_id)
     if Run.objects.filter(conversation=conversation, state__in=UNFINISHED_STATES).exists():

@@ -341,7 +341,7 @@ def _build_run_context(
 
 def _find_model_status(conversation: Conversation) -> ModelStatus | None:
     return (
-        wiring.get_model_status(conversation.workspace)
+        wiring.get_conversation_model(conversation)
         if conversation.origin == Origin.NATIVE
         else None
     )

@@ -92,6 +92,7 @@ ELSEWHERE = {
     "sign-in-code": "reading/test_second_factor",
     "conversation-raw": "views/test_views",
     "conversation-compacted": "views/test_views",
+    "conversation-configuration": "views/test_views",
     "conversation-thread": "views/test_views",
 }
 #: What is read by GET and is no page.

@@ -208,7 +208,7 @@ async def test_while_a_tool_has_the_secret_no_process_shows_it(shop: Workshop):
         _, task = await shop.start("Greet and deploy")
         await answer_everything(shop)
         end = await eventually(lambda: open_fifo(fifo))
-        processes_by_pid = list_processes("tools/deploy.py")
+        processes_by_pid = list_processes("tools/deploy.py", shop.root)
         private = [
             Path(value) for _, environ in processes_by_pid.values() for value in contexts(environ)
         ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -178,5 +177,4 @@ async def test_what_changes_while_a_turn_runs_changes_the_next_one(shop: Worksho
 
 def list_kitchens(shop: Workshop) -> list[int]:
     """Return the kitchens that run in this workshop."""
-    pids = list_processes("tools/kitchen.py")
-    return [pid for pid in pids if Path(f"/proc/{pid}/cwd").readlink() == shop.root]
+    return list(list_processes("tools/kitchen.py", shop.root))

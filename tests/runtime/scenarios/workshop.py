@@ -178,13 +178,17 @@ def short(event: ConversationEvent) -> str:
     return line
 
 
-def list_processes(mark: str) -> dict[int, tuple[str, str]]:
-    """Return the processes whose arguments hold the mark, with these and their environment."""
+def list_processes(mark: str, folder_of_shop: Path) -> dict[int, tuple[str, str]]:
+    """Return arguments and environment of the shop's processes whose arguments hold the mark.
+
+    Another run of the tests may have the same tools; its processes work in another folder.
+    """
     by_pid = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             argv = (folder / "cmdline").read_bytes().decode(errors="replace")
-            if mark in argv and int(folder.name) != os.getpid():
+            is_in_shop = (folder / "cwd").resolve().is_relative_to(folder_of_shop.resolve())
+            if mark in argv and is_in_shop and int(folder.name) != os.getpid():
                 environ = (folder / "environ").read_bytes().decode(errors="replace")
                 by_pid[int(folder.name)] = argv, environ
     return by_pid

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST
 
 from jpweb.runtime import configuration
 from jpweb.runtime.configuration import ToolOffer, TrustStatus, WorkspaceConfig, escape_invisible
+from jpweb.runtime.provider_status import list_provider_statuses
 from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError
 from jpweb.store.ledger.entries import Actor
@@ -160,7 +161,7 @@ def _render_page(
             workspace_config.trust_statuses, TrustState.NEW, TrustState.CHANGED
         ),
         "trusted_groups": _group_entries(workspace_config.trust_statuses, TrustState.TRUSTED),
-        "providers": configuration.list_provider_statuses(workspace_config),
+        "providers": list_provider_statuses(workspace_config),
         "servers": [
             (
                 escape_invisible(name),

@@ -1,4 +1,4 @@
-"""A conversation raw, compacted, and as the model saw it, in a real browser."""
+"""A conversation raw, compacted, as the model saw it, and its configuration, in a real browser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ from tests.machine.sizes import choose_size
 
 pytestmark = pytest.mark.browser
 
-VIEWS = ("Transcript", "Compacted", "Raw", "What the model saw")
+VIEWS = ("Transcript", "Compacted", "Raw", "What the model saw", "Configuration")
+#: By view: the query of a part that is not its first.
+FAR_QUERIES = {
+    "Compacted": "?from=80",
+    "Raw": "?from=0",
+    "What the model saw": "?turn=3",
+    "Configuration": "?from=start",
+}
 
 
 def views(page: Page) -> dict[str, str]:
@@ -41,8 +48,7 @@ def test_the_views_are_reached_from_each_other_by_keyboard(shelf: Visit, javascr
 def test_each_view_bars_nobody(shelf: Visit, name: str):
     page = shelf.open(long_one(shelf))
     url = shelf.server.url + views(page)[name]
-    far_query = {"Compacted": "?from=80", "Raw": "?from=0", "What the model saw": "?turn=3"}[name]
-    for query in (far_query, "")[: choose_size(1, 2)]:
+    for query in (FAR_QUERIES[name], "")[: choose_size(1, 2)]:
         page.goto(url + query)
         check_under_proof(page)
         page.locator("main details").evaluate_all(

@@ -7,6 +7,7 @@ import pytest
 from jpweb.agent.config import AllowToggle
 from jpweb.runtime import configuration
 from jpweb.runtime.configuration import ToolAvailability
+from jpweb.runtime.provider_status import list_provider_statuses
 from jpweb.store.errors import InvalidConfigFile
 from jpweb.store.models import Person, Workspace
 from jpweb.store.workspace_config.trust import TrustState
@@ -58,9 +59,7 @@ def test_all_tools_are_switched_but_those_that_must_be_named_or_are_locked(home:
 def test_an_address_with_a_key_in_it_is_shown_to_nobody(home: Workspace):
     write_config(home, '[providers.llm.own]\nbase_url = "https://me:s3cret@x/v1?key=s3cret"')
     config = configuration.load_workspace_config(home)
-    assert [status.address for status in configuration.list_provider_statuses(config)] == [
-        "https://…@x/v1?…"
-    ]
+    assert [status.address for status in list_provider_statuses(config)] == ["https://…@x/v1?…"]
     assert "s3cret" not in config.trust_statuses[0].item.display_text
     assert config.configuration.providers["own"].base_url == "https://me:s3cret@x/v1?key=s3cret"
 
@@ -165,7 +164,7 @@ def test_providers_tell_whether_their_key_is_there_and_never_the_key(
         'base_url = "https://own.example"\n[providers.llm.bare]',
     )
     config = configuration.load_workspace_config(home)
-    statuses = {status.name: status for status in configuration.list_provider_statuses(config)}
+    statuses = {status.name: status for status in list_provider_statuses(config)}
     assert list(statuses) == ["anthropic", "own", "bare"]
     assert (statuses["own"].key_variable, statuses["own"].has_key) == ("MY_KEY", True)
     assert statuses["own"].standing is TrustState.NEW

@@ -1,0 +1,174 @@
+"""The configuration that a conversation runs under: its own, over the workspace's files.
+
+As in JP, what a conversation has stored replaces what the files say since. What it would run or
+send a key to goes through the workspace's trust: only what an owner trusted there runs here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jpweb.runtime.configuration import WorkspaceConfig, load_workspace_config
+from jpweb.store.masking.masks import load_conversation_masks
+from jpweb.store.redaction.application import has_redactions
+from jpweb.store.suspected_secrets import detector
+from jpweb.store.workspace_config.stored_config import StoredConfig, read_stored_config
+from jpweb.stream.thread import SystemPart
+
+if TYPE_CHECKING:
+    from jpweb.agent.config import Configuration
+    from jpweb.store.models import Conversation
+
+#: Changes that are loaded for a page, the newest ones; loading takes some milliseconds each.
+MAX_LISTED_CHANGES = 50
+#: Parameters of a model whose values people see.
+SHOWN_PARAMETERS = frozenset(
+    {"max_tokens", "reasoning", "stop_words", "temperature", "top_k", "top_p", "verbosity"}
+)
+#: Names of tools in one line about a difference.
+_MAX_NAMES = 10
+
+
+def load_conversation_config(conversation: Conversation) -> WorkspaceConfig:
+    """Load the configuration of the conversation's next turn.
+
+    Where what it stores cannot be used, ``problem`` names it and no turn starts.
+    """
+    return load_workspace_config(conversation.workspace, read_stored_config(conversation))
+
+
+@dataclass(frozen=True, slots=True)
+class PromptText:
+    """A part of a system prompt; empty and ``is_hidden`` where it may hold what was redacted."""
+
+    text: str
+    is_hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigStep:
+    """The configuration from one place of the conversation on.
+
+    ``position`` is that of the change, None for the beginning; ``turn_number`` that of the first
+    turn under it, None where none began since. ``differences`` names what changed.
+    """
+
+    position: int | None
+    turn_number: int | None
+    config: WorkspaceConfig
+    differences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationConfigHistory:
+    """The configurations of a conversation in the order of its stream, and the workspace's now.
+
+    ``differences`` names what differs between the last step and the workspace.
+    """
+
+    steps: tuple[ConfigStep, ...]
+    workspace: WorkspaceConfig
+    differences: tuple[str, ...]
+    problems: tuple[str, ...]
+    omitted_count: int
+    has_base: bool
+
+
+def read_config_history(conversation: Conversation) -> ConversationConfigHistory:
+    """Read every configuration that the conversation had, for people: with secrets masked."""
+    stored = read_stored_config(conversation, load_conversation_masks(conversation.pk))
+    workspace = conversation.workspace
+    omitted_count = max(len(stored.changes) - MAX_LISTED_CHANGES, 0)
+    steps: list[ConfigStep] = []
+    for count in range(omitted_count, len(stored.changes) + 1):
+        if count == 0 and stored.base is None and stored.changes[:1] and _is_first(stored):
+            continue  # the oldest layout stores the base as the first change
+        config = load_workspace_config(workspace, stored.until(count))
+        change = stored.changes[count - 1] if count else None
+        steps.append(
+            ConfigStep(
+                change.position if change else None,
+                change.turn_number if change else 0,
+                config,
+                list_differences(steps[-1].config, config) if steps else (),
+            )
+        )
+    files = load_workspace_config(workspace)
+    return ConversationConfigHistory(
+        tuple(steps),
+        files,
+        list_differences(files, steps[-1].config),
+        stored.problems,
+        omitted_count,
+        stored.base is not None,
+    )
+
+
+def list_differences(before: WorkspaceConfig, after: WorkspaceConfig) -> tuple[str, ...]:
+    """Return what differs between two configurations, a line each."""
+    old, new = before.configuration, after.configuration
+    lines = []
+    if old.assistant.model != new.assistant.model:
+        old_name, new_name = name_model(old), name_model(new)
+        is_renamed = old_name != new_name
+        lines.append(f"model: {old_name} → {new_name}" if is_renamed else "model parameters")
+    if old.assistant.system != new.assistant.system:
+        lines.append("system prompt")
+    if old.assistant.tool_choice != new.assistant.tool_choice:
+        lines.append(f"tool choice: {old.assistant.tool_choice} → {new.assistant.tool_choice}")
+    lines += _list_tool_differences(old, new)
+    if before.problem != after.problem:
+        lines.append("can't be used" if after.problem else "can be used again")
+    return tuple(lines)
+
+
+def name_model(configuration: Configuration) -> str:
+    """Return provider and name of the model, or “not configured”."""
+    model = configuration.assistant.model
+    return "/".join(filter(None, (model.provider, model.name))) or "not configured"
+
+
+def list_prompt_texts(
+    conversation: Conversation, history: ConversationConfigHistory, step: ConfigStep
+) -> list[PromptText]:
+    """Return the parts of a step's system prompt as people may read them.
+
+    The files on disk know nothing of redactions: of a conversation with redactions, or a text in
+    which something looks like a secret, the part is hidden.
+    """
+    is_redacted = history.has_base and has_redactions(conversation.pk)
+    deadline = detector.start_event()
+    texts = []
+    for part in step.config.configuration.assistant.system:
+        text = part.render_text() if isinstance(part, SystemPart) else part
+        is_hidden = is_redacted or bool(detector.find_secrets(text, deadline))
+        texts.append(PromptText("" if is_hidden else text, is_hidden))
+    return texts
+
+
+def _is_first(stored: StoredConfig) -> bool:
+    return stored.changes[0].position == 0
+
+
+def _list_tool_differences(old: Configuration, new: Configuration) -> list[str]:
+    old_names = {name for name, tool in old.tools.items() if tool.enable.state}
+    new_names = {name for name, tool in new.tools.items() if tool.enable.state}
+    changed_names = {
+        name for name in old.tools.keys() & new.tools.keys() if old.tools[name] != new.tools[name]
+    }
+    both = old_names & new_names
+    groups = (
+        ("tools on", new_names - old_names),
+        ("tools off", old_names - new_names),
+        ("tools changed", changed_names & both),
+    )
+    return [f"{label}: {_join_names(names)}" for label, names in groups if names]
+
+
+def _join_names(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    shown = ", ".join(ordered[:_MAX_NAMES])
+    more_count = len(ordered) - _MAX_NAMES
+    return f"{shown} and {more_count} more" if more_count > 0 else shown

@@ -1,0 +1,49 @@
+"""The providers of a configuration as people may see them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jpweb.agent.config import ProviderConfig, display
+from jpweb.agent.config import trust as trusting
+from jpweb.agent.config.trust import TrustItemKind
+
+if TYPE_CHECKING:
+    from jpweb.runtime.configuration import WorkspaceConfig
+    from jpweb.store.workspace_config.trust import TrustState
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderStatus:
+    """A configured provider as people may see it: without its key, and its address masked."""
+
+    name: str
+    address: str
+    key_variable: str
+    has_key: bool
+    standing: TrustState
+
+
+def list_provider_statuses(workspace_config: WorkspaceConfig) -> list[ProviderStatus]:
+    """Return the configured providers and the provider of the chosen model."""
+    model_provider = workspace_config.configuration.assistant.model.provider
+    names = dict.fromkeys(
+        [*([model_provider] if model_provider else []), *workspace_config.configuration.providers]
+    )
+    statuses = []
+    for name in names:
+        provider_config = workspace_config.configuration.providers.get(name, ProviderConfig())
+        address, key_variable = trusting.KNOWN_PROVIDERS.get(name, ("", ""))
+        key_variable = provider_config.api_key_env or key_variable
+        statuses.append(
+            ProviderStatus(
+                name=name,
+                address=display.mask_url(provider_config.base_url or address),
+                key_variable=key_variable,
+                has_key=bool(os.environ.get(key_variable)),
+                standing=workspace_config.get_standing(TrustItemKind.PROVIDER, name),
+            )
+        )
+    return statuses

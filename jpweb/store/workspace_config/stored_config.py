@@ -1,0 +1,155 @@
+"""What a conversation has stored of its configuration: its base, and the changes in its stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from jpweb.store import db_text
+from jpweb.store.choices import Origin
+from jpweb.store.errors import InvalidConfigFile, NoWorkspace
+from jpweb.store.jp_files import directory_handles, mirror, silo_bindings, workspace
+from jpweb.store.masking.masks import Masks
+from jpweb.store.models import Conversation, JournalEntry, Turn
+from jpweb.stream.events import ConfigDelta, ConversationEvent
+
+BASE_CONFIG_NAME = "base_config.json"
+#: Bytes of a base configuration at most; the largest known one has 300 KiB.
+MAX_BASE_BYTES = 2 * directory_handles.MIB
+#: Changes of configuration that are read of one conversation.
+MAX_CHANGES = 500
+#: Characters of one change, and of all changes together.
+MAX_CHANGE_CHARACTERS, MAX_TOTAL_CHARACTERS = 512 * 1024, 4 * directory_handles.MIB
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChange:
+    """A ``config_delta`` at its position; it applies to what follows.
+
+    ``turn_number`` is that of the first turn under it, None where none began since.
+    """
+
+    position: int
+    turn_number: int | None
+    delta: Mapping[str, Any]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredConfig:
+    """A conversation's base configuration and its changes, in the order of the stream.
+
+    ``problems`` has a line for each part that could not be read.
+    """
+
+    base: Mapping[str, Any] | None = None
+    base_digest: str = ""
+    changes: tuple[ConfigChange, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def layers(self) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+        """The name and values of each part, lowest first."""
+        base = () if self.base is None else ((BASE_CONFIG_NAME, self.base),)
+        return (
+            *base,
+            *((f"configuration change at {c.position}", c.delta) for c in self.changes),
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over all parts, to compare contents."""
+        text = " ".join((self.base_digest, *(change.digest for change in self.changes)))
+        return sha256(text.encode()).hexdigest()
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StoredConfig) and self.fingerprint == other.fingerprint
+
+    def until(self, change_count: int) -> StoredConfig:
+        """Return the configuration after the first changes alone."""
+        return StoredConfig(self.base, self.base_digest, self.changes[:change_count], self.problems)
+
+
+NOTHING_STORED = StoredConfig()
+
+
+def read_stored_config(conversation: Conversation, masks: Masks | None = None) -> StoredConfig:
+    """Read what a conversation has stored. A part that cannot be read becomes a problem.
+
+    ``masks`` hides suspected secrets of the changes from people. A native conversation has no base
+    of its own: ``writer`` writes the smallest that JP loads.
+    """
+    base, base_digest, problems = None, "", []
+    if conversation.origin == Origin.MIRRORED:
+        try:
+            content = _read_base_file(conversation)
+            base_digest = sha256(content).hexdigest() if content else ""
+            base = _parse_base(content) if content else None
+        except InvalidConfigFile as error:
+            problems.append(db_text.clean_text(str(error)))
+    changes, change_problems = _read_changes(conversation.pk, masks or Masks())
+    return StoredConfig(base, base_digest, tuple(changes), (*problems, *change_problems))
+
+
+def _read_base_file(conversation: Conversation) -> bytes:
+    """Return the bytes of the file; none where there is none. Raises InvalidConfigFile."""
+    try:
+        if conversation.workspace.root == mirror.DEMO_ROOT:
+            disk_workspace = workspace.find_workspace(mirror.DEMO_PATH)
+        else:
+            disk_workspace = silo_bindings.find_bound(conversation.workspace)
+        disk_conversation = workspace.find_conversation(disk_workspace, conversation.jp_id)
+        if disk_conversation is None:
+            return b""
+        return directory_handles.read_file(
+            disk_conversation.folder / BASE_CONFIG_NAME, MAX_BASE_BYTES
+        )
+    except (FileNotFoundError, NoWorkspace):
+        return b""
+    except OSError as error:
+        raise InvalidConfigFile(f"{BASE_CONFIG_NAME}: {error.strerror}.") from error
+
+
+def _parse_base(content: bytes) -> Mapping[str, Any]:
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InvalidConfigFile(f"{BASE_CONFIG_NAME} is not JSON: {str(error)[:200]}.") from error
+    if not isinstance(value, dict):
+        raise InvalidConfigFile(f"{BASE_CONFIG_NAME} is not an object.")
+    return value
+
+
+def _read_changes(conversation_id: int, masks: Masks) -> tuple[list[ConfigChange], list[str]]:
+    rows = JournalEntry.objects.filter(conversation_id=conversation_id, kind=ConfigDelta.TAG)
+    starts = list(
+        Turn.objects.filter(conversation_id=conversation_id)
+        .order_by("position")
+        .values_list("position", "number")
+    )
+    changes: list[ConfigChange] = []
+    character_count = 0
+    values = rows.order_by("position").values_list("position", "anchor", "text")
+    for position, anchor, text in values[: MAX_CHANGES + 1]:
+        character_count += len(text)
+        if (
+            len(changes) == MAX_CHANGES
+            or len(text) > MAX_CHANGE_CHARACTERS
+            or character_count > MAX_TOTAL_CHARACTERS
+        ):
+            return changes, [
+                f"The configuration change at {position} and all later ones are too many or too "
+                "large to be read."
+            ]
+        body = masks.read_element(anchor, text).body
+        if isinstance(body, ConversationEvent) and isinstance(body.kind, ConfigDelta):
+            turn_number = next((number for start, number in starts if start >= position), None)
+            digest = sha256(text.encode(errors="surrogatepass")).hexdigest()
+            changes.append(ConfigChange(position, turn_number, body.kind.delta, digest))
+    return changes, []

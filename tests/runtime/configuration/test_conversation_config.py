@@ -1,0 +1,181 @@
+"""What a conversation has stored decides its turns, within what owners have trusted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpweb.runtime import wiring
+from jpweb.runtime.configuration import ToolAvailability
+from jpweb.runtime.conversation_config import (
+    load_conversation_config,
+    name_model,
+    read_config_history,
+)
+from jpweb.store import journal
+from jpweb.store.errors import InvalidConfigFile
+from jpweb.store.jp_files import mirror
+from jpweb.store.models import Conversation, Person, Workspace
+from jpweb.stream.events import ChatRequest, ConfigDelta, TurnStart
+from tests.builders import make_element
+from tests.runtime.configuring import (
+    LOCAL,
+    get_availability,
+    save_overrides,
+    trust_all,
+    write_config,
+)
+from tests.store import making
+
+FILES = """
+[assistant]
+system_prompt = "From the file."
+[assistant.model]
+id = "openai/from-the-file"
+"""
+
+
+def make_model_delta(name: str, **values: Any) -> ConfigDelta:
+    return ConfigDelta(
+        {"assistant": {"model": {"id": {"provider": "anthropic", "name": name}}, **values}}
+    )
+
+
+def append_elements(talk: Conversation, *kinds: Any) -> None:
+    journal.append_events(talk.pk, [making.event(kind) for kind in kinds])
+
+
+def mirror_stored(home: Workspace, base: bytes, *kinds: Any) -> Conversation:
+    """Return the mirrored conversation of a folder with this base configuration."""
+    folder = making.write_folder(
+        Path(home.root), "17000000000-stored", [make_element(kind) for kind in kinds]
+    )
+    (folder / "base_config.json").write_bytes(base)
+    mirror.mirror_workspace(Path(home.root))
+    return Conversation.objects.get(workspace=home, jp_id=17000000000)
+
+
+@pytest.fixture
+def talk(home: Workspace) -> Conversation:
+    write_config(home, FILES)
+    conversation: Conversation = making.conversation(home)
+    return conversation
+
+
+def test_a_change_in_the_stream_decides_the_next_turn(talk: Conversation):
+    append_elements(talk, make_model_delta("m-2", system_prompt="From the stream."))
+    assistant = load_conversation_config(talk).configuration.assistant
+    assert assistant.model.name == "m-2"
+    assert assistant.system == ("From the stream.",)
+    assert wiring.get_turn_model(talk).name == "m-2"
+    assert wiring.get_conversation_model(talk).name == "anthropic/m-2"
+
+
+def test_half_a_model_keeps_the_other_half(talk: Conversation):
+    append_elements(
+        talk,
+        make_model_delta("m-2"),
+        ConfigDelta({"assistant": {"model": {"id": {"name": "m-3"}}}}),
+    )
+    assert name_model(load_conversation_config(talk).configuration) == "anthropic/m-3"
+
+
+def test_a_conversation_without_changes_follows_the_files(talk: Conversation):
+    assert wiring.get_turn_model(talk).name == "from-the-file"
+
+
+def test_what_owners_override_stands_above_what_is_stored(talk: Conversation, home: Workspace):
+    append_elements(talk, make_model_delta("m-2"))
+    save_overrides(home, '[assistant.model]\nid = "openai/chosen"')
+    talk.workspace.refresh_from_db()
+    assert name_model(load_conversation_config(talk).configuration) == "openai/chosen"
+
+
+@pytest.mark.parametrize(
+    ("change", "availability"),
+    [
+        ({"command": "other"}, ToolAvailability.CHANGED),
+        ({"run": "unattended"}, ToolAvailability.CHANGED),
+        ({"summary": "Runs."}, ToolAvailability.OFFERED),
+    ],
+)
+def test_a_stored_command_or_gate_runs_only_as_an_owner_trusted_it(
+    talk: Conversation, home: Workspace, ada: Person, change: dict[str, Any], availability: Any
+):
+    write_config(home, LOCAL)
+    trust_all(home, ada)
+    append_elements(talk, ConfigDelta({"conversation": {"tools": {"t": change}}}))
+    assert get_availability(load_conversation_config(talk), "t") is availability
+
+
+def test_a_stored_address_gets_no_key_before_an_owner_trusts_it(talk: Conversation):
+    providers = {"llm": {"anthropic": {"base_url": "https://elsewhere.example"}}}
+    append_elements(talk, make_model_delta("m-2"), ConfigDelta({"providers": providers}))
+    with pytest.raises(InvalidConfigFile, match="An owner of the workspace must trust that first"):
+        wiring.get_turn_model(talk)
+
+
+def test_a_stored_value_that_cannot_be_used_refuses_the_turn_and_is_named(talk: Conversation):
+    append_elements(talk, TurnStart(), ConfigDelta({"assistant": {"model": 7}}))
+    with pytest.raises(InvalidConfigFile, match="configuration change at 1"):
+        wiring.get_turn_model(talk)
+
+
+def test_a_mirrored_conversation_has_its_base_and_each_change_by_its_turn(home: Workspace):
+    write_config(home, FILES)
+    base = {"assistant": {"model": {"id": {"provider": "google", "name": "b"}}}}
+    talk = mirror_stored(
+        home, json.dumps(base).encode(), TurnStart(), ChatRequest("Hi"),
+        make_model_delta("m-2"), TurnStart(), ChatRequest("On"), make_model_delta("m-3"),
+    )  # fmt: skip
+    history = read_config_history(talk)
+    assert [
+        (step.position, step.turn_number, name_model(step.config.configuration), step.differences)
+        for step in history.steps
+    ] == [
+        (None, 0, "google/b", ()),
+        (2, 1, "anthropic/m-2", ("model: google/b → anthropic/m-2",)),
+        (5, None, "anthropic/m-3", ("model: anthropic/m-2 → anthropic/m-3",)),
+    ]
+    assert history.differences == ("model: openai/from-the-file → anthropic/m-3",)
+
+
+@pytest.mark.parametrize(
+    ("base", "problem"),
+    [
+        (b"{", "base_config.json is not JSON"),
+        (b"[]", "base_config.json is not an object"),
+        (b"[" * 100_000, "base_config.json is not JSON"),
+        (b" " * (2 * 1024 * 1024 + 1), "base_config.json: "),
+    ],
+)
+def test_a_base_that_cannot_be_read_is_a_problem_and_the_files_count(
+    home: Workspace, base: bytes, problem: str
+):
+    write_config(home, FILES)
+    history = read_config_history(mirror_stored(home, base, TurnStart()))
+    assert [line.startswith(problem) for line in history.problems] == [True], history.problems
+    assert name_model(history.steps[-1].config.configuration) == "openai/from-the-file"
+
+
+def test_the_smallest_base_that_jpweb_writes_decides_nothing(talk: Conversation, home: Workspace):
+    folder = making.write_folder(Path(home.root), str(talk.jp_id), [])
+    (folder / "base_config.json").write_text(
+        '{"assistant": {"model": {"id": {"provider": "anthropic", "name": "x"}}}}'
+    )
+    assert wiring.get_turn_model(talk).name == "from-the-file"
+
+
+def test_more_changes_than_are_read_are_a_problem(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("jpweb.store.workspace_config.stored_config.MAX_CHANGES", 2)
+    append_elements(talk, *(make_model_delta(f"m-{number}") for number in range(3)))
+    history = read_config_history(talk)
+    assert history.problems == (
+        "The configuration change at 2 and all later ones are too many or too large to be read.",
+    )
+    assert name_model(history.steps[-1].config.configuration) == "anthropic/m-1"
