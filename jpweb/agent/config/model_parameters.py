@@ -55,6 +55,8 @@ def _check_reasoning(table: TableReader) -> None:
     reasoning_table = table.get_table("reasoning")
     effort = reasoning_table.get("effort")
     is_named = isinstance(effort, str) and effort in EFFORTS
+    if isinstance(effort, Mapping) and set(effort) == {"absolute"}:  # as JP's files write it
+        effort = effort["absolute"]
     if effort is not None and not is_named and not _is_token_count(effort):
         raise reasoning_table.make_error("effort", _EFFORT_TEXT)
     reasoning_table.get_flag("exclude")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -10,16 +11,33 @@ import httpx2
 from pydantic_ai.messages import ModelResponsePart, ThinkingPart
 from pydantic_ai.models import Model
 from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.profiles.anthropic import anthropic_model_profile
 from pydantic_ai.providers.anthropic import AnthropicProvider
 
 from jpweb.agent.providers.adapter.base import ProviderAdapter
 from jpweb.agent.providers.adapter.factory import ModelEndpoint
-from jpweb.agent.providers.adapter.parameters import ReasoningSettings
+from jpweb.agent.providers.adapter.parameters import ReasoningMode, ReasoningSettings
+from jpweb.agent.providers.adapter.reasoning import (
+    LEVELS,
+    ReasoningKind,
+    ReasoningModel,
+    choose_effort,
+    convert_to_budget,
+    convert_to_level,
+    lower_level,
+)
 
 _SIGNATURE_KEY = "anthropic_thinking_signature"
 _REDACTED_KEY = "anthropic_redacted_thinking"
 #: pydantic-ai's id of redacted reasoning: no text, only data encrypted for Anthropic.
 _REDACTED_ID = "redacted_thinking"
+#: Models from before extended thinking.
+_WITHOUT_THINKING = re.compile(r"claude-(?:instant|[12]\b|3-(?!7))")
+#: Output limit where neither the configuration nor the library names one; JP's too.
+_DEFAULT_MAX_TOKENS = 2048
+#: The fewest tokens that Anthropic takes as a budget.
+_MIN_BUDGET_TOKENS = 1024
+_DISABLED = {"type": "disabled"}
 
 
 class AnthropicAdapter(ProviderAdapter):
@@ -42,15 +60,18 @@ class AnthropicAdapter(ProviderAdapter):
     def adapt_settings(
         self, endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
     ) -> dict[str, Any]:
-        """Add the cache, the beta headers and a thinking budget."""
+        """Add the cache, the beta headers, the output limit and the thinking."""
         settings["cache"] = True
         if endpoint.beta_headers:
             settings["anthropic_betas"] = list(endpoint.beta_headers)
-        if reasoning.tokens is not None:
-            budget = {"type": "enabled", "budget_tokens": reasoning.tokens}
-            settings["anthropic_thinking"] = budget
-            del settings["thinking"]
-        return settings
+        model = describe_model(endpoint.model.name)
+        settings.setdefault("max_tokens", model.max_output or _DEFAULT_MAX_TOKENS)
+        return settings | _make_thinking(model, reasoning, settings["max_tokens"])
+
+    def refuses_forced_tool(self, endpoint: ModelEndpoint, reasoning: ReasoningSettings) -> bool:
+        """Tell whether the model thinks, or cannot be kept from it."""
+        model = describe_model(endpoint.model.name)
+        return choose_effort(reasoning, model) is not None or not model.can_disable
 
     def read_metadata(self, part: ModelResponsePart) -> dict[str, Any]:
         """Return the signature of reasoning, or the redacted reasoning."""
@@ -65,6 +86,47 @@ class AnthropicAdapter(ProviderAdapter):
         if signature := metadata.get(_SIGNATURE_KEY):
             return ThinkingPart(text, signature=signature, provider_name=self.SYSTEM)
         return None
+
+
+def describe_model(name: str) -> ReasoningModel:
+    """Return how a model reasons, by the library's profile of its name."""
+    if not name.startswith("claude-"):
+        return ReasoningModel(ReasoningKind.UNKNOWN, can_disable=False)
+    if _WITHOUT_THINKING.match(name):
+        return ReasoningModel(ReasoningKind.UNSUPPORTED)
+    profile: Mapping[str, Any] = anthropic_model_profile(name) or {}
+    max_output = profile.get("anthropic_max_output_tokens")
+    if not profile.get("anthropic_supports_adaptive_thinking"):
+        return ReasoningModel(ReasoningKind.BUDGET, max_output=max_output)
+    levels = [level for level in LEVELS if profile.get(f"anthropic_supports_{level}_effort", True)]
+    can_disable = not profile.get("thinking_always_enabled")
+    return ReasoningModel(ReasoningKind.ADAPTIVE, levels, can_disable, max_output)
+
+
+def _make_thinking(
+    model: ReasoningModel, reasoning: ReasoningSettings, max_tokens: int
+) -> dict[str, Any]:
+    """Return the settings of thinking. A budget stays below the output limit, or is refused."""
+    effort = choose_effort(reasoning, model)
+    if effort is None:
+        is_off = reasoning.mode is ReasoningMode.OFF
+        is_unknown = model.kind is ReasoningKind.UNKNOWN
+        may_say_off = is_off if is_unknown else model.can_disable
+        if model.kind is ReasoningKind.UNSUPPORTED or not may_say_off:
+            return {}
+        return {"anthropic_thinking": _DISABLED}
+    if model.kind is ReasoningKind.BUDGET:
+        budget = min(max(convert_to_budget(effort, max_tokens), _MIN_BUDGET_TOKENS), max_tokens - 1)
+        if budget < _MIN_BUDGET_TOKENS:
+            return {"anthropic_thinking": _DISABLED}
+        thinking = {"type": "enabled", "budget_tokens": budget, "display": "summarized"}
+        return {"anthropic_thinking": thinking}
+    settings: dict[str, Any] = {"anthropic_thinking": {"type": "adaptive", "display": "summarized"}}
+    level = convert_to_level(effort, model.max_output)
+    if level != "auto":
+        accepted = [name for name in model.levels if name not in ("none", "xlow")]
+        settings["anthropic_effort"] = lower_level(level, accepted)
+    return settings
 
 
 VENDOR = AnthropicAdapter()

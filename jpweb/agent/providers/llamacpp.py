@@ -11,6 +11,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 from jpweb.agent.providers.adapter.base import ProviderAdapter, add_api_path, make_openai_client
 from jpweb.agent.providers.adapter.factory import ModelEndpoint
+from jpweb.agent.providers.adapter.parameters import ReasoningMode, ReasoningSettings
 
 
 class LlamaCppAdapter(ProviderAdapter):
@@ -22,6 +23,20 @@ class LlamaCppAdapter(ProviderAdapter):
         """Return the model."""
         client = make_openai_client(endpoint, add_api_path(endpoint.base_url, "/v1"), http)
         return OpenAIChatModel(endpoint.model.name, provider=OpenAIProvider(openai_client=client))
+
+    def adapt_settings(
+        self, _endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
+    ) -> dict[str, Any]:
+        """Switch reasoning on or off; older servers read no ``max_completion_tokens``."""
+        is_on = reasoning.mode in (ReasoningMode.AUTO, ReasoningMode.SET)
+        body: dict[str, Any] = {
+            "reasoning_format": "deepseek" if is_on else "none",
+            "chat_template_kwargs": {"enable_thinking": is_on},
+        }
+        if "max_tokens" in settings:
+            body["max_tokens"] = settings.pop("max_tokens")
+        settings["extra_body"] = body | dict(settings.get("extra_body") or {})
+        return settings
 
 
 VENDOR = LlamaCppAdapter()

@@ -12,11 +12,12 @@ from pydantic_ai.providers.ollama import OllamaProvider
 
 from jpweb.agent.providers.adapter.base import ProviderAdapter, add_api_path, make_openai_client
 from jpweb.agent.providers.adapter.factory import ModelEndpoint
-from jpweb.agent.providers.adapter.parameters import ReasoningEffort, ReasoningSettings
+from jpweb.agent.providers.adapter.parameters import ReasoningMode, ReasoningSettings
+from jpweb.agent.providers.adapter.reasoning import convert_to_level
 
-_EFFORT_LEVELS: Mapping[ReasoningEffort, str] = {
-    False: "none",
-    "minimal": "low",
+_EFFORT_LEVELS: Mapping[str, str] = {
+    "none": "low",
+    "xlow": "low",
     "low": "low",
     "medium": "medium",
     "high": "high",
@@ -36,12 +37,14 @@ class OllamaAdapter(ProviderAdapter):
         return OllamaModel(endpoint.model.name, provider=OllamaProvider(openai_client=client))
 
     def adapt_settings(
-        self, _endpoint: ModelEndpoint, settings: dict[str, Any], _reasoning: ReasoningSettings
+        self, _endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
     ) -> dict[str, Any]:
         """Rename limit and effort for Ollama: it reads no ``max_completion_tokens``."""
-        effort = _EFFORT_LEVELS.get(settings.pop("thinking", None))
-        if effort:
-            settings["openai_reasoning_effort"] = effort
+        if reasoning.mode in (ReasoningMode.UNSET, ReasoningMode.OFF):
+            settings["openai_reasoning_effort"] = "none"
+        elif reasoning.mode is ReasoningMode.SET:
+            level = convert_to_level(reasoning.effort, settings.get("max_tokens"))
+            settings["openai_reasoning_effort"] = _EFFORT_LEVELS.get(level, "medium")
         if "max_tokens" in settings:
             limit = {"max_tokens": settings.pop("max_tokens")}
             settings["extra_body"] = limit | dict(settings.get("extra_body") or {})

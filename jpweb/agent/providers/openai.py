@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -10,11 +11,20 @@ import httpx2
 from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIResponsesModel
+from pydantic_ai.profiles.openai import openai_model_profile
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from jpweb.agent.providers.adapter.base import ProviderAdapter, add_api_path, make_openai_client
 from jpweb.agent.providers.adapter.factory import ModelEndpoint
-from jpweb.agent.providers.adapter.parameters import ReasoningSettings
+from jpweb.agent.providers.adapter.parameters import ReasoningMode, ReasoningSettings
+from jpweb.agent.providers.adapter.reasoning import (
+    LEVELS,
+    ReasoningKind,
+    ReasoningModel,
+    choose_effort,
+    convert_to_level,
+    lower_level,
+)
 from jpweb.stream.events import ToolCallRequest
 
 _ITEM_ID_KEY = "openai_item_id"
@@ -22,6 +32,13 @@ _ENCRYPTED_KEY = "openai_encrypted_content"
 _PHASE_KEY = "openai_phase"
 #: Settings that the Responses API has no field for.
 _UNSUPPORTED_SETTINGS = ("stop_sequences", "top_k")
+_KNOWN_MODEL = re.compile(r"gpt-|o[0-9]|codex|chatgpt")
+#: GPT-5 refuses these while it reasons; so may a model that nobody knows.
+_SAMPLING_SETTINGS = ("temperature", "top_p")
+_SAMPLES_WHILE_REASONING = re.compile(r"gpt-[34]|gpt-5-nano|gpt-oss|o[0-9]|chatgpt-4")
+_VERBOSITIES = ("low", "medium", "high")
+#: The vendor's words for JP's levels, where they differ.
+_VENDOR_EFFORTS: Mapping[str, str] = {"xlow": "minimal", "auto": "medium"}
 
 
 class OpenAIAdapter(ProviderAdapter):
@@ -38,12 +55,18 @@ class OpenAIAdapter(ProviderAdapter):
         )
 
     def adapt_settings(
-        self, _endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
+        self, endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
     ) -> dict[str, Any]:
-        """Request reasoning summaries where they are shown; disable storage at OpenAI."""
-        settings["openai_store"] = False
-        if reasoning.is_shown:
-            settings["openai_reasoning_summary"] = "auto"
+        """Add reasoning and verbosity; disable storage at OpenAI, and cut what is too long."""
+        name, parameters = endpoint.model.name, endpoint.model.parameters
+        settings |= {"openai_store": False, "openai_truncation": "auto"}
+        settings |= _make_reasoning(name, reasoning, parameters)
+        if parameters.get("verbosity") in _VERBOSITIES:
+            settings["openai_text_verbosity"] = parameters["verbosity"]
+        is_reasoning = settings.get("openai_reasoning_effort", "none") != "none"
+        if is_reasoning and not _SAMPLES_WHILE_REASONING.match(name):
+            for key in _SAMPLING_SETTINGS:
+                settings.pop(key, None)
         return {
             name: value for name, value in settings.items() if name not in _UNSUPPORTED_SETTINGS
         }
@@ -96,6 +119,60 @@ class OpenAIAdapter(ProviderAdapter):
             replace(part, id=None) if isinstance(part, TextPart | ToolCallPart) else part
             for part in parts
         ]
+
+
+def describe_model(name: str) -> ReasoningModel:
+    """Return how a model reasons, by the library's profile of its name."""
+    if not _KNOWN_MODEL.match(name):
+        return ReasoningModel(ReasoningKind.UNKNOWN, LEVELS[:-1], can_disable=False)
+    profile: Mapping[str, Any] = openai_model_profile(name) or {}
+    if not profile.get("openai_supports_reasoning"):
+        return ReasoningModel(ReasoningKind.UNSUPPORTED)
+    can_disable = bool(profile.get("openai_supports_reasoning_effort_none"))
+    accepted = profile.get("openai_reasoning_efforts")
+    levels = [
+        level
+        for level in LEVELS
+        if accepted is None or _VENDOR_EFFORTS.get(level, level) in accepted
+    ]
+    if not can_disable:
+        levels = [level for level in levels if level != "none"]
+    has_max = profile.get("openai_responses_supports_reasoning_mode")
+    if not has_max and "max" in levels:
+        levels.remove("max")
+    return ReasoningModel(ReasoningKind.LEVELS, levels, can_disable)
+
+
+def _make_reasoning(
+    name: str, reasoning: ReasoningSettings, parameters: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the settings of reasoning; without it, the least effort that the model takes."""
+    model = describe_model(name)
+    effort = choose_effort(reasoning, model)
+    if effort is None:
+        if model.kind is ReasoningKind.UNSUPPORTED:
+            return {}
+        if model.kind is ReasoningKind.UNKNOWN:
+            is_off = reasoning.mode is ReasoningMode.OFF
+            return {"openai_reasoning_effort": "none"} if is_off else {}
+        least = model.levels[0]
+        return {
+            "openai_reasoning_effort": _VENDOR_EFFORTS.get(least, least),
+            "openai_reasoning_summary": "auto",
+        }
+    level = convert_to_level(effort, model.max_output)
+    if level != "auto":
+        level = lower_level(level, model.levels)
+    settings: dict[str, Any] = {
+        "openai_reasoning_effort": _VENDOR_EFFORTS.get(level, level),
+        "openai_reasoning_summary": "auto",
+    }
+    profile: Mapping[str, Any] = openai_model_profile(name) or {}
+    if profile.get("openai_responses_supports_reasoning_mode"):
+        settings["openai_reasoning_context"] = "all_turns"
+        if parameters.get("reasoning_mode") == "pro":
+            settings["openai_reasoning_mode"] = "pro"
+    return settings
 
 
 VENDOR = OpenAIAdapter()

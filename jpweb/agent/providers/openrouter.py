@@ -14,16 +14,27 @@ from pydantic_ai.providers.openrouter import OpenRouterProvider
 from jpweb.agent.providers.adapter.base import ProviderAdapter, add_api_path, make_openai_client
 from jpweb.agent.providers.adapter.factory import ModelEndpoint
 from jpweb.agent.providers.adapter.parameters import ReasoningSettings
+from jpweb.agent.providers.adapter.reasoning import (
+    ReasoningKind,
+    ReasoningModel,
+    choose_effort,
+    convert_to_level,
+)
 
 #: jpweb's key: JP has none for the details that OpenRouter wants back with reasoning.
 _REASONING_KEY = "openrouter_reasoning"
 _DETAIL_KEYS = ("type", "format", "index")
+#: OpenRouter's words for JP's levels, where they differ.
+_VENDOR_EFFORTS: Mapping[str, str] = {
+    "none": "minimal", "xlow": "minimal", "auto": "medium", "max": "xhigh",
+}  # fmt: skip
 
 
 class OpenRouterAdapter(ProviderAdapter):
     """Names the app that sends the request, where it has a name."""
 
     SYSTEM: ClassVar[str] = "openrouter"
+    IS_NUDGE_FIRST: ClassVar[bool] = True
 
     def open_model(self, endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
         """Return the model."""
@@ -35,18 +46,28 @@ class OpenRouterAdapter(ProviderAdapter):
         return OpenRouterModel(endpoint.model.name, provider=provider)
 
     def adapt_settings(
-        self, _endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
+        self, endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
     ) -> dict[str, Any]:
-        """Add prompt caching, where the vendor has it on request, and the reasoning."""
+        """Add prompt caching, where the vendor has it on request, and the reasoning.
+
+        Some models have no off: without reasoning they get the least effort, and send none of it.
+        """
         settings["cache"] = True
-        if reasoning.tokens is not None or reasoning.exclude:
-            effort = settings.pop("thinking", None)
-            settings["openrouter_reasoning"] = {"enabled": True, "exclude": reasoning.exclude} | (
-                {"max_tokens": reasoning.tokens}
-                if reasoning.tokens is not None
-                else ({"effort": effort} if isinstance(effort, str) else {})
-            )
+        effort = choose_effort(reasoning, describe_model(endpoint.model.name))
+        if effort is None:
+            is_forced = settings.get("tool_choice", "auto") not in ("auto", "none")
+            least = "none" if is_forced else "minimal"  # no reasoning model takes a forced tool
+            settings["openrouter_reasoning"] = {"exclude": True, "effort": least}
+        else:
+            level = convert_to_level(effort, settings.get("max_tokens"))
+            vendor_effort = _VENDOR_EFFORTS.get(level, level)
+            settings["openrouter_reasoning"] = {"exclude": False, "effort": vendor_effort}
         return settings
+
+    def refuses_forced_tool(self, endpoint: ModelEndpoint, reasoning: ReasoningSettings) -> bool:
+        """Tell whether the routed model reasons, or cannot be kept from it."""
+        model = describe_model(endpoint.model.name)
+        return choose_effort(reasoning, model) is not None or not model.can_disable
 
     def read_metadata(self, part: ModelResponsePart) -> dict[str, Any]:
         """Return a piece of reasoning without its text."""
@@ -70,6 +91,14 @@ class OpenRouterAdapter(ProviderAdapter):
             provider_name=self.SYSTEM,
             provider_details={name: reasoning_part.get(name) for name in _DETAIL_KEYS},
         )
+
+
+def describe_model(name: str) -> ReasoningModel:
+    """Return how a routed model reasons, by the library's profile of its name."""
+    profile: Mapping[str, Any] = OpenRouterProvider.model_profile(name) or {}
+    is_known = bool(profile.get("supports_thinking"))
+    kind = ReasoningKind.LEVELS if is_known else ReasoningKind.UNKNOWN
+    return ReasoningModel(kind, can_disable=not profile.get("thinking_always_enabled"))
 
 
 VENDOR = OpenRouterAdapter()

@@ -34,12 +34,14 @@ def make_model_toml(toml: str, table: str = "assistant.model") -> str:
         "reasoning = {}",
         'reasoning = {effort = "low", exclude = true, more = 1}',
         "reasoning = {effort = 2048}",
+        "reasoning = {effort = {absolute = 2048}}",
     ],
 )
 def test_parameters_that_can_be_sent_stay_as_they_are(toml: str):
     (key, value), *_ = read_configuration(make_model_toml(toml)).assistant.model.parameters.items()
     assert f"{key} = " in toml
-    parameters.make_settings({key: value}, parameters.read_reasoning({key: value}))
+    parameters.make_settings({key: value})
+    parameters.read_reasoning({key: value})
 
 
 @pytest.mark.parametrize(
@@ -70,18 +72,18 @@ def test_what_would_fail_only_when_it_is_sent_is_refused(toml: str, expected: st
     assert expected in str(error.value)
 
 
-def test_an_effort_of_null_is_as_good_as_none():
+def test_an_effort_of_null_is_medium():
     reasoning: Any = {"effort": None, "exclude": True}
     model = {"id": "a/b", "parameters": {"reasoning": reasoning, "other": None}}
     assistant_model = load_configuration(
         [Layer("f", {"assistant": {"model": model}})]
     ).assistant.model.parameters
     assert parameters.read_reasoning(assistant_model) == parameters.ReasoningSettings(
-        True, None, exclude=True
+        parameters.ReasoningMode.SET, "medium"
     )
 
 
 def test_the_efforts_are_those_that_providers_know():
     for effort in EFFORTS:
         parameters.read_reasoning({"reasoning": effort})
-    assert set(parameters._EFFORT_LEVELS) == set(EFFORTS)
+    assert {"off", *parameters._EFFORTS} == set(EFFORTS)

@@ -273,8 +273,8 @@ async def test_trouble_in_the_middle_of_a_stream(name: str):
 
 async def test_what_the_library_refuses_is_a_bad_request():
     with run_vendor("anthropic") as standin:
-        provider = make_provider(standin, {"reasoning": {"effort": 2048}, "max_tokens": 4096})
-        tool_request = make_request(tool_choice="fs_read", tools=(TOOL,))
+        provider = make_provider(standin, {"reasoning": "off"})
+        tool_request = make_request(tool_choice="not_offered", tools=(TOOL,))
         error, _ = await get_failure(provider, tool_request)
         assert standin.requests == []
     assert error.kind is FailureKind.BAD_REQUEST

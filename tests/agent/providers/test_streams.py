@@ -311,6 +311,19 @@ async def test_a_reply_to_a_schema_is_one_value(name: str):
     assert "boolean" in body
 
 
+async def test_gemini_2_gives_data_by_a_tool_beside_other_tools():
+    """The library refuses tools and a schema together for it: a second model gave no answer."""
+    with run_vendor("google", [Reply(Call("reply", {"answer": False}))]) as standin:
+        schema_request = make_request(schema=SCHEMA, tool_choice="none")
+        events = await receive_events(
+            make_provider(standin, model="gemini-2.5-flash"), schema_request
+        )
+        config = standin.requests[0].body
+    assert events == [StructuredReply({"answer": False}), ReplyFinished()]
+    assert "reply" in str(config["tools"])
+    assert config["toolConfig"]["functionCallingConfig"]["allowedFunctionNames"] == ["reply"]
+
+
 async def test_a_model_without_structured_replies_gives_data_by_a_tool():
     called = Reply(Call("reply", {"answer": False}))
     with run_vendor("openrouter", [called]) as standin:
@@ -336,11 +349,32 @@ async def test_data_of_no_form_is_a_failure(name: str):
 async def test_which_tool_may_be_called_is_said(name: str, choice: str):
     tools = (TOOL, replace(TOOL, name="fs_write"))
     with run_vendor(name, [Reply(Say("."))]) as standin:
-        await receive_events(make_provider(standin), make_request(tool_choice=choice, tools=tools))
+        provider = make_provider(standin, {"reasoning": "off"})
+        await receive_events(provider, make_request(tool_choice=choice, tools=tools))
         body = standin.requests[0].body
     tool_choice = str(body.get("tool_choice") or body.get("toolConfig")).lower()
     words = {"required": ("required", "any"), "auto": ("auto", "validated")}
     assert any(word in tool_choice for word in words.get(choice, (choice,)))
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openrouter"])
+@pytest.mark.parametrize(
+    ("choice", "wanted"), [("required", "one of your tools"), ("fs_read", "the tool “fs_read”")]
+)
+async def test_a_forced_tool_is_asked_for_in_words_where_the_model_reasons(
+    name: str, choice: str, wanted: str
+):
+    with run_vendor(name, [Reply(Say("."))]) as standin:
+        await receive_events(
+            make_provider(standin, {"reasoning": {"effort": "low"}}),
+            make_request(tool_choice=choice),
+        )
+        body = standin.requests[0].body
+    assert body.get("tool_choice") in ({"type": "auto"}, "auto", None)
+    system = body["system"] if name == "anthropic" else [body["messages"][0]]
+    nudge = system[-1 if name == "anthropic" else 0]
+    assert f"You must call {wanted}" in str(nudge) or f"must call at least {wanted}" in str(nudge)
+    assert "reasoning" in body or body["thinking"]["type"] == "adaptive"
 
 
 @pytest.mark.parametrize("name", NAMES)

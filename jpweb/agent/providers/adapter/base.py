@@ -25,6 +25,9 @@ class ProviderAdapter(ABC):
     #: Whether consecutive parts with one item id are pieces of one text, sent back as one.
     HAS_ITEM_IDS: ClassVar[bool] = False
 
+    #: Whether a softened choice puts its nudge before the system prompt, not after it.
+    IS_NUDGE_FIRST: ClassVar[bool] = False
+
     @abstractmethod
     def open_model(self, endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
         """Return the model; all its requests go through ``http``."""
@@ -34,6 +37,10 @@ class ProviderAdapter(ABC):
     ) -> dict[str, Any]:
         """Return the settings of a request, adapted to the vendor."""
         return settings
+
+    def refuses_forced_tool(self, _endpoint: ModelEndpoint, _reasoning: ReasoningSettings) -> bool:
+        """Tell whether the vendor takes no forced tool with this model and reasoning."""
+        return False
 
     def read_metadata(self, _part: ModelResponsePart) -> dict[str, Any]:
         """Return the metadata that the vendor wants back with a part, under JP's names."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 import httpx2
@@ -25,7 +25,9 @@ from jpweb.agent.providers.adapter import parameters
 from jpweb.agent.providers.adapter.base import ProviderAdapter
 from jpweb.agent.providers.adapter.error_mapping import VENDOR_ERRORS, make_failure, map_error
 from jpweb.agent.providers.adapter.factory import ModelEndpoint
+from jpweb.agent.providers.adapter.forced_tool import is_forced, soften_choice
 from jpweb.agent.providers.adapter.messages import make_messages
+from jpweb.agent.providers.adapter.parameters import ReasoningSettings
 from jpweb.agent.providers.adapter.reply_parser import OUTPUT_TOOL_NAME, ReplyParser, ReplyTooLong
 
 #: Seconds. A model may reason for minutes before its first token; connecting is fast.
@@ -44,7 +46,10 @@ async def converse(
     http = await asyncio.to_thread(_open_http)
     async with http:
         try:
-            settings = _make_settings(adapter, endpoint, request)
+            reasoning = parameters.read_reasoning(endpoint.model.parameters)
+            if is_forced(request) and adapter.refuses_forced_tool(endpoint, reasoning):
+                request = soften_choice(request, is_nudge_first=adapter.IS_NUDGE_FIRST)
+            settings = _make_settings(adapter, endpoint, request, reasoning)
             model = await asyncio.to_thread(adapter.open_model, endpoint, http)
             async with model_request_stream(
                 model,
@@ -74,10 +79,12 @@ def _open_http() -> httpx2.AsyncClient:
 
 
 def _make_settings(
-    adapter: ProviderAdapter, endpoint: ModelEndpoint, request: ProviderRequest
+    adapter: ProviderAdapter,
+    endpoint: ModelEndpoint,
+    request: ProviderRequest,
+    reasoning: ReasoningSettings,
 ) -> ModelSettings:
-    reasoning = parameters.read_reasoning(endpoint.model.parameters)
-    common = parameters.make_settings(endpoint.model.parameters, reasoning)
+    common = parameters.make_settings(endpoint.model.parameters)
     if request.tools:
         choice = request.tool_choice
         common["tool_choice"] = choice if choice in ("auto", "none", "required") else [choice]
@@ -98,7 +105,10 @@ def _request_parameters(request: ProviderRequest, model: Model[Any]) -> ModelReq
     if request.schema is None:
         return ModelRequestParameters(function_tools=tools)
     schema = dict(request.schema)
-    if model.profile.get("supports_json_schema_output", False):
+    profile: Mapping[str, Any] = model.profile
+    # Gemini up to 2.x takes tools or a schema, not both.
+    can_combine = not tools or profile.get("google_supports_tool_combination", True)
+    if profile.get("supports_json_schema_output", False) and can_combine:
         form = OutputObjectDefinition(json_schema=schema, name=OUTPUT_TOOL_NAME)
         return ModelRequestParameters(
             function_tools=tools, output_mode="native", output_object=form

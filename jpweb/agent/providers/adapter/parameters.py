@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from enum import StrEnum
+from typing import Any
 
 from jpweb.agent.errors import FailureKind, ProviderFailed
 
@@ -34,14 +35,12 @@ _PARAMETERS: Mapping[str, tuple[str, Callable[[object], bool], str]] = {
     "stop_words": ("stop_sequences", _are_texts, "a list of texts"),
     "other": ("extra_body", _is_table, "a table"),
 }
-#: Reasoning effort: a level, True (the vendor's choice), False (off), None (not configured).
-ReasoningEffort: TypeAlias = bool | str | None
-_EFFORT_LEVELS: Mapping[str, ReasoningEffort] = {
-    "off": False,
-    "none": False,
-    "auto": True,
-    "xlow": "minimal",
-    "minimal": "minimal",
+#: JP's words for an effort; ``minimal`` is another name of ``xlow`` in files that jpweb wrote.
+_EFFORTS: Mapping[str, str] = {
+    "none": "none",
+    "auto": "auto",
+    "xlow": "xlow",
+    "minimal": "xlow",
     "low": "low",
     "medium": "medium",
     "high": "high",
@@ -50,37 +49,41 @@ _EFFORT_LEVELS: Mapping[str, ReasoningEffort] = {
 }
 
 
+class ReasoningMode(StrEnum):
+    """How ``reasoning`` is configured: not at all, off, left to the model, or with an effort."""
+
+    UNSET = "unset"
+    OFF = "off"
+    AUTO = "auto"
+    SET = "set"
+
+
 @dataclass(frozen=True, slots=True)
 class ReasoningSettings:
-    """How to reason; ``tokens`` where it is configured as their number.
+    """The configured ``reasoning``; ``effort`` is a level, “auto” or a number of tokens.
 
-    ``exclude`` asks a vendor not to send its reasoning. A vendor without such a switch sends it.
+    JP carries ``exclude`` and sends it to nobody, so it is not read here.
     """
 
-    effort: ReasoningEffort = None
-    tokens: int | None = None
-    exclude: bool = False
-
-    @property
-    def is_shown(self) -> bool:
-        """Tell whether reasoning is asked for and wanted back."""
-        return self.effort not in (None, False) and not self.exclude
+    mode: ReasoningMode = ReasoningMode.UNSET
+    effort: str | int = "medium"
 
 
 def read_reasoning(parameters: Mapping[str, Any]) -> ReasoningSettings:
     """Read ``reasoning``. Raises ProviderFailed for an unknown effort."""
     value = parameters.get("reasoning")
-    if not isinstance(value, Mapping):
-        return ReasoningSettings(_read_effort(value))
-    effort, exclude = value.get("effort"), bool(value.get("exclude"))
-    if effort is None:
-        effort = "auto"
-    if isinstance(effort, int) and _is_count(effort):
-        return ReasoningSettings(True, effort, exclude)
-    return ReasoningSettings(_read_effort(effort), None, exclude)
+    if value is None:
+        return ReasoningSettings()
+    if isinstance(value, Mapping):
+        return ReasoningSettings(ReasoningMode.SET, _read_effort(value.get("effort", "medium")))
+    if value in ("off", "none"):
+        return ReasoningSettings(ReasoningMode.OFF)
+    if value == "auto":
+        return ReasoningSettings(ReasoningMode.AUTO)
+    return ReasoningSettings(ReasoningMode.SET, _read_effort(value))
 
 
-def make_settings(parameters: Mapping[str, Any], reasoning: ReasoningSettings) -> dict[str, Any]:
+def make_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that vendors have in common. Only a turn repeats a request.
 
     Raises ProviderFailed for a value that is not of its parameter's type.
@@ -96,18 +99,21 @@ def make_settings(parameters: Mapping[str, Any], reasoning: ReasoningSettings) -
                 FailureKind.BAD_REQUEST,
             )
         common[library_name] = value
-    if reasoning.effort is not None:
-        common["thinking"] = reasoning.effort
     return common
 
 
-def _read_effort(value: object) -> ReasoningEffort:
+def _read_effort(value: object) -> str | int:
+    """Return a level or a number of tokens; JP's files write a number as ``{absolute: N}``."""
     if value is None:
-        return None
-    if isinstance(value, str) and value in _EFFORT_LEVELS:
-        return _EFFORT_LEVELS[value]
+        return "medium"
+    if isinstance(value, Mapping) and set(value) == {"absolute"}:
+        value = value["absolute"]
+    if isinstance(value, str) and value in _EFFORTS:
+        return _EFFORTS[value]
+    if isinstance(value, int) and _is_count(value):
+        return value
     raise ProviderFailed(
-        f"model.parameters.reasoning is {str(value)[:40]!r}. It must be one of "
-        f"{', '.join(_EFFORT_LEVELS)}, or a number of tokens.",
+        f"model.parameters.reasoning is {str(value)[:40]!r}. It must be off, one of "
+        f"{', '.join(_EFFORTS)}, or a number of tokens.",
         FailureKind.BAD_REQUEST,
     )

@@ -43,7 +43,7 @@ async def get_sent_body(name: str, model: str = "", **parameters: Any) -> Any:
             {"max_tokens": 4000, "temperature": 0.5, "top_p": 0.9, "top_k": 40}
             | {"stop_sequences": ["END"]},
         ),
-        ("llamacpp", "", {"max_completion_tokens": 4000, "temperature": 0.5, "stop": ["END"]}),
+        ("llamacpp", "", {"max_tokens": 4000, "temperature": 0.5, "stop": ["END"]}),
         ("ollama", "", {"max_tokens": 4000, "temperature": 0.5, "top_p": 0.9, "stop": ["END"]}),
         ("openai", "gpt-4.1", {"max_output_tokens": 4000, "temperature": 0.5, "top_p": 0.9}),
         ("openrouter", "", {"temperature": 0.5, "top_p": 0.9, "stop": ["END"]}),
@@ -63,70 +63,8 @@ async def test_google_has_its_parameters_in_a_place_of_their_own():
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
-async def test_without_parameters_the_vendor_decides(name: str):
-    body = str(await get_sent_body(name))
-    assert [word for word in ("temperature", "thinking", "'effort'") if word in body] == []
-
-
-@pytest.mark.parametrize(
-    ("name", "reasoning", "field_name", "expected"),
-    [
-        ("openai", {"effort": "xlow"}, "reasoning", {"effort": "minimal", "summary": "auto"}),
-        ("openai", {"effort": "low", "exclude": True}, "reasoning", {"effort": "low"}),
-        ("openai", "off", "reasoning", {"effort": "none"}),
-        ("openrouter", {"effort": "high"}, "reasoning", {"effort": "high", "enabled": True}),
-        (
-            "openrouter",
-            {"effort": "high", "exclude": True},
-            "reasoning",
-            {"effort": "high", "enabled": True, "exclude": True},
-        ),
-        (
-            "openrouter",
-            {"exclude": True},
-            "reasoning",
-            {"enabled": True, "exclude": True},
-        ),
-        (
-            "openrouter",
-            {"effort": 2048},
-            "reasoning",
-            {"max_tokens": 2048, "enabled": True, "exclude": False},
-        ),
-        (
-            "openrouter",
-            {"effort": None, "exclude": True},
-            "reasoning",
-            {"exclude": True, "enabled": True},
-        ),
-        ("openrouter", "off", "reasoning", {"effort": "none"}),
-        ("anthropic", {"effort": 2048}, "thinking", {"type": "enabled", "budget_tokens": 2048}),
-        ("anthropic", "off", "thinking", None),
-        ("ollama", {"effort": "xhigh"}, "reasoning_effort", "high"),
-        ("ollama", {"effort": "auto"}, "reasoning_effort", None),
-        ("ollama", "off", "reasoning_effort", "none"),
-    ],
-)
-async def test_reasoning_is_asked_for_in_the_vendor_s_way(
-    name: str, reasoning: Any, field_name: str, expected: Any
-):
-    body = await get_sent_body(name, reasoning=reasoning, max_tokens=8000)
-    value = body.get(field_name)
-    assert value.items() >= expected.items() if isinstance(value, dict) else value == expected
-
-
-@pytest.mark.parametrize(
-    ("reasoning", "expected"),
-    [
-        ({"effort": "low"}, {"include_thoughts": True, "thinking_level": "LOW"}),
-        ({"effort": 512}, {"include_thoughts": True, "thinking_budget": 512}),
-        ({"effort": 512, "exclude": True}, {"include_thoughts": False, "thinking_budget": 512}),
-        ({"effort": "auto"}, {"include_thoughts": True}),
-    ],
-)
-async def test_google_is_told_a_level_or_a_budget(reasoning: Any, expected: Any):
-    body = await get_sent_body("google", reasoning=reasoning)
-    assert body["generationConfig"]["thinkingConfig"] == expected
+async def test_without_parameters_the_vendor_chooses_the_sampling(name: str):
+    assert "temperature" not in str(await get_sent_body(name))
 
 
 async def test_anthropic_is_asked_to_cache_the_prompt():
