@@ -357,26 +357,6 @@ async def test_which_tool_may_be_called_is_said(name: str, choice: str):
     assert any(word in tool_choice for word in words.get(choice, (choice,)))
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openrouter"])
-@pytest.mark.parametrize(
-    ("choice", "wanted"), [("required", "one of your tools"), ("fs_read", "the tool “fs_read”")]
-)
-async def test_a_forced_tool_is_asked_for_in_words_where_the_model_reasons(
-    name: str, choice: str, wanted: str
-):
-    with run_vendor(name, [Reply(Say("."))]) as standin:
-        await receive_events(
-            make_provider(standin, {"reasoning": {"effort": "low"}}),
-            make_request(tool_choice=choice),
-        )
-        body = standin.requests[0].body
-    assert body.get("tool_choice") in ({"type": "auto"}, "auto", None)
-    system = body["system"] if name == "anthropic" else [body["messages"][0]]
-    nudge = system[-1 if name == "anthropic" else 0]
-    assert f"You must call {wanted}" in str(nudge) or f"must call at least {wanted}" in str(nudge)
-    assert "reasoning" in body or body["thinking"]["type"] == "adaptive"
-
-
 @pytest.mark.parametrize("name", NAMES)
 async def test_closing_a_reply_closes_the_connection(name: str):
     with run_vendor(name, [Reply(Say("Hello there"), end="hang")]) as standin:
