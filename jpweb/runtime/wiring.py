@@ -22,6 +22,7 @@ from jpweb.agent.config import (
     ProviderConfig,
     trust,
 )
+from jpweb.agent.config.system_prompt import add_tool_usage
 from jpweb.agent.errors import FailureKind, InvalidConfiguration, ProviderFailed, ToolUnavailable
 from jpweb.agent.providers import PROVIDER_DEFAULTS, PROVIDERS, collect_key_variables
 from jpweb.agent.providers.scripted import ScriptedProvider
@@ -229,7 +230,7 @@ def _build_setup(
                     unavailable[tool.name] = str(error)
     assistant = workspace_config.configuration.assistant
     return TurnSetup(
-        system=assistant.system,
+        system=add_tool_usage(assistant.system) if offered_tools else assistant.system,
         tools=tuple(offered_tools),
         builtins=(*BUILTINS, DescribeTools(offered_tools)),
         outside=outside_tools,

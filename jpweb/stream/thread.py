@@ -14,14 +14,35 @@ from jpweb.stream.events import ConversationEvent, Element
 
 @dataclass(frozen=True, slots=True)
 class SystemPart:
-    """A piece of the system prompt, wrapped in the named tag where it has one."""
+    """A piece of the system prompt, wrapped in the named tag where it has one.
+
+    Pieces are sent in the order of their ``position``; equal ones stay as they are.
+    """
 
     content: str
     tag: str = ""
+    title: str = ""
+    position: int = 0
 
     def render_text(self) -> str:
-        """Return the text that is sent."""
-        return f"<{self.tag}>\n{self.content}\n</{self.tag}>" if self.tag else self.content
+        """Return the text that is sent, byte for byte as JP renders it."""
+        if not self.tag:
+            return f"# {self.title}\n\n{self.content}" if self.title else self.content.strip()
+        attribute = f' title="{_escape_attribute(self.title)}"' if self.title else ""
+        is_plain = not any(character in self.content for character in "<>&")
+        body = self.content.strip() if is_plain else _wrap_in_cdata(self.content)
+        return f"<{self.tag}{attribute}>\n{body}\n</{self.tag}>"
+
+
+def _escape_attribute(text: str) -> str:
+    for character, entity in (("&", "&amp;"), ('"', "&quot;"), ("<", "&lt;"), (">", "&gt;")):
+        text = text.replace(character, entity)
+    return text
+
+
+def _wrap_in_cdata(text: str) -> str:
+    """Return the text as a CDATA section; its own end mark is split over two sections."""
+    return f"<![CDATA[\n{text.replace(']]>', ']]]]><![CDATA[>')}\n]]>"
 
 
 @dataclass(frozen=True, slots=True)

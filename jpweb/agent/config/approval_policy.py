@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from jpweb.agent.config.display import escape_invisible
 from jpweb.agent.config.layers import Layer
+from jpweb.agent.config.system_prompt import DEFAULT_PROMPT
 from jpweb.agent.config.types import (
     AssistantConfig,
     Configuration,
@@ -91,6 +92,8 @@ class SecondModel:
         merged = question.inquiry.merge_over(self.inquiry)
         assistant = self.assistant
         prompt = assistant.system if merged.system_prompt is None else (merged.system_prompt,)
+        if prompt == (DEFAULT_PROMPT,):
+            prompt = ()  # nobody's instructions
         return {
             "model": asdict(merged.model or assistant.model),
             "system": [part if isinstance(part, str) else asdict(part) for part in prompt],

@@ -11,6 +11,17 @@ from jpweb.agent.config.table_reader import TableReader
 from jpweb.stream.thread import SystemPart
 
 _POSITION_LIMIT = 2**31
+#: JP's prompt where no layer sets one.
+DEFAULT_PROMPT = "You are a helpful assistant."
+#: Sent while a tool is offered, among the parts of position 0.
+TOOL_USAGE = SystemPart(
+    "How to work with the tools that you have.\n\n"
+    "- Use each tool that helps with the task, more than one where that is useful.\n"
+    "- Check a tool's name, description and parameters before you call it.\n"
+    "- Verify with a tool what you have only reasoned out.",
+    "instruction",
+    "Tool Usage",
+)
 
 
 class Strategy(StrEnum):
@@ -42,8 +53,8 @@ def read_system_prompt(
     layers: Sequence[Layer], path: Sequence[str]
 ) -> tuple[str | SystemPart, ...]:
     """Return the parts of the system prompt in the order in which they are sent."""
-    text, sections, instructions = "", _LayeredList(), _LayeredList()
-    discard = False
+    text, sections, instructions = DEFAULT_PROMPT, _LayeredList(), _LayeredList()
+    discard = True  # any value displaces the default
     for layer in layers:
         table = TableReader.from_layers([layer])
         for key in path:
@@ -54,8 +65,18 @@ def read_system_prompt(
         instructions.add_layer(table, "instructions")
     parts = [_read_section(*entry) for entry in sections.entries]
     parts += [_read_instruction(*entry) for entry in instructions.entries]
-    ordered = [part for _, part in sorted(parts, key=lambda entry: entry[0])]
+    ordered = sorted(parts, key=lambda part: part.position)
     return (text, *ordered) if text else tuple(ordered)
+
+
+def add_tool_usage(system: Sequence[str | SystemPart]) -> tuple[str | SystemPart, ...]:
+    """Return the system prompt of a request that offers tools."""
+    parts = [*system, TOOL_USAGE]
+    return tuple(
+        sorted(
+            parts, key=lambda part: (1, part.position) if isinstance(part, SystemPart) else (0, 0)
+        )
+    )
 
 
 class _LayeredList:
@@ -64,6 +85,7 @@ class _LayeredList:
     def __init__(self) -> None:
         self.entries: list[tuple[TableReader, int, Any]] = []
         self.discard = False
+        self.has_dedup = False
 
     def add_layer(self, table: TableReader, key: str) -> None:
         value, strategy, discard = table.get(key), Strategy.APPEND, False
@@ -73,6 +95,7 @@ class _LayeredList:
             value_table = table.get_table(key)
             strategy = value_table.get_choice("strategy", Strategy) or strategy
             discard = value_table.get_flag("discard_when_merged") or False
+            self._read_dedup(value_table)
             value, table, key = value_table.get("value"), value_table, "value"
         if not isinstance(value, list):
             raise table.make_error(key, "a list, or a table of value and strategy")
@@ -80,6 +103,23 @@ class _LayeredList:
         below = [] if self.discard or strategy is Strategy.REPLACE else self.entries
         self.entries = above + below if strategy is Strategy.PREPEND else below + above
         self.discard = discard
+        if self.has_dedup:
+            self._drop_duplicates()
+
+    def _read_dedup(self, table: TableReader) -> None:
+        """Take over the flag; it stays for later layers that do not set it."""
+        value = table.get("dedup")
+        if value not in (None, True, False, "true", "false", "inherit"):
+            raise table.make_error("dedup", "true, false or inherit")
+        if value not in (None, "inherit"):
+            self.has_dedup = value in (True, "true")
+
+    def _drop_duplicates(self) -> None:
+        kept: list[tuple[TableReader, int, Any]] = []
+        for entry in self.entries:
+            if not any(entry[2] == other[2] for other in kept):
+                kept.append(entry)
+        self.entries = kept
 
 
 def _merge_text(table: TableReader, below: str) -> tuple[str, bool]:
@@ -88,9 +128,7 @@ def _merge_text(table: TableReader, below: str) -> tuple[str, bool]:
     prompt_table = table.get_table("system_prompt")
     above = prompt_table.get_text("value") or ""
     strategy = prompt_table.get_choice("strategy", Strategy) or Strategy.APPEND
-    between = _SEPARATOR_TEXTS[
-        prompt_table.get_choice("separator", Separator) or Separator.PARAGRAPH
-    ]
+    between = _SEPARATOR_TEXTS[prompt_table.get_choice("separator", Separator) or Separator.NONE]
     discard = prompt_table.get_flag("discard_when_merged") or False
     if strategy is Strategy.REPLACE or not (above and below):
         return above if strategy is Strategy.REPLACE else above or below, discard
@@ -109,32 +147,39 @@ def _entry_table(parent: TableReader, number: int, item: Any, main_key: str) -> 
     return parent.make_child(str(number), item)
 
 
-def _read_section(parent: TableReader, number: int, item: Any) -> tuple[int, SystemPart]:
+def _read_section(parent: TableReader, number: int, item: Any) -> SystemPart:
     table = _entry_table(parent, number, item, "content")
     content, tag = table.get_text("content"), table.get_text("tag")
     if content is None:
         raise table.make_error("content", "a string")
-    return _read_position(table), SystemPart(content.rstrip("\n"), tag or "")
+    return SystemPart(content, tag or "", table.get_text("title") or "", _read_position(table))
 
 
-def _read_instruction(parent: TableReader, number: int, item: Any) -> tuple[int, SystemPart]:
+def _read_instruction(parent: TableReader, number: int, item: Any) -> SystemPart:
     table = _entry_table(parent, number, item, "title")
     title, description = table.get_text("title"), table.get_text("description")
-    heading = [f"# {title}"] if title else []
-    items = "\n".join(f"- {entry.strip()}" for entry in table.get_texts("items") or ())
+    items = table.get_texts("items") or ()
     examples = table.get("examples") or []
     if not isinstance(examples, list):
         raise table.make_error("examples", "a list")
-    parts = [*heading, description or "", items, *(_format_example(entry) for entry in examples)]
-    content = "\n\n".join(part.strip() for part in parts if part.strip())
-    return _read_position(table), SystemPart(content, "instruction")
+    content = f"{description}\n\n" if description else ""
+    content += "".join(f"- {item}\n" for item in items)
+    if examples:
+        content += "\n**Examples**\n"
+    for index, example in enumerate(examples):
+        content += f"\n{_format_example(table, index, example)}\n"
+    return SystemPart(content.rstrip(), "instruction", title or "", _read_position(table))
 
 
-def _format_example(example: Any) -> str:
-    if not isinstance(example, Mapping):
-        return f"Example: {example}"
-    labels = {"good": "Good", "bad": "Bad", "reason": "Reason"}
-    return "\n".join(f"{label}: {example[key]}" for key, label in labels.items() if key in example)
+def _format_example(parent: TableReader, number: int, example: Any) -> str:
+    table = _entry_table(parent.make_child("examples", {}), number, example, "text")
+    if isinstance(example, str):
+        return example
+    good, bad, reason = (table.get_text(key) for key in ("good", "bad", "reason"))
+    for key, text in (("good", good), ("bad", bad)):
+        if text is None:
+            raise table.make_error(key, "a string")
+    return f"Good: {good}\nBad: {bad}" + ("" if reason is None else f"\nReason: {reason}")
 
 
 def _read_position(table: TableReader) -> int:

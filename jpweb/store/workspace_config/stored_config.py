@@ -17,6 +17,8 @@ from jpweb.store.models import Conversation, JournalEntry, Turn
 from jpweb.stream.events import ConfigDelta, ConversationEvent
 
 BASE_CONFIG_NAME = "base_config.json"
+#: The category that counts a conversation's changes of configuration.
+_CATEGORY = "configuration"
 #: Bytes of a base configuration at most; the largest known one has 300 KiB.
 MAX_BASE_BYTES = 2 * directory_handles.MIB
 #: Changes of configuration that are read of one conversation.
@@ -79,6 +81,11 @@ class StoredConfig:
 NOTHING_STORED = StoredConfig()
 
 
+def has_changes(conversation: Conversation) -> bool:
+    """Tell without a query whether a native conversation's row counts changes."""
+    return bool(conversation.category_counts.get(_CATEGORY))
+
+
 def read_stored_config(conversation: Conversation, masks: Masks | None = None) -> StoredConfig:
     """Read what a conversation has stored. A part that cannot be read becomes a problem.
 
@@ -127,14 +134,16 @@ def _parse_base(content: bytes) -> Mapping[str, Any]:
 
 
 def _read_changes(conversation_id: int, masks: Masks) -> tuple[list[ConfigChange], list[str]]:
-    rows = JournalEntry.objects.filter(conversation_id=conversation_id, kind=ConfigDelta.TAG)
+    rows = JournalEntry.objects.filter(
+        conversation_id=conversation_id, category=_CATEGORY, kind=ConfigDelta.TAG
+    )
+    changes: list[ConfigChange] = []
+    character_count = 0
     starts = list(
         Turn.objects.filter(conversation_id=conversation_id)
         .order_by("position")
         .values_list("position", "number")
     )
-    changes: list[ConfigChange] = []
-    character_count = 0
     values = rows.order_by("position").values_list("position", "anchor", "text")
     for position, anchor, text in values[: MAX_CHANGES + 1]:
         character_count += len(text)

@@ -23,6 +23,7 @@ from jpweb.store.choices import Origin, Role, RunState
 from jpweb.store.errors import UnknownConversation
 from jpweb.store.inbox import queue
 from jpweb.store.transcript import turns, windows
+from jpweb.store.workspace_config import stored_config
 from jpweb.web import access, event_filter, transcript
 from jpweb.web.transcript import TranscriptLine, TranscriptPage, TranscriptQuery
 from jpweb.web.websocket import insert_targets
@@ -340,11 +341,11 @@ def _build_run_context(
 
 
 def _find_model_status(conversation: Conversation) -> ModelStatus | None:
-    return (
-        wiring.get_conversation_model(conversation)
-        if conversation.origin == Origin.NATIVE
-        else None
-    )
+    if conversation.origin != Origin.NATIVE:
+        return None
+    if stored_config.has_changes(conversation):
+        return wiring.get_conversation_model(conversation)
+    return wiring.get_model_status(conversation.workspace)
 
 
 def _make_run_key(run: Run | None) -> str:

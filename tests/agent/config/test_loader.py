@@ -18,6 +18,8 @@ from jpweb.agent.config import (
 )
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.loader import load_configuration
+from jpweb.agent.config.system_prompt import DEFAULT_PROMPT
+from jpweb.agent.config.types import AssistantConfig
 from jpweb.agent.errors import InvalidConfiguration
 from tests.agent.config.making import LOCAL, OWN, get_refusal, read_configuration
 from tests.machine.sizes import choose_size
@@ -183,7 +185,7 @@ def test_a_layer_that_says_the_same_again_changes_nothing(table: Any):
 
 def test_nothing_at_all_is_a_configuration():
     config = load_configuration([])
-    assert config == Configuration()
+    assert config == Configuration(assistant=AssistantConfig(system=(DEFAULT_PROMPT,)))
     assert config.assistant.model is UNSET_MODEL
 
 

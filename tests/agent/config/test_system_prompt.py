@@ -1,13 +1,22 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from jpweb.agent.config.layers import Layer
+from jpweb.agent.config.system_prompt import (
+    DEFAULT_PROMPT,
+    TOOL_USAGE,
+    add_tool_usage,
+    read_system_prompt,
+)
 from jpweb.stream.thread import SystemPart
 from tests.agent.config.making import get_refusal, read_prompt_parts
 
 
 def test_the_prompt_comes_first_and_sections_and_instructions_by_their_position():
-    assert read_prompt_parts(
+    prompt_parts = read_prompt_parts(
         """
         [assistant]
         system_prompt = "You are."
@@ -18,26 +27,100 @@ def test_the_prompt_comes_first_and_sections_and_instructions_by_their_position(
         ]
         [[assistant.instructions]]
         title = "Rust"
-        description = "How we write it."
-        items = ["one ", "two"]
-        examples = ["just so", {good = "g", bad = "b", reason = "r"}, {good = "g", bad = "b"}]
+        items = ["one", "two"]
         position = 1
         """
-    ) == [
-        "You are.",
-        SystemPart("early", "who"),
-        SystemPart("plain"),
-        SystemPart(
-            "# Rust\n\nHow we write it.\n\n- one\n- two\n\nExample: just so\n\n"
-            "Good: g\nBad: b\nReason: r\n\nGood: g\nBad: b",
-            "instruction",
+    )
+    assert [getattr(part, "content", part) for part in prompt_parts] == [
+        "You are.", "early\n", "plain", "- one\n- two", "late",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("section", "expected"),
+    [
+        (
+            {"tag": "rules", "title": "House", "content": "- one\n- two"},
+            '<rules title="House">\n- one\n- two\n</rules>',
         ),
-        SystemPart("late"),
-    ]
+        ({"tag": "rules", "content": "\n  plain text \n\n"}, "<rules>\nplain text\n</rules>"),
+        ({"title": "Tone", "content": "  be kind\n"}, "# Tone\n\n  be kind\n"),
+        ({"content": "\n bare \n"}, "bare"),
+        ({"tag": "x", "content": "a < b"}, "<x>\n<![CDATA[\na < b\n]]>\n</x>"),
+        ({"tag": "x", "content": "  a & b\n"}, "<x>\n<![CDATA[\n  a & b\n\n]]>\n</x>"),
+        (
+            {"tag": "x", "content": "end ]]> here"},
+            "<x>\n<![CDATA[\nend ]]]]><![CDATA[> here\n]]>\n</x>",
+        ),
+        (
+            {"tag": "x", "title": 'A "b" & <c>', "content": "y"},
+            '<x title="A &quot;b&quot; &amp; &lt;c&gt;">\ny\n</x>',
+        ),
+        ({"title": "R&D <x>", "content": "1 < 2"}, "# R&D <x>\n\n1 < 2"),
+        ({"tag": "x", "content": ""}, "<x>\n\n</x>"),
+    ],
+)
+def test_a_section_is_rendered_byte_for_byte_as_jp_does(section: dict[str, str], expected: str):
+    layer = Layer("f", {"assistant": {"system_prompt": "", "system_prompt_sections": [section]}})
+    (part,) = read_system_prompt([layer], ("assistant",))
+    assert isinstance(part, SystemPart)
+    assert part.render_text() == expected
 
 
-def test_nothing_is_sent_where_nothing_is_said():
-    assert read_prompt_parts("") == read_prompt_parts('assistant.system_prompt = ""') == []
+GOOD_AND_BAD = {"good": "g", "bad": "b"}
+
+
+@pytest.mark.parametrize(
+    ("instruction", "expected"),
+    [
+        (
+            {"title": "Style", "items": ["short", "plain"]},
+            '<instruction title="Style">\n- short\n- plain\n</instruction>',
+        ),
+        (
+            {"title": "T", "description": "Why."},
+            '<instruction title="T">\nWhy.\n</instruction>',
+        ),
+        (
+            {
+                "title": "T", "description": "Why.", "items": ["a"],
+                "examples": ["say it", GOOD_AND_BAD, {"good": "h", "bad": "c", "reason": "r"}],
+            },
+            '<instruction title="T">\nWhy.\n\n- a\n\n**Examples**\n\nsay it\n\nGood: g\nBad: b\n\n'
+            "Good: h\nBad: c\nReason: r\n</instruction>",
+        ),
+        (
+            {"title": "T", "examples": ["e"]},
+            '<instruction title="T">\n**Examples**\n\ne\n</instruction>',
+        ),
+        (
+            {"title": "T", "description": "D", "examples": ["e"]},
+            '<instruction title="T">\nD\n\n\n**Examples**\n\ne\n</instruction>',
+        ),
+        (
+            {"title": "Q&A", "items": ["x > y"]},
+            '<instruction title="Q&amp;A">\n<![CDATA[\n- x > y\n]]>\n</instruction>',
+        ),
+    ],
+)  # fmt: skip
+def test_an_instruction_is_rendered_byte_for_byte_as_jp_does(instruction: Any, expected: str):
+    layer = Layer("f", {"assistant": {"system_prompt": "", "instructions": [instruction]}})
+    (part,) = read_system_prompt([layer], ("assistant",))
+    assert isinstance(part, SystemPart)
+    assert part.render_text() == expected
+
+
+def test_the_use_of_tools_comes_after_all_of_position_0():
+    system = ("You are.", SystemPart("early", position=-1), SystemPart("usual"),
+              SystemPart("late", position=1))  # fmt: skip
+    assert add_tool_usage(system) == (*system[:3], TOOL_USAGE, system[3])
+
+
+def test_the_default_prompt_is_sent_where_no_layer_sets_one():
+    assert read_prompt_parts("") == [DEFAULT_PROMPT]
+    assert read_prompt_parts('assistant.system_prompt = ""') == []
+    append = 'assistant.system_prompt = {value = "b", strategy = "append"}'
+    assert read_prompt_parts(append) == ["b"]
 
 
 def test_a_text_takes_the_place_of_the_one_below():
@@ -49,8 +132,9 @@ def test_a_text_takes_the_place_of_the_one_below():
 @pytest.mark.parametrize(
     ("strategy", "text"),
     [
-        ("", "a\n\nb"),
-        ('strategy = "append"', "a\n\nb"),
+        ("", "ab"),
+        ('strategy = "append"', "ab"),
+        ('strategy = "append", separator = "paragraph"', "a\n\nb"),
         ('strategy = "append", separator = "line"', "a\nb"),
         ('strategy = "append", separator = "none"', "ab"),
         ('strategy = "prepend", separator = "space"', "b a"),
@@ -74,7 +158,8 @@ def test_what_is_only_a_default_goes_when_anything_is_laid_over_it():
     ):
         below = f"[assistant]\n{key} = {{value = {low}, discard_when_merged = true}}"
         prompt_parts = read_prompt_parts(below, f"[assistant]\n{key} = {high}")
-        assert [str(getattr(part, "content", part)) for part in prompt_parts] == ["b"]
+        assert str(getattr(prompt_parts[-1], "content", prompt_parts[-1])) == "b"
+        assert "a" not in [getattr(part, "content", part) for part in prompt_parts]
 
 
 @pytest.mark.parametrize(
@@ -88,10 +173,32 @@ def test_what_is_only_a_default_goes_when_anything_is_laid_over_it():
 )
 def test_a_list_is_added_to_the_one_below(above: str, order: str):
     prompt_parts = read_prompt_parts(
-        '[assistant]\nsystem_prompt_sections = ["a"]',
+        '[assistant]\nsystem_prompt = ""\nsystem_prompt_sections = ["a"]',
         f"[assistant]\nsystem_prompt_sections = {above}",
     )
     assert [part.content for part in prompt_parts] == list(order)
+
+
+@pytest.mark.parametrize(
+    ("layers", "order"),
+    [
+        (["{value = ['a', 'b', 'c'], dedup = true}", "['b', 'c', 'd']"], "abcd"),
+        (["{value = [], dedup = true, discard_when_merged = true}", "['a', 'b', 'a']"], "ab"),
+        (
+            [
+                "{value = [], dedup = true, discard_when_merged = true}",
+                "{value = ['a', 'b', 'a'], dedup = false}",
+            ],
+            "aba",
+        ),
+        (["['a', 'b']", "['b', 'c']"], "abbc"),
+        (["['a']", "{value = ['a', 'b', 'b'], strategy = 'replace', dedup = true}"], "ab"),
+        (["{value = ['a'], dedup = 'true'}", "{value = ['a'], dedup = 'inherit'}"], "a"),
+    ],
+)
+def test_doubles_go_where_a_list_says_so(layers: list[str], order: str):
+    files = [f"[assistant]\nsystem_prompt = ''\nsystem_prompt_sections = {v}" for v in layers]
+    assert [part.content for part in read_prompt_parts(*files)] == list(order)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +216,8 @@ def test_a_list_is_added_to_the_one_below(above: str, order: str):
         ('system_prompt_sections = [{content = "x", position = "1"}]', "It must be a whole number"),
         ("instructions = [{items = 1}]", "instructions.0.items is 1. It must be a list of strings"),
         ("instructions = [{examples = 1}]", "instructions.0.examples is 1. It must be a list."),
+        ('instructions = [{examples = [{good = "g"}]}]', "examples.0.bad is missing."),
+        ("system_prompt_sections = {value = [], dedup = 2}", "dedup is 2. It must be true, false"),
     ],
 )
 def test_what_is_no_prompt_is_refused_and_names_its_file(toml: str, expected: str):

@@ -71,8 +71,16 @@ LAW: dict[str, FieldRule] = {
     ),
     "AssistantConfig.request": WALKED,
     "SystemPart.content": make_gated_rule(
+        f'{ASKED}[[assistant.instructions]]\nitems = ["be brief"]\n',
+        f'{ASKED}[[assistant.instructions]]\nitems = ["say yes"]\n',
+    ),
+    "SystemPart.title": make_gated_rule(
         f'{ASKED}[[assistant.instructions]]\ntitle = "be brief"\n',
         f'{ASKED}[[assistant.instructions]]\ntitle = "say yes"\n',
+    ),
+    "SystemPart.position": make_gated_rule(
+        f'{ASKED}[[assistant.instructions]]\ntitle = "be brief"\n',
+        f'{ASKED}[[assistant.instructions]]\ntitle = "be brief"\nposition = 3\n',
     ),
     "SystemPart.tag": make_gated_rule(
         f'{ASKED}[[assistant.system_prompt_sections]]\ncontent = "x"\n',

@@ -181,7 +181,7 @@ def test_notes_of_files_and_of_keys_are_kept(home: Workspace):
     write_config(home, "nonsense = 1")
     (Path(home.root) / ".jp" / "config.yaml").write_text("")
     assert configuration.load_workspace_config(home).notes == (
-        ".jp/config.yaml was not read: only TOML is, here.",
+        ".jp/config.yaml was not read: .jp/config.toml is.",
         ".jp/config.toml: nonsense is not known and was ignored.",
     )
 

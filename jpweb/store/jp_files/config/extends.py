@@ -30,10 +30,19 @@ class FileFinder:
         self._remaining_entries = size_limits.MAX_LISTED_ENTRIES
         self._entries_by_path: dict[EntryPath, list[os.DirEntry[str]]] = {}
 
-    def find_files(self, pattern: str) -> list[EntryPath]:
-        """Return the matching files, in order. Raises InvalidConfigFile."""
+    def find_files(self, pattern: str, folder: EntryPath = ()) -> list[EntryPath]:
+        """Return the files that match from a folder on, in order. Raises InvalidConfigFile.
+
+        ``..`` is resolved without looking at the disk, and stays inside ``.jp``. A path without
+        wildcards that names nothing is noted.
+        """
         visited: set[tuple[EntryPath, EntryPath]] = set()
-        return sorted(set(self._expand_pattern((), _split_pattern(pattern), visited)))
+        parts = _split_pattern(pattern, folder)
+        found = sorted(set(self._expand_pattern((), parts, visited)))
+        if not found and not _WILDCARD_CHARS & {*pattern}:
+            name = db_text.clean_text("/".join((".jp", *parts)))
+            self.notes.setdefault(f"{name} was not read: there is no such file.")
+        return found
 
     def _expand_pattern(
         self, entry_path: EntryPath, parts: EntryPath, visited: set[tuple[EntryPath, EntryPath]]
@@ -105,17 +114,26 @@ class FileFinder:
         return self._entries_by_path[entry_path]
 
 
-def _split_pattern(pattern: str) -> EntryPath:
-    """Return a pattern's parts. Raises InvalidConfigFile for an invalid or outside path."""
+def _split_pattern(pattern: str, folder: EntryPath) -> EntryPath:
+    """Return the parts of a pattern in a folder. Raises InvalidConfigFile where it leads out."""
     quoted = repr(pattern[:100])
     if len(pattern) > size_limits.MAX_PATTERN_CHARACTERS:
         limit = size_limits.MAX_PATTERN_CHARACTERS
         raise InvalidConfigFile(f"extends has a path of more than {limit} characters: {quoted}.")
     path = PurePosixPath(pattern)
-    if path.is_absolute() or ".." in path.parts or "\0" in pattern:
+    parts = [*folder]
+    is_outside = path.is_absolute() or "\0" in pattern
+    for part in path.parts:
+        if part != "..":
+            parts.append(part)
+        elif parts:
+            parts.pop()
+        else:
+            is_outside = True
+    if is_outside:
         raise InvalidConfigFile(
             f"extends leads out of the workspace: {quoted}. It was not followed."
         )
-    if not path.parts or any("**" in part and part != "**" for part in path.parts):
+    if not parts or any("**" in part and part != "**" for part in parts):
         raise InvalidConfigFile(f"extends is not a path: {quoted}.")
-    return path.parts
+    return tuple(parts)

@@ -6,7 +6,7 @@ says, and the cost of files is limited before any of them is parsed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -22,8 +22,9 @@ from jpweb.store.jp_files.config.toml_parser import ConfigText, parse_texts
 #: JP's default of ``extends``.
 DEFAULT_EXTENDS = ("config.d/**/*",)
 _MAIN_NAME = "config.toml"
-_READ_SUFFIXES = (".toml", ".json")
-_IGNORED_SUFFIXES = (".json5", ".yaml", ".yml")
+#: In the order in which JP looks for a file.
+_READ_SUFFIXES = (".toml", ".json", ".yaml", ".yml", ".jsonc")
+_IGNORED_SUFFIXES = (".json5",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,9 @@ class ConfigFiles:
 class _ConfigReader:
     """Reads the files of one workspace, within their total limits."""
 
-    def __init__(self, jp_folder: Path) -> None:
+    def __init__(self, jp_folder: Path, main_path: EntryPath | None) -> None:
         self.notes: list[str] = []
-        self._jp_folder = jp_folder
+        self._jp_folder, self._main_path = jp_folder, main_path
         self._file_count, self._byte_count = 0, 0
 
     def load_text(self, entry_path: EntryPath) -> ConfigText:
@@ -67,18 +68,23 @@ class _ConfigReader:
             )
         return ConfigText(name, PurePosixPath(entry_path[-1]).suffix, text)
 
-    def select_readable(self, matches: list[EntryPath], pattern: str) -> list[EntryPath]:
-        """Return the readable files; others are noted. Raises InvalidConfigFile for too many."""
+    def select_readable(
+        self, matches: list[EntryPath], pattern: str, extending_path: EntryPath | None
+    ) -> list[EntryPath]:
+        """Return the readable files; others are noted. Raises InvalidConfigFile for too many.
+
+        A pattern with wildcards does not mean the file that it stands in, nor the main file.
+        """
         selected = []
         for entry_path in matches:
             suffix = PurePosixPath(entry_path[-1]).suffix
-            if entry_path == (_MAIN_NAME,):
+            if entry_path in (self._main_path, extending_path):
                 continue
             if suffix in _READ_SUFFIXES:
                 selected.append(entry_path)
             elif suffix in _IGNORED_SUFFIXES:
                 self.notes.append(
-                    f"{_display_path(entry_path)} was not read: only TOML and JSON are."
+                    f"{_display_path(entry_path)} was not read: write TOML, JSON or YAML."
                 )
         self._file_count += len(selected)
         if self._file_count > size_limits.MAX_FILES:
@@ -102,43 +108,108 @@ def read_config(root: Path) -> ConfigFiles:
 
 
 def _read_layers(jp_folder: Path) -> ConfigFiles:
-    reader = _ConfigReader(jp_folder)
     try:
         entries = {entry.name: entry for entry in directory_handles.list_entries(jp_folder)}
     except FileNotFoundError:
         return ConfigFiles()
-    for name, entry in entries.items():
-        is_ignored = name.startswith("config.") and PurePosixPath(name).suffix in (
-            ".json",
-            *_IGNORED_SUFFIXES,
-        )
-        if is_ignored and entry.is_file(follow_symlinks=False):
-            reader.notes.append(f"{_display_path((name,))} was not read: only TOML is, here.")
-    main = [reader.load_text((_MAIN_NAME,))] if _MAIN_NAME in entries else []
-    main_values: Mapping[str, Any] = parse_texts(main)[0] if main else {}
-    texts_before: list[ConfigText] = []
-    texts_after: list[ConfigText] = []
-    finder = FileFinder(jp_folder)
-    for pattern, is_later in _parse_extends(main_values, _display_path((_MAIN_NAME,))):
-        paths = reader.select_readable(finder.find_files(pattern), pattern)
-        (texts_after if is_later else texts_before).extend(
-            reader.load_text(entry_path) for entry_path in paths
-        )
-    texts = [*texts_before, *main, *texts_after]
-    named_values = zip((text.name for text in texts), parse_texts(texts), strict=True)
+    names = [f"config{suffix}" for suffix in (*_READ_SUFFIXES, *_IGNORED_SUFFIXES)]
+    present = [name for name in names if name in entries]
+    readable = [name for name in present if PurePosixPath(name).suffix in _READ_SUFFIXES]
+    main_path = (readable[0],) if readable else None
+    tree = _ConfigTree(jp_folder, main_path)
+    for name in present:
+        if (name,) != main_path and entries[name].is_file(follow_symlinks=False):
+            tree.reader.notes.append(_explain_unread(name, main_path))
+    tree.load_files()
+    texts = tree.list_texts()
     layers = tuple(
-        (name, values)
-        for name, values in named_values
-        if values or name != _display_path((_MAIN_NAME,))
+        (text.name, tree.values[path])
+        for path, text in texts
+        if tree.values[path] or path != main_path
     )
-    keys = b"".join(text.key for text in texts)
+    keys = b"".join(text.key for _, text in texts)
     fingerprint = sha256(keys).hexdigest() if keys else ""
-    return ConfigFiles(layers, (*reader.notes, *finder.notes), fingerprint)
+    return ConfigFiles(layers, (*tree.reader.notes, *tree.finder.notes), fingerprint)
 
 
-def _parse_extends(main_values: Mapping[str, Any], name: str) -> Iterator[tuple[str, bool]]:
-    """Yield each pattern, and whether its files override the main file."""
-    entries = main_values.get("extends", list(DEFAULT_EXTENDS))
+class _ConfigTree:
+    """The main file and all files that it extends, directly or not.
+
+    A file's own extends count from its own folder, as in JP.
+    """
+
+    def __init__(self, jp_folder: Path, main_path: EntryPath | None) -> None:
+        self.reader, self.finder = _ConfigReader(jp_folder, main_path), FileFinder(jp_folder)
+        self.texts: dict[EntryPath, ConfigText] = {}
+        self.values: dict[EntryPath, Mapping[str, Any]] = {}
+        self._main_path = main_path
+        #: The files before and after each file; those of no file belong to the default.
+        self._extended: dict[EntryPath | None, tuple[list[EntryPath], list[EntryPath]]] = {}
+
+    def load_files(self) -> None:
+        """Read and parse the files, those of one distance from the main file at once."""
+        main = self._main_path
+        pending = self._find_extended(None, {}) if main is None else [main]
+        while pending:
+            for path in pending:
+                self.texts[path] = self.reader.load_text(path)
+            parsed = parse_texts([self.texts[path] for path in pending])
+            self.values |= zip(pending, parsed, strict=True)
+            found = [self._find_extended(path, self.values[path]) for path in pending]
+            pending = [
+                path
+                for path in dict.fromkeys(path for paths in found for path in paths)
+                if path not in self.texts
+            ]
+
+    def list_texts(self) -> list[tuple[EntryPath, ConfigText]]:
+        """Return the texts, lowest first; one that two files extend stands there twice."""
+        return [(path, self.texts[path]) for path in self._order_files(self._main_path, ())]
+
+    def _find_extended(self, path: EntryPath | None, values: Mapping[str, Any]) -> list[EntryPath]:
+        before: list[EntryPath] = []
+        after: list[EntryPath] = []
+        default = DEFAULT_EXTENDS if path == self._main_path else ()
+        name = _display_path(path or (_MAIN_NAME,))
+        for pattern, is_later in _parse_extends(values, name, default):
+            found = self.finder.find_files(pattern, path[:-1] if path else ())
+            (after if is_later else before).extend(
+                self.reader.select_readable(found, pattern, path)
+            )
+        self._extended[path] = before, after
+        return [*before, *after]
+
+    def _order_files(self, path: EntryPath | None, chain: tuple[EntryPath, ...]) -> list[EntryPath]:
+        if path in chain:
+            cycle = " -> ".join(_display_path(link) for link in (*chain, path))
+            raise InvalidConfigFile(f"extends goes in a circle: {cycle}.")
+        before, after = self._extended[path]
+        chain = (*chain, path) if path else chain
+        ordered: list[EntryPath] = []
+        for child in before:
+            ordered += self._order_files(child, chain)
+        ordered += [path] if path else []
+        for child in after:
+            ordered += self._order_files(child, chain)
+        if len(ordered) > size_limits.MAX_LAYERS:
+            raise InvalidConfigFile(
+                f"{_display_path(path or (_MAIN_NAME,))} extends more than "
+                f"{size_limits.MAX_LAYERS} files, counting each as often as it is extended."
+            )
+        return ordered
+
+
+def _explain_unread(name: str, main_path: EntryPath | None) -> str:
+    if PurePosixPath(name).suffix in _IGNORED_SUFFIXES:
+        return f"{_display_path((name,))} was not read: write TOML, JSON or YAML."
+    return f"{_display_path((name,))} was not read: {_display_path(main_path or ())} is."
+
+
+def _parse_extends(
+    values: Mapping[str, Any], name: str, default: Sequence[str]
+) -> Iterator[tuple[str, bool]]:
+    """Yield each pattern of a file, and whether the files that it finds override that file."""
+    entries = values.get("extends", list(default))
     error = InvalidConfigFile(
         f"{name}: extends must be a list of paths, or of tables of path and strategy."
     )

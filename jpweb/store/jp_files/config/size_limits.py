@@ -12,6 +12,8 @@ from jpweb.store.errors import InvalidConfigFile
 #: Bytes of one file, and of all files together.
 MAX_FILE_BYTES, MAX_TOTAL_BYTES = 256 * 1024, 1024 * 1024
 MAX_FILES = 200
+#: Layers, counting a file once for each file that extends it.
+MAX_LAYERS = 400
 #: Patterns in ``extends``, and characters of each.
 MAX_PATTERNS, MAX_PATTERN_CHARACTERS = 50, 500
 #: Directory entries that patterns are matched against.

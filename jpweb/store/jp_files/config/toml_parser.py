@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections import OrderedDict
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
 from typing import Any, NamedTuple
@@ -26,6 +27,8 @@ MAX_CPU_SECONDS, MAX_WALL_SECONDS, MAX_MEMORY_BYTES = 5, 30, 512 * 1024 * 1024
 MAX_PROCESSES = 2
 #: Bytes of the texts whose results are cached.
 MAX_CACHED_BYTES = 4 * 1024 * 1024
+#: The folder in which the subprocess finds PyYAML.
+_PACKAGES_FOLDER = str(Path(getattr(find_spec("yaml"), "origin", None) or "").parents[1])
 
 
 class ConfigText(NamedTuple):
@@ -129,7 +132,7 @@ def _run_parser(texts: list[tuple[str, str]]) -> list[bytes]:
         "levels": size_limits.MAX_DEPTH,
         "values": size_limits.MAX_VALUES,
     }
-    job = json.dumps({"limits": limits, "texts": texts}).encode()
+    job = json.dumps({"packages": _PACKAGES_FOLDER, "limits": limits, "texts": texts}).encode()
     try:
         completed = subprocess.run(  # noqa: S603  this Python, a file of ours
             [sys.executable, "-I", "-S", str(Path(toml_process.__file__))],

@@ -75,17 +75,110 @@ def test_a_file_never_extends_itself(root: Path):
     assert names(root) == [".jp/config.toml"]
 
 
-def test_other_formats_are_noted(root: Path):
-    for name in ("config.yaml", "config.d/x.yml", "config.d/y.json5"):
-        write(root, name, "a: 1")
+def read_layers(root: Path) -> list[tuple[str, Any]]:
+    return [(name.removeprefix(".jp/"), values) for name, values in config.read_config(root).layers]
+
+
+def test_files_of_each_format_are_read(root: Path):
+    write(root, "config.yaml", "base: &b {x: 1}\nmore: {<<: *b, at: 2026-01-02}\n")
+    write(root, "config.d/a.json", '\ufeff{"a": "// no comment", /* one */ "b": 2 // two\n}')
+    write(root, "config.d/b.yml", "")
     write(root, "config.d/README.md", "Hello")
-    config_files = config.read_config(root)
-    assert config_files.layers == ()
-    assert sorted(config_files.notes) == [
-        ".jp/config.d/x.yml was not read: only TOML and JSON are.",
-        ".jp/config.d/y.json5 was not read: only TOML and JSON are.",
-        ".jp/config.yaml was not read: only TOML is, here.",
+    assert read_layers(root) == [
+        ("config.d/a.json", {"a": "// no comment", "b": 2}),
+        ("config.d/b.yml", {}),
+        ("config.yaml", {"base": {"x": 1}, "more": {"x": 1, "at": "2026-01-02"}}),
     ]
+    assert config.read_config(root).notes == ()
+
+
+def test_the_first_main_file_is_read_and_others_are_noted(root: Path):
+    for name in ("config.json", "config.json5", "config.yml"):
+        write(root, name, "{}")
+    config_files = config.read_config(root)
+    assert sorted(config_files.notes) == [
+        ".jp/config.json5 was not read: write TOML, JSON or YAML.",
+        ".jp/config.yml was not read: .jp/config.json is.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: [", "not YAML: while parsing"),
+        ("- a", "it is not a YAML table."),
+        ("a: &a [*a]", "nested too deep"),
+        ("a: !!python/object/apply:os.system [true]", "not YAML: could not determine"),
+        ("a: !!binary aGk=", "it has a value that configuration has not"),
+        (
+            "\n".join(
+                ["a0: &a0 [x]"]
+                + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 20)]
+            ),
+            "it has more than",
+        ),
+    ],
+)
+def test_hostile_yaml_is_refused_by_name(root: Path, text: str, problem: str):
+    write(root, "config.yaml", text)
+    message = get_refusal(root)
+    assert message.startswith(".jp/config.yaml")
+    assert problem in message
+
+
+def test_a_file_that_is_extended_extends_others_from_its_own_folder(root: Path):
+    """A persona that builds on a skill lost its prompt."""
+    write(root, "config.toml", 'extends = ["personas/dev.toml"]\nname = "main"')
+    write(root, "personas/dev.toml", 'extends = ["../skills/*.toml", "base.json"]\nname = "dev"')
+    write(root, "personas/base.json", '{"name": "base"}')
+    write(
+        root, "skills/a.toml", 'name = "a"\nextends = [{path = "more/z.toml", strategy = "after"}]'
+    )
+    write(root, "skills/more/z.toml", 'name = "z"')
+    assert [values["name"] for _, values in read_layers(root)] == ["a", "z", "base", "dev", "main"]
+
+
+def test_two_files_that_extend_a_third_merge_it_twice(root: Path):
+    write(root, "config.toml", 'extends = ["b.toml", "c.toml"]')
+    write(root, "b.toml", 'extends = ["d.toml"]')
+    write(root, "c.toml", 'extends = ["d.toml"]')
+    write(root, "d.toml", "")
+    assert names(root) == [f".jp/{name}.toml" for name in ("d", "b", "d", "c", "config")]
+
+
+@pytest.mark.parametrize(
+    ("files", "circle"),
+    [
+        ({"a": "b", "b": "a"}, ".jp/config.toml -> .jp/a.toml -> .jp/b.toml -> .jp/a.toml"),
+        ({"a": "b", "b": "c", "c": "b"}, ".jp/b.toml -> .jp/c.toml -> .jp/b.toml"),
+    ],
+)
+def test_a_circle_of_files_is_refused_by_name(root: Path, files: dict[str, str], circle: str):
+    write(root, "config.toml", 'extends = ["a.toml"]')
+    for name, extended in files.items():
+        write(root, f"{name}.toml", f'extends = ["{extended}.toml"]')
+    assert get_refusal(root).startswith("extends goes in a circle: ")
+    assert get_refusal(root).endswith(f"{circle}.")
+
+
+def test_files_that_multiply_are_refused(root: Path):
+    write(root, "config.toml", 'extends = ["f0.toml"]')
+    for number in range(12):
+        path = f"f{number + 1}.toml"
+        write(
+            root,
+            f"f{number}.toml",
+            f'extends = ["{path}", {{path = "{path}", strategy = "after"}}]',
+        )
+    write(root, "f12.toml", "")
+    assert "extends more than 400 files, counting each as often" in get_refusal(root)
+
+
+def test_a_path_that_names_no_file_is_noted(root: Path):
+    write(root, "config.toml", 'extends = ["personas/gone.toml", "config.d/*.toml"]')
+    assert config.read_config(root).notes == (
+        ".jp/personas/gone.toml was not read: there is no such file.",
+    )
 
 
 def test_reading_writes_nothing(root: Path):
