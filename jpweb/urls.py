@@ -37,7 +37,7 @@ from jpweb.web.views.audit import (
 from jpweb.web.views.audit import exports as audit_exports
 from jpweb.web.views.help import pages as help_pages
 from jpweb.web.views.identity import passkeys, second_factor, single_sign_on
-from jpweb.web.views.transcript_modes import compacted, configuration, raw, thread
+from jpweb.web.views.transcript_modes import compacted, configuration, raw, thread, timeline
 from jpweb.web.views.workspaces import groups, people, question_expiry, tools, user_local_copies
 
 register_converter(converters.KeyConverter, "key")
@@ -79,6 +79,11 @@ urlpatterns = [
         "conversations/<key:conversation_id>/compacted",
         compacted.show_compacted,
         name="conversation-compacted",
+    ),
+    path(
+        "conversations/<key:conversation_id>/timeline",
+        timeline.show_timeline,
+        name="conversation-timeline",
     ),
     path(
         "conversations/<key:conversation_id>/configuration",

@@ -185,6 +185,17 @@ def read_answer_type(value: Any) -> AnswerType:
     raise MalformedElement(f"unknown answer type {_to_json(value)[:80]}")
 
 
+def format_answer(value: Any) -> str:
+    """Return an answer as people read it: Yes or No, a text as it is, anything else as JSON."""
+    match value:
+        case bool():
+            return "Yes" if value else "No"
+        case str():
+            return value
+        case _:
+            return _to_json(value)
+
+
 def _read_option(option: Any) -> Option:
     if not isinstance(option, dict):
         return Option(option)  # before March 2026 an option was its bare value

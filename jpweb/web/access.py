@@ -175,6 +175,9 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     member_workspaces = accounts.list_workspaces(user.pk, Role.READER) if roles else []
     return {
         "may_audit": any(role.includes(Role.AUDITOR) for role in roles.values()),
+        "audited_workspace_ids": {
+            workspace_id for workspace_id, role in roles.items() if role.includes(Role.AUDITOR)
+        },
         "may_answer": any(role.includes(Role.RESPONDER) for role in roles.values()),
         "member_workspaces": member_workspaces,
         "owned_workspaces": [

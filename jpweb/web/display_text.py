@@ -135,6 +135,14 @@ ORIGIN_LABELS = {
 #: Labels of the events that a person steps through.
 STEP_LABELS = {"item": "event", "prompt": "prompt", "inquiry": "question", "problem": "problem"}
 
+#: Labels of what a turn's time was spent on, and of its problems.
+TIME_LABELS = {
+    "model": "Model",
+    "tool": "Tools",
+    "waiting": "Waiting for people",
+    "problem": "Problems",
+}
+
 #: Labels of the event filter's presets, by name.
 FILTER_PRESET_LABELS = {
     "messages": "Messages",

@@ -18,8 +18,6 @@ from django.urls import reverse
 from jpweb.store.transcript import turns, windows
 from jpweb.store.transcript.item_loader import LoadedItems
 from jpweb.store.transcript.windows import Window
-from jpweb.stream import timestamps
-from jpweb.stream.events import ConversationEvent
 from jpweb.stream.transcript.categories import (
     CATEGORY_GROUPS,
     PROBLEM_CATEGORIES,
@@ -95,6 +93,11 @@ class TranscriptLine:
     gap: int = 0
     is_first_new: bool = False
     omitted_count: int = 0
+
+    @property
+    def started_at(self) -> datetime | None:
+        """When the item's first event happened; None without timestamps."""
+        return next(iter(_find_event_times(self.item)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,9 +307,7 @@ def _find_position(
 
 
 def _find_event_times(item: Item) -> list[datetime]:
-    bodies = [element.element.body for element in item.elements]
-    texts = [body.timestamp for body in bodies if isinstance(body, ConversationEvent)]
-    return [time for time in map(timestamps.parse_timestamp, texts) if time]
+    return [time for element in item.elements if (time := element.time)]
 
 
 def _parse_anchors(text: str) -> frozenset[str]:

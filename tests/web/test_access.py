@@ -62,10 +62,10 @@ ROUTES = {
     ),
     "conversation-find": member("conversation", Role.READER),
     "conversation-step": member("conversation", Role.READER, 302),
-    "conversation-raw": member("conversation", Role.READER),
-    "conversation-compacted": member("conversation", Role.READER),
-    "conversation-configuration": member("conversation", Role.READER),
-    "conversation-thread": member("conversation", Role.READER),
+    **{
+        f"conversation-{mode}": member("conversation", Role.READER)
+        for mode in ("raw", "compacted", "configuration", "thread", "timeline")
+    },
     "conversation-start-turn": member(
         "conversation", Role.RESPONDER, 302, method="post", data=(("text", "Hi"),)
     ),

@@ -75,9 +75,17 @@ def test_an_exact_moment_has_its_date():
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [("a", "a"), (True, "true"), (None, ""), ({"ü": 1}, '{"ü": 1}'), (2, "2")],
+    [
+        ("a", "a"),
+        (True, "Yes"),
+        (False, "No"),
+        (None, ""),
+        ({"ü": 1}, '{"ü": 1}'),
+        (2, "2"),
+        ([True], "[true]"),
+    ],
 )
-def test_an_answer_is_shown_as_a_form_sends_it(value: Any, expected: str):
+def test_an_answer_is_shown_as_people_read_it(value: Any, expected: str):
     assert jpweb_tags.answer_text(value) == expected
 
 

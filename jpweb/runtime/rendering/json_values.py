@@ -53,6 +53,29 @@ def is_json_like(raw: str) -> bool:
     )
 
 
+def parse_text_fields(raw: str) -> dict[str, Any] | None:
+    """Return a JSON object with a text of several lines among its fields; None for other texts.
+
+    Field by field such a text has its line breaks; in JSON they are escaped.
+    """
+    value = parse_json_object(raw)
+    has_lines = value is not None and any(
+        isinstance(field, str) and "\n" in field.strip() for field in value.values()
+    )
+    return value if has_lines else None
+
+
+def parse_json_object(raw: str) -> dict[str, Any] | None:
+    """Return the object that a text is in JSON; None for any other text."""
+    if not is_json_like(raw):
+        return None
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def highlight_json(json_text: str) -> SafeString:
     """Return JSON as HTML with its tokens highlighted; other text stays plain."""
     parts: list[str] = []

@@ -224,7 +224,9 @@ def _iter_call(kind: ToolCallRequest) -> Iterator[Payload]:
 
 
 def _iter_result(kind: ToolCallResponse) -> Iterator[Payload]:
-    yield Payload("content", "Content", kind.content, _detect_style(kind.content))
+    fields = json_values.parse_text_fields(kind.content[: _MAX_SCANNED_CHARS + 1])
+    style = _detect_style(kind.content) if fields is None else "fields"
+    yield Payload("content", "Content", kind.content, style, fields)
 
 
 def _iter_question(kind: InquiryRequest) -> Iterator[Payload]:

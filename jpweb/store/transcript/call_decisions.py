@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 from jpweb.store import db_text
 from jpweb.store.choices import ApprovalState
 from jpweb.store.models import Approval
-from jpweb.stream import timestamps
-from jpweb.stream.events import ConversationEvent
-from jpweb.stream.transcript.items import PlacedElement, ToolCall
+from jpweb.stream.transcript.items import ToolCall
 
 #: Approvals that are read for a page; a hostile run may have asked for thousands.
 MAX_PAGE_APPROVALS = 500
@@ -56,9 +54,9 @@ def load_decisions(
     """
     spans: dict[str, list[_Span]] = defaultdict(list)
     for call in calls:
-        start = _get_time(call.request)
+        start = call.request.time
         if start is not None:
-            span = _Span(start, _get_time(call.response), call.request.anchor)
+            span = _Span(start, call.response.time if call.response else None, call.request.anchor)
             spans[db_text.clean_text(call.call.id)].append(span)
     if not spans:
         return {}
@@ -84,10 +82,3 @@ def _read_rows(conversation_id: int, spans: list[_Span], limit: int | None) -> l
         rows = rows.filter(asked_at__lte=max(ends) + _EVENT_PRECISION)
     values = rows.order_by("asked_at", "id").values_list(*CallDecision._fields)
     return [CallDecision(*row) for row in values[:limit]]
-
-
-def _get_time(placed: PlacedElement | None) -> datetime | None:
-    body = placed.element.body if placed else None
-    return (
-        timestamps.parse_timestamp(body.timestamp) if isinstance(body, ConversationEvent) else None
-    )

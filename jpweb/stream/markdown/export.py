@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from jpweb.stream import durations, timestamps
+from jpweb.stream import durations
+from jpweb.stream.answer_type import format_answer
 from jpweb.stream.events import (
     BrokenEvent,
     ChatRequest,
     ChatResponse,
-    ConversationEvent,
     ToolCallResponse,
 )
 from jpweb.stream.inquiry import (
@@ -33,7 +33,6 @@ from jpweb.stream.outline import Outline
 from jpweb.stream.transcript.items import (
     InquiryPair,
     Item,
-    PlacedElement,
     StandaloneItem,
     ToolCall,
 )
@@ -211,12 +210,14 @@ def _write_inquiry(inquiry: InquiryPair) -> Iterator[str]:
 
 def _write_decision(inquiry: InquiryPair) -> Iterator[str]:
     """Yield who settled a question, when, after how long, and the words of a decline."""
-    note = _get_event_note(inquiry.response)
-    asked_at, settled_at = _get_time(inquiry.request), _get_time(inquiry.response)
+    note = inquiry.response.note if inquiry.response else {}
+    asked_at, settled_at = inquiry.asked_at, inquiry.settled_at
     decider = _name_decider(note.get("by"))
     words = note.get("note")
     said = words if isinstance(words, str) else ""
     if line := _describe_decision(decider, asked_at, settled_at):
+        if isinstance(inquiry.outcome, Answered) and isinstance(inquiry.outcome.answer, bool):
+            line = f"Answered {format_answer(inquiry.outcome.answer)} {line}"
         yield f"{line[0].upper()}{line[1:]}{':' if said else '.'}"
     if said:
         yield escaping.quote_text(said)
@@ -253,18 +254,6 @@ def _name_decider(by: Any) -> str:
     name, kind = by.get("name"), by.get("kind")
     text = name if isinstance(name, str) and name else kind
     return escaping.escape_line(text) if isinstance(text, str) else ""
-
-
-def _get_event_note(placed: PlacedElement | None) -> dict[str, Any]:
-    body = placed.element.body if placed else None
-    return body.note if isinstance(body, ConversationEvent) else {}
-
-
-def _get_time(placed: PlacedElement | None) -> datetime | None:
-    body = placed.element.body if placed else None
-    return (
-        timestamps.parse_timestamp(body.timestamp) if isinstance(body, ConversationEvent) else None
-    )
 
 
 def _to_json(value: Any, indent: int | None = None) -> str:

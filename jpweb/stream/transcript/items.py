@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias, cast
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
-from jpweb.stream.events import Element, ToolCallRequest
+from jpweb.stream.events import ConversationEvent, Element, ToolCallRequest
 from jpweb.stream.inquiry import InquiryOutcome, InquiryRequest, InquiryResponse
+from jpweb.stream.timestamps import parse_timestamp
 from jpweb.stream.turns import Place
 
 
@@ -30,6 +32,18 @@ class PlacedElement:
     def place(self) -> Place:
         """The position and the index of the part."""
         return self.position, self.part
+
+    @property
+    def time(self) -> datetime | None:
+        """When the event happened; None without a timestamp that JP reads."""
+        body = self.element.body
+        return parse_timestamp(body.timestamp) if isinstance(body, ConversationEvent) else None
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """The note of jpweb in the event's metadata, empty where there is none."""
+        body = self.element.body
+        return body.note if isinstance(body, ConversationEvent) else {}
 
 
 InquiryState: TypeAlias = Literal["answered", "redacted", "cancelled", "open", "unanswered"]
@@ -57,6 +71,16 @@ class InquiryPair:
         """The outcome, or None where there is no response."""
         kind = self.response.element.kind if self.response else None
         return kind.outcome if isinstance(kind, InquiryResponse) else None
+
+    @property
+    def asked_at(self) -> datetime | None:
+        """When the question was asked; None without a timestamp."""
+        return self.request.time
+
+    @property
+    def settled_at(self) -> datetime | None:
+        """When the outcome was recorded; None without one or without a timestamp."""
+        return self.response.time if self.response else None
 
     @property
     def elements(self) -> list[PlacedElement]:

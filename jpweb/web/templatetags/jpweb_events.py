@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from django import template
 from django.template.loader import render_to_string
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from jpweb.runtime import rendering
 from jpweb.runtime.rendering import code_fences, invisible_characters, payloads
 from jpweb.runtime.rendering.payloads import MAX_PROSE_CHARS
-from jpweb.store import inquiries
 from jpweb.store.choices import ApprovalKind
 from jpweb.stream import durations, timestamps
 from jpweb.stream.events import BrokenEvent, ConversationEvent
-from jpweb.stream.inquiry import Cancelled
 from jpweb.stream.transcript.items import (
     InquiryPair,
     Item,
@@ -26,7 +25,8 @@ from jpweb.stream.transcript.items import (
     StandaloneItem,
     ToolCall,
 )
-from jpweb.web import display_text
+from jpweb.web.labels import outcome_labels
+from jpweb.web.templatetags.jpweb_tags import iso_time, utc_seconds
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -139,38 +139,13 @@ def _render_element(placed: PlacedElement, item_context: ItemContext, **extra: A
 @register.simple_tag
 def render_outcome(inquiry: InquiryPair, conversation: Conversation) -> SafeString:
     """Render an inquiry's outcome with the template of its state."""
-    response = inquiry.response
-    body = response.element.body if response else None
-    note = body.metadata.get("jpweb") if isinstance(body, ConversationEvent) else None
-    decider = note.get("by") if isinstance(note, dict) else None
-    decider = decider if isinstance(decider, dict) else {}
-    inquiry_outcome = inquiry.outcome
-    asked_at, settled_at = _get_time(inquiry.request), _get_time(response)
     context = {
         "inquiry": inquiry,
-        "outcome": inquiry_outcome,
-        "reason": inquiry_outcome.reason.tag if isinstance(inquiry_outcome, Cancelled) else "",
-        "decider": display_text.describe_decider(
-            str(decider.get("kind") or ""), str(decider.get("name") or "")
-        ),
-        "has_decider": bool(decider),
-        "is_remembered": isinstance(note, dict) and note.get("remember") is True,
-        "note": inquiries.clean_note(str(note.get("note") or "")) if isinstance(note, dict) else "",
-        "at": settled_at,
-        "waited": durations.format_duration(max((settled_at - asked_at).total_seconds(), 0))
-        if asked_at and settled_at
-        else "",
+        "outcome": outcome_labels.describe_outcome(inquiry),
         "conversation": conversation,
         "key": getattr(conversation, "question_keys", {}).get(inquiry.request.anchor),
     }
     return render_to_string(f"outcomes/{inquiry.state}.html", context)
-
-
-def _get_time(placed: PlacedElement | None) -> datetime | None:
-    body = placed.element.body if placed else None
-    return (
-        timestamps.parse_timestamp(body.timestamp) if isinstance(body, ConversationEvent) else None
-    )
 
 
 @register.inclusion_tag("events/_payload.html", takes_context=True)
@@ -206,6 +181,26 @@ def long_text(
         "anchor": anchor,
     }
     return render_to_string("_long_text.html", context)
+
+
+@register.simple_tag
+def clock_time(at: datetime | None, link: str = "", response: PlacedElement | None = None) -> str:
+    """Render the time of day of an event in UTC, and how long it took until its response."""
+    if at is None:
+        return ""
+    end = response.time if response else None
+    seconds = None if end is None else max((end - at).total_seconds(), 0)
+    time_html = format_html(
+        '<time datetime="{}" title="{} UTC">{}</time>',
+        iso_time(at),
+        utc_seconds(at),
+        f"{at:%H:%M:%S}",
+    )
+    if seconds is not None:
+        time_html += format_html(" · {}", durations.format_duration(seconds))
+    if link:
+        return format_html('<a class="timestamp" href="{}">{}</a>', link, time_html)
+    return format_html('<span class="timestamp">{}</span>', time_html)
 
 
 @register.filter

@@ -14,14 +14,16 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from jpweb.runtime.inquiries import approvals as running
+from jpweb.runtime.rendering import invisible_characters
 from jpweb.store import approvals, inquiries
 from jpweb.store.database import clock
 from jpweb.store.inbox import previous_answers
 from jpweb.stream import durations
-from jpweb.stream.answer_type import Secret
+from jpweb.stream.answer_type import Secret, format_answer
 from jpweb.stream.inquiry import Cancelled
 from jpweb.stream.transcript.items import InquiryPair, ToolCall
 from jpweb.web import display_text
+from jpweb.web.labels import outcome_labels
 from jpweb.web.websocket import conversation_updates
 
 if TYPE_CHECKING:
@@ -34,6 +36,12 @@ register = template.Library()
 MAX_CLIPPED_CHARS = 12_000
 #: Characters of a question in its summary.
 MAX_SUMMARY_CHARS = 140
+#: Characters of an answer in a badge.
+MAX_BADGE_CHARS = 60
+_ANSWER_BADGE = (
+    '<span class="state" data-outcome="answered"><span aria-hidden="true">✓</span> '
+    '<span class="visually-hidden">Answered: </span>{}</span>'
+)
 
 
 @register.simple_tag
@@ -49,7 +57,11 @@ def answer_fields(row: Row, typed_text: str = "", remember: bool = False) -> Saf
         "may_be_remembered": inquiries.can_remember(row),
         "remember": remember,
         "options": [
-            {"label": _format_value(option["value"]), "description": option.get("description", "")}
+            {
+                "label": _format_value(option["value"]),
+                "text": format_answer(option["value"]),
+                "description": option.get("description", ""),
+            }
             for option in options
         ],
     }
@@ -71,7 +83,7 @@ def render_previous_answers(context: template.Context, row: Row) -> dict[str, An
 @register.simple_tag
 def render_previous_answer(previous: PreviousAnswer) -> SafeString:
     """Render one previous answer."""
-    answer = None if previous.answer is None else first_line(_format_value(previous.answer))
+    answer = None if previous.answer is None else first_line(format_answer(previous.answer))
     short = previous._replace(answer=answer, note=first_line(previous.note))
     return _render_cached_answer(short, display_text.format_age(previous.settled_at))
 
@@ -131,8 +143,15 @@ def question_url(conversation: Conversation, anchor: str) -> str:
 
 @register.simple_tag
 def inquiry_badge(inquiry: InquiryPair) -> SafeString:
-    """Render the badge of an inquiry."""
-    return state_badge(inquiry.state, cancel_reason(inquiry))
+    """Render an inquiry's outcome in one line: the answer or the state, who decided, how long."""
+    label = outcome_labels.describe_outcome(inquiry)
+    badge = (
+        format_html(_ANSWER_BADGE, _clip_line(invisible_characters.reveal_invisible(label.answer)))
+        if inquiry.state == "answered"
+        else state_badge(inquiry.state, label.reason)
+    )
+    facts = " · ".join(filter(None, (label.decider, label.waited)))
+    return badge + format_html(' <span class="muted">{}</span>', facts) if facts else badge
 
 
 @register.simple_tag
@@ -228,8 +247,8 @@ def as_json(value: Any) -> str:
 
 @register.filter
 def answer_text(value: Any) -> str:
-    """Return an answer as text: a string as it is, anything else as JSON."""
-    return _format_value(value)
+    """Return an answer as people read it, "" for None."""
+    return "" if value is None else format_answer(value)
 
 
 @register.filter
@@ -338,8 +357,12 @@ def permalink(anchor: str) -> str:
 @register.filter
 def first_line(text: str) -> str:
     """Return the first line, cut to ``MAX_SUMMARY_CHARS``."""
+    return _clip_line(text, MAX_SUMMARY_CHARS)
+
+
+def _clip_line(text: str, max_chars: int = MAX_BADGE_CHARS) -> str:
     line = text.strip().partition("\n")[0]
-    return line if len(line) <= MAX_SUMMARY_CHARS else f"{line[:MAX_SUMMARY_CHARS]}…"
+    return line if len(line) <= max_chars else f"{line[:max_chars]}…"
 
 
 def _format_value(value: Any) -> str:

@@ -122,6 +122,7 @@ class _ConversationSnapshot:
             query = TranscriptQuery(show=page.show, words=page.search)
             context = event_filter.build_filter_context(conversation, query) | {"oob": True}
             parts.append(render_to_string("conversations/_event_filter.html", context))
+            parts.append(render_to_string("conversations/_filter_summary.html", context))
         new_page = page._replace(
             entry_count=conversation.entry_count,
             revision=conversation.revision,

@@ -114,7 +114,9 @@ async function updateOutline(isNewRevision) {
 function setUpBody(isOpen) {
   const body = document.querySelector(".outline-body");
   body.open = isOpen;
+  const toggle = document.querySelector("[data-outline-toggle]");
   body.addEventListener("toggle", () => {
+    toggle.setAttribute("aria-expanded", String(body.open));
     if (!matchMedia(NARROW_SCREEN).matches) saveSetting(SETTING, body.open ? "open" : "folded");
   });
 }
@@ -134,6 +136,13 @@ on("click", (event) => {
     document.querySelector(".outline-body").open = false;
     target.scrollIntoView({ block: "start", behavior: "instant" });
   }
+});
+
+on("click", ({ target }) => {
+  if (!target.closest || !target.closest("[data-outline-toggle]")) return;
+  const body = document.querySelector(".outline-body");
+  body.open = !body.open;
+  if (body.open) body.querySelector("summary").focus();
 });
 
 if (byId("outline") && byId("transcript")) {

@@ -4,8 +4,9 @@ import { findAll } from "../dom.js";
 export const findWindows = () => findAll("#transcript > .window");
 export const findItems = () => findAll("#transcript > .window > [data-kind]:not(.turn-anchor)");
 
-// The lower edge of the sticky header, in pixels.
-export const getHeaderEdge = () => document.querySelector(".site-header").getBoundingClientRect().bottom + 8;
+// The lower edge of what stays at the top while the page scrolls, in pixels.
+const findSticky = () => findAll(".site-header, .toolbar.sticky").filter((element) => getComputedStyle(element).position === "sticky");
+export const getHeaderEdge = () => Math.max(...findSticky().map((element) => element.getBoundingClientRect().bottom)) + 8;
 export const getTop = (element) => element.getBoundingClientRect().top;
 export const findFirstInView = () =>
   findItems().find((item) => item.getBoundingClientRect().bottom > getHeaderEdge());

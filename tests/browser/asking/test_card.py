@@ -207,7 +207,7 @@ def test_the_page_of_a_question_follows_what_happens_to_it(visit: Visit):
         expect(question_page.locator(".card.settled")).to_contain_text("by Owner")
         expect(question_page.get_by_label("Your reason (not sent)")).to_have_value("not sent")
         expect(question_page.locator("#question-details")).to_be_visible()
-        expect(question_page.locator("[data-step=settled]")).to_contain_text("true by Owner")
+        expect(question_page.locator("[data-step=settled]")).to_contain_text("Yes by Owner")
     expect(question_page.locator(".card")).to_have_count(1)
     check_accessibility(question_page)
 

@@ -34,7 +34,7 @@ SOURCES = [{"source": "assistant"}] * 3 + [{"source": "tool", "name": "demo_vaul
 
 def by_mouse_and_keyboard(page: Page) -> None:
     """Answer the four questions, each in another way."""
-    find_card(page, BOOLEAN).get_by_text("Yes", exact=True).click()
+    find_card(page, BOOLEAN).locator("label").get_by_text("Yes", exact=True).click()
     find_card(page, BOOLEAN).get_by_role("button", name="Answer").click()
     find_card(page, SELECT).get_by_role("radio").first.focus()
     page.keyboard.press("2")
@@ -119,9 +119,9 @@ def test_each_question_stands_under_its_tool_call_with_its_outcome(visit: Visit)
             "demo_vault",
         ]
         assert page.locator("[data-answer]").all_text_contents() == [
-            "true",
-            '"without a backup"',
-            f'"{REPORT}"',
+            "Yes",
+            "without a backup",
+            REPORT,
         ]
         page.reload()
 

@@ -105,7 +105,7 @@ def test_who_is_late_is_told_who_was_first_and_keeps_what_they_typed(visit: Visi
         "a long and careful answer"
     )
     expect(find_inquiries(page).nth(2)).to_have_attribute("data-outcome", "answered")
-    assert page.locator("[data-answer]").all_text_contents() == ['"mine"']
+    assert page.locator("[data-answer]").all_text_contents() == ["mine"]
 
 
 @pytest.mark.proof  # so it does where keys are pressed

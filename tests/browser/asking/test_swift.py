@@ -219,7 +219,7 @@ def test_ones_own_answer_is_in_the_course_of_the_page_of_one_question(visit: Vis
     find_card(question_page, BOOLEAN).get_by_label("No", exact=True).evaluate(
         "(no) => { no.click(); no.form.requestSubmit(); }"
     )
-    expect(question_page.locator("#timeline [data-step=settled]")).to_contain_text("false")
+    expect(question_page.locator("#timeline [data-step=settled]")).to_contain_text("No")
     # What was seen of it is on record a moment after its answer.
     expect(question_page.locator("#timeline tbody td").last).not_to_have_text("never")
 
@@ -245,7 +245,7 @@ def test_what_does_not_fit_is_said_in_the_card_which_keeps_what_was_chosen(visit
     expect(find_card(page, BOOLEAN).get_by_label("No", exact=True)).to_be_checked()
     wire.way = "carry"
     find_card(page, BOOLEAN).get_by_role("button", name="Answer").click()
-    expect(find_settled_card(page)).to_contain_text("false")
+    expect(find_settled_card(page)).to_contain_text("No")
     expect(find_settled_card(page)).to_have_attribute("data-outcome", "answered")
 
 

@@ -48,7 +48,7 @@ def test_what_was_just_decided_is_in_the_audit_with_who_decided(visit: Visit):
     page = visit.open("/audit?demo=1&person=Owner")
     latest = [rows(page).nth(index) for index in (0, 1)]
     expect(latest[0]).to_have_attribute("data-outcome", "cancelled")
-    expect(latest[1]).to_contain_text("false")
+    expect(latest[1]).to_contain_text("No")
     for row in latest:
         expect(row).to_contain_text("Audited")
         expect(row).to_contain_text("Owner")

@@ -217,7 +217,7 @@ def test_a_conversation_bars_nobody_folded_and_unfolded(visit: Visit, title: str
 
 
 def test_what_is_said_for_a_while_bars_nobody_and_covers_no_way_back(visit: Visit):
-    page = visit.begin("Say it", size=PHONE)
+    page = visit.begin("Say it", size=(PHONE[0], 560))
     find_card(page, BOOLEAN)
     page.keyboard.press("g")
     page.keyboard.press("g")

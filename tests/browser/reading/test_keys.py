@@ -375,7 +375,7 @@ def test_the_outline_is_folded_on_a_phone_until_somebody_opens_it(visit: Visit):
     page = visit.open(path, size=(390, 844))
     fold = page.locator(".outline-body")
     expect(fold).not_to_have_attribute("open", "")
-    fold.locator("> summary").click()
+    page.get_by_role("button", name="Outline").click()
     page.locator("#outline li[data-turn='1'] .outline-turn").click()
     expect(fold).not_to_have_attribute("open", "")
     expect(page.locator("#turn-1")).to_be_in_viewport()

@@ -259,18 +259,25 @@ def write_settled(outcome: InquiryOutcome, **note: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("by", "decider"),
     [
-        ({"kind": "person", "name": "Ada", "id": 1}, "By Ada, "),
-        ({"kind": "configuration"}, "By configuration, "),
-        ({"kind": "person", "name": "*A*\n# B"}, r"By \*A\* \# B, "),
+        ({"kind": "person", "name": "Ada", "id": 1}, "by Ada, "),
+        ({"kind": "configuration"}, "by configuration, "),
+        ({"kind": "person", "name": "*A*\n# B"}, r"by \*A\* \# B, "),
         ({"kind": 3}, ""),
         ("Ada", ""),
         (None, ""),
     ],
 )
-def test_a_settled_question_has_who_settled_it_when_and_after_how_long(by: Any, decider: str):
-    assert write_settled(Answered(True), by=by) == [
-        "Answer: true",
-        f"{decider}2026-01-02 03:00:01 UTC, after 1.0 s.\n",
+@pytest.mark.parametrize(
+    ("answer", "line", "beginning"),
+    [(True, "true", "Answered Yes "), (False, "false", "Answered No "), ("red", '"red"', "")],
+)
+def test_a_settled_question_has_who_settled_it_when_and_after_how_long(
+    by: Any, decider: str, answer: Any, line: str, beginning: str
+):
+    words = f"{beginning}{decider}2026-01-02 03:00:01 UTC, after 1.0 s.\n"
+    assert write_settled(Answered(answer), by=by) == [
+        f"Answer: {line}",
+        words[0].upper() + words[1:],
     ]
 
 

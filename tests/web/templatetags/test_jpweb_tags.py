@@ -65,7 +65,7 @@ def _earlier(**fields: Any) -> PreviousAnswer:
     ("changes", "expected"),
     [
         ({"state": "cancelled", "reason": "user", "answer": None}, "Cancelled"),
-        ({"answer": False}, "<code>false</code>"),
+        ({"answer": False}, "<code>No</code>"),
         ({"answer": ["a", {"b": 1}]}, "<code>[&quot;a&quot;"),
         ({"answer": "one\ntwo"}, "<code>one</code>"),
         ({"note": "why <not>\nand more"}, ">why &lt;not&gt;</q>"),

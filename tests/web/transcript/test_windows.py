@@ -257,9 +257,9 @@ def test_the_outline_leads_to_all_of_a_turn_of_which_the_window_shows_a_part():
     [
         ({"path": "src/a.py", "text": "x"}, "src/a.py"),
         ({"repository": "a/b", "path": "src/b.py"}, "src/b.py"),
-        ({"deep": {"a": 1}, "count": 3}, "3"),
-        ({"flag": True, "empty": "", "text": "  first\nsecond"}, "first"),
-        ({"text": "x" * 500}, "x" * 60 + "…"),
+        ({"deep": {"a": 1}, "count": 3}, "count=3"),
+        ({"flag": True, "empty": "", "text": "  first\nsecond"}, "text=first"),
+        ({"text": "x" * 500}, "text=" + "x" * 60 + "…"),
         ({"flag": True}, ""),
     ],
 )

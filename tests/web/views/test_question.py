@@ -159,7 +159,7 @@ def test_a_card_lists_what_the_team_decided_before_and_a_secret_does_not(world: 
     before = [tag for tag in page if "data-previous-answer" in tag]
     assert [tag["data-previous-answer"] for tag in before] == [str(first.pk)]
     assert before[0].inside(id=f"question-{second_question.pk}")
-    assert "false by Owner" in " ".join(before[0].text.split())
+    assert "No by Owner" in " ".join(before[0].text.split())
 
 
 def test_the_default_is_marked_and_chosen(world: World):

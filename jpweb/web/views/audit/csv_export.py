@@ -15,6 +15,7 @@ from jpweb.store import inquiries
 from jpweb.store.audit import ReviewedBatch, ReviewedInquiry
 from jpweb.store.exports import ExportChunk
 from jpweb.store.reviews.exported_reviews import ExportedReview, ExportedReviews
+from jpweb.stream.answer_type import format_answer
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
@@ -100,7 +101,7 @@ def make_csv_row(row: ReviewedInquiry, address: str) -> list[object]:
         row.answer_type,
         row.state,
         row.reason,
-        "" if row.answer is None else row.answer,
+        "" if row.answer is None else format_answer(row.answer),
         row.note,
         row.decided_by,
         row.decider_name,

@@ -16,13 +16,18 @@ from tests.machine.sizes import choose_size
 
 pytestmark = pytest.mark.browser
 
-VIEWS = ("Transcript", "Compacted", "Raw", "What the model saw", "Configuration")
+VIEWS = (
+    *("Transcript", "Timeline", "Compacted", "Raw", "What the model saw"),
+    *("Configuration", "Review"),
+)
 #: By view: the query of a part that is not its first.
 FAR_QUERIES = {
+    "Timeline": "?from=1",
     "Compacted": "?from=80",
     "Raw": "?from=0",
     "What the model saw": "?turn=3",
     "Configuration": "?from=start",
+    "Review": "",
 }
 
 

@@ -88,11 +88,11 @@ def test_a_row_says_everything_that_is_asked_for(reviewed_world: World):
     (row,) = [tag for tag in page if tag.tag == "tr" and "data-outcome" in tag]
     assert (row["data-kind"], row["data-outcome"]) == ("inquiry_request", "answered")
     assert (row["data-source"], row["data-answer-type"]) == ("tool", "boolean")
-    for part in ("Go on?", "fs_modify_file", "Answered", "true", "Owner", "1 min 1 s", "A talk"):
+    for part in ("Go on?", "fs_modify_file", "Answered", "Yes", "Owner", "1 min 1 s", "A talk"):
         assert part in row.text
     (line,) = lines(get(reviewed_world, "/audit.csv", person="Owner"))
     assert line["waited_seconds"] == "61.000"
-    assert (line["answer"], line["decider"], line["workspace"]) == ("true", "Owner", "Garden")
+    assert (line["answer"], line["decider"], line["workspace"]) == ("Yes", "Owner", "Garden")
     assert line["conversation"] == f"jp-c{reviewed_world.talk.jp_id}"
 
 
@@ -199,7 +199,7 @@ def test_no_cell_of_the_file_is_a_formula(world: World, start: str):
 @pytest.mark.parametrize(
     ("answer", "cell"),
     [
-        (True, "true"),
+        (True, "Yes"),
         (-5, "'-5"),
         ({"a": [None, True]}, '{"a": [null, true]}'),
         ("a\nb", "a\nb"),
@@ -207,7 +207,7 @@ def test_no_cell_of_the_file_is_a_formula(world: World, start: str):
         (" a=b", " a=b"),
     ],
 )
-def test_an_answer_is_written_as_json_says_it(world: World, answer: Any, cell: str):
+def test_an_answer_is_written_as_people_read_it(world: World, answer: Any, cell: str):
     making.settle(world.question, Answered(answer))
     (line,) = lines(get(world, "/audit.csv"))
     assert line["answer"] == cell

@@ -1,0 +1,48 @@
+"""The outcome of an inquiry as pages show it: the answer, who decided, and how long it took."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from jpweb.store import inquiries
+from jpweb.stream import durations
+from jpweb.stream.answer_type import format_answer
+from jpweb.stream.inquiry import Answered, Cancelled
+from jpweb.stream.transcript.items import InquiryPair
+from jpweb.web import display_text
+
+
+class OutcomeLabel(NamedTuple):
+    """The texts of an inquiry's outcome; "" where the record has none."""
+
+    answer: str
+    reason: str
+    decider: str
+    waited: str
+    settled_at: datetime | None
+    note: str
+    is_remembered: bool
+
+
+def describe_outcome(inquiry: InquiryPair) -> OutcomeLabel:
+    """Return the texts of an inquiry's outcome, all empty while it is open."""
+    outcome = inquiry.outcome
+    event_note = inquiry.response.note if inquiry.response else {}
+    decider = event_note.get("by")
+    decider = decider if isinstance(decider, dict) else {}
+    asked_at, settled_at = inquiry.asked_at, inquiry.settled_at
+    waited_seconds = (settled_at - asked_at).total_seconds() if asked_at and settled_at else None
+    return OutcomeLabel(
+        answer=format_answer(outcome.answer) if isinstance(outcome, Answered) else "",
+        reason=outcome.reason.tag if isinstance(outcome, Cancelled) else "",
+        decider=display_text.describe_decider(
+            str(decider.get("kind") or ""), str(decider.get("name") or "")
+        )
+        if decider
+        else "",
+        waited="" if waited_seconds is None else durations.format_duration(max(waited_seconds, 0)),
+        settled_at=settled_at,
+        note=inquiries.clean_note(str(event_note.get("note") or "")),
+        is_remembered=event_note.get("remember") is True,
+    )

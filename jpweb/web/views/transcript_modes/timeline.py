@@ -1,0 +1,139 @@
+"""The timeline of a conversation: how each turn's time was spent, as a strip and as a table."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from math import log2
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from jpweb.store.choices import Role
+from jpweb.store.transcript import timeline
+from jpweb.store.transcript.timeline import Timeline, TimelineTurn
+from jpweb.stream import durations
+from jpweb.web import access, conditional_get, converters, display_text
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Conversation
+    from jpweb.web.http import Request
+
+#: Width and height of the strip in its own units, and the part of a bar's slot that is a gap.
+STRIP_WIDTH, STRIP_HEIGHT, GAP_SHARE = 1_000, 16, 0.15
+
+
+class Segment(NamedTuple):
+    """A part of a bar: what the time was spent on, its left edge and its width."""
+
+    name: str
+    x: float
+    width: float
+
+
+class Bar(NamedTuple):
+    """A turn in the strip, and in words."""
+
+    turn: TimelineTurn
+    x: float
+    width: float
+    segments: list[Segment]
+    model: str
+    tools: str
+    waiting: str
+    total: str
+
+
+class TimeSpan(NamedTuple):
+    """The beginning and the end of some turns, and the time between them in words."""
+
+    started_at: datetime
+    ended_at: datetime
+    duration: str
+
+
+@access.conversation(Role.READER)
+def show_timeline(request: Request, conversation: Conversation) -> HttpResponse:
+    """Show the turns from number ``from`` on, the last ones without it; to htmx as a strip."""
+    first_number = converters.parse_number(request.GET.get("from"))
+    if first_number is None:
+        first_number = max(conversation.turns - timeline.MAX_TURNS, 0)
+    shown = timeline.load_timeline(conversation.pk, first_number, conversation.turns)
+    context: dict[str, Any] = {
+        "conversation": conversation,
+        "bars": _make_bars(shown.turns),
+        "span": _find_span(shown),
+        "legend": display_text.TIME_LABELS.items(),
+        "height": STRIP_HEIGHT,
+        "strip_width": STRIP_WIDTH,
+        "problem_count": sum(turn.times.problem_count for turn in shown.turns if turn.times),
+        "earlier_from": max(shown.earlier_count - timeline.MAX_TURNS, 0)
+        if shown.earlier_count
+        else None,
+        "later_from": shown.earlier_count + len(shown.turns) if shown.later_count else None,
+    }
+    template = (
+        "conversations/_time_strip.html" if request.htmx else "transcript_modes/timeline.html"
+    )
+    return conditional_get.add_etag(request, render(request, template, context))
+
+
+def _make_bars(turns: list[TimelineTurn]) -> list[Bar]:
+    """Return a bar for each turn; its width grows with the logarithm of its duration."""
+    weights = [1 + log2(1 + turn.times.seconds) if turn.times else 1.0 for turn in turns]
+    unit = STRIP_WIDTH / sum(weights) if weights else 0
+    bars, x = [], 0.0
+    for turn, weight in zip(turns, weights, strict=True):
+        width = weight * unit * (1 - GAP_SHARE)
+        bars.append(_make_bar(turn, x, width))
+        x += weight * unit
+    return bars
+
+
+def _make_bar(turn: TimelineTurn, x: float, width: float) -> Bar:
+    times = turn.times
+    segments = _make_segments(turn, x, width)
+    if times is None:
+        return Bar(turn, round(x, 1), round(width, 1), segments, "", "", "", "")
+    return Bar(
+        turn,
+        round(x, 1),
+        round(width, 1),
+        segments,
+        _format_seconds(times.model_seconds),
+        _format_seconds(times.tool_seconds),
+        _format_seconds(times.waiting_seconds),
+        durations.format_duration(times.seconds),
+    )
+
+
+def _format_seconds(seconds: float) -> str:
+    return durations.format_duration(seconds) if seconds else ""
+
+
+def _make_segments(turn: TimelineTurn, x: float, width: float) -> list[Segment]:
+    times = turn.times
+    if times is None or not times.seconds:
+        return [Segment("model", round(x, 1), round(width, 1))]
+    segments = []
+    for name, seconds in (
+        ("model", times.model_seconds),
+        ("tool", times.tool_seconds),
+        ("waiting", times.waiting_seconds),
+    ):
+        part = width * seconds / times.seconds
+        if seconds:
+            segments.append(Segment(name, round(x, 1), round(part, 1)))
+        x += part
+    return segments
+
+
+def _find_span(shown: Timeline) -> TimeSpan | None:
+    """Return from when to when the shown turns were; None where no turn has a time."""
+    times = [turn.times for turn in shown.turns if turn.times]
+    if not times:
+        return None
+    started_at = min(turn_times.started_at for turn_times in times)
+    ended_at = max(turn_times.ended_at for turn_times in times)
+    seconds = (ended_at - started_at).total_seconds()
+    return TimeSpan(started_at, ended_at, durations.format_duration(seconds))

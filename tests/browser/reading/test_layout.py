@@ -1,0 +1,94 @@
+"""Where things stand on a conversation's page: content first, one toolbar, menus that close."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.pages import Visit
+from tests.machine.browsing import PHONE, WIDE
+
+pytestmark = pytest.mark.browser
+
+TOUR = "A tour of questions and answers"
+#: Pixels above the first event, by the size of the screen.
+MAX_TOP = {WIDE: 160, PHONE: 200}
+#: Pixels of a closed fold: 28, and its border.
+MAX_ROW_HEIGHT = 30
+ITEM = "#transcript > .window > [data-kind]:not(.turn-anchor)"
+
+
+def get_box(locator: Locator) -> dict[str, float]:
+    box = locator.bounding_box()
+    assert box
+    return {"x": box["x"], "y": box["y"], "height": box["height"]}
+
+
+@pytest.mark.parametrize("size", MAX_TOP)
+def test_the_first_event_stands_near_the_top(visit: Visit, size: tuple[int, int]):
+    page = visit.open(visit.find(TOUR), size=size)
+    assert get_box(page.locator(ITEM).first)["y"] <= MAX_TOP[size]
+
+
+def test_a_call_without_a_question_takes_one_row(visit: Visit):
+    page = visit.open(visit.find(TOUR))
+    row = page.locator("details[data-kind=tool_call_request]:not([open]) > summary").first
+    assert get_box(row)["height"] <= MAX_ROW_HEIGHT
+
+
+def test_the_tabs_stay_where_they_are_from_view_to_view(visit: Visit):
+    page = visit.open(visit.find(TOUR))
+    tabs = page.get_by_label("Conversation views").get_by_role("link")
+    names = tabs.all_inner_texts()
+    places = []
+    for name in names:
+        page.get_by_label("Conversation views").get_by_role("link", name=name).click()
+        expect(page.get_by_role("link", name=name, exact=True)).to_have_attribute(
+            "aria-current", "page"
+        )
+        assert tabs.all_inner_texts() == names
+        places.append(get_box(tabs.first)["x"])
+    assert len(set(places)) == 1, places
+
+
+def open_menu(page: Page, name: str) -> Locator:
+    menu = page.locator(".toolbar details.menu").filter(has_text=name).first
+    menu.locator("summary").click()
+    expect(menu).to_have_attribute("open", "")
+    return menu
+
+
+def test_escape_a_press_elsewhere_and_another_menu_close_a_menu(visit: Visit):
+    page = visit.open(visit.find(TOUR))
+    menu = open_menu(page, "Export")
+    page.keyboard.press("Escape")
+    expect(menu).not_to_have_attribute("open", "")
+    expect(menu.locator("summary")).to_be_focused()
+    menu = open_menu(page, "Export")
+    page.locator("h1").click()
+    expect(menu).not_to_have_attribute("open", "")
+    menu = open_menu(page, "Export")
+    other_menu = open_menu(page, "Show")
+    expect(menu).not_to_have_attribute("open", "")
+    expect(other_menu).to_have_attribute("open", "")
+
+
+def test_the_outline_opens_from_the_toolbar_of_a_phone(visit: Visit):
+    page = visit.open(visit.find(TOUR), size=PHONE)
+    outline = page.locator("#outline")
+    expect(outline).to_be_hidden()
+    button = page.get_by_role("button", name="Outline")
+    button.click()
+    expect(outline.get_by_text("Let a tree have a nickname")).to_be_visible()
+    expect(button).to_have_attribute("aria-expanded", "true")
+    button.click()
+    expect(outline).to_be_hidden()
+
+
+def test_a_phone_has_its_navigation_at_the_lower_edge(visit: Visit):
+    page = visit.open("/questions", size=PHONE)
+    link = page.get_by_role("navigation", name="Main").get_by_role("link", name="Search")
+    assert get_box(link)["y"] > PHONE[1] - 60
+    assert get_box(link)["height"] >= 44
+    link.click()
+    page.wait_for_url("**/search")

@@ -1,0 +1,132 @@
+"""What the one line of a closed fold says: the answer, who gave it, when, how long, what failed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from jpweb.store.choices import Role
+from jpweb.store.models import Conversation
+from jpweb.stream.answer_type import Secret, Text
+from jpweb.stream.events import ChatRequest, TurnStart
+from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse, Redacted
+from jpweb.web.templatetags.jpweb_outline import MAX_HINT_CHARS, error_hint
+from tests.builders import make_answer, make_call, make_element, make_inquiry, make_result
+from tests.store import making
+from tests.store.transcript.test_windows import mirror_conversation
+from tests.web.reading import ParsedPage, Tag, parse_page
+from tests.web.world import signed_in
+
+pytestmark = pytest.mark.django_db
+ADA = {"jpweb": {"by": {"kind": "person", "name": "Ada"}}}
+
+
+def open_page(talk: Conversation, path: str = "") -> ParsedPage:
+    client = signed_in(making.person("", Role.READER, talk.workspace))
+    return parse_page(client.get(f"/conversations/{talk.pk}{path}"))
+
+
+def read_line(tag: Tag) -> str:
+    return " ".join(tag.text.split())
+
+
+def read_summaries(page: ParsedPage, kind: str) -> list[str]:
+    """Return the lines of the folds of a kind, as a reader's machine reads them."""
+    folds = page.find_all(**{"data-kind": kind})
+    return [
+        read_line(next(tag for tag in page if tag.tag == "summary" and tag.parents[-1] is fold))
+        for fold in folds
+    ]
+
+
+def ask(response: Any, **question: Any) -> Conversation:
+    """Mirror a call that asks at 03:04:05 and is told eleven seconds and a half later."""
+    outcome = make_element(response, at="2026-01-02 03:04:16.5", metadata=ADA)
+    return mirror_conversation(
+        TurnStart(),
+        make_element(make_call("a", "plant", tree="oak")),
+        make_element(make_inquiry("a.q", **question)),
+        outcome,
+        make_element(make_result("a"), at="2026-01-02 03:04:17.0"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("response", "question", "expected"),
+    [
+        (make_answer("a.q"), {}, "✓ Answered: Yes Ada · 11.5 s"),
+        (make_answer("a.q", False), {}, "✓ Answered: No Ada · 11.5 s"),
+        (make_answer("a.q", "red\nand blue"), {"type": Text()}, "✓ Answered: red Ada · 11.5 s"),
+        (InquiryResponse("a.q", Redacted()), {"type": Secret()}, "■ Redacted Ada · 11.5 s"),
+        (
+            InquiryResponse("a.q", Cancelled(CancellationReason.USER)),
+            {},
+            "⊘ Cancelled (declined or stopped) Ada · 11.5 s",
+        ),
+    ],
+)
+def test_a_row_and_the_outline_say_the_answer_who_gave_it_and_after_how_long(
+    response: Any, question: dict[str, Any], expected: str
+):
+    talk = ask(response, **question)
+    page = open_page(talk)
+    (call,) = read_summaries(page, "tool_call_request")
+    assert call == f"Tool plant tree=oak {expected} 03:04:05 · 12.0 s"
+    (inquiry,) = read_summaries(page, "inquiry_request")
+    assert inquiry.startswith(expected)
+    assert expected in read_line(page.find_one(id="outline"))
+
+
+def test_the_answer_in_the_fold_is_the_word_that_was_clicked():
+    page = open_page(ask(make_answer("a.q")))
+    (answer,) = [tag for tag in page if "data-answer" in tag]
+    assert answer.text == "Yes"
+
+
+def test_an_answer_cannot_write_markup_or_hide_in_a_row():
+    talk = ask(make_answer("a.q", "<b>\u202ex</b>" + "y" * 500), type=Text())
+    (line,) = read_summaries(open_page(talk), "inquiry_request")
+    assert "<b>⟨" in line
+    assert "y" * 100 not in line
+
+
+def test_the_turn_has_its_date_and_events_their_time_of_day():
+    page = open_page(mirror_conversation(TurnStart(), make_element(ChatRequest("Hello"))))
+    heading = next(tag for tag in page if "turn-head" in tag.get("class", ""))
+    assert read_line(heading) == "Turn 1 2 Jan 2026"
+    message = page.find_one(**{"data-kind": "chat_request"})
+    times = [tag for tag in page if tag.tag == "time" and message in tag.parents]
+    assert [(tag.text, tag["title"]) for tag in times] == [("03:04:05", "2026-01-02 03:04:05 UTC")]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("E0432: unresolved import\n --> src/lib.rs", "E0432: unresolved import"),
+        ('{"message": "Cargo failed:\\nerror", "code": 1}', "Cargo failed:"),
+        ('{"code": 1, "error": "no such file"}', "no such file"),
+        ('{"code": 1}', ""),
+        ("\n \n", ""),
+        ("x" * 500, "x" * MAX_HINT_CHARS + "…"),
+        ("[" * 5_000 + "]", "[" * MAX_HINT_CHARS + "…"),
+    ],
+)
+def test_a_failed_result_is_told_by_the_first_line_of_its_message(content: str, expected: str):
+    assert error_hint(content) == expected
+
+
+def test_a_failed_call_says_in_its_row_what_failed():
+    failed = make_result("a", "E0432: <unresolved>", is_error=True)
+    talk = mirror_conversation(TurnStart(), make_call("a", "cargo"), failed)
+    (line,) = read_summaries(open_page(talk), "tool_call_request")
+    assert "✕ Error: E0432: <unresolved>" in line
+
+
+def test_a_result_in_json_shows_its_texts_with_real_line_breaks():
+    content = json.dumps({"message": "first\nsecond", "code": 1})
+    page = open_page(mirror_conversation(make_call("a"), make_result("a", content, is_error=True)))
+    texts = [tag.text for tag in page if tag.tag == "pre"]
+    assert "first\nsecond" in texts
+    assert not any("\\n" in text for text in texts)

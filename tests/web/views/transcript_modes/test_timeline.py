@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from jpweb.store.choices import Role
+from jpweb.store.models import Conversation
+from jpweb.store.transcript import timeline
+from jpweb.stream.events import ChatRequest, TurnStart
+from tests.builders import make_answer, make_call, make_element, make_inquiry, make_result, raw
+from tests.store import making
+from tests.store.transcript.test_windows import mirror_conversation
+from tests.web.reading import ParsedPage, Tag, parse_page
+from tests.web.world import signed_in
+
+pytestmark = pytest.mark.django_db
+
+
+def at(kind: Any, clock_time: str) -> Any:
+    return make_element(kind, at=f"2026-01-02 {clock_time}.0")
+
+
+def mirror_turns() -> Conversation:
+    return mirror_conversation(
+        at(TurnStart(), "03:00:00"),
+        at(ChatRequest("Plant <a> tree"), "03:00:00"),
+        at(make_call("a"), "03:00:10"),
+        at(make_inquiry("a.q"), "03:00:12"),
+        at(make_answer("a.q"), "03:01:12"),
+        at(make_result("a", is_error=True), "03:01:20"),
+        at(TurnStart(), "05:00:00"),
+        at(ChatRequest("And water it"), "05:00:00"),
+    )
+
+
+def sign_in(talk: Conversation) -> Client:
+    return signed_in(making.person("", Role.READER, talk.workspace))
+
+
+def open_timeline(talk: Conversation, query: str = "", **headers: str) -> ParsedPage:
+    response = sign_in(talk).get(f"/conversations/{talk.pk}/timeline{query}", headers=headers)
+    assert response.status_code == 200
+    return parse_page(response)
+
+
+def list_rows(page: ParsedPage) -> list[list[str]]:
+    rows = [tag for tag in page if tag.tag == "tr" and "data-turn" in tag]
+    return [
+        [" ".join(tag.text.split()) for tag in page if tag.tag == "td" and row in tag.parents]
+        for row in rows
+    ]
+
+
+def list_bars(page: ParsedPage) -> list[Tag]:
+    return [tag for tag in page if tag.tag == "rect" and tag.inside(id="time-strip")]
+
+
+def test_the_table_says_what_each_turns_time_was_spent_on():
+    assert list_rows(open_timeline(mirror_turns())) == [
+        [
+            *["1. Plant <a> tree", "2 Jan 2026, 03:00", "1 min 20 s"],
+            *["10.0 s", "10.0 s", "1 min 0 s", "1"],
+        ],
+        ["2. And water it", "2 Jan 2026, 05:00", "0 ms", "", "", "", ""],
+    ]
+
+
+def test_the_strip_draws_the_same_and_leads_to_the_turn():
+    page = open_timeline(mirror_turns(), **{"HX-Request": "true"})
+    assert not [tag for tag in page if tag.tag in ("html", "table")]
+    assert [bar["class"] for bar in list_bars(page)] == [
+        *["time-model", "time-tool", "time-waiting", "time-problem"],
+        "time-model",
+    ]
+    links = [tag["href"] for tag in page if tag.tag == "a"]
+    assert [link.partition("?")[2] for link in links] == ["turn=0#turn-0", "turn=1#turn-1"]
+    text = " ".join(page.text.split())
+    assert "Turn 1: 1 min 20 s, waiting 1 min 0 s, 1 problem" in text
+    assert "2 Jan 03:00\u201305:00 · 2 h 0 min · 1 problem" in text
+
+
+def test_the_widths_of_a_bar_share_its_time():
+    page = open_timeline(mirror_turns())
+    model, tool, waiting = (float(bar["width"]) for bar in list_bars(page)[:3])
+    assert model == pytest.approx(tool, abs=0.1)
+    assert waiting == pytest.approx(6 * model, abs=1)
+
+
+def test_a_page_holds_so_many_turns_and_leads_to_the_others(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(timeline, "MAX_TURNS", 2)
+    kinds = [kind for number in range(5) for kind in (TurnStart(), ChatRequest(f"Ask {number}"))]
+    talk = mirror_conversation(*kinds)
+    last_page = open_timeline(talk)
+    assert [row[0] for row in list_rows(last_page)] == ["4. Ask 3", "5. Ask 4"]
+    (earlier,) = [tag["href"] for tag in last_page if tag.get("rel") == "prev"]
+    page = open_timeline(talk, earlier)
+    assert [row[0] for row in list_rows(page)] == ["2. Ask 1", "3. Ask 2"]
+    assert [tag["href"] for tag in page if tag.get("rel") == "next"] == ["?from=3"]
+
+
+def test_turns_beyond_the_entries_that_are_read_stay_without_times(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(timeline, "MAX_ENTRIES", 6)
+    rows = list_rows(open_timeline(mirror_turns()))
+    assert rows[0][2] == "1 min 20 s"
+    assert rows[1][1:] == [""] * 6
+
+
+def test_an_empty_conversation_and_a_turn_that_is_not_there_have_a_page():
+    assert "No turns yet" in open_timeline(mirror_conversation()).text
+    assert [row[0] for row in list_rows(open_timeline(mirror_turns(), "?from=99"))] == [
+        "2. And water it"
+    ]
+
+
+def test_entries_with_an_odd_timestamp_count_in_no_time():
+    talk = mirror_conversation(
+        at(TurnStart(), "03:00:00"), raw({"type": "odd", "timestamp": "2090-01-01"})
+    )
+    assert list_rows(open_timeline(talk))[0][2] == "0 ms"
