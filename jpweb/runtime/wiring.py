@@ -79,7 +79,9 @@ async def open_turn_resources(conversation: Conversation) -> AsyncIterator[TurnR
         f"jp-c{conversation.jp_id}",
         make_environment(key_names),
     )
-    async with connect_servers(_list_needed_servers(workspace_config), place.root) as connections:
+    servers = _list_needed_servers(workspace_config)
+    async with connect_servers(servers, place.root) as connections:
+        _require_servers(servers, connections)
         setup = _build_setup(workspace_config, model_config, place, connections)
         provider = open_model(workspace_config, model_config)
         backend = LlmInquiryBackend(
@@ -200,6 +202,17 @@ def _list_needed_servers(workspace_config: WorkspaceConfig) -> list[McpServer]:
     sources = (tool.source for tool in workspace_config.tools)
     names = {source.server for source in sources if isinstance(source, Mcp)}
     return [workspace_config.configuration.servers[name] for name in sorted(names)]
+
+
+def _require_servers(servers: list[McpServer], connections: McpConnections) -> None:
+    """Raise InvalidConfiguration where a server did not start that is not optional."""
+    for server in servers:
+        if server.name in connections.unavailable and not server.optional:
+            raise InvalidConfiguration(
+                f"The MCP server {server.name} is required and is not available: "
+                f"{connections.unavailable[server.name]}. Start it, or set "
+                f"providers.mcp.{server.name}.optional = true to go on without its tools."
+            )
 
 
 def _build_setup(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from jpweb.agent.config.types import (
+    CAPABILITIES,
     UNSET_MODEL,
+    AccessRule,
     AllowToggle,
     AssistantConfig,
     Builtin,
@@ -16,6 +18,7 @@ from jpweb.agent.config.types import (
     McpServer,
     Mode,
     ModelConfig,
+    ParameterText,
     ProviderConfig,
     QuestionConfig,
     QuestionTarget,
@@ -27,7 +30,9 @@ from jpweb.agent.config.types import (
 )
 
 __all__ = [
+    "CAPABILITIES",
     "UNSET_MODEL",
+    "AccessRule",
     "AllowToggle",
     "AssistantConfig",
     "Builtin",
@@ -40,6 +45,7 @@ __all__ = [
     "McpServer",
     "Mode",
     "ModelConfig",
+    "ParameterText",
     "ProviderConfig",
     "QuestionConfig",
     "QuestionTarget",

@@ -67,9 +67,10 @@ def read_source(tool: TableReader, name: str, builtin: bool) -> ToolSource:
 
 def _split_line(table: TableReader, key: str, line: str) -> ToolCommand:
     try:
-        program, *args = shlex.split(line)
-    except ValueError as error:  # an unclosed quote, or an empty line
+        words = shlex.split(line)
+    except ValueError as error:  # an unclosed quote
         raise table.make_error(key, _LINE_TEXT) from error
-    if not program or "\0" in line:
+    program, *args = words or [""]  # an empty program fails when the tool is run
+    if "\0" in line:
         raise table.make_error(key, _LINE_TEXT)
     return ToolCommand(program, tuple(args))

@@ -1,4 +1,8 @@
-"""Layers of a configuration: the values of each file, and their merge."""
+"""Layers of a configuration: the values of each file, and their merge.
+
+An annotated value is a table of ``value`` and ``strategy``, which says how it joins the value of
+the layers below it.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,59 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
+from enum import StrEnum
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 from jpweb.agent.config import display
 from jpweb.agent.errors import InvalidConfiguration
 
 _MAX_DEPTH = 64
+
+
+class Strategy(StrEnum):
+    """How a layer's list or text joins the one below it."""
+
+    APPEND = "append"
+    PREPEND = "prepend"
+    REPLACE = "replace"
+
+
+class TableStrategy(StrEnum):
+    """How a layer's annotated table joins the one below it."""
+
+    DEEP_MERGE = "deep_merge"
+    MERGE = "merge"
+    KEEP = "keep"
+    REPLACE = "replace"
+
+
+class Separator(StrEnum):
+    """The text between two joined texts."""
+
+    NONE = "none"
+    SPACE = "space"
+    LINE = "line"
+    PARAGRAPH = "paragraph"
+
+
+SEPARATOR_TEXTS = {
+    Separator.NONE: "",
+    Separator.SPACE: " ",
+    Separator.LINE: "\n",
+    Separator.PARAGRAPH: "\n\n",
+}
+_ANNOTATION_KEYS = frozenset({"value", "strategy", "separator", "dedup", "discard_when_merged"})
+
+
+class AnnotatedValue(NamedTuple):
+    """The parts of an annotated value."""
+
+    value: Any
+    strategy: str
+    separator: Separator
+    is_deduplicated: bool
+    is_discarded: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +86,96 @@ def merge_values(below: Any, above: Any) -> Any:
 def merge_layers(layers: Sequence[Layer]) -> Mapping[str, Any]:
     """Return the merged values of all layers; later ones win."""
     return reduce(merge_values, (layer.values for layer in layers), {})
+
+
+def merge_options(layers_values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the merged options of a tool, lowest layer first, without annotations."""
+    merged: dict[str, Any] = {}
+    for values in layers_values:
+        for key, value in values.items():
+            merged[key] = _merge_option(merged[key], value) if key in merged else value
+    return {key: _unwrap_annotations(value) for key, value in merged.items()}
+
+
+def _merge_option(below: Any, above: Any) -> Any:
+    lower = _read_annotation(below)
+    if lower is not None:
+        if lower.is_discarded:
+            return above
+        below = lower.value
+    upper = _read_annotation(above)
+    if upper is not None:
+        return _join_annotated(below, upper)
+    if isinstance(below, Mapping) and isinstance(above, Mapping) and not _is_malformed(above):
+        return {**below} | {
+            key: _merge_option(below[key], value) if key in below else value
+            for key, value in above.items()
+        }
+    return above
+
+
+def _join_annotated(below: Any, upper: AnnotatedValue) -> Any:
+    """Join an annotated value with the one below it, which counts as empty if of another kind."""
+    value, strategy = upper.value, upper.strategy
+    if isinstance(value, Mapping):
+        lower_table = below if isinstance(below, Mapping) else {}
+        match strategy:
+            case TableStrategy.DEEP_MERGE:
+                return _merge_option(lower_table, value)
+            case TableStrategy.MERGE:
+                return {**lower_table, **value}
+            case TableStrategy.KEEP:
+                return {**value, **lower_table}
+            case _:
+                return value
+    if strategy == Strategy.REPLACE:
+        joined = value
+    elif isinstance(value, str):
+        pair = (below if isinstance(below, str) else "", value)
+        between = SEPARATOR_TEXTS[upper.separator]
+        return between.join(reversed(pair) if strategy == Strategy.PREPEND else pair)
+    else:
+        lower_list = below if isinstance(below, list) else []
+        joined = [*value, *lower_list] if strategy == Strategy.PREPEND else [*lower_list, *value]
+    return drop_duplicates(joined) if upper.is_deduplicated else joined
+
+
+def drop_duplicates(items: list[Any]) -> list[Any]:
+    """Return the items without those that equal an earlier one."""
+    return [item for index, item in enumerate(items) if item not in items[:index]]
+
+
+def _read_annotation(value: Any) -> AnnotatedValue | None:
+    """Return the parts of an annotated value; None for any other value."""
+    if not isinstance(value, Mapping) or not {"value", "strategy"} <= value.keys():
+        return None
+    if not value.keys() <= _ANNOTATION_KEYS:
+        return None
+    inner, strategy = value["value"], value["strategy"]
+    strategies = list(TableStrategy if isinstance(inner, Mapping) else Strategy)
+    separator = value.get("separator", Separator.NONE)
+    flags = [value.get(key, False) for key in ("dedup", "discard_when_merged")]
+    is_valid = (
+        isinstance(inner, Mapping | list | str)
+        and strategy in strategies
+        and separator in list(Separator)
+        and all(isinstance(flag, bool) for flag in flags)
+    )
+    return AnnotatedValue(inner, strategy, Separator(separator), *flags) if is_valid else None
+
+
+def _is_malformed(value: Mapping[str, Any]) -> bool:
+    """Tell whether a table looks annotated, but of a value that has no strategy."""
+    return {"value", "strategy"} <= value.keys() and not isinstance(value["value"], Mapping | list)
+
+
+def _unwrap_annotations(value: Any) -> Any:
+    annotation = _read_annotation(value)
+    if annotation is not None:
+        return _unwrap_annotations(annotation.value)
+    if isinstance(value, Mapping):
+        return {key: _unwrap_annotations(child) for key, child in value.items()}
+    return value
 
 
 def find_origin(layers: Sequence[Layer], path: Sequence[str]) -> str:

@@ -8,7 +8,13 @@ from typing import Any
 
 from jpweb.agent.config.model_parameters import read_parameters as checked
 from jpweb.agent.config.table_reader import TableReader, join_choices
-from jpweb.agent.config.types import InquiryConfig, McpServer, ModelConfig, ProviderConfig
+from jpweb.agent.config.types import (
+    DEFAULT_START_SECONDS,
+    InquiryConfig,
+    McpServer,
+    ModelConfig,
+    ProviderConfig,
+)
 from jpweb.agent.errors import InvalidConfiguration
 
 ModelAliases = Mapping[str, ModelConfig]
@@ -21,18 +27,29 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 _SHA256 = re.compile(r"[0-9A-Fa-f]{64}", re.ASCII)
 _TRANSPORTS = ("stdio", "http")
 _MAX_BYTES = 2**40
+#: Seconds that a configuration may give an MCP server to start.
+_MAX_START_SECONDS = 86_400
 #: Keys that JP has and jpweb does not use.
 _PROVIDER_UNUSED = ("app_referrer", "base_url_env", "chain_on_max_tokens")
 
 
 def read_aliases(root: TableReader) -> dict[str, ModelConfig]:
-    """Return ``providers.llm.aliases``."""
+    """Return ``providers.llm.aliases``; an alias may name another one."""
     table = root.get_table("providers").get_table("llm").get_table("aliases")
-    return {
-        name: _read_model_id(table, name, {})
-        for name in table.values
-        if table.get(name) is not None
-    }
+    names = [name for name in table.values if table.get(name) is not None]
+    aliases: dict[str, ModelConfig] = {}
+    for name in names:
+        chain = [name]
+        while (target := table.get(chain[-1])) in names and isinstance(target, str):
+            if target in chain:
+                cycle = " -> ".join([*chain, target])
+                raise InvalidConfiguration(
+                    f"{table.locate_key(name)} is a circle of aliases: {cycle}. "
+                    'One of them must be "provider/name".'
+                )
+            chain.append(target)
+        aliases[name] = _read_model_id(table, chain[-1], {})
+    return aliases
 
 
 def read_model(
@@ -148,10 +165,15 @@ def _read_server(name: str, table: TableReader) -> McpServer:
         raise table.make_error("variables", "a list of names of environment variables")
     _refuse_own_variables(table, "variables", *variables)
     checksum, headers = _read_checksum(table), _read_headers(table)
+    start_seconds = table.get_whole_number("startup_timeout_secs", _MAX_START_SECONDS)
+    start: dict[str, Any] = {
+        "optional": table.get_flag("optional") or False,
+        "start_seconds": DEFAULT_START_SECONDS if start_seconds is None else start_seconds,
+    }
     table.note_unknown_keys()
     if kind == "http":
-        return McpServer(name, url=url, headers=headers)
-    return McpServer(name, command, arguments, variables, checksum)
+        return McpServer(name, url=url, headers=headers, **start)
+    return McpServer(name, command, arguments, variables, checksum, **start)
 
 
 def _refuse_own_variables(table: TableReader, key: str, *names: str) -> None:

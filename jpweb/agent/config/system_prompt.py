@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import Any
 
-from jpweb.agent.config.layers import Layer
+from jpweb.agent.config.layered_list import LayeredList
+from jpweb.agent.config.layers import SEPARATOR_TEXTS, Layer, Separator, Strategy
 from jpweb.agent.config.table_reader import TableReader
 from jpweb.stream.thread import SystemPart
 
@@ -24,41 +24,14 @@ TOOL_USAGE = SystemPart(
 )
 
 
-class Strategy(StrEnum):
-    """How a layer's value is merged with the one below it."""
-
-    APPEND = "append"
-    PREPEND = "prepend"
-    REPLACE = "replace"
-
-
-class Separator(StrEnum):
-    """The text between two merged texts."""
-
-    NONE = "none"
-    SPACE = "space"
-    LINE = "line"
-    PARAGRAPH = "paragraph"
-
-
-_SEPARATOR_TEXTS = {
-    Separator.NONE: "",
-    Separator.SPACE: " ",
-    Separator.LINE: "\n",
-    Separator.PARAGRAPH: "\n\n",
-}
-
-
 def read_system_prompt(
     layers: Sequence[Layer], path: Sequence[str]
 ) -> tuple[str | SystemPart, ...]:
     """Return the parts of the system prompt in the order in which they are sent."""
-    text, sections, instructions = DEFAULT_PROMPT, _LayeredList(), _LayeredList()
+    text, sections, instructions = DEFAULT_PROMPT, LayeredList(), LayeredList()
     discard = True  # any value displaces the default
     for layer in layers:
-        table = TableReader.from_layers([layer])
-        for key in path:
-            table = table.get_table(key)
+        table = TableReader.from_layers([layer]).descend(path)
         if table.get("system_prompt") is not None:
             text, discard = _merge_text(table, "" if discard else text)
         sections.add_layer(table, "system_prompt_sections")
@@ -79,56 +52,13 @@ def add_tool_usage(system: Sequence[str | SystemPart]) -> tuple[str | SystemPart
     )
 
 
-class _LayeredList:
-    """The entries of a list that layers add to; each with the table that it came in."""
-
-    def __init__(self) -> None:
-        self.entries: list[tuple[TableReader, int, Any]] = []
-        self.discard = False
-        self.has_dedup = False
-
-    def add_layer(self, table: TableReader, key: str) -> None:
-        value, strategy, discard = table.get(key), Strategy.APPEND, False
-        if value is None:
-            return
-        if isinstance(value, Mapping):
-            value_table = table.get_table(key)
-            strategy = value_table.get_choice("strategy", Strategy) or strategy
-            discard = value_table.get_flag("discard_when_merged") or False
-            self._read_dedup(value_table)
-            value, table, key = value_table.get("value"), value_table, "value"
-        if not isinstance(value, list):
-            raise table.make_error(key, "a list, or a table of value and strategy")
-        above = [(table.make_child(key, {}), index, item) for index, item in enumerate(value)]
-        below = [] if self.discard or strategy is Strategy.REPLACE else self.entries
-        self.entries = above + below if strategy is Strategy.PREPEND else below + above
-        self.discard = discard
-        if self.has_dedup:
-            self._drop_duplicates()
-
-    def _read_dedup(self, table: TableReader) -> None:
-        """Take over the flag; it stays for later layers that do not set it."""
-        value = table.get("dedup")
-        if value not in (None, True, False, "true", "false", "inherit"):
-            raise table.make_error("dedup", "true, false or inherit")
-        if value not in (None, "inherit"):
-            self.has_dedup = value in (True, "true")
-
-    def _drop_duplicates(self) -> None:
-        kept: list[tuple[TableReader, int, Any]] = []
-        for entry in self.entries:
-            if not any(entry[2] == other[2] for other in kept):
-                kept.append(entry)
-        self.entries = kept
-
-
 def _merge_text(table: TableReader, below: str) -> tuple[str, bool]:
     if not isinstance(table.get("system_prompt"), Mapping):
         return table.get_text("system_prompt") or "", False
     prompt_table = table.get_table("system_prompt")
     above = prompt_table.get_text("value") or ""
     strategy = prompt_table.get_choice("strategy", Strategy) or Strategy.APPEND
-    between = _SEPARATOR_TEXTS[prompt_table.get_choice("separator", Separator) or Separator.NONE]
+    between = SEPARATOR_TEXTS[prompt_table.get_choice("separator", Separator) or Separator.NONE]
     discard = prompt_table.get_flag("discard_when_merged") or False
     if strategy is Strategy.REPLACE or not (above and below):
         return above if strategy is Strategy.REPLACE else above or below, discard

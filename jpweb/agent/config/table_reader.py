@@ -111,6 +111,13 @@ class TableReader:
         """Return a reader of a table; of an empty one where it is absent."""
         return self.make_child(key, self.get_mapping(key) or {})
 
+    def descend(self, path: Sequence[str]) -> TableReader:
+        """Return a reader of the table at a path below; of an empty one where it is absent."""
+        table = self
+        for key in path:
+            table = table.get_table(key)
+        return table
+
     def iter_tables(self) -> Iterator[tuple[str, TableReader]]:
         """Yield every entry, each a table."""
         for key in self.values:

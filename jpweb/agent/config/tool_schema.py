@@ -8,7 +8,6 @@ from typing import Any
 from jpweb.agent.config.table_reader import TableReader, join_choices
 
 _JSON_TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
-_UNUSED_KEYS = ("examples",)
 
 
 def read_schema(
@@ -27,7 +26,7 @@ def read_schema(
         properties[name] = properties.get(name, {}) | _read_parameter(table, is_typed=is_typed)
         if table.get_flag("required") and name not in required:
             required.append(name)
-        table.note_unknown_keys(*_UNUSED_KEYS)
+        table.note_unknown_keys("examples")
     return {
         "type": "object",
         "properties": properties,
@@ -54,7 +53,7 @@ def _read_parameter(table: TableReader, *, is_typed: bool) -> dict[str, Any]:
     if table.get_mapping("items") is not None:
         items = table.get_table("items")
         definition["items"] = _read_parameter(items, is_typed=False)
-        items.note_unknown_keys("required", *_UNUSED_KEYS)
+        items.note_unknown_keys("required", "examples")
     if table.get_mapping("properties") is not None:
         nested = read_schema(table.get_table("properties"), {}, is_typed=False)
         definition |= {

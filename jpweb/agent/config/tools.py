@@ -5,23 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from jpweb.agent.config import commands, providers, toggles
+from jpweb.agent.config.layered_list import LayeredList
+from jpweb.agent.config.layers import merge_options
 from jpweb.agent.config.table_reader import TableReader, join_choices
 from jpweb.agent.config.tool_schema import read_schema
 from jpweb.agent.config.types import (
+    CAPABILITIES,
+    AccessRule,
     Builtin,
     DetachedPolicy,
     Enable,
     Local,
     Mode,
     ModelConfig,
+    ParameterText,
     QuestionConfig,
     QuestionTarget,
     StaticAnswer,
     ToolCommand,
     ToolConfig,
+    ToolSource,
 )
 from jpweb.agent.errors import InvalidConfiguration
 
@@ -125,13 +131,36 @@ class _ToolReader:
             ),
             formatter=commands.read_formatter(table) if is_styled else self.defaults.formatter,
             format=table.get_choice("format", Mode) or self.defaults.format,
-            options=table.get_mapping("options") or {},
-            access=table.get_mapping("access"),
+            options=_read_options(table),
+            access=self._read_access(source),
+            parameter_texts={
+                name: ParameterText(*(parameter.get_text(key) for key in ParameterText._fields))
+                for name, parameter in parameters.iter_tables()
+            },
             declared=parameters.values,
             detached={**self.defaults.detached, **_read_detached(table)},
         )
         table.note_unknown_keys("command", *_UNUSED_KEYS)
         return config
+
+    def _read_access(self, source: ToolSource) -> tuple[AccessRule, ...] | None:
+        """Return the access rules of all layers; paths are looked at when the tool runs."""
+        if self.table.get_mapping("access") is None:
+            return None
+        if not isinstance(source, Local):
+            kind = type(source).__name__.lower()
+            raise InvalidConfiguration(
+                f"{self.table.locate_key('access')} is only supported on local tools, and "
+                f"{self.name} is a {kind} tool. Remove it, or make the tool local."
+            )
+        table = self.table.get_table("access")
+        unknown_key = next((key for key in table.values if key != "fs"), None)
+        if unknown_key is not None:
+            raise table.make_error(unknown_key, "fs, the only kind of access")
+        entries = LayeredList()
+        for layer in table.layers:
+            entries.add_layer(TableReader.from_layers([layer]).descend(table.path), "fs")
+        return tuple(_read_rule(*entry) for entry in entries.entries)
 
     def _read_mode(self, key: Literal["run", "result"], is_inside: bool) -> Mode:
         """Return a mode. A tool from outside asks before it runs, unless configured otherwise."""
@@ -151,6 +180,32 @@ class _ToolReader:
         for question, table in self.table.get_table("questions").iter_tables():
             configs[question] = _read_question(table, configs.get(question), aliases, main_model)
         return configs
+
+
+def _read_options(table: TableReader) -> dict[str, Any]:
+    table.get_mapping("options")
+    readers = (TableReader.from_layers([layer]).descend(table.path) for layer in table.layers)
+    return merge_options([reader.get_mapping("options") or {} for reader in readers])
+
+
+def _read_rule(parent: TableReader, number: int, item: object) -> AccessRule:
+    if not isinstance(item, Mapping):
+        raise parent.make_child(str(number), {"path": item}).make_error(
+            "path", "in a table: {path = …, read = true}"
+        )
+    table = parent.make_child(str(number), item)
+    path = table.get_text("path")
+    if path is None or "\0" in path:
+        raise table.make_error("path", "a path in the workspace")
+    rule = AccessRule(
+        path,
+        table.get_flag("external") or False,
+        *(table.get_flag(capability) for capability in CAPABILITIES),
+    )
+    unknown_key = next((key for key in table.values if key not in table.known_keys), None)
+    if unknown_key is not None:
+        raise table.make_error(unknown_key, f"one of path, external, {', '.join(CAPABILITIES)}")
+    return rule
 
 
 def _read_question(

@@ -18,6 +18,7 @@ from jpweb.agent.config import approval_policy
 from jpweb.agent.config.approval_policy import SecondModel
 from jpweb.agent.config.display import escape_invisible, mask_url
 from jpweb.agent.config.types import (
+    CAPABILITIES,
     Builtin,
     Configuration,
     Local,
@@ -134,7 +135,7 @@ def make_definition(tool: ToolConfig, server: McpServer | None) -> str:
         "server": None if server is None else asdict(server),
         "parameters": tool.parameters,
         "options": tool.options,
-        "access": tool.access,
+        "access": _list_access(tool),
     }
     return json.dumps(content, sort_keys=True)
 
@@ -217,11 +218,9 @@ def _tool_items(
     tool: ToolConfig, gated: _GatedTool, builtin: ToolConfig | None
 ) -> Iterator[TrustItem]:
     # Options, access and default arguments decide the effect of a command as its arguments do.
-    inputs: dict[str, Any] = {"options": tool.options, "access": tool.access}
-    lines = (
-        *((key, json.dumps(value, sort_keys=True)) for key, value in inputs.items() if value),
-        *_parameter_lines(tool.parameters),
-    )
+    inputs: dict[str, Any] = {"options": tool.options, "access": _list_access(tool)}
+    option_lines = [("options", json.dumps(tool.options, sort_keys=True))] if tool.options else []
+    lines = (*option_lines, *_access_lines(tool), *_parameter_lines(tool.parameters))
     inputs["parameters"] = tool.parameters
     if isinstance(tool.source, Local):
         name_lines = (
@@ -242,6 +241,21 @@ def _tool_items(
         timing_lines = (("runs", "before the call is approved"),) if is_formatted_first else ()
         display_lines = (*_command_lines(tool.formatter), *timing_lines, *lines)
         yield _make_item(TrustItemKind.FORMATTER, tool.name, display_lines, content)
+
+
+def _list_access(tool: ToolConfig) -> list[dict[str, Any]] | None:
+    return None if tool.access is None else [rule._asdict() for rule in tool.access]
+
+
+def _access_lines(tool: ToolConfig) -> list[tuple[str, str]]:
+    """Return a line for each access rule: what it grants and refuses below its path."""
+    lines = []
+    for rule in tool.access or ():
+        grants = [name for name in CAPABILITIES if getattr(rule, name)]
+        refusals = [f"no {name}" for name in CAPABILITIES if getattr(rule, name) is False]
+        label = f"may access{' outside the workspace' if rule.external else ''}"
+        lines.append((label, f"{rule.path}: {', '.join([*grants, *refusals]) or 'nothing'}"))
+    return lines
 
 
 def _parameter_lines(schema: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from jpweb.stream.thread import SystemPart
 
@@ -142,13 +142,41 @@ class Mcp:
 ToolSource: TypeAlias = Builtin | Local | Mcp
 
 
+class AccessRule(NamedTuple):
+    """``access.fs``: what a local tool may do below a path; None is not granted.
+
+    ``external``: the path is a link that leaves the workspace.
+    """
+
+    path: str
+    external: bool = False
+    read: bool | None = None
+    write: bool | None = None
+    create: bool | None = None
+    update: bool | None = None
+    delete: bool | None = None
+    execute: bool | None = None
+
+
+#: What an access rule may grant.
+CAPABILITIES = ("read", "write", "create", "update", "delete", "execute")
+
+
+class ParameterText(NamedTuple):
+    """The texts of a parameter, which ``describe_tools`` returns."""
+
+    summary: str | None = None
+    description: str | None = None
+    examples: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ToolConfig:
     """``conversation.tools.<name>``: the tool's description, its policies and its questions.
 
     ``parameters`` is the JSON schema as it is sent. ``formatter`` is the command that formats the
     arguments for people, where one is configured; ``format`` says when it may run. ``declared``
-    holds ``parameters`` as configured.
+    holds ``parameters`` as configured. Without ``access`` a local tool is not restricted.
     """
 
     name: str
@@ -165,7 +193,8 @@ class ToolConfig:
     formatter: ToolCommand | None = None
     format: Mode | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    access: Mapping[str, Any] | None = None
+    access: tuple[AccessRule, ...] | None = None
+    parameter_texts: Mapping[str, ParameterText] = field(default_factory=dict)
     declared: Mapping[str, Any] = field(default_factory=dict)
     detached: Mapping[Literal["run", "deliver", "tool"], DetachedPolicy] = field(
         default_factory=dict
@@ -216,12 +245,17 @@ class ProviderConfig:
     beta_headers: tuple[str, ...] = ()
 
 
+#: Seconds in which an MCP server has to start.
+DEFAULT_START_SECONDS = 60.0
+
+
 @dataclass(frozen=True, slots=True)
 class McpServer:
     """``providers.mcp.<name>``: a command (stdio) or a ``url`` (streamable HTTP).
 
     ``variables`` names the environment variables that a command gets; ``checksum`` is the SHA-256
-    that its file must have.
+    that its file must have. A turn goes on without an ``optional`` server; it may take
+    ``start_seconds`` to start, 0 for no limit.
     """
 
     name: str
@@ -231,6 +265,8 @@ class McpServer:
     checksum: str | None = None
     url: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    optional: bool = False
+    start_seconds: float = DEFAULT_START_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

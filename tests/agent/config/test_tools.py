@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from jpweb.agent.config import (
+    AccessRule,
     Builtin,
     DetachedPolicy,
     InquiryConfig,
@@ -12,6 +13,7 @@ from jpweb.agent.config import (
     Mcp,
     Mode,
     ModelConfig,
+    ParameterText,
     QuestionConfig,
     QuestionTarget,
     StaticAnswer,
@@ -114,9 +116,6 @@ def test_a_command_is_a_line_or_a_table(toml_value: str, expected: ToolCommand):
     ("toml", "expected"),
     [
         ("", "t.command is missing. It must be a command line whose quotes are closed, or a table"),
-        ('command = ""', 't.command is "". It must be a command line'),
-        ('command = "   "', 't.command is "   ". It must be a command line'),
-        ("command = \"''\"", "It must be a command line"),
         ('command = "a \'b"', "It must be a command line whose quotes are closed."),
         ('command = "a\\u0000"', r'is "a\x00". It must be a command line'),
         ("command = 1", "t.command is 1. It must be a command line"),
@@ -129,6 +128,67 @@ def test_a_command_is_a_line_or_a_table(toml_value: str, expected: ToolCommand):
 )
 def test_what_is_no_command_is_refused(toml: str, expected: str):
     assert expected in get_refusal(f'{HERE}source = "local"\n{toml}')
+
+
+@pytest.mark.parametrize("line", ["", "   ", "''"])
+def test_an_empty_command_loads_and_fails_when_the_tool_is_run(line: str):
+    config = read_tool_config(f'source = "local"\ncommand = "{line}"')
+    assert config.source == Local("t", ToolCommand(""))
+
+
+ACCESS = """access.fs = [
+  {path = ".", read = true},
+  {path = "vendor/lib", external = true, write = true, delete = false},
+]
+"""
+
+
+def test_access_rules_are_read_and_those_of_layers_follow_each_other():
+    config = read_tool_config(f"{LOCAL}{ACCESS}", f'{LOCAL}access.fs = [{{path = "src"}}]')
+    assert config.access == (
+        AccessRule(".", read=True),
+        AccessRule("vendor/lib", external=True, write=True, delete=False),
+        AccessRule("src"),
+    )
+    annotated = 'access.fs = {value = [{path = "src"}], strategy = "replace"}'
+    assert read_tool_config(f"{LOCAL}{ACCESS}", f"{LOCAL}{annotated}").access == (
+        AccessRule("src"),
+    )
+
+
+@pytest.mark.parametrize("toml", ["access = {}", "access.fs = []"])
+def test_access_without_rules_is_an_empty_policy(toml: str):
+    assert read_tool_config(f"{LOCAL}{toml}").access == ()
+
+
+@pytest.mark.parametrize(
+    ("toml", "expected"),
+    [
+        ('access.net = ["x"]', 'access.net is ["x"]. It must be fs, the only kind of access.'),
+        ('access.fs = "a"', 'access.fs is "a". It must be a list'),
+        ('access.fs = ["a"]', 'path is "a". It must be in a table'),
+        ("access.fs = [{}]", "path is missing. It must be a path in the workspace."),
+        ('access.fs = [{path = "a", read = 1}]', "read is 1. It must be true or false."),
+        ('access.fs = [{path = "a", reed = true}]', "reed is true. It must be one of path,"),
+    ],
+)
+def test_access_rules_of_another_form_are_refused(toml: str, expected: str):
+    assert expected in get_refusal(f"{HERE}{LOCAL}{toml}")
+
+
+@pytest.mark.parametrize(("source", "kind"), [("mcp.s", "mcp"), ("builtin", "builtin")])
+def test_access_is_refused_on_tools_that_are_not_local(source: str, kind: str):
+    text = get_refusal(f'{HERE}source = "{source}"\naccess = {{}}')
+    assert f"access is only supported on local tools, and t is a {kind} tool." in text
+
+
+def test_a_parameter_has_its_texts_for_describe_tools():
+    config = read_tool_config(
+        f"{LOCAL}parameters.p = "
+        '{type = "string", summary = "S", description = "D", examples = "E"}'
+    )
+    assert config.parameter_texts == {"p": ParameterText("S", "D", "E")}
+    assert config.parameters["properties"]["p"] == {"type": "string", "description": "S"}
 
 
 def test_a_tool_that_runs_outside_asks_first_unless_told_not_to():
@@ -152,7 +212,7 @@ def test_fields_that_have_defaults_take_them():
 def test_options_and_access_are_handed_on():
     config = read_tool_config(f'{LOCAL}options = {{a = [1]}}\naccess = {{fs = [{{path = "x"}}]}}')
     assert config.options == {"a": [1]}
-    assert config.access == {"fs": [{"path": "x"}]}
+    assert config.access == (AccessRule("x"),)
     assert read_tool_config(LOCAL).access is None
 
 

@@ -219,7 +219,11 @@ def test_a_difference_names_the_lines_that_went_and_came():
 
 @pytest.mark.parametrize(
     "toml",
-    ["options.depth = 2", 'access.fs = "rw"', 'parameters.p = {type = "string", default = "b"}'],
+    [
+        "options.depth = 2",
+        'access.fs = [{path = "a", read = true}]',
+        'parameters.p = {type = "string", default = "b"}',
+    ],
 )
 def test_definition_of_a_tool_that_would_run_otherwise_differs(toml: str):
     before = read_tool_config(

@@ -140,7 +140,10 @@ LAW: dict[str, FieldRule] = {
         f'{LOCAL}style.parameters = "show"\nformat = "unattended"\n',
     ),
     "ToolConfig.options": make_trusted_rule(LOCAL, f"{LOCAL}options.x = 1\n"),
-    "ToolConfig.access": make_trusted_rule(LOCAL, f"{LOCAL}access.x = 1\n"),
+    "ToolConfig.parameter_texts": make_harmless_rule("texts for the model about its arguments"),
+    "ToolConfig.access": make_trusted_rule(
+        LOCAL, f'{LOCAL}access.fs = [{{path = "a", write = true}}]\n'
+    ),
     "ToolConfig.detached": make_gated_rule(LOCAL, f'{LOCAL}detached = "auto"\n'),
     "QuestionConfig.target": make_gated_rule(f"{LOCAL}{QUESTION}", ASKED),
     "QuestionConfig.answer": make_gated_rule(
@@ -189,6 +192,8 @@ LAW: dict[str, FieldRule] = {
     "McpServer.variables": make_trusted_rule(SERVER, f'{SERVER}variables = ["X"]\n'),
     "McpServer.checksum": make_trusted_rule(SERVER, f'{SERVER}checksum.value = "{"ab" * 32}"\n'),
     "McpServer.url": make_trusted_rule(WEB, WEB.replace("//x", "//y")),
+    "McpServer.optional": make_trusted_rule(SERVER, f"{SERVER}optional = true\n"),
+    "McpServer.start_seconds": make_trusted_rule(SERVER, f"{SERVER}startup_timeout_secs = 9\n"),
     "McpServer.headers": make_trusted_rule(WEB, f'{WEB}headers = {{X = "y"}}\n'),
 }
 

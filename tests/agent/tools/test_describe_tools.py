@@ -1,114 +1,85 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from jpweb.agent.config import AllowToggle, ToolConfig
+from jpweb.agent.config import AllowToggle, ParameterText, ToolConfig
 from jpweb.agent.tool_outcome import Failed, Success
 from jpweb.agent.tools.describe_tools import DescribeTools
 from jpweb.agent.turn_setup import default_config
 from jpweb.stream.inquiry import InquirySource
 
-GREP = ToolConfig(
-    "grep",
-    "Searches files.\n",
-    {
-        "type": "object",
-        "properties": {
-            "pattern": {"type": "string", "description": "What to find."},
-            "mode": {"type": ["string", "null"], "enum": ["fast", None], "default": "fast"},
-            "paths": {"type": "array", "items": {"type": "string"}},
-            "sort": {
-                "type": "array",
-                "items": {"type": "object", "properties": {"by": {}}, "required": ["by"]},
-            },
-        },
-        "required": ["pattern"],
+SCHEMA = {"type": "object", "properties": {}}
+BARE = ToolConfig("bare", "", SCHEMA)
+CUT = ToolConfig(
+    "cut",
+    "",
+    SCHEMA,
+    summary="Cut.",
+    parameter_texts={
+        "at": ParameterText("Where.", "Byte offset.", "12"),
+        "n": ParameterText("How many."),
     },
-    summary="Search.",
-    examples="grep it",
 )
-PLAIN = ToolConfig("plain", "Does it.", {})
-GREP_TEXT = """## grep
-
-Search.
-
-Searches files.
-
-### Examples
-
-grep it
-
-### Parameters
-
-#### `pattern`
-
-string; required
-
-What to find.
-
-#### `mode`
-
-string or null; optional; one of `"fast"`, `null`; default `"fast"`
-
-#### `paths`
-
-array of string; optional
-
-#### `sort`
-
-array of object; optional
-
-#### `sort[].by`
-
-any; required"""
-PLAIN_TEXT = "## plain\n\nDoes it."
+JOIN = ToolConfig(
+    "join",
+    "",
+    SCHEMA,
+    parameter_texts={
+        "sep": ParameterText(description="Glue."),
+        "z": ParameterText(examples='"-"'),
+    },
+)
+FIND = ToolConfig(
+    "find", "Walks the tree.\n", SCHEMA, summary="Find files.", examples='find("*.py")'
+)
 
 
 @pytest.mark.parametrize(
     ("names", "text"),
     [
-        (["plain"], PLAIN_TEXT),
-        (["grep", "plain", "grep"], f"{GREP_TEXT}\n\n---\n\n{PLAIN_TEXT}"),
+        (["bare"], "## bare\n"),
         (
-            ["x", "plain", "y"],
-            f"{PLAIN_TEXT}\n\n---\n\nThere is no additional documentation for: `x`, `y`.",
+            ["cut"],
+            "## cut\n\nCut.\n\n### Parameters\n\n#### `at`\n\nWhere.\n\nByte offset.\n\n12\n",
         ),
+        (
+            ["join"],
+            '## join\n\n### Parameters\n\n#### `sep`\n\nGlue.\n\nGlue.\n\n#### `z`\n\n"-"\n',
+        ),
+        (
+            ["find", "bare", "find"],
+            "## find\n\nFind files.\n\nWalks the tree.\n\n### Examples\n\n"
+            'find("*.py")\n\n---\n\n## bare\n',
+        ),
+        (["nope"], "No additional documentation available for: nope"),
+        (
+            ["bare", "no", "never"],
+            "## bare\n\n---\n\nNo additional documentation available for: no, never",
+        ),
+        ([7, "bare"], "## bare\n"),
     ],
 )
-async def test_tools_are_described_in_the_order_asked_for(names, text):
-    assert await DescribeTools([GREP, PLAIN]).execute({"tools": names}, {}) == Success(text)
+async def test_tools_are_described_as_by_jp(names: list[Any], text: str):
+    tool = DescribeTools([BARE, CUT, JOIN, FIND])
+    assert await tool.execute({"tools": names}, {}) == Success(text)
 
 
-@pytest.mark.parametrize("arguments", [{}, {"tools": []}, {"tools": "grep"}, {"tools": [7]}])
-async def test_without_names_it_fails(arguments):
-    outcome = await DescribeTools([GREP]).execute(arguments, {})
-    assert isinstance(outcome, Failed)
-    assert "“tools”" in outcome.message
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "Missing or invalid `tools` parameter."),
+        ({"tools": "grep"}, "Missing or invalid `tools` parameter."),
+        ({"tools": []}, "The `tools` array must not be empty."),
+        ({"tools": [7]}, "The `tools` array must not be empty."),
+    ],
+)
+async def test_without_names_it_fails(arguments: dict[str, Any], message: str):
+    assert await DescribeTools([BARE]).execute(arguments, {}) == Failed(message)
 
 
 def test_it_cannot_be_switched_off():
     tool = DescribeTools([])
     assert default_config(tool).enable.allow_toggle is AllowToggle.NEVER
     assert tool.inquiry_source("describe_tools") == InquirySource.for_tool("describe_tools")
-
-
-@pytest.mark.parametrize(
-    ("schema", "text"),
-    [
-        ({"properties": None}, None),
-        ({"properties": []}, None),
-        ({"properties": {"a": True}}, "any; optional"),
-        ({"properties": {"a": {}}, "required": None}, "any; optional"),
-        ({"properties": {"a": {"type": "array", "items": True}}}, "array; optional"),
-        (
-            {"properties": {"a": {"type": "array", "items": [{"type": "string"}]}}},
-            "array; optional",
-        ),
-        ({"properties": {"a": {"properties": None, "description": 7}}}, "any; optional"),
-        ({"properties": {"a": {"type": 7, "enum": "x"}}, "required": ("a",)}, "any; required"),
-    ],
-)
-async def test_an_odd_schema_is_described_as_far_as_it_goes(schema, text):
-    outcome = await DescribeTools([ToolConfig("odd", "D.", schema)]).execute({"tools": ["odd"]}, {})
-    parameters = f"\n\n### Parameters\n\n#### `a`\n\n{text}" if text else ""
-    assert outcome == Success(f"## odd\n\nD.{parameters}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +16,7 @@ from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.ports import AskQuestion
 from jpweb.agent.redaction import SecretAnswer, redact_cut_start, redact_value
 from jpweb.agent.tool_outcome import Failed, Success, ToolOutcome
+from jpweb.agent.tools.local.access_rules import InvalidAccess, compile_access
 from jpweb.agent.tools.local.output_parser import parse_outcome
 from jpweb.agent.tools.local.private_file import private_file
 from jpweb.agent.tools.local.subprocess_runner import (
@@ -43,12 +45,16 @@ def make_environment(hidden_names: Iterable[str] = ()) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The folder and the conversation that tools run for."""
+    """The folder and the conversation that tools run for.
+
+    ``approved_targets`` has, by path, the targets outside the folder that access rules may name.
+    """
 
     root: Path
     workspace_id: str
     conversation_id: str
     environment: Mapping[str, str] = field(default_factory=make_environment, repr=False)
+    approved_targets: Mapping[str, str] = field(default_factory=dict)
 
 
 class LocalTool:
@@ -69,8 +75,19 @@ class LocalTool:
     ) -> ToolOutcome:
         """Run once. Every end of the command is an outcome."""
         secrets = [answer for answer in answers.values() if isinstance(answer, SecretAnswer)]
-        call = _CommandCall(self._config, self._context, "run", arguments, answers)
         name, redact = self._config.name, partial(redact_value, secrets)
+        try:
+            access = await asyncio.to_thread(
+                compile_access,
+                self._config.access,
+                self._context.root,
+                self._context.approved_targets,
+            )
+        except InvalidAccess as error:
+            return Failed(f"invalid access policy for tool '{name}': {error}")
+        call = _CommandCall(
+            self._config, self._context, "run", arguments, answers, {"access": access}
+        )
         try:
             result = await call.run_command(self._command, self._limits)
         except (ToolUnavailable, OSError, ValueError) as error:
@@ -109,7 +126,7 @@ async def format_arguments(
     """Return the arguments as the tool's formatter shows them; None without one that works."""
     if config.formatter is None:
         return None
-    call = _CommandCall(config, context, "format_arguments", arguments, {})
+    call = _CommandCall(config, context, "format_arguments", arguments, {}, {})
     try:
         result = await call.run_command(config.formatter, limits or ProcessLimits(seconds=10.0))
     except (ToolUnavailable, OSError, ValueError):
@@ -125,6 +142,7 @@ class _CommandCall:
     action: Literal["run", "format_arguments"]
     arguments: Mapping[str, Any]
     answers: Mapping[str, Any]
+    policy: Mapping[str, Any]
 
     async def run_command(self, command: ToolCommand, limits: ProcessLimits) -> ProcessResult:
         """Run the command. Raises ToolUnavailable, OSError or ValueError."""
@@ -145,7 +163,6 @@ class _CommandCall:
 
     def _make_context(self, answers: Mapping[str, Any]) -> dict[str, Any]:
         source = self.config.source
-        access = self.config.access
         return {
             "tool": {
                 "name": source.tool if isinstance(source, Local) else self.config.name,
@@ -156,7 +173,7 @@ class _CommandCall:
             "context": {
                 "action": self.action,
                 "root": str(self.tool_context.root),
-                "access": None if access is None else dict(access),
+                **self.policy,
                 "workspace_id": self.tool_context.workspace_id,
                 "conversation_id": self.tool_context.conversation_id,
             },

@@ -13,9 +13,6 @@ from jpweb.agent.tools.mcp.overlay import ListedTool, overlay_tool
 from jpweb.agent.tools.mcp.server_connection import ConnectedServer, ServerConnection
 from jpweb.agent.tools.mcp.tool import CallLimits, McpTool
 
-#: Time limit for a server to start, to answer and to list its tools.
-START_TIMEOUT_SECONDS = 30.0
-
 
 class McpConnections:
     """The connected servers. ``unavailable`` holds the reasons of the others."""
@@ -64,7 +61,6 @@ async def connect_servers(
     servers: Iterable[McpServer],
     folder: Path,
     *,
-    start_seconds: float = START_TIMEOUT_SECONDS,
     limits: CallLimits | None = None,
 ) -> AsyncIterator[McpConnections]:
     """Start and connect the servers, all at once, for the block; ``folder`` is where they run.
@@ -75,9 +71,7 @@ async def connect_servers(
     leave_event = asyncio.Event()
     connections = [ServerConnection(server, folder, leave_event) for server in servers]
     try:
-        await asyncio.gather(
-            *(connection.wait_started(start_seconds) for connection in connections)
-        )
+        await asyncio.gather(*(connection.wait_started() for connection in connections))
         yield McpConnections(
             {
                 connection.name: connection.server

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jpweb.agent.config import ToolConfig
+from jpweb.agent.config import ParameterText, ToolConfig
 
 #: Placeholder in a configured description for the server's own.
 _DESCRIPTION_PLACEHOLDER = re.compile(r"\{\{\s*description\s*\}\}")
-#: The model gets the first sentence of a longer one; describe_tools returns the rest.
-_MAX_DESCRIPTION_CHARS = 160
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n\s*\n")
+#: A point that ends a sentence: at a line's end, or before a blank and an upper case letter.
+_SENTENCE_END = re.compile(r"\.(?=\n|\x20)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,32 +25,64 @@ class ListedTool:
 
 
 def overlay_tool(listed: ListedTool, declared: ToolConfig) -> ToolConfig:
-    """Return the tool as it is described to the model."""
-    description = _overlay_description(declared.description, listed.description)
-    summary = declared.summary and _insert_description(declared.summary, listed.description)
-    if summary is None and len(description) > _MAX_DESCRIPTION_CHARS:
-        first_sentence, *later_text = _SENTENCE_END.split(description, maxsplit=1)
-        if later_text:
-            summary, description = first_sentence.strip(), later_text[0].strip()
+    """Return the tool as it is described to the model (jp-rules 6.3).
+
+    With a configured summary the texts are those of the configuration, and the server's is dropped.
+    Otherwise the first sentence is the summary, and ``describe_tools`` returns the rest.
+    """
+    summary, description = declared.summary, declared.description
+    if summary is None:
+        merged = _overlay_description(declared.description, listed.description)
+        summary, description = split_first_sentence(merged)
     return replace(
         declared,
         description=description,
-        summary=summary,
-        parameters=_overlay_schema(listed.schema, declared.parameters),
+        summary=summary or None,
+        parameters=_overlay_schema(listed.schema, declared),
+        parameter_texts=_overlay_texts(listed.schema, declared),
     )
 
 
-def _overlay_schema(
-    server_schema: Mapping[str, Any], own_schema: Mapping[str, Any]
-) -> dict[str, Any]:
+def split_first_sentence(text: str) -> tuple[str, str]:
+    """Return the first sentence and the rest, "" where there is none; its length plays no role."""
+    text = text.strip()
+    for match in _SENTENCE_END.finditer(text):
+        rest = text[match.end() :]
+        if rest.startswith("\n") or rest.lstrip()[:1].isupper():
+            return text[: match.end()].strip(), rest.strip()
+    first_line, _, rest = text.partition("\n")
+    return first_line.strip(), rest.strip()
+
+
+def _overlay_texts(
+    server_schema: Mapping[str, Any], declared: ToolConfig
+) -> dict[str, ParameterText]:
+    """Return the texts of each of the server's parameters."""
+    texts: dict[str, ParameterText] = {}
+    for name, schema in _as_mapping(server_schema.get("properties")).items():
+        own = declared.parameter_texts.get(name, ParameterText())
+        if own.summary is None:
+            server_text = _as_mapping(schema).get("description")
+            merged = _overlay_description(
+                own.description or "", server_text if isinstance(server_text, str) else ""
+            )
+            summary, description = split_first_sentence(merged)
+            own = own._replace(summary=summary or None, description=description or None)
+        texts[name] = own
+    return texts
+
+
+def _overlay_schema(server_schema: Mapping[str, Any], declared: ToolConfig) -> dict[str, Any]:
     """Return the server's schema with the workspace's properties; ``required`` only grows.
 
     The server's schema comes from outside: values of another type count as absent.
     """
+    own_schema = declared.parameters
     properties = dict(_as_mapping(server_schema.get("properties")))
     for name, override in own_schema.get("properties", {}).items():
         if name in properties:
-            properties[name] = _overlay_parameter(_as_mapping(properties[name]), override)
+            own_text = declared.parameter_texts.get(name, ParameterText()).description
+            properties[name] = _overlay_parameter(_as_mapping(properties[name]), override, own_text)
     required = dict.fromkeys(
         [*_string_items(server_schema.get("required")), *own_schema.get("required", ())]
     )
@@ -65,16 +96,15 @@ def _overlay_schema(
 
 
 def _overlay_parameter(
-    server_schema: Mapping[str, Any], own_schema: Mapping[str, Any]
+    server_schema: Mapping[str, Any], own_schema: Mapping[str, Any], own_text: str | None
 ) -> dict[str, Any]:
-    parameter = {**server_schema, **own_schema}
-    if "description" in own_schema:
-        server_description = server_schema.get("description")
-        parameter["description"] = _insert_description(
-            own_schema["description"],
-            server_description if isinstance(server_description, str) else "",
-        )
-    return parameter
+    """Return a parameter's schema; the description is whole, whatever the summary is."""
+    server_text = server_schema.get("description")
+    description = _overlay_description(
+        own_text or "", server_text if isinstance(server_text, str) else ""
+    )
+    parameter = {**server_schema, **own_schema, "description": description}
+    return {name: value for name, value in parameter.items() if name != "description" or value}
 
 
 def _as_mapping(value: object) -> Mapping[str, Any]:

@@ -55,8 +55,9 @@ class ServerConnection:
         self._stderr_file = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  closed by wait_ended()
         self._task = asyncio.create_task(self._run_connection(), name=f"mcp {config.name}")
 
-    async def wait_started(self, seconds: float) -> None:
+    async def wait_started(self) -> None:
         """Wait until the server is connected, or has a problem."""
+        seconds = self._config.start_seconds or None
         ready = asyncio.create_task(self._ready_event.wait())
         try:
             await asyncio.wait(
@@ -65,7 +66,7 @@ class ServerConnection:
         finally:
             ready.cancel()
         if self.server is None:
-            self.problem = f"it did not answer within {seconds:g} seconds"
+            self.problem = f"it did not answer within {seconds or 0:g} seconds"
             self.cancel_start()
             await self.wait_ended()
 

@@ -70,11 +70,11 @@ async def test_the_context_is_jps(tmp_path):
         "import sys; print(sys.argv[1], sys.argv[2])", "{{tool}}", "{{context}}"
     )
     outcome = await run_tool(
-        command, tmp_path, {"a": [1, None]}, {"q": True}, options={"o": 1}, access={"fs": []}
+        command, tmp_path, {"a": [1, None]}, {"q": True}, options={"o": 1}, access=()
     )
     tool = '{"name":"inner","arguments":{"a":[1,null]},"answers":{"q":true},"options":{"o":1}}'
     context = (
-        f'{{"action":"run","root":"{tmp_path}","access":{{"fs":[]}},"workspace_id":"otvo8",'
+        f'{{"action":"run","root":"{tmp_path}","access":{{"fs":[],"net":[],"env":[]}},"workspace_id":"otvo8",'
         '"conversation_id":"jp-c1"}'
     )
     assert outcome == Success(f"{tool} {context}\n")

@@ -90,7 +90,7 @@ async def test_a_server_that_does_not_start_makes_its_own_tools_unavailable(
 
 async def test_a_server_that_does_not_answer_in_time_is_unavailable(tmp_path):
     server = make_stdio_server("silent", name="bad")
-    async with connect_servers([server], tmp_path, start_seconds=0.5) as connections:
+    async with connect_servers([replace(server, start_seconds=0.5)], tmp_path) as connections:
         assert connections.unavailable == {"bad": "it did not answer within 0.5 seconds"}
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jpweb.agent.tools.mcp.overlay import ListedTool, overlay_tool
+from jpweb.agent.config import ParameterText
+from jpweb.agent.tools.mcp.overlay import ListedTool, overlay_tool, split_first_sentence
 from tests.agent.tools.mcp.serving import make_tool_config
 
 THEIRS = {
@@ -27,51 +28,61 @@ def overlay_description(server_text="Theirs.", **options) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("own_text", "description"),
+    ("own_text", "summary", "description"),
     [
-        ("", "Theirs."),
-        ("Ours.", "Ours."),
-        ("{{description}} And {{ description }}", "Theirs. And Theirs."),
+        ("", "Theirs.", ""),
+        ("Ours.", "Ours.", ""),
+        ("{{description}} And {{ description }}", "Theirs.", "And Theirs."),
     ],
 )
-def test_a_description_may_hold_the_servers(own_text, description):
-    assert overlay_description(description=own_text).description == description
-
-
-def test_a_backslash_in_the_servers_description_is_no_command():
-    assert overlay_description("a\\1b", description="{{description}}").description == "a\\1b"
-
-
-@pytest.mark.parametrize(
-    ("server_text", "summary", "description"),
-    [
-        (LONG, "Does this.", LONG.removeprefix("Does this. ").strip()),
-        ("Short. Very.", None, "Short. Very."),
-        ("x" * 500, None, "x" * 500),
-        ("Title\n\n" + "x" * 500, "Title", "x" * 500),
-    ],
-)
-def test_of_a_long_description_the_first_sentence_is_told(server_text, summary, description):
-    tool = overlay_description(server_text)
+def test_a_description_may_hold_the_servers(own_text, summary, description):
+    tool = overlay_description(description=own_text)
     assert (tool.summary, tool.description) == (summary, description)
 
 
-def test_a_configured_summary_stays():
+def test_a_backslash_in_the_servers_description_is_no_command():
+    assert overlay_description("a\\1b", description="{{description}}").summary == "a\\1b"
+
+
+@pytest.mark.parametrize(
+    ("text", "summary", "rest"),
+    [
+        ("List files. Hidden ones too.", "List files.", "Hidden ones too."),
+        ("List files.", "List files.", ""),
+        ("List files", "List files", ""),
+        ("List files.\n\nhidden ones too", "List files.", "hidden ones too"),
+        ("no dot here\nsecond line.", "no dot here", "second line."),
+        ("Use e.g. a glob.", "Use e.g. a glob.", ""),
+        ("Use e.g. A glob.", "Use e.g.", "A glob."),
+        ("One. two. Three.", "One. two.", "Three."),
+        ("Version 1.2 is out. Read on.", "Version 1.2 is out.", "Read on."),
+        ("First.\tSecond.", "First.\tSecond.", ""),
+        ("  padded  ", "padded", ""),
+        ("", "", ""),
+        ("x" * 500, "x" * 500, ""),
+    ],
+)
+def test_the_first_sentence_is_sent_and_the_rest_described(text: str, summary: str, rest: str):
+    assert split_first_sentence(text) == (summary, rest)
+
+
+def test_with_a_configured_summary_the_servers_text_is_dropped():
     tool = overlay_description(LONG, summary="Ours, not {{description}}")
-    assert tool.summary == f"Ours, not {LONG.strip()}"
-    assert tool.description == LONG.strip()
+    assert (tool.summary, tool.description) == ("Ours, not {{description}}", "")
 
 
 def test_parameters_are_laid_over_and_required_only_grows():
     own_parameters = {
         "properties": {
-            "a": {"description": "{{description}} Ours.", "enum": ["x"]},
+            "a": {"description": "In short.", "enum": ["x"]},
             "b": {"type": "number", "default": 7},
             "c": {"type": "string"},
         },
         "required": ["b", "c"],
     }
-    assert overlay_description(parameters=own_parameters).parameters == {
+    texts = {"a": ParameterText("In short.", "{{description}} Ours.")}
+    tool = overlay_description(parameters=own_parameters, parameter_texts=texts)
+    assert tool.parameters == {
         "type": "object",
         "properties": {
             "a": {"type": "string", "description": "Their a. Ours.", "enum": ["x"]},
@@ -81,6 +92,17 @@ def test_parameters_are_laid_over_and_required_only_grows():
         "additionalProperties": False,
         "$defs": {"x": {}},
     }
+    assert tool.parameter_texts == {
+        "a": ParameterText("In short.", "{{description}} Ours."),
+        "b": ParameterText(),
+    }
+
+
+def test_a_servers_description_of_a_parameter_is_sent_whole_and_split_for_describe_tools():
+    schema = {"properties": {"a": {"type": "string", "description": "One. Two."}}}
+    tool = overlay_tool(ListedTool("t", "", schema), make_tool_config("t"))
+    assert tool.parameters["properties"]["a"]["description"] == "One. Two."
+    assert tool.parameter_texts["a"] == ParameterText("One.", "Two.")
 
 
 @given(server_names=NAMES, required=NAMES, own_names=NAMES)
@@ -99,19 +121,19 @@ def test_what_the_server_requires_stays_required(server_names, required, own_nam
     [
         ({"properties": None}, {}, []),
         ({"properties": ["a"], "required": "a"}, {}, []),
-        ({"properties": {"a": True}, "required": None}, {"a": {"description": " Ours."}}, []),
-        ({"properties": {"a": False, "b": True}}, {"a": {"description": " Ours."}, "b": True}, []),
-        ({"properties": {"a": {"description": 7}}}, {"a": {"description": " Ours."}}, []),
+        ({"properties": {"a": True}, "required": None}, {"a": {"description": "Ours."}}, []),
+        ({"properties": {"a": False, "b": True}}, {"a": {"description": "Ours."}, "b": True}, []),
+        ({"properties": {"a": {"description": 7}}}, {"a": {"description": "Ours."}}, []),
         ({"properties": {"b": {}}, "required": ["b", 7, {}]}, {"b": {}}, ["b"]),
     ],
 )
 def test_what_is_not_as_a_schema_should_be_counts_as_not_said(server_schema, properties, required):
-    own_schema = {"properties": {"a": {"description": "{{description}} Ours."}}}
-    parameters = overlay_tool(
-        ListedTool("t", "", server_schema), make_tool_config("t", parameters=own_schema)
-    ).parameters
-    stripped = {
-        name: {"description": f" {schema['description']}"} if name == "a" else schema
-        for name, schema in parameters["properties"].items()
-    }
-    assert (stripped, parameters["required"]) == (properties, required)
+    tool = overlay_tool(
+        ListedTool("t", "", server_schema),
+        make_tool_config(
+            "t",
+            parameters={"properties": {"a": {"description": "{{description}} Ours."}}},
+            parameter_texts={"a": ParameterText(description="{{description}} Ours.")},
+        ),
+    )
+    assert (tool.parameters["properties"], tool.parameters["required"]) == (properties, required)
