@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 
 import pytest
@@ -55,7 +55,8 @@ def test_half_open_requests_do_not_stay_and_keep_nobody_out(server: Server, owne
     with ExitStack() as stack:
         lines = [stack.enter_context(connect(server)) for _ in range(HALF_OPEN)]
         for number, line in enumerate(lines):
-            line.sendall(_HALF[number % len(_HALF)])
+            with suppress(ConnectionError):  # a slow machine: the server has ended it by now
+                line.sendall(_HALF[number % len(_HALF)])
         assert owner.get("/conversations").status == 200  # on a connection of its own
         for line in lines:
             wait_until(partial(is_over, line), "it is ended", HEAD_SECONDS * 3)

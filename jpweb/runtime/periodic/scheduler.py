@@ -136,6 +136,7 @@ class LeaderScheduler:
                         self._lease_seconds,
                     )
                 )
+                self._renewal.add_done_callback(_take_exception)
                 names = await asyncio.shield(self._renewal)
             except DATABASE_UNAVAILABLE as error:  # run_executor warns of the outage, once
                 logger.info("Leases of periodic tasks cannot be renewed: %s", error)
@@ -157,6 +158,12 @@ class LeaderScheduler:
                 self._led_tasks[name] = group.create_task(
                     run_periodically(name, work, task.interval_seconds, DATABASE_UNAVAILABLE)
                 )
+
+
+def _take_exception(renewal: asyncio.Task[set[str]]) -> None:
+    """Mark the error of a renewal as seen: nobody waits for one whose deadline has passed."""
+    if not renewal.cancelled():
+        renewal.exception()
 
 
 async def _work_in_pause(work: CoroutineFunction) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -201,6 +202,27 @@ async def test_work_ends_with_its_lease_while_the_database_is_gone(
     assert [record.getMessage() for record in caplog.records] == [
         "Process one stops works: its leases have expired"
     ]
+
+
+async def test_a_renewal_that_fails_after_its_deadline_is_no_error_of_the_server(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    work, failed = Work(), asyncio.Event()
+
+    async def fail_late(*_args: Any) -> bool:
+        await asyncio.sleep(2 * SHORT)
+        failed.set()
+        return raise_unavailable()
+
+    async with run_scheduler("one", work.of("one"), lease=SHORT):
+        await work.by("one")
+        with monkeypatch.context() as patch:
+            patch.setattr(scheduler, "run_in_background_thread", fail_late)
+            await eventually(lambda: is_idle(work))
+            await failed.wait()
+            await asyncio.sleep(BEAT)
+            gc.collect()  # asyncio reports a forgotten error when its task is freed
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 async def test_work_ends_with_its_lease_while_the_database_does_not_answer(
