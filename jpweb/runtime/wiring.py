@@ -44,7 +44,8 @@ from jpweb.agent.turn_setup import TurnSetup
 from jpweb.runtime import configuration
 from jpweb.runtime.conversation_config import load_conversation_config
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.store.errors import InvalidConfigFile
+from jpweb.store.errors import InvalidConfigFile, NoWorkspace
+from jpweb.store.jp_files import silo, silo_bindings
 
 if TYPE_CHECKING:
     from jpweb.agent.config import McpServer, ToolConfig
@@ -78,6 +79,7 @@ async def open_turn_resources(conversation: Conversation) -> AsyncIterator[TurnR
         workspace.jp_id,
         f"jp-c{conversation.jp_id}",
         make_environment(key_names),
+        await run_in_db_thread(_read_approved_targets, workspace),
     )
     servers = _list_needed_servers(workspace_config)
     async with connect_servers(servers, place.root) as connections:
@@ -176,6 +178,13 @@ def remove_leftovers() -> None:
 
 def _get_workspace(conversation: Conversation) -> Workspace:
     return conversation.workspace
+
+
+def _read_approved_targets(workspace: Workspace) -> dict[str, str]:
+    try:
+        return silo.read_approved_targets(silo_bindings.find_bound(workspace).silo)
+    except NoWorkspace:
+        return {}
 
 
 def _choose_model(workspace_config: WorkspaceConfig) -> ModelConfig:

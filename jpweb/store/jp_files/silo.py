@@ -6,12 +6,20 @@ reader must not.
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 from pathlib import Path
 
 from jpweb.installation import find_user_data_dir
+from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import directory_handles
 from jpweb.store.jp_files.directory_handles import Directory
+
+logger = logging.getLogger(__name__)
+
+#: jp's approvals of targets outside the workspace, and the bytes of it that are read.
+APPROVALS_FILE, MAX_APPROVALS_BYTES = "approvals.json", 1_000_000
 
 
 def get_user_data_dir() -> Path:
@@ -51,6 +59,26 @@ def is_linked_elsewhere(silo: Path, root: Path) -> bool:
         return storage is not None and directory_handles.resolve_path(Path(storage).parent) != root
     except OSError:
         return False
+
+
+def read_approved_targets(silo: Path | None) -> dict[str, str]:
+    """Return the targets outside the workspace that jp's user approved, by the path of their rule.
+
+    Without a silo, a readable file or a well-formed entry there is none (jp-rules 1.4).
+    """
+    if silo is None:
+        return {}
+    try:
+        content = json.loads(
+            directory_handles.read_file(silo / APPROVALS_FILE, MAX_APPROVALS_BYTES)
+        )
+        mounts = [(mount["rule_path"], mount["canonical_target"]) for mount in content["mounts"]]
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, StoreError) as error:
+        logger.warning("Approvals in %s cannot be read and do not count: %s", silo, error)
+        return {}
+    return {path: target for path, target in mounts if isinstance(path, str)}
 
 
 def _newest_change(folder: Path) -> tuple[int, str]:

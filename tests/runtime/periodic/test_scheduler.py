@@ -22,10 +22,9 @@ from jpweb.store.models import TaskLease as Row
 from tests.runtime.playing import cut_off, eventually, wait_for_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
-#: Seconds: a lease that no test sees the end of; one that a test waits for; between two looks.
-LONG, SHORT, BEAT = 3600.0, 0.6, 0.02
-#: Seconds: a lease that ends within a test, but not because the machine is slow.
-PATIENT = 3.0
+#: Seconds: a lease that no test sees the end of; one that a test waits for; between two looks;
+#: a lease that ends within a test, but not because the machine is slow.
+LONG, SHORT, BEAT, PATIENT = 3600.0, 0.6, 0.02, 3.0
 
 
 @pytest.fixture(autouse=True)
@@ -176,11 +175,7 @@ async def test_work_ends_when_another_holds_the_duty():
         await run_in_db_thread(
             Row.objects.update, holder="two"
         )  # its lease was over, and it did not know
-        await eventually(lambda: is_idle(work))
-
-
-async def is_idle(work: Work) -> bool:
-    return not work.at_it
+        await eventually(work.is_left)
 
 
 def raise_unavailable(*_args: Any) -> bool:
@@ -196,7 +191,7 @@ async def test_work_ends_with_its_lease_while_the_database_is_gone(
         await work.by("one")
         with monkeypatch.context() as patch:
             patch.setattr(task_leases, "acquire_or_renew", raise_unavailable)
-            await eventually(lambda: is_idle(work))
+            await eventually(work.is_left)
         await work.by("one")
     assert set(work.began) == {"one"}
     assert [record.getMessage() for record in caplog.records] == [
@@ -207,21 +202,17 @@ async def test_work_ends_with_its_lease_while_the_database_is_gone(
 async def test_a_renewal_that_fails_after_its_deadline_is_no_error_of_the_server(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    work, failed = Work(), asyncio.Event()
-
     async def fail_late(*_args: Any) -> bool:
         await asyncio.sleep(2 * SHORT)
-        failed.set()
         return raise_unavailable()
 
+    work = Work()
     async with run_scheduler("one", work.of("one"), lease=SHORT):
         await work.by("one")
-        with monkeypatch.context() as patch:
-            patch.setattr(scheduler, "run_in_background_thread", fail_late)
-            await eventually(lambda: is_idle(work))
-            await failed.wait()
-            await asyncio.sleep(BEAT)
-            gc.collect()  # asyncio reports a forgotten error when its task is freed
+        monkeypatch.setattr(scheduler, "run_in_background_thread", fail_late)
+        await eventually(work.is_left)
+        await asyncio.sleep(2 * SHORT)
+    gc.collect()  # asyncio reports a forgotten error when its task is freed
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
 
@@ -237,7 +228,7 @@ async def test_work_ends_with_its_lease_while_the_database_does_not_answer(
     async with run_scheduler("one", work.of("one"), lease=SHORT):
         await work.by("one")
         monkeypatch.setattr(scheduler, "run_in_background_thread", silent)
-        await eventually(lambda: is_idle(work))
+        await eventually(work.is_left)
 
 
 async def test_work_goes_on_while_the_database_is_gone_for_a_moment(

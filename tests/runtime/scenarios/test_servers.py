@@ -81,10 +81,24 @@ async def test_a_stop_while_a_server_asks_ends_question_call_and_server(shop: Wo
     assert [pid for pid in servers if is_alive(pid)] == []
 
 
-async def test_a_server_that_does_not_start_costs_its_tool_and_not_the_turn(
-    shop: Workshop, caplog: pytest.LogCaptureFixture
+async def test_a_required_server_that_does_not_start_ends_the_turn_before_the_model_is_asked(
+    shop: Workshop,
 ):
     shop.configure(lambda text: text.replace('"tools/kitchen.py"', '"tools/nothing.py"'))
+    with run_vendor("ollama", [BOOK, DONE]) as standin:
+        await run_in_db_thread(shop.play, standin, OPEN)
+        run = await shop.play_turn()
+        assert standin.requests == []
+    assert run.state == "failed"
+    assert run.problem.startswith("The MCP server kitchen is required and is not available: ")
+    assert "providers.mcp.kitchen.optional = true" in run.problem
+
+
+async def test_an_optional_server_that_does_not_start_costs_its_tool_and_not_the_turn(
+    shop: Workshop, caplog: pytest.LogCaptureFixture
+):
+    optional = '["tools/nothing.py"]\noptional = true'
+    shop.configure(lambda text: text.replace('["tools/kitchen.py"]', optional))
     with run_vendor("ollama", [BOOK, DONE]) as standin:
         await run_in_db_thread(shop.play, standin, OPEN)
         run = await shop.play_turn()

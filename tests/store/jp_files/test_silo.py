@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,7 @@ from tests.store.making import read_tree, write_folder
 ID = "ab1z9"
 DS = 17000000000
 ONE = stream(ChatResponse("message", "One"))
+MOUNT = {"rule_path": "vendor/lib", "canonical_target": "/srv/lib", "approved_at": "2026-09-01"}
 TWO = stream(ChatResponse("message", "One"), ChatResponse("message", "Two"))
 
 
@@ -168,3 +171,40 @@ def test_of_an_archived_one_the_workspaces_copy_counts(no_silo: Path, root: Path
         workspace_copy,
         True,
     )
+
+
+def write_approvals(folder: Path, content: Any) -> Path:
+    text = content if isinstance(content, str) else json.dumps(content)
+    (folder / "approvals.json").write_text(text)
+    return folder
+
+
+def test_targets_are_those_that_jps_user_approved(tmp_path: Path):
+    silo_folder = write_approvals(tmp_path, {"mounts": [MOUNT]})
+    assert silo.read_approved_targets(silo_folder) == {"vendor/lib": "/srv/lib"}
+
+
+def test_without_a_silo_or_a_file_nothing_is_approved(tmp_path: Path):
+    assert silo.read_approved_targets(None) == {}
+    assert silo.read_approved_targets(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[" * 100_000, [], {"mounts": 1}, {"mounts": [{"rule_path": "a"}]}, '"text"']
+)
+def test_a_malformed_file_approves_nothing_and_says_so(
+    tmp_path: Path, content: Any, caplog: pytest.LogCaptureFixture
+):
+    silo_folder = write_approvals(tmp_path, content)
+    assert silo.read_approved_targets(silo_folder) == {}
+    assert "Approvals in" in caplog.text
+
+
+def test_a_link_in_place_of_the_file_is_not_followed(tmp_path: Path):
+    other = tmp_path / "other"
+    other.mkdir()
+    write_approvals(other, {"mounts": [MOUNT]})
+    silo_folder = tmp_path / "silo"
+    silo_folder.mkdir()
+    (silo_folder / "approvals.json").symlink_to(other / "approvals.json")
+    assert silo.read_approved_targets(silo_folder) == {}

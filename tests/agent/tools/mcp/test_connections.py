@@ -29,7 +29,7 @@ async def test_a_server_that_is_a_command_lists_its_tools_and_is_called(tmp_path
     async with connect_servers([make_stdio_server(file=SERVER)], tmp_path) as connections:
         assert connections.unavailable == {}
         config = connections.tool_config(make_tool_config("add"))
-        assert config.description == "Adds."
+        assert config.model_description == "Adds."
         assert config.parameters["properties"]["b"]["default"] == 2
         assert await call_tool(connections, "add", {"a": 1}) == Success("3")
 

@@ -150,6 +150,7 @@ def test_what_grows_after_it_was_rewritten_comes(growing: Growing):
 def test_a_part_of_an_older_revision_is_sent_anew(growing: Growing):
     page = growing.visit.open(growing.path)
     wait_until_connected(page)
+    expect(page.locator("#transcript > .load-more[data-direction=later]")).to_have_count(1)
     routes = hold_requests(page, "at=end")
     page.keyboard.press("G")
     wait_until(lambda: bool(page.title() and routes), "it asks for the end")
