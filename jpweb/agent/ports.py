@@ -74,7 +74,8 @@ class ProviderRequest:
 
     ``tool_choice`` is ``auto``, ``none``, ``required`` or a tool's name. With a ``schema`` (JSON
     schema of an object) the reply is one StructuredReply. ``max_bytes`` limits the whole reply,
-    reasoning included; 0 sets no limit.
+    reasoning included; 0 sets no limit. The reply fails after ``idle_seconds`` in which nothing
+    arrives; 0 leaves that to the provider.
     """
 
     parts: ThreadParts
@@ -82,6 +83,7 @@ class ProviderRequest:
     tool_choice: str = "auto"
     schema: Mapping[str, Any] | None = None
     max_bytes: int = 0
+    idle_seconds: float = 0.0
 
 
 class Provider(Protocol):

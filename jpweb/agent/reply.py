@@ -25,7 +25,7 @@ class ReplyRecorder:
     The calls of a reply, and the text after the first of them, are committed in one transaction
     with the end of the reply. A journal that holds one call of a reply therefore holds all of them,
     and a reply that was cut off is requested again. ``has_begun`` tells whether a part of it that
-    is recorded has arrived.
+    is recorded has arrived, ``has_data`` whether that is a structured reply.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class ReplyRecorder:
         self.calls: list[ToolCallRequest] = []
         self._formatters = formatters or {}
         self.is_finished = False
-        self.has_begun = False
+        self.has_begun = self.has_data = False
         self._scribe = scribe
         self._display = display
         self._latest = TextDelta("message", "")
@@ -59,6 +59,7 @@ class ReplyRecorder:
             case CompleteToolCall():
                 await self._hold_call(event)
             case StructuredReply(value):
+                self.has_data = True
                 await self.flush_text()
                 await self._commit_event(ChatResponse("data", value))
 

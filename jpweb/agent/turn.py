@@ -184,7 +184,10 @@ class _Turn:
         return isinstance(interrupt, Respond) and bool(interrupt.text)
 
     async def _receive_with_retries(self) -> ReplyRecorder:
-        """Return a reply, requested again after transient failures before any of it came."""
+        """Return a reply, requested again after transient failures (jp-rules 8.2).
+
+        Text that came stands, and the next request asks to go on from it.
+        """
         limits = self._setup.request
         attempt = 0
         while True:
@@ -193,7 +196,7 @@ class _Turn:
                 await self._request_reply(reply)
             except ProviderFailed as failure:
                 if (
-                    reply.has_begun
+                    reply.has_data
                     or failure.kind not in TRANSIENT_FAILURES
                     or attempt == limits.max_retries
                 ):
@@ -202,10 +205,10 @@ class _Turn:
                     limits.base_backoff * 2.0 ** min(attempt, _MAX_DOUBLINGS), limits.max_backoff
                 )
                 delay_seconds = (
-                    backoff_seconds if failure.retry_after is None else failure.retry_after
+                    backoff_seconds
+                    if failure.retry_after is None
+                    else min(failure.retry_after, limits.max_backoff)
                 )
-                if delay_seconds > limits.max_backoff:
-                    raise
             else:
                 return reply
             attempt += 1
@@ -221,6 +224,8 @@ class _Turn:
             self._setup.tools,
             self._setup.tool_choice if _is_first_cycle(elements) else "auto",
             _requested_schema(elements),
+            self._setup.request.max_response_bytes,
+            self._setup.request.idle_seconds,
         )
         stream = self._ports.provider.stream(request)
         try:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.errors import ProviderFailed
+from jpweb.agent.config import RequestConfig
+from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.interrupts import Stop
 from jpweb.agent.ports import Answer, CompleteToolCall, PartialToolCall, ReplyFinished, TextDelta
 from jpweb.agent.tool_calls import model_messages
@@ -211,7 +212,9 @@ async def test_a_cancellation_while_text_comes_records_nothing_more(steps):
 
 async def test_a_failing_provider_fails_the_turn_after_the_text_so_far():
     stage = TurnBench(
-        QueueProvider([[TextDelta("message", "Half a"), ProviderFailed("Overloaded.")]])
+        QueueProvider(
+            [[TextDelta("message", "Half a"), ProviderFailed("Overloaded.", FailureKind.REFUSAL)]]
+        )
     )
     with pytest.raises(ProviderFailed, match="Overloaded"):
         await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
@@ -219,7 +222,9 @@ async def test_a_failing_provider_fails_the_turn_after_the_text_so_far():
 
 
 async def test_a_reply_without_an_end_is_a_failure_of_the_provider():
-    stage = TurnBench(QueueProvider([[TextDelta("message", "Half a")]]))
+    stage = TurnBench(
+        QueueProvider([[TextDelta("message", "Half a")]]), request=RequestConfig(max_retries=0)
+    )
     with pytest.raises(ProviderFailed, match="ended before it was complete"):
         await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
     assert stage.recorder.kinds[2:] == [ChatResponse("message", "Half a")]

@@ -59,23 +59,41 @@ async def test_what_may_pass_is_asked_again_while_nothing_has_come(kind, before)
 
 
 @pytest.mark.parametrize(
-    "come",
+    ("come", "kept"),
     [
-        TextDelta("message", "Half a"),
-        TextDelta("reasoning", "Hm."),
-        ReplyMetadata("reasoning", {"redacted": "x"}),
-        CompleteToolCall("c1", "tool", {}),
-        StructuredReply({"a": 1}),
+        (TextDelta("message", "Half a"), [ChatResponse("message", "Half a")]),
+        (TextDelta("reasoning", "Hm."), [ChatResponse("reasoning", "Hm.")]),
+        (ReplyMetadata("reasoning", {"redacted": "x"}), [ChatResponse("reasoning", "")]),
+        # A call of a reply without an end never runs, so it is not on record either.
+        (CompleteToolCall("c1", "tool", {}), []),
     ],
 )
-async def test_after_something_has_come_nothing_is_asked_again(come):
+async def test_what_has_come_is_kept_and_the_rest_asked_for(come: Any, kept: list[Any]):
     stage = TurnBench(QueueProvider([[come, make_failing_reply()], DONE]), (make_asker(),))
+    assert await run(stage) is TurnEnd.COMPLETE
+    assert stage.pauses == [1.0]
+    _, second = stage.provider.requests
+    assert [event.kind for event in second.parts.events] == [ChatRequest("Go."), *kept]
+    replies = [e.kind for e in stage.recorder.events if isinstance(e.kind, ChatResponse)]
+    assert replies == [*kept, ChatResponse("message", "Done.")]
+
+
+async def test_after_a_structured_reply_nothing_is_asked_again():
+    come = StructuredReply({"a": 1})
+    stage = TurnBench(QueueProvider([[come, make_failing_reply()], DONE]))
     with pytest.raises(ProviderFailed, match="Overloaded"):
         await run(stage)
     assert len(stage.provider.requests) == 1
-    # A call of a reply without an end never runs, so it is not on record either.
-    assert len(stage.recorder.events) == (2 if isinstance(come, CompleteToolCall) else 3)
-    assert stage.pauses == []
+
+
+async def test_a_reply_that_always_breaks_off_ends_after_the_last_retry():
+    broken_reply = [TextDelta("message", "More. "), make_failing_reply()]
+    stage = TurnBench(QueueProvider([broken_reply] * 3), request=RequestConfig(max_retries=2))
+    with pytest.raises(ProviderFailed, match="Overloaded"):
+        await run(stage)
+    assert stage.pauses == [1.0, 2.0]
+    replies = [e.kind for e in stage.recorder.events if isinstance(e.kind, ChatResponse)]
+    assert replies == [ChatResponse("message", "More. ")] * 3
 
 
 async def test_a_reply_that_breaks_off_before_its_beginning_is_asked_for_again():
@@ -109,12 +127,10 @@ async def test_the_providers_advice_comes_before_our_own_pause(advised):
     assert stage.pauses == [advised]
 
 
-async def test_a_pause_that_is_longer_than_the_longest_is_not_begun():
+async def test_advice_beyond_the_longest_pause_waits_the_longest():
     stage = TurnBench(QueueProvider([[make_failing_reply(after=60.5)], DONE]))
-    with pytest.raises(ProviderFailed, match="Overloaded") as error:
-        await run(stage)
-    assert error.value.retry_after == 60.5
-    assert stage.pauses == []
+    assert await run(stage) is TurnEnd.COMPLETE
+    assert stage.pauses == [60.0]
 
 
 async def test_retries_are_counted_for_each_cycle():

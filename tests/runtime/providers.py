@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from jpweb.agent.errors import ProviderFailed
+from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.ports import (
     CompleteToolCall,
     ProviderEvent,
@@ -66,7 +66,7 @@ class Hangs:
 
 
 def fail_run() -> None:
-    raise ProviderFailed("The vendor says no.")
+    raise ProviderFailed("The vendor says no.", FailureKind.REFUSAL)
 
 
 def use_provider(monkeypatch: pytest.MonkeyPatch, provider: object = None) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.errors import ProviderFailed
+from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.tools.demo_vault import DemoVault
 from jpweb.runtime import runs
 from jpweb.runtime.broadcast import publisher
@@ -264,7 +264,7 @@ async def test_what_a_vendor_says_cannot_bar_the_conversation(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     def fail() -> None:
-        raise ProviderFailed("half a pair: \ud800, and a NUL: \0")
+        raise ProviderFailed("half a pair: \ud800, and a NUL: \0", FailureKind.REFUSAL)
 
     providers.use_provider(monkeypatch, providers.Says(fail))
     run, task = await scene.start()

@@ -17,6 +17,9 @@ from jpweb.agent.config.types import (
 )
 
 _RETRY_LIMIT, _BASE_LIMIT_MS, _BACKOFF_LIMIT_SECONDS = 100, 3_600_000, 3_600
+_MAX_BYTES, _MAX_IDLE_SECONDS = 2**40, 2**32 - 1
+#: The shortest time without activity, other than none, after which a reply may fail.
+MIN_IDLE_SECONDS = 10
 #: Keys that JP has and jpweb does not use, by their table.
 _UNUSED_KEYS: Mapping[str, tuple[str, ...]] = {
     "": (
@@ -31,7 +34,7 @@ _UNUSED_KEYS: Mapping[str, tuple[str, ...]] = {
     ),
     "assistant": ("system_prompt", "system_prompt_sections", "instructions"),
     "conversation": ("attachments", "compaction", "default_id", "labels", "start_local", "title"),
-    "request": ("cache", "max_response_bytes"),
+    "request": ("cache",),
 }
 
 
@@ -99,9 +102,17 @@ def _read_request(table: TableReader) -> RequestConfig:
     retries = table.get_whole_number("max_retries", _RETRY_LIMIT)
     base = table.get_whole_number("base_backoff_ms", _BASE_LIMIT_MS)
     maximum = table.get_whole_number("max_backoff_secs", _BACKOFF_LIMIT_SECONDS)
+    max_bytes = table.get_whole_number("max_response_bytes", _MAX_BYTES)
+    idle_seconds = table.get_whole_number("stream_idle_timeout_secs", _MAX_IDLE_SECONDS)
+    if idle_seconds is not None and 0 < idle_seconds < MIN_IDLE_SECONDS:
+        raise table.make_error(
+            "stream_idle_timeout_secs", f"0 for no limit, or at least {MIN_IDLE_SECONDS}"
+        )
     table.note_unknown_keys(*_UNUSED_KEYS["request"])
     return RequestConfig(
         defaults.max_retries if retries is None else retries,
         defaults.base_backoff if base is None else base / 1000,
         defaults.max_backoff if maximum is None else float(maximum),
+        max_bytes or 0,
+        float(idle_seconds or 0),
     )

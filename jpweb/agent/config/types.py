@@ -217,11 +217,17 @@ class ToolConfig:
 
 @dataclass(frozen=True, slots=True)
 class RequestConfig:
-    """``assistant.request``: how often a request is repeated, and how long between (seconds)."""
+    """``assistant.request``: how often a request is repeated, and how long between (seconds).
+
+    ``max_response_bytes`` limits a reply; one fails in which nothing arrives for ``idle_seconds``.
+    0 sets no limit.
+    """
 
     max_retries: int = 5
     base_backoff: float = 1.0
     max_backoff: float = 60.0
+    max_response_bytes: int = 0
+    idle_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

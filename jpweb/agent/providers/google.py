@@ -30,7 +30,6 @@ from jpweb.stream.events import ToolCallRequest
 _SIGNATURE_KEY = "google_thought_signature"
 #: pydantic-ai's name of ``_SIGNATURE_KEY``.
 _PROVIDER_SIGNATURE_KEY = "thought_signature"
-_TIMEOUT_MS = 600_000
 #: The most tokens of a budget, and the output limit that it is a share of where none is set.
 _MAX_BUDGET_TOKENS, _DEFAULT_MAX_TOKENS = 24_576, 32_000
 #: The fewest tokens of a budget; only Flash can do without.
@@ -53,7 +52,7 @@ class GoogleAdapter(ProviderAdapter):
         options = HttpOptions(
             base_url=endpoint.base_url.removesuffix("/v1beta"),
             httpx_async_client=http,
-            timeout=_TIMEOUT_MS,
+            timeout=round((http.timeout.read or 0) * 1000) or None,
             extra_body=dict(endpoint.model.parameters.get("other") or {}) or None,
         )
         client = Client(vertexai=False, api_key=endpoint.key, http_options=options)

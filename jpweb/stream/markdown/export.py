@@ -217,7 +217,8 @@ def _write_decision(inquiry: InquiryPair) -> Iterator[str]:
     said = words if isinstance(words, str) else ""
     if line := _describe_decision(decider, asked_at, settled_at):
         if isinstance(inquiry.outcome, Answered) and isinstance(inquiry.outcome.answer, bool):
-            line = f"Answered {format_answer(inquiry.outcome.answer)} {line}"
+            answer = format_answer(inquiry.outcome.answer)
+            line = f"Answered {answer}{' ' if decider else ', '}{line}"
         yield f"{line[0].upper()}{line[1:]}{':' if said else '.'}"
     if said:
         yield escaping.quote_text(said)

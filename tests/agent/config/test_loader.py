@@ -25,82 +25,19 @@ from tests.agent.config.making import LOCAL, OWN, get_refusal, read_configuratio
 from tests.machine.sizes import choose_size
 
 #: Keys that lead somewhere, so that arbitrary tables reach the readers.
-KEYS = st.sampled_from(
-    [
-        "assistant",
-        "conversation",
-        "providers",
-        "tools",
-        "llm",
-        "mcp",
-        "aliases",
-        "inquiry",
-        "model",
-        "id",
-        "parameters",
-        "request",
-        "system_prompt",
-        "system_prompt_sections",
-        "instructions",
-        "value",
-        "strategy",
-        "title",
-        "items",
-        "examples",
-        "position",
-        "tool_choice",
-        "function",
-        "max_retries",
-        "base_backoff_ms",
-        "t",
-        "*",
-        "ask_user",
-        "source",
-        "command",
-        "program",
-        "args",
-        "shell",
-        "enable",
-        "state",
-        "allow_toggle",
-        "run",
-        "result",
-        "questions",
-        "answer",
-        "target",
-        "exclusive",
-        "prompt_label",
-        "detached",
-        "tool",
-        "deliver",
-        "style",
-        "type",
-        "required",
-        "properties",
-        "enum",
-        "default",
-        "options",
-        "access",
-        "fs",
-        "path",
-        "strategy",
-        "value",
-        "optional",
-        "startup_timeout_secs",
-        "provider",
-        "name",
-        "base_url",
-        "api_key_env",
-        "beta_headers",
-        "url",
-        "headers",
-        "variables",
-        "arguments",
-        "checksum",
-        "algorithm",
-        "summary",
-    ]
-) | st.text(max_size=4)
+NAMES = (
+    "assistant", "conversation", "providers", "tools", "llm", "mcp", "aliases", "inquiry",
+    "model", "id", "parameters", "request", "system_prompt", "system_prompt_sections",
+    "instructions", "value", "strategy", "title", "items", "examples", "position",
+    "tool_choice", "function", "max_retries", "base_backoff_ms", "t", "ask_user", "source",
+    "command", "program", "args", "shell", "enable", "state", "allow_toggle", "run", "result",
+    "questions", "answer", "target", "exclusive", "prompt_label", "detached", "tool",
+    "deliver", "style", "type", "required", "properties", "enum", "default", "options",
+    "access", "fs", "path", "strategy", "value", "optional", "startup_timeout_secs",
+    "provider", "name", "base_url", "api_key_env", "beta_headers", "url", "headers",
+    "variables", "arguments", "checksum", "algorithm", "summary"
+)  # fmt: skip
+KEYS = st.sampled_from(NAMES) | st.text(max_size=4)
 WORDS = st.sampled_from(
     [
         "local",
@@ -228,17 +165,29 @@ def test_a_name_that_is_no_alias_is_refused_with_those_there_are():
     )
 
 
+@pytest.mark.parametrize("seconds", [1, 9])
+def test_too_short_a_time_without_activity_is_refused(seconds: int):
+    text = get_refusal(f"assistant.request.stream_idle_timeout_secs = {seconds}")
+    assert f"secs is {seconds}. It must be 0 for no limit, or at least 10." in text
+
+
 def test_an_assistant_is_read_whole():
     assistant = read_configuration(
         """
         [assistant]
         name = "JP"
         tool_choice = "required"
-        request = {max_retries = 0, base_backoff_ms = 250, max_backoff_secs = 9, cache = true}
+        [assistant.request]
+        max_retries = 0
+        base_backoff_ms = 250
+        max_backoff_secs = 9
+        cache = true
+        max_response_bytes = 5
+        stream_idle_timeout_secs = 10
         """
     ).assistant
     assert (assistant.name, assistant.tool_choice) == ("JP", "required")
-    assert assistant.request == RequestConfig(0, 0.25, 9.0)
+    assert assistant.request == RequestConfig(0, 0.25, 9.0, 5, 10.0)
     assert read_configuration("").assistant.request == RequestConfig()
     assert (
         read_configuration('assistant.tool_choice = {function = "t"}').assistant.tool_choice == "t"

@@ -88,6 +88,8 @@ LAW: dict[str, FieldRule] = {
     ),
     "RequestConfig.max_retries": make_harmless_rule("how often the same request is sent"),
     "RequestConfig.base_backoff": make_harmless_rule("how long a retry waits"),
+    "RequestConfig.max_response_bytes": make_harmless_rule("how much of a reply is taken"),
+    "RequestConfig.idle_seconds": make_harmless_rule("how long a silent reply is waited for"),
     "RequestConfig.max_backoff": make_harmless_rule("how long a retry waits at most"),
     "ModelConfig.provider": make_gated_rule(
         f'{ASKED}{INQUIRY}model.id = "a/b"\n', f'{ASKED}{INQUIRY}model.id = "c/b"\n'

@@ -139,9 +139,16 @@ async def test_silence_becomes_unavailable(name: str, monkeypatch: pytest.Monkey
     from jpweb.agent.providers.adapter import model_request  # noqa: PLC0415  the same
 
     monkeypatch.setattr(model_request, "REQUEST_TIMEOUT", httpx2.Timeout(0.3))
-    monkeypatch.setattr("jpweb.agent.providers.google._TIMEOUT_MS", 300, raising=False)
     with run_vendor(name, [Reply(end="hang")]) as standin:
         error, _ = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.UNAVAILABLE
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_reply_in_which_nothing_arrives_for_too_long_fails(name: str):
+    request = make_request(idle_seconds=0.3)
+    with run_vendor(name, [Reply(end="hang")]) as standin:
+        error, _ = await get_failure(make_provider(standin), request)
     assert error.kind is FailureKind.UNAVAILABLE
 
 

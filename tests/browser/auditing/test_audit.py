@@ -53,5 +53,5 @@ def test_what_was_just_decided_is_in_the_audit_with_who_decided(visit: Visit):
         expect(row).to_contain_text("Audited")
         expect(row).to_contain_text("Owner")
     line = download_rows(page)[1]
-    assert (line["answer"], line["decided_by"], line["decider"]) == ("false", "person", "Owner")
+    assert (line["answer"], line["decided_by"], line["decider"]) == ("No", "person", "Owner")
     assert path_of(question_page) in line["link"]

@@ -93,6 +93,7 @@ ELSEWHERE = {
     "conversation-raw": "views/test_views",
     "conversation-compacted": "views/test_views",
     "conversation-configuration": "views/test_views",
+    "conversation-timeline": "views/test_views",
     "conversation-thread": "views/test_views",
 }
 #: What is read by GET and is no page.

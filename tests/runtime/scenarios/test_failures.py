@@ -100,7 +100,8 @@ WAYS = {
         always(Reply(Think("Hm", "U0lHTkVE"), Say("Half a sent"), end="cut")),
         "broken_off",
         "ended before it was complete",
-        texts=("reasoning: Hm", "message: Half a sent"),
+        times=3,
+        texts=("reasoning: Hm", "message: Half a sent") * 3,
     ),
     "overloaded": Way(
         always(Failure(529, "<html>Overloaded</html>")),
@@ -178,14 +179,20 @@ async def test_a_rate_limit_is_waited_for_as_long_as_it_says(
     assert pauses == [3.0], "what the vendor says counts, not what is configured"
 
 
-async def test_a_vendor_that_wants_to_wait_too_long_is_not_waited_for(shop: Workshop):
+async def test_a_vendor_that_wants_to_wait_too_long_is_asked_after_the_longest_pause(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+):
     body = wrap_error("openai", "Slow down", "rate_limit_error", 429)
+    pauses: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr(turn_runner, "TurnPorts", partial(TurnPorts, pause=pause))
     with run_vendor("openai", [Failure(429, body, {"retry-after": "3600"}), DONE]) as standin:
         await run_in_db_thread(shop.play, standin)
-        row = await shop.play_turn()
-        assert (row.state, row.failure) == ("failed", "rate_limit")
-        assert len(standin.requests) == 1
-        assert (await shop.retry()).state == "done"
+        assert (await shop.play_turn()).state == "done"
+    assert pauses == [5.0], "the longest that the workshop configures"
     assert await shop.list_lines() == ["turn_start", "asked: Begin", "message: All done."]
 
 

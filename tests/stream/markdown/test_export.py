@@ -73,7 +73,7 @@ WHOLE = """# Title
 
 Answer: false
 
-2026-01-02 03:00:04 UTC, after 1.0 s.
+Answered No, 2026-01-02 03:00:04 UTC, after 1.0 s.
 
 #### Question, attempt 2
 
@@ -81,7 +81,7 @@ Answer: false
 
 Answer: true
 
-2026-01-02 03:00:06 UTC, after 1.0 s.
+Answered Yes, 2026-01-02 03:00:06 UTC, after 1.0 s.
 
 #### Result
 
@@ -269,12 +269,13 @@ def write_settled(outcome: InquiryOutcome, **note: Any) -> list[str]:
 )
 @pytest.mark.parametrize(
     ("answer", "line", "beginning"),
-    [(True, "true", "Answered Yes "), (False, "false", "Answered No "), ("red", '"red"', "")],
+    [(True, "true", "Answered Yes"), (False, "false", "Answered No"), ("red", '"red"', "")],
 )
 def test_a_settled_question_has_who_settled_it_when_and_after_how_long(
     by: Any, decider: str, answer: Any, line: str, beginning: str
 ):
-    words = f"{beginning}{decider}2026-01-02 03:00:01 UTC, after 1.0 s.\n"
+    between = beginning and (" " if decider else ", ")
+    words = f"{beginning}{between}{decider}2026-01-02 03:00:01 UTC, after 1.0 s.\n"
     assert write_settled(Answered(answer), by=by) == [
         f"Answer: {line}",
         words[0].upper() + words[1:],

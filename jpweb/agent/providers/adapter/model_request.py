@@ -43,7 +43,7 @@ async def converse(
     Raises ProviderFailed.
     """
     parser = ReplyParser(adapter, request.schema is not None, request.max_bytes)
-    http = await asyncio.to_thread(_open_http)
+    http = await asyncio.to_thread(_open_http, request.idle_seconds)
     async with http:
         try:
             reasoning = parameters.read_reasoning(endpoint.model.parameters)
@@ -69,10 +69,14 @@ async def converse(
             raise map_error(error, endpoint) from None
 
 
-def _open_http() -> httpx2.AsyncClient:
-    """Return a client without connections; the first reads certificates, so call it in a thread."""
+def _open_http(idle_seconds: float) -> httpx2.AsyncClient:
+    """Return a client without connections; the first reads certificates, so call it in a thread.
+
+    Every byte that arrives begins the time anew, a vendor's keep-alive too.
+    """
+    timeout = httpx2.Timeout(idle_seconds, connect=10) if idle_seconds else REQUEST_TIMEOUT
     return httpx2.AsyncClient(
-        timeout=REQUEST_TIMEOUT,
+        timeout=timeout,
         headers={"User-Agent": get_user_agent()},
         verify=load_certificates(),
     )
