@@ -10,11 +10,13 @@ from jpweb.agent.config.layers import Layer, normalize_layer
 from jpweb.agent.config.table_reader import TableReader
 from jpweb.agent.config.types import (
     UNSET_MODEL,
+    AllowToggle,
     AssistantConfig,
     Configuration,
     RequestConfig,
     ToolConfig,
 )
+from jpweb.agent.errors import InvalidConfiguration
 
 _RETRY_LIMIT, _BASE_LIMIT_MS, _BACKOFF_LIMIT_SECONDS = 100, 3_600_000, 3_600
 _MAX_BYTES, _MAX_IDLE_SECONDS = 2**40, 2**32 - 1
@@ -53,7 +55,11 @@ def load_configuration(
         inquiry=providers.read_inquiry(
             inquiry.get_table("assistant"), aliases, assistant.model, is_unlimited=False
         ),
-        tools=tools.read_tools(conversation.get_table("tools"), builtins, aliases, assistant.model),
+        tools=_offer_forced_tool(
+            root.get_table("assistant"),
+            tools.read_tools(conversation.get_table("tools"), builtins, aliases, assistant.model),
+            assistant.tool_choice,
+        ),
         providers=providers.read_providers(root),
         servers=providers.read_servers(root),
     )
@@ -69,6 +75,21 @@ def load_configuration(
         configuration.servers,
         tuple(root.notes),
     )
+
+
+def _offer_forced_tool(
+    table: TableReader, configs: Mapping[str, ToolConfig], tool_choice: str
+) -> Mapping[str, ToolConfig]:
+    """Switch on the tool that ``tool_choice`` forces; refuse one that is locked (jp-rules 7)."""
+    tool = configs.get(tool_choice)
+    if tool is None or tool.enable.state:
+        return configs
+    if tool.enable.allow_toggle is AllowToggle.NEVER:
+        raise InvalidConfiguration(
+            f"{table.locate_key('tool_choice')} forces `{tool_choice}`, which is locked off: its "
+            "allow_toggle is never. Switch it on, or choose another tool."
+        )
+    return toggles.toggle_tools(configs, {tool_choice: True})
 
 
 def _read_assistant(

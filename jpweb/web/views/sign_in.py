@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import is_valid_path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
@@ -72,7 +73,15 @@ def _end_session(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
 
 @access.public
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django passes it
-    """Return the 404 page, in the same words for missing and for inaccessible rows."""
+    """Return the 404 page, in the same words for missing and for inaccessible rows.
+
+    An address with a slash at its end leads to the page without it, where there is one.
+    """
+    path = request.path.rstrip("/")
+    is_page = path != request.path and not path.startswith("//") and is_valid_path(path)
+    if is_page and request.method in ("GET", "HEAD"):
+        query = request.META.get("QUERY_STRING", "")
+        return redirect(f"{path}?{query}" if query else path)
     return render(request, "auth/not_found.html", status=404)
 
 

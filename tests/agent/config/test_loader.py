@@ -347,3 +347,24 @@ def test_what_jp_knows_and_jpweb_does_not_use_makes_no_note():
         """
     )
     assert config.notes == ()
+
+
+OFF = '[conversation.tools.t]\nsource = "local"\ncommand = "true"\nenable = '
+FORCED = 'assistant.tool_choice = "t"\n'
+
+
+@pytest.mark.parametrize("enable", ["false", '"explicit"', '{state = false, allow_toggle = "any"}'])
+def test_a_forced_tool_that_is_off_is_offered(enable: str):
+    assert not read_configuration(f"{OFF}{enable}").tools["t"].enable.state
+    assert read_configuration(f"{FORCED}{OFF}{enable}").tools["t"].enable.state
+
+
+def test_a_forced_tool_that_is_locked_off_is_refused():
+    text = get_refusal(f'{FORCED}{OFF}{{state = false, allow_toggle = "never"}}')
+    assert "assistant.tool_choice forces `t`, which is locked off" in text
+
+
+@pytest.mark.parametrize("choice", ["auto", "none", "required", "unknown"])
+def test_other_choices_switch_no_tool(choice: str):
+    configuration = read_configuration(f'assistant.tool_choice = "{choice}"\n{OFF}false')
+    assert not configuration.tools["t"].enable.state
