@@ -68,6 +68,10 @@ ProviderEvent: TypeAlias = (
 )
 
 
+#: Replies without the forced call after which the next one stands (jp-rules 10.5).
+MAX_NUDGES = 3
+
+
 @dataclass(frozen=True, slots=True)
 class ProviderRequest:
     """The request of one cycle.
@@ -75,7 +79,8 @@ class ProviderRequest:
     ``tool_choice`` is ``auto``, ``none``, ``required`` or a tool's name. With a ``schema`` (JSON
     schema of an object) the reply is one StructuredReply. ``max_bytes`` limits the whole reply,
     reasoning included; 0 sets no limit. The reply fails after ``idle_seconds`` in which nothing
-    arrives; 0 leaves that to the provider.
+    arrives; 0 leaves that to the provider. ``nudge_count`` counts the replies before this request
+    that did not call the tool that ``tool_choice`` forces.
     """
 
     parts: ThreadParts
@@ -84,6 +89,12 @@ class ProviderRequest:
     schema: Mapping[str, Any] | None = None
     max_bytes: int = 0
     idle_seconds: float = 0.0
+    nudge_count: int = 0
+
+    @property
+    def forces_tool(self) -> bool:
+        """Whether the choice leaves the model nothing but to call a tool."""
+        return bool(self.tools) and self.tool_choice not in ("auto", "none")
 
 
 class Provider(Protocol):

@@ -15,6 +15,7 @@ from jpweb.agent.history import normalize_history
 from jpweb.agent.idle_tracker import IdleTracker
 from jpweb.agent.interrupts import Interrupt, Interrupts, Respond, Stop, Stopped, run_interruptible
 from jpweb.agent.ports import (
+    MAX_NUDGES,
     Display,
     FormatArguments,
     InquiryBackend,
@@ -125,6 +126,8 @@ class _Turn:
         self._ports = ports
         self._setup = setup
         self._interrupts = interrupts
+        #: Whether the reply has to call the forced tool, and the replies that did not.
+        self._lacks_forced_call, self._nudge_count = False, 0
         self._formatters = {
             name: _make_interruptible(formatter, interrupts)
             for name, formatter in setup.formatters.items()
@@ -146,6 +149,8 @@ class _Turn:
             reply = await self._next_reply()
             if self._is_last_reply(reply):
                 return TurnEnd.COMPLETE
+            if reply.is_finished and not reply.calls:
+                self._nudge_count += 1
             if isinstance(await self._run_calls(reply.calls), Stop):
                 return TurnEnd.STOPPED
         return TurnEnd.CYCLE_LIMIT
@@ -176,7 +181,12 @@ class _Turn:
             raise
 
     def _is_last_reply(self, reply: ReplyRecorder) -> bool:
-        return reply.is_finished and not reply.calls and not self._has_pending_response()
+        return (
+            reply.is_finished
+            and not reply.calls
+            and not self._has_pending_response()
+            and not self._lacks_forced_call
+        )
 
     def _has_pending_response(self) -> bool:
         """Tell whether a response came too late for the reply, which then is not the last."""
@@ -226,6 +236,10 @@ class _Turn:
             _requested_schema(elements),
             self._setup.request.max_response_bytes,
             self._setup.request.idle_seconds,
+            self._nudge_count,
+        )
+        self._lacks_forced_call = (
+            request.forces_tool and request.schema is None and self._nudge_count < MAX_NUDGES
         )
         stream = self._ports.provider.stream(request)
         try:

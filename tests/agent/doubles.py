@@ -328,6 +328,7 @@ class TurnBench:
     backend: InquiryBackend | None = None
     request: RequestConfig = field(default_factory=RequestConfig)
     pauses: list[float] = field(default_factory=list)
+    tool_choice: str = "auto"
 
     def __post_init__(self) -> None:
         self.prompter = QueuePrompter(self.recorder, self.replies)
@@ -346,6 +347,7 @@ class TurnBench:
             system=("Be brief.",),
             cycle_limit=self.cycle_limit,
             request=self.request,
+            tool_choice=self.tool_choice,
         )
 
     async def pause(self, seconds: float) -> None:

@@ -199,3 +199,30 @@ def test_pauses_are_real_unless_told_otherwise():
     assert TurnPorts(ports.provider, ports.prompter, ports.recorder, ports.display).pause is (
         asyncio.sleep
     )
+
+
+TALK = (TextDelta("message", "I would rather talk."), ReplyFinished())
+CALL = (CompleteToolCall("c1", "tool", {}), ReplyFinished())
+
+
+def count_nudges(stage: TurnBench) -> list[int]:
+    return [request.nudge_count for request in stage.provider.requests]
+
+
+@pytest.mark.parametrize("choice", ["tool", "required"])
+async def test_a_forced_tool_is_asked_for_until_it_is_called(choice: str):
+    stage = TurnBench(QueueProvider([TALK, TALK, CALL, DONE]), (make_asker(),), tool_choice=choice)
+    assert await run(stage) is TurnEnd.COMPLETE
+    assert count_nudges(stage) == [0, 1, 2, 2]
+    assert [request.tool_choice for request in stage.provider.requests] == [*[choice] * 3, "auto"]
+
+
+async def test_after_three_times_the_reply_without_the_forced_call_stands():
+    stage = TurnBench(QueueProvider([TALK] * 4), (make_asker(),), tool_choice="tool")
+    assert await run(stage) is TurnEnd.COMPLETE
+    assert count_nudges(stage) == [0, 1, 2, 3]
+
+
+async def test_where_no_tool_is_forced_the_first_reply_stands():
+    stage = TurnBench(QueueProvider([TALK]), (make_asker(),), tool_choice="auto")
+    assert await run(stage) is TurnEnd.COMPLETE

@@ -9,22 +9,32 @@ from dataclasses import replace
 
 from jpweb.agent.ports import ProviderRequest
 
-_OPEN_CHOICES = ("auto", "none")
+#: Sent after a reply without the call, firmer each time.
+_NUDGES = (
+    "You did not call {wanted}. Call it now, without any text.",
+    "You have failed twice to call {wanted}. Call it now. Write nothing else.",
+    "This is the final attempt: call {wanted} now. Any other reply counts as a failure.",
+)
 
 
-def is_forced(request: ProviderRequest) -> bool:
-    """Tell whether a request leaves the model no choice but to call a tool."""
-    return bool(request.tools) and request.tool_choice not in _OPEN_CHOICES
+def describe_nudge(request: ProviderRequest) -> str:
+    """Return the message that asks again for the forced call, "" before the first reply."""
+    if not request.nudge_count:
+        return ""
+    return _NUDGES[min(request.nudge_count, len(_NUDGES)) - 1].format(wanted=_name_wanted(request))
 
 
 def soften_choice(request: ProviderRequest, *, is_nudge_first: bool) -> ProviderRequest:
     """Return the request with a free choice, and a system part that asks for the call."""
-    is_any = request.tool_choice == "required"
-    wanted = "at least one of your tools" if is_any else f"the tool “{request.tool_choice}”"
     nudge = (
-        f"You must call {wanted} now. Do not answer in words instead, do not ask questions, and "
-        "do not ask for more context first."
+        f"You must call {_name_wanted(request)} now. Do not answer in words instead, do not "
+        "ask questions, and do not ask for more context first."
     )
     system = request.parts.system
     parts = replace(request.parts, system=(nudge, *system) if is_nudge_first else (*system, nudge))
     return replace(request, parts=parts, tool_choice="auto")
+
+
+def _name_wanted(request: ProviderRequest) -> str:
+    is_any = request.tool_choice == "required"
+    return "at least one of your tools" if is_any else f"the tool “{request.tool_choice}”"

@@ -40,8 +40,13 @@ CONTINUE_TEXT = (
 )
 
 
-def make_messages(parts: ThreadParts, adapter: ProviderAdapter) -> list[ModelMessage]:
-    """Return the messages: requests and replies in turn, from a request to a request."""
+def make_messages(
+    parts: ThreadParts, adapter: ProviderAdapter, closing_text: str = ""
+) -> list[ModelMessage]:
+    """Return the messages: requests and replies in turn, from a request to a request.
+
+    ``closing_text`` follows a reply at the end, by default the request to go on from it.
+    """
     system = filter(str.strip, parts.system)
     request_parts: list[ModelRequestPart] = [SystemPromptPart(text) for text in system]
     history: list[ModelMessage] = []
@@ -58,7 +63,10 @@ def make_messages(parts: ThreadParts, adapter: ProviderAdapter) -> list[ModelMes
                 ModelResponse(reply, provider_name=adapter.SYSTEM),
             ]
             request_parts = []
-    return [*history, ModelRequest(request_parts or [UserPromptPart(CONTINUE_TEXT)])]
+    return [
+        *history,
+        ModelRequest(request_parts or [UserPromptPart(closing_text or CONTINUE_TEXT)]),
+    ]
 
 
 def _is_reply(event: ConversationEvent) -> bool:

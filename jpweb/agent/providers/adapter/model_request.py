@@ -25,7 +25,7 @@ from jpweb.agent.providers.adapter import parameters
 from jpweb.agent.providers.adapter.base import ProviderAdapter
 from jpweb.agent.providers.adapter.error_mapping import VENDOR_ERRORS, make_failure, map_error
 from jpweb.agent.providers.adapter.factory import ModelEndpoint
-from jpweb.agent.providers.adapter.forced_tool import is_forced, soften_choice
+from jpweb.agent.providers.adapter.forced_tool import describe_nudge, soften_choice
 from jpweb.agent.providers.adapter.messages import make_messages
 from jpweb.agent.providers.adapter.parameters import ReasoningSettings
 from jpweb.agent.providers.adapter.reply_parser import OUTPUT_TOOL_NAME, ReplyParser, ReplyTooLong
@@ -47,13 +47,14 @@ async def converse(
     async with http:
         try:
             reasoning = parameters.read_reasoning(endpoint.model.parameters)
-            if is_forced(request) and adapter.refuses_forced_tool(endpoint, reasoning):
+            closing_text = describe_nudge(request)
+            if request.forces_tool and adapter.refuses_forced_tool(endpoint, reasoning):
                 request = soften_choice(request, is_nudge_first=adapter.IS_NUDGE_FIRST)
             settings = _make_settings(adapter, endpoint, request, reasoning)
             model = await asyncio.to_thread(adapter.open_model, endpoint, http)
             async with model_request_stream(
                 model,
-                make_messages(request.parts, adapter),
+                make_messages(request.parts, adapter, closing_text),
                 model_settings=settings,
                 model_request_parameters=_request_parameters(request, model),
             ) as stream:

@@ -4,8 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from tests.agent.providers.conversing import make_provider, make_request, receive_events
+from jpweb.stream.events import ChatRequest, ChatResponse
+from tests.agent.providers.conversing import (
+    make_event,
+    make_provider,
+    make_request,
+    receive_events,
+)
 from tests.machine.vendors import Reply, Say, run_vendor
+
+
+@pytest.mark.parametrize("name", ["anthropic", "google", "openai", "ollama"])
+@pytest.mark.parametrize(("nudge_count", "words"), [(1, "You did not"), (2, "twice"), (3, "final")])
+async def test_after_replies_without_the_call_it_is_asked_for_more_firmly(
+    name: str, nudge_count: int, words: str
+):
+    said = make_event(ChatResponse("message", "I would rather talk."))
+    with run_vendor(name, [Reply(Say("."))]) as standin:
+        request = make_request(
+            *(make_event(ChatRequest("Read it.")), said),
+            tool_choice="fs_read",
+            nudge_count=nudge_count,
+        )
+        await receive_events(make_provider(standin), request)
+        body = standin.requests[0].body
+    last = body.get("messages") or body.get("contents") or body["input"]
+    assert words in str(last[-1])
+    assert "fs_read" in str(last[-1])
 
 
 @pytest.mark.parametrize("name", ["anthropic", "openrouter"])
