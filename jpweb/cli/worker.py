@@ -126,7 +126,10 @@ class Worker:
 
     def _on_run_done(self, run_id: int, future: asyncio.Future[None]) -> None:
         del self._runs[run_id]
-        if not future.cancelled() and (error := future.exception()) is not None:
+        error = None if future.cancelled() else future.exception()
+        if isinstance(error, DATABASE_UNAVAILABLE):
+            logger.warning("Run %d is left to other workers: %s", run_id, error)
+        elif error is not None:
             logger.error(
                 "Run %d failed in this worker and is left to other workers",
                 run_id,

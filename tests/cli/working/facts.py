@@ -20,6 +20,7 @@ from psycopg import OperationalError
 from jpweb.cli import worker
 from jpweb.cli.worker import RunExecutor, Worker
 from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.run_queue import job_engine, jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -294,22 +295,30 @@ async def test_a_job_that_was_given_to_another_worker_is_let_be():
         await eventually(lambda: hands.end_notes == ["7 done", "8 done"] and states() == ["failed"])
 
 
+@pytest.mark.parametrize(
+    ("error", "level", "message"),
+    [
+        (ValueError("broken"), "ERROR", "Run 7 failed in this worker and is left to other workers"),
+        # An outage is expected: one line, without a traceback.
+        (DATABASE_UNAVAILABLE[0]("gone"), "WARNING", "Run 7 is left to other workers: gone"),
+    ],
+)
 async def test_a_run_that_breaks_is_logged_and_its_job_does_not_come_back(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, error: Exception, level: str, message: str
 ):
     class BrokenHands(Hands):
         async def see_through(self, run_id: int) -> None:
             self.started_ids.append(run_id)
-            raise ValueError("broken")
+            raise error
 
     hands = BrokenHands()
     async with working(hands):
         await run_in_db_thread(jobs.enqueue_job, 7)
         await eventually(lambda: hands.started_ids and not states())
     assert hands.started_ids == [7]
-    assert [r.getMessage() for r in caplog.records if r.name == worker.__name__] == [
-        "Run 7 failed in this worker and is left to other workers"
-    ]
+    records = [record for record in caplog.records if record.name == worker.__name__]
+    assert [(record.levelname, record.getMessage()) for record in records] == [(level, message)]
+    assert bool(records[0].exc_info) is (level == "ERROR")
 
 
 async def test_what_goes_on_beside_ends_with_the_worker():
