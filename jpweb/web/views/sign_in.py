@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import is_valid_path
+from django.urls import Resolver404, resolve
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
@@ -78,11 +78,21 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse: 
     An address with a slash at its end leads to the page without it, where there is one.
     """
     path = request.path.rstrip("/")
-    is_page = path != request.path and not path.startswith("//") and is_valid_path(path)
-    if is_page and request.method in ("GET", "HEAD"):
+    if path != request.path and request.method in ("GET", "HEAD") and _is_page(path):
         query = request.META.get("QUERY_STRING", "")
         return redirect(f"{path}?{query}" if query else path)
     return render(request, "auth/not_found.html", status=404)
+
+
+def _is_page(path: str) -> bool:
+    """Return whether a redirect may name ``path``: an answer link's code and files are left out."""
+    if path.startswith("//"):
+        return False
+    try:
+        match = resolve(path)
+    except Resolver404:
+        return False
+    return not match.kwargs or match.func.access_rule != "public"  # type: ignore[attr-defined]
 
 
 @access.public
