@@ -34,6 +34,11 @@ settings.load_profile("proof" if IS_PROOF else "quick")
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# The configuration of whoever runs the tests stays out of them.
+os.environ["JP_GLOBAL_CONFIG_DIR"] = f"{os.devnull}/jp"
+for variable in [name for name in os.environ if name.startswith("JP_CFG_")]:
+    del os.environ[variable]
+
 # As in a server; at Python's default, collecting took a tenth of the time.
 gc_tuning.collect_rarely()
 

@@ -7,11 +7,12 @@ applies, and ``problem`` holds the message with which turns are refused.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jpweb.agent.config import (
     AllowToggle,
@@ -32,7 +33,7 @@ from jpweb.agent.errors import InvalidConfiguration
 from jpweb.agent.turn_setup import builtin_configs
 from jpweb.store import db_text
 from jpweb.store.errors import InvalidConfigFile, StaleVersion
-from jpweb.store.jp_files import config
+from jpweb.store.jp_files import config, silo_bindings
 from jpweb.store.ledger.entries import OPERATOR, Actor
 from jpweb.store.workspace_config import overrides, trust
 from jpweb.store.workspace_config.stored_config import NOTHING_STORED, StoredConfig
@@ -108,13 +109,17 @@ class ToolOffer:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceConfig:
-    """The effective configuration. ``problem`` is the one-line reason why turns are refused."""
+    """The effective configuration. ``problem`` is the one-line reason why turns are refused.
+
+    ``sources`` name the files and variables that it comes from, lowest first.
+    """
 
     configuration: Configuration
     offers: tuple[ToolOffer, ...] = ()
     trust_statuses: tuple[TrustStatus, ...] = ()
     notes: tuple[str, ...] = ()
     problem: str = ""
+    sources: tuple[str, ...] = ()
     _standings: Mapping[tuple[TrustItemKind, str], TrustState] = field(default_factory=dict)
 
     @property
@@ -158,14 +163,13 @@ def load_workspace_config(
     What a conversation stores replaces the files' values, and the overrides replace both.
     """
     try:
-        configuration, ungated_config, notes = _read_layers(
-            workspace, workspace.overrides, stored_config
-        )
+        merged = _read_layers(workspace, workspace.overrides, stored_config)
     except (InvalidConfigFile, InvalidConfiguration) as error:
         builtin = load_configuration((), builtin_configs())
         offers = tuple(ToolOffer(tool, ToolAvailability.BROKEN) for tool in builtin.tools.values())
         return WorkspaceConfig(builtin, offers, problem=db_text.clean_text(str(error)))
-    items = trusting.list_trust_items(configuration, ungated_config, builtin_configs())
+    configuration = merged.configuration
+    items = trusting.list_trust_items(configuration, merged.ungated_config, builtin_configs())
     grants = trust.list_trusted(workspace.pk) if items else {}
     statuses = tuple(_make_trust_status(item, grants) for item in items)
     standings = {(status.item.kind, status.item.name): status.standing for status in statuses}
@@ -175,7 +179,8 @@ def load_workspace_config(
             _make_tool_offer(t, configuration, standings) for t in configuration.tools.values()
         ),
         trust_statuses=statuses,
-        notes=notes,
+        notes=merged.notes,
+        sources=merged.sources,
         _standings=standings,
     )
 
@@ -213,7 +218,7 @@ def _switch_tools(
     actor: Actor,
 ) -> list[str]:
     try:
-        configuration, _, _ = _read_layers(workspace, workspace.overrides)
+        configuration = _read_layers(workspace, workspace.overrides).configuration
         toggled_tools = toggles.toggle_tools(configuration.tools, states_by_name, common_state)
     except InvalidConfiguration as error:
         raise InvalidConfigFile(str(error)) from error
@@ -287,33 +292,41 @@ def format_tool_source(tool: ToolConfig) -> str:
             return f"mcp.{server}" if name == tool.name else f"mcp.{server}.{name}"
 
 
+class _MergedLayers(NamedTuple):
+    """A configuration, the same without the overrides of gates, and where both come from."""
+
+    configuration: Configuration
+    ungated_config: Configuration
+    notes: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
 def _read_layers(
     workspace: Workspace, text: str, stored_config: StoredConfig = NOTHING_STORED
-) -> tuple[Configuration, Configuration, tuple[str, ...]]:
-    """Load all layers, and all layers without the overrides of gates; return both, and the notes.
-
-    Raises InvalidConfigFile or InvalidConfiguration.
-    """
-    return _merge_layers(config.read_config(Path(workspace.root)), text, stored_config)
+) -> _MergedLayers:
+    """Load all layers. Raises InvalidConfigFile or InvalidConfiguration."""
+    files = config.read_config(Path(workspace.root), silo_bindings.find_bound_silo(workspace))
+    return _merge_layers(files, text, stored_config)
 
 
 @lru_cache(maxsize=MAX_CONFIGURATIONS)
 def _merge_layers(
     files: config.ConfigFiles, text: str, stored_config: StoredConfig
-) -> tuple[Configuration, Configuration, tuple[str, ...]]:
+) -> _MergedLayers:
     """Merge the layers; cached by the content of the files, what is stored and the overrides."""
     layers = [Layer(name, values) for name, values in (*files.layers, *stored_config.layers)]
     override_layer = Layer(overrides.OVERRIDES_NAME, overrides.parse_overrides(text))
     configuration = load_configuration([*layers, override_layer], builtin_configs())
     # What a conversation stores is JP's whole configuration: most of its keys are not for jpweb.
     notes = files.notes if stored_config.layers else (*files.notes, *configuration.notes)
+    sources = tuple(name for name, _ in files.layers)
+    ungated_config = configuration
     ungated_layer = approval_policy.remove_gates(override_layer)
-    if ungated_layer == override_layer:
-        return configuration, configuration, notes
-    try:
-        return configuration, load_configuration([*layers, ungated_layer], builtin_configs()), notes
-    except InvalidConfiguration:  # a file's gate is invalid and an override corrects it
-        return configuration, configuration, notes
+    if ungated_layer != override_layer:
+        # Where a file's gate is invalid, an override corrects it.
+        with suppress(InvalidConfiguration):
+            ungated_config = load_configuration([*layers, ungated_layer], builtin_configs())
+    return _MergedLayers(configuration, ungated_config, notes, sources)
 
 
 def _check_overrides(workspace: Workspace, text: str) -> None:

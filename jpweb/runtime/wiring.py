@@ -44,7 +44,7 @@ from jpweb.agent.turn_setup import TurnSetup
 from jpweb.runtime import configuration
 from jpweb.runtime.conversation_config import load_conversation_config
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.store.errors import InvalidConfigFile, NoWorkspace
+from jpweb.store.errors import InvalidConfigFile
 from jpweb.store.jp_files import silo, silo_bindings
 
 if TYPE_CHECKING:
@@ -181,10 +181,7 @@ def _get_workspace(conversation: Conversation) -> Workspace:
 
 
 def _read_approved_targets(workspace: Workspace) -> dict[str, str]:
-    try:
-        return silo.read_approved_targets(silo_bindings.find_bound(workspace).silo)
-    except NoWorkspace:
-        return {}
+    return silo.read_approved_targets(silo_bindings.find_bound_silo(workspace))
 
 
 def _choose_model(workspace_config: WorkspaceConfig) -> ModelConfig:

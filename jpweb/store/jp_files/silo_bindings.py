@@ -27,6 +27,14 @@ def find_bound(workspace_row: Workspace) -> DiskWorkspace:
     return workspace.find_workspace(root, workspace_row.copies_id)
 
 
+def find_bound_silo(workspace_row: Workspace) -> Path | None:
+    """Return the folder of the user-local files that count for a workspace, or None."""
+    try:
+        return find_bound(workspace_row).silo
+    except NoWorkspace:
+        return None
+
+
 def find_writable(workspace_row: Workspace) -> DiskWorkspace:
     """As ``find_bound``. Raises StoreError where the silo that jp would write into is not bound."""
     disk_workspace = find_bound(workspace_row)

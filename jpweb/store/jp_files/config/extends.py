@@ -1,46 +1,43 @@
-"""Patterns of ``extends``, matched against the files of ``.jp`` without following links."""
+"""Patterns of ``extends``, matched against a source's files without following links."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from pathlib import Path, PurePosixPath
-from typing import TypeAlias
+from pathlib import PurePosixPath
 
-from jpweb.store import db_text
 from jpweb.store.errors import InvalidConfigFile
 from jpweb.store.jp_files import directory_handles
 from jpweb.store.jp_files.config import size_limits
+from jpweb.store.jp_files.config.sources import ConfigSource, EntryPath
 
-#: Path components of an entry below ``.jp``.
-EntryPath: TypeAlias = tuple[str, ...]
 _WILDCARD_CHARS = frozenset("*?[")
 
 
 class FileFinder:
-    """Finds files below ``.jp``; lists each directory once, and a limited number of entries.
+    """Finds a source's files; lists each directory once, and a limited number of entries.
 
     ``notes`` name the links that were left out, in order.
     """
 
-    def __init__(self, jp_folder: Path) -> None:
+    def __init__(self, source: ConfigSource) -> None:
         self.notes: dict[str, None] = {}
-        self._jp_folder = jp_folder
+        self._source = source
         self._remaining_entries = size_limits.MAX_LISTED_ENTRIES
         self._entries_by_path: dict[EntryPath, list[os.DirEntry[str]]] = {}
 
     def find_files(self, pattern: str, folder: EntryPath = ()) -> list[EntryPath]:
         """Return the files that match from a folder on, in order. Raises InvalidConfigFile.
 
-        ``..`` is resolved without looking at the disk, and stays inside ``.jp``. A path without
+        ``..`` is resolved without looking at the disk, and stays inside the source. A path without
         wildcards that names nothing is noted.
         """
         visited: set[tuple[EntryPath, EntryPath]] = set()
         parts = _split_pattern(pattern, folder)
         found = sorted(set(self._expand_pattern((), parts, visited)))
         if not found and not _WILDCARD_CHARS & {*pattern}:
-            name = db_text.clean_text("/".join((".jp", *parts)))
+            name = self._source.format_path(parts)
             self.notes.setdefault(f"{name} was not read: there is no such file.")
         return found
 
@@ -85,7 +82,7 @@ class FileFinder:
                     )
                 yield from self._expand_pattern(child_path, later_parts, visited)
             elif entry.is_symlink():
-                name = db_text.clean_text("/".join((".jp", *child_path)))
+                name = self._source.format_path(child_path)
                 if not _WILDCARD_CHARS & {*part}:
                     raise InvalidConfigFile(
                         f"extends leads through a symbolic link: {name}. It was not followed."
@@ -102,7 +99,7 @@ class FileFinder:
         if entry_path not in self._entries_by_path:
             try:
                 entries = directory_handles.list_entries(
-                    self._jp_folder.joinpath(*entry_path), self._remaining_entries
+                    self._source.folder.joinpath(*entry_path), self._remaining_entries
                 )
             except directory_handles.TooManyEntries as error:
                 raise InvalidConfigFile(

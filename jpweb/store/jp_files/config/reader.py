@@ -1,27 +1,25 @@
-"""Reads the configuration in a workspace's files: ``.jp/config.toml`` and what it extends.
+"""Reads the configuration of a workspace: its files, the server user's own ones, and variables.
 
-Nothing outside the workspace's root is read, whatever a pattern or a symbolic link
-says, and the cost of files is limited before any of them is parsed.
+Nothing outside the places of ``sources`` is read, whatever a pattern or a symbolic link says, and
+the cost of files is limited before any of them is parsed.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from jpweb.store import db_text
 from jpweb.store.errors import InvalidConfigFile
 from jpweb.store.jp_files import directory_handles
-from jpweb.store.jp_files.config import size_limits
-from jpweb.store.jp_files.config.extends import EntryPath, FileFinder
+from jpweb.store.jp_files.config import size_limits, variables
+from jpweb.store.jp_files.config.extends import FileFinder
+from jpweb.store.jp_files.config.sources import ConfigSource, EntryPath, list_sources
 from jpweb.store.jp_files.config.toml_parser import ConfigText, parse_texts
 
-#: JP's default of ``extends``.
-DEFAULT_EXTENDS = ("config.d/**/*",)
-_MAIN_NAME = "config.toml"
 #: In the order in which JP looks for a file.
 _READ_SUFFIXES = (".toml", ".json", ".yaml", ".yml", ".jsonc")
 _IGNORED_SUFFIXES = (".json5",)
@@ -29,11 +27,11 @@ _IGNORED_SUFFIXES = (".json5",)
 
 @dataclass(frozen=True, slots=True)
 class ConfigFiles:
-    """The values of each file, by its path from the root; later ones win."""
+    """The values of each file and variable, by its name for people; later ones win."""
 
     layers: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     notes: tuple[str, ...] = ()
-    #: SHA-256 over the files, to compare contents.
+    #: SHA-256 over the files and variables, to compare contents.
     fingerprint: str = ""
 
     def __hash__(self) -> int:
@@ -41,19 +39,19 @@ class ConfigFiles:
 
 
 class _ConfigReader:
-    """Reads the files of one workspace, within their total limits."""
+    """Reads the files of one source, within their total limits."""
 
-    def __init__(self, jp_folder: Path, main_path: EntryPath | None) -> None:
+    def __init__(self, source: ConfigSource, main_path: EntryPath | None) -> None:
         self.notes: list[str] = []
-        self._jp_folder, self._main_path = jp_folder, main_path
+        self._source, self._main_path = source, main_path
         self._file_count, self._byte_count = 0, 0
 
     def load_text(self, entry_path: EntryPath) -> ConfigText:
         """Return a file's text. Raises InvalidConfigFile, OSError."""
-        name = _display_path(entry_path)
+        name = self._source.format_path(entry_path)
         try:
             content = directory_handles.read_file(
-                self._jp_folder.joinpath(*entry_path), size_limits.MAX_FILE_BYTES
+                self._source.find_file(entry_path), size_limits.MAX_FILE_BYTES
             )
             text = content.decode()
         except directory_handles.EntryRefused as error:
@@ -84,7 +82,8 @@ class _ConfigReader:
                 selected.append(entry_path)
             elif suffix in _IGNORED_SUFFIXES:
                 self.notes.append(
-                    f"{_display_path(entry_path)} was not read: write TOML, JSON or YAML."
+                    f"{self._source.format_path(entry_path)} was not read: "
+                    "write TOML, JSON or YAML."
                 )
         self._file_count += len(selected)
         if self._file_count > size_limits.MAX_FILES:
@@ -94,32 +93,63 @@ class _ConfigReader:
         return selected
 
 
-def read_config(root: Path) -> ConfigFiles:
-    """Read the configuration of the workspace at ``root``. Raises InvalidConfigFile."""
+def read_config(root: Path, silo: Path | None = None) -> ConfigFiles:
+    """Read the configuration of the workspace at ``root``. Raises InvalidConfigFile.
+
+    ``silo`` is the folder of its user-local files that counts. A source with ``inherit = false``
+    leaves the later ones out, other than variables (jp-rules 2.1).
+    """
     try:
         root = directory_handles.resolve_path(root)
         if not directory_handles.is_directory(root):
             return ConfigFiles()
-        return _read_layers(root / ".jp")
+        parts = list(_read_sources(list_sources(root, silo)))
     except OSError as error:
         raise InvalidConfigFile(
             f"The configuration in {root} cannot be read: {_explain_error(error)}"
         ) from error
+    parts.append(_read_variables())
+    keys = "".join(part.fingerprint for part in parts)
+    return ConfigFiles(
+        tuple(layer for part in parts for layer in part.layers),
+        tuple(note for part in parts for note in part.notes),
+        sha256(keys.encode()).hexdigest() if keys else "",
+    )
 
 
-def _read_layers(jp_folder: Path) -> ConfigFiles:
-    try:
-        entries = {entry.name: entry for entry in directory_handles.list_entries(jp_folder)}
-    except FileNotFoundError:
+def _read_sources(sources: Sequence[ConfigSource]) -> Iterator[ConfigFiles]:
+    for source in sources:
+        try:
+            part = _read_source(source)
+        except PermissionError as error:
+            if not source.is_own:
+                raise
+            part = ConfigFiles(notes=(f"{source.label} was not read: {error.strerror}.",))
+        yield part
+        inherit = [values["inherit"] for _, values in part.layers if "inherit" in values]
+        if inherit and inherit[-1] is False:
+            return
+
+
+def _read_variables() -> ConfigFiles:
+    layers, notes = variables.read_variables()
+    content = json.dumps([layers, notes])
+    return ConfigFiles(
+        layers, notes, sha256(content.encode()).hexdigest() if layers or notes else ""
+    )
+
+
+def _read_source(source: ConfigSource) -> ConfigFiles:
+    names = [f"{source.stem}{suffix}" for suffix in (*_READ_SUFFIXES, *_IGNORED_SUFFIXES)]
+    present = source.list_present(names)
+    if present is None:
         return ConfigFiles()
-    names = [f"config{suffix}" for suffix in (*_READ_SUFFIXES, *_IGNORED_SUFFIXES)]
-    present = [name for name in names if name in entries]
     readable = [name for name in present if PurePosixPath(name).suffix in _READ_SUFFIXES]
     main_path = (readable[0],) if readable else None
-    tree = _ConfigTree(jp_folder, main_path)
+    tree = _ConfigTree(source, main_path)
     for name in present:
-        if (name,) != main_path and entries[name].is_file(follow_symlinks=False):
-            tree.reader.notes.append(_explain_unread(name, main_path))
+        if (name,) != main_path:
+            tree.reader.notes.append(_explain_unread(source, name, main_path))
     tree.load_files()
     texts = tree.list_texts()
     layers = tuple(
@@ -128,7 +158,7 @@ def _read_layers(jp_folder: Path) -> ConfigFiles:
         if tree.values[path] or path != main_path
     )
     keys = b"".join(text.key for _, text in texts)
-    fingerprint = sha256(keys).hexdigest() if keys else ""
+    fingerprint = sha256(source.label.encode() + keys).hexdigest() if keys else ""
     return ConfigFiles(layers, (*tree.reader.notes, *tree.finder.notes), fingerprint)
 
 
@@ -138,8 +168,9 @@ class _ConfigTree:
     A file's own extends count from its own folder, as in JP.
     """
 
-    def __init__(self, jp_folder: Path, main_path: EntryPath | None) -> None:
-        self.reader, self.finder = _ConfigReader(jp_folder, main_path), FileFinder(jp_folder)
+    def __init__(self, source: ConfigSource, main_path: EntryPath | None) -> None:
+        self.reader, self.finder = _ConfigReader(source, main_path), FileFinder(source)
+        self._source = source
         self.texts: dict[EntryPath, ConfigText] = {}
         self.values: dict[EntryPath, Mapping[str, Any]] = {}
         self._main_path = main_path
@@ -169,8 +200,8 @@ class _ConfigTree:
     def _find_extended(self, path: EntryPath | None, values: Mapping[str, Any]) -> list[EntryPath]:
         before: list[EntryPath] = []
         after: list[EntryPath] = []
-        default = DEFAULT_EXTENDS if path == self._main_path else ()
-        name = _display_path(path or (_MAIN_NAME,))
+        default = self._source.default_extends if path == self._main_path else ()
+        name = self._source.format_path(path or self._source.main_path)
         for pattern, is_later in _parse_extends(values, name, default):
             found = self.finder.find_files(pattern, path[:-1] if path else ())
             (after if is_later else before).extend(
@@ -181,7 +212,7 @@ class _ConfigTree:
 
     def _order_files(self, path: EntryPath | None, chain: tuple[EntryPath, ...]) -> list[EntryPath]:
         if path in chain:
-            cycle = " -> ".join(_display_path(link) for link in (*chain, path))
+            cycle = " -> ".join(self._source.format_path(link) for link in (*chain, path))
             raise InvalidConfigFile(f"extends goes in a circle: {cycle}.")
         before, after = self._extended[path]
         chain = (*chain, path) if path else chain
@@ -193,16 +224,17 @@ class _ConfigTree:
             ordered += self._order_files(child, chain)
         if len(ordered) > size_limits.MAX_LAYERS:
             raise InvalidConfigFile(
-                f"{_display_path(path or (_MAIN_NAME,))} extends more than "
+                f"{self._source.format_path(path or self._source.main_path)} extends more than "
                 f"{size_limits.MAX_LAYERS} files, counting each as often as it is extended."
             )
         return ordered
 
 
-def _explain_unread(name: str, main_path: EntryPath | None) -> str:
+def _explain_unread(source: ConfigSource, name: str, main_path: EntryPath | None) -> str:
+    path = source.format_path((name,))
     if PurePosixPath(name).suffix in _IGNORED_SUFFIXES:
-        return f"{_display_path((name,))} was not read: write TOML, JSON or YAML."
-    return f"{_display_path((name,))} was not read: {_display_path(main_path or ())} is."
+        return f"{path} was not read: write TOML, JSON or YAML."
+    return f"{path} was not read: {source.format_path(main_path or ())} is."
 
 
 def _parse_extends(
@@ -223,10 +255,6 @@ def _parse_extends(
         if not isinstance(pattern, str) or not pattern or strategy not in ("before", "after"):
             raise error
         yield pattern, strategy == "after"
-
-
-def _display_path(entry_path: EntryPath) -> str:
-    return db_text.clean_text("/".join((".jp", *entry_path)))
 
 
 def _explain_error(error: OSError) -> str:

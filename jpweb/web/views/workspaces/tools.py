@@ -170,6 +170,7 @@ def _render_page(
             for name in workspace_config.configuration.servers
         ],
         "notes": workspace_config.notes,
+        "sources": [escape_invisible(name) for name in dict.fromkeys(workspace_config.sources)],
         "overrides": workspace.overrides if typed is None else typed,
         "saved_overrides": workspace.overrides if typed is not None else "",
         "overrides_hash": overrides.hash_text(workspace.overrides),
