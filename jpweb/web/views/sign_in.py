@@ -92,7 +92,8 @@ def _is_page(path: str) -> bool:
         match = resolve(path)
     except Resolver404:
         return False
-    return not match.kwargs or match.func.access_rule != "public"  # type: ignore[attr-defined]
+    rule: str = match.func.access_rule  # type: ignore[attr-defined]  # set by access.py
+    return not match.kwargs or rule != "public"
 
 
 @access.public

@@ -389,26 +389,3 @@ def test_every_reason_has_its_words():
     assert set(display_text.UNAVAILABLE_LABELS) == {reason.name for reason in ToolAvailability} - {
         "OFFERED"
     }
-
-
-def test_each_source_is_named_and_what_it_would_run_waits_for_trust(
-    configured_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    own = tmp_path / "own"
-    own.mkdir()
-    (own / "config.toml").write_text(
-        '[conversation.tools.mine]\nsource = "local"\ncommand = "run mine"\n'
-    )
-    monkeypatch.setenv("JP_GLOBAL_CONFIG_DIR", str(own))
-    monkeypatch.setenv("JP_CFG_ASSISTANT_MODEL_ID", "openai/other")
-    html_page = page(configured_world)
-    text = html_page.find_one(**{"data-sources": ""}).text
-    assert text.startswith("3 sources, and the overrides saved here")
-    positions = [
-        text.index(name)
-        for name in ("user-global/config.toml", ".jp/config.toml", "JP_CFG_ASSISTANT_MODEL_ID")
-    ]
-    assert positions == sorted(positions)
-    assert html_page.find_one(**{"data-model": "openai/other"})
-    assert [value for value in things(html_page) if value.endswith(" mine")]
-    assert "not trusted yet" in row(html_page, "mine")

@@ -75,20 +75,20 @@ def list_sources(root: Path, silo: Path | None) -> tuple[ConfigSource, ...]:
 def find_user_global_folder() -> Path | None:
     """Return the folder of the configuration that this user has for all workspaces.
 
-    ``JP_GLOBAL_CONFIG_DIR`` names another one than the platform's. None where that is no absolute
-    path, or where the folder does not exist.
+    ``JP_GLOBAL_CONFIG_DIR`` names another one than the platform's. None where this user has no
+    home. The folder need not exist.
     """
     configured = os.environ.get("JP_GLOBAL_CONFIG_DIR", "")
     config_home = os.environ.get("XDG_CONFIG_HOME", "")
     try:
         if configured:
-            folder = Path(configured).expanduser()
+            folder = Path(configured)
         elif sys.platform == "darwin":
             folder = Path.home() / "Library" / "Application Support" / "jp"
         elif config_home and Path(config_home).is_absolute():
             folder = Path(config_home) / "jp"
         else:
             folder = Path.home() / ".config" / "jp"
-        return directory_handles.resolve_path(folder) if folder.is_absolute() else None
+        return directory_handles.resolve_path(folder)
     except (OSError, RuntimeError):  # RuntimeError: this user has no home
         return None

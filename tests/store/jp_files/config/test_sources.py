@@ -7,6 +7,7 @@ import pytest
 
 from jpweb.store.errors import InvalidConfigFile
 from jpweb.store.jp_files import config
+from jpweb.store.jp_files.config import sources
 from jpweb.store.jp_files.config.sources import find_user_global_folder
 
 
@@ -113,7 +114,7 @@ def test_own_files_that_may_not_be_read_are_noted(
         if source.label == "user-global":
             raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(config.reader.ConfigSource, "list_present", refuse)
+    monkeypatch.setattr(sources.ConfigSource, "list_present", refuse)
     assert read(folders).notes == ("user-global was not read: Permission denied.",)
 
 
@@ -130,19 +131,18 @@ def test_equal_contents_in_other_places_are_different(folders: dict[str, Path]):
     [
         ({"JP_GLOBAL_CONFIG_DIR": "/own"}, "/own"),
         ({"JP_GLOBAL_CONFIG_DIR": "~/mine"}, "/people/ada/mine"),
-        ({"JP_GLOBAL_CONFIG_DIR": "relative"}, None),
+        ({"JP_GLOBAL_CONFIG_DIR": "relative"}, str(Path.cwd() / "relative")),
         ({"XDG_CONFIG_HOME": "/shared"}, "/shared/jp"),
         ({"XDG_CONFIG_HOME": "relative"}, "/people/ada/.config/jp"),
         ({}, "/people/ada/.config/jp"),
     ],
 )
 def test_the_user_global_folder_is_the_one_of_jp(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], folder: str | None
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], folder: str
 ):
     for name in ("JP_GLOBAL_CONFIG_DIR", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     for name, value in {"HOME": "/people/ada", **variables}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("sys.platform", "linux")
-    found = find_user_global_folder()
-    assert (str(found) if found else None) == folder
+    assert str(find_user_global_folder()) == folder
