@@ -69,7 +69,9 @@ def start_run(
     """
     conversation = Conversation.objects.get(pk=conversation_id)
     if conversation.origin != Origin.NATIVE:
-        raise ReadOnlyConversation("Managed by jp. Continue it there.")
+        raise ReadOnlyConversation(
+            "This conversation is read-only here. Continue it in a terminal."
+        )
     try:
         with transaction.atomic():
             run = Run.objects.create(

@@ -203,7 +203,7 @@ def test_not_to_write_is_a_choice(world: World):
     client = world.client("owner")
     address = f"/workspaces/{world.home.pk}/writing"
     page = parse_page(client.post(address, {"writing": "off"}, follow=True))
-    assert f"Save web conversations to {world.home.root}: No." in page.text
+    assert f"Write conversations to {world.home.root}: No." in page.text
     world.home.refresh_from_db()
     assert world.home.writing == "off"
 

@@ -1,6 +1,7 @@
-"""Attachment of native conversations to a workspace: their files are written there as JP's own.
+"""Attachment of conversations to a workspace: their files are written there as JP's own.
 
-A run holds JP's lock until it ends, as JP itself does (jp-storage-format, section 8).
+A run holds JP's lock until it ends, as JP itself does (jp-storage-format, section 8). A mirrored
+conversation that is continued here becomes a native one, and its file is appended to.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from typing import Any
 from django.db import transaction
 
 from jpweb.store import journal
-from jpweb.store.choices import Act, WritePolicy
+from jpweb.store.choices import Act, Origin, WritePolicy
 from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import external_appends, locks, mirror, silo_bindings, workspace, writer
-from jpweb.store.jp_files.workspace import DiskWorkspace
+from jpweb.store.jp_files.workspace import DiskConversation, DiskWorkspace
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Conversation, Workspace
+from jpweb.store.redaction.application import has_redactions
 from jpweb.stream import wire
 from jpweb.stream.errors import StreamError
 from jpweb.stream.events import ConversationEvent, Element
@@ -97,12 +99,30 @@ def is_attachable(workspace_row: Workspace) -> bool:
     return workspace_row.root != mirror.DEMO_ROOT
 
 
-def attach_files(conversation_id: int) -> Attachment | None:
-    """Take JP's lock of a native conversation; None where its workspace is not attached.
+def get_turn_obstacle(conversation: Conversation) -> str:
+    """Return why no turn can start in a conversation, and what to do; empty where one can."""
+    if conversation.origin == Origin.NATIVE:
+        return ""
+    workspace_row = conversation.workspace
+    obstacles = {
+        "Imported evidence is read-only.": conversation.origin == Origin.IMPORTED,
+        "The demo is read-only.": not is_attachable(workspace_row),
+        "jp deleted this conversation. Only this copy remains.": conversation.removed_at,
+        "jp archived this conversation. Move it out of the archive first.": conversation.archived,
+        "Managed by jp. Continue it in a terminal, or ask an owner of "
+        f"{workspace_row.name} to enable writing on its People page.": (
+            workspace_row.writing == WritePolicy.OFF
+        ),
+    }
+    return next((text for text, applies in obstacles.items() if applies), "")
 
-    Elements that ``jp`` appended since the last run are added to the journal first. Raises
-    LockHeld where ``jp`` holds the lock, CopiesDiverged where the copies differ, StoreError
-    where the files cannot be used.
+
+def attach_files(conversation_id: int) -> Attachment | None:
+    """Take JP's lock of a conversation; None where its workspace is not attached.
+
+    Elements that ``jp`` appended since the last run are added to the journal first. A mirrored
+    conversation becomes native. Raises LockHeld where ``jp`` holds the lock, CopiesDiverged where
+    the copies differ, StoreError where the files cannot be used.
     """
     conversation = _get_conversation(conversation_id)
     if conversation.workspace.writing == WritePolicy.OFF:
@@ -130,9 +150,36 @@ def attach_files(conversation_id: int) -> Attachment | None:
 def _read_known_events(conversation: Conversation, disk_workspace: DiskWorkspace) -> bytes | None:
     for disk_conversation in workspace.iterate_conversations(disk_workspace):
         if disk_conversation.jp_id == conversation.jp_id:
-            external_appends.append_external(conversation, disk_conversation)
+            if conversation.origin == Origin.MIRRORED:
+                _adopt_mirrored(conversation, disk_conversation)
+            else:
+                external_appends.append_external(conversation, disk_conversation)
             return workspace.read_events(disk_conversation)
+    if conversation.origin == Origin.MIRRORED:
+        raise StoreError("jp deleted this conversation meanwhile. Only this copy remains.")
     return None
+
+
+def _adopt_mirrored(conversation: Conversation, disk_conversation: DiskConversation) -> None:
+    """Make a mirrored conversation native, with the content that its files have now.
+
+    Raises StoreError where it cannot be continued; then it stays as it was.
+    """
+    if has_redactions(conversation.pk):
+        raise StoreError(
+            "Events of this conversation were redacted here, and jpweb does not change what jp "
+            "wrote into the file. Continue it in a terminal."
+        )
+    if (conversation.fingerprint, conversation.archived) != (
+        disk_conversation.fingerprint,
+        disk_conversation.is_archived,
+    ):
+        mirror.refresh_conversation(conversation.workspace, disk_conversation)
+        conversation.refresh_from_db()
+    obstacle = conversation.problem or get_turn_obstacle(conversation)
+    if obstacle:
+        raise StoreError(f"The turn can't start: {obstacle.rstrip('.')}.")
+    Conversation.objects.filter(pk=conversation.pk).update(origin=Origin.NATIVE)
 
 
 def _make_events_file(conversation: Conversation) -> bytes:

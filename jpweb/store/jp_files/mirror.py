@@ -13,10 +13,11 @@ from django.db import IntegrityError, transaction
 from jpweb.store import db_text, journal
 from jpweb.store.choices import Origin, WritePolicy
 from jpweb.store.database import clock
-from jpweb.store.errors import InvalidName, NoWorkspace
+from jpweb.store.errors import InvalidName, NoWorkspace, StoreError
 from jpweb.store.jp_files import (
     directory_handles,
     external_appends,
+    reader,
     reader_pool,
     row_writer,
     silo_bindings,
@@ -242,6 +243,15 @@ def _append_external(
         except external_appends.CopiesDiverged as error:
             report.problems.append(f"jp-c{conversation.jp_id}: {error}")
     return [folder for folder in folders if folder.jp_id not in native]
+
+
+def refresh_conversation(workspace_row: Workspace, disk_conversation: DiskConversation) -> None:
+    """Copy one mirrored conversation as it is now on disk. Raises StoreError for its problem."""
+    report = MirrorReport()
+    parsed = reader.parse_conversation(disk_conversation)
+    _write_reading(workspace_row, disk_conversation, parsed, report, is_new=False)
+    if report.problems:
+        raise StoreError(f"The turn can't start: {report.problems[0].rstrip('.')}.")
 
 
 def iterate_censuses(workspace_row: Workspace) -> Iterator[tuple[Conversation, StreamStats]]:

@@ -9,9 +9,9 @@ from hashlib import sha256
 from typing import Any
 
 from jpweb.store import db_text
-from jpweb.store.choices import Origin
+from jpweb.store.choices import Origin, WritePolicy
 from jpweb.store.errors import InvalidConfigFile, NoWorkspace
-from jpweb.store.jp_files import directory_handles, mirror, silo_bindings, workspace
+from jpweb.store.jp_files import directory_handles, mirror, silo_bindings, workspace, writer
 from jpweb.store.masking.masks import Masks
 from jpweb.store.models import Conversation, JournalEntry, Turn
 from jpweb.stream.events import ConfigDelta, ConversationEvent
@@ -82,20 +82,28 @@ NOTHING_STORED = StoredConfig()
 
 
 def has_changes(conversation: Conversation) -> bool:
-    """Tell without a query whether a native conversation's row counts changes."""
+    """Tell without a query whether a conversation's row counts changes."""
     return bool(conversation.category_counts.get(_CATEGORY))
+
+
+def has_files(conversation: Conversation) -> bool:
+    """Tell whether a conversation may have files in its workspace."""
+    if conversation.origin == Origin.NATIVE:
+        return conversation.workspace.writing != WritePolicy.OFF
+    return conversation.origin == Origin.MIRRORED
 
 
 def read_stored_config(conversation: Conversation, masks: Masks | None = None) -> StoredConfig:
     """Read what a conversation has stored. A part that cannot be read becomes a problem.
 
-    ``masks`` hides suspected secrets of the changes from people. A native conversation has no base
-    of its own: ``writer`` writes the smallest that JP loads.
+    ``masks`` hides suspected secrets of the changes from people. A conversation that began here has
+    no base of its own: ``writer`` writes the smallest that JP loads, which decides nothing.
     """
     base, base_digest, problems = None, "", []
-    if conversation.origin == Origin.MIRRORED:
+    if has_files(conversation):
         try:
             content = _read_base_file(conversation)
+            content = b"" if content == writer.SMALLEST_BASE_CONFIG else content
             base_digest = sha256(content).hexdigest() if content else ""
             base = _parse_base(content) if content else None
         except InvalidConfigFile as error:

@@ -19,9 +19,10 @@ from django.urls import reverse
 
 from jpweb.runtime import wiring
 from jpweb.store import conversations, inquiries, runs
-from jpweb.store.choices import Origin, Role, RunState
+from jpweb.store.choices import Role, RunState
 from jpweb.store.errors import UnknownConversation
 from jpweb.store.inbox import queue
+from jpweb.store.jp_files import attachments
 from jpweb.store.transcript import turns, windows
 from jpweb.store.workspace_config import stored_config
 from jpweb.web import access, event_filter, transcript
@@ -337,14 +338,15 @@ def _build_run_context(
         "run": run,
         "run_key": _make_run_key(run),
         "may_run": may_run,
+        "turn_obstacle": attachments.get_turn_obstacle(conversation),
     }
     return context | extra
 
 
 def _find_model_status(conversation: Conversation) -> ModelStatus | None:
-    if conversation.origin != Origin.NATIVE:
+    if attachments.get_turn_obstacle(conversation):
         return None
-    if stored_config.has_changes(conversation):
+    if stored_config.has_changes(conversation) or stored_config.has_files(conversation):
         return wiring.get_conversation_model(conversation)
     return wiring.get_model_status(conversation.workspace)
 

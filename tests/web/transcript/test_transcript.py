@@ -312,7 +312,7 @@ def test_the_foot_says_how_the_last_turn_stands(world: World, state: str, messag
 def test_a_mirrored_conversation_offers_nothing_to_say(reader: Person):
     Membership.objects.update(role=Role.OWNER)
     html_page = page(reader, demo(HOSTILE))
-    assert "Managed by jp" in html_page.find_one(id="composer").text
+    assert "The demo is read-only" in html_page.find_one(id="composer").text
     post_forms = [tag for tag in html_page if tag.get("method") == "post"]
     assert not [tag for tag in post_forms if tag.get("action", "").startswith("/conversations")]
 

@@ -9,8 +9,9 @@ import pytest
 
 from jpweb.runtime import runs
 from jpweb.runtime.execution import run_executor
+from jpweb.store.choices import Origin, WritePolicy
 from jpweb.store.errors import NothingToRetry
-from jpweb.store.models import Run
+from jpweb.store.models import Conversation, Run, Workspace
 from jpweb.web import display_text
 from tests.store import making
 from tests.web.reading import ParsedPage, parse_page
@@ -29,6 +30,22 @@ def actions(page: ParsedPage) -> set[str]:
 def send(world: World, action: str, **fields: str) -> ParsedPage:
     client = world.client("responder")
     return parse_page(client.post(f"/conversations/{world.talk.pk}/{action}", fields, follow=True))
+
+
+@pytest.mark.parametrize(
+    ("writing", "expected"), [(WritePolicy.CURRENT, {"turns"}), (WritePolicy.OFF, set())]
+)
+def test_a_conversation_of_jp_is_continued_where_an_owner_allows_writing(
+    world: World, writing: WritePolicy, expected: set[str]
+):
+    Run.objects.update(state="done")
+    Conversation.objects.filter(pk=world.talk.pk).update(origin=Origin.MIRRORED)
+    Workspace.objects.filter(pk=world.home.pk).update(writing=writing)
+    page = foot(world)
+    assert actions(page) == expected
+    text = page.find_one(id="composer").text
+    assert ("continues it here" in text) is bool(expected)
+    assert ("ask an owner of" in text) is not bool(expected)
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from django.shortcuts import render
 
 from jpweb.runtime import configuration, conversation_config
 from jpweb.runtime.conversation_config import ConfigStep
-from jpweb.store.choices import Origin, Role
+from jpweb.store.choices import Role
+from jpweb.store.jp_files import attachments
 from jpweb.web import access, converters, display_text
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def show_configuration(request: Request, conversation: Conversation) -> HttpResp
         "history": history,
         "steps": [_make_step_row(step, shown) for step in reversed(history.steps)],
         "is_latest": shown is history.steps[-1],
-        "is_mirrored": conversation.origin == Origin.MIRRORED,
+        "is_read_only": bool(attachments.get_turn_obstacle(conversation)),
         "problem": shown.config.problem,
         "model": configuration.escape_invisible(conversation_config.name_model(loaded)),
         "parameters": _list_parameters(shown),

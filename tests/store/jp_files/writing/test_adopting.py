@@ -1,0 +1,184 @@
+"""A conversation of jp's that is continued here, where an owner allows writing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpweb.runtime import conversation_config
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store.choices import Origin, WritePolicy
+from jpweb.store.errors import ReadOnlyConversation, StoreError
+from jpweb.store.jp_files import attachments, mirror
+from jpweb.store.models import Conversation, JournalEntry, Run
+from jpweb.store.redaction import application
+from jpweb.stream import wire
+from jpweb.stream.events import ChatRequest, ChatResponse, Element, TurnStart
+from tests.builders import make_call, make_element, make_inquiry
+from tests.runtime import providers
+from tests.store import making
+from tests.store.jp_files.test_attachments import FORMS, Attached, stage
+
+__all__ = ["stage"]
+
+JP_ID = 17880786645
+BASE = b'{"assistant": {"model": {"id": {"provider": "openai", "name": "of-jp"}}}}'
+TURN = [
+    make_element(TurnStart()),
+    make_element(ChatRequest("From a terminal")),
+    make_element(ChatResponse("message", "An answer of jp's")),
+]
+
+
+class JpConversation:
+    """A conversation that jp wrote into the workspace of a stage, mirrored."""
+
+    def __init__(self, stage: Attached, elements: list[Element]) -> None:
+        self.stage = stage
+        self.folder = making.write_folder(stage.root, f"{JP_ID}-of-jp", elements)
+        (self.folder / "base_config.json").write_bytes(BASE)
+        self.refresh()
+        self.row = Conversation.objects.get(jp_id=JP_ID)
+        stage.talk = self.row
+
+    def refresh(self) -> None:
+        mirror.mirror_workspace(self.stage.root)
+
+    def write(self, elements: list[Element]) -> None:
+        (self.folder / "events.json").write_bytes(making.stream_file(elements))
+
+    @property
+    def copies(self) -> list[Path]:
+        homes = (self.stage.silo / "conversations", self.stage.root / ".jp" / "conversations")
+        return [path for home in homes for path in home.glob(f"{JP_ID}*")]
+
+
+async def begin(stage: Attached, elements: list[Element] | None = None) -> JpConversation:
+    return await run_in_db_thread(JpConversation, stage, elements or TURN)
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_turn_here_is_appended_to_the_file_of_jp(
+    stage: Attached, monkeypatch: pytest.MonkeyPatch, form: WritePolicy
+):
+    jp = await begin(stage)
+    await run_in_db_thread(stage.write, form)
+    before = (jp.folder / "events.json").read_bytes()
+    providers.use_provider(monkeypatch, providers.Says())
+    assert (await stage.play_turn()).state == "done"
+    assert len(jp.copies) == 2
+    for copy in jp.copies:
+        data = (copy / "events.json").read_bytes()
+        assert data.startswith(before.removesuffix(b"\n]\n") + b",")
+        assert len(wire.split_array(data)) > len(TURN) + 2
+        assert (copy / "base_config.json").read_bytes() == BASE
+    assert (await stage.row()).origin == Origin.NATIVE
+
+
+async def test_its_turns_run_under_its_own_base_configuration(stage: Attached):
+    jp = await begin(stage)
+
+    def read_model(row: Conversation) -> str:
+        return conversation_config.name_model(
+            conversation_config.load_conversation_config(row).configuration
+        )
+
+    assert await run_in_db_thread(read_model, jp.row) == "openai/of-jp"
+    attachment = await run_in_db_thread(attachments.attach_files, jp.row.pk)
+    assert attachment is not None
+    attachment.release()
+    adopted = await stage.row()
+    assert adopted.origin == Origin.NATIVE
+    assert await run_in_db_thread(read_model, adopted) == "openai/of-jp"
+
+
+async def test_what_jp_wrote_since_the_last_pass_comes_first(
+    stage: Attached, monkeypatch: pytest.MonkeyPatch
+):
+    jp = await begin(stage)
+    later = [*TURN[:2], make_element(ChatResponse("message", "Another answer"))]
+    jp.write(later)
+    providers.use_provider(monkeypatch, providers.Says())
+    assert (await stage.play_turn()).state == "done"
+    assert [element.raw for element in (await stage.elements())[:3]] == [e.raw for e in later]
+
+
+async def test_jp_goes_on_with_it_afterwards(stage: Attached, monkeypatch: pytest.MonkeyPatch):
+    jp = await begin(stage)
+    providers.use_provider(monkeypatch, providers.Says())
+    await stage.play_turn()
+    written = [
+        wire.read_element(text)
+        for text in wire.split_array((jp.folder / "events.json").read_bytes())
+    ]
+    added = make_element(ChatResponse("message", "jp again"))
+    for copy in jp.copies:
+        (copy / "events.json").write_bytes(making.stream_file([*written, added]))
+    await run_in_db_thread(jp.refresh)
+    assert (await stage.elements())[-1].raw == added.raw
+    assert (await stage.row()).problem == ""
+
+
+async def test_a_call_that_jp_left_open_does_not_stop_the_next_turn(
+    stage: Attached, monkeypatch: pytest.MonkeyPatch
+):
+    await begin(
+        stage, [*TURN[:2], make_element(make_call("c")), make_element(make_inquiry("c.q.1"))]
+    )
+    providers.use_provider(monkeypatch, providers.Says())
+    assert (await stage.play_turn()).state == "done"
+
+
+def remove(jp: JpConversation) -> None:
+    for name in ("events.json", "metadata.json", "base_config.json"):
+        (jp.folder / name).unlink()
+    jp.folder.rmdir()
+
+
+def archive(jp: JpConversation) -> None:
+    target = jp.folder.parent / ".archive"
+    target.mkdir()
+    jp.folder.rename(target / jp.folder.name)
+
+
+def spoil(jp: JpConversation) -> None:
+    (jp.folder / "events.json").write_text("[")
+
+
+def redact(jp: JpConversation) -> None:
+    anchor = JournalEntry.objects.get(conversation=jp.row, position=2).anchor
+    request = application.RedactionRequest(anchor, "private")
+    application.redact(jp.row, request, jp.stage.ada)
+
+
+def forbid(jp: JpConversation) -> None:
+    jp.stage.write(WritePolicy.OFF)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (remove, StoreError, "jp deleted this conversation"),
+        (archive, StoreError, "jp archived this conversation"),
+        (spoil, StoreError, "events.json cannot be read"),
+        (redact, StoreError, "redacted here"),
+        (forbid, ReadOnlyConversation, "Continue it in a terminal"),
+    ],
+)
+async def test_what_cannot_be_continued_is_refused_and_stays_as_it_was(
+    stage: Attached,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Any,
+    error: type[StoreError],
+    message: str,
+):
+    jp = await begin(stage)
+    await run_in_db_thread(change, jp)
+    providers.use_provider(monkeypatch, providers.Says())
+    with pytest.raises(error, match=message):
+        await stage.start()
+    assert (await stage.row()).origin == Origin.MIRRORED
+    assert await run_in_db_thread(Run.objects.count) == 0
+    assert not stage.lock.exists()
