@@ -60,9 +60,12 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
 
 
 @pytest.fixture(scope="session")
-def django_db_keepdb() -> bool:
-    """Migrate the copy of the template, which has all migrations, instead of an empty database."""
-    return connections["default"].vendor == "sqlite"
+def django_db_keepdb(request: pytest.FixtureRequest) -> bool:
+    """Migrate the copy of the template, which has all migrations, instead of an empty database.
+
+    Under ``--reuse-db`` the copy is PostgreSQL's, and a session that ends late may not be in it.
+    """
+    return connections["default"].vendor == "sqlite" or request.config.getoption("reuse_db")
 
 
 @pytest.fixture(scope="session", autouse=True)

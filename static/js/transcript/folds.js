@@ -44,12 +44,15 @@ function setAllFolds(isOpen, verb) {
   const restriction = document.querySelector("#transcript > .load-more") ? ", loaded events only" : "";
   byId("announcer").textContent = `${verb} ${folds.length} section${folds.length === 1 ? "" : "s"}${restriction}.`;
 }
-export const expandAll = () => setAllFolds(true, "Expanded");
-export const collapseAll = () => setAllFolds(false, "Collapsed");
-for (const [selector, action] of [["[data-expand-all]", expandAll], ["[data-collapse-all]", collapseAll]]) {
-  for (const button of findAll(selector)) {
-    button.hidden = false;
-    button.title = "Loaded events only";
-    button.addEventListener("click", action);
-  }
+const EXPANDING = [true, "Expanded"];
+const COLLAPSING = [false, "Collapsed"];
+export const expandAll = () => setAllFolds(...EXPANDING);
+export const collapseAll = () => setAllFolds(...COLLAPSING);
+for (const button of findAll(".toolbar > [data-expand-all], .toolbar > [data-collapse-all]")) {
+  button.hidden = false;
+  button.title = "Loaded events only";
 }
+on("click", ({ target }) => {
+  const button = target.closest && target.closest("[data-expand-all], [data-collapse-all]");
+  if (button) setAllFolds(...("expandAll" in button.dataset ? EXPANDING : COLLAPSING));
+});

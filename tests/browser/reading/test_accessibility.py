@@ -12,7 +12,7 @@ from tests.browser.looks import check_accessibility, check_under_proof
 from tests.browser.pages import BOOLEAN, SECRET, SELECT, TEXT, Visit, decline_question, find_card
 from tests.browser.reading.conftest import MIDDLE
 from tests.browser.reading.windows import LASTING, long_one
-from tests.machine.browsing import PHONE, Pages
+from tests.machine.browsing import PHONE, WIDE, Pages
 from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
 from tests.machine.sizes import choose_size
@@ -210,6 +210,7 @@ def test_a_conversation_bars_nobody_folded_and_unfolded(visit: Visit, title: str
     page.wait_for_url(re.compile(r"/conversations/\d+"))
     page.wait_for_load_state("load")  # the buttons work by then
     check_under_proof(page)
+    page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
     page.get_by_role("button", name="Expand all").click()
     expect(page.locator("#transcript .fold:not([open])")).to_have_count(0)
     # What is fetched on unfolding has come.

@@ -362,6 +362,7 @@ def test_the_outline_lists_other_turns_once_somebody_has_scrolled_to_them(shelf:
         return int(turns.last.get_attribute("data-turn") or "") > int(listed) + 5
 
     repeat_until(beyond, lambda: to_bottom(page), "turns that are not listed")
+    to_bottom(page)
     current_entry = page.locator("#outline li[aria-current]")
     expect(current_entry).to_have_count(1)
     wait_until(

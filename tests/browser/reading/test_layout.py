@@ -85,6 +85,15 @@ def test_the_outline_opens_from_the_toolbar_of_a_phone(visit: Visit):
     expect(outline).to_be_hidden()
 
 
+def test_a_phone_expands_all_from_the_menu(visit: Visit):
+    page = visit.open(visit.find(TOUR), size=PHONE)
+    closed = page.locator("#transcript .fold:not([open])")
+    assert closed.count()
+    page.locator("#event-filter summary").click()
+    page.get_by_role("button", name="Expand all").click()
+    expect(closed).to_have_count(0)
+
+
 def test_a_phone_has_its_navigation_at_the_lower_edge(visit: Visit):
     page = visit.open("/questions", size=PHONE)
     link = page.get_by_role("navigation", name="Main").get_by_role("link", name="Search")

@@ -20,7 +20,8 @@ _ROW = re.compile(r'href="(/conversations/\d+)"[^>]*>\s*\d+ events<')
 _STRETCHES = """() => [...document.querySelectorAll('#transcript > .window')]
   .map(each => [Number(each.dataset.first), Number(each.dataset.last)])"""
 _READING = """() => {
-  const line = document.querySelector('.site-header').getBoundingClientRect().bottom + 8;
+  const bars = [...document.querySelectorAll('.site-header, .toolbar.sticky')];
+  const line = Math.max(...bars.map(each => each.getBoundingClientRect().bottom)) + 8;
   const item = [...document.querySelectorAll('%s')]
     .find(each => each.getBoundingClientRect().bottom > line);
   return [item.id, item.getBoundingClientRect().top];
@@ -41,7 +42,7 @@ _AT_REST = """() => new Promise(done => {
 
 
 class ScrollPosition(NamedTuple):
-    """The item under the bar, and how far below the top of the screen it begins."""
+    """The item under the bars, and how far below the top of the screen it begins."""
 
     anchor: str
     top: float
