@@ -1,10 +1,15 @@
-"""llama.cpp's server, by its endpoint for OpenAI's chat completions. No metadata is sent back."""
+"""llama.cpp's server, by its endpoint for OpenAI's chat completions.
+
+No metadata is sent back; reasoning is, while its tools are called.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import httpx2
+from pydantic_ai.messages import ThinkingPart
 from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
@@ -13,11 +18,14 @@ from jpweb.agent.providers.adapter.base import ProviderAdapter, add_api_path, ma
 from jpweb.agent.providers.adapter.factory import ModelEndpoint
 from jpweb.agent.providers.adapter.parameters import ReasoningMode, ReasoningSettings
 
+_REASONING_FIELD = "reasoning_content"
+
 
 class LlamaCppAdapter(ProviderAdapter):
     """Needs no key; one is sent where it is configured."""
 
     SYSTEM: ClassVar[str] = "openai"
+    IS_LOOP_REASONING_SENT: ClassVar[bool] = True
 
     def open_model(self, endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
         """Return the model."""
@@ -37,6 +45,12 @@ class LlamaCppAdapter(ProviderAdapter):
             body["max_tokens"] = settings.pop("max_tokens")
         settings["extra_body"] = body | dict(settings.get("extra_body") or {})
         return settings
+
+    def make_thinking_part(self, text: str, _metadata: Mapping[str, Any]) -> ThinkingPart | None:
+        """Return the reasoning for the field in which the server sent it."""
+        if not text.strip():
+            return None
+        return ThinkingPart(text, id=_REASONING_FIELD, provider_name=self.SYSTEM)
 
 
 VENDOR = LlamaCppAdapter()

@@ -251,9 +251,8 @@ def test_what_changes_in_the_transcript_takes_no_focus_and_is_counted(visit: Vis
         expect(summary).to_be_focused()
         expect(call).to_have_attribute("open", "")
         second_page.locator("#event-filter summary").click()
-        link = second_page.locator("#event-filter").get_by_role(
-            "link", name=re.compile(r"^Questions \d")
-        )
+        name = re.compile(r"^Questions \d")
+        link = second_page.locator("#event-filter").get_by_role("link", name=name)
         link.focus()
         answer_question(page, SELECT, "not at all")
         expect(find_inquiries(second_page)).to_have_count(3)

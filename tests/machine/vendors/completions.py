@@ -1,4 +1,4 @@
-"""The stream of POST /v1/chat/completions: OpenRouter's, Ollama's and llama.cpp's."""
+"""The stream of POST /v1/chat/completions: OpenRouter's and llama.cpp's."""
 
 from __future__ import annotations
 
@@ -17,11 +17,6 @@ def write_openrouter(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield the chunks, reasoning in detail, after a comment that keeps the connection."""
     yield b": OPENROUTER PROCESSING\n\n"
     yield from _frames(reply, body, _detailed, {"provider": "Somebody"})
-
-
-def write_ollama(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield the chunks; reasoning is in ``reasoning``, a call comes in one piece."""
-    yield from _frames(reply, body, _of_ollama, {"system_fingerprint": "fp_ollama"})
 
 
 def write_llamacpp(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
@@ -65,16 +60,6 @@ def _detailed(piece: Piece, index: int) -> Iterator[dict[str, Any]]:
         yield {"reasoning": bit, "reasoning_details": [{**common, "text": bit}]}
     if piece.signature:
         yield {"reasoning_details": [{**common, "signature": piece.signature}]}
-
-
-def _of_ollama(piece: Piece, index: int) -> Iterator[dict[str, Any]]:
-    match piece:
-        case Think(text=text):
-            yield from ({"role": "assistant", "reasoning": bit} for bit in split_text(text))
-        case Call() as call:
-            yield {"tool_calls": [_call(call, index, call.json)]}
-        case Say():
-            yield from _plain(piece, index)
 
 
 def _of_llamacpp(piece: Piece, index: int) -> Iterator[dict[str, Any]]:

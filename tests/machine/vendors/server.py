@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeAlias
 
 from tests.machine.ports import LOOPBACK
-from tests.machine.vendors import anthropic, completions, google, responses
+from tests.machine.vendors import anthropic, completions, google, ollama, responses
 from tests.machine.vendors.replies import Failure, Reply, Script
 
 Frames: TypeAlias = Callable[[Reply, Mapping[str, Any]], Iterator[bytes]]
@@ -23,7 +23,7 @@ VENDORS: Mapping[str, tuple[str, Frames]] = {
     "anthropic": (anthropic.PATH, anthropic.write_frames),
     "google": (google.PATH, google.write_frames),
     "llamacpp": (completions.PATH, completions.write_llamacpp),
-    "ollama": (completions.PATH, completions.write_ollama),
+    "ollama": (ollama.PATH, ollama.write_frames),
     "openai": (responses.PATH, responses.write_frames),
     "openrouter": (completions.PATH, completions.write_openrouter),
 }

@@ -87,8 +87,11 @@ WAYS = {
     "context length": Way(
         lambda name: Failure(400, wrap_error(name, *TOO_LONG[name])), "context_length", "too long"
     ),
-    "refusal": Way(
-        always(Reply(Say("I"), end="refusal")), "refusal", "refused", texts=("message: I",)
+    "overloaded": Way(
+        always(Failure(529, "<html>Overloaded</html>")),
+        "unavailable",
+        "can't be reached or is overloaded",
+        times=3,
     ),
     "truncated call": Way(
         always(Reply(Say("I go on."), Call("greet", raw='{"a', id="call_2"), end="length")),
@@ -103,11 +106,8 @@ WAYS = {
         times=3,
         texts=("reasoning: Hm", "message: Half a sent") * 3,
     ),
-    "overloaded": Way(
-        always(Failure(529, "<html>Overloaded</html>")),
-        "unavailable",
-        "can't be reached or is overloaded",
-        times=3,
+    "refusal": Way(
+        always(Reply(Say("I"), end="refusal")), "refusal", "refused", texts=("message: I",)
     ),
 }
 

@@ -23,8 +23,8 @@ THOUGHT = "Two things to do."
 SIGNATURES: Mapping[str, Any] = {
     "anthropic": [{"type": "thinking", "thinking": THOUGHT, "signature": SIGNED}],
     "google": [(SIGNED, "I do both."), (CALLED, "greet")],
-    "llamacpp": None,
-    "ollama": None,
+    "llamacpp": [THOUGHT],
+    "ollama": [THOUGHT],
     "openai": [
         ("reasoning", "rs_1", SIGNED, THOUGHT),
         ("message", "msg_1", "commentary"),
@@ -88,6 +88,8 @@ def get_schema(name: str, body: Body) -> Any:
             return body["generationConfig"].get("responseJsonSchema")
         case "openai":
             return body.get("text", {}).get("format", {}).get("schema")
+        case "ollama":
+            return body.get("format")
         case _:
             return body.get("response_format", {}).get("json_schema", {}).get("schema")
 
@@ -99,6 +101,8 @@ def get_tool_choice(name: str, body: Body) -> str:
             return str(body["tool_choice"]["type"])
         case "google":
             return str(body["toolConfig"]["functionCallingConfig"]["mode"]).lower()
+        case "ollama":  # its API has no choice: tools are offered or not
+            return "auto" if "tools" in body and "format" not in body else "none"
         case _:
             return str(body["tool_choice"])
 
@@ -159,9 +163,10 @@ _CALLS = ("function_call", "function_call_output")
 
 def _completions(body: Body) -> ReplayedReply:
     reply = next(message for message in body["messages"] if message["role"] == "assistant")
-    details = reply.get("reasoning_details")
+    details = reply.get("reasoning_details", ())
+    thoughts = [reply[field] for field in ("reasoning_content", "thinking") if field in reply]
     return ReplayedReply(
-        details and [(d["signature"], d["format"], d["index"], d["text"]) for d in details],
+        thoughts or [(d["signature"], d["format"], d["index"], d["text"]) for d in details],
         [call["id"] for call in reply["tool_calls"]],
         [m["tool_call_id"] for m in body["messages"] if m["role"] == "tool"],
     )

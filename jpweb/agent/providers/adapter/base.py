@@ -28,6 +28,9 @@ class ProviderAdapter(ABC):
     #: Whether a softened choice puts its nudge before the system prompt, not after it.
     IS_NUDGE_FIRST: ClassVar[bool] = False
 
+    #: Whether earlier reasoning is sent back while the tools that it led to are called.
+    IS_LOOP_REASONING_SENT: ClassVar[bool] = False
+
     @abstractmethod
     def open_model(self, endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
         """Return the model; all its requests go through ``http``."""

@@ -25,6 +25,7 @@ VENDOR_ERRORS = (
     ValueError,
 )
 _MAX_DETAIL_CHARS = 500
+_SERVER_ERROR = 500
 _KindTable: TypeAlias = tuple[tuple[type[Exception], FailureKind], ...]
 #: Failure kinds by error class; the first match applies.
 _KIND_BY_CLASS: _KindTable = (
@@ -41,14 +42,24 @@ _KIND_BY_CLASS: _KindTable = (
     (library.UserError, FailureKind.BAD_REQUEST),
     (httpx2.InvalidURL, FailureKind.BAD_REQUEST),
     (httpx2.UnsupportedProtocol, FailureKind.BAD_REQUEST),
+    (httpx2.TimeoutException, FailureKind.UNAVAILABLE),
+    (httpx2.ConnectError, FailureKind.UNAVAILABLE),
     (json.JSONDecodeError, FailureKind.BROKEN_OFF),
     (ValueError, FailureKind.BAD_REQUEST),
 )
 _KIND_BY_STATUS = {408: FailureKind.UNAVAILABLE, 413: FailureKind.CONTEXT_LENGTH}
+#: Failure kinds by the status of an error to which the library gave no class.
+_KIND_OF_PLAIN_STATUS = {
+    401: FailureKind.WRONG_KEY,
+    403: FailureKind.WRONG_KEY,
+    429: FailureKind.RATE_LIMIT,
+}
 #: Failure kinds by a phrase of the vendor's message, where the error class is too general.
 _KIND_BY_PHRASE = (
     ("exceed_context_size", FailureKind.CONTEXT_LENGTH),  # llama.cpp
     ("exceeds the maximum number of tokens", FailureKind.CONTEXT_LENGTH),  # Google
+    ("exceeds the context length", FailureKind.CONTEXT_LENGTH),  # Ollama
+    ("exceeded max context length", FailureKind.CONTEXT_LENGTH),  # Ollama
     ("api key not valid", FailureKind.WRONG_KEY),  # Google, as a 400
 )
 _SENTENCES: Mapping[FailureKind, str] = {
@@ -135,8 +146,11 @@ def _classify_phase(error: Exception) -> FailureKind:
     """Classify a connection error by its phase; a status is a bad request."""
     if isinstance(error, library.ModelConnectionError):
         return FailureKind.BROKEN_OFF if error.phase == "read" else FailureKind.UNAVAILABLE
-    is_http = isinstance(error, library.ModelHTTPError)
-    return FailureKind.BAD_REQUEST if is_http else FailureKind.BROKEN_OFF
+    if not isinstance(error, library.ModelHTTPError):
+        return FailureKind.BROKEN_OFF
+    default = FailureKind.UNAVAILABLE if error.status_code >= _SERVER_ERROR else None
+    kind = _KIND_OF_PLAIN_STATUS.get(error.status_code, default)
+    return kind or FailureKind.BAD_REQUEST
 
 
 def _is_flagged(body: object) -> bool:

@@ -51,7 +51,8 @@ def make_messages(
     request_parts: list[ModelRequestPart] = [SystemPromptPart(text) for text in system]
     history: list[ModelMessage] = []
     names: dict[str, str] = {}
-    for is_reply, group in groupby(parts.events, _is_reply):
+    sent_events = _select_sent(parts.events, adapter)
+    for is_reply, group in groupby(sent_events, _is_reply):
         events = list(group)
         if not is_reply:
             request_parts += _request_parts(events, names)
@@ -66,6 +67,22 @@ def make_messages(
     return [
         *history,
         ModelRequest(request_parts or [UserPromptPart(closing_text or CONTINUE_TEXT)]),
+    ]
+
+
+def _select_sent(
+    events: Sequence[ConversationEvent], adapter: ProviderAdapter
+) -> list[ConversationEvent]:
+    """Return the events without reasoning of earlier turns, where that of this one is sent."""
+    if not adapter.IS_LOOP_REASONING_SENT:
+        return list(events)
+    requests = [index for index, event in enumerate(events) if isinstance(event.kind, ChatRequest)]
+    begin = requests[-1] if requests else 0
+    return [
+        event
+        for index, event in enumerate(events)
+        if index > begin
+        or not (isinstance(event.kind, ChatResponse) and event.kind.variant == "reasoning")
     ]
 
 

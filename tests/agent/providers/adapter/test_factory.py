@@ -116,7 +116,8 @@ async def test_servers_of_one_s_own_need_no_key(name: str):
     [
         ("anthropic", "/v1", "/v1/messages"),
         ("google", "/v1beta", "/v1beta/models/"),
-        ("ollama", "/v1/", "/v1/chat/completions"),
+        ("ollama", "/v1/", "/api/chat"),
+        ("ollama", "/proxy/api", "/proxy/api/chat"),
         ("openai", "", "/v1/responses"),
         ("openrouter", "", "/api/v1/chat/completions"),
         ("openrouter", "/proxy/v1", "/proxy/v1/chat/completions"),

@@ -123,3 +123,18 @@ async def test_google_gets_no_empty_text():
         "google", ASKED, empty, make_event(ChatResponse("message", "Yes.")), ASKED
     )
     assert body["contents"][1]["parts"] == [{"text": "Yes."}]
+
+
+@pytest.mark.parametrize(
+    ("name", "field"), [("llamacpp", "reasoning_content"), ("ollama", "thinking")]
+)
+async def test_local_models_get_their_reasoning_back_while_they_call_tools(name: str, field: str):
+    earlier, present = (
+        make_event(ChatResponse("reasoning", text)) for text in ("Earlier", "Two files.")
+    )
+    reply = make_event(ChatResponse("message", "Yes."))
+    call = make_event(ToolCallRequest("call_1", "fs_read", {}))
+    result = make_event(ToolCallResponse("call_1", "one", is_error=False))
+    body = await get_sent_body(name, ASKED, earlier, reply, ASKED, present, call, result)
+    assert body["messages"][4][field] == "Two files."
+    assert "Earlier" not in str(body)

@@ -44,7 +44,6 @@ async def get_sent_body(name: str, model: str = "", **parameters: Any) -> Any:
             | {"stop_sequences": ["END"]},
         ),
         ("llamacpp", "", {"max_tokens": 4000, "temperature": 0.5, "stop": ["END"]}),
-        ("ollama", "", {"max_tokens": 4000, "temperature": 0.5, "top_p": 0.9, "stop": ["END"]}),
         ("openai", "gpt-4.1", {"max_output_tokens": 4000, "temperature": 0.5, "top_p": 0.9}),
         ("openrouter", "", {"temperature": 0.5, "top_p": 0.9, "stop": ["END"]}),
     ],
@@ -52,6 +51,27 @@ async def get_sent_body(name: str, model: str = "", **parameters: Any) -> Any:
 async def test_parameters_have_the_vendor_s_names(name: str, model: str, expected: Any):
     body = await get_sent_body(name, model, **EVERY)
     assert body.items() >= (expected | {"jpweb_canary": True}).items()
+
+
+async def test_ollama_has_its_parameters_among_the_options():
+    parameters = EVERY | {"context_window": 32768, "keep_alive": "10m"}
+    body = await get_sent_body("ollama", **parameters)
+    assert body["options"] == {
+        "num_ctx": 32768,
+        "num_predict": 4000,
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "top_k": 40,
+        "stop": ["END"],
+    }
+    assert (body["keep_alive"], body["jpweb_canary"]) == ("10m", True)
+
+
+@pytest.mark.parametrize(("window", "keep_alive"), [("big", 600), (True, ""), (0, None)])
+async def test_ollama_is_sent_nothing_that_jp_would_not_send(window: Any, keep_alive: Any):
+    body = await get_sent_body("ollama", context_window=window, keep_alive=keep_alive)
+    assert body["options"] == {}
+    assert "keep_alive" not in body
 
 
 async def test_google_has_its_parameters_in_a_place_of_their_own():

@@ -243,11 +243,11 @@ async def test_llama_cpp_switches_reasoning_on_or_off(
 
 
 @pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [(UNSET, "none"), (OFF, "none"), (AUTO, None), (think("xhigh"), "high"), (think(5), "medium")],
+    ("parameters", "is_on"),
+    [(UNSET, False), (OFF, False), (AUTO, True), (think("xhigh"), True), (think(5), True)],
 )
-async def test_ollama_is_told_an_effort(parameters: dict[str, Any], expected: str | None):
-    assert (await get_sent_body("ollama", **parameters)).get("reasoning_effort") == expected
+async def test_ollama_is_told_to_reason_or_not(parameters: dict[str, Any], is_on: bool):
+    assert (await get_sent_body("ollama", **parameters))["think"] is is_on
 
 
 @pytest.mark.parametrize("value", ["loud", 0, -1, True, [], {"effort": "loud"}, {"effort": {}}])

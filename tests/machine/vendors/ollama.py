@@ -1,0 +1,42 @@
+"""The stream of Ollama's POST /api/chat: lines of JSON, a call in one piece."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.machine.vendors.replies import Call, Piece, Reply, Say, Think, split_text
+
+PATH = "/api/chat"
+
+
+def write_frames(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield a line for each piece, and the last one with the reason of the end."""
+    base = {"model": body.get("model"), "created_at": "2026-09-21T10:00:00.000000Z"}
+    for piece in reply.pieces:
+        for message in _messages(piece):
+            line = base | {"message": {"role": "assistant", "content": ""} | message}
+            yield _line(line | {"done": False})
+    if isinstance(reply.end, Mapping):
+        yield _line(reply.end)
+    elif reply.end in ("stop", "length"):
+        counts = {"total_duration": 9, "prompt_eval_count": 9, "eval_count": 7}
+        message = {"role": "assistant", "content": ""}
+        end = {"message": message, "done_reason": reply.end, "done": True}
+        yield _line(base | end | counts)
+
+
+def _line(value: Any) -> bytes:
+    return json.dumps(value).encode() + b"\n"
+
+
+def _messages(piece: Piece) -> Iterator[dict[str, Any]]:
+    match piece:
+        case Think(text=text):
+            yield from ({"thinking": bit} for bit in split_text(text))
+        case Say(text=text):
+            yield from ({"content": bit} for bit in split_text(text))
+        case Call(name=name, id=id_):
+            function = {"index": 0, "name": name, "arguments": json.loads(piece.json)}
+            yield {"tool_calls": [{"id": id_, "function": function}]}
