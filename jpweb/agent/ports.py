@@ -80,7 +80,8 @@ class ProviderRequest:
     schema of an object) the reply is one StructuredReply. ``max_bytes`` limits the whole reply,
     reasoning included; 0 sets no limit. The reply fails after ``idle_seconds`` in which nothing
     arrives; 0 leaves that to the provider. ``nudge_count`` counts the replies before this request
-    that did not call the tool that ``tool_choice`` forces.
+    that did not call the tool that ``tool_choice`` forces. ``cache`` is that of RequestConfig, and
+    ``cache_key`` the same for all requests of a conversation.
     """
 
     parts: ThreadParts
@@ -90,6 +91,8 @@ class ProviderRequest:
     max_bytes: int = 0
     idle_seconds: float = 0.0
     nudge_count: int = 0
+    cache: bool | str = True
+    cache_key: str = ""
 
     @property
     def forces_tool(self) -> bool:

@@ -237,6 +237,8 @@ class _Turn:
             self._setup.request.max_response_bytes,
             self._setup.request.idle_seconds,
             self._nudge_count,
+            self._setup.request.cache,
+            self._setup.cache_key,
         )
         self._lacks_forced_call = (
             request.forces_tool and request.schema is None and self._nudge_count < MAX_NUDGES

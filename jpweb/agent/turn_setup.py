@@ -33,7 +33,8 @@ class TurnSetup:
     offered.
     ``detached`` is the policy for prompts while no person is reachable, where a tool has none.
     ``definitions`` are short texts by tool that change with the effect of a call of the tool: a
-    permission or answer holds for a tool while its text is the same.
+    permission or answer holds for a tool while its text is the same. ``cache_key`` names the
+    conversation to vendors that cache prompts.
     """
 
     system: tuple[str | SystemPart, ...] = ()
@@ -47,6 +48,7 @@ class TurnSetup:
     request: RequestConfig = field(default_factory=RequestConfig)
     cycle_limit: int = 50
     definitions: Mapping[str, str] = field(default_factory=dict)
+    cache_key: str = ""
 
 
 #: Every built-in tool with its default configuration, and no system prompt.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,7 +84,10 @@ async def open_turn_resources(conversation: Conversation) -> AsyncIterator[TurnR
     servers = _list_needed_servers(workspace_config)
     async with connect_servers(servers, place.root) as connections:
         _require_servers(servers, connections)
-        setup = _build_setup(workspace_config, model_config, place, connections)
+        setup = replace(
+            _build_setup(workspace_config, model_config, place, connections),
+            cache_key=_make_cache_key(conversation),
+        )
         provider = open_model(workspace_config, model_config)
         backend = LlmInquiryBackend(
             lambda model: open_model(workspace_config, model),
@@ -92,6 +95,8 @@ async def open_turn_resources(conversation: Conversation) -> AsyncIterator[TurnR
             setup.system,
             setup.tools,
             workspace_config.configuration.inquiry,
+            cache=setup.request.cache,
+            cache_key=setup.cache_key,
         )
         yield TurnResources(setup, provider, backend)
 
@@ -219,6 +224,12 @@ def _require_servers(servers: list[McpServer], connections: McpConnections) -> N
                 f"{connections.unavailable[server.name]}. Start it, or set "
                 f"providers.mcp.{server.name}.optional = true to go on without its tools."
             )
+
+
+def _make_cache_key(conversation: Conversation) -> str:
+    """Return the name by which JP, too, tells OpenAI that requests share a prompt (10.4)."""
+    created_at_microseconds = conversation.jp_id * 100_000
+    return f"jp:conversation:{created_at_microseconds}"
 
 
 def _build_setup(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,17 @@ _RETRY_LIMIT, _BASE_LIMIT_MS, _BACKOFF_LIMIT_SECONDS = 100, 3_600_000, 3_600
 _MAX_BYTES, _MAX_IDLE_SECONDS = 2**40, 2**32 - 1
 #: The shortest time without activity, other than none, after which a reply may fail.
 MIN_IDLE_SECONDS = 10
+#: The times for which Anthropic caches a prompt, and the seconds from which on the longer is meant.
+SHORT_CACHE, LONG_CACHE, _LONG_CACHE_SECONDS = "5m", "1h", 1_800
+_CACHE_WORDS: Mapping[str, bool | str] = {
+    "off": False,
+    "false": False,
+    "short": True,
+    "true": True,
+    "long": LONG_CACHE,
+}
+_DURATION = re.compile(r"([0-9]{1,9})(s|m|h|d)", re.ASCII)
+_UNIT_SECONDS: Mapping[str, int] = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 #: Keys that JP has and jpweb does not use, by their table.
 _UNUSED_KEYS: Mapping[str, tuple[str, ...]] = {
     "": (
@@ -36,7 +48,6 @@ _UNUSED_KEYS: Mapping[str, tuple[str, ...]] = {
     ),
     "assistant": ("system_prompt", "system_prompt_sections", "instructions"),
     "conversation": ("attachments", "compaction", "default_id", "labels", "start_local", "title"),
-    "request": ("cache",),
 }
 
 
@@ -129,11 +140,30 @@ def _read_request(table: TableReader) -> RequestConfig:
         raise table.make_error(
             "stream_idle_timeout_secs", f"0 for no limit, or at least {MIN_IDLE_SECONDS}"
         )
-    table.note_unknown_keys(*_UNUSED_KEYS["request"])
+    cache = _read_cache(table)
+    table.note_unknown_keys()
     return RequestConfig(
         defaults.max_retries if retries is None else retries,
         defaults.base_backoff if base is None else base / 1000,
         defaults.max_backoff if maximum is None else float(maximum),
         max_bytes or 0,
         float(idle_seconds or 0),
+        cache,
     )
+
+
+def _read_cache(table: TableReader) -> bool | str:
+    """Return the caching of prompts; a duration becomes one that Anthropic has (jp-rules 10.4)."""
+    value = table.get("cache")
+    if value is None:
+        return True
+    if isinstance(value, bool):
+        return value
+    word = value if isinstance(value, str) else ""
+    if word in _CACHE_WORDS:
+        return _CACHE_WORDS[word]
+    duration = _DURATION.fullmatch(word)
+    if duration is None:
+        raise table.make_error("cache", 'off, short, long, or a time such as "10m"')
+    seconds = int(duration[1]) * _UNIT_SECONDS[duration[2]]
+    return LONG_CACHE if seconds >= _LONG_CACHE_SECONDS else SHORT_CACHE

@@ -24,6 +24,7 @@ _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 #: Environment variables of jpweb itself: its secrets, and the locations of its data.
 _OWN_VARIABLES = re.compile(r"(JPWEB|DJANGO)_.*|DATABASE_URL|REDIS_URL", re.ASCII | re.IGNORECASE)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
+_MODEL_NAME = re.compile(r"[A-Za-z0-9_.:/~-]+", re.ASCII)
 _SHA256 = re.compile(r"[0-9A-Fa-f]{64}", re.ASCII)
 _TRANSPORTS = ("stdio", "http")
 _MAX_BYTES = 2**40
@@ -124,14 +125,19 @@ def _read_model_id(table: TableReader, key: str, aliases: ModelAliases) -> Model
         for key_part in ("provider", "name"):
             if not id_table.get_text(key_part):
                 raise id_table.make_error(key_part, "a name")
+        if not _MODEL_NAME.fullmatch(model_id.name):
+            raise id_table.make_error("name", "letters, digits and . _ : / ~ -")
         id_table.note_unknown_keys()
         return model_id
     if isinstance(value, str) and value in aliases:
         return aliases[value]
     provider, _, name = value.partition("/") if isinstance(value, str) else ("", "", "")
+    provider, name = provider.strip(), name.strip()
     if not (provider and name):
         among = f", or an alias: {join_choices(*sorted(aliases)[:20])}" if aliases else ""
         raise table.make_error(key, f'"provider/name"{among}')
+    if not _MODEL_NAME.fullmatch(name):
+        raise table.make_error(key, "a model's name of letters, digits and . _ : / ~ -")
     return ModelConfig(provider, name)
 
 

@@ -220,7 +220,8 @@ class RequestConfig:
     """``assistant.request``: how often a request is repeated, and how long between (seconds).
 
     ``max_response_bytes`` limits a reply; one fails in which nothing arrives for ``idle_seconds``.
-    0 sets no limit.
+    0 sets no limit. ``cache`` tells whether the vendor caches the prompt, or for how long: “5m” or
+    “1h”.
     """
 
     max_retries: int = 5
@@ -228,6 +229,7 @@ class RequestConfig:
     max_backoff: float = 60.0
     max_response_bytes: int = 0
     idle_seconds: float = 0.0
+    cache: bool | str = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ _DISABLED = {"type": "disabled"}
 
 
 class AnthropicAdapter(ProviderAdapter):
-    """Enables prompt caching: the requests of a turn share a prefix."""
+    """Sends a context that the vendor caches: the requests of a turn share a prefix."""
 
     SYSTEM: ClassVar[str] = "anthropic"
 
@@ -60,8 +60,7 @@ class AnthropicAdapter(ProviderAdapter):
     def adapt_settings(
         self, endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
     ) -> dict[str, Any]:
-        """Add the cache, the beta headers, the output limit and the thinking."""
-        settings["cache"] = True
+        """Add the beta headers, the output limit and the thinking."""
         if endpoint.beta_headers:
             settings["anthropic_betas"] = list(endpoint.beta_headers)
         model = describe_model(endpoint.model.name)

@@ -57,9 +57,11 @@ class OpenAIAdapter(ProviderAdapter):
     def adapt_settings(
         self, endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
     ) -> dict[str, Any]:
-        """Add reasoning and verbosity; disable storage at OpenAI, and cut what is too long."""
+        """Add reasoning, verbosity and the cache's key; nothing is stored, what is too long cut."""
         name, parameters = endpoint.model.name, endpoint.model.parameters
         settings |= {"openai_store": False, "openai_truncation": "auto"}
+        if settings.get("cache") and settings.get("cache_key"):
+            settings["openai_prompt_cache_key"] = settings["cache_key"]
         settings |= _make_reasoning(name, reasoning, parameters)
         if parameters.get("verbosity") in _VERBOSITIES:
             settings["openai_text_verbosity"] = parameters["verbosity"]
@@ -70,6 +72,10 @@ class OpenAIAdapter(ProviderAdapter):
         return {
             name: value for name, value in settings.items() if name not in _UNSUPPORTED_SETTINGS
         }
+
+    def takes_reasoning(self, endpoint: ModelEndpoint) -> bool:
+        """Tell whether the model reasons: to another one the library sends it as text in tags."""
+        return describe_model(endpoint.model.name).kind is not ReasoningKind.UNSUPPORTED
 
     def read_metadata(self, part: ModelResponsePart) -> dict[str, Any]:
         """Return the item's id, its signature and its phase."""

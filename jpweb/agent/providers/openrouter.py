@@ -48,11 +48,10 @@ class OpenRouterAdapter(ProviderAdapter):
     def adapt_settings(
         self, endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
     ) -> dict[str, Any]:
-        """Add prompt caching, where the vendor has it on request, and the reasoning.
+        """Add the reasoning.
 
         Some models have no off: without reasoning they get the least effort, and send none of it.
         """
-        settings["cache"] = True
         effort = choose_effort(reasoning, describe_model(endpoint.model.name))
         if effort is None:
             is_forced = settings.get("tool_choice", "auto") not in ("auto", "none")

@@ -72,6 +72,8 @@ class LlmInquiryBackend:
     tools: tuple[ToolConfig, ...] = ()
     inquiry: InquiryConfig = field(default_factory=InquiryConfig)
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    cache: bool | str = True
+    cache_key: str = ""
 
     async def inquire(
         self,
@@ -94,6 +96,8 @@ class LlmInquiryBackend:
             tool_choice="none",
             schema=schema,
             max_bytes=limit,
+            cache=self.cache,
+            cache_key=self.cache_key,
         )
         try:
             reply = await self._request_fitting(settings.model or self.model, request)

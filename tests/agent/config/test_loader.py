@@ -194,6 +194,26 @@ def test_an_assistant_is_read_whole():
     )
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("false", False), ('"off"', False), ("true", True), ('"short"', True), ('"long"', "1h"),
+        ('"10m"', "5m"), ('"1799s"', "5m"), ('"30m"', "1h"), ('"2h"', "1h"), ('"1d"', "1h"),
+    ],
+)  # fmt: skip
+def test_the_cache_of_prompts_has_a_word_or_a_time(value: str, expected: bool | str):
+    assert (
+        read_configuration(f"assistant.request.cache = {value}").assistant.request.cache == expected
+    )
+
+
+@pytest.mark.parametrize("value", ['"soon"', "5", '"5"', '"-5m"', "[]"])
+def test_another_cache_of_prompts_is_refused(value: str):
+    assert 'must be off, short, long, or a time such as "10m"' in get_refusal(
+        f"assistant.request.cache = {value}"
+    )
+
+
 def test_an_inquiry_has_its_own_model_prompt_and_limit():
     config = read_configuration(
         """

@@ -30,3 +30,18 @@ def test_other_variables_may_be_named():
         'providers.mcp.s = {command = "c", variables = ["MY_JPWEB_X", "DATABASE"]}'
     )
     assert config.servers["s"].variables == ("MY_JPWEB_X", "DATABASE")
+
+
+@pytest.mark.parametrize(
+    "name", ["a", "glm-5.2", "z-ai/glm-5.2", "model_1:free", "~vendor/x-latest", " a "]
+)
+def test_the_name_of_a_model_has_the_characters_of_jp(name: str):
+    model = read_configuration(f'assistant.model.id = "openai/{name}"').assistant.model
+    assert model.name == name.strip()
+
+
+@pytest.mark.parametrize("name", ["has space", "star*", "back\\\\slash", "\u0663", "\u263a"])
+@pytest.mark.parametrize("form", ['"openai/{}"', '{{provider = "openai", name = "{}"}}'])
+def test_another_name_of_a_model_is_refused(name: str, form: str):
+    text = get_refusal(f"assistant.model.id = {form.format(name)}")
+    assert "letters, digits and . _ : / ~ -" in text

@@ -90,6 +90,7 @@ LAW: dict[str, FieldRule] = {
     "RequestConfig.base_backoff": make_harmless_rule("how long a retry waits"),
     "RequestConfig.max_response_bytes": make_harmless_rule("how much of a reply is taken"),
     "RequestConfig.idle_seconds": make_harmless_rule("how long a silent reply is waited for"),
+    "RequestConfig.cache": make_harmless_rule("how long a vendor keeps the prompt"),
     "RequestConfig.max_backoff": make_harmless_rule("how long a retry waits at most"),
     "ModelConfig.provider": make_gated_rule(
         f'{ASKED}{INQUIRY}model.id = "a/b"\n', f'{ASKED}{INQUIRY}model.id = "c/b"\n'

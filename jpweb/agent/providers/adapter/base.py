@@ -45,6 +45,10 @@ class ProviderAdapter(ABC):
         """Tell whether the vendor takes no forced tool with this model and reasoning."""
         return False
 
+    def takes_reasoning(self, _endpoint: ModelEndpoint) -> bool:
+        """Tell whether the model takes reasoning of earlier replies, perhaps of another model."""
+        return True
+
     def read_metadata(self, _part: ModelResponsePart) -> dict[str, Any]:
         """Return the metadata that the vendor wants back with a part, under JP's names."""
         return {}

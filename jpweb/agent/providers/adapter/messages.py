@@ -18,7 +18,6 @@ from pydantic_ai.messages import (
     ModelResponse,
     ModelResponsePart,
     SystemPromptPart,
-    TextPart,
     ThinkingPart,
     ToolReturnPart,
     UserPromptPart,
@@ -41,17 +40,22 @@ CONTINUE_TEXT = (
 
 
 def make_messages(
-    parts: ThreadParts, adapter: ProviderAdapter, closing_text: str = ""
+    parts: ThreadParts,
+    adapter: ProviderAdapter,
+    closing_text: str = "",
+    *,
+    takes_reasoning: bool = True,
 ) -> list[ModelMessage]:
     """Return the messages: requests and replies in turn, from a request to a request.
 
     ``closing_text`` follows a reply at the end, by default the request to go on from it.
+    ``takes_reasoning`` tells whether the model takes earlier reasoning.
     """
     system = filter(str.strip, parts.system)
     request_parts: list[ModelRequestPart] = [SystemPromptPart(text) for text in system]
     history: list[ModelMessage] = []
     names: dict[str, str] = {}
-    sent_events = _select_sent(parts.events, adapter)
+    sent_events = _select_sent(parts.events, adapter, takes_reasoning=takes_reasoning)
     for is_reply, group in groupby(sent_events, _is_reply):
         events = list(group)
         if not is_reply:
@@ -71,13 +75,14 @@ def make_messages(
 
 
 def _select_sent(
-    events: Sequence[ConversationEvent], adapter: ProviderAdapter
+    events: Sequence[ConversationEvent], adapter: ProviderAdapter, *, takes_reasoning: bool
 ) -> list[ConversationEvent]:
-    """Return the events without reasoning of earlier turns, where that of this one is sent."""
-    if not adapter.IS_LOOP_REASONING_SENT:
+    """Return the events without the reasoning that is not sent: all, or that of earlier turns."""
+    if takes_reasoning and not adapter.IS_LOOP_REASONING_SENT:
         return list(events)
     requests = [index for index, event in enumerate(events) if isinstance(event.kind, ChatRequest)]
     begin = requests[-1] if requests else 0
+    begin = begin if takes_reasoning else len(events)
     return [
         event
         for index, event in enumerate(events)
@@ -131,4 +136,4 @@ def _make_part(
         case ChatResponse("message", text):
             return adapter.make_text_part(text if text.strip() else "", metadata)
         case ChatResponse(content=data):
-            return TextPart(json.dumps(data, ensure_ascii=False))
+            return adapter.make_text_part(json.dumps(data, ensure_ascii=False), metadata)

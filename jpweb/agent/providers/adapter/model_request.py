@@ -54,7 +54,12 @@ async def converse(
             model = await asyncio.to_thread(adapter.open_model, endpoint, http)
             async with model_request_stream(
                 model,
-                make_messages(request.parts, adapter, closing_text),
+                make_messages(
+                    request.parts,
+                    adapter,
+                    closing_text,
+                    takes_reasoning=adapter.takes_reasoning(endpoint),
+                ),
                 model_settings=settings,
                 model_request_parameters=_request_parameters(request, model),
             ) as stream:
@@ -90,6 +95,7 @@ def _make_settings(
     reasoning: ReasoningSettings,
 ) -> ModelSettings:
     common = parameters.make_settings(endpoint.model.parameters)
+    common |= {"cache": request.cache, "cache_key": request.cache_key}
     if request.tools:
         choice = request.tool_choice
         common["tool_choice"] = choice if choice in ("auto", "none", "required") else [choice]

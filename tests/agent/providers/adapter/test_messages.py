@@ -138,3 +138,27 @@ async def test_local_models_get_their_reasoning_back_while_they_call_tools(name:
     body = await get_sent_body(name, ASKED, earlier, reply, ASKED, present, call, result)
     assert body["messages"][4][field] == "Two files."
     assert "Earlier" not in str(body)
+
+
+async def test_structured_data_goes_back_to_openai_as_its_item():
+    thought = make_event(
+        ChatResponse("reasoning", "Hm"), openai_item_id="rs_1", openai_encrypted_content="U0lH"
+    )
+    data = make_event(ChatResponse("data", {"answer": True}), openai_item_id="msg_1")
+    body = await get_sent_body("openai", ASKED, thought, data, ASKED)
+    (item,) = [item for item in body["input"] if item.get("id") == "msg_1"]
+    assert '{"answer": true}' in str(item["content"])
+
+
+async def test_a_model_that_does_not_reason_gets_no_earlier_reasoning():
+    thought = make_event(
+        ChatResponse("reasoning", "Hm"), openai_item_id="rs_1", openai_encrypted_content="U0lH"
+    )
+    reply = make_event(ChatResponse("message", "Yes."), openai_item_id="msg_1")
+    with run_vendor("openai", [Reply(Say("."))]) as standin:
+        provider = make_provider(standin, model="gpt-4.1")
+        await receive_events(provider, make_request(ASKED, thought, reply, ASKED))
+        body = str(standin.requests[0].body)
+    assert "Yes." in body
+    assert "Hm" not in body
+    assert "<think>" not in body

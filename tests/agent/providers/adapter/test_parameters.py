@@ -87,8 +87,32 @@ async def test_without_parameters_the_vendor_chooses_the_sampling(name: str):
     assert "temperature" not in str(await get_sent_body(name))
 
 
-async def test_anthropic_is_asked_to_cache_the_prompt():
-    assert "cache_control" in str(await get_sent_body("anthropic"))
+async def get_cached_body(name: str, **fields: Any) -> Any:
+    with run_vendor(name, [Reply(Say("Hello"))]) as standin:
+        await receive_events(make_provider(standin), make_request(**fields))
+        return standin.requests[0].body
+
+
+@pytest.mark.parametrize(
+    ("cache", "times"), [(True, {"5m"}), ("5m", {"5m"}), ("1h", {"1h"}), (False, set())]
+)
+async def test_anthropic_is_asked_to_cache_the_prompt(cache: bool | str, times: set[str]):
+    body = str(await get_cached_body("anthropic", cache=cache))
+    assert ("cache_control" in body) is bool(times)
+    assert {time for time in ("5m", "1h") if f"'ttl': '{time}'" in body} <= times
+    assert ("'ttl': '1h'" in body) is (times == {"1h"})
+
+
+@pytest.mark.parametrize("cache", [True, "1h", False])
+async def test_openai_is_told_whose_prompt_it_may_have_cached(cache: bool | str):
+    body = await get_cached_body("openai", cache=cache, cache_key="jp:conversation:1")
+    assert body.get("prompt_cache_key") == ("jp:conversation:1" if cache else None)
+
+
+@pytest.mark.parametrize("name", sorted(set(MODELS) - {"openai"}))
+async def test_no_other_vendor_is_told_that(name: str):
+    body = await get_cached_body(name, cache_key="jp:conversation:1")
+    assert "jp:conversation:1" not in str(body)
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
