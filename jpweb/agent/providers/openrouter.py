@@ -21,7 +21,17 @@ from jpweb.agent.providers.adapter.reasoning import (
     convert_to_level,
 )
 
-#: jpweb's key: JP has none for the details that OpenRouter wants back with reasoning.
+#: JP's key of what OpenRouter wants back with reasoning; what is signed is under the vendor's own
+#: key, so that the same reasoning can go back to that vendor.
+_METADATA_KEY = "openrouter_metadata"
+_VENDOR_KEYS: Mapping[tuple[str, str], str] = {
+    ("reasoning.text", "anthropic-claude-v1"): "anthropic_thinking_signature",
+    ("reasoning.encrypted", "anthropic-claude-v1"): "anthropic_redacted_thinking",
+    ("reasoning.text", "google-gemini-v1"): "google_thought_signature",
+    ("reasoning.encrypted", "openai-responses-v1"): "openai_encrypted_content",
+}
+_KINDS_BY_VENDOR_KEY = {key: kind for kind, key in _VENDOR_KEYS.items()}
+#: jpweb's key for what JP has no name for.
 _REASONING_KEY = "openrouter_reasoning"
 _DETAIL_KEYS = ("type", "format", "index")
 #: OpenRouter's words for JP's levels, where they differ.
@@ -73,14 +83,16 @@ class OpenRouterAdapter(ProviderAdapter):
         if not isinstance(part, ThinkingPart) or not part.provider_details:
             return {}
         details = {name: part.provider_details.get(name) for name in _DETAIL_KEYS}
+        vendor_key = _VENDOR_KEYS.get((str(details["type"]), str(details["format"])))
+        if vendor_key and part.signature:
+            place = _leave_out_absent({"id": part.id, "index": details["index"]})
+            return {vendor_key: part.signature, _METADATA_KEY: [place | {"field": vendor_key}]}
         metadata = {"id": part.id, "signature": part.signature} | details
-        return {
-            _REASONING_KEY: {name: value for name, value in metadata.items() if value is not None}
-        }
+        return {_REASONING_KEY: _leave_out_absent(metadata)}
 
     def make_thinking_part(self, text: str, metadata: Mapping[str, Any]) -> ThinkingPart | None:
         """Send back a piece of OpenRouter's own reasoning."""
-        reasoning_part = metadata.get(_REASONING_KEY)
+        reasoning_part = _find_signed(metadata) or metadata.get(_REASONING_KEY)
         if not isinstance(reasoning_part, Mapping):
             return None
         return ThinkingPart(
@@ -90,6 +102,29 @@ class OpenRouterAdapter(ProviderAdapter):
             provider_name=self.SYSTEM,
             provider_details={name: reasoning_part.get(name) for name in _DETAIL_KEYS},
         )
+
+
+def _leave_out_absent(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _find_signed(metadata: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the signed piece of reasoning that JP's metadata describes, None where it does not."""
+    places = metadata.get(_METADATA_KEY)
+    for place in places if isinstance(places, list) else ():
+        field = place.get("field") if isinstance(place, Mapping) else None
+        kind = _KINDS_BY_VENDOR_KEY.get(field) if isinstance(field, str) else None
+        signature = metadata.get(str(field))
+        if kind and isinstance(signature, str):
+            type_, format_ = kind
+            return {
+                "id": place.get("id"),
+                "signature": signature,
+                "type": type_,
+                "format": format_,
+                "index": place.get("index"),
+            }
+    return None
 
 
 def describe_model(name: str) -> ReasoningModel:

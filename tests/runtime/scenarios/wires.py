@@ -52,12 +52,8 @@ NOTED: Mapping[str, tuple[Any, Any, Any, Any]] = {
     ),
     "openrouter": (
         {
-            "openrouter_reasoning": {
-                "type": "reasoning.text",
-                "format": "anthropic-claude-v1",
-                "index": 0,
-                "signature": SIGNED,
-            }
+            "anthropic_thinking_signature": SIGNED,
+            "openrouter_metadata": [{"index": 0, "field": "anthropic_thinking_signature"}],
         },
         {},
         {},

@@ -10,7 +10,7 @@ import pytest
 from jpweb.store.choices import Role
 from jpweb.store.models import Conversation
 from jpweb.stream.answer_type import Secret, Text
-from jpweb.stream.events import ChatRequest, TurnStart
+from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse, Redacted
 from jpweb.web.templatetags.jpweb_outline import MAX_HINT_CHARS, error_hint
 from tests.builders import make_answer, make_call, make_element, make_inquiry, make_result
@@ -130,3 +130,11 @@ def test_a_result_in_json_shows_its_texts_with_real_line_breaks():
     texts = [tag.text for tag in page if tag.tag == "pre"]
     assert "first\nsecond" in texts
     assert not any("\\n" in text for text in texts)
+
+
+def test_reasoning_without_text_is_a_line_and_no_empty_fold():
+    talk = mirror_conversation(TurnStart(), ChatResponse("reasoning", ""))
+    page = open_page(talk)
+    (row,) = page.find_all(**{"data-variant": "reasoning"})
+    assert row.tag == "p"
+    assert "vendor does not show" in read_line(row)
