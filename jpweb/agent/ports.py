@@ -305,12 +305,15 @@ class Recorder(Protocol):
         ...
 
 
+#: What is shown before it is on record; of ``retry`` the seconds until the next request, its
+#: number, the highest number, and what failed, each after a space.
+PartialVariant: TypeAlias = Literal["message", "reasoning", "tool_call", "retry"]
+
+
 class Display(Protocol):
     """Shows text before it is on record. Best effort; may drop."""
 
-    async def partial(
-        self, variant: Literal["message", "reasoning", "tool_call"], text: str
-    ) -> None:
+    async def partial(self, variant: PartialVariant, text: str) -> None:
         """Show the text so far of the reply, or of the tool call, that is streaming."""
         ...
 

@@ -205,6 +205,7 @@ class _Turn:
             try:
                 await self._request_reply(reply)
             except ProviderFailed as failure:
+                problem = str(failure)
                 if (
                     reply.has_data
                     or failure.kind not in TRANSIENT_FAILURES
@@ -222,9 +223,15 @@ class _Turn:
             else:
                 return reply
             attempt += 1
+            await self._show_retry(f"{delay_seconds:.0f} {attempt} {limits.max_retries} {problem}")
             await run_interruptible(_run_pause(self._ports, delay_seconds), self._interrupts)
+            await self._show_retry("")
             if self._interrupts.is_set():
                 return reply
+
+    async def _show_retry(self, text: str) -> None:
+        """Show that a request will be sent again, or with an empty text that it is."""
+        await self._ports.display.partial("retry", text)
 
     async def _request_reply(self, reply: ReplyRecorder) -> None:
         """Send the visible part of the stream, and record the reply while it streams."""

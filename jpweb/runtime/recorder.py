@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from jpweb.agent.errors import SettlementConflict
 from jpweb.agent.tool_outcome import CallProgress
@@ -18,6 +18,7 @@ from jpweb.store.run_queue import call_checkpoints
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 
 if TYPE_CHECKING:
+    from jpweb.agent.ports import PartialVariant
     from jpweb.store.jp_files.attachments import Attachment
     from jpweb.store.models import Inquiry, Run
     from jpweb.stream.events import ConversationEvent, Element
@@ -97,11 +98,10 @@ class SocketDisplay:
     conversation_id: int
     _last_sent_at: float = 0.0
 
-    async def partial(
-        self, variant: Literal["message", "reasoning", "tool_call"], text: str
-    ) -> None:
+    async def partial(self, variant: PartialVariant, text: str) -> None:
         current_time = time.monotonic()
-        if text and current_time - self._last_sent_at < DISPLAY_INTERVAL_SECONDS:
+        is_repeated = bool(text) and variant != "retry"
+        if is_repeated and current_time - self._last_sent_at < DISPLAY_INTERVAL_SECONDS:
             return
         self._last_sent_at = current_time
         await publisher.publish_partial_text(self.conversation_id, variant, text)

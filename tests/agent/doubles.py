@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from jpweb.agent.config import DetachedPolicy, QuestionConfig, RequestConfig
 from jpweb.agent.event_writer import EventWriter
@@ -18,6 +18,7 @@ from jpweb.agent.ports import (
     Delivered,
     DeliverPrompt,
     InquiryBackend,
+    PartialVariant,
     Permitted,
     ProviderEvent,
     ProviderRequest,
@@ -179,9 +180,7 @@ class QueuePrompter:
 class ListDisplay:
     partials: list[tuple[str, str]] = field(default_factory=list)
 
-    async def partial(
-        self, variant: Literal["message", "reasoning", "tool_call"], text: str
-    ) -> None:
+    async def partial(self, variant: PartialVariant, text: str) -> None:
         self.partials.append((variant, text))
 
 

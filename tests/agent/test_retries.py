@@ -42,6 +42,14 @@ async def run(stage) -> Any:
     return await run_turn(stage.ports, "Go.", None, stage.stop, stage.setup)
 
 
+async def test_each_pause_is_shown_with_what_failed():
+    failing = [[make_failing_reply(after=12.4)], [make_failing_reply()]]
+    stage = TurnBench(QueueProvider([*failing, DONE]))
+    await run(stage)
+    retries = [text for variant, text in stage.display.partials if variant == "retry"]
+    assert retries == ["12 1 5 Overloaded.", "", "2 2 5 Overloaded.", ""]
+
+
 @pytest.mark.parametrize("kind", FailureKind)
 @pytest.mark.parametrize("before", [[], [PartialToolCall("tool", "{")], [TextDelta("message", "")]])
 async def test_what_may_pass_is_asked_again_while_nothing_has_come(kind, before):

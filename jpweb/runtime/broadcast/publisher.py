@@ -7,8 +7,9 @@ for one process. Any signal may be lost: that costs a delay, never a question.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
+from jpweb.agent.ports import PartialVariant
 from jpweb.runtime import process_identity
 from jpweb.runtime.broadcast import channel_layer, local_bus
 
@@ -44,9 +45,7 @@ async def publish_questions_changed(workspace_id: int) -> None:
     await _publish_signal("questions", to=make_workspace_topic(workspace_id))
 
 
-async def publish_partial_text(
-    conversation_id: int, variant: Literal["message", "reasoning", "tool_call"], text: str
-) -> None:
+async def publish_partial_text(conversation_id: int, variant: PartialVariant, text: str) -> None:
     """Publish the partial text of a reply; an empty one clears it."""
     await _publish_signal(
         "partial", to=make_conversation_topic(conversation_id), variant=variant, text=text

@@ -283,12 +283,18 @@ def find_conversation_updates(
 
 
 def render_partial_text(variant: str, text: str) -> str:
-    """Render text that the model streams; of a tool call its name and the end of its arguments."""
+    """Render text that the model streams; of a tool call its name and the end of its arguments.
+
+    Between two requests, what failed and when the next one is sent.
+    """
     context: dict[str, object] = {"variant": variant, "text": text}
     if variant == "tool_call":
         name, _, arguments = text.partition(" ")
         size = len(arguments) if len(arguments) > MAX_PARTIAL_CHARS else 0
         context |= {"name": name, "text": arguments[-MAX_PARTIAL_CHARS:], "size": size}
+    elif variant == "retry" and text:
+        seconds, number, limit, problem = text.split(" ", 3)
+        context |= {"seconds": int(seconds), "number": number, "limit": limit, "text": problem}
     return render_to_string("conversations/_partial_text.html", context)
 
 

@@ -186,6 +186,20 @@ def test_of_a_long_tool_call_the_end_is_shown_with_its_size(
     assert (f"{size} characters so far" in html_page.text) is (kept_chars < size)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("12 2 5 Slow down.", "Trying again in 12 s (2 of 5)… Slow down."),
+        ("0 1 5 Slow down.", "Trying again (1 of 5)… Slow down."),
+    ],
+)
+def test_between_two_requests_it_is_told_when_the_next_one_is_sent(text: str, words: str):
+    box = parse_page(conversation_updates.render_partial_text("retry", text))
+    assert " ".join(box.find_one(id="partial-text").text.replace("…", "… ").split()) == words
+    ended = parse_page(conversation_updates.render_partial_text("retry", ""))
+    assert "hidden" in ended.find_one(id="partial-text")
+
+
 @pytest.mark.parametrize(("text", "hidden"), [("vault ", False), ("", True)])
 def test_a_tool_call_shows_as_soon_as_it_has_a_name(text: str, hidden: bool):
     assert (
