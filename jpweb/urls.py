@@ -91,6 +91,11 @@ urlpatterns = [
         name="conversation-configuration",
     ),
     path(
+        "conversations/<key:conversation_id>/configuration/trust",
+        configuration.change_trust,
+        name="conversation-trust",
+    ),
+    path(
         "conversations/<key:conversation_id>/thread", thread.show_thread, name="conversation-thread"
     ),
     path(

@@ -156,11 +156,14 @@ class WorkspaceConfig:
 
 
 def load_workspace_config(
-    workspace: Workspace, stored_config: StoredConfig = NOTHING_STORED
+    workspace: Workspace,
+    stored_config: StoredConfig = NOTHING_STORED,
+    conversation_id: int | None = None,
 ) -> WorkspaceConfig:
     """Load the effective configuration of a workspace, or of a conversation that stores its own.
 
-    What a conversation stores replaces the files' values, and the overrides replace both.
+    What a conversation stores replaces the files' values, and the overrides replace both. Trust
+    given in the conversation alone counts beside the workspace's.
     """
     try:
         merged = _read_layers(workspace, workspace.overrides, stored_config)
@@ -171,7 +174,9 @@ def load_workspace_config(
     configuration = merged.configuration
     items = trusting.list_trust_items(configuration, merged.ungated_config, builtin_configs())
     grants = trust.list_trusted(workspace.pk) if items else {}
-    statuses = tuple(_make_trust_status(item, grants) for item in items)
+    is_own = items and conversation_id is not None
+    own_grants = trust.list_trusted(workspace.pk, conversation_id) if is_own else {}
+    statuses = tuple(_make_trust_status(item, grants, own_grants) for item in items)
     standings = {(status.item.kind, status.item.name): status.standing for status in statuses}
     return WorkspaceConfig(
         configuration=configuration,
@@ -243,9 +248,17 @@ def grant_trust(
 
     Raises StaleVersion, and trusts none, where a fingerprint has changed.
     """
+    reviewed_items = list_reviewed(load_workspace_config(workspace), requests)
+    trust.grant_trust(workspace, reviewed_items, person)
+
+
+def list_reviewed(
+    workspace_config: WorkspaceConfig, requests: Sequence[tuple[str, str, str]]
+) -> list[ReviewedItem]:
+    """Return the items (kind, name, fingerprint). Raises StaleVersion where one has changed."""
     items_by_key = {
         (status.item.kind.value, status.item.name): status.item
-        for status in load_workspace_config(workspace).trust_statuses
+        for status in workspace_config.trust_statuses
     }
     grants = []
     for kind, name, fingerprint in requests:
@@ -256,7 +269,7 @@ def grant_trust(
                 "Nothing was trusted. Review it again."
             )
         grants.append(ReviewedItem(kind, name, fingerprint, db_text.clean_text(item.display_text)))
-    trust.grant_trust(workspace, grants, person)
+    return grants
 
 
 def revoke_trust(
@@ -336,8 +349,16 @@ def _check_overrides(workspace: Workspace, text: str) -> None:
         raise InvalidConfigFile(str(error)) from error
 
 
-def _make_trust_status(item: TrustItem, grants: Mapping[tuple[str, str], Trust]) -> TrustStatus:
-    grant = grants.get((item.kind.value, item.name))
+def _make_trust_status(
+    item: TrustItem,
+    grants: Mapping[tuple[str, str], Trust],
+    own_grants: Mapping[tuple[str, str], Trust],
+) -> TrustStatus:
+    """Return the standing of an item: by the conversation's own grant, or by the workspace's."""
+    key = (item.kind.value, item.name)
+    grant, own_grant = grants.get(key), own_grants.get(key)
+    if own_grant is not None and (grant is None or grant.fingerprint != item.fingerprint):
+        grant = own_grant
     return TrustStatus(item, trust.get_trust_state(grant, item.fingerprint), grant)
 
 

@@ -6,20 +6,22 @@ send a key to goes through the workspace's trust: only what an owner trusted the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jpweb.runtime.configuration import WorkspaceConfig, load_workspace_config
+from jpweb.runtime.configuration import WorkspaceConfig, list_reviewed, load_workspace_config
 from jpweb.store.masking.masks import load_conversation_masks
 from jpweb.store.redaction.application import has_redactions
 from jpweb.store.suspected_secrets import detector
+from jpweb.store.workspace_config import trust
 from jpweb.store.workspace_config.stored_config import StoredConfig, read_stored_config
 from jpweb.stream.thread import SystemPart
 
 if TYPE_CHECKING:
     from jpweb.agent.config import Configuration
-    from jpweb.store.models import Conversation
+    from jpweb.store.ledger.entries import Actor
+    from jpweb.store.models import Conversation, Person
 
 #: Changes that are loaded for a page, the newest ones; loading takes some milliseconds each.
 MAX_LISTED_CHANGES = 50
@@ -36,7 +38,24 @@ def load_conversation_config(conversation: Conversation) -> WorkspaceConfig:
 
     Where what it stores cannot be used, ``problem`` names it and no turn starts.
     """
-    return load_workspace_config(conversation.workspace, read_stored_config(conversation))
+    stored = read_stored_config(conversation)
+    return load_workspace_config(conversation.workspace, stored, conversation.pk)
+
+
+def grant_trust(
+    conversation: Conversation, requests: Sequence[tuple[str, str, str]], person: Person
+) -> None:
+    """Trust items (kind, name, fingerprint) in one conversation alone, as a person saw them.
+
+    Raises StaleVersion, and trusts none, where a fingerprint has changed.
+    """
+    reviewed_items = list_reviewed(load_conversation_config(conversation), requests)
+    trust.grant_trust(conversation.workspace, reviewed_items, person, conversation.pk)
+
+
+def revoke_trust(conversation: Conversation, keys: Sequence[tuple[str, str]], actor: Actor) -> int:
+    """Revoke trust in items (kind, name) that holds in one conversation; return their number."""
+    return trust.withdraw_trust(conversation.workspace, keys, actor, conversation.pk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +104,7 @@ def read_config_history(conversation: Conversation) -> ConversationConfigHistory
     for count in range(omitted_count, len(stored.changes) + 1):
         if count == 0 and stored.base is None and stored.changes[:1] and _is_first(stored):
             continue  # the oldest layout stores the base as the first change
-        config = load_workspace_config(workspace, stored.until(count))
+        config = load_workspace_config(workspace, stored.until(count), conversation.pk)
         change = stored.changes[count - 1] if count else None
         steps.append(
             ConfigStep(

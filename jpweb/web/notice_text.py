@@ -149,6 +149,7 @@ QUESTIONS_NEVER_EXPIRE = "New unanswered questions in {workspace} never expire."
 
 # Tools
 TRUST_GIVEN = "Trusted: {names}."
+TRUST_GIVEN_THERE = "Trusted in this conversation alone: {names}."
 TRUST_WITHDRAWN = "No longer trusted: {names}."
 ALL_TOOLS_ENABLED = "All tools are now enabled."
 ALL_TOOLS_DISABLED = "All tools are now disabled."

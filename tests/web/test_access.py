@@ -49,6 +49,7 @@ def managed_group(status: int, **options: Any) -> Route:
 
 
 POST: dict[str, Any] = {"method": "post"}
+SAY: dict[str, Any] = {"method": "post", "data": (("text", "Hi"),)}
 ROUTES = {
     "home": Route(SIGNED_IN, 200),
     "conversations": Route(SIGNED_IN, 200),
@@ -66,15 +67,12 @@ ROUTES = {
         f"conversation-{mode}": member("conversation", Role.READER)
         for mode in ("raw", "compacted", "configuration", "thread", "timeline")
     },
-    "conversation-start-turn": member(
-        "conversation", Role.RESPONDER, 302, method="post", data=(("text", "Hi"),)
-    ),
+    "conversation-start-turn": member("conversation", Role.RESPONDER, 302, **SAY),
     "conversation-stop": member("conversation", Role.RESPONDER, 302, **POST),
     "conversation-retry": member("conversation", Role.RESPONDER, 302, **POST),
+    "conversation-trust": member("conversation", Role.OWNER, 302, **POST),
     "conversation-restart": member("conversation", Role.RESPONDER, 302, **POST),
-    "conversation-respond": member(
-        "conversation", Role.RESPONDER, 302, method="post", data=(("text", "Hi"),)
-    ),
+    "conversation-respond": member("conversation", Role.RESPONDER, 302, **SAY),
     "event": member("conversation", Role.READER),
     "event-whole": member("conversation", Role.READER),
     "event-part": member("conversation", Role.READER, 302),

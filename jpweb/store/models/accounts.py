@@ -117,10 +117,14 @@ class GroupRole(models.Model):
 class Trust(models.Model):
     """A command or MCP server that an owner lets run, as it was shown to the owner.
 
-    ``fingerprint`` is that of ``shown``; a command with another fingerprint is not trusted.
+    ``fingerprint`` is that of ``shown``; a command with another fingerprint is not trusted. With a
+    ``conversation`` it holds there alone, for what the conversation stores of its own.
     """
 
     workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="trusted")
+    conversation = models.ForeignKey(
+        "store.Conversation", models.CASCADE, null=True, related_name="trusted"
+    )
     kind = models.CharField(max_length=10, choices=TrustKind.choices)
     name = models.CharField(max_length=200)
     fingerprint = models.CharField(max_length=64)
@@ -130,7 +134,16 @@ class Trust(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["workspace", "kind", "name"], name="one_trust_a_thing")
+            models.UniqueConstraint(
+                fields=["workspace", "kind", "name"],
+                condition=models.Q(conversation__isnull=True),
+                name="one_trust_a_thing",
+            ),
+            models.UniqueConstraint(
+                fields=["conversation", "kind", "name"],
+                condition=models.Q(conversation__isnull=False),
+                name="one_trust_a_thing_there",
+            ),
         ]
 
     def __str__(self) -> str:

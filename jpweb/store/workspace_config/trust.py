@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
-from django.db import transaction
+from django.db import models, transaction
 
 from jpweb.store.choices import Act
 from jpweb.store.database import clock
@@ -31,10 +31,20 @@ class ReviewedItem(NamedTuple):
     shown: str
 
 
-def list_trusted(workspace_id: int) -> dict[tuple[str, str], Trust]:
-    """Return the trusted items of a workspace, by kind and name."""
-    trusts = Trust.objects.filter(workspace_id=workspace_id).select_related("trusted_by")
+def list_trusted(
+    workspace_id: int, conversation_id: int | None = None
+) -> dict[tuple[str, str], Trust]:
+    """Return the trusted items of a workspace, or of one conversation there, by kind and name."""
+    trusts = _select_trusts(workspace_id, conversation_id).select_related("trusted_by")
     return {(trust.kind, trust.name): trust for trust in trusts}
+
+
+def _select_trusts(workspace_id: int, conversation_id: int | None) -> models.QuerySet[Trust]:
+    """Return the trust that holds in all of a workspace, or that of one conversation alone."""
+    trusts = Trust.objects.filter(workspace_id=workspace_id)
+    if conversation_id is None:
+        return trusts.filter(conversation__isnull=True)
+    return trusts.filter(conversation_id=conversation_id)
 
 
 def get_trust_state(trust: Trust | None, fingerprint: str) -> TrustState:
@@ -45,33 +55,45 @@ def get_trust_state(trust: Trust | None, fingerprint: str) -> TrustState:
 
 
 @transaction.atomic
-def grant_trust(workspace: Workspace, items: Iterable[ReviewedItem], person: Person) -> None:
-    """Trust items with the content that was reviewed."""
+def grant_trust(
+    workspace: Workspace,
+    items: Iterable[ReviewedItem],
+    person: Person,
+    conversation_id: int | None = None,
+) -> None:
+    """Trust items with the content that was reviewed, in the workspace or in one conversation."""
     for item in items:
-        Trust.objects.update_or_create(
-            workspace=workspace,
+        content = {
+            "fingerprint": item.fingerprint,
+            "shown": item.shown,
+            "trusted_by": person,
+            "trusted_at": clock.now(),
+        }
+        place_columns = {"workspace": workspace, "conversation_id": conversation_id}
+        _select_trusts(workspace.pk, conversation_id).update_or_create(
             kind=item.kind,
             name=item.name,
-            defaults={
-                "fingerprint": item.fingerprint,
-                "shown": item.shown,
-                "trusted_by": person,
-                "trusted_at": clock.now(),
-            },
+            defaults=content,
+            create_defaults=content | place_columns,
         )
         details = {"kind": item.kind, "name": item.name, "fingerprint": item.fingerprint}
-        record_act(Act.TRUST_GIVEN, Actor.from_person(person), Place(workspace.pk), **details)
+        place = Place(workspace.pk, conversation_id)
+        record_act(Act.TRUST_GIVEN, Actor.from_person(person), place, **details)
 
 
 @transaction.atomic
 def withdraw_trust(
-    workspace: Workspace, items: Iterable[tuple[str, str]], actor: Actor = OPERATOR
+    workspace: Workspace,
+    items: Iterable[tuple[str, str]],
+    actor: Actor = OPERATOR,
+    conversation_id: int | None = None,
 ) -> int:
     """Withdraw the trust of items; returns how many were trusted."""
-    trusts = Trust.objects.filter(workspace=workspace)
+    trusts = _select_trusts(workspace.pk, conversation_id)
     withdrawn_count = 0
     for kind, name in items:
         if trusts.filter(kind=kind, name=name).delete()[0]:
             withdrawn_count += 1
-            record_act(Act.TRUST_WITHDRAWN, actor, Place(workspace.pk), kind=kind, name=name)
+            place = Place(workspace.pk, conversation_id)
+            record_act(Act.TRUST_WITHDRAWN, actor, place, kind=kind, name=name)
     return withdrawn_count

@@ -5,17 +5,25 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
 
 from jpweb.runtime import configuration, conversation_config
 from jpweb.runtime.conversation_config import ConfigStep
 from jpweb.store.choices import Role
+from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import attachments
-from jpweb.web import access, converters, display_text
+from jpweb.store.ledger.entries import Actor
+from jpweb.store.workspace_config.trust import TrustState
+from jpweb.web import access, converters, display_text, notice_text
+from jpweb.web.forms import trust_form
+from jpweb.web.security import security_log
 
 if TYPE_CHECKING:
-    from jpweb.runtime.configuration import ToolOffer
+    from jpweb.runtime.configuration import ToolOffer, TrustStatus
     from jpweb.store.models import Conversation
     from jpweb.web.http import Request
 
@@ -48,8 +56,48 @@ def show_configuration(request: Request, conversation: Conversation) -> HttpResp
         "prompt_texts": conversation_config.list_prompt_texts(conversation, history, shown),
         "tools": [_make_tool_row(offer) for offer in shown.config.offers],
         "offered_count": len(shown.config.tools),
+        "is_owner": access.has_role(request.user.pk, conversation.workspace_id, Role.OWNER),
+        "trust_url": reverse("conversation-trust", args=[conversation.pk]),
+        "withdraw_url": reverse("conversation-trust", args=[conversation.pk]),
+        "review_groups": trust_form.group_statuses(
+            shown.config.trust_statuses, TrustState.NEW, TrustState.CHANGED
+        ),
+        "trusted_groups": trust_form.group_statuses(
+            [status for status in shown.config.trust_statuses if _is_granted_here(status)],
+            TrustState.TRUSTED,
+        ),
     }
     return render(request, "transcript_modes/configuration.html", context)
+
+
+@require_POST
+@access.conversation(Role.OWNER)
+def change_trust(request: Request, conversation: Conversation) -> HttpResponse:
+    """Trust what the next turn would run, or withdraw that, in this conversation alone."""
+    values = request.POST.getlist("item")
+    is_withdrawn = request.POST.get("action") == "withdraw"
+    try:
+        if is_withdrawn:
+            keys = [trust_form.parse_form_value(value) for value in values]
+            actor = Actor.from_person(request.user)
+            conversation_config.revoke_trust(conversation, keys, actor)
+        else:
+            config = conversation_config.load_conversation_config(conversation)
+            requests = trust_form.read_requests(values, config.trust_statuses)
+            conversation_config.grant_trust(conversation, requests, request.user)
+    except StoreError as error:
+        messages.error(request, str(error))
+    else:
+        names = [trust_form.parse_form_value(value)[1] for value in values]
+        event = "trust withdrawn" if is_withdrawn else "trust given"
+        security_log.log_event(event, request, conversation=conversation.pk, items=names)
+        text = notice_text.TRUST_WITHDRAWN if is_withdrawn else notice_text.TRUST_GIVEN_THERE
+        messages.success(request, text.format(names=trust_form.join_names(names)))
+    return redirect("conversation-configuration", conversation_id=conversation.pk)
+
+
+def _is_granted_here(status: TrustStatus) -> bool:
+    return status.grant is not None and status.grant.conversation_id is not None
 
 
 def _make_step_row(step: ConfigStep, shown: ConfigStep) -> dict[str, Any]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.crypto import salted_hmac
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from jpweb.runtime import configuration
-from jpweb.runtime.configuration import ToolOffer, TrustStatus, WorkspaceConfig, escape_invisible
+from jpweb.runtime.configuration import ToolOffer, WorkspaceConfig, escape_invisible
 from jpweb.runtime.provider_status import list_provider_statuses
 from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError
@@ -21,6 +20,7 @@ from jpweb.store.ledger.entries import Actor
 from jpweb.store.workspace_config import overrides
 from jpweb.store.workspace_config.trust import TrustState
 from jpweb.web import access, display_text, notice_text
+from jpweb.web.forms import trust_form
 from jpweb.web.security import security_log
 
 if TYPE_CHECKING:
@@ -37,15 +37,13 @@ def show_tools(request: Request, workspace: Workspace) -> HttpResponse:
 @access.workspace(Role.OWNER)
 def give_trust(request: Request, workspace: Workspace) -> HttpResponse:
     """Trust the entries that the form showed, except those that have changed since."""
-    fingerprints = {
-        _make_form_value(entry): entry.item.fingerprint for entry in _list_entries(workspace)
-    }
-    values = request.POST.getlist("item")
-    requests = [(*_parse_form_value(value), fingerprints.get(value, "")) for value in values]
+    requests = trust_form.read_requests(
+        request.POST.getlist("item"), configuration.load_workspace_config(workspace).trust_statuses
+    )
     try:
         configuration.grant_trust(workspace, requests, request.user)
         _log_trust(request, workspace, "trust given", [name for _, name, _ in requests])
-        names = _join_names(name for _, name, _ in requests)
+        names = trust_form.join_names(name for _, name, _ in requests)
         messages.success(request, notice_text.TRUST_GIVEN.format(names=names))
     except StoreError as error:
         messages.error(request, str(error))
@@ -55,10 +53,10 @@ def give_trust(request: Request, workspace: Workspace) -> HttpResponse:
 @require_POST
 @access.workspace(Role.OWNER)
 def withdraw_trust(request: Request, workspace: Workspace) -> HttpResponse:
-    requests = [_parse_form_value(value) for value in request.POST.getlist("item")]
+    requests = [trust_form.parse_form_value(value) for value in request.POST.getlist("item")]
     configuration.revoke_trust(workspace, requests, Actor.from_person(request.user))
     _log_trust(request, workspace, "trust withdrawn", [name for _, name in requests])
-    names = _join_names(name for _, name in requests)
+    names = trust_form.join_names(name for _, name in requests)
     messages.success(request, notice_text.TRUST_WITHDRAWN.format(names=names))
     return redirect("tools", workspace_id=workspace.pk)
 
@@ -75,7 +73,7 @@ def switch_tool(request: Request, workspace: Workspace) -> HttpResponse:
             text = notice_text.ALL_TOOLS_ENABLED if is_on else notice_text.ALL_TOOLS_DISABLED
             if skipped_names:
                 not_switched = notice_text.TOOLS_NOT_SWITCHED
-                text += f" {not_switched.format(names=_join_names(skipped_names))}"
+                text += f" {not_switched.format(names=trust_form.join_names(skipped_names))}"
         else:
             configuration.switch_tool(workspace, name, is_on, actor)
             text = notice_text.TOOL_ENABLED if is_on else notice_text.TOOL_DISABLED
@@ -102,42 +100,6 @@ def save_overrides(request: Request, workspace: Workspace) -> HttpResponse:
     return redirect("tools", workspace_id=workspace.pk)
 
 
-@dataclass(frozen=True, slots=True)
-class _TrustGroup:
-    """Entries that run the same command or server, reviewed together, with their permissions."""
-
-    entries: Sequence[TrustStatus]
-
-    @property
-    def first(self) -> TrustStatus:
-        return self.entries[0]
-
-    @property
-    def title(self) -> str:
-        if not self.first.item.runs:
-            return display_text.BUILTIN_TRUST_LABEL
-        return display_text.TRUST_KIND_LABELS[self.first.item.kind.value]
-
-    @property
-    def names(self) -> str:
-        return _join_names(entry.item.name for entry in self.entries)
-
-    @property
-    def values(self) -> list[str]:
-        return [_make_form_value(entry) for entry in self.entries]
-
-    @property
-    def gates(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The permissions of the tools; tools with equal permissions are one group."""
-        tools: dict[tuple[str, ...], list[str]] = {}
-        if self.first.standing is TrustState.CHANGED and self.first.has_changed_gates:
-            return []  # the diff shows them
-        for entry in self.entries:
-            for name, lines in entry.item.gates.items():
-                tools.setdefault(lines, []).append(name)
-        return [(_join_names(names), lines) for lines, names in tools.items()]
-
-
 def _render_page(
     request: Request, workspace: Workspace, *, typed: str | None = None, refusal: str = ""
 ) -> HttpResponse:
@@ -157,10 +119,12 @@ def _render_page(
             if not configuration.is_switched_with_all(offer.tool)
         ],
         "rows": [_make_row(offer, workspace_config) for offer in workspace_config.offers],
-        "review_groups": _group_entries(
+        "review_groups": trust_form.group_statuses(
             workspace_config.trust_statuses, TrustState.NEW, TrustState.CHANGED
         ),
-        "trusted_groups": _group_entries(workspace_config.trust_statuses, TrustState.TRUSTED),
+        "trusted_groups": trust_form.group_statuses(
+            workspace_config.trust_statuses, TrustState.TRUSTED
+        ),
         "providers": list_provider_statuses(workspace_config),
         "servers": [
             (
@@ -169,6 +133,8 @@ def _render_page(
             )
             for name in workspace_config.configuration.servers
         ],
+        "trust_url": reverse("tools-trust", args=[workspace.pk]),
+        "withdraw_url": reverse("tools-withdraw", args=[workspace.pk]),
         "notes": workspace_config.notes,
         "sources": [escape_invisible(name) for name in dict.fromkeys(workspace_config.sources)],
         "overrides": workspace.overrides if typed is None else typed,
@@ -177,17 +143,6 @@ def _render_page(
         "refusal": refusal,
     }
     return render(request, "tools/index.html", context, status=422 if refusal else 200)
-
-
-def _group_entries(entries: Iterable[TrustStatus], *standings: TrustState) -> list[_TrustGroup]:
-    """Return entries in these trust states, grouped by their content and its diff."""
-    groups: dict[tuple[str, ...], list[TrustStatus]] = {}
-    for entry in entries:
-        if entry.standing in standings:
-            change = [f"{line.change} {line.text}" for line in entry.diff_lines]
-            key = (entry.item.kind.value, entry.standing.value, entry.item.runs, *change)
-            groups.setdefault(key, []).append(entry)
-    return [_TrustGroup(group_entries) for group_entries in groups.values()]
 
 
 def _make_row(offer: ToolOffer, workspace_config: WorkspaceConfig) -> Mapping[str, Any]:
@@ -214,27 +169,6 @@ def _make_row(offer: ToolOffer, workspace_config: WorkspaceConfig) -> Mapping[st
     }
 
 
-def _list_entries(workspace: Workspace) -> Sequence[TrustStatus]:
-    return configuration.load_workspace_config(workspace).trust_statuses
-
-
-def _make_form_value(entry: TrustStatus) -> str:
-    """Return the form value of an entry; its digest is keyed, so no secret can be guessed."""
-    item = entry.item
-    digest = salted_hmac("jpweb.tools.trust", item.fingerprint, algorithm="sha256").hexdigest()
-    return f"{digest} {item.kind.value} {item.name}"
-
-
-def _parse_form_value(value: str) -> tuple[str, str]:
-    """Return kind and name from a form value."""
-    kind, _, name = value.partition(" ")[2].partition(" ")
-    return kind, name
-
-
 def _log_trust(request: Request, workspace: Workspace, event: str, names: list[str]) -> None:
     if names:
         security_log.log_event(event, request, workspace=workspace.pk, items=names)
-
-
-def _join_names(names: Iterable[str]) -> str:
-    return ", ".join(escape_invisible(name) for name in names) or "nothing"

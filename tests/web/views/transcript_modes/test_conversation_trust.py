@@ -1,0 +1,94 @@
+"""Trust in what a conversation stores of its own, given there and for it alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from jpweb.runtime import conversation_config
+from jpweb.runtime.configuration import load_workspace_config
+from jpweb.store import journal
+from jpweb.store.models import Conversation, LedgerEntry, Trust
+from jpweb.stream.events import ConfigDelta
+from tests.store import making
+from tests.web.reading import ParsedPage, parse_page
+from tests.web.views.transcript_modes.reading import get_words
+from tests.web.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+def store_tool(command: str) -> ConfigDelta:
+    return ConfigDelta(
+        {"conversation": {"tools": {"mine": {"source": "local", "command": command}}}}
+    )
+
+
+def start_conversation(world: World, command: str = "run mine") -> Conversation:
+    talk: Conversation = making.conversation(world.home)
+    journal.append_events(talk.pk, [making.event(store_tool(command))])
+    talk.refresh_from_db()
+    return talk
+
+
+def open_page(world: World, talk: Conversation, person: str = "owner") -> ParsedPage:
+    return parse_page(world.client(person).get(f"/conversations/{talk.pk}/configuration"))
+
+
+def list_items(page: ParsedPage, section: str = "waiting") -> list[str]:
+    items = page.find_all(name="item")
+    return [item["value"] for item in items if item.inside(**{"data-section": section})]
+
+
+def post(world: World, talk: Conversation, *items: str, **data: str) -> str:
+    response = world.client("owner").post(
+        f"/conversations/{talk.pk}/configuration/trust", {"item": items, **data}, follow=True
+    )
+    return get_words(response.content.decode())
+
+
+def offers_tool(talk: Conversation) -> bool:
+    config = conversation_config.load_conversation_config(talk)
+    return "mine" in [tool.name for tool in config.tools]
+
+
+def test_an_owner_trusts_what_a_conversation_stores_for_it_alone(world: World):
+    talk, other = start_conversation(world), start_conversation(world)
+    page = open_page(world, talk)
+    assert "argument 1: mine" in page.text
+    assert not offers_tool(talk)
+    (item,) = list_items(page)
+    assert "Trusted in this conversation alone: mine." in post(world, talk, item)
+    assert [offers_tool(each) for each in (talk, other)] == [True, False]
+    assert list_items(open_page(world, talk)) == []
+    assert list_items(open_page(world, talk), "trusted") == [item]
+    assert load_workspace_config(world.home).trust_statuses == ()
+    entry = LedgerEntry.objects.filter(act="trust_given").latest("pk")
+    assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, talk.pk)
+
+
+def test_trust_is_withdrawn_there(world: World):
+    talk = start_conversation(world)
+    (item,) = list_items(open_page(world, talk))
+    post(world, talk, item)
+    assert "No longer trusted: mine." in post(world, talk, item, action="withdraw")
+    assert not offers_tool(talk)
+    assert not Trust.objects.exists()
+
+
+def test_a_command_that_changes_afterwards_is_shown_and_asked_about_again(world: World):
+    talk = start_conversation(world)
+    (item,) = list_items(open_page(world, talk))
+    post(world, talk, item)
+    journal.append_events(talk.pk, [making.event(store_tool("run another"))])
+    assert not offers_tool(talk)
+    page = open_page(world, talk)
+    assert "argument 1: another" in page.find_one(**{"data-trust-state": "changed"}).text
+    assert "has changed since you opened the page" in post(world, talk, item)
+    assert not offers_tool(talk)
+
+
+@pytest.mark.parametrize("person", ["reader", "responder", "auditor"])
+def test_nobody_but_an_owner_gets_the_form(world: World, person: str):
+    page = open_page(world, start_conversation(world), person)
+    assert list_items(page) == []
+    assert "Needs review" not in page.text
