@@ -94,6 +94,15 @@ def test_a_phone_expands_all_from_the_menu(visit: Visit):
     expect(closed).to_have_count(0)
 
 
+def test_a_browser_may_install_it(visit: Visit):
+    page = visit.open("/")
+    session = page.context.new_cdp_session(page)
+    manifest = session.send("Page.getAppManifest")
+    assert manifest["errors"] == []
+    assert '"start_url": "/"' in manifest["data"]
+    assert session.send("Page.getInstallabilityErrors")["installabilityErrors"] == []
+
+
 def test_a_phone_has_its_navigation_at_the_lower_edge(visit: Visit):
     page = visit.open("/questions", size=PHONE)
     link = page.get_by_role("navigation", name="Main").get_by_role("link", name="Search")
