@@ -1,0 +1,45 @@
+"""A printed conversation says what of it is on the paper."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.pages import Visit
+from tests.browser.reading.windows import LATER, long_one, to_bottom
+
+pytestmark = pytest.mark.browser
+
+
+def prepare_printing(page: Page) -> None:
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+
+
+def test_what_is_on_the_page_is_named_and_where_the_whole_is(shelf: Visit):
+    page = shelf.open(long_one(shelf))
+    note = page.locator(".print-note")
+    expect(note).to_be_hidden()
+    prepare_printing(page)
+    before = note.inner_text()
+    assert before.startswith("Printed: events 1 to ")
+    assert "The whole conversation is in Export" in before
+    for part in (".toolbar", ".site-header", "#outline", ".time-strip", "#composer"):
+        expect(page.locator(part)).to_be_hidden()
+    page.emulate_media(media="screen")
+    count = page.locator("#transcript > .window").count()
+    to_bottom(page)
+    expect(page.locator("#transcript > .window")).not_to_have_count(count)
+    prepare_printing(page)
+    assert note.inner_text() != before
+
+
+def test_a_whole_conversation_that_is_unfolded_has_no_note(visit: Visit):
+    page = visit.open(visit.find("A tour of questions and answers"))
+    expect(page.locator(LATER)).to_have_count(0)
+    prepare_printing(page)
+    expect(page.locator(".print-note")).to_be_visible()
+    page.emulate_media(media="screen")
+    page.get_by_role("button", name="Expand all").click()
+    prepare_printing(page)
+    expect(page.locator(".print-note")).to_be_hidden()
