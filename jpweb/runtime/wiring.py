@@ -128,9 +128,15 @@ def get_conversation_model(conversation: Conversation) -> ModelStatus:
 
 
 def _find_model_status(workspace_config: WorkspaceConfig) -> ModelStatus:
+    """Return the model, or why a turn would fail at once, such as for a key that is not set.
+
+    The keys of workers are in their environments, not in that of a server that runs no turns.
+    """
     try:
         model_config = _choose_model(workspace_config)
-    except InvalidConfiguration as error:
+        if settings.RUNS == "embedded":
+            open_model(workspace_config, model_config)
+    except (InvalidConfiguration, ProviderFailed) as error:
         return ModelStatus(problem=str(error))
     return ModelStatus(model_config, workspace_config.find_provider_problem(model_config.provider))
 

@@ -137,3 +137,20 @@ def test_interrupting_in_a_rolled_back_world_starts_no_task(
     monkeypatch.setattr(run_executor, "_start_run", started_ids.append)
     world.client("owner").post(f"/conversations/{world.talk.pk}/{action}")
     assert started_ids == []
+
+
+@pytest.mark.parametrize(("mode", "is_told"), [("embedded", True), ("workers", False)])
+def test_a_turn_that_would_fail_for_its_key_is_refused_before(
+    world: World, monkeypatch: pytest.MonkeyPatch, settings: Any, mode: str, is_told: bool
+):
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    settings.RUNS = mode  # workers have their keys in their own environments
+    Run.objects.update(state="done")
+    Workspace.objects.filter(pk=world.home.pk).update(
+        overrides='assistant.model.id = "anthropic/m"'
+    )
+    problem = "No API key for Anthropic. Set ANTHROPIC_API_KEY"
+    assert (problem in foot(world).find_one(id="composer").text) is is_told
+    if is_told:
+        assert problem in send(world, "turns", text="Hello").text
+        assert Run.objects.count() == 1
