@@ -33,7 +33,7 @@ class LlamaCppAdapter(ProviderAdapter):
         return OpenAIChatModel(endpoint.model.name, provider=OpenAIProvider(openai_client=client))
 
     def adapt_settings(
-        self, _endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
+        self, endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
     ) -> dict[str, Any]:
         """Switch reasoning on or off; older servers read no ``max_completion_tokens``."""
         is_on = reasoning.mode in (ReasoningMode.AUTO, ReasoningMode.SET)
@@ -46,7 +46,7 @@ class LlamaCppAdapter(ProviderAdapter):
         settings["extra_body"] = body | dict(settings.get("extra_body") or {})
         return settings
 
-    def make_thinking_part(self, text: str, _metadata: Mapping[str, Any]) -> ThinkingPart | None:
+    def make_thinking_part(self, text: str, metadata: Mapping[str, Any]) -> ThinkingPart | None:
         """Return the reasoning for the field in which the server sent it."""
         if not text.strip():
             return None

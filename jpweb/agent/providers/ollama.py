@@ -76,7 +76,7 @@ class OllamaAdapter(ProviderAdapter):
         """Return True: Ollama's API has no choice of a tool."""
         return True
 
-    def make_thinking_part(self, text: str, _metadata: Mapping[str, Any]) -> ThinkingPart | None:
+    def make_thinking_part(self, text: str, metadata: Mapping[str, Any]) -> ThinkingPart | None:
         """Return the reasoning as it was."""
         return ThinkingPart(text) if text.strip() else None
 

@@ -215,11 +215,11 @@ def _write_decision(inquiry: InquiryPair) -> Iterator[str]:
     decider = _name_decider(note.get("by"))
     words = note.get("note")
     said = words if isinstance(words, str) else ""
-    if line := _describe_decision(decider, asked_at, settled_at):
-        if isinstance(inquiry.outcome, Answered) and isinstance(inquiry.outcome.answer, bool):
-            answer = format_answer(inquiry.outcome.answer)
-            line = f"Answered {answer}{' ' if decider else ', '}{line}"
-        yield f"{line[0].upper()}{line[1:]}{':' if said else '.'}"
+    line = _describe_decision(decider, asked_at, settled_at)
+    if isinstance(inquiry.outcome, Answered) and isinstance(inquiry.outcome.answer, bool):
+        answer = format_answer(inquiry.outcome.answer)
+        line = f"Answered {answer}{' ' if decider else ', '}{line}"
+    yield f"{line[:1].upper()}{line[1:]}{':' if said else '.'}"
     if said:
         yield escaping.quote_text(said)
 

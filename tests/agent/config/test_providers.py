@@ -45,3 +45,21 @@ def test_the_name_of_a_model_has_the_characters_of_jp(name: str):
 def test_another_name_of_a_model_is_refused(name: str, form: str):
     text = get_refusal(f"assistant.model.id = {form.format(name)}")
     assert "letters, digits and . _ : / ~ -" in text
+
+
+def test_an_alias_may_name_another_one():
+    model = read_configuration(
+        """
+        assistant.model.id = "default"
+        [providers.llm.aliases]
+        opus = "anthropic/o-4"
+        coder = "opus"
+        default = "coder"
+        """
+    ).assistant.model
+    assert (model.provider, model.name) == ("anthropic", "o-4")
+
+
+def test_a_circle_of_aliases_is_named_even_where_none_is_used():
+    text = get_refusal('[providers.llm.aliases]\na = "b"\nb = "a"')
+    assert "aliases.a is a circle of aliases: a -> b -> a." in text

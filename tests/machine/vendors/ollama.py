@@ -13,6 +13,7 @@ PATH = "/api/chat"
 
 def write_frames(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield a line for each piece, and the last one with the reason of the end."""
+    yield b"\n"  # as a proxy keeps a connection alive
     base = {"model": body.get("model"), "created_at": "2026-09-21T10:00:00.000000Z"}
     for piece in reply.pieces:
         for message in _messages(piece):

@@ -35,11 +35,11 @@ class ProviderAdapter(ABC):
     def open_model(self, endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
         """Return the model; all its requests go through ``http``."""
 
+    @abstractmethod
     def adapt_settings(
-        self, _endpoint: ModelEndpoint, settings: dict[str, Any], _reasoning: ReasoningSettings
+        self, endpoint: ModelEndpoint, settings: dict[str, Any], reasoning: ReasoningSettings
     ) -> dict[str, Any]:
         """Return the settings of a request, adapted to the vendor."""
-        return settings
 
     def refuses_forced_tool(self, _endpoint: ModelEndpoint, _reasoning: ReasoningSettings) -> bool:
         """Tell whether the vendor takes no forced tool with this model and reasoning."""
@@ -53,9 +53,9 @@ class ProviderAdapter(ABC):
         """Return the metadata that the vendor wants back with a part, under JP's names."""
         return {}
 
-    def make_thinking_part(self, _text: str, _metadata: Mapping[str, Any]) -> ThinkingPart | None:
+    @abstractmethod
+    def make_thinking_part(self, text: str, metadata: Mapping[str, Any]) -> ThinkingPart | None:
         """Return the part that sends earlier reasoning back, or None where it is not sent."""
-        return None
 
     def make_text_part(self, text: str, _metadata: Mapping[str, Any]) -> TextPart | None:
         """Return the part that sends an earlier message back, or None where it is not sent."""

@@ -162,3 +162,20 @@ async def test_a_model_that_does_not_reason_gets_no_earlier_reasoning():
     assert "Yes." in body
     assert "Hm" not in body
     assert "<think>" not in body
+
+
+@pytest.mark.parametrize(
+    "places",
+    ["no list", [], ["no table"], [{"field": 5}], [{"field": "unknown"}], [{"field": "absent"}],
+     [{"field": "anthropic_thinking_signature"}]],
+)  # fmt: skip
+async def test_metadata_of_openrouter_that_names_no_signature_sends_nothing(places: Any):
+    thought = make_event(
+        ChatResponse("reasoning", "Hm"),
+        openrouter_metadata=places,
+        anthropic_thinking_signature=["U0lH"],
+    )
+    reply = make_event(ChatResponse("message", "Yes."))
+    body = str(await get_sent_body("openrouter", ASKED, thought, reply, ASKED))
+    assert "Yes." in body
+    assert "U0lH" not in body

@@ -149,6 +149,7 @@ async def test_anthropic_always_gets_an_output_limit(model: str, max_tokens: int
         ("gpt-5.1", think("low") | {"reasoning_mode": "pro"}, {"effort": "low", "summary": "auto"}),
         ("gpt-4.1", think("high"), None),
         ("not-heard-of", UNSET, None),
+        ("not-heard-of", think(4096), {"effort": "medium", "summary": "auto"}),
         ("not-heard-of", OFF, {"effort": "none"}),
         ("not-heard-of", think("max"), {"effort": "xhigh", "summary": "auto"}),
     ],

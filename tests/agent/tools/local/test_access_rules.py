@@ -132,3 +132,10 @@ async def test_the_tool_gets_the_policy_and_does_not_run_under_an_invalid_one(ro
     assert isinstance(refused, Failed)
     assert refused.message.startswith("invalid access policy for tool '")
     assert refused.message.endswith("access rule path is not workspace-relative: /etc")
+
+
+@pytest.mark.parametrize("path", ["x" * 300, "real"])
+def test_a_rule_whose_target_cannot_be_told_ends_the_call(root: Path, path: str):
+    place = root if path != "real" else root / "nowhere"
+    with pytest.raises(InvalidAccess, match="not workspace-relative"):
+        compile_paths(place, AccessRule(path))

@@ -1,0 +1,84 @@
+"""Ollama's own API, where no other vendor's test reaches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jpweb.agent.errors import FailureKind
+from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse
+from tests.agent.providers.conversing import (
+    MODELS,
+    get_failure,
+    make_event,
+    make_provider,
+    make_request,
+    receive_events,
+)
+from tests.machine.vendors import Call, Failure, Reply, Say, Think, run_vendor
+
+
+async def open_model(standin: Any) -> Any:
+    import httpx2  # noqa: PLC0415  the library of providers is slow to load
+
+    from jpweb.agent.providers.ollama import OllamaChatModel  # noqa: PLC0415  the same
+
+    return OllamaChatModel(MODELS["ollama"], standin.base_url, httpx2.AsyncClient())
+
+
+async def test_a_whole_reply_may_be_asked_for():
+    from pydantic_ai.direct import model_request  # noqa: PLC0415  as above
+    from pydantic_ai.messages import ModelRequest  # noqa: PLC0415  as above
+
+    with run_vendor("ollama", [Reply(Think("Hm"), Say("Yes."), Call("fs_read"))]) as standin:
+        messages = [ModelRequest.user_text_prompt("Hello")]
+        reply = await model_request(await open_model(standin), messages)
+    assert [part.part_kind for part in reply.parts] == ["thinking", "text", "tool-call"]
+    assert (reply.model_name, reply.provider_name) == ("qwen3", "ollama")
+
+
+async def test_a_stream_that_is_closed_ends_the_connection():
+    from pydantic_ai.direct import model_request_stream  # noqa: PLC0415  as above
+    from pydantic_ai.messages import ModelRequest  # noqa: PLC0415  as above
+
+    with run_vendor("ollama", [Reply(Say("Yes."), end="hang")]) as standin:
+        messages = [ModelRequest.user_text_prompt("Hello")]
+        async with model_request_stream(await open_model(standin), messages) as stream:
+            await anext(aiter(stream))
+            await stream.close_stream()
+        assert standin.hangup_event.wait(10)
+
+
+async def test_a_part_that_no_thread_has_is_refused():
+    from pydantic_ai.direct import model_request  # noqa: PLC0415  as above
+    from pydantic_ai.messages import (  # noqa: PLC0415  as above
+        ImageUrl,
+        ModelRequest,
+        UserPromptPart,
+    )
+
+    picture = UserPromptPart([ImageUrl("https://picture.example/a.png")])
+    with run_vendor("ollama") as standin, pytest.raises(TypeError, match="no part of a thread"):
+        await model_request(await open_model(standin), [ModelRequest([picture])])
+
+
+async def test_of_an_error_that_does_not_end_the_beginning_is_read():
+    with run_vendor("ollama", [Failure(400, "x" * 1_000_000)]) as standin:
+        error, _ = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.BAD_REQUEST
+    assert len(str(error)) < 1_000
+
+
+@pytest.mark.parametrize("name", ["llamacpp", "ollama"])
+async def test_reasoning_without_text_is_not_sent_back(name: str):
+    events = (
+        make_event(ChatRequest("Hello")),
+        make_event(ChatResponse("reasoning", " ")),
+        make_event(ToolCallRequest("call_1", "fs_read", {})),
+        make_event(ToolCallResponse("call_1", "one", is_error=False)),
+    )
+    with run_vendor(name, [Reply(Say("."))]) as standin:
+        await receive_events(make_provider(standin), make_request(*events))
+        reply = standin.requests[0].body["messages"][2]
+    assert {"thinking", "reasoning_content"} & reply.keys() == set()
