@@ -58,4 +58,5 @@ def test_copied_conversation_has_the_rows_of_one_made_by_jpweb(
         "Review",
         "ReviewTask",
         "SuspectedSecret",
+        "Trust",
     }

@@ -59,7 +59,9 @@ def mirror_stored(home: Workspace, base: bytes, *kinds: Any) -> Conversation:
 
 
 @pytest.fixture
-def talk(home: Workspace) -> Conversation:
+def talk(home: Workspace, monkeypatch: pytest.MonkeyPatch) -> Conversation:
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "a-key")  # without one no turn starts
     write_config(home, FILES)
     conversation: Conversation = making.conversation(home)
     return conversation

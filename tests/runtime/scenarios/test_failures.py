@@ -210,19 +210,17 @@ async def test_where_nobody_listens_the_turn_waits_for_its_retry(shop: Workshop,
     assert await shop.list_lines() == ["turn_start", "asked: Begin", "message: All done."]
 
 
-async def test_without_a_key_the_turn_says_which_and_goes_on_with_it(
+async def test_without_a_key_no_turn_starts_and_it_is_said_which(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ):
     with run_vendor("anthropic", [DONE]) as standin:
         await run_in_db_thread(shop.play, standin)
         monkeypatch.delenv(VARIABLE)
-        row = await shop.play_turn()
-        assert (row.state, row.failure) == ("failed", "wrong_key")
-        assert f"Set {VARIABLE}" in row.problem
-        assert standin.requests == []
-        assert await shop.list_lines() == ["turn_start", "asked: Begin"]
+        with pytest.raises(InvalidConfigFile, match=f"Set {VARIABLE}"):
+            await shop.start()
+        assert (standin.requests, await shop.list_lines()) == ([], [])
         monkeypatch.setenv(VARIABLE, KEY)
-        assert (await shop.retry()).state == "done"
+        assert (await shop.play_turn()).state == "done"
     assert await shop.list_lines() == ["turn_start", "asked: Begin", "message: All done."]
 
 
