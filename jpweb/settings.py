@@ -245,6 +245,8 @@ DETECT_SECRETS = env.bool("JPWEB_DETECT_SECRETS", default=True)
 # only waits for people is parked.
 LEASE = read_number("JPWEB_LEASE", 15)
 HOLD = read_number("JPWEB_HOLD", 30)
+# Seconds in which a person can undo an answer that they gave by one press; 0: sent at once.
+UNDO_SECONDS = read_number("JPWEB_UNDO", 5)
 
 # OpenID Connect providers that sign people in, by name.
 OIDC_PROVIDERS = identity_providers.read_providers(env.str("JPWEB_OIDC", default=""), os.environ)

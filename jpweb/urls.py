@@ -167,6 +167,11 @@ urlpatterns = [
     path("search/forget", search.delete_search, name="search-delete"),
     path("questions", questions.list_questions, name="questions"),
     path("questions/<key:inquiry_id>", questions.show_question, name="question"),
+    path(
+        "questions/<key:inquiry_id>/context",
+        questions.show_question_context,
+        name="question-context",
+    ),
     path("questions/<key:inquiry_id>/answer", questions.answer_question, name="question-answer"),
     path("questions/<key:inquiry_id>/decline", questions.decline_question, name="question-decline"),
     path("prompts/<key:approval_id>", approvals.show_approval, name="approval"),

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from jpweb.store import db_text, journal
 from jpweb.store.choices import Act, ApprovalKind, ApprovalState, Role, RunState
@@ -138,12 +139,22 @@ def count_waiting(
     return _waiting_keys([person_id], **scope)[:limit].count()
 
 
-def list_waiting(person_id: int, conversation_id: int | None = None) -> list[Inquiry | Approval]:
-    """Return the oldest open questions and approvals of a person, in the order of asking."""
-    questions, approvals = list_open(person_id), list_open_for(person_id)
-    if conversation_id is not None:
-        questions = questions.filter(conversation_id=conversation_id)
-        approvals = approvals.filter(conversation_id=conversation_id)
+def count_waiting_by_workspace(person_id: int) -> dict[int, int]:
+    """Return the number of a person's open questions and approvals in each workspace with some."""
+    counts: Counter[int] = Counter()
+    for waiting in (list_open(person_id), _filter_open_for(person_id)):
+        groups = waiting.order_by().values("workspace_id").annotate(n=Count("pk"))
+        counts.update({row["workspace_id"]: row["n"] for row in groups})
+    return counts
+
+
+def list_waiting(person_id: int, **scope: int) -> list[Inquiry | Approval]:
+    """Return the oldest open questions and approvals of a person, in the order of asking.
+
+    ``scope`` is a ``conversation_id`` or a ``workspace_id``; without one there are all.
+    """
+    questions, approvals = list_open(person_id).filter(**scope), list_open_for(person_id)
+    approvals = approvals.filter(**scope)
     rows: list[Inquiry | Approval] = [*questions[:MAX_INBOX_CARDS], *approvals[:MAX_INBOX_CARDS]]
     return sorted(rows, key=lambda row: row.asked_at)[:MAX_INBOX_CARDS]
 

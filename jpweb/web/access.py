@@ -186,6 +186,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
             if roles.get(member_workspace.pk) == Role.OWNER
         ],
         "waiting_count": approvals.count_waiting(user.pk),
+        "undo_seconds": settings.UNDO_SECONDS,
         "section": request.path.strip("/").partition("/")[0],
     }
 

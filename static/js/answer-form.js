@@ -49,7 +49,8 @@ on("htmx:beforeRequest", (event) => {
   const card = form.closest(".card");
   if (card && [...pendingForms.values()].some((pending) => card.contains(pending.form))) event.preventDefault();
   if (event.defaultPrevented || !form.matches("form[data-via-socket]") || resubmittedForms.has(form)) return;
-  const fields = new FormData(form);
+  const { triggeringEvent } = event.detail.requestConfig;
+  const fields = new FormData(form, triggeringEvent && triggeringEvent.submitter);
   const answer = fields.get("answer") || "";
   if (answer.length > MAX_SOCKET_CHARS) return;
   lastNumber += 1;

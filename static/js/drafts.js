@@ -26,6 +26,8 @@ function restoreDraft(holder) {
     if (field.type === "checkbox") field.checked = value;
     else if (field.type === "radio") field.checked = field.value === value;
     else field.value = value;
+    const fold = field.closest("details");
+    if (fold && field.value !== field.defaultValue) fold.open = true;
   }
 }
 

@@ -9,6 +9,12 @@ export function bindKeys(title, rows) {
   groups.push([title, rows.map(([names, label, action]) => ({ names: names.split(" "), label, action }))]);
 }
 
+// List keys that apply in one place of the page, and are bound there: [["y", "Yes"], …].
+const listedGroups = [];
+export function listKeys(title, rows) {
+  listedGroups.push([title, rows.map(([name, label]) => ({ names: [name], label }))]);
+}
+
 // No shortcut applies in a form, with a modifier such as Ctrl, or where the browser uses the key:
 // Enter and space press a control. Links with data-shortcuts have shortcuts for Enter.
 const EXCLUDED = "input, textarea, select, form, dialog, .card, [contenteditable]";
@@ -23,7 +29,7 @@ let isFieldRemoved = false;
 on("jpweb:field-removed", () => { isFieldRemoved = true; });
 for (const name of ["pointerdown", "focusin"]) on(name, () => { isFieldRemoved = false; }, true);
 on("keydown", (event) => {
-  if (event.defaultPrevented || isFieldRemoved || !groups.length || event.isComposing || !hasNoModifier(event)) return;
+  if (event.defaultPrevented || isFieldRemoved || !(groups.length + listedGroups.length) || event.isComposing || !hasNoModifier(event)) return;
   const { target, key } = event;
   if (!target.closest || target.closest(EXCLUDED)) return;
   if (CONTROL_KEYS.includes(key) && target.closest(CONTROLS)) return;
@@ -40,7 +46,7 @@ on("keydown", (event) => {
 
 const KEY_LABELS = {
   ArrowDown: ["↓"], ArrowUp: ["↑"], ArrowLeft: ["←"], ArrowRight: ["→"],
-  " ": ["Space"], Enter: ["Enter"], Escape: ["Esc"],
+  " ": ["Space"], Enter: ["Enter"], Escape: ["Esc"], "1-9": ["1–9"],
 };
 const GENERAL_ROWS = [{ names: ["?"], label: "Show shortcuts" }, { names: ["Escape"], label: "Close" }];
 const makeElement = (tag, text = "", props = {}) => Object.assign(document.createElement(tag), { textContent: text }, props);
@@ -60,7 +66,7 @@ function showShortcuts() {
   const dialog = makeElement("dialog", "", { className: "shortcuts-dialog" });
   dialog.setAttribute("aria-labelledby", "shortcuts-title");
   dialog.append(makeElement("h2", "Keyboard shortcuts", { id: "shortcuts-title" }));
-  for (const [title, rows] of [...groups, ["General", GENERAL_ROWS]]) {
+  for (const [title, rows] of [...groups, ...listedGroups, ["General", GENERAL_ROWS]]) {
     const list = makeElement("dl");
     list.append(...rows.map(makeRow));
     dialog.append(makeElement("h3", title), list);

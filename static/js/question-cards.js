@@ -1,15 +1,19 @@
-// Cards of questions and approvals: sending, errors, outcomes, keyboard shortcuts and the focus.
-import { TEXT_FIELDS, byId, findAll, findOpenCards, on, revealElement } from "./dom.js";
+// Cards of questions and approvals: sending, errors, outcomes and the focus.
+import { byId, findAll, findOpenCards, on, revealElement } from "./dom.js";
 import { deleteDrafts, restoreDrafts } from "./drafts.js";
 import { readAnchors } from "./transcript/url-state.js";
 import { sendPageState } from "./socket.js";
+import { isUndoable } from "./undo-send.js";
 
 // Another person may settle a question while this one types: the settled card keeps the draft.
 const DRAFT_LABELS = { answer: "Your draft (not sent)", note: "Your reason (not sent)" };
-const readDrafts = (card) =>
-  findAll("textarea, input[type=text]", card)
+const CHOICE_LABEL = "Your choice (not sent)";
+function readDrafts(card) {
+  const drafts = findAll("textarea, input[type=text]", card)
     .filter((field) => !field.readOnly && field.value !== field.defaultValue)
     .map((field) => [DRAFT_LABELS[field.name] || DRAFT_LABELS.answer, field.value]);
+  return card.dataset.chosen ? [[CHOICE_LABEL, card.dataset.chosen], ...drafts] : drafts;
+}
 
 function appendDrafts(settledCard, drafts) {
   const shownTexts = findAll("textarea", settledCard).map((field) => field.value);
@@ -70,15 +74,18 @@ const NEXT_CARD_TIMEOUT = 2000; // milliseconds in which a later card gets the f
 const READING_TIME = 500; // milliseconds in which a person has not read the card that got the focus
 let focusedOutcome = null; // the settled card with the focus, and until when a later card gets it
 let unreadUntil = 0;
+export const isUnread = () => Date.now() < unreadUntil;
+export function markRead() {
+  unreadUntil = 0;
+}
 function moveFocus(settledCard) {
   // An approval is focused as a whole: a key that is pressed once too often must not allow a call.
-  const openCard = findOpenCards()[0];
-  const isQuestion = openCard && "question" in openCard.dataset;
-  const fields = "input:checked, input:not([type=hidden]), textarea, button";
-  const target = isQuestion
-    ? openCard.querySelector("input:checked") || openCard.querySelector(fields)
-    : openCard || settledCard;
-  if (!isQuestion) target.tabIndex = -1;
+  // A question with a default answer has the focus there; one without is focused as a whole too.
+  const openCard = findOpenCards().find((card) => !isUndoable(card));
+  const field = openCard && "question" in openCard.dataset && openCard.querySelector(".answer-form")
+    .querySelector("button[data-default], input:checked, input:is([type=radio], [type=password]), textarea");
+  const target = field || openCard || settledCard;
+  if (!field) target.tabIndex = -1;
   target.focus({ preventScroll: true });
   unreadUntil = target === settledCard ? 0 : Date.now() + READING_TIME;
   focusedOutcome = target === settledCard ? { card: settledCard, until: Date.now() + NEXT_CARD_TIMEOUT } : null;
@@ -179,35 +186,6 @@ export function announceNewCards() {
   }
 }
 
-// Keys in a card: digits choose an option, Ctrl-Enter sends. Escape does nothing, so that no input is
-// lost. Once a card is sent the focus is in the next one: a repeated Enter must not send that too.
-on("keydown", (event) => {
-  const target = event.target;
-  if (!target.closest) return;
-  const form = target.closest("form");
-  const isSending = event.key === "Enter" && (event.ctrlKey || event.metaKey || !target.matches("textarea"));
-  if (isSending && target.closest(".card") && (event.repeat || Date.now() < unreadUntil)) {
-    event.preventDefault();
-    return;
-  }
-  unreadUntil = 0;
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-    if (!form) return;
-    event.preventDefault();
-    form.requestSubmit();
-    return;
-  }
-  const card = target.closest(".card");
-  const hasNoModifier = !event.ctrlKey && !event.metaKey && !event.altKey;
-  if (card && hasNoModifier && /^[1-9]$/.test(event.key) && !target.matches(TEXT_FIELDS)) {
-    const option = findAll("input[type=radio]", card)[Number(event.key) - 1];
-    if (!option) return;
-    option.checked = true;
-    option.focus();
-    option.dispatchEvent(new Event("input", { bubbles: true }));
-  }
-});
-
 // Fragments from the socket have no CSRF token.
 const csrfToken = document.querySelector("meta[name=csrf-token]");
 on("htmx:load", (event) => {
@@ -217,7 +195,7 @@ on("htmx:load", (event) => {
   restoreDrafts(event.target);
 });
 
-for (const name of ["input", "pointerdown"]) on(name, () => { unreadUntil = 0; });
+for (const name of ["input", "pointerdown"]) on(name, markRead);
 
 // A permalink expands what holds its event; an event that the URL names as closed stays closed.
 export function revealHash() {

@@ -56,9 +56,16 @@ export function observeCards() {
 }
 
 const findCard = (event) => event.target.closest && event.target.closest(".card[data-question]");
+// A focus that a script sets when the page arrives is no act of a person.
+let isAutomatic = false;
+export function focusWithoutReceipt(setFocus) {
+  isAutomatic = true;
+  setFocus();
+  isAutomatic = false;
+}
 on("focusin", (event) => {
   const card = findCard(event);
-  if (card) addReceipt(card, "focused");
+  if (card && !isAutomatic) addReceipt(card, "focused");
 });
 on("input", (event) => {
   const card = findCard(event);

@@ -23,6 +23,7 @@ function readPageState() {
   const page = byId("page");
   const state = { person: personId, questions: listCardKeys("question"), approvals: listCardKeys("approval") };
   if (page && page.dataset.inbox) state.inbox = true;
+  if (page && page.dataset.workspace) state.workspace = Number(page.dataset.workspace);
   if (page && page.dataset.conversation) {
     state.conversation = Number(page.dataset.conversation);
     state.entry_count = Number(byId("counts").dataset.entryCount);

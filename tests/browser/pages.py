@@ -177,19 +177,42 @@ def _card(kind: str) -> str:
 
 def answer_question(page: Page, kind: str, value: str) -> None:
     """Answer the open question of an answer type, by mouse."""
-    question_card = find_card(page, kind)
-    if kind in (BOOLEAN, SELECT):
-        question_card.get_by_label(value, exact=True).check()
-    else:
-        question_card.locator("[name=answer]").fill(value)
-    question_card.get_by_role("button", name="Answer").click()
+    fill_card(find_card(page, kind), kind, value)
     expect(page.locator(_card(kind))).to_have_count(0)
+
+
+def fill_card(card: Locator, kind: str, value: str) -> None:
+    """Answer on a card: a press of the option's button, or a text that is sent."""
+    if kind in (BOOLEAN, SELECT):
+        find_option(card, value).click()
+    else:
+        card.locator("[name=answer]").fill(value)
+        card.get_by_role("button", name="Answer").click()
+
+
+def find_option(card: Locator, value: str) -> Locator:
+    """Return the button of a card that sends an answer; the default's name says so."""
+    return card.get_by_role("button", name=re.compile(f"^{re.escape(value)}( default)?$"))
 
 
 def decline_question(page: Page, kind: str) -> None:
-    """Decline the open question of an answer type."""
-    find_card(page, kind).get_by_role("button", name="Decline").click()
+    """Decline the open question of an answer type, with the reason that its card holds."""
+    press_decline(find_card(page, kind))
     expect(page.locator(_card(kind))).to_have_count(0)
+
+
+def press_decline(card: Locator, name: str = "Decline") -> None:
+    """Press the button that declines a question, or denies an approval."""
+    open_decline(card)
+    card.get_by_role("button", name=name, exact=True).click()
+
+
+def open_decline(card: Locator) -> Locator:
+    """Open the fold in which a card is declined, and return the field for the reason."""
+    fold = card.locator("details.decline")
+    if fold.get_attribute("open") is None:
+        fold.locator("> summary").click()
+    return fold.get_by_label("Reason (optional")
 
 
 def answer_all(page: Page, secret: str) -> None:

@@ -133,6 +133,7 @@ class Server:
         variables = {
             "JPWEB_DATA": str(self.data),
             "JPWEB_PORT": str(self.port),
+            "JPWEB_UNDO": "0",  # most tests are about something else
             "PYTHONUNBUFFERED": "1",
         }
         return inherit_environment() | variables | self.settings

@@ -70,7 +70,11 @@ def test_questions_and_prompts_are_one_queue_in_the_order_of_asking(run: Run):
     ]
     responder_id = responder(run)
     assert approvals.list_waiting(responder_id) == rows
-    assert approvals.list_waiting(responder_id, run.conversation_id) == [rows[0], rows[1], rows[3]]
+    assert approvals.list_waiting(responder_id, conversation_id=run.conversation_id) == [
+        rows[0],
+        rows[1],
+        rows[3],
+    ]
     with CaptureQueriesContext(connection) as captured:
         assert approvals.count_waiting(responder_id) == 4
     assert len(captured) == 1

@@ -90,6 +90,7 @@ ROUTES = {
     "search-delete": Route(SIGNED_IN, 302, "post"),
     "questions": somewhere(Role.RESPONDER),
     "question": member("inquiry", Role.READER),
+    "question-context": member("inquiry", Role.READER),
     "question-answer": member(
         "inquiry", Role.RESPONDER, 302, method="post", data=(("answer", "true"),)
     ),

@@ -9,9 +9,11 @@ import pytest
 
 from jpweb.runtime.inquiries import resolution, secret_channels
 from jpweb.store import inquiries, journal
+from jpweb.store.choices import Role
 from jpweb.store.errors import AlreadySettled
-from jpweb.store.models import Conversation, Inquiry
+from jpweb.store.models import Conversation, Inquiry, Membership
 from jpweb.stream.answer_type import Option, Secret, Select, Text
+from jpweb.stream.events import ChatRequest, ChatResponse, EventKind, ToolCallRequest
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, Redacted
 from tests.store import making
 from tests.web.reading import parse_page
@@ -204,13 +206,63 @@ def test_everything_that_waits_is_listed_oldest_first_for_who_may_answer(world: 
     )
 
 
+def test_the_list_can_be_narrowed_to_a_workspace(world: World):
+    responder = world.people["responder"]
+    Membership.objects.create(person=responder, workspace=world.other_home, role=Role.RESPONDER)
+    other_run = making.start_run(making.conversation(world.other_home, "Their talk"))
+    other_row = making.question(other_run, Text(), "Whose?")
+    client = world.client("responder")
+
+    def show(query: str) -> tuple[list[str], list[str], str | None]:
+        page = parse_page(client.get(f"/questions{query}"))
+        cards = page.find_all(**{"data-outcome": "open", "data-kind": "inquiry_request"})
+        chips = [" ".join(tag.text.split()) for tag in page if tag.get("class") == "chip"]
+        return [card["id"] for card in cards], chips, page.find_one(id="page").get("data-workspace")
+
+    own_id, other_id = f"question-{world.question.pk}", f"question-{other_row.pk}"
+    chips = ["All 2", "Elsewhere 1", "Garden 1"]
+    assert show("") == ([own_id, other_id], chips, None)
+    elsewhere = world.other_home.pk
+    assert show(f"?workspace={elsewhere}") == ([other_id], chips, str(elsewhere))
+    making.settle(other_row, Cancelled(CancellationReason.LOST))
+    chips = ["All 1", "Elsewhere 0", "Garden 1"]
+    assert show(f"?workspace={elsewhere}") == ([], chips, str(elsewhere))
+    for query in ("?workspace=0", "?workspace=x", f"?workspace={10**30}"):
+        assert show(query) == ([own_id], [], None)
+
+
+def test_a_card_shows_the_last_messages_before_its_question_and_the_call(world: World):
+    talk = making.conversation(world.home, "Long")
+    run = making.start_run(talk)
+    kinds: list[EventKind] = [
+        ChatRequest("First"),
+        ChatResponse("message", "Second"),
+        ChatRequest("Third"),
+        ChatResponse("message", "<b>Fourth</b>"),
+        ToolCallRequest("call_1", "deploy", {"service": "blog"}),
+    ]
+    journal.append_events(talk.pk, [making.event(kind) for kind in kinds], run)
+    row = making.question(run, Text(), "Where to?")
+    path = f"/questions/{row.pk}/context"
+    fragment = world.client("reader").get(path, headers=HTMX)
+    text = " ".join(parse_page(fragment).text.split())
+    assert "Second" in text
+    assert "Fourth" in text
+    assert "First" not in text
+    assert "<b>" not in fragment.content.decode()
+    assert "Tool call: deploy service=blog" in text
+    page = parse_page(world.client("reader").get(path))
+    assert page.find_one(id="main")
+    assert "Where to?" in page.text
+
+
 def test_every_form_has_its_token_and_works_without_scripts(world: World):
     page = parse_page(world.client("responder").get("/questions"))
     (form,) = [tag for tag in page if tag.get("action") == f"/questions/{world.question.pk}/answer"]
     assert form["method"] == "post"
     inside = [tag for tag in page if form in tag.parents]
     assert next(tag["value"] for tag in inside if tag.get("name") == "csrfmiddlewaretoken")
-    assert [tag["value"] for tag in inside if tag.get("type") == "radio"] == ["true", "false"]
+    assert [tag["value"] for tag in inside if tag.get("name") == "answer"] == ["true", "false"]
     declines = page.find_one(action=f"/questions/{world.question.pk}/decline")
     inside = [tag for tag in page if declines in tag.parents]
     assert next(tag["value"] for tag in inside if tag.get("name") == "csrfmiddlewaretoken")

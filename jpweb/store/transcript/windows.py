@@ -129,6 +129,13 @@ def load_items(conversation_id: int, item_positions: Collection[int]) -> LoadedI
     return ItemLoader(conversation_id, [], item_positions).load_items(sorted(item_positions))
 
 
+def list_earlier(
+    conversation_id: int, item_position: int, categories: CategoryFilter, limit: int
+) -> list[int]:
+    """Return up to ``limit`` positions of items before one, the nearest, in order."""
+    return _earlier_item_positions(conversation_id, item_position, categories, limit)
+
+
 def find_changed_item_positions(conversation_id: int, lengths: int) -> list[int] | None:
     """Return the positions of the items with entries from a position on, in order.
 

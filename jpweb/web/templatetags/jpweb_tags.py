@@ -36,6 +36,8 @@ register = template.Library()
 MAX_CLIPPED_CHARS = 12_000
 #: Characters of a question in its summary.
 MAX_SUMMARY_CHARS = 140
+#: Options of a select whose card has a button for each, and characters of the longest.
+MAX_ANSWER_BUTTONS, MAX_ANSWER_BUTTON_CHARS = 5, 40
 #: Characters of an answer in a badge.
 MAX_BADGE_CHARS = 60
 _ANSWER_BADGE = (
@@ -56,6 +58,7 @@ def answer_fields(row: Row, typed_text: str = "", remember: bool = False) -> Saf
         "typed_text": typed_text,
         "may_be_remembered": inquiries.can_remember(row),
         "remember": remember,
+        "is_one_press": _is_one_press(options),
         "options": [
             {
                 "label": _format_value(option["value"]),
@@ -66,6 +69,13 @@ def answer_fields(row: Row, typed_text: str = "", remember: bool = False) -> Saf
         ],
     }
     return render_to_string([f"answers/{row.answer_type}.html", "answers/unknown.html"], context)
+
+
+def _is_one_press(options: list[dict[str, Any]]) -> bool:
+    """Tell whether options are few and short enough for a button each, which sends."""
+    return len(options) <= MAX_ANSWER_BUTTONS and all(
+        len(format_answer(option["value"])) <= MAX_ANSWER_BUTTON_CHARS for option in options
+    )
 
 
 @register.inclusion_tag("questions/_previous_answers.html", takes_context=True)

@@ -74,7 +74,7 @@ def _render_conversation(
     # Read the run before the window: a page that shows it as ended then has all of its events.
     person_id = request.user.pk
     context = conversation_updates.build_composer_context(person_id, conversation)
-    rows = approvals.list_waiting(person_id, conversation.pk)
+    rows = approvals.list_waiting(person_id, conversation_id=conversation.pk)
     total_count = approvals.count_waiting(person_id, conversation.pk, limit=None)
     receipt_buffer.note_delivered(
         person_id, [row.pk for row in rows if not approvals.is_approval(row)]

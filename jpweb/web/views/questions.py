@@ -12,14 +12,14 @@ from django.views.decorators.http import require_POST
 
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import receipt_buffer
-from jpweb.store import approvals, inquiries, journal
+from jpweb.store import accounts, approvals, inquiries, journal
 from jpweb.store.choices import UNFINISHED_STATES, Role
 from jpweb.store.inbox import closed_inquiries, previous_answers, receipt_log
 from jpweb.store.inquiries import Decider
 from jpweb.store.reviews import subjects
-from jpweb.store.transcript import single_item
+from jpweb.store.transcript import question_context, single_item
 from jpweb.stream import durations
-from jpweb.web import access, answer_submission, display_text, review_pages
+from jpweb.web import access, answer_submission, converters, display_text, review_pages
 from jpweb.web.answer_submission import AnswerInput
 
 if TYPE_CHECKING:
@@ -32,14 +32,27 @@ if TYPE_CHECKING:
 
 @access.any_workspace(Role.RESPONDER)
 def list_questions(request: Request) -> HttpResponse:
+    """Show what waits for the person; ``workspace`` narrows that to one of theirs."""
     person_id = request.user.pk
-    rows = approvals.list_waiting(person_id)
+    counts = approvals.count_waiting_by_workspace(person_id)
+    workspace_id = converters.parse_number(request.GET.get("workspace"))
+    if workspace_id is not None and not access.has_role(person_id, workspace_id, Role.RESPONDER):
+        workspace_id = None
+    scope = {} if workspace_id is None else {"workspace_id": workspace_id}
+    rows = approvals.list_waiting(person_id, **scope)
     previous_answers.attach_previous(rows)
     receipt_buffer.note_delivered(
         person_id, [row.pk for row in rows if not approvals.is_approval(row)]
     )
-    total_count = approvals.count_waiting(person_id, limit=None)
+    total_count = counts.get(workspace_id, 0) if workspace_id is not None else sum(counts.values())
     context = {
+        "workspace_id": workspace_id,
+        "workspace_counts": [
+            (workspace, counts.get(workspace.pk, 0))
+            for workspace in accounts.list_workspaces(person_id, Role.RESPONDER)
+            if workspace.pk in counts or workspace.pk == workspace_id
+        ],
+        "all_count": sum(counts.values()),
         "pending_rows": rows,
         "pending_total": total_count,
         "hidden_count": max(total_count - len(rows), 0),
@@ -56,6 +69,14 @@ def show_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     htmx gets only the fragments that may have changed. Auditors also get the reviews.
     """
     return _render_question(request, inquiry)
+
+
+@access.inquiry(Role.READER)
+def show_question_context(request: Request, inquiry: Inquiry) -> HttpResponse:
+    """Show the last messages before a question and its tool call, for its card or as a page."""
+    context = {"row": inquiry, "context": question_context.load_question_context(inquiry)}
+    name = "questions/_context.html" if request.htmx else "questions/context.html"
+    return render(request, name, context)
 
 
 @require_POST

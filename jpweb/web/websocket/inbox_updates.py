@@ -44,13 +44,15 @@ class InboxView:
     """The parameters on which a page's inbox update depends.
 
     ``open_cards`` are the page's open cards, None for a page without an inbox, which shows only
-    the count. With ``conversation_id`` the inbox holds only that conversation's cards.
+    the count. With ``conversation_id`` the inbox holds only that conversation's cards, with
+    ``workspace_id`` only that workspace's.
     """
 
     answer_workspace_ids: frozenset[int]
     read_workspace_ids: frozenset[int] = frozenset()
     conversation_id: int | None = None
     open_cards: CardKeys | None = None
+    workspace_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,12 @@ class _UpdatePlan:
         count = min(workspace_queue.count, queue.COUNT_LIMIT)
         if inbox.open_cards is None:
             return cls(count, workspace_queue.newest, PendingQueue(), CardKeys(), CardKeys())
-        visible_queue = (
-            workspace_queue
-            if inbox.conversation_id is None
-            else queues.find_conversation_queue(inbox)
-        )
+        if inbox.conversation_id is not None:
+            visible_queue = queues.find_conversation_queue(inbox)
+        elif inbox.workspace_id is not None:
+            visible_queue = queues.merge_queues(inbox.answer_workspace_ids & {inbox.workspace_id})
+        else:
+            visible_queue = workspace_queue
         return cls(
             count,
             workspace_queue.newest,

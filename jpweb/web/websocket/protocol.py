@@ -24,7 +24,7 @@ MAX_KEY_LENGTH = 100
 #: Fields of a page's state. A page that an older jpweb rendered has others, and must be reloaded.
 PAGE_STATE_FIELDS = {
     "person", "questions", "approvals", "inbox", "conversation", "entry_count", "revision", "run",
-    "metadata", "first", "last", "show", "search",
+    "metadata", "first", "last", "show", "search", "workspace",
 }  # fmt: skip
 #: Errors that parsing a malformed message raises.
 MALFORMED_ERRORS = (
@@ -39,11 +39,15 @@ MALFORMED_ERRORS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subscription:
-    """The conversation and cards that a page shows. Compared by identity: one per page state."""
+    """The conversation and cards that a page shows. Compared by identity: one per page state.
+
+    ``workspace_id`` is the workspace to which the page's inbox is filtered, None without a filter.
+    """
 
     person_id: int
     conversation_id: int | None
     open_cards: CardKeys | None
+    workspace_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,7 @@ def _parse_subscription(
         person_id,
         None if conversation_id is None else _parse_number(conversation_id),
         open_cards if payload.get("inbox") else None,
+        None if payload.get("workspace") is None else _parse_number(payload["workspace"]),
     )
 
 

@@ -256,7 +256,11 @@ async def _collect_inbox_updates(
 def _make_inbox(socket: PageConsumer, subscription: Subscription) -> InboxView:
     conversation_id = subscription.conversation_id if socket.open_cards is not None else None
     return InboxView(
-        socket.answer_workspace_ids, socket.read_workspace_ids, conversation_id, socket.open_cards
+        socket.answer_workspace_ids,
+        socket.read_workspace_ids,
+        conversation_id,
+        socket.open_cards,
+        subscription.workspace_id,
     )
 
 

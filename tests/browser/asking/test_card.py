@@ -22,7 +22,9 @@ from tests.browser.pages import (
     decline_question,
     find_card,
     find_inquiries,
+    find_option,
     number_of,
+    open_decline,
     path_of,
     stay_on_page,
     wait_until_connected,
@@ -47,7 +49,7 @@ def ask(visit: Visit, question: str, **fields: Any) -> Page:
 
 
 def note_of(page: Page) -> Locator:
-    return page.locator(".card[data-outcome=open]").get_by_label("Reason (optional")
+    return open_decline(page.locator(".card[data-outcome=open]"))
 
 
 def tab_to(field: Locator) -> None:
@@ -96,17 +98,17 @@ def test_a_note_is_never_sent_as_an_answer(visit: Visit):
     "way", [pytest.param("a reload", marks=pytest.mark.proof), "the Questions page"]
 )
 def test_what_was_chosen_and_typed_survives(visit: Visit, way: str):
-    page = visit.begin()
-    answer_question(page, BOOLEAN, "Yes")
+    page = ask(visit, "Which?", options=[*OPTIONS, "black", "white", "grey"])
     select_card = find_card(page, SELECT)
     select_card.get_by_role("radio").first.focus()
     page.keyboard.press("2")
     note_of(page).fill("half a reason")
     page.reload() if way == "a reload" else page.goto(f"{visit.server.url}/questions")
-    expect(select_card.get_by_label("without a backup")).to_be_checked()
+    expect(select_card.get_by_label("blue")).to_be_checked()
+    expect(select_card.get_by_label("Reason (optional")).to_be_visible()
     expect(note_of(page)).to_have_value("half a reason")
     select_card.get_by_role("button", name="Answer").click()
-    find_card(page, TEXT)
+    expect(page.locator(".card.settled")).to_contain_text("blue")
     assert "half a reason" not in page.evaluate(evidence.STORAGE)
 
 
@@ -114,10 +116,8 @@ def test_what_was_chosen_and_typed_survives(visit: Visit, way: str):
 def test_a_draft_goes_when_somebody_else_answers_and_its_text_stays_to_copy(visit: Visit):
     page = visit.begin()
     answer_question(page, BOOLEAN, "Yes")
-    find_card(page, SELECT).get_by_label("not at all").check()
     ada = visit.open(path_of(page), who=visit.home.invite(secrets.token_hex(4), "responder"))
     wait_until_connected(ada)
-    find_card(ada, SELECT).get_by_label("with a backup", exact=True).check()
     note_of(ada).fill("a long and careful reason")
     answer_question(page, SELECT, "not at all")
     expect(ada.get_by_label("Your reason (not sent)")).to_have_value("a long and careful reason")
@@ -130,17 +130,14 @@ def test_by_keyboard_alone(visit: Visit):
     page = visit.begin("Keys")
     find_card(page, BOOLEAN)
     page.locator("#inbox").evaluate("desk => { desk.tabIndex = -1; desk.focus(); }")
-    tab_to(find_card(page, BOOLEAN).get_by_label("Yes"))
-    page.keyboard.press("ArrowDown")
-    expect(find_card(page, BOOLEAN).get_by_label("No", exact=True)).to_be_checked()
+    tab_to(find_option(find_card(page, BOOLEAN), "No"))
     page.keyboard.press("Enter")
-    select_card = find_card(page, SELECT)
-    tab_to(select_card.get_by_role("radio").first)
+    tab_to(find_option(find_card(page, SELECT), "with a backup"))
     page.keyboard.press("3")
-    expect(select_card.get_by_label("not at all")).to_be_checked()
-    page.keyboard.press("Control+Enter")
-    find_card(page, TEXT)
-    tab_to(note_of(page))
+    text_card = find_card(page, TEXT)
+    tab_to(text_card.locator("summary"))
+    page.keyboard.press("d")
+    expect(note_of(page)).to_be_focused()
     page.keyboard.type("3 is no file")
     expect(note_of(page)).to_have_value("3 is no file")
     page.keyboard.press("Escape")
@@ -172,14 +169,12 @@ def test_the_time_that_it_waits_counts_up_without_a_server(visit: Visit):
 
 def test_everything_a_question_can_have(visit: Visit, words: str):
     first = ask(visit, words)
-    find_card(first, SELECT).get_by_label("blue").check()
-    find_card(first, SELECT).get_by_role("button", name="Answer").click()
+    find_option(find_card(first, SELECT), "blue").click()
     expect(first.locator(".card.settled")).to_have_count(1)
     page = ask(visit, words, default="green", context="The wall is *white* now.")
     select_card = find_card(page, SELECT)
     expect(select_card.locator("header")).to_contain_text("Assistant asks")
     expect(select_card).to_contain_text("The wall is white now.")
-    expect(select_card.get_by_label("green")).to_be_checked()
     expect(select_card.locator("[data-default]")).to_have_text("green")
     check_under_proof(page)
     before = select_card.locator(".previous-answers")
@@ -202,7 +197,7 @@ def test_the_page_of_a_question_follows_what_happens_to_it(visit: Visit):
     expect(question_page.locator("#question-details")).to_be_hidden()
     check_under_proof(question_page)
     with stay_on_page(question_page):
-        find_card(question_page, BOOLEAN).get_by_label("Reason (optional").fill("not sent")
+        note_of(question_page).fill("not sent")
         answer_question(page, BOOLEAN, "Yes")
         expect(question_page.locator(".card.settled")).to_contain_text("by Owner")
         expect(question_page.get_by_label("Your reason (not sent)")).to_have_value("not sent")
@@ -217,6 +212,6 @@ def test_a_question_can_be_answered_on_its_own_page_without_scripts(visit: Visit
     page = visit.begin("Plain")
     number = find_card(page, BOOLEAN).get_attribute("data-question")
     plain = visit.open(f"/questions/{number}", javascript=False)
-    plain.get_by_label("Reason (optional").fill("no scripts")
-    plain.get_by_role("button", name="Decline").click()
+    note_of(plain).fill("no scripts")
+    decline_question(plain, BOOLEAN)
     expect(plain.locator(":target [data-note]")).to_have_text("no scripts")

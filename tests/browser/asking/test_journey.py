@@ -20,6 +20,7 @@ from tests.browser.pages import (
     find_card,
     find_composer,
     find_inquiries,
+    find_option,
     find_waiting_count,
     last_words,
     number_of,
@@ -34,12 +35,9 @@ SOURCES = [{"source": "assistant"}] * 3 + [{"source": "tool", "name": "demo_vaul
 
 def by_mouse_and_keyboard(page: Page) -> None:
     """Answer the four questions, each in another way."""
-    find_card(page, BOOLEAN).locator("label").get_by_text("Yes", exact=True).click()
-    find_card(page, BOOLEAN).get_by_role("button", name="Answer").click()
-    find_card(page, SELECT).get_by_role("radio").first.focus()
+    find_option(find_card(page, BOOLEAN), "Yes").click()
+    find_option(find_card(page, SELECT), "with a backup").focus()
     page.keyboard.press("2")
-    expect(page.get_by_label("without a backup")).to_be_checked()
-    page.keyboard.press("Enter")
     field = find_card(page, TEXT).get_by_label("Answer")
     expect(field).to_have_value("report.md")
     field.fill(REPORT)

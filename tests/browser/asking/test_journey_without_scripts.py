@@ -15,6 +15,7 @@ from tests.browser.pages import (
     find_inquiries,
     last_words,
     number_of,
+    press_decline,
     reload_until,
     send_message,
 )
@@ -30,10 +31,10 @@ def reload_until_asked(page: Page, kind: str) -> None:
 def reply(page: Page, kind: str, value: str) -> None:
     reload_until_asked(page, kind)
     if kind in (BOOLEAN, SELECT):
-        page.get_by_label(value, exact=True).check()
+        page.get_by_role("button", name=value, exact=True).click()
     else:
         page.locator("[name=answer]").fill(value)
-    page.get_by_role("button", name="Answer").click()
+        page.get_by_role("button", name="Answer").click()
 
 
 def test_the_whole_journey_works_with_plain_forms(visit: Visit):
@@ -43,14 +44,14 @@ def test_the_whole_journey_works_with_plain_forms(visit: Visit):
     reply(page, SELECT, "not at all")
     reply(page, TEXT, REPORT)
     reload_until_asked(page, SECRET)
-    page.get_by_role("button", name="Decline").click()
+    press_decline(page.locator(".card[data-outcome=open]"))
     reload_until(page, "#text")
     assert find_composer(page).count() == 1
     expect(last_words(page)).to_contain_text('one of three: "not at all" (string)')
     expect(last_words(page)).to_contain_text("secret: declined")
     send_message(page, "Again")
     reload_until_asked(page, BOOLEAN)
-    page.get_by_role("button", name="Decline").click()
+    press_decline(page.locator(".card[data-outcome=open]"))
     reply(page, SELECT, "not at all")
     reply(page, TEXT, REPORT)
     reply(page, SECRET, "open sesame")
@@ -77,7 +78,7 @@ def test_an_empty_secret_is_refused_with_a_message(visit: Visit):
     page = visit.begin(javascript=False)
     for kind in (BOOLEAN, SELECT, TEXT):
         reload_until_asked(page, kind)
-        page.get_by_role("button", name="Decline").click()
+        press_decline(page.locator(".card[data-outcome=open]"))
     reload_until_asked(page, SECRET)
     page.locator("[name=answer]").evaluate("field => field.required = false")
     page.get_by_role("button", name="Answer").click()

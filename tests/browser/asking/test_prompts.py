@@ -15,7 +15,14 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.looks import check_accessibility, check_under_proof
-from tests.browser.pages import Home, Visit, find_waiting_count, stay_on_page, wait_until_connected
+from tests.browser.pages import (
+    Home,
+    Visit,
+    find_waiting_count,
+    open_decline,
+    stay_on_page,
+    wait_until_connected,
+)
 from tests.machine.browsing import PHONE
 from tests.machine.serving import ROOT
 from tests.machine.sizes import choose_size
@@ -113,6 +120,8 @@ def test_each_button_does_what_it_says_by_mouse(visit: Visit, seeds: Seeds):
     )
     for name, text in runs[: choose_size(2, 3)]:
         page = visit.open(seeds(RUN))
+        if name.startswith("Deny"):
+            open_decline(prompt(page, "run"))
         prompt(page, "run").get_by_role("button", name=name, exact=True).click()
         expect(find_settled_card(page)).to_contain_text(text)
     results = (("Don't send", "Not sent to the model"), ("Send", "Sent to the model"))
@@ -125,7 +134,7 @@ def test_each_button_does_what_it_says_by_mouse(visit: Visit, seeds: Seeds):
 @pytest.mark.proof  # a variant
 def test_enter_in_the_reason_skips_and_runs_nothing(visit: Visit, seeds: Seeds):
     page = visit.open(seeds(RUN))
-    prompt(page, "run").get_by_label("Reason (optional").fill("Not this file")
+    open_decline(prompt(page, "run")).fill("Not this file")
     page.keyboard.press("Enter")
     expect(find_settled_card(page)).to_contain_text("Denied")
     expect(find_settled_card(page)).to_contain_text("Not this file")

@@ -19,6 +19,7 @@ from tests.browser.pages import (
     find_composer,
     find_inquiries,
     number_of,
+    open_decline,
 )
 from tests.machine.ports import wait_until
 
@@ -106,7 +107,7 @@ def test_a_server_that_cannot_take_it_is_tried_again(visit: Visit, page: Page):
 @pytest.mark.proof  # an answer that could not be sent stays
 def test_a_note_that_could_not_be_sent_stays(visit: Visit, page: Page):
     page.route(SENT, lambda route: route.abort())
-    page.get_by_label("Reason (optional").fill("because")
+    open_decline(find_card(page, TEXT)).fill("because")
     press(page, "Decline")
     expect(problem(page)).to_contain_text("Not confirmed: the server can't be reached.")
     expect(page.get_by_label("Reason (optional")).to_have_value("because")
@@ -150,7 +151,7 @@ def test_what_is_sent_twice_in_haste_is_sent_once(visit: Visit, page: Page):
     field = find_card(page, TEXT).get_by_label("Answer")
     for _ in range(3):
         field.press("Control+Enter")
-    find_card(page, TEXT).get_by_label("Reason (optional").press("Enter")
+    open_decline(find_card(page, TEXT)).press("Enter")
     expect(page.get_by_text("Sending…")).to_be_visible()
     for name in ("Answer", "Decline"):
         expect(find_card(page, TEXT).get_by_role("button", name=name)).to_be_disabled()

@@ -42,6 +42,7 @@ PAGES = {
     ],
     "questions": ["/questions"],
     "question": ["{question}"],
+    "question-context": ["{question}/context"],
     "event": ["{talk}/events/{anchor}"],
     "event-redact": ["{talk}/events/{anchor}/redaction/edit"],
     "conversation-outline": ["{talk}/outline?turn=1"],

@@ -84,8 +84,7 @@ def test_what_waits_is_told_to_who_reads_above_and_the_outline_has_it(
     expect(page.locator("#inbox .card")).to_be_focused()
     expect(page.locator("#inbox .card")).to_be_in_viewport()
     expect(page.locator("a.jump-link")).to_be_hidden()
-    page.get_by_role("radio", name="Yes").check()
-    page.get_by_role("button", name="Answer", exact=True).click()
+    page.get_by_role("button", name="Yes", exact=True).click()
     expect(inside).to_contain_text("Yes", timeout=15_000)
 
 

@@ -14,6 +14,7 @@ from tests.browser.pages import (
     find_composer,
     find_waiting_count,
     last_words,
+    open_decline,
     path_of,
     reload_until,
     stay_on_page,
@@ -92,7 +93,7 @@ def test_once_is_for_one_call_and_the_rest_of_the_turn_for_all_that_follow(works
 def test_a_call_is_skipped_and_the_model_reads_why(workshop: Stay):
     page = workshop.ask("Skip", wild(), make_done_reply())
     card = find_prompt(page, "run")
-    card.get_by_label("Reason (optional").fill("The night shift is asleep")
+    open_decline(card).fill("The night shift is asleep")
     press(card, "Deny")
     expect_turn_end(page)
     assert "Tool skipped by user: The night shift is asleep" in read_model_messages(workshop)
@@ -126,7 +127,7 @@ def test_of_two_people_at_once_one_decides_and_the_other_is_told(workshop: Stay)
     second_page = workshop.open(who=workshop.home.invite(name, "responder", workspace=NAME))
     second_page.route_web_socket(re.compile("/ws$"), lambda _: None)
     second_page.goto(page.url)
-    second_page.get_by_label("Reason (optional").fill("I would rather not")
+    open_decline(find_prompt(second_page, "run")).fill("I would rather not")
     press(find_prompt(page, "run"), RUN_ONCE)
     expect_turn_end(page)
     press(find_prompt(second_page, "run"), "Deny")

@@ -17,6 +17,7 @@ from tests.browser import evidence
 from tests.browser.looks import check_under_proof
 from tests.browser.pages import (
     find_composer,
+    find_option,
     last_words,
     number_of,
     path_of,
@@ -89,13 +90,11 @@ def answer_all(page: Page, secret: str, *, remember: bool = False) -> None:
     greet.get_by_label("Answer").fill("Ada")
     greet.get_by_role("button", name="Answer").click()
     deploy = find_question(page, "Deploy the-blog-of-the-orchard?")
-    deploy.get_by_label("Yes").check()
     deploy.get_by_label("Remember for this turn").set_checked(remember)
-    deploy.get_by_role("button", name="Answer").click()
+    find_option(deploy, "Yes").click()
     book = find_question(page, "A table at the window?")
     expect(book).to_contain_text("There is one table left for 3.")
-    book.get_by_label("No", exact=True).check()
-    book.get_by_role("button", name="Answer").click()
+    find_option(book, "No").click()
     vault = find_question(page, "The passphrase?")
     vault.get_by_label("Secret", exact=True).fill(secret)
     vault.get_by_role("button", name="Answer").click()

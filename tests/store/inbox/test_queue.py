@@ -84,7 +84,7 @@ def test_of_much_that_waits_the_oldest_the_newest_and_a_count_are_read(
         (10, [row.pk for row in rows[:3]], rows[9].pk),
     ]
     assert approvals.list_waiting(ada.pk) == rows[:3]
-    assert approvals.list_waiting(ada.pk, second.conversation_id) == rows[8:9]
+    assert approvals.list_waiting(ada.pk, conversation_id=second.conversation_id) == rows[8:9]
     counts = [approvals.count_waiting(ada.pk, limit=limit) for limit in (None, 1000, 4)]
     assert counts == [10, 10, 4]
     assert approvals.count_waiting(ada.pk, first.conversation_id) == 8

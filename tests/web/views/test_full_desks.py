@@ -112,6 +112,21 @@ def test_a_card_that_falls_behind_stays_where_it_is_shown(world: World):
     )
 
 
+def test_an_inbox_that_is_filtered_gets_the_cards_of_its_workspace(world: World):
+    elsewhere = making.workspace("Another")
+    other = making.question(making.start_run(making.conversation(elsewhere)))
+    both = frozenset({world.home.pk, elsewhere.pk})
+    for workspace_id, card_ids in (
+        (elsewhere.pk, list_card_ids([other])),
+        (world.home.pk, list_card_ids([world.question])),
+        (world.other_home.pk, []),
+    ):
+        desk = InboxView(both, both, None, CardKeys(), workspace_id)
+        html_page = parse_page(inbox_updates.render_inbox_updates({desk})[desk].html)
+        assert open_cards(html_page) == card_ids
+        assert html_page.find_one(id="question-count")["data-count"] == "2"
+
+
 def test_what_desks_lack_takes_as_many_queries_however_many_they_and_their_places_are(
     world: World,
 ):

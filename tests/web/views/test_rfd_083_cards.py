@@ -16,10 +16,12 @@ from tests.builders import AT
 from tests.web.reading import ParsedPage, Tag, parse_page
 from tests.web.world import World
 
-#: The type of the field in which each type of question is answered.
+#: The type of the field or button with which each type of question is answered.
 FIELDS: dict[AnswerType, str] = {
-    Boolean(): "radio",
-    Select((Option("a"), Option("b"))): "radio",
+    Boolean(): "submit",
+    Select((Option("a"), Option("b"))): "submit",
+    Select(tuple(Option(letter) for letter in "abcdef")): "radio",
+    Select((Option("a" * 41), Option("b"))): "radio",
     Text(): "textarea",
     Secret(): "password",
 }

@@ -1,0 +1,98 @@
+// Answers by one press are sent some seconds later, so that they can be undone. Who leaves the page
+// meanwhile sends them at once. Forms have these buttons: <button name="answer" value="…">.
+import { byId, findOpenCards, on } from "./dom.js";
+
+// Milliseconds; 0: an answer is sent at once.
+const getUndoTime = () => Number(document.body.dataset.undoSeconds || 0) * 1000;
+const pendingAnswers = []; // the answers that wait, the last one pressed at the end
+const confirmedForms = new WeakSet(); // forms whose time to undo is over
+
+export const isUndoable = (card) => card.classList.contains("undoable");
+
+function makeNote(label) {
+  const note = document.createElement("p");
+  note.className = "undo-note";
+  note.style.setProperty("--undo-time", `${getUndoTime()}ms`);
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "button-secondary";
+  button.textContent = "Undo";
+  const text = document.createElement("span");
+  text.append("Sending ", Object.assign(document.createElement("strong"), { textContent: label }), "…");
+  note.append(text, button);
+  return note;
+}
+
+function startCountdown(form, button) {
+  const card = form.closest(".card");
+  const label = button.textContent.trim();
+  const note = makeNote(label);
+  card.classList.add("undoable");
+  card.dataset.chosen = label;
+  card.append(note);
+  const pending = { card, form, button, note, timer: setTimeout(() => sendNow(pending), getUndoTime()) };
+  pendingAnswers.push(pending);
+  byId("announcer").textContent = `${label}: will be sent in ${getUndoTime() / 1000} seconds. Press U to undo.`;
+  form.dispatchEvent(new Event("input", { bubbles: true })); // on record as a draft
+  const nextCard = findOpenCards().find((openCard) => !isUndoable(openCard));
+  if (nextCard) {
+    nextCard.tabIndex = -1;
+    nextCard.focus({ preventScroll: true });
+  } else {
+    note.querySelector("button").focus({ preventScroll: true });
+  }
+}
+
+function stopCountdown(pending) {
+  clearTimeout(pending.timer);
+  pendingAnswers.splice(pendingAnswers.indexOf(pending), 1);
+  pending.note.remove();
+  pending.card.classList.remove("undoable");
+  delete pending.card.dataset.chosen;
+}
+
+function sendNow(pending) {
+  const hadFocus = pending.note.contains(document.activeElement);
+  stopCountdown(pending);
+  if (!pending.form.isConnected) return; // settled by someone else meanwhile
+  if (hadFocus) pending.button.focus({ preventScroll: true });
+  confirmedForms.add(pending.form);
+  pending.form.requestSubmit(pending.button);
+  confirmedForms.delete(pending.form);
+}
+
+// Undo the answer of a card, or the last one. Returns false where none waits.
+export function undoAnswer(card) {
+  const pending = card ? pendingAnswers.find((answer) => answer.card === card) : pendingAnswers.at(-1);
+  if (!pending) return false;
+  stopCountdown(pending);
+  pending.button.focus({ preventScroll: true });
+  byId("announcer").textContent = "Undone. Nothing was sent.";
+  return true;
+}
+
+on("submit", (event) => {
+  const { target: form, submitter } = event;
+  if (!getUndoTime() || !submitter || submitter.name !== "answer" || !form.closest(".card[data-outcome=open]")) return;
+  if (confirmedForms.has(form)) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  if (!isUndoable(form.closest(".card"))) startCountdown(form, submitter);
+}, true);
+on("click", (event) => {
+  if (event.target.closest && event.target.closest(".undo-note button")) undoAnswer(event.target.closest(".card"));
+});
+
+// A page that is left has no time for a reply; one in the background still has a connection.
+addEventListener("pagehide", () => {
+  for (const pending of [...pendingAnswers]) {
+    const fields = new FormData(pending.form, pending.button);
+    stopCountdown(pending);
+    fetch(pending.form.action, { method: "POST", body: new URLSearchParams(fields), keepalive: true });
+  }
+});
+on("visibilitychange", () => { if (document.hidden) [...pendingAnswers].forEach(sendNow); });
+// Sending later would lose the answer of who signs out.
+on("submit", (event) => {
+  if (event.target.hasAttribute("data-sign-out")) [...pendingAnswers].forEach(sendNow);
+});
