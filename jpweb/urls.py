@@ -38,11 +38,22 @@ from jpweb.web.views.audit import exports as audit_exports
 from jpweb.web.views.help import pages as help_pages
 from jpweb.web.views.identity import passkeys, second_factor, single_sign_on
 from jpweb.web.views.transcript_modes import compacted, configuration, raw, thread, timeline
-from jpweb.web.views.workspaces import groups, people, question_expiry, tools, user_local_copies
+from jpweb.web.views.workspaces import (
+    groups,
+    people,
+    question_expiry,
+    settings_page,
+    tools,
+    user_local_copies,
+)
 
 register_converter(converters.KeyConverter, "key")
 urlpatterns = [
     path("", home.show_dashboard, name="home"),
+    path("welcome/dismiss", home.dismiss_welcome, name="welcome-dismiss"),
+    path("go", home.show_destinations, name="go"),
+    path("settings", settings_page.show_settings, name="settings"),
+    path("settings/appearance", settings_page.save_appearance, name="settings-appearance"),
     path("conversations", conversation_list.list_conversations, name="conversations"),
     path(
         "conversations/<key:conversation_id>/facts",

@@ -16,6 +16,7 @@ import "./js/transcript/shortcuts.js";
 import "./js/transcript/print.js";
 import { clearOtherPeople, restoreDrafts } from "./js/drafts.js";
 import "./js/card-keys.js";
+import "./js/palette.js";
 import { announceNewCards, focusNextCard, numberCards, revealHash } from "./js/question-cards.js";
 import { updateTimes } from "./js/relative-time.js";
 import { observeCards } from "./js/read-receipts.js";

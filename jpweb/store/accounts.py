@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from jpweb.store import db_text
-from jpweb.store.choices import Act, Role
+from jpweb.store.choices import Act, Density, Role, Theme
 from jpweb.store.database import clock
 from jpweb.store.errors import CodeRequired, InvalidLink, LastOwner, RoleByGroup
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
@@ -204,6 +204,16 @@ def get_roles(person_id: int) -> dict[int, Role]:
     """Return a person's role in each workspace, by its key."""
     memberships = Membership.objects.filter(person_id=person_id)
     return {key: Role(role) for key, role in memberships.values_list("workspace_id", "role")}
+
+
+def set_appearance(person_id: int, theme: Theme, density: Density) -> None:
+    """Save how a person's pages look."""
+    Person.objects.filter(pk=person_id).update(theme=theme, density=density)
+
+
+def mark_welcomed(person_id: int) -> None:
+    """Save that a person has closed the panel of the first visit."""
+    Person.objects.filter(pk=person_id).update(is_welcomed=True)
 
 
 def list_workspaces(person_id: int, role: Role) -> list[Workspace]:

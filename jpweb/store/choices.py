@@ -209,3 +209,18 @@ class SavedPage(TextChoices):
     SEARCH = "search"
     AUDIT = "audit"
     DECISIONS = "decisions"
+
+
+class Theme(TextChoices):
+    """Colours of a person's pages: those of their device, light, or dark."""
+
+    SYSTEM = "system", "As on this device"
+    LIGHT = "light", "Light"
+    DARK = "dark", "Dark"
+
+
+class Density(TextChoices):
+    """Size of text and spaces on a person's pages."""
+
+    COMFORTABLE = "comfortable", "Comfortable"
+    COMPACT = "compact", "Compact"

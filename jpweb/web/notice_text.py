@@ -25,6 +25,7 @@ OUTCOME_UNKNOWN = "Unknown outcome “%(value)s”. Use one of: {states}."
 ACT_UNKNOWN = "Unknown act “%(value)s”. Choose one from the list."
 LEDGER_EMPTY = "The ledger is empty."
 OPTION_REQUIRED = "Choose one of the options."
+APPEARANCE_SAVED = "Appearance saved."
 
 # Answers
 NO_WAITING_CALL = (

@@ -2,6 +2,7 @@
 import { on } from "./dom.js";
 
 const groups = [];
+export const GLOBAL_TITLE = "Everywhere";
 
 // Bind keys: [["j ArrowDown", "Next conversation", action], …]. Where an action returns false, the
 // browser's own action follows.
@@ -17,7 +18,8 @@ export function listKeys(title, rows) {
 
 // No shortcut applies in a form, with a modifier such as Ctrl, or where the browser uses the key:
 // Enter and space press a control. Links with data-shortcuts have shortcuts for Enter.
-const EXCLUDED = "input, textarea, select, form, dialog, .card, [contenteditable]";
+// In a card only those of every page apply beside its own (card-keys.js).
+const EXCLUDED = "input, textarea, select, form:not(.card form), dialog, [contenteditable]";
 const CONTROLS = "button, summary, a:not([data-shortcuts])";
 const CONTROL_KEYS = ["Enter", " "];
 const CHORD_TIMEOUT = 1000; // milliseconds between the two keys of "gg"
@@ -40,9 +42,16 @@ on("keydown", (event) => {
   }
   const chord = event.timeStamp - previousKey.time < CHORD_TIMEOUT ? previousKey.key + key : "";
   previousKey = { key, time: event.timeStamp };
-  const shortcut = groups.flatMap(([, rows]) => rows).find(({ names }) => names.includes(key) || names.includes(chord));
+  const applying = target.closest(".card") ? groups.filter(([title]) => title === GLOBAL_TITLE) : groups;
+  const shortcuts = applying.flatMap(([, rows]) => rows);
+  const shortcut = (chord && shortcuts.find(({ names }) => names.includes(chord)))
+    || shortcuts.find(({ names }) => names.includes(key));
   if (shortcut && shortcut.action(event) !== false) event.preventDefault();
 });
+
+// The shortcuts that apply to this page alone, without those that need a focused element.
+export const findPageShortcuts = () => groups.filter(([title]) => title !== GLOBAL_TITLE)
+  .flatMap(([, rows]) => rows).filter(({ names }) => names[0] !== "Enter" && names[0] !== "Escape");
 
 const KEY_LABELS = {
   ArrowDown: ["↓"], ArrowUp: ["↑"], ArrowLeft: ["←"], ArrowRight: ["→"],

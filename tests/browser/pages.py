@@ -27,7 +27,7 @@ DOWN = (
 #: The path of the form for a conversation, and words on a page while a turn is under way.
 NEW, RUNNING = "/conversations/new", "Running · "
 _LINK = re.compile(r"data-link>([^<]+)<")
-_WORKSPACE = re.compile(r'href="/workspaces/(\d+)/people">([^<]+): People<')
+_WORKSPACE = re.compile(r'href="/workspaces/(\d+)/people">People<[^>]+> of ([^<]+)<')
 
 
 class Home:
@@ -62,7 +62,7 @@ class Home:
     def workspaces(self) -> dict[str, str]:
         """Return the keys of the workspaces, which stay the same, by name."""
         if not self._workspaces:
-            listed = _WORKSPACE.findall(self.owner.get("/").text)
+            listed = _WORKSPACE.findall(self.owner.get("/settings").text)
             self._workspaces = {name: key for key, name in listed}
         return self._workspaces
 

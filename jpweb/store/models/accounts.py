@@ -7,12 +7,25 @@ from typing import ClassVar
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 
-from jpweb.store.choices import Role, TrustKind, WritePolicy
+from jpweb.store.choices import Density, Role, Theme, TrustKind, WritePolicy
 from jpweb.store.database import clock
 
 
 class Person(AbstractUser):
-    """An account that signs in."""
+    """An account that signs in, and how its pages look."""
+
+    theme = models.CharField(
+        max_length=10, choices=Theme.choices, default=Theme.SYSTEM, db_default=Theme.SYSTEM
+    )
+    density = models.CharField(
+        max_length=15,
+        choices=Density.choices,
+        default=Density.COMFORTABLE,
+        db_default=Density.COMFORTABLE,
+    )
+    is_welcomed = models.BooleanField(
+        default=False, db_default=False, help_text="has closed the panel of the first visit"
+    )
 
     @property
     def display_name(self) -> str:

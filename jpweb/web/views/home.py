@@ -1,17 +1,25 @@
-"""Start page: pending questions, running turns, changes and pins of a person."""
+"""Start page and *Go to*: what needs a person's attention, and every page that they can open."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
 
-from jpweb.store.conversation_list import dashboard
+from jpweb.store import accounts
+from jpweb.store.conversation_list import dashboard, paginator
+from jpweb.store.conversation_list.filters import ListFilters
 from jpweb.web import access
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
+
+#: Conversations that *Go to* offers.
+_MAX_CONVERSATIONS = 8
+#: Characters of its search words.
+_MAX_WORDS_CHARS = 200
 
 
 @access.signed_in
@@ -19,3 +27,27 @@ def show_dashboard(request: Request) -> HttpResponse:
     """Show pending questions, running turns, recent changes and pinned conversations."""
     context = {"dashboard": dashboard.get_dashboard(request.user.pk)}
     return render(request, "home/index.html", context)
+
+
+@require_POST
+@access.signed_in
+def dismiss_welcome(request: Request) -> HttpResponse:
+    """Close the panel of the first visit for good."""
+    accounts.mark_welcomed(request.user.pk)
+    return redirect("home")
+
+
+@access.signed_in
+def show_destinations(request: Request) -> HttpResponse:
+    """List every page that the person can open, and conversations whose titles have the words.
+
+    htmx and the command palette get the lists alone.
+    """
+    words = request.GET.get("q", "").strip()[:_MAX_WORDS_CHARS]
+    page = paginator.get_page(request.user.pk, ListFilters(words=words))
+    context = {
+        "words": words,
+        "rows": page.rows[:_MAX_CONVERSATIONS],
+    }
+    name = "_destinations" if request.htmx else "destinations"
+    return render(request, f"home/{name}.html", context)

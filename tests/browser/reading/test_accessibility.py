@@ -16,7 +16,7 @@ from tests.machine.browsing import PHONE, WIDE, Pages
 from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
 from tests.machine.sizes import choose_size
-from tests.web.test_access import ROUTES
+from tests.web.security.route_rules import ROUTES
 
 pytestmark = pytest.mark.browser
 
@@ -41,6 +41,8 @@ PAGES = {
         "/search?q=kind:question&sort=best",
     ],
     "questions": ["/questions"],
+    "go": ["/go", "/go?q=zzzz"],
+    "settings": ["/settings"],
     "question": ["{question}"],
     "question-context": ["{question}/context"],
     "event": ["{talk}/events/{anchor}"],

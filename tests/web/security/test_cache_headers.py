@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.web.test_access import ROUTES, make_address
+from tests.web.security.route_rules import ROUTES
+from tests.web.test_access import make_address
 from tests.web.world import World
 
 

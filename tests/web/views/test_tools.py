@@ -377,12 +377,14 @@ def test_a_broken_configuration_is_told_and_breaks_no_page(
     assert configured_world.client(person_name).get(talk).status_code == 200
 
 
-def test_the_page_is_found_in_the_menu_by_everybody_and_beside_people(world: World):
+def test_the_page_is_found_in_the_settings_by_everybody_and_beside_people(world: World):
     for person_name in MEMBERS:
-        assert f'href="{address(world)}"' in world.client(person_name).get("/").content.decode()
+        for path in ("/settings", "/go"):
+            page_text = world.client(person_name).get(path).content.decode()
+            assert f'href="{address(world)}"' in page_text
     people = world.client("owner").get(f"/workspaces/{world.home.pk}/people").content.decode()
-    assert people.count(f'href="{address(world)}"') == 2
-    assert ": Tools" not in world.client("outsider").get("/").content.decode()
+    assert people.count(f'href="{address(world)}"') == 1
+    assert ": Tools" not in world.client("outsider").get("/go").content.decode()
 
 
 def test_every_reason_has_its_words():

@@ -141,10 +141,11 @@ def test_the_number_that_was_not_asked_for_does_not_count(world: World):
     assert get_expiry(world) is None
 
 
-def test_owners_find_the_page_in_their_menu(world: World):
+@pytest.mark.parametrize("path", ["/settings", "/go"])
+def test_owners_find_the_page_in_their_settings(world: World, path: str):
     link = f"/workspaces/{world.home.pk}/waiting"
-    assert parse_page(world.client("owner").get("/")).find_all(href=link)
-    assert not parse_page(world.client("auditor").get("/")).find_all(href=link)
+    assert parse_page(world.client("owner").get(path)).find_all(href=link)
+    assert not parse_page(world.client("auditor").get(path)).find_all(href=link)
 
 
 def test_what_expired_is_shown_as_decided_by_nobody(world: World):

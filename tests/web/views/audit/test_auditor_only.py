@@ -19,7 +19,8 @@ from jpweb.store.reviews import assignments, subjects
 from jpweb.web import access
 from tests.architecture.tree import list_modules, read_text
 from tests.web.reading import parse_page
-from tests.web.test_access import ROUTES, make_address
+from tests.web.security.route_rules import ROUTES
+from tests.web.test_access import make_address
 from tests.web.world import World
 
 WHO = "auditor only"

@@ -19,7 +19,8 @@ from jpweb.store.ledger import sealing, signing
 from jpweb.store.models import LedgerEntry
 from jpweb.web.security.read_recording import EXPORT_ROUTES, LISTING_ROUTES, METADATA_ROUTES
 from tests.store import making
-from tests.web.test_access import ROUTES, expected, make_address, no_real_runs
+from tests.web.security.route_rules import ROUTES
+from tests.web.test_access import expected, make_address, no_real_runs
 from tests.web.world import EVERYBODY, World
 
 __all__ = ["no_real_runs"]

@@ -1,0 +1,45 @@
+"""Settings page: a person's own settings, and those of each of their workspaces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from jpweb.store import accounts
+from jpweb.store.choices import Density, Role, Theme
+from jpweb.web import access, notice_text
+
+if TYPE_CHECKING:
+    from jpweb.web.http import Request
+
+
+@access.signed_in
+def show_settings(request: Request) -> HttpResponse:
+    """Show where each thing is set: for the person, and for each workspace with their role."""
+    roles = accounts.get_roles(request.user.pk)
+    context = {
+        "themes": Theme.choices,
+        "densities": Density.choices,
+        "workspace_roles": [
+            (workspace, roles[workspace.pk].label, roles[workspace.pk] == Role.OWNER)
+            for workspace in accounts.list_workspaces(request.user.pk, Role.READER)
+        ],
+    }
+    return render(request, "settings/index.html", context)
+
+
+@require_POST
+@access.signed_in
+def save_appearance(request: Request) -> HttpResponse:
+    """Save the theme and the density of the person's pages."""
+    theme, density = request.POST.get("theme"), request.POST.get("density")
+    if theme in Theme.values and density in Density.values:
+        accounts.set_appearance(request.user.pk, Theme(theme), Density(density))
+        messages.success(request, notice_text.APPEARANCE_SAVED)
+    else:
+        messages.error(request, notice_text.OPTION_REQUIRED)
+    return redirect("settings")

@@ -1,0 +1,118 @@
+// The command palette: every page, conversations by title, and the shortcuts of this page.
+import { findAll, on, personId } from "./dom.js";
+import { GLOBAL_TITLE, bindKeys, findPageShortcuts } from "./keyboard.js";
+
+const TYPING_PAUSE = 150; // milliseconds
+const palettePath = () => document.querySelector("[data-open-palette]").getAttribute("href");
+
+const makeElement = (tag, props = {}) => Object.assign(document.createElement(tag), props);
+
+function makeShortcutList() {
+  const list = makeElement("ul", { className: "destinations" });
+  list.dataset.group = "shortcuts";
+  for (const { label, action, names } of findPageShortcuts()) {
+    const button = makeElement("button", { type: "button", className: "link", textContent: label });
+    button.append(" ", makeElement("kbd", { textContent: names[0] }));
+    button.addEventListener("click", (event) => {
+      event.target.closest("dialog").close();
+      action(event);
+    });
+    const row = makeElement("li");
+    row.append(button);
+    list.append(row);
+  }
+  return list;
+}
+
+const hasWords = (text, words) => words.every((word) => text.includes(word));
+
+// Pages and shortcuts are filtered here; conversations by the server.
+function filterRows(dialog, query) {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  for (const row of findAll("[data-group=pages] li, [data-group=shortcuts] li", dialog)) {
+    row.hidden = !hasWords(row.textContent.toLowerCase(), words);
+  }
+  for (const list of findAll(".destinations", dialog)) {
+    list.previousElementSibling.hidden = !findAll("li:not([hidden])", list).length;
+  }
+}
+
+async function loadDestinations(dialog, query) {
+  const url = `${palettePath()}?${new URLSearchParams({ q: query })}`;
+  const response = await fetch(url, { headers: { "HX-Request": "true" } }).catch(() => null);
+  const field = dialog.querySelector("input");
+  if (!response || !response.ok || field.value.trim() !== query) return;
+  dialog.querySelector(".palette-pages").innerHTML = await response.text();
+  filterRows(dialog, query);
+}
+
+const listChoices = (dialog) => findAll("a, .destinations button", dialog).filter((choice) => choice.checkVisibility());
+function moveChoice(dialog, step) {
+  const choices = listChoices(dialog);
+  const index = choices.indexOf(document.activeElement) + step;
+  const target = index < 0 ? dialog.querySelector("input") : choices[Math.min(index, choices.length - 1)];
+  if (target) target.focus();
+}
+
+function openPalette() {
+  if (document.querySelector("dialog[open]")) return;
+  const dialog = makeElement("dialog", { className: "shortcuts-dialog palette" });
+  dialog.setAttribute("aria-label", "Go to");
+  const field = makeElement("input", { type: "search", placeholder: "Go to a page, a conversation, or an action", maxLength: 200, autocomplete: "off" });
+  field.setAttribute("aria-label", "Go to a page, a conversation, or an action");
+  const pages = makeElement("div", { className: "palette-pages" });
+  const shortcuts = makeElement("div");
+  const list = makeShortcutList();
+  shortcuts.append(makeElement("h2", { textContent: "On this page" }), list);
+  shortcuts.hidden = !list.children.length;
+  dialog.append(field, pages, shortcuts);
+  let timer;
+  field.addEventListener("input", () => {
+    filterRows(dialog, field.value);
+    clearTimeout(timer);
+    timer = setTimeout(() => loadDestinations(dialog, field.value.trim()), TYPING_PAUSE);
+  });
+  dialog.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      moveChoice(dialog, event.key === "ArrowDown" ? 1 : -1);
+    } else if (event.key === "Enter" && event.target === field) {
+      event.preventDefault();
+      const [first] = listChoices(dialog);
+      if (first) first.click();
+    }
+  });
+  // The browser returns the focus to where it was.
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  loadDestinations(dialog, "");
+}
+
+if (personId) {
+  on("keydown", (event) => {
+    if (event.key !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+    event.preventDefault();
+    openPalette();
+  });
+  on("click", (event) => {
+    if (!event.target.closest || !event.target.closest("[data-open-palette]")) return;
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    openPalette();
+  });
+  const findLink = (path) => document.querySelector(`.site-header a[href="${path}"]`);
+  const goTo = (path) => () => {
+    const link = findLink(path);
+    if (link) link.click();
+    return Boolean(link);
+  };
+  bindKeys(GLOBAL_TITLE, [
+    ["gh", "Home", goTo("/")],
+    ["gc", "Conversations", goTo("/conversations")],
+    ["gs", "Search", goTo("/search")],
+    ["gq", "Questions", goTo("/questions")],
+    ["ga", "Audit", goTo("/audit")],
+    ["/", "Search", goTo("/search")],
+  ]);
+}

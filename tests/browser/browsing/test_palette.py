@@ -1,0 +1,58 @@
+"""The command palette, and the keys that lead from page to page."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.looks import check_accessibility
+from tests.browser.pages import Visit
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_palette_leads_to_pages_conversations_and_actions(visit: Visit):
+    page = visit.open("/conversations")
+    page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Go to")
+    field = palette.get_by_role("searchbox")
+    expect(field).to_be_focused()
+    expect(palette.get_by_role("link", name="Audit: Charts")).to_be_visible()
+    check_accessibility(page, "dialog")
+    field.press_sequentially("aud char")
+    expect(palette.get_by_role("link")).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Charts")
+    page.keyboard.press("Control+k")
+    field.fill("tour of questions")
+    expect(palette.locator("[data-group=conversations] a")).to_have_count(1)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/conversations/\d+"))
+    page.keyboard.press("Control+k")
+    field.fill("expand all that")
+    palette.get_by_role("button", name="Expand all that is loaded").click()
+    expect(palette).to_have_count(0)
+    expect(page.locator("details[data-kind=tool_call_request]").first).to_have_attribute("open", "")
+
+
+def test_keys_lead_from_page_to_page(visit: Visit):
+    page = visit.open("/search?q=backup")
+    for keys, path in (("gc", "/conversations"), ("ga", "/audit"), ("gq", "/questions")):
+        page.keyboard.type(keys)
+        page.wait_for_url(f"**{path}")
+    page.keyboard.press("/")
+    page.wait_for_url("**/search")
+    page.keyboard.type("gh")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Search")  # the field has the focus
+
+
+def test_go_to_works_without_scripts(visit: Visit):
+    page = visit.open("/", javascript=False)
+    page.locator(".site-header .menu summary").click()
+    page.get_by_role("link", name="Go to…").click()
+    page.get_by_label("Conversation title").fill("tour of questions")
+    page.get_by_role("button", name="Find").click()
+    expect(page.locator("[data-group=conversations] a")).to_have_count(1)
