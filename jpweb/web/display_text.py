@@ -176,11 +176,12 @@ SEARCH_KIND_LABELS = {
     "summary": "Summaries",
 }
 
-SEARCH_SORT_LABELS = {"newest": "Newest first", "best": "Best match first"}
+#: Orders of search results; the first applies where words are searched for.
+SEARCH_SORT_LABELS = {"best": "Best match first", "newest": "Newest first"}
 
 #: Example queries with their meaning.
 QUERY_EXAMPLES = (
-    ("watering plan", "both words, anywhere in one event"),
+    ("watering plan", "both words in other forms too, best match first"),
     ('"one o\'clock"', "the exact phrase"),
     ("config*", "words that start with config"),
     ("patch -reasoning", "with patch, without reasoning"),
@@ -310,6 +311,17 @@ def describe_result_count(count: int, limit: int) -> str:
     if count > limit:
         return f"More than {limit} results"
     return f"{count} result{'' if count == 1 else 's'}" if count else "No results"
+
+
+def describe_group_count(conversations: int, events: int, *, is_limited: bool) -> str:
+    """Return the number of conversations found, and of the events in them."""
+    if not conversations:
+        return "No results"
+    more = "More than " if is_limited else ""
+    return (
+        f"{more}{conversations:,} conversation{'' if conversations == 1 else 's'},"
+        f" {events:,} event{'' if events == 1 else 's'}"
+    )
 
 
 def describe_expiry(seconds: int) -> str:

@@ -72,6 +72,9 @@ BENCHMARKS = {
         Benchmark("list.1m", "ms", 1.5, "tests.load.browsing.listing.measure_pages"),
         Benchmark("inquiries.1m", "ms", 1.5, "tests.load.browsing.auditing.measure_table"),
         Benchmark("search.1m", "ms", 2.0, "tests.load.browsing.searching.measure_p95"),
+        Benchmark(
+            "search.1m.grouped", "ms", 2.0, "tests.load.browsing.searching.measure_grouped_p95"
+        ),
         Benchmark("neighbour.p95", "ms", 2.0, "tests.load.browsing.neighbour.measure_p95"),
         Benchmark("parked.100k.start", "s", 1.5, "tests.load.answers.parked.measure_start"),
         Benchmark("parked.100k.memory", "MB", 1.5, "tests.load.answers.parked.measure_memory"),

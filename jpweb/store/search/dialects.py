@@ -17,17 +17,12 @@ TermGroup: TypeAlias = tuple[tuple[str, ...], bool]
 
 @dataclass(frozen=True, slots=True)
 class SearchDialect:
-    """Parts of a statement over passages ``p``. ``expression`` builds the argument of ``match``.
-
-    ``rank`` is smaller the better one matches; it takes the expression where ``ranks_by_match``.
-    """
+    """Parts of a statement over passages ``p``. ``expression`` builds the argument of ``match``."""
 
     source: str
     match: str
     key: str
     newest: str
-    rank: str
-    ranks_by_match: bool
     expression: Callable[[Sequence[QueryTerm], Sequence[TermGroup]], str]
 
 
@@ -55,6 +50,8 @@ def build_tsquery(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -> st
 
 
 def _quote_term(term: QueryTerm) -> str:
+    if forms := term.forms:
+        return f"body : ({' OR '.join(sorted(forms))})"
     doubled = term.text.replace('"', '""')
     return f'body : "{doubled}"' + " *" * term.is_prefix
 
@@ -64,6 +61,8 @@ def _any_of_tags(group: TermGroup) -> str:
 
 
 def _phrase_lexemes(term: QueryTerm) -> str:
+    if forms := term.forms:
+        return "(" + " | ".join(f"'{form}'" for form in sorted(forms)) + ")"
     phrase = " <-> ".join(f"'{word}'" for word in tokenizer.split_words(term.text))
     return "!" * term.is_negated + f"({phrase}{':*' * term.is_prefix})"
 
@@ -78,8 +77,6 @@ SQLITE = SearchDialect(
     match="store_passage_words MATCH %s",
     key="f.rowid",
     newest="f.rowid DESC",
-    rank="f.rank",
-    ranks_by_match=False,
     expression=build_fts5,
 )
 POSTGRESQL = SearchDialect(
@@ -87,7 +84,5 @@ POSTGRESQL = SearchDialect(
     match="p.lexemes @@ %s::tsquery",
     key="p.id",
     newest="p.id DESC",
-    rank="-ts_rank(p.lexemes, %s::tsquery)",
-    ranks_by_match=True,
     expression=build_tsquery,
 )

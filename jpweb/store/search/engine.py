@@ -2,11 +2,12 @@
 
 Words, filters and permission are one index expression, and times are ranges of ids, so the cost
 grows with the hits on the page and the matches of the rarest term. Hits are ordered newest first,
-with keyset pagination by id.
+with keyset pagination by id. ``conversation_groups`` ranks conversations by what is found.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -14,16 +15,13 @@ from typing import Any, NamedTuple
 from django.db import connection
 
 from jpweb.store.models import Workspace
-from jpweb.store.search import dialects, filter_terms, passage_ids, query_parser, tokenizer
+from jpweb.store.search import cjk, dialects, filter_terms, passage_ids, query_parser, tokenizer
 from jpweb.store.search.dialects import TermGroup
 from jpweb.store.search.query_parser import QueryFilter, QueryTerm, SearchQuery
 from jpweb.store.search.snippets import Fragment, make_snippet
 
 #: Hits per page.
 PAGE_HITS = 25
-#: Hits sorted by rank, out of this many of the newest hits: the database computes the rank of each
-#: candidate, no index has it.
-MAX_RANKED_HITS, RANKED_CANDIDATES = 50, 10_000
 #: Hits counted at most; above it the page shows "more than".
 COUNT_LIMIT = 500
 
@@ -74,31 +72,51 @@ class Search:
     query: SearchQuery
     problems: tuple[str, ...]
     _match_expression: str
+    _groups: tuple[TermGroup, ...] = ()
+
+    @property
+    def has_words(self) -> bool:
+        """Whether it looks for words, by which conversations can be ranked."""
+        return bool(self._match_expression) and any(
+            not term.is_negated for term in self.query.terms
+        )
+
+    def list_keys(self, term: QueryTerm, limit: int) -> list[tuple[int, int, str]]:
+        """Return the newest passages with one term: key, conversation and category.
+
+        The query's filters, dates and excluded words count as well.
+        """
+        excluded = [other for other in self.query.terms if other.is_negated]
+        expression = _build_expression([term, *excluded], self._groups)
+        where, params = self._build_where(0, expression)
+        dialect = dialects.get_dialect()
+        statement = (
+            f"SELECT {dialect.key}, p.conversation_id, p.category"  # noqa: S608  own names
+            f" FROM {dialect.source}{_CONVERSATION_JOIN} WHERE {where}"
+            f" ORDER BY {dialect.newest} LIMIT {limit}"
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(statement, params)
+            return [(int(key), int(talk), category) for key, talk, category in cursor.fetchall()]
+
+    def load_hits(self, keys: Sequence[int], terms: Sequence[QueryTerm]) -> list[SearchHit]:
+        """Return the hits with these keys, in no order, with these terms highlighted.
+
+        The reader's workspaces are checked.
+        """
+        if not keys:
+            return []
+        places = ", ".join(["%s"] * len(keys))
+        statement = (
+            f"SELECT {_COLUMNS} FROM store_passage p{_WORKSPACE_JOIN}"  # noqa: S608  own names
+            f" WHERE p.id IN ({places}) AND {_READABLE_CONDITION}"
+        )
+        return self._read_hits(statement, [*keys, self.person_id], terms)
 
     def list_newest(self, before: int = 0) -> SearchPage:
         """Return a page of hits below an id, the newest first."""
         rows = self._list_hits(PAGE_HITS + 1, before)
         return SearchPage(rows[:PAGE_HITS], rows[PAGE_HITS - 1].key if len(rows) > PAGE_HITS else 0)
-
-    def list_best(self) -> SearchPage:
-        """Return the best ranked of the newest ``RANKED_CANDIDATES`` hits, as a single page."""
-        if not self._match_expression:
-            return SearchPage([], 0)
-        where, params = self._build_where(0)
-        dialect = dialects.get_dialect()
-        if dialect.ranks_by_match:
-            params = [self._match_expression, *params]
-        ranked = (
-            f"SELECT {dialect.key} AS key, {dialect.rank} AS rank "  # noqa: S608  own names
-            f"FROM {dialect.source}{_CONVERSATION_JOIN}"
-            f" WHERE {where} ORDER BY {dialect.newest} LIMIT {RANKED_CANDIDATES}"
-        )
-        statement = (
-            f"SELECT {_COLUMNS} FROM ({ranked}) AS ranked"  # noqa: S608  own names
-            f" JOIN store_passage p ON p.id = ranked.key{_WORKSPACE_JOIN}"
-            f" ORDER BY ranked.rank, p.id DESC LIMIT {MAX_RANKED_HITS}"
-        )
-        return SearchPage(self._read_hits(statement, params), 0)
 
     def count_hits(self) -> int:
         """Return the number of hits, up to one more than ``COUNT_LIMIT``."""
@@ -124,13 +142,13 @@ class Search:
         )
         return self._read_hits(statement, params)
 
-    def _read_hits(self, statement: str, params: list[Any]) -> list[SearchHit]:
+    def _read_hits(
+        self, statement: str, params: list[Any], terms: Sequence[QueryTerm] | None = None
+    ) -> list[SearchHit]:
         with connection.cursor() as cursor:
             cursor.execute(statement, params)
             rows = cursor.fetchall()
-        highlight = tokenizer.make_highlighter(
-            _make_phrase(term) for term in self.query.terms if not term.is_negated
-        )
+        highlight = _make_highlighter(self.query.terms if terms is None else terms)
         return [
             SearchHit._make(
                 (*columns, passage_ids.get_instant(columns[0]), make_snippet(body, highlight(body)))
@@ -138,10 +156,10 @@ class Search:
             for body, *columns in rows
         ]
 
-    def _build_where(self, before: int) -> tuple[str, list[Any]]:
+    def _build_where(self, before: int, expression: str = "") -> tuple[str, list[Any]]:
         dialect = dialects.get_dialect()
         conditions = [dialect.match, _READABLE_CONDITION]
-        params: list[Any] = [self._match_expression, self.person_id]
+        params: list[Any] = [expression or self._match_expression, self.person_id]
         bounds = [(">=", self.query.after and passage_ids.first_id_at(self.query.after))]
         bounds += [
             ("<", self.query.before and passage_ids.first_id_at(self.query.before)),
@@ -166,8 +184,8 @@ def make_search(person_id: int, query: SearchQuery) -> Search:
         return Search(person_id, query, tuple(problems), "")
     if not are_all or not has_positive:
         groups.append((tuple(filter_terms.workspace_term(key) for key in workspace_ids), False))
-    match = dialects.get_dialect().expression(query.terms, groups)
-    return Search(person_id, query, tuple(problems), match)
+    match = _build_expression(query.terms, groups)
+    return Search(person_id, query, tuple(problems), match, tuple(groups))
 
 
 def _build_groups(query: SearchQuery, person_id: int, problems: list[str]) -> list[TermGroup]:
@@ -218,6 +236,31 @@ def _readable_workspaces(person_id: int) -> tuple[list[int], bool]:
         cursor.execute(statement, [person_id])
         rows = cursor.fetchall()
     return [key for key, _ in rows], bool(rows) and rows[0][1] == len(rows)
+
+
+def _build_expression(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -> str:
+    """Return the index expression of terms and filters, in the present database's dialect."""
+    pairs = [
+        ((tag,), False)
+        for term in terms
+        if _is_cjk(term)
+        for tag in cjk.list_query_terms(term.text)
+    ]
+    words = [term for term in terms if not _is_cjk(term)]
+    return dialects.get_dialect().expression(words, [*groups, *pairs])
+
+
+def _is_cjk(term: QueryTerm) -> bool:
+    """Tell whether a term is looked up by pairs of characters instead of words."""
+    return not term.is_negated and cjk.has_cjk(term.text)
+
+
+def _make_highlighter(all_terms: Sequence[QueryTerm]) -> Callable[[str], tokenizer.Spans]:
+    terms = [term for term in all_terms if not term.is_negated]
+    literals = [term.text for term in terms if _is_cjk(term)]
+    words = frozenset[str]().union(*(term.forms for term in terms))
+    phrases = [_make_phrase(term) for term in terms if not term.forms and not _is_cjk(term)]
+    return tokenizer.make_highlighter(phrases, words, *literals)
 
 
 def _make_phrase(term: QueryTerm) -> tokenizer.FoldedPhrase:

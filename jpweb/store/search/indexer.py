@@ -21,7 +21,7 @@ from jpweb.store.inquiries import OPEN_STATE
 from jpweb.store.jp_files import workspace
 from jpweb.store.masking import masks
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Passage
-from jpweb.store.search import filter_terms, passage_ids, passages, tokenizer
+from jpweb.store.search import cjk, filter_terms, passage_ids, passages, tokenizer
 from jpweb.store.sql import bulk
 from jpweb.stream import wire
 from jpweb.stream.answer_type import Secret
@@ -172,7 +172,9 @@ def _indexed_terms(key: int, workspace_term: str) -> set[str]:
     return (
         {workspace_term}
         if title_terms is None
-        else {*title_terms.split()} - {filter_terms.category_term("title")}
+        else {*title_terms.split()}
+        - {filter_terms.category_term("title")}
+        - {term for term in title_terms.split() if cjk.is_term(term)}
     )
 
 

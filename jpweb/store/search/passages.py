@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from jpweb.store import db_text
-from jpweb.store.search import filter_terms
+from jpweb.store.search import cjk, filter_terms
 from jpweb.stream import anchor_ids, timestamps
 from jpweb.stream.answer_type import Secret, Select
 from jpweb.stream.events import (
@@ -111,7 +111,7 @@ def make_title_passage(
     body = db_text.clean_text("\n".join(filter(None, [text, *spellings])))[:MAX_PASSAGE_CHARS]
     if not body:
         return []
-    terms = " ".join(sorted(conversation_terms.terms | {filter_terms.category_term("title")}))
+    terms = _join_terms(conversation_terms.terms | {filter_terms.category_term("title")}, body)
     return [
         PassageDraft(
             -1, 0, 0, "", "title", conversation_terms.started_at, body, terms, "", "", "", ""
@@ -131,7 +131,7 @@ def make_passages(
         at = timestamps.parse_timestamp(event.timestamp) or conversation_terms.started_at
         body = db_text.clean_text("\n".join(text for text in searchable.texts if text))
         inquiry = searchable.inquiry
-        terms = " ".join(sorted(conversation_terms.terms | _make_terms(category_name, searchable)))
+        terms = conversation_terms.terms | _make_terms(category_name, searchable)
         for piece in list(_split_body(body)) or _filter_only_piece(category_name):
             if part == MAX_PASSAGES_PER_ENTRY:
                 return
@@ -143,13 +143,17 @@ def make_passages(
                 category=category_name,
                 at=at,
                 body=piece,
-                tags=terms,
+                tags=_join_terms(terms, piece),
                 tool=db_text.clean_text(searchable.tool)[:200],
                 who=db_text.clean_text(searchable.who)[:200],
                 state=inquiry.state if inquiry else "",
                 reason=inquiry.reason if inquiry else "",
             )
             part += 1
+
+
+def _join_terms(terms: frozenset[str] | set[str], body: str) -> str:
+    return " ".join(sorted(terms | cjk.list_terms(body)))
 
 
 def _make_terms(category_name: str, searchable: _SearchableText) -> set[str]:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from jpweb.store import db_text
 from jpweb.store.inquiries import INQUIRY_STATES
+from jpweb.store.search import word_forms
 from jpweb.store.search.tokenizer import split_words
 
 #: Characters of a query, and its terms and filters; the rest is dropped and reported in
@@ -56,11 +57,24 @@ _DATE = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?", re.ASCII)
 
 
 class QueryTerm(NamedTuple):
-    """Consecutive words; ``is_prefix`` where the last one is the beginning of a word."""
+    """Consecutive words; ``is_prefix`` where the last one is the beginning of a word.
+
+    One ``is_quoted`` is matched as it is written; of another, other forms match too.
+    """
 
     text: str
     is_prefix: bool = False
     is_negated: bool = False
+    is_quoted: bool = False
+
+    @property
+    def forms(self) -> frozenset[str]:
+        """The forms of a single word of which any may match; empty for a term without others."""
+        words = split_words(self.text)
+        if self.is_prefix or self.is_negated or self.is_quoted or len(words) != 1:
+            return frozenset()
+        forms = word_forms.list_forms(words[0])
+        return forms if len(forms) > 1 else frozenset()
 
 
 class QueryFilter(NamedTuple):
@@ -85,6 +99,21 @@ class SearchQuery:
     def has_criteria(self) -> bool:
         """Whether it has any term, filter or date."""
         return bool(self.terms or self.filters or self.after or self.before)
+
+    @property
+    def filter_texts(self) -> tuple[str, ...]:
+        """Each filter and date, as it is typed."""
+        dates = [("after", self.after), ("before", self.before)]
+        return (
+            *map(_format_filter, self.filters),
+            *(f"{name}:{date:%Y-%m-%d}" for name, date in dates if date),
+        )
+
+    def format_without(self, filter_text: str) -> str:
+        """Return the query as it is typed, without one of its filters."""
+        others = [text for text in self.filter_texts if text != filter_text]
+        words = ["-" * term.is_negated + _format_term(term) for term in self.terms]
+        return " ".join([*words, *others])
 
     @property
     def highlighted_words(self) -> str:
@@ -133,7 +162,8 @@ class _QueryParser:
                 )
             value = f"{name}:{value}"
         is_prefix = bool(star) or (not phrase and value.endswith("*"))
-        self._add_term(QueryTerm(value.rstrip("*").strip(), is_prefix, is_negated=bool(sign)))
+        text = value.rstrip("*").strip()
+        self._add_term(QueryTerm(text, is_prefix, bool(sign), is_quoted=bool(phrase)))
 
     def add_filter(self, name: str, value: str, *, is_negated: bool) -> None:
         """Add a filter."""
@@ -188,6 +218,13 @@ def _parse_date(value: str) -> datetime | None:
         return None
 
 
+def _format_filter(query_filter: QueryFilter) -> str:
+    value = query_filter.value
+    quoted = f'"{value}"' if re.search(r"\s", value) else value
+    return "-" * query_filter.is_negated + f"{query_filter.name}:{quoted}"
+
+
 def _format_term(term: QueryTerm) -> str:
-    quoted = f'"{term.text}"' if re.search(r"\s", term.text) else term.text
+    is_quoted = term.is_quoted or re.search(r"\s", term.text)
+    quoted = f'"{term.text}"' if is_quoted else term.text
     return quoted + "*" * term.is_prefix

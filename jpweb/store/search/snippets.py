@@ -64,5 +64,7 @@ def _next_word_start(text: str, begin: int, first: int) -> int:
 
 
 def _make_visible(text: str) -> str:
+    """Return text for one line of a page, without Markdown's marks of emphasis and fences."""
+    text = text.replace("**", "").replace("```", "")
     visible = text if text.isascii() and text.isprintable() else text.translate(_CHAR_REPLACEMENTS)
     return _BLANKS.sub(" ", visible) if "  " in visible else visible

@@ -69,11 +69,39 @@ FoldedPhrase: TypeAlias = tuple[tuple[str, ...], bool]
 Spans: TypeAlias = list[tuple[int, int]]
 
 
-def make_highlighter(phrases: Iterable[FoldedPhrase]) -> Callable[[str], Spans]:
-    """Return a function that finds these phrases in a text, as ordered, disjoint spans.
+def make_highlighter(
+    phrases: Iterable[FoldedPhrase], words: frozenset[str] = frozenset(), *literals: str
+) -> Callable[[str], Spans]:
+    """Return a function that finds phrases in a text, as ordered, disjoint spans.
 
-    A phrase matches as a whole; of a long one the first ``_MAX_PHRASE_WORDS`` words.
+    A phrase matches as a whole; of a long one the first ``_MAX_PHRASE_WORDS`` words. ``words``
+    are folded words that each match alone, ``literals`` texts that also match inside of words.
     """
+    find_phrases = _make_phrase_highlighter(phrases)
+    literal = re.compile("|".join(map(re.escape, literals)), re.IGNORECASE) if literals else None
+
+    def highlight(text: str) -> Spans:
+        spans = find_phrases(text)
+        if words:
+            matches = WORD_PATTERN.finditer(text)
+            spans += [match.span() for match in matches if fold_text(match[0]) in words]
+        if literal:
+            spans += [match.span() for match in literal.finditer(text)]
+        return _make_disjoint(spans) if words or literal else spans
+
+    return highlight
+
+
+def _make_disjoint(spans: Spans) -> Spans:
+    """Return spans in order, without those that begin inside of an earlier one."""
+    disjoint: Spans = []
+    for span in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if not disjoint or span[0] >= disjoint[-1][1]:
+            disjoint.append(span)
+    return disjoint
+
+
+def _make_phrase_highlighter(phrases: Iterable[FoldedPhrase]) -> Callable[[str], Spans]:
     beginnings = (
         (phrase_words[:_MAX_PHRASE_WORDS], is_prefix and len(phrase_words) <= _MAX_PHRASE_WORDS)
         for phrase_words, is_prefix in phrases

@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from jpweb.store.inquiries import INQUIRY_STATES
+from jpweb.store.search import conversation_groups, query_parser, saved_searches
 from jpweb.store.search import engine as searching
 from jpweb.store.search import indexer as indexed
-from jpweb.store.search import query_parser, saved_searches
 from jpweb.stream.inquiry import CancellationReason
 from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.security import rate_limits, read_recording
@@ -22,8 +22,12 @@ from jpweb.web.security import rate_limits, read_recording
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jpweb.store.search.engine import Search, SearchHit, SearchPage
+    from jpweb.store.search.engine import Search, SearchHit
+    from jpweb.store.search.query_parser import SearchQuery
     from jpweb.web.http import Request
+
+#: Conversations that one can page through by relevance.
+_MAX_OFFSET = 500
 
 
 @access.signed_in
@@ -35,23 +39,15 @@ def search_conversations(request: Request) -> HttpResponse:
     if query.has_criteria:
         read_recording.note_search(request, params["q"])
     results = searching.make_search(request.user.pk, query)
-    is_best_first = params.get("sort") == "best"
-    before_id = converters.parse_key(request.GET.get("below"))
-    hits = results.list_best() if is_best_first else results.list_newest(before_id)
+    is_grouped = results.has_words and params.get("sort") != "newest"
     context = {
         "params": params,
         "query": urlencode(params) if query.has_criteria else "",
         "has_criteria": query.has_criteria,
         "has_filters": any(name in params for name in query_parser.FILTER_DESCRIPTIONS),
         "problems": results.problems,
-        "rows": [_make_row(hit, query.highlighted_words) for hit in hits.rows],
-        "count_text": _describe_count(
-            results, hits, is_best_first=is_best_first, before_id=before_id
-        ),
-        "is_best_first": is_best_first,
-        "candidate_count": f"{searching.RANKED_CANDIDATES:,}",
-        "next_query": urlencode(params | {"below": hits.before}) if hits.before else "",
-        "has_previous": bool(before_id),
+        "chips": _list_chips(query, params),
+        "is_grouped": is_grouped,
         "first_query": urlencode(params),
         "unindexed_count": indexed.count_pending_for(request.user.pk),
         "saved_searches": saved_searches.list_saved(request.user.pk),
@@ -68,6 +64,8 @@ def search_conversations(request: Request) -> HttpResponse:
         ],
         "max_chars": query_parser.MAX_QUERY_CHARS,
     }
+    build_results = _build_groups if is_grouped else _build_newest
+    context |= build_results(request, results, params)
     return render(request, "search/index.html", context)
 
 
@@ -109,19 +107,74 @@ def _read_params(query: QueryDict) -> dict[str, str]:
     return {"q": query.get("q", "").strip()} | filters
 
 
-def _describe_count(
-    results: Search, hits: SearchPage, *, is_best_first: bool, before_id: int
-) -> str:
-    """Return the number of results in words; it takes a query if the page does not show all."""
-    if (
-        not before_id
-        and not hits.before
-        and not (is_best_first and len(hits.rows) == searching.MAX_RANKED_HITS)
-    ):
-        total = len(hits.rows)
-    else:
-        total = results.count_hits()
-    return display_text.describe_result_count(total, searching.COUNT_LIMIT)
+def _list_chips(query: SearchQuery, params: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return each filter as it is typed, with the query string without it."""
+    sort = {name: value for name, value in params.items() if name == "sort"}
+    return [
+        (text, urlencode({"q": query.format_without(text)} | sort)) for text in query.filter_texts
+    ]
+
+
+def _build_groups(request: Request, results: Search, params: Mapping[str, str]) -> dict[str, Any]:
+    """Return the context of the results by conversation, the most relevant first."""
+    offset = min(converters.parse_number(request.GET.get("from")) or 0, _MAX_OFFSET)
+    grouped = conversation_groups.group_hits(results, offset)
+    words = results.query.highlighted_words
+    next_offset = offset + conversation_groups.PAGE_GROUPS
+    return {
+        "groups": [
+            {
+                "group": group,
+                "first": group.hits[0],
+                "rows": [_make_row(hit, words) for hit in group.hits],
+                "query": urlencode({"q": words}),
+            }
+            for group in grouped.groups
+            if group.hits
+        ],
+        "grouped": grouped,
+        "count_text": display_text.describe_group_count(
+            grouped.conversation_count, grouped.event_count, is_limited=grouped.is_limited
+        ),
+        "facets": _list_facets(grouped.event_counts, results.query, params),
+        "has_previous": offset > 0,
+        "next_query": (
+            urlencode(params | {"from": next_offset})
+            if next_offset < min(grouped.conversation_count, _MAX_OFFSET)
+            else ""
+        ),
+    }
+
+
+def _list_facets(
+    event_counts: Mapping[str, int], query: SearchQuery, params: Mapping[str, str]
+) -> list[tuple[str, int, str]]:
+    """Return the kinds of events found: label, number, and the query string of that kind alone."""
+    if any(query_filter.name == "kind" for query_filter in query.filters):
+        return []
+    counts = {
+        kind: sum(event_counts.get(category, 0) for category in categories)
+        for kind, categories in query_parser.CATEGORIES_BY_KIND.items()
+    }
+    return [
+        (display_text.SEARCH_KIND_LABELS[kind], count, urlencode(params | {"kind": kind}))
+        for kind, count in counts.items()
+        if count
+    ]
+
+
+def _build_newest(request: Request, results: Search, params: Mapping[str, str]) -> dict[str, Any]:
+    """Return the context of a page of events, the newest first."""
+    before_id = converters.parse_key(request.GET.get("below"))
+    hits = results.list_newest(before_id)
+    is_complete = not before_id and not hits.before
+    total = len(hits.rows) if is_complete else results.count_hits()
+    return {
+        "rows": [_make_row(hit, results.query.highlighted_words) for hit in hits.rows],
+        "count_text": display_text.describe_result_count(total, searching.COUNT_LIMIT),
+        "has_previous": bool(before_id),
+        "next_query": urlencode(params | {"below": hits.before}) if hits.before else "",
+    }
 
 
 def _make_row(hit: SearchHit, query_words: str) -> Mapping[str, Any]:

@@ -35,7 +35,7 @@ def test_what_was_looked_for_is_found_opened_and_lit_by_keys(visit: Visit):
     page.keyboard.type(f"{WORDS} kind:question")
     page.keyboard.press("Enter")
     expect(page.locator(".hit mark").first).to_have_text("nightly run")
-    expect(page).to_have_title(re.compile(r"results?"))
+    expect(page).to_have_title(re.compile(r"conversations?, \d"))
     page.wait_for_load_state("load")
     first = page.locator(".hit").first
     anchor = first.get_attribute("data-anchor")

@@ -3,6 +3,9 @@
 Ours is what the page calls: what was typed read, what the person may read looked up, words and
 access asked of the index, rows joined, snippets lit. The floor is FTS5 alone, on the same table and
 index, for the same words: the keys of the newest, as many as a page holds.
+
+Ranking conversations reads up to ten thousand events of each word. Its floor is FTS5 alone, asked
+for as many keys of the same words, each joined with the row that names its conversation.
 """
 
 from __future__ import annotations
@@ -21,7 +24,13 @@ from django.db import connection
 
 from jpweb.store.choices import Role
 from jpweb.store.models import Conversation, Passage
-from jpweb.store.search import engine, filter_terms, passage_ids, query_parser
+from jpweb.store.search import (
+    conversation_groups,
+    engine,
+    filter_terms,
+    passage_ids,
+    query_parser,
+)
 from jpweb.store.sql import bulk
 from tests.load.benchmark import BenchRun, Progress
 from tests.load.databases import use_database
@@ -58,6 +67,56 @@ def measure_p95(bench: BenchRun, progress: Progress) -> tuple[float, float]:
         queries = _queries(chance, vocabulary, size.queries_per_kind)
         with closing(sqlite3.connect(path)) as bare:
             return _measured(bench, person, queries, bare, progress)
+
+
+def measure_grouped_p95(bench: BenchRun, progress: Progress) -> tuple[float, float]:
+    """Return the same of the best conversations, by words alone and in pairs."""
+    chance = random.Random(7)  # noqa: S311  the same words each time
+    vocabulary = [_word(chance) for _ in range(20_000)]
+    size = bench.size
+    with use_database(bench.make_database()) as path:
+        person = _fill(chance, vocabulary, size.passages, progress)
+        words = [query.typed for query in _queries(chance, vocabulary, size.queries_per_kind)]
+        typed_queries = [typed for typed in words if typed.replace(" ", "").isalpha()]
+        with closing(sqlite3.connect(path)) as bare:
+            return _measure_groups(bench, person, typed_queries, bare, progress)
+
+
+def _measure_groups(
+    bench: BenchRun,
+    person: int,
+    typed_queries: Sequence[str],
+    bare: sqlite3.Connection,
+    progress: Progress,
+) -> tuple[float, float]:
+    times: list[tuple[list[float], list[float]]] = [([], []) for _ in typed_queries]
+    warm_up = bench.size.warm_up_rounds
+    total = warm_up + bench.size.limit_rounds(ROUNDS)
+    for done in range(total):
+        progress(done, total)
+        for typed, (ours, floor) in zip(typed_queries, times, strict=True):
+            start_time = perf_counter()
+            search = engine.make_search(person, query_parser.parse_query(typed))
+            grouped = conversation_groups.group_hits(search)
+            middle_time = perf_counter()
+            found = {row for word in typed.split() for row in _list_bare(bare, word)}
+            end_time = perf_counter()
+            if grouped.event_count != len(found):
+                raise AssertionError(f"{typed} finds something else than the index")
+            if done >= warm_up:
+                ours.append(middle_time - start_time)
+                floor.append(end_time - middle_time)
+    progress(total, total)
+    return _late([ours for ours, _ in times]), _late([floor for _, floor in times])
+
+
+def _list_bare(bare: sqlite3.Connection, word: str) -> list[tuple[int, int]]:
+    return bare.execute(
+        "SELECT f.rowid, p.conversation_id FROM store_passage_words f"
+        " CROSS JOIN store_passage p ON p.id = f.rowid WHERE store_passage_words MATCH ?"
+        " ORDER BY f.rowid DESC LIMIT ?",
+        [f'"{word}"', conversation_groups.MAX_EVENTS_PER_TERM],
+    ).fetchall()
 
 
 def _fill(chance: random.Random, vocabulary: Sequence[str], total: int, progress: Progress) -> int:

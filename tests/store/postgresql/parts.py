@@ -125,6 +125,7 @@ CORE = (
     "tests/store/jp_files/test_mirror.py::test_what_was_read_before_stays_and_comes_back",
     "tests/store/search/test_indexer.py",
     "tests/store/search/test_engine.py",
+    "tests/store/search/test_conversation_groups.py",
     "tests/store/search/test_find_in_conversation.py",
     "tests/store/conversation_list/test_paginator.py::test_filters_let_through_what_they_name",
     "tests/store/conversation_list/test_paginator.py::test_workspaces_are_merged_in_one_order",

@@ -1,0 +1,188 @@
+"""Search results by conversation, the most relevant first.
+
+A conversation counts for all of its events: the words of a query may be in several of them. Where
+no conversation has every word, those with the most telling ones are listed. Each word is looked up
+alone, among its newest events, so the cost is bounded however many events have it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from jpweb.store.search.engine import Search, SearchHit
+from jpweb.store.search.query_parser import QueryTerm
+from jpweb.store.search.tokenizer import split_words
+
+#: Conversations of a page, and hits that each shows.
+PAGE_GROUPS = 10
+GROUP_HITS = 3
+#: Events looked at for each word, the newest.
+MAX_EVENTS_PER_TERM = 10_000
+#: How much a word counts by category: results of tools are long, and hold words by chance.
+_CATEGORY_WEIGHTS = {
+    "title": 3.0,
+    "person": 1.5,
+    "message": 1.3,
+    "question": 1.3,
+    "outcome": 1.3,
+    "compaction": 1.3,
+    "result": 0.5,
+    "failure": 0.6,
+    "call": 0.6,
+}
+#: Words that say little in a question typed as a sentence; they count where there are no others.
+_FUNCTION_WORDS = {
+    "a", "about", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
+    "could", "did", "do", "does", "for", "from", "had", "has", "have", "how", "i", "if",
+    "in", "into", "is", "it", "its", "me", "my", "no", "not", "of", "on", "or", "our",
+    "over", "should", "so", "than", "that", "the", "their", "them", "then", "there",
+    "these", "they", "this", "those", "to", "too", "us", "was", "we", "were", "what",
+    "when", "where", "which", "who", "why", "will", "with", "would", "you", "your",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class ConversationGroup:
+    """A conversation with its best hits; ``missing`` are the words that it does not have."""
+
+    conversation_id: int
+    event_count: int
+    missing: tuple[str, ...]
+    hits: list[SearchHit] = field(default_factory=list)
+
+
+class GroupedHits(NamedTuple):
+    """A page of groups, and the numbers of all; ``is_limited``: a word has more events."""
+
+    groups: list[ConversationGroup]
+    conversation_count: int
+    event_count: int
+    event_counts: Mapping[str, int]
+    is_limited: bool
+    has_all_words: bool
+    omitted_words: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """What was found of one conversation: by event its words, and the categories of events."""
+
+    terms_by_event: defaultdict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+    categories: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def terms(self) -> set[int]:
+        return set().union(*self.terms_by_event.values())
+
+    def score_event(self, key: int, weights: Sequence[float]) -> float:
+        factor = _CATEGORY_WEIGHTS.get(self.categories[key], 1.0)
+        return factor * sum(weights[term] for term in self.terms_by_event[key])
+
+    def score(self, weights: Sequence[float]) -> float:
+        """Return the relevance: the words that it has, how often, and those close together."""
+        counts = Counter(term for terms in self.terms_by_event.values() for term in terms)
+        often = sum(weights[term] * (1 + math.log2(n) / 4) for term, n in counts.items())
+        best = max(self.score_event(key, weights) for key in self.terms_by_event)
+        return often + best
+
+
+def group_hits(search: Search, offset: int = 0) -> GroupedHits:
+    """Return a page of the conversations that a query with words finds, the most relevant first."""
+    terms, omitted_words = _choose_terms(search.query.terms)
+    found, event_counts, is_limited = _find_conversations(search, terms)
+    weights = _weigh_terms(terms, found)
+    ordered_ids = sorted(
+        found, key=lambda key: (-found[key].score(weights), -max(found[key].terms_by_event))
+    )
+    page_ids = ordered_ids[offset : offset + PAGE_GROUPS]
+    groups = [
+        ConversationGroup(
+            conversation_id,
+            len(found[conversation_id].terms_by_event),
+            tuple(
+                " ".join(split_words(term.text))
+                for index, term in enumerate(terms)
+                if index not in found[conversation_id].terms
+            ),
+        )
+        for conversation_id in page_ids
+    ]
+    _load_hits(search, terms, groups, found, weights)
+    return GroupedHits(
+        groups,
+        len(found),
+        sum(event_counts.values()),
+        event_counts,
+        is_limited,
+        any(len(conversation.terms) == len(terms) for conversation in found.values()),
+        omitted_words,
+    )
+
+
+def _choose_terms(terms: Sequence[QueryTerm]) -> tuple[list[QueryTerm], tuple[str, ...]]:
+    """Return the terms to look for, and the words that are left out of a sentence."""
+    wanted = [term for term in terms if not term.is_negated]
+    telling = [
+        term
+        for term in wanted
+        if term.is_quoted
+        or term.is_prefix
+        or not _FUNCTION_WORDS.issuperset(split_words(term.text))
+    ]
+    omitted = [] if not telling else [term.text for term in wanted if term not in telling]
+    return telling or wanted, tuple(dict.fromkeys(omitted))
+
+
+def _find_conversations(
+    search: Search, terms: Sequence[QueryTerm]
+) -> tuple[dict[int, _Conversation], Counter[str], bool]:
+    """Return what was found by conversation, and the number of events by category."""
+    found: defaultdict[int, _Conversation] = defaultdict(_Conversation)
+    event_counts: Counter[str] = Counter()
+    seen_keys: set[int] = set()
+    is_limited = False
+    for index, term in enumerate(terms):
+        rows = search.list_keys(term, MAX_EVENTS_PER_TERM)
+        is_limited = is_limited or len(rows) == MAX_EVENTS_PER_TERM
+        for key, conversation_id, category in rows:
+            conversation = found[conversation_id]
+            conversation.terms_by_event[key].add(index)
+            conversation.categories[key] = category
+            if key not in seen_keys:
+                seen_keys.add(key)
+                event_counts[category] += 1
+    return found, event_counts, is_limited
+
+
+def _weigh_terms(terms: Sequence[QueryTerm], found: Mapping[int, _Conversation]) -> list[float]:
+    """Return a weight for each term: the fewer conversations have it, the more it tells."""
+    term_counts = Counter(term for conversation in found.values() for term in conversation.terms)
+    return [
+        math.log(1 + (len(found) + 1) / (term_counts[index] + 0.5)) for index in range(len(terms))
+    ]
+
+
+def _load_hits(
+    search: Search,
+    terms: Sequence[QueryTerm],
+    groups: Sequence[ConversationGroup],
+    found: Mapping[int, _Conversation],
+    weights: Sequence[float],
+) -> None:
+    keys_by_group = {}
+    for group in groups:
+        conversation = found[group.conversation_id]
+        by_score = sorted(
+            conversation.terms_by_event,
+            key=lambda key: (-conversation.score_event(key, weights), -key),
+        )
+        keys_by_group[group.conversation_id] = by_score[:GROUP_HITS]
+    wanted_keys = [key for keys in keys_by_group.values() for key in keys]
+    hits = {hit.key: hit for hit in search.load_hits(wanted_keys, terms)}
+    for group in groups:
+        keys = keys_by_group[group.conversation_id]
+        group.hits = [hits[key] for key in keys if key in hits]

@@ -1,0 +1,54 @@
+"""Forms of words, and text without blanks between words."""
+
+from __future__ import annotations
+
+import pytest
+
+from jpweb.store.search import cjk, word_forms
+
+RELATED = [
+    ("decision", "decided", "decides", "deciding"),
+    ("choose", "chose", "chosen", "choosing", "chooses"),
+    ("permission", "permit", "permitted"),
+    ("extend", "extension", "extends"),
+    ("describe", "description", "described"),
+    ("stop", "stopped", "stopping", "stops"),
+    ("query", "queries"),
+    ("configure", "configuration", "configured"),
+    ("fail", "failure", "failed", "failing"),
+    ("embed", "embedding", "embeddings"),
+    ("build", "built", "builds", "building"),
+    ("slow", "slowly", "slower"),
+    ("highlight", "highlighting", "highlights"),
+]
+
+
+@pytest.mark.parametrize("forms", RELATED, ids=lambda forms: forms[0])
+def test_each_form_of_a_word_finds_the_others(forms: tuple[str, ...]):
+    missing = {
+        (typed, form)
+        for typed in forms
+        for form in forms
+        if form not in word_forms.list_forms(typed)
+    }
+    assert missing == set()
+
+
+@pytest.mark.parametrize("word", ["ls", "e0432", "fs_read", "grüße", "東京", "abc"])
+def test_what_is_no_english_word_has_no_other_form(word: str):
+    assert word_forms.list_forms(word) == {word}
+
+
+@pytest.mark.parametrize(
+    ("word", "other"), [("rust", "rusting"), ("wit", "with"), ("model", "mode")]
+)
+def test_words_that_only_begin_alike_stay_apart(word: str, other: str):
+    assert other == "rusting" or other not in word_forms.list_forms(word)
+
+
+def test_text_without_blanks_has_a_term_for_each_character_and_pair():
+    assert len(cjk.list_terms("東京都 and 京都")) == 3 + 2
+    assert cjk.list_query_terms("東京都") == ["j6771x4eac", "j4eacx90fd"]
+    assert set(cjk.list_query_terms("都")) < cjk.list_terms("東京都")
+    assert cjk.list_terms("nothing of it, ñ") == frozenset()
+    assert len(cjk.list_terms("".join(map(chr, range(0x4E00, 0x9FFF))) * 2)) == 20_000
