@@ -7,9 +7,11 @@ Its parameters are the position (``at``, ``turn``, ``after``, ``before``), the f
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -23,7 +25,7 @@ from jpweb.stream.transcript.categories import (
     PROBLEM_CATEGORIES,
     categorize_element,
 )
-from jpweb.stream.transcript.items import Item, StandaloneItem
+from jpweb.stream.transcript.items import Item, StandaloneItem, ToolCall
 from jpweb.web import converters
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ MAX_FOLDS = 50
 MAX_QUERY_CHARS = 200
 #: Seconds between two items from which the page shows a time gap.
 MIN_GAP_SECONDS = 15 * 60
+#: Successive tool calls from which one row stands for them.
+MIN_RUN_CALLS = 3
 #: Categories by filter group, with the group of problems.
 FILTER_GROUPS = CATEGORY_GROUPS | {"problems": PROBLEM_CATEGORIES}
 
@@ -101,11 +105,31 @@ class TranscriptLine:
 
 
 @dataclass(frozen=True, slots=True)
+class CallRun:
+    """Successive tool calls without a question or a problem, which one row stands for."""
+
+    lines: list[TranscriptLine]
+    is_open: bool = False
+
+    @property
+    def tool_counts(self) -> list[tuple[str, int]]:
+        """The called tools, each with the number of its calls, the most called first."""
+        calls = [line.item for line in self.lines if isinstance(line.item, ToolCall)]
+        return Counter(call.call.name for call in calls).most_common()
+
+    @property
+    def started_at(self) -> datetime | None:
+        """When the first call was made."""
+        return self.lines[0].started_at
+
+
+@dataclass(frozen=True, slots=True)
 class TranscriptPage:
-    """A window, and its items as lines of a page."""
+    """A window, its items as lines of a page, and the same as rows, with runs of calls in one."""
 
     window: Window = field(default_factory=Window)
     lines: list[TranscriptLine] = field(default_factory=list)
+    rows: list[TranscriptLine | CallRun] = field(default_factory=list)
 
     @property
     def first(self) -> int:
@@ -169,7 +193,38 @@ def load_page(
         is_start=not window.has_earlier,
         previous_end=previous_end,
     )
-    return TranscriptPage(window, page_lines)
+    rows: list[TranscriptLine | CallRun] = [*page_lines]
+    if not query.show:  # a live page inserts what a filter lets through between its items
+        rows = fold_runs(page_lines, window.contents, query.open_folds | {query.at})
+    return TranscriptPage(window, page_lines, rows)
+
+
+def fold_runs(
+    lines: Iterable[TranscriptLine], contents: LoadedItems, open_anchors: frozenset[str]
+) -> list[TranscriptLine | CallRun]:
+    """Return lines with each run of ``MIN_RUN_CALLS`` plain calls or more as one row.
+
+    A run that holds one of ``open_anchors`` is open.
+    """
+    rows: list[TranscriptLine | CallRun] = []
+    for is_plain, group in groupby(lines, key=lambda line: _is_plain_call(line, contents)):
+        grouped_lines = list(group)
+        if not is_plain or len(grouped_lines) < MIN_RUN_CALLS:
+            rows += grouped_lines
+            continue
+        anchors = {element.anchor for line in grouped_lines for element in line.item.elements}
+        rows.append(CallRun(grouped_lines, not anchors.isdisjoint(open_anchors)))
+    return rows
+
+
+def _is_plain_call(line: TranscriptLine, contents: LoadedItems) -> bool:
+    """Tell whether a line is a finished call that nobody was asked about, with nothing above it."""
+    item = line.item
+    if not isinstance(item, ToolCall) or item.response is None or item.inquiries:
+        return False
+    has_failed = getattr(item.response.element.kind, "is_error", True)
+    has_extra = line.turn or line.gap or line.is_first_new or line.omitted_count
+    return not (has_failed or has_extra or item.request.anchor in contents.call_decisions)
 
 
 def build_lines(

@@ -16,11 +16,12 @@ import snowballstemmer
 _MIN_LETTERS = 4
 _WORD = re.compile(r"[a-z]+")
 _SUFFIXES = (
-    "", "s", "e", "es", "ed", "er", "ers", "ing", "ings", "or", "ors", "ion", "ions", "ation",
-    "ations", "ate", "ates", "ated", "ating", "ment", "ments", "al", "ally", "ly", "able", "ive",
-    "y", "ies", "ied", "ier", "ance", "ence", "ness", "ity", "ize", "izes", "ized", "ure", "ures",
+    "", "s", "e", "es", "ed", "er", "ers", "ing", "or", "ion", "ions", "ation", "ment", "al", "ly",
+    "able", "ive",
 )  # fmt: skip
-_SUFFIXES_OF_DOUBLED = ("ed", "er", "ers", "ing", "ings")
+#: Suffixes of stems that are guessed from another form.
+_SUFFIXES_OF_OTHERS = ("", "e", "es", "ed", "ing", "ion", "ions", "s", "ly", "er", "ure")
+_SUFFIXES_OF_DOUBLED = ("ed", "er", "ing")
 #: Ends that the stemmer leaves: slow(er), fail(ur), slow(li), prun(e).
 _STEMMED_ENDS = ("er", "ur", "li", "e")
 #: Ends of stems that the same word has in other forms: decis(ion), decid(e).
@@ -69,17 +70,12 @@ def _find_irregular(word: str) -> frozenset[str]:
 
 def _list_inflections(word: str) -> set[str]:
     stem = _stemmer.stemWord(word)
-    shorter = [stem.removesuffix(end) for end in _STEMMED_ENDS if stem.endswith(end)]
-    return set().union(
-        *(_inflect(base) for base in [stem, word, *shorter] if len(base) >= _MIN_LETTERS - 1)
-    )
-
-
-def _inflect(stem: str) -> set[str]:
-    stems = {stem}
-    for end, other_end in _STEM_ENDS:
-        if stem.endswith(end) and len(stem) - len(end) + len(other_end) >= _MIN_LETTERS - 1:
-            stems.add(stem.removesuffix(end) + other_end)
-    forms = {base + suffix for base in stems for suffix in _SUFFIXES}
+    others = [stem.removesuffix(end) for end in _STEMMED_ENDS if stem.endswith(end)]
+    others += [stem.removesuffix(end) + other for end, other in _STEM_ENDS if stem.endswith(end)]
+    stems = {base for base in (stem, word, *others) if len(base) >= _MIN_LETTERS - 1}
     doubled = {base + base[-1] for base in stems if base[-1] not in "aeiouwxy"}  # stop, stopped
-    return forms | {base + suffix for base in doubled for suffix in _SUFFIXES_OF_DOUBLED}
+    return (
+        {stem + suffix for suffix in _SUFFIXES}
+        | {base + suffix for base in stems for suffix in _SUFFIXES_OF_OTHERS}
+        | {base + suffix for base in doubled for suffix in _SUFFIXES_OF_DOUBLED}
+    )

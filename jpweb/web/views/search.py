@@ -139,7 +139,7 @@ def _build_groups(request: Request, results: Search, params: Mapping[str, str]) 
         "facets": _list_facets(grouped.event_counts, results.query, params),
         "has_previous": offset > 0,
         "next_query": (
-            urlencode(params | {"from": next_offset})
+            urlencode({**params, "from": next_offset})
             if next_offset < min(grouped.conversation_count, _MAX_OFFSET)
             else ""
         ),
@@ -157,7 +157,7 @@ def _list_facets(
         for kind, categories in query_parser.CATEGORIES_BY_KIND.items()
     }
     return [
-        (display_text.SEARCH_KIND_LABELS[kind], count, urlencode(params | {"kind": kind}))
+        (display_text.SEARCH_KIND_LABELS[kind], count, urlencode({**params, "kind": kind}))
         for kind, count in counts.items()
         if count
     ]
@@ -173,7 +173,7 @@ def _build_newest(request: Request, results: Search, params: Mapping[str, str]) 
         "rows": [_make_row(hit, results.query.highlighted_words) for hit in hits.rows],
         "count_text": display_text.describe_result_count(total, searching.COUNT_LIMIT),
         "has_previous": bool(before_id),
-        "next_query": urlencode(params | {"below": hits.before}) if hits.before else "",
+        "next_query": urlencode({**params, "below": hits.before}) if hits.before else "",
     }
 
 

@@ -55,8 +55,9 @@ def check_requests(page: Page) -> Iterator[None]:
 
 
 def find_hit(page: Page, book: Book) -> Locator:
-    """Return the result of a search that is in a conversation."""
-    return page.locator(".hit", has=page.get_by_role("link", name=book.title, exact=True)).first
+    """Return the best result of a search that is in a conversation."""
+    title = page.get_by_role("link", name=book.title, exact=True)
+    return page.locator(".group", has=title).locator(".hit").first
 
 
 def wait_for_highlight(page: Page, words: str) -> str:

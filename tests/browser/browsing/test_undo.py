@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -98,18 +99,18 @@ def test_keys_go_from_card_to_card_on_the_questions_page(visit: Visit):
     expect(cards.last).to_be_focused()
     page.keyboard.press("k")
     expect(cards.first).to_be_focused()
+    page.clock.install()
+    page.clock.pause_at(datetime.now(UTC) + timedelta(hours=1))
     page.keyboard.press("y")
     expect(cards).to_have_count(1)
     expect(cards).to_be_focused()
     page.keyboard.press("y")  # too soon: nobody has read the card yet
     page.keyboard.press("d")
     expect(cards.get_by_label("Reason (optional")).to_be_hidden()
-    page.wait_for_function("performance.now() > 0")
     paths = [f"/conversations/{number}" for number in numbers]
     answered = [outcome for path in paths for outcome in list_outcomes(visit, path)]
     assert answered == [{"outcome": "answered", "answer": True}]
-    page.mouse.click(5, 5)
-    page.keyboard.press("j")
+    page.clock.run_for(600)
     page.keyboard.press("d")
     expect(cards.get_by_label("Reason (optional")).to_be_focused()
     page.keyboard.type("why not")

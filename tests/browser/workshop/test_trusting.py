@@ -42,7 +42,8 @@ def tools(visit: Stay) -> Page:
     """Open the page as a person gets to it."""
     page = visit.open()
     page.locator(".menu summary").click()
-    page.get_by_role("link", name=f"{NAME}: Tools").click()
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_role("link", name=f"Tools of {NAME}").click()
     return page
 
 

@@ -138,3 +138,44 @@ def test_reasoning_without_text_is_a_line_and_no_empty_fold():
     (row,) = page.find_all(**{"data-variant": "reasoning"})
     assert row.tag == "p"
     assert "vendor does not show" in read_line(row)
+
+
+def list_runs(page: ParsedPage) -> list[tuple[bool, str]]:
+    """Return the runs of calls: whether each is open, and the text of its row."""
+    runs = [tag for tag in page if tag.get("class") == "fold call-run"]
+    rows = [
+        next(tag for tag in page if tag.tag == "summary" and run in tag.parents) for run in runs
+    ]
+    return [
+        ("open" in run, " ".join(row.text.split()[:-1]))
+        for run, row in zip(runs, rows, strict=True)
+    ]
+
+
+def test_successive_calls_without_question_or_problem_are_one_row():
+    home = making.workspace()
+    names = ["fs_read", "fs_grep", "fs_read"]
+    plain = [
+        kind
+        for number, name in enumerate(names * 2)
+        for kind in (make_call(f"c{number}", name), make_result(f"c{number}"))
+    ]
+    asked = [make_call("q"), make_inquiry("q.one"), make_result("q")]
+    failed = [make_call("f"), make_result("f", is_error=True)]
+    talk = making.mirrored_conversation(
+        home, TurnStart(), ChatRequest("Go"), *plain[:6], *asked, *plain[6:], *failed
+    )
+    page = open_page(talk)
+    row = "Tools 3 calls 2 \N{MULTIPLICATION SIGN} fs_read, 1 \N{MULTIPLICATION SIGN} fs_grep"
+    assert list_runs(page) == [(False, row), (False, row)]
+    second = [tag for tag in page if tag.get("data-tool") == "fs_grep"][1]["id"]
+    page = open_page(talk, f"?at={second}")
+    assert [is_open for is_open, _ in list_runs(page)] == [False, True]
+    assert list_runs(open_page(talk, "?show=tools")) == []
+
+
+def test_two_calls_and_one_without_a_result_are_no_run():
+    home = making.workspace()
+    kinds = [make_call("a"), make_result("a"), make_call("b"), make_result("b"), make_call("c")]
+    talk = making.mirrored_conversation(home, TurnStart(), ChatRequest("Go"), *kinds)
+    assert list_runs(open_page(talk)) == []

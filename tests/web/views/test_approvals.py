@@ -94,7 +94,8 @@ def test_where_editing_is_wanted_the_field_is_open_first(
     world: World, kind: ApprovalKind, edit: bool
 ):
     row = making.prompt(world.run, kind, edit=edit)
-    (details,) = inside(questions(world), row, "details")
+    folds = inside(questions(world), row, "details")
+    (details,) = [fold for fold in folds if fold["class"] == "disclosure"]
     assert ("open" in details) is edit
 
 

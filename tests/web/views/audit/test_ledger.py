@@ -37,10 +37,10 @@ DOWNLOAD_ROUTES = {"audit-csv", "audit-jsonl", "audit-evidence", "ledger-file", 
 #: that are an entry.
 ROUTES_WITHOUT_CONTENT = {
     "account", "answer-link", "approval-call", "conversation-new", "conversation-step",
-    "conversations", "download", "event-part", "evidence-verifier", "group", "groups", "help",
-    "help-page", "home", "join", "ledger", "ledger-verifier", "notifications", "people",
-    "question-expiry", "readers", "reviews", "search", "second-factor", "secrets", "sign-in",
-    "sign-in-code", "sign-on-callback", "static-file", "tools",
+    "conversations", "download", "event-part", "evidence-verifier", "go", "group", "groups",
+    "help", "help-page", "home", "join", "ledger", "ledger-verifier", "notifications", "people",
+    "question-expiry", "readers", "reviews", "search", "second-factor", "secrets", "settings",
+    "sign-in", "sign-in-code", "sign-on-callback", "static-file", "tools",
 }  # fmt: skip
 #: What a submission of an owner leaves in the ledger; other submissions change no right, no
 #: decision and no run.
