@@ -4,6 +4,7 @@ import "./js/pointer-press.js";
 import "./js/socket.js";
 import "./js/answer-form.js";
 import "./js/clipboard.js";
+import "./js/copy-blocks.js";
 import "./js/downloads.js";
 import "./js/conversation-list.js";
 import "./js/change-menu.js";

@@ -23,7 +23,7 @@ function copySelection(text) {
 }
 
 // The clipboard must be asked within the click, so it is given a promise of the text.
-async function copyText(textPromise) {
+export async function copyText(textPromise) {
   if (navigator.clipboard && window.ClipboardItem) {
     const blob = textPromise.then((text) => new Blob([text], { type: "text/plain" }));
     blob.catch(() => {}); // handles the rejection where the clipboard refuses first

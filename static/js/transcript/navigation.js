@@ -92,11 +92,23 @@ function stepOnto(item) {
   }, URL_DELAY);
 }
 
+// Steps that are asked for while one loads follow it.
+const MAX_QUEUED_STEPS = 20;
+const LOADING_DELAY = 300; // milliseconds after which a step that loads says so
 let isStepping = false;
+const queuedSteps = [];
 export async function stepTo(sort, step) {
-  if (isStepping) return;
+  if (isStepping) {
+    if (queuedSteps.length < MAX_QUEUED_STEPS) queuedSteps.push([sort, step]);
+    return;
+  }
   isStepping = true;
-  try { await takeStep(sort, step); } finally { isStepping = false; }
+  const timer = setTimeout(announce, LOADING_DELAY, "Loading…");
+  try { await takeStep(sort, step); } finally {
+    clearTimeout(timer);
+    isStepping = false;
+  }
+  if (queuedSteps.length) await stepTo(...queuedSteps.shift());
 }
 async function takeStep(sort, step) {
   const target = findNeighbour(FIND_BY_SORT[sort](), step);

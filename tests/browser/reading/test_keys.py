@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.pages import Visit, path_of
 from tests.browser.reading.conftest import MIDDLE
@@ -211,6 +211,26 @@ def test_what_is_not_loaded_is_looked_for_on_the_server(shelf: Visit, key: str):
     (first, last), *_ = list_window_ranges(page)
     assert first <= end
     assert last >= begin
+
+
+def test_a_key_that_is_pressed_while_a_step_loads_counts_after_it(shelf: Visit):
+    page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
+    routes: list[Route] = []
+
+    def hold(route: Route) -> None:
+        routes.append(route)
+
+    page.route(re.compile("/step"), hold)
+    for _ in range(60):
+        page.keyboard.press("i")
+        page.wait_for_timeout(20)  # a step that needs no server is over at once
+        if routes:
+            break
+    page.keyboard.press("j")
+    expect(page.locator("#announcer")).to_have_text("Loading…")
+    routes[0].continue_()
+    current = page.locator("#transcript > .window > [aria-current=true]:not(.inquiry)")
+    expect(current).to_have_count(1)
 
 
 def test_o_and_enter_unfold_and_fold(visit: Visit):

@@ -125,6 +125,17 @@ def test_a_message_a_call_and_a_link_are_copied(page: Page):
     assert json.loads(page.evaluate(script))["result"]["content"] == DIFF
 
 
+def test_a_block_of_code_is_copied_alone(page: Page):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    block = page.locator("article.assistant pre").first
+    words = block.inner_text()
+    block.hover()
+    block.get_by_role("button", name="Copy this block").click()
+    expect(page.locator("#announcer")).to_have_text("Block copied.")
+    assert page.evaluate("navigator.clipboard.readText()").strip() == words.strip()
+    assert "Copy" not in words
+
+
 @pytest.mark.proof  # a variant
 def test_what_cannot_be_copied_says_so(page: Page, open_page: Pages):
     open_page.forgive("status of 404")
