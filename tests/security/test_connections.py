@@ -74,7 +74,7 @@ def test_a_large_body_of_a_stranger_is_refused_at_once(server: Server, head: byt
 
 def test_no_code_of_a_link_is_in_the_log_of_the_server(server: Server, owner: Visitor):
     eve = Visitor(server.url)
-    people = re.findall(r'href="(/workspaces/\d+/people)"', owner.get().text)[0]
+    people = re.findall(r'href="(/workspaces/\d+/people)"', owner.get("/settings").text)[0]
     reply = owner.post(f"{people}/invite", people, name="Eve", role="10")
     links = _LINK.findall(reply.text) + _LINK.findall(owner.post("/account/link", "/account").text)
     codes = [link.partition("#")[2] for link in links]

@@ -97,7 +97,8 @@ class Search:
         )
         with connection.cursor() as cursor:
             cursor.execute(statement, params)
-            return [(int(key), int(talk), category) for key, talk, category in cursor.fetchall()]
+            rows: list[tuple[int, int, str]] = cursor.fetchall()
+            return rows
 
     def load_hits(self, keys: Sequence[int], terms: Sequence[QueryTerm]) -> list[SearchHit]:
         """Return the hits with these keys, in no order, with these terms highlighted.

@@ -135,7 +135,7 @@ def test_by_keyboard_alone(visit: Visit):
     tab_to(find_option(find_card(page, SELECT), "with a backup"))
     page.keyboard.press("3")
     text_card = find_card(page, TEXT)
-    tab_to(text_card.locator("summary"))
+    tab_to(text_card.locator(".decline > summary"))
     page.keyboard.press("d")
     expect(note_of(page)).to_be_focused()
     page.keyboard.type("3 is no file")

@@ -36,6 +36,8 @@ SOURCES = [{"source": "assistant"}] * 3 + [{"source": "tool", "name": "demo_vaul
 def by_mouse_and_keyboard(page: Page) -> None:
     """Answer the four questions, each in another way."""
     find_option(find_card(page, BOOLEAN), "Yes").click()
+    find_card(page, SELECT)
+    page.keyboard.press("Tab")  # who presses a key has read the card
     find_option(find_card(page, SELECT), "with a backup").focus()
     page.keyboard.press("2")
     field = find_card(page, TEXT).get_by_label("Answer")
