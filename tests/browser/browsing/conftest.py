@@ -42,9 +42,11 @@ def second_visitor(archive: Home) -> Visitor:
 
 
 @pytest.fixture
-def visit(archive: Home, open_page: Pages) -> Visit:
-    """Visit the archive: nothing is begun there."""
-    return Visit(archive, open_page)
+def visit(archive: Home, open_page: Pages) -> Iterator[Visit]:
+    """Visit the archive, and stop what was begun there: it would wait on everybody's start page."""
+    visiting = Visit(archive, open_page)
+    yield visiting
+    visiting.leave()
 
 
 @pytest.fixture(params=list_books(LENGTH))

@@ -221,11 +221,8 @@ def test_a_key_that_is_pressed_while_a_step_loads_counts_after_it(shelf: Visit):
         routes.append(route)
 
     page.route(re.compile("/step"), hold)
-    for _ in range(60):
-        page.keyboard.press("i")
-        page.wait_for_timeout(20)  # a step that needs no server is over at once
-        if routes:
-            break
+    step = partial(page.keyboard.press, "i")  # one that needs no server is over at once
+    repeat_until(lambda: page.title() and routes, step, "a step asks the server")
     page.keyboard.press("j")
     expect(page.locator("#announcer")).to_have_text("Loading…")
     routes[0].continue_()
