@@ -79,7 +79,9 @@ on("keydown", (event) => {
   if (key === "Enter" && (event.ctrlKey || event.metaKey)) {
     if (!form) return;
     event.preventDefault();
-    form.requestSubmit();
+    // Buttons that answer need to be pressed themselves.
+    if (!form.querySelector(ANSWER_BUTTONS)) form.requestSubmit();
+    else if (target.matches(ANSWER_BUTTONS)) target.click();
     return;
   }
   if (!card || !isCardKey) return;

@@ -33,7 +33,6 @@ function startCountdown(form, button) {
   const pending = { card, form, button, note, timer: setTimeout(() => sendNow(pending), getUndoTime()) };
   pendingAnswers.push(pending);
   byId("announcer").textContent = `${label}: will be sent in ${getUndoTime() / 1000} seconds. Press U to undo.`;
-  form.dispatchEvent(new Event("input", { bubbles: true })); // on record as a draft
   const nextCard = findOpenCards().find((openCard) => !isUndoable(openCard));
   if (nextCard) {
     nextCard.tabIndex = -1;
@@ -73,8 +72,10 @@ export function undoAnswer(card) {
 
 on("submit", (event) => {
   const { target: form, submitter } = event;
-  if (!getUndoTime() || !submitter || submitter.name !== "answer" || !form.closest(".card[data-outcome=open]")) return;
+  if (!submitter || submitter.name !== "answer" || !form.closest(".card[data-outcome=open]")) return;
   if (confirmedForms.has(form)) return;
+  form.dispatchEvent(new Event("input", { bubbles: true })); // on record as a draft
+  if (!getUndoTime()) return;
   event.preventDefault();
   event.stopImmediatePropagation();
   if (!isUndoable(form.closest(".card"))) startCountdown(form, submitter);

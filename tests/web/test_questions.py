@@ -269,6 +269,15 @@ def test_every_form_has_its_token_and_works_without_scripts(world: World):
     assert [tag["maxlength"] for tag in inside if tag.get("name") == "note"] == ["2000"]
 
 
+def test_enter_in_the_checkbox_beside_the_buttons_answers_nothing(world: World):
+    page = parse_page(world.client("responder").get("/questions"))
+    (form,) = [tag for tag in page if tag.get("action") == f"/questions/{world.question.pk}/answer"]
+    inside = [tag for tag in page if form in tag.parents]
+    assert [tag["name"] for tag in inside if tag.get("type") == "checkbox"] == ["remember"]
+    first, *_ = [tag for tag in inside if tag.get("type") == "submit"]
+    assert {"disabled", "hidden"} <= set(first)
+
+
 def test_what_ended_unasked_and_what_one_decided_are_listed(world: World):
     own_row = making.settle(
         world.question, Answered(True), making.decider(world.people["responder"])

@@ -188,6 +188,7 @@ def test_the_places_in_the_queue_follow(visit: Visit, seeds: Seeds):
     page = visit.open(seeds(RUN, RESULT))
     wait_until_connected(page)
     expect(prompt(page, "deliver").locator(".position")).to_have_text("2 of 2")
+    open_decline(prompt(page, "run"))
     prompt(page, "run").get_by_role("button", name="Deny", exact=True).click()
     expect(prompt(page, "deliver").locator(".position")).to_have_text("")
 

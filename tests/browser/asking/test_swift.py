@@ -214,9 +214,7 @@ def test_ones_own_answer_is_in_the_course_of_the_page_of_one_question(visit: Vis
     key = find_card(page, BOOLEAN).get_attribute("data-question")
     question_page = visit.open(f"/questions/{key}")
     wait_until_connected(question_page)
-    find_card(question_page, BOOLEAN).get_by_label("No", exact=True).evaluate(
-        "(no) => { no.click(); no.form.requestSubmit(); }"
-    )
+    find_option(find_card(question_page, BOOLEAN), "No").click()
     expect(question_page.locator("#timeline [data-step=settled]")).to_contain_text("No")
     # What was seen of it is on record a moment after its answer.
     expect(question_page.locator("#timeline tbody td").last).not_to_have_text("never")
