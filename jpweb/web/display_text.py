@@ -181,7 +181,7 @@ SEARCH_SORT_LABELS = {"best": "Best match first", "newest": "Newest first"}
 
 #: Example queries with their meaning.
 QUERY_EXAMPLES = (
-    ("watering plan", "both words in other forms too, best match first"),
+    ("watering plan", "both words, in any form; best match first"),
     ('"one o\'clock"', "the exact phrase"),
     ("config*", "words that start with config"),
     ("patch -reasoning", "with patch, without reasoning"),
@@ -317,7 +317,7 @@ def describe_group_count(conversations: int, events: int, *, is_limited: bool) -
     """Return the number of conversations found, and of the events in them."""
     if not conversations:
         return "No results"
-    more = "More than " if is_limited else ""
+    more = "At least " if is_limited else ""
     return (
         f"{more}{conversations:,} conversation{'' if conversations == 1 else 's'},"
         f" {events:,} event{'' if events == 1 else 's'}"

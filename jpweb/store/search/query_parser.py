@@ -115,6 +115,21 @@ class SearchQuery:
         words = ["-" * term.is_negated + _format_term(term) for term in self.terms]
         return " ".join([*words, *others])
 
+    def find_words(self, highlighted_texts: Iterable[str]) -> str:
+        """Return the terms that stand in highlighted texts, as find in conversation takes them.
+
+        A word is there in the form in which it stands; all terms where nothing is highlighted.
+        """
+        folded_texts = list(dict.fromkeys(" ".join(split_words(t)) for t in highlighted_texts))
+        words: list[str] = []
+        for term in (term for term in self.terms if not term.is_negated):
+            first_word = split_words(term.text)[0]
+            if term.forms:
+                words += [text for text in folded_texts if text in term.forms]
+            elif any(text.startswith(first_word) for text in folded_texts):
+                words.append(_format_term(term))
+        return " ".join(dict.fromkeys(words)) or self.highlighted_words
+
     @property
     def highlighted_words(self) -> str:
         """The words and phrases alone, as typed: the page highlights them."""

@@ -119,15 +119,13 @@ def _build_groups(request: Request, results: Search, params: Mapping[str, str]) 
     """Return the context of the results by conversation, the most relevant first."""
     offset = min(converters.parse_number(request.GET.get("from")) or 0, _MAX_OFFSET)
     grouped = conversation_groups.group_hits(results, offset)
-    words = results.query.highlighted_words
     next_offset = offset + conversation_groups.PAGE_GROUPS
     return {
         "groups": [
             {
                 "group": group,
                 "first": group.hits[0],
-                "rows": [_make_row(hit, words) for hit in group.hits],
-                "query": urlencode({"q": words}),
+                "rows": [_make_row(hit, results.query) for hit in group.hits],
             }
             for group in grouped.groups
             if group.hits
@@ -170,15 +168,16 @@ def _build_newest(request: Request, results: Search, params: Mapping[str, str]) 
     is_complete = not before_id and not hits.before
     total = len(hits.rows) if is_complete else results.count_hits()
     return {
-        "rows": [_make_row(hit, results.query.highlighted_words) for hit in hits.rows],
+        "rows": [_make_row(hit, results.query) for hit in hits.rows],
         "count_text": display_text.describe_result_count(total, searching.COUNT_LIMIT),
         "has_previous": bool(before_id),
         "next_query": urlencode({**params, "below": hits.before}) if hits.before else "",
     }
 
 
-def _make_row(hit: SearchHit, query_words: str) -> Mapping[str, Any]:
-    """Return a hit with the link to its event."""
+def _make_row(hit: SearchHit, query: SearchQuery) -> Mapping[str, Any]:
+    """Return a hit with the link to its event, where the words that stand in it are highlighted."""
+    query_words = query.find_words(piece.text for piece in hit.snippet if piece.highlighted)
     link = reverse("conversation", kwargs={"conversation_id": hit.conversation_id})
     if hit.anchor:
         params = {"at": hit.anchor} | ({"q": query_words} if query_words else {})

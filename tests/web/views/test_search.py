@@ -191,7 +191,7 @@ def test_many_are_counted_up_to_a_bound(world: World, monkeypatch: pytest.Monkey
     monkeypatch.setattr(conversation_groups, "MAX_EVENTS_PER_TERM", 3)
     say(world, *["pear"] * 5)
     assert heading(look(world, q="pear", sort="newest")) == "More than 3 results"
-    assert heading(look(world, q="pear")) == "More than 1 conversation, 3 events"
+    assert heading(look(world, q="pear")) == "At least 1 conversation, 3 events"
     assert heading(look(world, q="pear -pear")) == "No results"
 
 
@@ -207,6 +207,12 @@ def test_results_are_grouped_with_the_kinds_of_what_was_found(world: World):
     ]
     assert "Left out: which, or." in html_page.text
     assert len(links(look(world, q="pear", sort="newest"))) == 2
+
+
+def test_a_hit_of_a_sentence_lands_with_the_words_that_stand_in_it(world: World):
+    say(world, "We chose the small embedding model.")
+    (link,) = links(look(world, q="which embedding models was chosen -pear ls"))
+    assert parse_qs(urlsplit(link).query)["q"] == ["embedding model chose"]
 
 
 def test_spelled_filters_are_chips_that_remove_them(world: World):
