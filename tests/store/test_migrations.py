@@ -76,7 +76,7 @@ def fill(apps: Any) -> None:
 EXPECTED: dict[str, dict[str, Any]] = {
     "Conversation": {
         "entry_count": 7, "category_counts": {"call": 3}, "derived_version": 2, "removed_at": AT,
-        "needs_indexing": False, "indexed_entry_count": 5,
+        "needs_indexing": True, "indexed_entry_count": 0,  # 0028 has it indexed again
     },
     "JournalEntry": {"item_position": 3, "category": "call"},
     "Turn": {"title": "Hello"},

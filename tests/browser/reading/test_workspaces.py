@@ -229,7 +229,8 @@ def test_a_conversation_begun_here_is_in_the_workspace_and_jp_goes_on_with_it(
 def _check_conversation_begun_here(garden: Garden, visit: Visit) -> None:
     page = visit.open()
     page.locator(".menu summary").click()
-    page.get_by_role("link", name="garden: People").click()
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_role("link", name="People of garden").click()
     page.get_by_label("Write conversations to the workspace").select_option("current")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status").filter(has_text="Write conversations to")).to_be_visible()
