@@ -13,6 +13,7 @@ import "./js/review.js";
 import "./js/search-page.js";
 import "./js/sign-in.js";
 import "./js/passkeys.js";
+import "./js/push.js";
 import "./js/transcript/shortcuts.js";
 import "./js/transcript/print.js";
 import { clearOtherPeople, restoreDrafts } from "./js/drafts.js";

@@ -52,6 +52,10 @@ DECIDER_TEXTS = {
     "system": "jpweb",
 }
 
+#: Ways of answers that came by no page, as the record names them.
+NOTIFICATION_CHANNEL = "notification"
+ANSWER_CHANNELS = {NOTIFICATION_CHANNEL: "by a notification's button"}
+
 #: Provider failures with a remedy, by kind.
 FAILURE_TEXTS = {
     "context_length": "The conversation is too long for the model. Start a new one.",

@@ -123,6 +123,10 @@ SEARCH_ALREADY_DELETED = "This search was already deleted."
 # Notifications
 CHANNEL_ADDED = "Added {channel}. Send a test to check it."
 CHANNEL_REMOVED = "Removed the channel."
+BROWSER_ADDED = "This browser now gets notifications. Send a test to check it."
+BROWSER_REMOVED = "Removed the browser."
+BROWSER_UNKNOWN = "browser"
+PUSH_NEEDS_SCRIPT = "The browser sent no subscription. This needs JavaScript."
 TEST_SENT = "Sent a test to {channel}."
 TEST_FAILED = "The test to {channel} failed. {problem}"
 

@@ -1,6 +1,7 @@
 // Shows how many questions and approvals are pending: in the tab's title and icon, to screen readers
 // and, if the person turned them on and the page is hidden, as desktop notifications.
 import { byId, findOpenCards, on, readSetting, revealElement, saveSetting } from "./dom.js";
+import { canUseWorker, closeSettledNotifications, findWorker, registerWorker } from "./push.js";
 
 const initialTitle = document.title.replace(/^\(\d+\+?\) /, "");
 // The title without the count; a conversation may have been renamed.
@@ -37,6 +38,7 @@ export function updateCount(isFromSocket = true) {
   showCount(count);
   const { newest: key, askedAt, asker, text, href } = badge.dataset;
   if (notification && notification.key !== key) closeNotification();
+  if (isFromSocket) closeSettledNotifications();
   if (!isFromSocket || (key === undefined && count)) return;
   const time = Number(askedAt || 0);
   const isKnown = newestTime === undefined ? count <= lastCount : time <= newestTime;
@@ -78,6 +80,7 @@ async function notify(item) {
   const countText = item.count > 1 ? ` (${item.count} waiting)` : "";
   closeNotification();
   const options = { body: item.text + countText, tag: "jpweb", renotify: true, icon: plainIconUrl };
+  if (await notifyWithButtons(item, options)) return;
   const desktopNotification = makeNotification(item.asker, options);
   if (!desktopNotification) return;
   notification = { key: item.key, desktopNotification };
@@ -88,6 +91,24 @@ async function notify(item) {
     if (card) revealElement(card);
     else location.assign(`${item.href}#${item.key}`);
   };
+}
+
+// Have the service worker show a question with buttons that answer it. Its tag is that of Web Push, so
+// that the browser shows one of both. Returns whether it did.
+async function notifyWithButtons(item, options) {
+  const registration = await findWorker();
+  if (!registration || !item.key.startsWith("question-")) return false;
+  try {
+    const response = await fetch(`${item.href}/notification`, {
+      method: "POST",
+      headers: { "X-CSRFToken": document.querySelector("meta[name=csrf-token]").content, "X-Automatic": "1" },
+    });
+    if (!response.ok || response.redirected) return false;
+    const message = await response.json();
+    if (!message.buttons) return false;
+    registration.active.postMessage({ ...message, title: item.asker, body: options.body, icon: options.icon });
+    return true;
+  } catch { return false; }
 }
 function makeNotification(title, options) {
   try { return new Notification(title, options); } catch (error) {
@@ -129,6 +150,9 @@ export function showToggle() {
 on("click", async (event) => {
   if (!event.target.closest || !event.target.closest("#notify-toggle button")) return;
   if (getToggleState() === "on") saveSetting(SETTING, "off");
-  else if ((await Notification.requestPermission()) === "granted") saveSetting(SETTING, "on");
+  else if ((await Notification.requestPermission()) === "granted") {
+    saveSetting(SETTING, "on");
+    if (canUseWorker()) registerWorker().catch(() => { /* notifications have no buttons then */ });
+  }
   showToggle();
 });

@@ -5,21 +5,17 @@ An address may hold a key, so functions here return it only in its redacted form
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
-import threading
 from collections.abc import Iterable
-from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
-from jpweb.runtime.periodic import allowed_destinations
+from jpweb.runtime.periodic import allowed_destinations, sending_threads
 
-#: Seconds after which a message counts as undelivered, although it may still arrive.
-SEND_TIMEOUT_SECONDS = 15.0
 #: Seconds for a connection, and for each piece of a reply.
 SOCKET_TIMEOUT_SECONDS = 8.0
 #: Characters of an address, and recipients in one.
@@ -36,8 +32,6 @@ FIXED_ARGUMENTS = frozenset(
 UNDELIVERED_TEXT = (
     "The service is unreachable or rejected the message. Private networks are blocked."
 )
-#: Keys of the addresses to which a message is under way.
-_busy_keys: set[int] = set()
 
 
 class InvalidAddress(Exception):
@@ -66,40 +60,12 @@ def is_usable(url: str) -> bool:
     return True
 
 
-def is_busy(key: int) -> bool:
-    """Return whether a message to the address of this key is under way."""
-    return key in _busy_keys
-
-
 @sensitive_variables("url")
 async def send_message(key: int, url: str, title: str, body: str) -> str:
-    """Send plain text; return why it failed, without the address, or an empty text.
-
-    The message has a thread of its own, which is abandoned after SEND_TIMEOUT_SECONDS; until the
-    thread ends ``is_busy`` returns True, and the caller sends nothing more to the address.
-    """
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[str] = loop.create_future()
-
-    def set_outcome(problem: str) -> None:
-        if not outcome.done():
-            outcome.set_result(problem)
-
-    def deliver_in_thread() -> None:
-        problem = "The notification library failed."
-        try:
-            problem = _deliver_message(url, title, body)
-        finally:
-            _busy_keys.discard(key)
-            with suppress(RuntimeError):  # the event loop is closed
-                loop.call_soon_threadsafe(set_outcome, problem)
-
-    _busy_keys.add(key)
-    threading.Thread(target=deliver_in_thread, daemon=True, name="carrier").start()
-    try:
-        return await asyncio.wait_for(outcome, SEND_TIMEOUT_SECONDS)
-    except TimeoutError:
-        return f"No response within {SEND_TIMEOUT_SECONDS:g} seconds."
+    """Send plain text; return why it failed, without the address, or an empty text."""
+    return await sending_threads.run_in_thread(
+        ("destination", key), partial(_deliver_message, url, title, body)
+    )
 
 
 def _deliver_message(url: str, title: str, body: str) -> str:

@@ -163,6 +163,7 @@ def _record_settlement(
         reason=outcome["reason"],
         event=entry.anchor,
         event_hash=ledger_verifier.hash_text(entry.text),
+        **({"channel": str(event.note["channel"])} if event.note.get("channel") else {}),
     )
 
 

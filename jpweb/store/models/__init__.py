@@ -21,6 +21,8 @@ from jpweb.store.models.notifications import (
     AnswerLink,
     NotificationDelivery,
     NotificationDestination,
+    PushDelivery,
+    PushSubscription,
 )
 from jpweb.store.models.redactions import Redaction
 from jpweb.store.models.reviews import Review, ReviewTask
@@ -59,6 +61,8 @@ __all__ = [
     "Passkey",
     "Person",
     "Presence",
+    "PushDelivery",
+    "PushSubscription",
     "ReadMark",
     "RecoveryCode",
     "Redaction",

@@ -1,4 +1,4 @@
-"""Models of notification destinations, deliveries, and answer links."""
+"""Models of notification destinations, push subscriptions, deliveries, and answer links."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 from django.db import models
 
 from jpweb.store.database import clock
-from jpweb.store.models.accounts import Person, Workspace
+from jpweb.store.models.accounts import Person, SignIn, Workspace
 from jpweb.store.models.inquiries import Inquiry
 from jpweb.store.models.runs import Approval
 
@@ -75,3 +75,52 @@ class AnswerLink(models.Model):
 
     def __str__(self) -> str:
         return f"link of {self.person_id} to {self.inquiry_id}"
+
+
+class PushSubscription(models.Model):
+    """A browser that gets Web Push messages for its person; it ends with the browser's sign-in.
+
+    ``endpoint`` is the address that the browser's vendor gave it: whoever knows it and the two
+    keys can send to the browser, so no page shows them.
+    """
+
+    person = models.ForeignKey(Person, models.CASCADE, related_name="push_subscriptions")
+    sign_in = models.OneToOneField(SignIn, models.CASCADE, related_name="push_subscription")
+    browser = models.CharField(max_length=100, blank=True)
+    endpoint = models.TextField()
+    endpoint_hash = models.CharField(max_length=64, unique=True)
+    public_key = models.CharField(max_length=100, help_text="of the browser, P-256, in base64url")
+    auth_secret = models.CharField(max_length=30, help_text="16 bytes in base64url")
+    delay = models.PositiveIntegerField(help_text="seconds that something waits before")
+    problem = models.CharField(max_length=500, blank=True, help_text="why the last one failed")
+    added_at = models.DateTimeField(default=clock.now)
+
+    def __str__(self) -> str:
+        return f"push subscription {self.pk} of {self.person_id}"
+
+
+class PushDelivery(models.Model):
+    """A question or approval was sent to a browser, or sending it failed."""
+
+    subscription = models.ForeignKey(
+        PushSubscription, models.CASCADE, related_name="push_deliveries"
+    )
+    inquiry = models.ForeignKey(Inquiry, models.CASCADE, null=True, related_name="push_deliveries")
+    approval = models.ForeignKey(
+        Approval, models.CASCADE, null=True, related_name="push_deliveries"
+    )
+    sent_at = models.DateTimeField(default=clock.now)
+    problem = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["subscription", "inquiry"], name="one_push_a_question_and_browser"
+            ),
+            models.UniqueConstraint(
+                fields=["subscription", "approval"], name="one_push_an_approval_and_browser"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"push to {self.subscription_id}"

@@ -1,1 +1,1 @@
-"""Notifications: destinations, deliveries, answer links."""
+"""Notifications: destinations, browsers, deliveries, answer links and buttons."""

@@ -7,6 +7,7 @@ its messages arrive or not.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -27,7 +28,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Now, RowNumber
 
-from jpweb.store import db_text
+from jpweb.store import approvals, db_text, inquiries
 from jpweb.store.choices import ApprovalKind, ApprovalState, Role
 from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
 from jpweb.store.models import (
@@ -36,11 +37,50 @@ from jpweb.store.models import (
     Membership,
     NotificationDelivery,
     NotificationDestination,
+    PushDelivery,
+    PushSubscription,
 )
-from jpweb.store.notifications import answer_links
+from jpweb.store.notifications import answer_buttons, answer_links, push_subscriptions
+from jpweb.store.notifications.answer_buttons import AnswerButton
 from jpweb.stream.answer_type import ANSWER_TYPES
 
 Row = TypeVar("Row", bound=Model)
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """The tables of a way to notify people, and the path to them from a conversation.
+
+    ``receiver`` is the column of a delivery that names its destination or browser.
+    """
+
+    receiver_model: Any
+    delivery_model: Any
+    receiver: str
+    path: str
+
+    def list_usable(self) -> QuerySet[Any]:
+        """Return the destinations or browsers to which messages can go now."""
+        if self.receiver_model is PushSubscription:
+            return push_subscriptions.list_live()
+        return NotificationDestination.objects.all()
+
+
+#: Addresses that people typed: each is for one workspace.
+ADDRESS = Channel(
+    NotificationDestination,
+    NotificationDelivery,
+    "destination",
+    "conversation__workspace__notification_destinations",
+)
+#: Browsers: each is for every workspace in which its person may answer.
+BROWSER = Channel(
+    PushSubscription,
+    PushDelivery,
+    "subscription",
+    "conversation__workspace__memberships__person__push_subscriptions",
+)
+CHANNELS = (ADDRESS, BROWSER)
 
 #: Messages to one destination in one pass; the rest are sent in the next pass.
 MAX_PER_DESTINATION = 5
@@ -48,10 +88,10 @@ MAX_PER_DESTINATION = 5
 
 @dataclass(frozen=True, slots=True)
 class DueNotification:
-    """An open question or approval, and a destination that is due a message of it.
+    """An open question or approval, and a destination or browser that is due a message of it.
 
     ``text`` is the question's, and empty for a secret one or one of an unknown kind: it is
-    not sent, and so not read.
+    not sent, and so not read. ``url`` is empty for a browser, which is in ``subscription``.
     """
 
     destination_id: int
@@ -65,54 +105,72 @@ class DueNotification:
     is_secret: bool = False
     approval_id: int | None = None
     approval_kind: ApprovalKind | None = None
+    channel: Channel = ADDRESS
+    subscription: PushSubscription | None = field(default=None, repr=False)
+    buttons: Sequence[AnswerButton] = field(default=(), repr=False)
+
+    @property
+    def queue_key(self) -> tuple[str, int]:
+        """The channel and the destination or browser: its messages are sent one by one."""
+        return self.channel.receiver, self.destination_id
 
 
 def list_due(limit: int) -> list[DueNotification]:
     """Return the due notifications, the oldest first; at most ``MAX_PER_DESTINATION`` of each.
 
-    Due is an open question or approval of an unfinished run, older than the destination's
-    delay, where its person may answer now, and that it had no message of. At most four
-    queries.
+    Due is an open question or approval of an unfinished run, older than the delay of the
+    destination or browser, where its person may answer now, and that it had no message of. At
+    most four queries for each channel in use.
     """
-    if not NotificationDestination.objects.exists():
-        return []
-    waiting_rows: list[Inquiry | Approval] = [*_due_questions()[:limit], *_due_approvals()[:limit]]
-    waiting_rows.sort(key=lambda row: row.asked_at)
-    destination_ids = {_destination_id(row) for row in waiting_rows}
-    destinations = NotificationDestination.objects.select_related("workspace").in_bulk(
-        destination_ids
-    )
-    counts: dict[int, int] = dict.fromkeys(destinations, 0)
+    waiting_rows: list[tuple[Inquiry | Approval, Channel]] = []
+    for channel in CHANNELS:
+        if channel.receiver_model.objects.exists():
+            waiting_rows += [(row, channel) for row in _due_questions(channel)[:limit]]
+            waiting_rows += [(row, channel) for row in _due_approvals(channel)[:limit]]
+    waiting_rows.sort(key=lambda waiting: waiting[0].asked_at)
+    receivers: dict[tuple[Channel, int], Any] = {}
+    for channel in {channel for _, channel in waiting_rows}:
+        keys = {_receiver_id(row) for row, other in waiting_rows if other is channel}
+        usable = channel.list_usable().in_bulk(keys)
+        receivers |= {(channel, key): receiver for key, receiver in usable.items()}
+    return _pick_due(waiting_rows, receivers, limit)
+
+
+def _pick_due(
+    waiting_rows: list[tuple[Inquiry | Approval, Channel]],
+    receivers: dict[tuple[Channel, int], Any],
+    limit: int,
+) -> list[DueNotification]:
+    counts: dict[tuple[Channel, int], int] = dict.fromkeys(receivers, 0)
     due_notifications: list[DueNotification] = []
-    for row in waiting_rows:
-        destination = destinations.get(_destination_id(row))
-        if (
-            destination is not None
-            and counts[destination.pk] < MAX_PER_DESTINATION
-            and len(due_notifications) < limit
-        ):
-            counts[destination.pk] += 1
-            due_notifications.append(_make_due(row, destination))
+    for row, channel in waiting_rows:
+        key = channel, _receiver_id(row)
+        has_room = counts.get(key, MAX_PER_DESTINATION) < MAX_PER_DESTINATION
+        if has_room and len(due_notifications) < limit:
+            counts[key] += 1
+            due_notifications.append(_make_due(row, channel, receivers[key]))
     return due_notifications
 
 
 def claim_delivery(due_notification: DueNotification) -> tuple[int, str] | None:
     """Claim a delivery; returns its key, and for a question the token of a new answer link.
 
-    Returns None where another process claimed it, or where it is no longer due.
+    A browser gets no link: its person is signed in. Returns None where another process claimed
+    the delivery, or where it is no longer due.
     """
+    channel = due_notification.channel
     try:
         with transaction.atomic():
             if not _is_still_due(due_notification):
                 return None
-            delivery = NotificationDelivery.objects.create(
-                destination_id=due_notification.destination_id,
+            delivery = channel.delivery_model.objects.create(
+                **{f"{channel.receiver}_id": due_notification.destination_id},
                 inquiry_id=due_notification.inquiry_id,
                 approval_id=due_notification.approval_id,
             )
             token = (
                 answer_links.issue_link(due_notification.inquiry_id, due_notification.person_id)
-                if due_notification.inquiry_id
+                if due_notification.inquiry_id and channel is ADDRESS
                 else ""
             )
     except IntegrityError:
@@ -120,19 +178,32 @@ def claim_delivery(due_notification: DueNotification) -> tuple[int, str] | None:
     return delivery.pk, token
 
 
-def record_failure(delivery_id: int, problem: str) -> None:
-    """Record why a message was not delivered."""
-    NotificationDelivery.objects.filter(pk=delivery_id).update(
-        problem=db_text.clean_text(problem)[:500]
+def list_waiting_keys(
+    person_id: int, inquiry_ids: Sequence[int], approval_ids: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Return which of these questions and approvals the person may answer or decide now."""
+    waiting_inquiries = inquiries.list_open(person_id).filter(pk__in=inquiry_ids)
+    waiting_approvals = approvals.list_open_for(person_id).filter(pk__in=approval_ids)
+    return (
+        list(waiting_inquiries.values_list("pk", flat=True)),
+        list(waiting_approvals.values_list("pk", flat=True)),
     )
 
 
-def _make_due(row: Inquiry | Approval, destination: NotificationDestination) -> DueNotification:
+def record_failure(channel: Channel, delivery_id: int, problem: str) -> None:
+    """Record why a message was not delivered."""
+    deliveries = channel.delivery_model.objects.filter(pk=delivery_id)
+    deliveries.update(problem=db_text.clean_text(problem)[:500])
+
+
+def _make_due(row: Inquiry | Approval, channel: Channel, receiver: Any) -> DueNotification:
     common: dict[str, Any] = {
-        "destination_id": destination.pk,
-        "person_id": destination.person_id,
-        "url": destination.url,
-        "workspace": destination.workspace.name,
+        "destination_id": receiver.pk,
+        "person_id": receiver.person_id,
+        "url": receiver.url if channel is ADDRESS else "",
+        "subscription": receiver if channel is BROWSER else None,
+        "channel": channel,
+        "workspace": row.conversation.workspace.name,
         "conversation": row.conversation.title,
     }
     if isinstance(row, Approval):
@@ -143,68 +214,78 @@ def _make_due(row: Inquiry | Approval, destination: NotificationDestination) -> 
     answer_type = ANSWER_TYPES.get(row.answer_type)
     is_secret = answer_type is not None and not answer_type.RECORDS_ANSWER
     text = "" if answer_type is None or is_secret else str(row.question.get("text", ""))
-    asker = row.label or row.asker
-    return DueNotification(**common, asker=asker, inquiry_id=row.pk, text=text, is_secret=is_secret)
-
-
-def _due_questions() -> QuerySet[Inquiry]:
-    return _join_destinations(
-        Inquiry.objects.filter(run_is_unfinished(), state=OPEN_STATE), "inquiry"
+    asker, buttons = row.label or row.asker, answer_buttons.list_buttons(row)
+    return DueNotification(
+        **common,
+        asker=asker,
+        inquiry_id=row.pk,
+        text=text,
+        is_secret=is_secret,
+        buttons=buttons,
     )
 
 
-def _due_approvals() -> QuerySet[Approval]:
+def _due_questions(channel: Channel) -> QuerySet[Inquiry]:
+    return _join_receivers(
+        Inquiry.objects.filter(run_is_unfinished(), state=OPEN_STATE), "inquiry", channel
+    )
+
+
+def _due_approvals(channel: Channel) -> QuerySet[Approval]:
     waiting = Approval.objects.filter(run_is_unfinished(), state=ApprovalState.OPEN)
-    return _join_destinations(waiting, "approval")
+    return _join_receivers(waiting, "approval", channel)
 
 
-def _join_destinations(waiting: QuerySet[Row], row_field: str) -> QuerySet[Row]:
-    """Return a row per due destination, with the destination's key in the column ``told``."""
-    destinations = "conversation__workspace__notification_destinations"
+def _join_receivers(waiting: QuerySet[Row], row_field: str, channel: Channel) -> QuerySet[Row]:
+    """Return a row per due destination or browser, with its key in the column ``told``."""
     responders = Membership.objects.filter(
         person_id=OuterRef("told_person"),
         workspace_id=OuterRef("conversation__workspace_id"),
         role__gte=Role.RESPONDER,
         person__is_active=True,
     )
-    previous = NotificationDelivery.objects.filter(
-        destination_id=OuterRef("told"), **{row_field: OuterRef("pk")}
+    previous = channel.delivery_model.objects.filter(
+        **{f"{channel.receiver}_id": OuterRef("told"), row_field: OuterRef("pk")}
     )
-    seconds = ExpressionWrapper(F(f"{destinations}__delay"), IntegerField())
+    usable = channel.list_usable().filter(pk=OuterRef("told"))
+    seconds = ExpressionWrapper(F(f"{channel.path}__delay"), IntegerField())
     delay = ExpressionWrapper(seconds * Value(timedelta(seconds=1)), DurationField())
     order = ("asked_at", "pk")
     due_rows: QuerySet[Row] = (
         waiting.annotate(
-            told=F(f"{destinations}__pk"),
-            told_person=F(f"{destinations}__person_id"),
+            told=F(f"{channel.path}__pk"),
+            told_person=F(f"{channel.path}__person_id"),
             told_at=ExpressionWrapper(F("asked_at") + delay, DateTimeField()),
         )
-        .filter(~Exists(previous), Exists(responders), told__isnull=False, told_at__lte=Now())
+        .filter(~Exists(previous), Exists(responders), Exists(usable), told_at__lte=Now())
         .annotate(place=Window(RowNumber(), partition_by=F("told"), order_by=order))
         .filter(place__lte=MAX_PER_DESTINATION)
-        .select_related("conversation")
+        .select_related("conversation__workspace")
         .order_by(*order)
     )
     return due_rows
 
 
 def _is_still_due(due_notification: DueNotification) -> bool:
-    """Tell whether the question or approval is open, and the destination's person may answer."""
+    """Tell whether the question or approval is open, and the person may answer it now."""
     open_rows: QuerySet[Any] = (
         Approval.objects.filter(pk=due_notification.approval_id, state=ApprovalState.OPEN)
         if due_notification.approval_id is not None
         else Inquiry.objects.filter(pk__in=[due_notification.inquiry_id], state=OPEN_STATE)
     )
+    channel = due_notification.channel
     responders = Membership.objects.filter(
         person_id=due_notification.person_id,
         workspace__conversations=OuterRef("conversation"),
-        workspace__notification_destinations=due_notification.destination_id,
         role__gte=Role.RESPONDER,
         person__is_active=True,
     )
-    return open_rows.filter(Exists(responders), run_is_unfinished()).exists()
+    receivers = channel.list_usable().filter(
+        pk=due_notification.destination_id, person_id=due_notification.person_id
+    )
+    return open_rows.filter(Exists(responders), run_is_unfinished()).exists() and receivers.exists()
 
 
-def _destination_id(row: Inquiry | Approval) -> int:
-    key: int = row.told  # type: ignore[union-attr]  # annotated by _join_destinations
+def _receiver_id(row: Inquiry | Approval) -> int:
+    key: int = row.told  # type: ignore[union-attr]  # annotated by _join_receivers
     return key

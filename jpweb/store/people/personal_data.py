@@ -33,6 +33,8 @@ from jpweb.store.models import (
     Passkey,
     Person,
     Presence,
+    PushDelivery,
+    PushSubscription,
     ReadMark,
     Redaction,
     Review,
@@ -255,6 +257,18 @@ SECTIONS = (
         "notifications",
         NotificationDelivery,
         ("destination__person",),
+        ("inquiry_id", "approval_id", "sent_at", "problem"),
+    ),
+    Section(
+        "push_subscriptions",
+        PushSubscription,
+        ("person",),
+        ("browser", "delay", "problem", "added_at"),
+    ),
+    Section(
+        "push_messages",
+        PushDelivery,
+        ("subscription__person",),
         ("inquiry_id", "approval_id", "sent_at", "problem"),
     ),
     Section(

@@ -111,7 +111,7 @@ def hash_key(session_key: str) -> str:
 def list_open(person_id: int, session_key: str | None) -> list[OpenSignIn]:
     """Return the sign-ins of a person that have not ended, the newest request first."""
     current = hash_key(session_key or "")
-    rows = _live().filter(person_id=person_id).order_by("-seen_at")
+    rows = list_live_rows().filter(person_id=person_id).order_by("-seen_at")
     return [
         OpenSignIn(row.pk, read_browser(row), row.began_at, row.seen_at, row.pk == current)
         for row in rows
@@ -123,7 +123,7 @@ def list_live(key_hashes: Collection[str]) -> dict[str, int]:
     keys = sorted(key_hashes)
     person_ids: dict[str, int] = {}
     for start in range(0, len(keys), MAX_KEYS_PER_QUERY):
-        rows = _live().filter(pk__in=keys[start : start + MAX_KEYS_PER_QUERY])
+        rows = list_live_rows().filter(pk__in=keys[start : start + MAX_KEYS_PER_QUERY])
         person_ids |= dict(rows.filter(person__is_active=True).values_list("pk", "person_id"))
     return person_ids
 
@@ -132,7 +132,9 @@ def record_requests(key_hashes: Collection[str]) -> None:
     """Note that these sign-ins were used now; those that have ended stay ended."""
     keys = sorted(key_hashes)
     for start in range(0, len(keys), MAX_KEYS_PER_QUERY):
-        _live().filter(pk__in=keys[start : start + MAX_KEYS_PER_QUERY]).update(seen_at=Now())
+        list_live_rows().filter(pk__in=keys[start : start + MAX_KEYS_PER_QUERY]).update(
+            seen_at=Now()
+        )
 
 
 def end_all(person_id: int, but_key: str | None = None) -> list[str]:
@@ -144,7 +146,7 @@ def end_all(person_id: int, but_key: str | None = None) -> list[str]:
 def end_one(person_id: int, key_hash: str) -> str | None:
     """End a sign-in of a person; returns the name of its browser, or None where there is none."""
     # Compared here: PostgreSQL refuses a text with NUL.
-    rows = _live().filter(person_id=person_id)
+    rows = list_live_rows().filter(person_id=person_id)
     row = next((row for row in rows if row.pk == key_hash), None)
     if row is None or not _end(SignIn.objects.filter(pk=row.pk)):
         return None
@@ -168,7 +170,8 @@ def _end(rows: QuerySet[SignIn]) -> list[str]:
     return keys
 
 
-def _live() -> QuerySet[SignIn]:
+def list_live_rows() -> QuerySet[SignIn]:
+    """Return the sign-ins that have not ended."""
     return SignIn.objects.filter(_is_live())
 
 

@@ -23,6 +23,7 @@ class OutcomeLabel(NamedTuple):
     settled_at: datetime | None
     note: str
     is_remembered: bool
+    channel: str
 
 
 def describe_outcome(inquiry: InquiryPair) -> OutcomeLabel:
@@ -45,4 +46,5 @@ def describe_outcome(inquiry: InquiryPair) -> OutcomeLabel:
         settled_at=settled_at,
         note=inquiries.clean_note(str(event_note.get("note") or "")),
         is_remembered=event_note.get("remember") is True,
+        channel=display_text.ANSWER_CHANNELS.get(str(event_note.get("channel") or ""), ""),
     )

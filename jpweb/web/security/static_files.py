@@ -6,12 +6,16 @@ files from this server, which redirects it to its own file of the same name.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from django.contrib.staticfiles import finders
 from django.core.exceptions import SuspiciousFileOperation
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.templatetags.static import static
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+
+SERVICE_WORKER_NAME = "service-worker.js"
 
 
 @require_safe
@@ -26,6 +30,16 @@ def redirect_to_current(request: HttpRequest, path: str) -> HttpResponse:
     if not name or current == request.path or not _is_static_file(name):
         raise Http404(name)
     return HttpResponseRedirect(current)
+
+
+@require_safe
+@never_cache
+def serve_service_worker(_request: HttpRequest) -> HttpResponse:
+    """Send the service worker; at the root, so that it may serve every page."""
+    path = finders.find(SERVICE_WORKER_NAME)
+    if path is None:
+        raise Http404(SERVICE_WORKER_NAME)
+    return HttpResponse(Path(path).read_bytes(), content_type="text/javascript; charset=utf-8")
 
 
 def _is_static_file(name: str) -> bool:

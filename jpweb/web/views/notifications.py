@@ -1,4 +1,4 @@
-"""Notification destinations of a person."""
+"""Notification channels of a person: destinations, and browsers with Web Push."""
 
 from __future__ import annotations
 
@@ -6,25 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_POST
 
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.runtime.periodic import apprise_sender, send_notifications
+from jpweb.runtime.periodic import apprise_sender, push_sender, send_notifications, short_texts
 from jpweb.store import accounts
 from jpweb.store.choices import Role
-from jpweb.store.notifications import destinations
+from jpweb.store.notifications import deliveries, destinations, push_subscriptions
 from jpweb.store.notifications.destinations import DestinationRefused, UnknownDestination
+from jpweb.store.notifications.push_subscriptions import SubscriptionRefused, UnknownSubscription
+from jpweb.store.people import sessions
 from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.forms.destinations import DestinationForm
+from jpweb.web.forms.push_subscriptions import PushSubscriptionForm
 
 if TYPE_CHECKING:
     from jpweb.store.models import NotificationDestination, Workspace
     from jpweb.web.http import Request
 
+#: Notifications of which a browser asks at once whether they wait.
+MAX_TAGS = 50
 URL_EXAMPLES = (
     ("Mail", "mailtos://ada:password@example.org?to=ada@example.org"),
     ("Slack", "https://hooks.slack.com/services/T0000000/B0000000/XXXXXXXXXXXX"),
@@ -36,6 +41,17 @@ URL_EXAMPLES = (
 @never_cache
 def list_destinations(request: Request) -> HttpResponse:
     return _render_page(request, DestinationForm(_list_workspaces(request)))
+
+
+@access.signed_in
+@never_cache
+def list_waiting(request: Request) -> JsonResponse:
+    """Send which of the shown notifications still wait, by their tags."""
+    tags = request.GET.getlist("tag")[:MAX_TAGS]
+    keys = {kind: _read_keys(tags, kind) for kind in ("question", "approval")}
+    waiting = deliveries.list_waiting_keys(request.user.pk, keys["question"], keys["approval"])
+    names = [f"question-{key}" for key in waiting[0]] + [f"approval-{key}" for key in waiting[1]]
+    return JsonResponse({"waiting": names})
 
 
 @require_POST
@@ -93,6 +109,70 @@ def remove_destination(request: Request) -> HttpResponse:
     return redirect("notifications")
 
 
+@require_POST
+@access.signed_in
+@never_cache
+@sensitive_post_parameters("endpoint", "public_key", "auth_secret")
+@sensitive_variables()
+def add_browser(request: Request) -> HttpResponse:
+    """Save the subscription that the page's script requested of this browser."""
+    form = PushSubscriptionForm(request.POST)
+    if not form.is_valid():
+        return _redirect_with_error(request, str(next(iter(form.errors.values()))[0]))
+    try:
+        push_subscriptions.save_subscription(
+            sessions.hash_key(request.session.session_key or ""),
+            endpoint=form.cleaned_data["endpoint"],
+            public_key=form.cleaned_data["public_key"],
+            auth_secret=form.cleaned_data["auth_secret"],
+            delay=form.cleaned_data["browser_delay"],
+        )
+    except SubscriptionRefused as error:
+        return _redirect_with_error(request, str(error))
+    messages.success(request, notice_text.BROWSER_ADDED)
+    return redirect("notifications")
+
+
+@require_POST
+@access.signed_in
+async def send_browser_test(request: Request) -> HttpResponse:
+    """Send a test notification to one of the person's browsers."""
+    try:
+        subscription = await run_in_db_thread(
+            push_subscriptions.get_of_person,
+            request.user.pk,
+            converters.parse_key(request.POST.get("browser")),
+        )
+    except UnknownSubscription as error:
+        return await run_in_db_thread(_redirect_with_error, request, str(error))
+    name = subscription.browser or notice_text.BROWSER_UNKNOWN
+    problem_text = await send_notifications.send_push_test(subscription)
+    if problem_text:
+        failure_text = notice_text.TEST_FAILED.format(channel=name, problem=problem_text)
+        return await run_in_db_thread(_redirect_with_error, request, failure_text)
+    messages.success(request, notice_text.TEST_SENT.format(channel=name))
+    return redirect("notifications")
+
+
+@require_POST
+@access.signed_in
+def remove_browser(request: Request) -> HttpResponse:
+    try:
+        push_subscriptions.remove_subscription(
+            request.user.pk, converters.parse_key(request.POST.get("browser"))
+        )
+    except UnknownSubscription as error:
+        return _redirect_with_error(request, str(error))
+    messages.success(request, notice_text.BROWSER_REMOVED)
+    return redirect("notifications")
+
+
+def _read_keys(tags: list[str], kind: str) -> list[int]:
+    """Return the keys of the rows of a kind that tags name."""
+    names = [tag.removeprefix(f"{kind}-") for tag in tags if tag.startswith(f"{kind}-")]
+    return [key for key in map(converters.parse_key, names) if key]
+
+
 def _list_workspaces(request: Request) -> list[Workspace]:
     return accounts.list_workspaces(request.user.pk, Role.RESPONDER)
 
@@ -104,7 +184,11 @@ def _render_page(request: Request, form: DestinationForm) -> HttpResponse:
             for destination in destinations.list_destinations(request.user.pk)
         ],
         "form": form,
-        "max_question_chars": send_notifications.MAX_QUESTION_CHARS,
+        "browsers": push_subscriptions.list_of_person(request.user.pk),
+        "current_key": sessions.hash_key(request.session.session_key or ""),
+        "push_key": push_sender.get_public_key(),
+        "max_delay": destinations.MAX_DELAY_SECONDS,
+        "max_question_chars": short_texts.MAX_QUESTION_CHARS,
         "examples": URL_EXAMPLES,
         "schemas": settings.NOTIFY_SCHEMAS,
     }

@@ -5,17 +5,23 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from django.http import HttpResponse
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import receipt_buffer
+from jpweb.runtime.periodic import push_messages
 from jpweb.store import accounts, approvals, inquiries, journal
 from jpweb.store.choices import UNFINISHED_STATES, Role
 from jpweb.store.inbox import closed_inquiries, previous_answers, receipt_log
 from jpweb.store.inquiries import Decider
+from jpweb.store.notifications import answer_buttons
+from jpweb.store.people import sessions
 from jpweb.store.reviews import subjects
 from jpweb.store.transcript import question_context, single_item
 from jpweb.stream import durations
@@ -89,6 +95,37 @@ async def answer_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     return await _send_reply(
         request, await answer_submission.submit_answer(inquiry, _make_decider(request), typed)
     )
+
+
+@require_POST
+@access.inquiry(Role.RESPONDER)
+@never_cache
+def show_notification_buttons(request: Request, inquiry: Inquiry) -> JsonResponse:
+    """Send the buttons of a notification that a page shows, and the token that lets them answer."""
+    buttons = answer_buttons.list_buttons(inquiry) if inquiry.state == inquiries.OPEN_STATE else []
+    sign_in_key = sessions.hash_key(request.session.session_key or "")
+    return JsonResponse(push_messages.build_buttons(inquiry.pk, buttons, sign_in_key))
+
+
+@csrf_exempt
+@require_POST
+@access.inquiry(Role.RESPONDER)
+@sensitive_post_parameters("answer", "token")
+async def answer_by_notification(request: Request, inquiry: Inquiry) -> HttpResponse:
+    """Answer a question by a button of a notification; 204 where that settled it.
+
+    The service worker has no CSRF token. Its own token is bound to the session and the question.
+    """
+    sign_in_key = sessions.hash_key(request.session.session_key or "")
+    token, answer = request.POST.get("token", ""), request.POST.get("answer", "")
+    if not answer_buttons.is_valid_token(token, inquiry.pk, sign_in_key):
+        raise PermissionDenied
+    if answer not in {button.value for button in answer_buttons.list_buttons(inquiry)}:
+        return HttpResponse(status=answer_submission.STATUS_OPEN)
+    typed = AnswerInput(answer, channel=display_text.NOTIFICATION_CHANNEL)
+    reply = await answer_submission.submit_answer(inquiry, _make_decider(request), typed)
+    is_settled = reply.status == answer_submission.STATUS_SETTLED
+    return HttpResponse(status=204 if is_settled else reply.status)
 
 
 @require_POST

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.runtime.periodic import apprise_sender
+from jpweb.runtime.periodic import sending_threads
 from tests.machine.ports import wait_until
 from tests.runtime.periodic.receiver import NotificationReceiver, run_receiver
 
@@ -20,4 +20,4 @@ def receiver(settings: Any) -> Iterator[NotificationReceiver]:
             yield running_receiver
         finally:
             running_receiver.let_go.set()
-            wait_until(lambda: not apprise_sender._busy_keys, "nothing is being sent any more")
+            wait_until(lambda: not sending_threads._busy_keys, "nothing is being sent any more")

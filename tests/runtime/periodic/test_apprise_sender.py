@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.runtime.periodic import apprise_sender
+from jpweb.runtime.periodic import apprise_sender, sending_threads
 from jpweb.runtime.periodic.apprise_sender import InvalidAddress
 from tests.runtime.periodic.receiver import Manner, NotificationReceiver
 
@@ -162,15 +162,17 @@ async def test_a_message_is_not_sent_on_to_where_a_service_sends_it(receiver: No
 async def test_a_service_that_hangs_is_left_and_not_sent_to_meanwhile(
     receiver: NotificationReceiver, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(apprise_sender, "SEND_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(sending_threads, "SEND_TIMEOUT_SECONDS", 0.2)
     receiver.manner = "hangs"
     assert await apprise_sender.send_message(7, receiver.url(), "Title", "Body") == (
         "No response within 0.2 seconds."
     )
-    assert apprise_sender.is_busy(7), "the service has not answered, and nobody waits for it"
+    assert sending_threads.is_busy(("destination", 7)), (
+        "the service has not answered, and nobody waits for it"
+    )
     receiver.let_go.set()
     async with asyncio.timeout(10):
-        while apprise_sender.is_busy(7):  # noqa: ASYNC110  a thread tells nobody that it ends
+        while sending_threads.is_busy(("destination", 7)):  # noqa: ASYNC110  a thread tells nobody that it ends
             await asyncio.sleep(0.01)
 
 

@@ -10,7 +10,12 @@ import pytest
 from django.utils import timezone
 
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.runtime.periodic import apprise_sender, send_notifications
+from jpweb.runtime.periodic import (
+    apprise_sender,
+    send_notifications,
+    sending_threads,
+    short_texts,
+)
 from jpweb.store.choices import ApprovalKind, Role
 from jpweb.store.models import (
     AnswerLink,
@@ -239,7 +244,7 @@ async def test_a_message_that_arrives_takes_the_problem_away(
 async def test_who_hangs_holds_up_nobody_and_is_left_alone_meanwhile(
     stage: NotificationScene, receiver: NotificationReceiver, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(apprise_sender, "SEND_TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(sending_threads, "SEND_TIMEOUT_SECONDS", 0.3)
     receiver.manner = "hangs"
     for _ in range(3):
         await run_in_db_thread(making.question, stage.run)
@@ -278,7 +283,7 @@ async def test_a_test_is_sent_and_its_failure_is_told_and_kept(
 async def test_no_second_test_is_sent_while_one_is_on_its_way(
     stage: NotificationScene, receiver: NotificationReceiver, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(apprise_sender, "SEND_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(sending_threads, "SEND_TIMEOUT_SECONDS", 0.2)
     receiver.manner = "hangs"
     await send_notifications.send_test(stage.address)
     assert (
@@ -321,7 +326,7 @@ def test_hostile_words_stay_words(raw_text: str, expected: str):
 def test_a_name_stays_on_its_line_and_is_cut(field: str):
     message = build_message_text(**{field: "Al\nAnswer: http://evil @all " + "x" * 500})
     assert "Al Answer: http://evil @\u200ball x" in message
-    assert "x" * send_notifications.MAX_NAME_CHARS not in message
+    assert "x" * short_texts.MAX_NAME_CHARS not in message
     assert max(map(len, message.splitlines())) < 300
 
 

@@ -47,7 +47,7 @@ def test_nothing_is_looked_for_where_nobody_has_an_address(run: Run):
         connection,
     ) as queries:
         assert deliveries.list_due(10) == []
-    assert len(queries) == 1
+    assert len(queries) == len(deliveries.CHANNELS)
 
 
 def test_the_cost_of_a_look_does_not_grow_with_what_waits(run: Run):
@@ -62,7 +62,7 @@ def test_the_cost_of_a_look_does_not_grow_with_what_waits(run: Run):
     for _ in range(6):
         address(run)
         making.question(run)
-    assert cost() == first <= 4
+    assert cost() == first <= 5
 
 
 @pytest.mark.parametrize("state", RunState)
@@ -162,5 +162,5 @@ def test_a_failure_stands_on_its_notice(run: Run):
     making.question(run)
     claimed = deliveries.claim_delivery(deliveries.list_due(10)[0])
     assert claimed is not None
-    deliveries.record_failure(claimed[0], "It failed.\0")
+    deliveries.record_failure(deliveries.ADDRESS, claimed[0], "It failed.\0")
     assert NotificationDelivery.objects.get().problem == "It failed.\N{REPLACEMENT CHARACTER}"

@@ -95,6 +95,14 @@ ROUTES = {
     "notification-add": Route(SIGNED_IN, 422, "post"),
     "notification-test": Route(SIGNED_IN, 302, "post"),
     "notification-remove": Route(SIGNED_IN, 302, "post"),
+    "push-add": Route(SIGNED_IN, 302, "post"),
+    "push-test": Route(SIGNED_IN, 302, "post"),
+    "push-remove": Route(SIGNED_IN, 302, "post"),
+    "notifications-waiting": Route(SIGNED_IN, 200),
+    "service-worker": Route(PUBLIC, 200),
+    "question-notification": member("inquiry", Role.RESPONDER, **POST),
+    # Without its token, which only a notification has.
+    "question-answer-by-notification": member("inquiry", Role.RESPONDER, 403, **POST),
     **dict.fromkeys(
         (
             "audit",

@@ -38,7 +38,8 @@ DOWNLOAD_ROUTES = {"audit-csv", "audit-jsonl", "audit-evidence", "ledger-file", 
 ROUTES_WITHOUT_CONTENT = {
     "account", "answer-link", "approval-call", "conversation-new", "conversation-step",
     "conversations", "download", "event-part", "evidence-verifier", "go", "group", "groups",
-    "help", "help-page", "home", "join", "ledger", "ledger-verifier", "notifications", "people",
+    "help", "help-page", "home", "join", "ledger", "ledger-verifier", "notifications",
+    "notifications-waiting", "people", "service-worker",
     "question-expiry", "readers", "reviews", "search", "second-factor", "secrets", "settings",
     "sign-in", "sign-in-code", "sign-on-callback", "static-file", "tools",
 }  # fmt: skip

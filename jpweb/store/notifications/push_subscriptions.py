@@ -1,0 +1,96 @@
+"""Browsers that get Web Push messages: each belongs to the sign-in in which it was turned on."""
+
+from __future__ import annotations
+
+import hashlib
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from jpweb.store import db_text
+from jpweb.store.errors import StoreError
+from jpweb.store.models import Person, PushSubscription, SignIn
+from jpweb.store.people import sessions
+
+#: Browsers of one person at most.
+MAX_SUBSCRIPTIONS = 20
+
+
+class UnknownSubscription(StoreError):
+    """The person has no such browser."""
+
+
+class SubscriptionRefused(StoreError):
+    """The browser cannot be added; says why."""
+
+
+def list_live() -> QuerySet[PushSubscription]:
+    """Return the subscriptions whose sign-in has not ended, and whose person is active."""
+    return PushSubscription.objects.filter(
+        sign_in__in=sessions.list_live_rows(), person__is_active=True
+    )
+
+
+def list_of_person(person_id: int) -> list[PushSubscription]:
+    """Return the browsers of a person that are signed in, the oldest first."""
+    return list(list_live().filter(person_id=person_id).order_by("pk"))
+
+
+def get_of_person(person_id: int, subscription_id: int) -> PushSubscription:
+    """Return a browser of a person. Raises UnknownSubscription where it is another person's."""
+    row = list_live().filter(person_id=person_id, pk=subscription_id).first()
+    if row is None:
+        raise UnknownSubscription("No such browser.")
+    return row
+
+
+@transaction.atomic
+def save_subscription(
+    sign_in_key: str, endpoint: str, public_key: str, auth_secret: str, delay: int
+) -> PushSubscription:
+    """Save the subscription of a signed-in browser in place of its earlier one.
+
+    A browser that another person used before is theirs no longer. Raises SubscriptionRefused.
+    """
+    sign_in = sessions.list_live_rows().filter(pk=sign_in_key, person__isnull=False).first()
+    if sign_in is None or sign_in.person_id is None:
+        raise SubscriptionRefused("Sign in again.")
+    Person.objects.select_for_update().get(pk=sign_in.person_id)  # serializes the count below
+    endpoint_hash = hashlib.sha256(endpoint.encode()).hexdigest()
+    PushSubscription.objects.filter(endpoint_hash=endpoint_hash).delete()
+    PushSubscription.objects.filter(sign_in=sign_in).delete()
+    if list_live().filter(person_id=sign_in.person_id).count() >= MAX_SUBSCRIPTIONS:
+        raise SubscriptionRefused(
+            f"You have {MAX_SUBSCRIPTIONS} browsers. Remove one to add another."
+        )
+    return PushSubscription.objects.create(
+        person_id=sign_in.person_id,
+        sign_in=sign_in,
+        browser=_read_browser(sign_in),
+        endpoint=endpoint,
+        endpoint_hash=endpoint_hash,
+        public_key=public_key,
+        auth_secret=auth_secret,
+        delay=delay,
+    )
+
+
+def remove_subscription(person_id: int, subscription_id: int) -> None:
+    """Delete a browser of a person. Raises UnknownSubscription."""
+    get_of_person(person_id, subscription_id).delete()
+
+
+def forget_subscription(subscription_id: int) -> None:
+    """Delete a browser that its vendor's service no longer knows."""
+    PushSubscription.objects.filter(pk=subscription_id).delete()
+
+
+def record_problem(subscription_id: int, problem: str) -> None:
+    """Record why the last message to a browser failed; empty where it did not."""
+    PushSubscription.objects.filter(pk=subscription_id).update(
+        problem=db_text.clean_text(problem)[:500]
+    )
+
+
+def _read_browser(sign_in: SignIn) -> str:
+    return db_text.clean_text(sessions.read_browser(sign_in))[:100]

@@ -1,0 +1,105 @@
+// Turns Web Push on for this browser, and off: the form on the Notifications page.
+import { byId, findAll, on } from "./dom.js";
+
+const WORKER_URL = "/service-worker.js";
+const encode = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+const decode = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (char) => char.charCodeAt(0));
+
+class Refusal extends Error {}
+
+export const canUseWorker = () => "serviceWorker" in navigator && window.isSecureContext;
+
+// Return the service worker that shows notifications; null where the browser has none.
+export async function findWorker() {
+  if (!canUseWorker()) return null;
+  const registration = await navigator.serviceWorker.getRegistration("/");
+  return registration && registration.active && registration.showNotification ? registration : null;
+}
+
+export async function registerWorker() {
+  await navigator.serviceWorker.register(WORKER_URL, { scope: "/" });
+  return navigator.serviceWorker.ready;
+}
+
+// Have the service worker close notifications of what is settled.
+export async function closeSettledNotifications() {
+  const registration = await findWorker();
+  if (registration) registration.active.postMessage("settled");
+}
+
+function describeLack() {
+  if (!window.isSecureContext) return "Notifications need an https address. Ask the operator of this jpweb for it.";
+  const isApple = /iPhone|iPad/.test(navigator.userAgent);
+  if (isApple && !("PushManager" in window)) return "On iPhone and iPad, first add jpweb to the Home Screen, and open it from there.";
+  if (!("Notification" in window && canUseWorker() && "PushManager" in window)) return "This browser offers no Web Push.";
+  if (Notification.permission === "denied") return "Notifications are blocked in this browser's settings for this site.";
+  return "";
+}
+
+async function subscribe(form) {
+  const lack = describeLack();
+  if (lack) throw new Refusal(lack);
+  if ((await Notification.requestPermission()) !== "granted") throw new Refusal("The browser did not permit notifications.");
+  const registration = await registerWorker();
+  const previous = await registration.pushManager.getSubscription();
+  // One of an earlier key or sign-in gets nothing any more.
+  if (previous) await previous.unsubscribe();
+  const subscription = await registration.pushManager.subscribe({
+    userVisibleOnly: true,
+    applicationServerKey: decode(form.dataset.key),
+  });
+  form.elements.endpoint.value = subscription.endpoint;
+  form.elements.public_key.value = encode(subscription.getKey("p256dh"));
+  form.elements.auth_secret.value = encode(subscription.getKey("auth"));
+}
+
+async function unsubscribe() {
+  const registration = await findWorker();
+  const subscription = registration && registration.pushManager && await registration.pushManager.getSubscription();
+  if (subscription) await subscription.unsubscribe();
+}
+
+function describeError(error) {
+  if (error instanceof Refusal) return error.message;
+  return "The browser's push service can't be reached. Try again, or use another browser.";
+}
+
+function showProblem(text) {
+  const problem = byId("push-problem");
+  problem.textContent = text;
+  problem.hidden = !text;
+}
+
+on("submit", async (event) => {
+  const form = event.target.closest("form[data-push]");
+  if (!form) return;
+  event.preventDefault();
+  const button = form.querySelector("button");
+  showProblem("");
+  button.disabled = true;
+  try {
+    await subscribe(form);
+    form.submit(); // sends no further "submit" event
+  } catch (error) {
+    showProblem(describeError(error));
+    button.disabled = false;
+  }
+});
+
+// The browser itself forgets its subscription when it is removed from the list.
+on("submit", async (event) => {
+  const form = event.target.closest("form[data-push-remove]");
+  if (!form || !event.submitter || !event.submitter.dataset.current) return;
+  event.preventDefault();
+  const field = Object.assign(document.createElement("input"), { type: "hidden", name: event.submitter.name, value: event.submitter.value });
+  form.append(field);
+  try { await unsubscribe(); } finally { form.submit(); }
+});
+
+on("DOMContentLoaded", () => {
+  for (const form of findAll("form[data-push]")) {
+    const lack = describeLack();
+    form.hidden = Boolean(lack);
+    showProblem(lack);
+  }
+});

@@ -1,0 +1,372 @@
+"""Web Push: what a push service is sent, what a browser reads of it, and who gets it."""
+
+from __future__ import annotations
+
+import socket
+from base64 import urlsafe_b64decode
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from django.utils import timezone
+
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.periodic import (
+    allowed_destinations,
+    push_messages,
+    push_sender,
+    send_notifications,
+)
+from jpweb.store import accounts
+from jpweb.store.choices import ApprovalKind, Role
+from jpweb.store.models import (
+    AnswerLink,
+    Approval,
+    Inquiry,
+    Membership,
+    Person,
+    PushDelivery,
+    PushSubscription,
+    Run,
+    SignIn,
+)
+from jpweb.store.notifications import answer_buttons, deliveries, push_subscriptions
+from jpweb.store.people import sessions
+from jpweb.store.people.sessions import SessionStore
+from jpweb.stream.answer_type import Option, Secret, Select, Text
+from tests.runtime.periodic.push_service import PushService, run_push_service
+from tests.store import making
+
+CANARY = "canary-5e1b"
+
+
+def sign_in(person: Person) -> str:
+    """Begin a session of a person; return the hash of its key."""
+    session = SessionStore()
+    session["_auth_user_id"] = str(person.pk)
+    session[sessions.BROWSER_KEY] = "Firefox on Linux"
+    session.create()
+    assert session.session_key
+    return sessions.hash_key(session.session_key)
+
+
+class PushScene:
+    """A run with questions, and a person who has turned on a browser."""
+
+    def __init__(self, service: PushService) -> None:
+        self.home = making.workspace("Garden")
+        self.ada = making.person("ada", Role.RESPONDER, self.home)
+        self.talk = making.conversation(self.home, "A talk", self.ada)
+        self.run = making.start_run(self.talk, self.ada)
+        self.key = sign_in(self.ada)
+        self.browser = push_subscriptions.save_subscription(
+            self.key, **service.make_subscription(), delay=0
+        )
+
+
+@pytest.fixture
+def service(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[PushService]:
+    settings.NOTIFY_PRIVATE = ("127.0.0.1",)
+    settings.PUBLIC_URL = "https://jp.example.org/"
+    with run_push_service(tmp_path) as (service, certificate):
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+        yield service
+
+
+@pytest.fixture
+def stage(transactional_db: None, service: PushService) -> PushScene:
+    return PushScene(service)
+
+
+async def ask(run: Run, *args: Any) -> Inquiry:
+    """Ask a question, which has waited for a minute."""
+    row: Inquiry = await run_in_db_thread(making.question, run, *args)
+    at = timezone.now() - timedelta(minutes=1)
+    await run_in_db_thread(Inquiry.objects.filter(pk=row.pk).update, asked_at=at)
+    return row
+
+
+async def rows(model: Any) -> list[Any]:
+    return await run_in_db_thread(lambda: list(model.objects.order_by("pk")))
+
+
+async def send(count: int) -> None:
+    assert await send_notifications.send_due_notifications() == count
+
+
+async def test_a_browser_alone_reads_the_question_and_its_buttons(
+    stage: PushScene, service: PushService
+):
+    row = await ask(stage.run, None, "Delete the “roses”?\nAll of them.")
+    await send(1)
+    assert service.read_messages == [
+        {
+            "title": "fs_modify_file asks in Garden",
+            "body": "Delete the “roses”?",
+            "tag": f"question-{row.pk}",
+            "url": f"/questions/{row.pk}",
+            "answer_url": f"/questions/{row.pk}/notification/answer",
+            "token": answer_buttons.make_token(row.pk, stage.key),
+            "buttons": [{"title": "Yes", "value": "true"}, {"title": "No", "value": "false"}],
+        }
+    ]
+    assert b"roses" not in service.messages[0].body
+    assert await rows(AnswerLink) == []
+    await send(0)
+
+
+async def test_messages_have_one_length_and_tell_the_service_no_more(
+    stage: PushScene, service: PushService
+):
+    await ask(stage.run, None, "Go?")
+    await ask(stage.run, Text(), "Which of them, and why? " * 40)
+    await send(2)
+    assert len({len(message.body) for message in service.messages}) == 1
+    assert len(service.messages[0].body) <= 4096
+    for message in service.messages:
+        assert message.path == "/push/a-browser"
+        assert message.headers["content-encoding"] == "aes128gcm"
+        assert int(message.headers["ttl"]) == push_sender.KEPT_SECONDS
+        assert not {"cookie", "referer", "topic"} & message.headers.keys()
+
+
+async def test_the_signature_names_service_and_site_and_is_of_our_key(
+    stage: PushScene, service: PushService
+):
+    await ask(stage.run)
+    await send(1)
+    scheme, _, fields = service.messages[0].headers["authorization"].partition(" ")
+    parts = dict(part.split("=", 1) for part in fields.split(","))
+    assert (scheme, parts["k"]) == ("vapid", push_sender.get_public_key())
+    point = urlsafe_b64decode(parts["k"] + "=")
+    key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
+    claims = jwt.decode(parts["t"], key, algorithms=["ES256"], audience=service.origin)
+    assert claims["sub"] == "https://jp.example.org"
+    assert 0 < claims["exp"] - timezone.now().timestamp() < 24 * 3600
+
+
+def test_servers_with_one_secret_key_have_one_vapid_key(settings: Any):
+    keys = []
+    for secret_key in ("one", "one", "another"):
+        settings.SECRET_KEY = secret_key
+        push_sender._derive_key.cache_clear()
+        keys.append(push_sender.get_public_key())
+    push_sender._derive_key.cache_clear()
+    assert keys[0] == keys[1] != keys[2]
+
+
+async def test_nothing_of_a_secret_question_is_sent(stage: PushScene, service: PushService):
+    row = await ask(stage.run, Secret(), f"Password of {CANARY}?")
+    await send(1)
+    (message,) = service.read_messages
+    assert message["body"] == "A secret is requested."
+    assert message.keys() == {"title", "body", "tag", "url"}
+    assert message["url"] == f"/questions/{row.pk}"
+    assert CANARY not in str(message)
+
+
+async def test_an_approval_has_no_buttons_and_shows_no_argument(
+    stage: PushScene, service: PushService
+):
+    fields = {"content": CANARY, "arguments": {"path": CANARY}, "described": CANARY}
+    for kind in ApprovalKind:
+        approval = await run_in_db_thread(making.prompt, stage.run, kind, **fields)
+        at = timezone.now() - timedelta(minutes=1)
+        await run_in_db_thread(Approval.objects.filter(pk=approval.pk).update, asked_at=at)
+    await send(2)
+    for message in service.read_messages:
+        assert message.keys() == {"title", "body", "tag", "url"}
+        assert message["url"].startswith("/prompts/")
+        assert CANARY not in str(message)
+
+
+@pytest.mark.parametrize(
+    ("options", "labels"),
+    [
+        (["main", "next"], ["main", "next"]),
+        (["a", "b", "c", "d"], []),
+        (["main", "x" * 25], []),
+        (["main", "a\nb"], []),
+        ([True, "true"], []),
+    ],
+    ids=["short", "many", "long", "with a line break", "alike"],
+)
+async def test_short_options_that_are_few_have_buttons(
+    stage: PushScene, service: PushService, options: list[Any], labels: list[str]
+):
+    await ask(stage.run, Select(tuple(Option(option) for option in options)))
+    await send(1)
+    (message,) = service.read_messages
+    assert [button["title"] for button in message.get("buttons", [])] == labels
+
+
+@pytest.mark.parametrize("change", ["reader", "outsider", "inactive", "settled", "signed out"])
+@pytest.mark.parametrize("is_claimed", [False, True], ids=["before", "between list and claim"])
+async def test_only_who_may_answer_now_is_sent_a_message(
+    stage: PushScene,
+    service: PushService,
+    monkeypatch: pytest.MonkeyPatch,
+    change: str,
+    is_claimed: bool,
+):
+    row = await ask(stage.run)
+    changes: dict[str, Callable[[], Any]] = {
+        "reader": lambda: Membership.objects.update(role=Role.READER),
+        "outsider": lambda: Membership.objects.all().delete(),
+        "inactive": lambda: Person.objects.update(is_active=False),
+        "settled": lambda: making.settle(row, making.ANSWER),
+        "signed out": lambda: accounts.end_sign_ins(stage.ada.pk),
+    }
+    if is_claimed:
+        list_due = deliveries.list_due
+
+        def list_and_change(limit: int) -> Any:
+            due = list_due(limit)
+            changes[change]()
+            return due
+
+        monkeypatch.setattr(deliveries, "list_due", list_and_change)
+    else:
+        await run_in_db_thread(changes[change])
+    await send(0)
+    assert service.messages == []
+
+
+async def test_an_expired_sign_in_gets_nothing(stage: PushScene, service: PushService):
+    await ask(stage.run)
+    await run_in_db_thread(SignIn.objects.update, seen_at=timezone.now() - timedelta(days=400))
+    await send(0)
+    assert service.messages == []
+
+
+async def test_ending_a_sign_in_removes_its_browser_alone(stage: PushScene, service: PushService):
+    other_key = await run_in_db_thread(sign_in, stage.ada)
+    other = await run_in_db_thread(
+        lambda: push_subscriptions.save_subscription(
+            other_key, **service.make_subscription("/push/other"), delay=0
+        )
+    )
+    await run_in_db_thread(sessions.end_one, stage.ada.pk, stage.key)
+    assert await rows(PushSubscription) == [other]
+
+
+@pytest.mark.parametrize("status", [404, 410])
+async def test_a_browser_that_its_service_forgot_is_removed(
+    stage: PushScene, service: PushService, status: int
+):
+    await ask(stage.run)
+    await ask(stage.run)
+    service.status = status
+    await send(0)
+    assert (len(service.messages), await rows(PushSubscription)) == (1, [])
+
+
+@pytest.mark.parametrize("status", [307, 400, 403, 429, 500])
+async def test_a_refused_message_is_told_and_not_sent_again(
+    stage: PushScene, service: PushService, status: int
+):
+    await ask(stage.run)
+    service.status = status
+    await send(0)
+    await send(0)
+    assert len(service.messages) == 1
+    assert [row.problem for row in await rows(PushSubscription)] == [push_sender.UNDELIVERED_TEXT]
+    assert [row.problem for row in await rows(PushDelivery)] == [push_sender.UNDELIVERED_TEXT]
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "push.example.org"])
+async def test_an_endpoint_in_a_private_network_is_not_reached(
+    stage: PushScene,
+    service: PushService,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+):
+    settings.NOTIFY_PRIVATE = ()
+    answer = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", service.port))]
+
+    def resolve(host: str, *args: Any, **options: Any) -> Any:
+        if options.get("flags") == socket.AI_NUMERICHOST and not host.startswith("127."):
+            raise OSError("a name")
+        return answer
+
+    monkeypatch.setattr(allowed_destinations, "_resolve_unchecked", resolve)
+    endpoint = f"https://{name}:{service.port}/push/x"
+    await run_in_db_thread(PushSubscription.objects.update, endpoint=endpoint)
+    await ask(stage.run)
+    await send(0)
+    assert service.messages == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"endpoint": "http://push.example.org/x"},
+        {"endpoint": "https://"},
+        {"endpoint": "https://user@push.example.org/x"},
+        {"endpoint": "https://push.example.org:99999/x"},
+        {"endpoint": "https://push.example.org/\N{SNOWMAN}"},
+        {"endpoint": "https://push.example.org/" + "x" * 2000},
+        {"endpoint": "https://10.0.0.1/x"},
+        {"endpoint": "https://[::1]/x"},
+        {"endpoint": "https://2130706433/x"},
+        {"public_key": "AAAA"},
+        {"public_key": "B" + "A" * 86},
+        {"public_key": "\N{SNOWMAN}"},
+        {"auth_secret": "AAAA"},
+    ],
+    ids=str,
+)
+def test_a_hostile_subscription_is_refused(change: dict[str, str]):
+    subscription = PushService().make_subscription() | {"endpoint": "https://push.example.org/x"}
+    push_sender.check_subscription(**subscription)
+    with pytest.raises(push_sender.InvalidSubscription):
+        push_sender.check_subscription(**subscription | change)
+
+
+async def test_a_test_message_is_shown_as_one(stage: PushScene, service: PushService):
+    assert await send_notifications.send_push_test(stage.browser) == ""
+    assert service.read_messages == [push_messages.build_test()]
+    service.status = 410
+    assert await send_notifications.send_push_test(stage.browser) == push_sender.GONE_TEXT
+    assert await rows(PushSubscription) == []
+
+
+async def test_no_key_of_a_browser_is_logged(
+    stage: PushScene, service: PushService, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(0)
+    await ask(stage.run, None, CANARY)
+    await send(1)
+    for text in ("a-browser", CANARY, service.make_subscription()["auth_secret"]):
+        assert text not in caplog.text
+
+
+def test_a_shared_browser_belongs_to_who_turned_it_on_last(db: None):
+    home = making.workspace("Garden")
+    subscription = PushService().make_subscription()
+    people = [making.person(name, Role.RESPONDER, home) for name in ("ada", "grace")]
+    for person in people:
+        push_subscriptions.save_subscription(sign_in(person), **subscription, delay=0)
+    assert [row.person for row in PushSubscription.objects.all()] == [people[1]]
+
+
+def test_browsers_of_one_person_are_limited(db: None, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(push_subscriptions, "MAX_SUBSCRIPTIONS", 1)
+    ada, service = making.person("ada"), PushService()
+    push_subscriptions.save_subscription(sign_in(ada), **service.make_subscription(), delay=0)
+    with pytest.raises(push_subscriptions.SubscriptionRefused, match="You have 1 browsers"):
+        push_subscriptions.save_subscription(
+            sign_in(ada), **service.make_subscription("/other"), delay=0
+        )
+
+
+def test_a_sign_in_that_ended_takes_no_subscription(db: None):
+    with pytest.raises(push_subscriptions.SubscriptionRefused, match="Sign in again"):
+        push_subscriptions.save_subscription("0" * 64, **PushService().make_subscription(), delay=0)
