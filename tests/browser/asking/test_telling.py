@@ -26,8 +26,10 @@ from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
 
-#: A browser's notifications, noted; its permission is kept as a browser would.
+#: A browser's notifications, noted; its permission is kept as a browser would. It has no service
+#: worker, which would show them.
 NOTED = """
+  delete Navigator.prototype.serviceWorker;
   window.told = [];
   window.Notification = class {
     static get permission() { return localStorage.getItem("stand-in") || "default"; }

@@ -1,0 +1,263 @@
+"""Web Push in a real browser: the service worker's notifications, and answers by their buttons.
+
+Chromium delivers messages to the service worker by the DevTools protocol. It has no desktop to
+show notifications on, so a press of a button is an event that the test dispatches in the worker.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Worker, expect
+
+from tests.browser.pages import BOOLEAN, SELECT, Visit, answer_question, find_card, path_of
+from tests.machine.ports import wait_until
+from tests.runtime.periodic.push_service import PushService
+
+pytestmark = pytest.mark.browser
+#: The headless shell of ``make test`` shows no notification; full Chromium does.
+needs_full_chromium = pytest.mark.proof
+
+REGISTER = """async () => {
+  await navigator.serviceWorker.register("/service-worker.js");
+  await navigator.serviceWorker.ready;
+}"""
+#: What the browser shows: a list, the actions by their titles.
+READ_SHOWN = """async () => (await self.registration.getNotifications()).map(shown => ({
+  title: shown.title, body: shown.body, tag: shown.tag,
+  actions: shown.actions.map(action => action.title) }))"""
+#: A press of a button; ``""`` is one of the notification itself. Returns the page that was opened.
+PRESS = """async ([tag, action]) => {
+  const [notification] = await self.registration.getNotifications({ tag });
+  const event = new NotificationEvent("notificationclick", { notification, action });
+  let work, opened = "";
+  Object.defineProperty(event, "waitUntil", { value: promise => { work = promise; } });
+  const { openWindow } = self.clients;
+  self.clients.openWindow = async url => { opened = url; };
+  self.dispatchEvent(event);
+  await work;
+  self.clients.openWindow = openWindow;
+  return opened;
+}"""
+
+
+@dataclass
+class PushBrowser:
+    """A browser with the service worker; ``page`` is in view, or else hidden."""
+
+    page: Page
+    worker: Worker
+    origin: str
+    registration_id: str
+
+    def deliver(self, message: dict[str, Any]) -> None:
+        session = self.page.context.new_cdp_session(self.page)
+        session.send("ServiceWorker.enable")
+        session.send(
+            "ServiceWorker.deliverPushMessage",
+            {
+                "origin": self.origin,
+                "registrationId": self.registration_id,
+                "data": json.dumps(message),
+            },
+        )
+
+    @property
+    def shown(self) -> list[dict[str, Any]]:
+        notifications: list[dict[str, Any]] = self.worker.evaluate(READ_SHOWN)
+        return notifications
+
+    def wait_for(self, count: int) -> None:
+        wait_until(lambda: len(self.shown) == count, f"{count} notifications are shown")
+
+    def press(self, tag: str, action: str = "") -> str:
+        opened: str = self.worker.evaluate(PRESS, [tag, action])
+        return opened
+
+
+def open_browser(visit: Visit, path: str = "/help") -> PushBrowser:
+    """Open a browser that permits notifications, and hide its page from the worker."""
+    page = visit.open(path)
+    page.context.add_init_script("")  # so that no other test gets the browser's context
+    page.context.grant_permissions(["notifications"], origin=visit.server.url)
+    registrations: list[dict[str, Any]] = []
+    session = page.context.new_cdp_session(page)
+    session.on(
+        "ServiceWorker.workerRegistrationUpdated",
+        lambda event: registrations.extend(event["registrations"]),
+    )
+    session.send("ServiceWorker.enable")
+    page.evaluate(REGISTER)
+    wait_until(lambda: bool(page.context.service_workers and registrations), "the worker runs")
+    worker = page.context.service_workers[0]
+    worker.evaluate("self.clients.matchAll = async () => []")
+    origin = visit.server.url
+    return PushBrowser(page, worker, origin, registrations[0]["registrationId"])
+
+
+def fetch_message(page: Page, inquiry_id: int) -> dict[str, Any]:
+    """Return what a page is sent for the buttons of a notification."""
+    message: dict[str, Any] = page.evaluate(
+        """async path => (await fetch(path, { method: "POST", headers: {
+          "X-CSRFToken": document.querySelector("meta[name=csrf-token]").content } })).json()""",
+        f"/questions/{inquiry_id}/notification",
+    )
+    return message | {"title": "Assistant asks in Demo", "body": "Go on?"}
+
+
+def read_key(turn_page: Page, kind: str) -> int:
+    """Return the key of the one open question."""
+    return int((find_card(turn_page, kind).get_attribute("id") or "").rpartition("-")[2])
+
+
+@needs_full_chromium
+def test_a_button_of_a_notification_answers_and_the_record_says_so(visit: Visit):
+    turn_page = visit.begin()
+    key = read_key(turn_page, BOOLEAN)
+    browser = open_browser(visit)
+    browser.deliver(fetch_message(browser.page, key))
+    browser.wait_for(1)
+    assert browser.shown == [
+        {
+            "title": "Assistant asks in Demo",
+            "body": "Go on?",
+            "tag": f"question-{key}",
+            "actions": ["Yes", "No"],
+        }
+    ]
+    assert browser.press(f"question-{key}", "answer-0") == ""
+    find_card(turn_page, SELECT)
+    assert browser.shown == []
+    turn_page.goto(f"{visit.server.url}{path_of(turn_page)}")
+    expect(turn_page.locator("[data-channel]")).to_have_text("by a notification's button")
+
+
+@needs_full_chromium
+def test_a_late_button_opens_the_page_that_says_who_was_first(visit: Visit):
+    turn_page = visit.begin()
+    key = read_key(turn_page, BOOLEAN)
+    browser = open_browser(visit)
+    message = fetch_message(browser.page, key)
+    browser.deliver(message)
+    browser.wait_for(1)
+    answer_question(turn_page, BOOLEAN, "No")
+    assert browser.press(f"question-{key}", "answer-0") == f"{visit.server.url}/questions/{key}"
+
+
+@needs_full_chromium
+def test_a_press_on_the_text_opens_the_question(visit: Visit):
+    turn_page = visit.begin()
+    key = read_key(turn_page, BOOLEAN)
+    browser = open_browser(visit)
+    browser.deliver(fetch_message(browser.page, key))
+    browser.wait_for(1)
+    assert browser.press(f"question-{key}") == f"{visit.server.url}/questions/{key}"
+    expect(find_card(turn_page, BOOLEAN)).to_be_visible()
+
+
+@needs_full_chromium
+def test_a_button_of_a_signed_out_browser_opens_the_question(visit: Visit):
+    turn_page = visit.begin()
+    key = read_key(turn_page, BOOLEAN)
+    browser = open_browser(visit)
+    browser.deliver(fetch_message(browser.page, key))
+    browser.wait_for(1)
+    browser.page.context.clear_cookies()
+    assert browser.press(f"question-{key}", "answer-0") == f"{visit.server.url}/questions/{key}"
+
+
+@needs_full_chromium
+def test_a_notification_closes_once_its_question_is_settled(visit: Visit):
+    turn_page = visit.begin()
+    key = read_key(turn_page, BOOLEAN)
+    browser = open_browser(visit)
+    browser.deliver(fetch_message(browser.page, key))
+    browser.wait_for(1)
+    answer_question(turn_page, BOOLEAN, "Yes")
+    browser.wait_for(0)
+
+
+@needs_full_chromium
+def test_a_message_of_what_is_in_view_is_not_shown(visit: Visit):
+    turn_page = visit.begin()
+    key = read_key(turn_page, BOOLEAN)
+    browser = open_browser(visit)
+    message = fetch_message(browser.page, key)
+    browser.worker.evaluate("self.clients.matchAll = async () => [{ visibilityState: 'visible' }]")
+    browser.deliver(message)
+    browser.deliver({"title": "Test", "body": "Shown.", "tag": "test", "url": "/notifications"})
+    browser.wait_for(1)
+    assert [notification["tag"] for notification in browser.shown] == ["test"]
+
+
+@needs_full_chromium
+def test_more_options_than_a_browser_has_room_for_are_no_buttons(visit: Visit):
+    browser = open_browser(visit)
+    buttons = [{"title": name, "value": name} for name in "abc"]
+    browser.deliver({"title": "T", "body": "B", "tag": "test", "url": "/", "buttons": buttons})
+    browser.wait_for(1)
+    assert browser.shown[0]["actions"] == []
+
+
+@needs_full_chromium
+def test_a_hidden_page_shows_its_question_with_buttons(visit: Visit):
+    browser = open_browser(visit, "/audit")
+    page = browser.page
+    page.evaluate("""() => {
+      localStorage.setItem("tell", "on");
+      Object.defineProperty(document, "hidden", { get: () => true });
+    }""")
+    expect(page.locator("#question-count")).to_have_attribute("data-count", "0")
+    turn_page = visit.begin()
+    key = read_key(turn_page, BOOLEAN)
+    browser.wait_for(1)
+    assert browser.shown[0] == {
+        "title": "Assistant",
+        "body": "Shall I show you how questions work?",
+        "tag": f"question-{key}",
+        "actions": ["Yes", "No"],
+    }
+    browser.press(f"question-{key}", "answer-1")
+    expect(turn_page.locator(f"#question-{key}[data-outcome=open]")).to_have_count(0)
+
+
+#: A browser's push service that gives an address at once.
+SUBSCRIBING = """
+  const keys = { p256dh: "KEY", auth: "BTBZMqHH6r4Tts7J_aSIgg" };
+  const decode = text => Uint8Array.from(
+    atob(text.replaceAll("-", "+").replaceAll("_", "/")), char => char.charCodeAt(0)).buffer;
+  PushManager.prototype.getSubscription = async () => null;
+  PushManager.prototype.subscribe = async options => {
+    if (!options.userVisibleOnly || options.applicationServerKey.length !== 65) throw new Error();
+    return { endpoint: "https://push.example.org/a", getKey: name => decode(keys[name]) };
+  };
+  Object.defineProperty(Notification, "permission", { get: () => "default" });
+  Notification.requestPermission = async () => "granted";
+"""
+
+
+def test_a_person_turns_a_browser_on_and_removes_it(visit: Visit):
+    page = visit.open("/notifications")
+    script = SUBSCRIBING.replace("KEY", PushService().make_subscription()["public_key"])
+    page.context.add_init_script(f"(() => {{ {script} }})()")
+    page.reload()
+    page.get_by_role("button", name="Turn on in this browser").click()
+    expect(page.get_by_role("status").first).to_contain_text("This browser now gets notifications")
+    listed = page.locator("[data-browser]")
+    expect(listed).to_contain_text("(this browser)")
+    listed.get_by_role("button", name=re.compile("^Remove")).click()
+    expect(page.locator("[data-browser]")).to_have_count(0)
+
+
+def test_a_browser_that_blocks_notifications_is_explained(visit: Visit):
+    page = visit.open("/notifications")
+    page.context.add_init_script(
+        "Object.defineProperty(Notification, 'permission', { get: () => 'denied' })"
+    )
+    page.reload()
+    expect(page.locator("#push-problem")).to_contain_text("blocked in this browser's settings")
+    expect(page.get_by_role("button", name="Turn on in this browser")).to_have_count(0)
