@@ -178,14 +178,17 @@ def _list_workspaces(request: Request) -> list[Workspace]:
 
 
 def _render_page(request: Request, form: DestinationForm) -> HttpResponse:
+    browsers = push_subscriptions.list_of_person(request.user.pk)
+    current_key = sessions.hash_key(request.session.session_key or "")
     context = {
         "channels": [
             _make_row(destination)
             for destination in destinations.list_destinations(request.user.pk)
         ],
         "form": form,
-        "browsers": push_subscriptions.list_of_person(request.user.pk),
-        "current_key": sessions.hash_key(request.session.session_key or ""),
+        "browsers": browsers,
+        "current_key": current_key,
+        "is_browser_on": any(browser.sign_in_id == current_key for browser in browsers),
         "push_key": push_sender.get_public_key(),
         "max_delay": destinations.MAX_DELAY_SECONDS,
         "max_question_chars": short_texts.MAX_QUESTION_CHARS,

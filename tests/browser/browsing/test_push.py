@@ -84,19 +84,23 @@ def open_browser(visit: Visit, path: str = "/help") -> PushBrowser:
     page = visit.open(path)
     page.context.add_init_script("")  # so that no other test gets the browser's context
     page.context.grant_permissions(["notifications"], origin=visit.server.url)
+    origin = visit.server.url
     registrations: list[dict[str, Any]] = []
     session = page.context.new_cdp_session(page)
     session.on(
         "ServiceWorker.workerRegistrationUpdated",
-        lambda event: registrations.extend(event["registrations"]),
+        lambda event: registrations.extend(
+            registration
+            for registration in event["registrations"]
+            if not registration["isDeleted"] and registration["scopeURL"].startswith(origin)
+        ),
     )
     session.send("ServiceWorker.enable")
     page.evaluate(REGISTER)
     wait_until(lambda: bool(page.context.service_workers and registrations), "the worker runs")
     worker = page.context.service_workers[0]
     worker.evaluate("self.clients.matchAll = async () => []")
-    origin = visit.server.url
-    return PushBrowser(page, worker, origin, registrations[0]["registrationId"])
+    return PushBrowser(page, worker, origin, registrations[-1]["registrationId"])
 
 
 def fetch_message(page: Page, inquiry_id: int) -> dict[str, Any]:
