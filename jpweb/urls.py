@@ -23,6 +23,7 @@ from jpweb.web.views import (
     sign_in,
     turns,
 )
+from jpweb.web.views.annotations import bookmarks, comments, neighbours
 from jpweb.web.views.audit import (
     charts,
     conversation_reviews,
@@ -48,6 +49,7 @@ from jpweb.web.views.workspaces import (
 )
 
 register_converter(converters.KeyConverter, "key")
+_CONVERSATION = "conversations/<key:conversation_id>"
 urlpatterns = [
     path("", home.show_dashboard, name="home"),
     path("welcome/dismiss", home.dismiss_welcome, name="welcome-dismiss"),
@@ -173,6 +175,26 @@ urlpatterns = [
         audit_exports.export_conversation_evidence,
         name="conversation-evidence",
     ),
+    path(f"{_CONVERSATION}/comments/next", comments.open_next, name="comment-next"),
+    path(f"{_CONVERSATION}/comments/<slug:anchor>", comments.show_comments, name="comments"),
+    path(f"{_CONVERSATION}/comments/<slug:anchor>/add", comments.add_comment, name="comment-add"),
+    path(
+        f"{_CONVERSATION}/comments/<slug:anchor>/edit", comments.edit_comment, name="comment-edit"
+    ),
+    path(
+        f"{_CONVERSATION}/comments/<slug:anchor>/delete",
+        comments.delete_comment,
+        name="comment-delete",
+    ),
+    path(
+        f"{_CONVERSATION}/comments/<slug:anchor>/resolve",
+        comments.resolve_comments,
+        name="comments-resolve",
+    ),
+    path(f"{_CONVERSATION}/bookmark", bookmarks.toggle_bookmark, name="bookmark"),
+    path(f"{_CONVERSATION}/neighbour", neighbours.open_neighbour, name="conversation-neighbour"),
+    path("bookmarks", bookmarks.list_bookmarks, name="bookmarks"),
+    path("mentions", comments.list_mentions, name="mentions"),
     path("search", search.search_conversations, name="search"),
     path("search/save", search.save_search, name="search-save"),
     path("search/forget", search.delete_search, name="search-delete"),

@@ -181,6 +181,11 @@ class Act(TextChoices):
     SECOND_FACTOR_REMOVED = "second_factor_removed"
     SECOND_FACTOR_LOCKED = "second_factor_locked"
     RECOVERY_CODES_MADE = "recovery_codes_made"
+    COMMENT_ADDED = "comment_added"
+    COMMENT_EDITED = "comment_edited"
+    COMMENT_DELETED = "comment_deleted"
+    COMMENTS_RESOLVED = "comments_resolved"
+    COMMENTS_REOPENED = "comments_reopened"
 
 
 class DecisionKind(TextChoices):

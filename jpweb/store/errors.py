@@ -26,6 +26,8 @@
   + InvalidConfigFile     a configuration file, or the overrides, cannot be read
   + StaleVersion          the row was changed since the person saw it
   + ReviewRefused         the person may not review this, or not now; says why
+  + CommentRefused        the comment cannot be saved or changed; says why
+  + BookmarkRefused       the bookmark cannot be set; says why
   + InvalidBackup         the file is no backup, is damaged, or cannot be written
   + ImportRefused         the bundle does not verify, or cannot be imported here
   + SchemaMismatch        the database or the backup is of another version of jpweb
@@ -175,3 +177,11 @@ class CodeRequired(StoreError):
 
 class PasskeyRefused(StoreError):
     """The passkey cannot be added; says why."""
+
+
+class CommentRefused(StoreError):
+    """The comment cannot be saved or changed; says why."""
+
+
+class BookmarkRefused(StoreError):
+    """The bookmark cannot be set; says why."""

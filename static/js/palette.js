@@ -113,6 +113,8 @@ if (personId) {
     ["gs", "Search", goTo("/search")],
     ["gq", "Questions", goTo("/questions")],
     ["ga", "Audit", goTo("/audit")],
+    ["gb", "Bookmarks", goTo("/bookmarks")],
+    ["gm", "Mentions", goTo("/mentions")],
     ["/", "Search", goTo("/search")],
   ]);
 }

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from django.db.models import Count, QuerySet
 
 from jpweb.store import inquiries
+from jpweb.store.annotations import thread_listing
 from jpweb.store.choices import ApprovalState, Role
 from jpweb.store.conversation_list import orderings
 from jpweb.store.conversation_list.filters import ListFilters, Sort
@@ -26,13 +27,15 @@ MAX_PINNED = 100
 class ConversationRow:
     """A conversation with its inquiries by state, in the order of ``INQUIRY_STATES``.
 
-    ``approval_count`` counts open ones; ``new_entries`` those since the person read it.
+    ``approval_count`` counts open ones, ``comment_count`` comments that are not resolved;
+    ``new_entries`` those since the person read it.
     """
 
     conversation: Conversation
     inquiries: dict[str, int] = field(default_factory=dict)
     approval_count: int = 0
     new_entries: int = 0
+    comment_count: int = 0
 
     @property
     def inquiry_count(self) -> int:
@@ -69,7 +72,7 @@ def get_page(person_id: int, filters: ListFilters) -> ConversationPage:
         if before_cursor is None
         else None
     )
-    pinned_ids = _list_top(workspace_ids, filters)
+    pinned_ids = list_top(workspace_ids, filters)
     if after_cursor is not None:
         range_page, unpinned = _find_unpinned(
             workspace_ids, filters, after_cursor, pinned_ids, is_backward=True
@@ -88,7 +91,7 @@ def get_page(person_id: int, filters: ListFilters) -> ConversationPage:
         workspace_ids, filters, before_cursor, pinned_ids, is_backward=False
     )
     has_more = len(unpinned) > PAGE_ROWS
-    first_ids = _filter_top(pinned_ids, filters) if before_cursor is None else []
+    first_ids = filter_top(pinned_ids, filters) if before_cursor is None else []
     page_rows = _build_page(
         person_id,
         filters,
@@ -131,7 +134,8 @@ def load_rows(person_id: int, conversation_ids: Sequence[int]) -> list[Conversat
 
     The number of queries is fixed; deleted conversations are left out.
     """
-    rows = Conversation.objects.select_related("workspace").in_bulk(list(conversation_ids))
+    counted = Conversation.objects.annotate(open_comment_count=thread_listing.count_open("pk"))
+    rows = counted.select_related("workspace").in_bulk(list(conversation_ids))
     state_counts = inquiries.count_by_state(rows)
     approval_counts = _count_approvals(rows)
     read_marks = ReadMark.objects.filter(person_id=person_id, conversation__in=list(rows))
@@ -142,6 +146,7 @@ def load_rows(person_id: int, conversation_ids: Sequence[int]) -> list[Conversat
             state_counts.get(key, {}),
             approval_counts[key],
             max(rows[key].entry_count - read_lengths.get(key, rows[key].entry_count), 0),
+            rows[key].open_comment_count,
         )
         for key in conversation_ids
         if key in rows
@@ -169,14 +174,14 @@ def _find_unpinned(
     return range_page, unpinned
 
 
-def _list_top(workspace_ids: Sequence[int], filters: ListFilters) -> list[int]:
+def list_top(workspace_ids: Sequence[int], filters: ListFilters) -> list[int]:
     """Return the conversations pinned at the top of the list, before the filters."""
     if filters.sort != Sort.ACTIVITY:
         return []
     return list_pinned(workspace_ids, is_archived=filters.archived)
 
 
-def _filter_top(pinned_ids: Sequence[int], filters: ListFilters) -> list[int]:
+def filter_top(pinned_ids: Sequence[int], filters: ListFilters) -> list[int]:
     """Return the pinned conversations that match the filters."""
     first_range = orderings.build_ranges(filters)[0]
     rows: QuerySet[Conversation] = first_range.rows.filter(pk__in=pinned_ids)

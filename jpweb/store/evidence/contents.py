@@ -16,6 +16,7 @@ from jpweb.store.choices import ApprovalKind, ApprovalState, Role
 from jpweb.store.errors import StoreError
 from jpweb.store.models import (
     Approval,
+    Comment,
     Conversation,
     DisplayReceipt,
     Inquiry,
@@ -108,7 +109,7 @@ def export_redactions(conversation: Conversation) -> Iterator[bytes]:
 
 
 def list_left_out(conversation_ids: list[int]) -> list[LeftOut]:
-    """Return what is not on record of these conversations, and so in no bundle."""
+    """Return what no bundle holds of these conversations: not on record, or beside it."""
     secrets = Inquiry.objects.filter(conversation_id__in=conversation_ids, state="redacted")
     withheld = Approval.objects.filter(
         conversation_id__in=conversation_ids,
@@ -123,6 +124,11 @@ def list_left_out(conversation_ids: list[int]) -> list[LeftOut]:
             "A secret goes to the tool that asked, and is not stored.",
         ),
         LeftOut("withheld results", withheld.count(), "A withheld result is not stored."),
+        LeftOut(
+            "comments on events",
+            Comment.objects.filter(thread__conversation_id__in=conversation_ids).count(),
+            "They are talk about the record, and may be edited; the ledger has their hashes.",
+        ),
     ]
 
 

@@ -9,7 +9,7 @@ from jpweb.store import db_text
 from jpweb.store.derived_rows import from_stream
 from jpweb.store.inquiries import clean_note
 from jpweb.store.masking import replacement
-from jpweb.store.models import Approval, Conversation, Inquiry, Review, Turn
+from jpweb.store.models import Approval, Comment, Conversation, Inquiry, Review, Turn
 from jpweb.stream.events import ChatRequest, ConversationEvent, Element
 from jpweb.stream.inquiry import Answered, InquiryRequest, InquiryResponse
 from jpweb.stream.transcript.grouping import extract_title
@@ -67,6 +67,6 @@ def change_columns(
             changes[column] = replaced[:limit] if limit else replaced
     if changes and isinstance(row, Approval):
         changes["digest"] = ""  # a plain hash, from which a short secret could be guessed
-    if changes and isinstance(row, Review):
+    if changes and isinstance(row, Comment | Review):
         changes["nonce"] = ""  # with it, a short secret could be guessed from the ledger's hash
     return changes

@@ -13,6 +13,7 @@ from jpweb.store.models.accounts import (
     Trust,
     Workspace,
 )
+from jpweb.store.models.annotations import Bookmark, Comment, CommentThread, Mention
 from jpweb.store.models.authentication import Passkey, RecoveryCode, SecondFactor
 from jpweb.store.models.conversations import Conversation, JournalEntry, ReadMark, Turn
 from jpweb.store.models.inquiries import DisplayReceipt, Inquiry, Presence
@@ -40,7 +41,10 @@ from jpweb.store.models.suspected_secrets import SuspectedSecret
 __all__ = [
     "AnswerLink",
     "Approval",
+    "Bookmark",
     "CallCheckpoint",
+    "Comment",
+    "CommentThread",
     "Conversation",
     "DisplayReceipt",
     "Group",
@@ -55,6 +59,7 @@ __all__ = [
     "LedgerHead",
     "LedgerTile",
     "Membership",
+    "Mention",
     "NotificationDelivery",
     "NotificationDestination",
     "Passage",

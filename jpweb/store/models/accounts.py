@@ -26,6 +26,7 @@ class Person(AbstractUser):
     is_welcomed = models.BooleanField(
         default=False, db_default=False, help_text="has closed the panel of the first visit"
     )
+    unseen_mention_count = models.PositiveIntegerField(default=0, db_default=0)
 
     @property
     def display_name(self) -> str:

@@ -49,6 +49,9 @@ class Conversation(models.Model):
         default=0, help_text="entries in which secrets were looked for"
     )
     scanned_revision = models.PositiveIntegerField(default=0, help_text="of which revision")
+    comment_revision = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="counts the changes of its comments"
+    )
 
     class Meta:
         constraints: ClassVar = [

@@ -8,6 +8,7 @@ from django.db import models
 
 from jpweb.store.database import clock
 from jpweb.store.models.accounts import Person, SignIn, Workspace
+from jpweb.store.models.annotations import Mention
 from jpweb.store.models.inquiries import Inquiry
 from jpweb.store.models.runs import Approval
 
@@ -32,7 +33,7 @@ class NotificationDestination(models.Model):
 
 
 class NotificationDelivery(models.Model):
-    """A question or approval was sent to a destination, or sending it failed."""
+    """A question, approval or mention was sent to a destination, or sending it failed."""
 
     destination = models.ForeignKey(
         NotificationDestination, models.CASCADE, related_name="notification_deliveries"
@@ -42,6 +43,9 @@ class NotificationDelivery(models.Model):
     )
     approval = models.ForeignKey(
         Approval, models.CASCADE, null=True, related_name="notification_deliveries"
+    )
+    mention = models.ForeignKey(
+        Mention, models.CASCADE, null=True, related_name="notification_deliveries"
     )
     sent_at = models.DateTimeField(default=clock.now)
     problem = models.CharField(max_length=500, blank=True)
@@ -53,6 +57,9 @@ class NotificationDelivery(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["destination", "approval"], name="one_delivery_an_approval_and_destination"
+            ),
+            models.UniqueConstraint(
+                fields=["destination", "mention"], name="one_delivery_a_mention_and_destination"
             ),
         ]
 

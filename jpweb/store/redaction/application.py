@@ -22,6 +22,7 @@ from jpweb.store.masking.replacement import Replaced
 from jpweb.store.models import (
     Approval,
     CallCheckpoint,
+    Comment,
     Conversation,
     JournalEntry,
     Passage,
@@ -268,6 +269,7 @@ def _replace_copies(
         ("messages", RunInterrupt.objects.filter(run__in=runs), ("text",)),
         ("failures", runs, ("problem",)),
         ("turns", Turn.objects.filter(conversation=conversation), ("title",)),
+        ("comments", Comment.objects.filter(thread__conversation=conversation), ("text",)),
         ("review_notes", Review.objects.filter(conversation=conversation), ("note",)),
     ]
     for name, rows, columns in sources:

@@ -8,6 +8,7 @@ from jpweb.store.errors import StoreError
 from jpweb.store.models import (
     Approval,
     CallCheckpoint,
+    Comment,
     Conversation,
     Inquiry,
     JournalEntry,
@@ -22,6 +23,7 @@ from jpweb.store.models import (
 _MODELS = (
     Approval,
     CallCheckpoint,
+    Comment,
     Conversation,
     Inquiry,
     JournalEntry,

@@ -47,6 +47,11 @@ ACT_LABELS: Mapping[str, str] = {
     Act.SECOND_FACTOR_REMOVED: "Second factor turned off",
     Act.SECOND_FACTOR_LOCKED: "Code entry locked",
     Act.RECOVERY_CODES_MADE: "Recovery codes created",
+    Act.COMMENT_ADDED: "Comment added",
+    Act.COMMENT_EDITED: "Comment edited",
+    Act.COMMENT_DELETED: "Comment deleted",
+    Act.COMMENTS_RESOLVED: "Comments resolved",
+    Act.COMMENTS_REOPENED: "Comments reopened",
 }
 #: Details of an entry that its row shows; hashes and references stay in the ledger file.
 LEDGER_DETAIL_LABELS: Mapping[str, str] = {

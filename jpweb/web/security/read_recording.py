@@ -22,7 +22,9 @@ CONTENT_STATUSES = frozenset({200, 206, 304})
 #: Routes of a conversation that show none of its events.
 METADATA_ROUTES = frozenset({"conversation-edit"})
 #: Routes that show questions and answers of several conversations.
-LISTING_ROUTES = frozenset({"questions", "audit", "decisions", "review-queue", "audit-charts"})
+LISTING_ROUTES = frozenset(
+    {"questions", "audit", "decisions", "review-queue", "audit-charts", "bookmarks", "mentions"}
+)
 #: Routes that hand out a file. They are recorded at once, other reads within a second.
 EXPORT_ROUTES = frozenset({"conversation-export", "conversation-evidence"})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -23,6 +23,7 @@ from jpweb.store.ledger.entries import Place
 from jpweb.store.transcript import read_marks, turns, windows
 from jpweb.web import (
     access,
+    annotation_blocks,
     conditional_get,
     converters,
     event_filter,
@@ -33,11 +34,13 @@ from jpweb.web.forms.new_conversation import NewConversationForm
 from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import send_file
 from jpweb.web.transcript import TranscriptQuery
+from jpweb.web.views.annotations.neighbours import find_list_query
 from jpweb.web.websocket import conversation_updates
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation, Run, Workspace
     from jpweb.web.http import Request
+    from jpweb.web.transcript import TranscriptPage
 
 #: Characters of the first request that become the title.
 MAX_TITLE_CHARS = 60
@@ -57,9 +60,9 @@ def _render_window(
 ) -> HttpResponse:
     """Render the window before or after one that the page shows."""
     read_count = read_marks.get_read_count(request.user.pk, conversation.pk)
-    context = transcript.build_window_context(
-        conversation, query, transcript.load_page(conversation, query, read_count=read_count)
-    )
+    page = transcript.load_page(conversation, query, read_count=read_count)
+    context = transcript.build_window_context(conversation, query, page)
+    _build_annotations(request, conversation, page)
     if query.before is None:
         context["earlier_url"] = ""
     else:
@@ -94,7 +97,10 @@ def _render_conversation(
         conversation, query, page
     ) | transcript.build_outline_context(conversation, page)
     context |= event_filter.build_filter_context(conversation, query)
+    context |= _build_annotations(request, conversation, page)
     context |= {
+        "list_query": find_list_query(request),
+        "at_anchor": query.at,
         "state_counts": inquiries.count_by_state([conversation.pk]).get(conversation.pk, {}),
         "entry_count": conversation.entry_count,
         "unread_count": conversation.entry_count - read_count
@@ -109,6 +115,15 @@ def _render_conversation(
     }
     return render(
         request, "conversations/detail.html", context, status=422 if rejected_text else 200
+    )
+
+
+def _build_annotations(
+    request: Request, conversation: Conversation, page: TranscriptPage
+) -> dict[str, Any]:
+    items = (line.item for line in page.lines)
+    return annotation_blocks.build_page_context(
+        request.user.pk, conversation, items, is_at_end=not page.window.has_later
     )
 
 

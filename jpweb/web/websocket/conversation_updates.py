@@ -25,7 +25,7 @@ from jpweb.store.inbox import queue
 from jpweb.store.jp_files import attachments
 from jpweb.store.transcript import turns, windows
 from jpweb.store.workspace_config import stored_config
-from jpweb.web import access, event_filter, transcript
+from jpweb.web import access, annotation_blocks, event_filter, transcript
 from jpweb.web.transcript import TranscriptLine, TranscriptPage, TranscriptQuery
 from jpweb.web.websocket import insert_targets
 
@@ -138,10 +138,16 @@ class _ConversationSnapshot:
             context = {"conversation": conversation, "oob": True}
             parts.append(render_to_string("conversations/_metadata.html", context))
             parts.append(render_to_string("conversations/_heading.html", context))
+            context["comment_status"] = self.comment_status
+            parts.append(render_to_string("annotations/_status.html", context))
             if may_run:
                 context["page_url"] = reverse("conversation", args=[conversation.pk])
                 parts.append(render_to_string("conversations/_edit_menu_body.html", context))
         return ConversationUpdate("".join(parts), new_page)
+
+    @cached_property
+    def comment_status(self) -> dict[str, Any]:
+        return annotation_blocks.build_status(self.conversation.pk)
 
     @cached_property
     def inquiry_counts(self) -> dict[str, int]:
@@ -324,7 +330,11 @@ def make_metadata_key(conversation: Conversation) -> str:
     )
     until = f" {conversation.expires_at:%Y-%m-%dT%H:%M}" if conversation.expires_at else ""
     details = json.dumps(
-        [conversation.title, conversation.labels, conversation.pinned_at is None], sort_keys=True
+        [
+            *(conversation.title, conversation.labels, conversation.pinned_at is None),
+            *([conversation.comment_revision] if conversation.comment_revision else []),
+        ],
+        sort_keys=True,
     )
     return f"{status}{until} {sha256(details.encode()).hexdigest()[:12]}"
 

@@ -5,6 +5,7 @@ import "./outline.js";
 import "./scroll-restoration.js";
 import { byId } from "../dom.js";
 import { bindKeys } from "../keyboard.js";
+import { bookmarkItem, commentOnItem, goToNextComment, openNeighbour } from "./annotations.js";
 import { closeFind, findMatch, isFinding, openFind } from "./find.js";
 import { collapseAll, expandAll } from "./folds.js";
 import { findCurrent, goToEnd, showToast, stepTo, toggleFold } from "./navigation.js";
@@ -44,6 +45,11 @@ if (byId("transcript")) {
     ["[", "Collapse all that is loaded", collapseAll],
     ["]", "Expand all that is loaded", expandAll],
     ["l", "Copy link", copyLink],
+    ["c", "Comment", commentOnItem],
+    ["C", "Next open comment", () => void goToNextComment()],
+    ["b", "Bookmark", bookmarkItem],
+    ["<", "Previous conversation", openNeighbour("previous")],
+    [">", "Next conversation", openNeighbour("next")],
     ["f /", "Find in the conversation", openFind],
     ["n", "Next match", () => isFinding() && void findMatch("next")],
     ["N", "Previous match", () => isFinding() && void findMatch("previous")],

@@ -36,7 +36,8 @@ DOWNLOAD_ROUTES = {"audit-csv", "audit-jsonl", "audit-evidence", "ledger-file", 
 #: Routes that show settings, people, titles and acts, that lead elsewhere, or search for words
 #: that are an entry.
 ROUTES_WITHOUT_CONTENT = {
-    "account", "answer-link", "approval-call", "conversation-new", "conversation-step",
+    "account", "answer-link", "approval-call", "comment-next", "conversation-neighbour",
+    "conversation-new", "conversation-step",
     "conversations", "download", "event-part", "evidence-verifier", "go", "group", "groups",
     "help", "help-page", "home", "join", "ledger", "ledger-verifier", "notifications",
     "notifications-waiting", "people", "service-worker",
@@ -46,6 +47,7 @@ ROUTES_WITHOUT_CONTENT = {
 #: What a submission of an owner leaves in the ledger; other submissions change no right, no
 #: decision and no run.
 ACTS_BY_ROUTE = {
+    "comment-add": {Act.COMMENT_ADDED},
     "conversation-stop": {Act.RUN_INTERRUPTED},
     "conversation-restart": {Act.RUN_INTERRUPTED},
     "conversation-respond": {Act.RUN_INTERRUPTED},

@@ -1,0 +1,90 @@
+"""Mentions: people whom comments name by ``@account``, and what a person has not seen of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from jpweb.store.annotations import thread_listing
+from jpweb.store.database import clock
+from jpweb.store.models import Comment, Membership, Mention, Person
+
+#: People whom one comment can mention; further names are text.
+MAX_MENTIONS = 20
+#: Rows of the page *Mentions*.
+MAX_LISTED = 100
+#: Names below a form, as a hint.
+MAX_HINTS = 30
+_NAME = re.compile(r"(?<![\w.@+/-])@([\w.@+-]{1,150})")
+
+
+class ShownMention(NamedTuple):
+    """A mention, and the text of its comment as pages show it."""
+
+    mention: Mention
+    text: str
+
+
+def find_names(text: str) -> list[str]:
+    """Return the account names that a text mentions, each once, without a sentence's dot."""
+    names = [name.rstrip(".-+@") for name in _NAME.findall(text)]
+    return list(dict.fromkeys(name for name in names if name))[:MAX_MENTIONS]
+
+
+def list_members(workspace_id: int) -> list[Person]:
+    """Return people who can be mentioned in a workspace, by name."""
+    rows = Person.objects.filter(memberships__workspace_id=workspace_id, is_active=True)
+    return list(rows.order_by("username")[:MAX_HINTS])
+
+
+def update_mentions(comment: Comment, workspace_id: int) -> None:
+    """Make a comment's mentions those of its text: of members, but not of its author."""
+    members = Person.objects.filter(
+        username__in=find_names(comment.text),
+        is_active=True,
+        memberships__workspace_id=workspace_id,
+    )
+    ids = set(members.values_list("pk", flat=True)) - {comment.author_id}
+    previous_ids = set(list_mentioned(comment.pk))
+    Mention.objects.filter(comment=comment, person_id__in=previous_ids - ids).delete()
+    for person_id in sorted(ids - previous_ids):
+        Mention.objects.create(comment=comment, person_id=person_id)
+    count_unseen(ids ^ previous_ids)
+
+
+def list_mentioned(comment_id: int) -> list[int]:
+    """Return the keys of the people whom a comment mentions."""
+    rows = Mention.objects.filter(comment_id=comment_id)
+    return list(rows.values_list("person_id", flat=True))
+
+
+def count_unseen(person_ids: Iterable[int]) -> None:
+    """Store for each of these people how many mentions they have not seen."""
+    for person_id in person_ids:
+        count = _filter_readable(person_id).filter(seen_at=None).count()
+        Person.objects.filter(pk=person_id).update(unseen_mention_count=count)
+
+
+def list_mentions(person_id: int) -> list[ShownMention]:
+    """Return the latest mentions of a person where they may read, the newest first."""
+    rows = _filter_readable(person_id).select_related("comment__thread__conversation__workspace")
+    page = list(rows.order_by("-id")[:MAX_LISTED])
+    comments = thread_listing.mask_comments([row.comment for row in page])
+    return [ShownMention(row, shown.text) for row, shown in zip(page, comments, strict=True)]
+
+
+def mark_seen(person_id: int) -> None:
+    """Record that a person has seen all of their mentions."""
+    Mention.objects.filter(person_id=person_id, seen_at=None).update(seen_at=clock.now())
+    Person.objects.filter(pk=person_id).update(unseen_mention_count=0)
+
+
+def _filter_readable(person_id: int) -> QuerySet[Mention]:
+    memberships = Membership.objects.filter(
+        person_id=person_id,
+        workspace_id=OuterRef("comment__thread__conversation__workspace_id"),
+    )
+    return Mention.objects.filter(Exists(memberships), person_id=person_id)

@@ -1,0 +1,60 @@
+"""A person's bookmarks: their page, and the button that sets and removes one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from jpweb.store.annotations import bookmarks
+from jpweb.store.choices import Role
+from jpweb.store.errors import BookmarkRefused, UnknownAnchor
+from jpweb.web import access, annotation_blocks, converters, notice_text
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Conversation
+    from jpweb.web.http import Request
+
+
+@access.signed_in
+def list_bookmarks(request: Request) -> HttpResponse:
+    """List the person's bookmarks where they may still read."""
+    before = converters.parse_key(request.GET.get("before"))
+    rows = bookmarks.list_bookmarks(request.user.pk, before or None)
+    has_more = len(rows) == bookmarks.PAGE_ROWS
+    context = {"rows": rows, "next_key": rows[-1].bookmark.pk if has_more else None}
+    return render(request, "annotations/bookmarks.html", context)
+
+
+@require_POST
+@access.conversation(Role.READER)
+def toggle_bookmark(request: Request, conversation: Conversation) -> HttpResponse:
+    """Set or remove the bookmark of an event, or of the conversation without an anchor."""
+    anchor = request.POST.get("anchor", "")[:80]
+    try:
+        is_set = bookmarks.toggle_bookmark(request.user.pk, conversation, anchor)
+    except UnknownAnchor as error:
+        raise Http404(str(error)) from error
+    except BookmarkRefused as error:
+        if request.htmx:
+            return HttpResponse(str(error), status=400, content_type="text/plain")
+        messages.error(request, str(error))
+        return redirect("conversation", conversation_id=conversation.pk)
+    if request.htmx:
+        html = anchor and annotation_blocks.render_block(
+            request, conversation, anchor, has_forms=False
+        )
+        return HttpResponse(html, headers={"X-Bookmarked": "1" if is_set else "0"})
+    text = notice_text.BOOKMARK_SET if is_set else notice_text.BOOKMARK_REMOVED
+    messages.success(request, text)
+    if request.POST.get("next") == "bookmarks":
+        return redirect("bookmarks")
+    response = redirect("conversation", conversation_id=conversation.pk)
+    if anchor:
+        page_url = reverse("conversation", args=[conversation.pk])
+        response["Location"] = f"{page_url}?at={anchor}#{anchor}"
+    return response

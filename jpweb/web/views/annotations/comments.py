@@ -1,0 +1,152 @@
+"""Comments on an event: their page, and the forms that add, edit, delete and resolve them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store.annotations import mentions, thread_listing, threads
+from jpweb.store.choices import Role
+from jpweb.store.errors import CommentRefused, StoreError
+from jpweb.web import access, annotation_blocks, converters, notice_text
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Conversation
+    from jpweb.web.http import Request
+
+
+@access.conversation(Role.READER)
+def show_comments(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
+    """Show the comments on an event, with their forms; to htmx as a fragment."""
+    is_known = thread_listing.find_positions(conversation.pk, [anchor])
+    if not is_known and not thread_listing.load_threads(conversation.pk, [anchor]):
+        raise Http404
+    return _render_comments(request, conversation, anchor)
+
+
+@access.conversation(Role.READER)
+def open_next(request: Request, conversation: Conversation) -> HttpResponse:
+    """Redirect to the next event with open comments."""
+    anchor = annotation_blocks.find_next_open(conversation.pk, request.GET.get("from", "")[:80])
+    if not anchor:
+        messages.info(request, notice_text.NO_OPEN_COMMENTS)
+        return redirect("conversation", conversation_id=conversation.pk)
+    return redirect(_make_event_url(conversation, anchor))
+
+
+@require_POST
+@access.conversation(Role.READER)
+async def add_comment(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
+    text = request.POST.get("text", "")
+
+    def change() -> None:
+        threads.add_comment(conversation, anchor, request.user, text)
+
+    return await _apply(request, conversation, anchor, change)
+
+
+@require_POST
+@access.conversation(Role.READER)
+async def edit_comment(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
+    key, text = _parse_key(request), request.POST.get("text", "")
+
+    def change() -> None:
+        threads.edit_comment(conversation, anchor, key, request.user, text)
+
+    return await _apply(request, conversation, anchor, change)
+
+
+@require_POST
+@access.conversation(Role.READER)
+async def delete_comment(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
+    key = _parse_key(request)
+
+    def change() -> None:
+        may_audit = access.has_role(request.user.pk, conversation.workspace_id, Role.AUDITOR)
+        threads.delete_comment(conversation, anchor, key, request.user, may_audit=may_audit)
+
+    return await _apply(request, conversation, anchor, change)
+
+
+@require_POST
+@access.conversation(Role.READER)
+async def resolve_comments(
+    request: Request, conversation: Conversation, anchor: str
+) -> HttpResponse:
+    is_resolved = request.POST.get("resolved") == "1"
+
+    def change() -> None:
+        threads.set_resolved(conversation, anchor, request.user, is_resolved=is_resolved)
+
+    return await _apply(request, conversation, anchor, change)
+
+
+@access.signed_in
+def list_mentions(request: Request) -> HttpResponse:
+    """List the comments that mention the person; they count as seen then."""
+    context = {"mentions": mentions.list_mentions(request.user.pk), "limit": mentions.MAX_LISTED}
+    response = render(request, "annotations/mentions.html", context)
+    if request.method == "GET":
+        mentions.mark_seen(request.user.pk)
+    return response
+
+
+def _parse_key(request: Request) -> int:
+    return converters.parse_key(request.POST.get("comment"))
+
+
+async def _apply(
+    request: Request, conversation: Conversation, anchor: str, change: Callable[[], None]
+) -> HttpResponse:
+    """Change comments and show them; where that is refused, show the form and its text again."""
+    try:
+        await run_in_db_thread(change)
+    except CommentRefused as error:
+        return await run_in_db_thread(
+            _render_comments, request, conversation, anchor, problem=str(error), status=422
+        )
+    except StoreError as error:
+        raise Http404(str(error)) from error
+    await publisher.publish_conversation_changed(conversation.pk)
+    if request.htmx:
+        html = await run_in_db_thread(
+            annotation_blocks.render_block, request, conversation, anchor, has_forms=False
+        )
+        return HttpResponse(html)
+    return redirect(_make_event_url(conversation, anchor))
+
+
+def _render_comments(
+    request: Request, conversation: Conversation, anchor: str, **extra: Any
+) -> HttpResponse:
+    status = extra.pop("status", 200)
+    if request.htmx:
+        has_forms = bool(extra) or "form" in request.GET
+        html = annotation_blocks.render_block(
+            request, conversation, anchor, has_forms=has_forms, **extra
+        )
+        return HttpResponse(html, status=status)
+    lines = thread_listing.load_first_lines([(conversation.pk, anchor)])
+    context = {
+        "conversation": conversation,
+        "anchor": anchor,
+        "is_known": bool(lines),
+        "first_line": lines.get((conversation.pk, anchor), ""),
+        "event_url": _make_event_url(conversation, anchor),
+        "block": annotation_blocks.render_block(
+            request, conversation, anchor, has_forms=True, **extra
+        ),
+    }
+    return render(request, "annotations/comments.html", context, status=status)
+
+
+def _make_event_url(conversation: Conversation, anchor: str) -> str:
+    return f"{reverse('conversation', args=[conversation.pk])}?at={anchor}#{anchor}"

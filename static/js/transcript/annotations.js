@@ -1,0 +1,131 @@
+// Annotations of events: comments and bookmarks in place, and the steps to the next open comment.
+import { byId, findAll, on } from "../dom.js";
+import { findCurrent, goTo, showToast } from "./navigation.js";
+import { findFirstInView, keepPosition } from "./scroll-position.js";
+
+const getPageUrl = () => byId("transcript").dataset.href;
+const findItem = (anchor) => {
+  const element = byId(anchor);
+  return element && element.closest("#transcript > .window > *, #transcript .call-run > *");
+};
+const findBlock = (item) => {
+  const next = item.nextElementSibling;
+  return next && next.matches(".annotations") ? next : null;
+};
+
+function announce(text) {
+  byId("announcer").textContent = text;
+  showToast(Object.assign(document.createElement("p"), { className: "toast", textContent: text }));
+}
+
+// Replace the block below an item, or insert or remove it.
+function showBlock(item, html) {
+  const old = findBlock(item);
+  const content = document.createRange().createContextualFragment(html.trim());
+  const block = content.firstElementChild;
+  keepPosition(() => {
+    if (old && block) old.replaceWith(content);
+    else if (old) old.remove();
+    else if (block) item.after(content);
+  });
+  if (block) htmx.process(block);
+  return block;
+}
+async function request(path, options = {}) {
+  const headers = { "HX-Request": "true", "X-CSRFToken": document.querySelector("meta[name=csrf-token]").content };
+  return fetch(`${getPageUrl()}/${path}`, { ...options, headers }).catch(() => null);
+}
+async function loadBlock(anchor, query = "") {
+  const response = await request(`comments/${anchor}${query}`);
+  const item = findItem(anchor);
+  if (!item || !response || !(response.ok || response.status === 404)) return null;
+  return showBlock(item, response.ok ? await response.text() : "");
+}
+
+// A block in which a person writes stays; what changed meanwhile is shown once they have sent it.
+const isInUse = (block) => findAll("textarea", block).some((field) => field.value !== field.defaultValue)
+  || block.contains(document.activeElement);
+const readBookmarks = () => (byId("bookmark-form").dataset.bookmarks || "").split(" ").filter(Boolean);
+
+// Load the blocks that a window shown again lacks, and those whose comments changed.
+let isUpdating = false;
+async function updateBlocks() {
+  if (isUpdating) return;
+  const summaries = findAll("#comment-status [data-summary]");
+  const stale = new Map();
+  const note = (anchor, isShown) => {
+    const item = findItem(anchor);
+    if (item && !stale.has(item)) {
+      const block = findBlock(item);
+      if (!isShown(block) && !(block && isInUse(block))) stale.set(item, anchor);
+    }
+  };
+  for (const { dataset: { summary, version } } of summaries) {
+    note(summary, (block) => block && block.querySelector(`[data-thread="${summary}"][data-version="${version}"]`));
+  }
+  for (const anchor of readBookmarks()) note(anchor, (block) => block);
+  const anchors = new Set(summaries.map(({ dataset }) => dataset.summary));
+  for (const thread of findAll("#transcript [data-thread]")) {
+    const { thread: anchor } = thread.dataset;
+    if (!anchors.has(anchor)) note(anchor, () => false);
+  }
+  isUpdating = true;
+  try {
+    for (const anchor of stale.values()) await loadBlock(anchor);
+  } finally { isUpdating = false; }
+}
+
+async function openForm(anchor) {
+  const block = await loadBlock(anchor, "?form=1");
+  const field = block && (block.querySelector(`#comment-form-${anchor} textarea`) || block.querySelector("textarea"));
+  if (field) field.focus();
+  else location.href = `${getPageUrl()}/comments/${anchor}`;
+}
+
+async function toggleBookmark(anchor) {
+  const response = await request("bookmark", { method: "POST", body: new URLSearchParams({ anchor }) });
+  if (!response || !response.ok) return announce("Not bookmarked. Try again.");
+  const isSet = response.headers.get("X-Bookmarked") === "1";
+  const others = readBookmarks().filter((other) => other !== anchor);
+  byId("bookmark-form").dataset.bookmarks = [...others, ...(isSet && anchor ? [anchor] : [])].join(" ");
+  const item = anchor && findItem(anchor);
+  if (item) showBlock(item, await response.text());
+  else if (!anchor) document.querySelector(".bookmark-toggle").setAttribute("aria-pressed", String(isSet));
+  return announce(isSet ? "Bookmarked." : "Bookmark removed.");
+}
+
+// Go to the next open comment after the last one, in the order of the events.
+let lastAnchor = "";
+export async function goToNextComment() {
+  const anchors = findAll("#comment-status [data-open]").map(({ dataset }) => dataset.summary);
+  if (!anchors.length) return announce("No open comments.");
+  lastAnchor = anchors[(anchors.indexOf(lastAnchor) + 1) % anchors.length];
+  return goTo({ anchor: lastAnchor, item: lastAnchor });
+}
+const findChosen = () => findCurrent() || findFirstInView();
+export const commentOnItem = () => { const item = findChosen(); return Boolean(item) && void openForm(item.id); };
+export const bookmarkItem = () => { const item = findChosen(); return Boolean(item) && void toggleBookmark(item.id); };
+export const openNeighbour = (direction) => () => {
+  const link = document.querySelector(`[data-neighbour=${direction}]`);
+  if (link) link.click();
+  return Boolean(link);
+};
+
+if (byId("bookmark-form")) {
+  on("click", (event) => {
+    const target = event.target.closest("a[data-comment], button[data-bookmark], [data-next-comment]");
+    if (!target || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (target.matches("a[data-comment]") && !findItem(target.dataset.comment)) return;
+    event.preventDefault();
+    if (target.matches("[data-next-comment]")) goToNextComment();
+    else if (target.matches("button")) toggleBookmark(target.value);
+    else openForm(target.dataset.comment);
+  });
+  for (const name of ["htmx:wsAfterMessage", "htmx:afterSwap"]) on(name, () => updateBlocks());
+  // The form that was sent is gone: its block gets the focus.
+  on("htmx:load", (event) => {
+    if (!event.target.matches(".annotations") || document.activeElement !== document.body) return;
+    event.target.tabIndex = -1;
+    event.target.focus({ preventScroll: true });
+  });
+}
