@@ -85,6 +85,8 @@ def find_next_open(conversation_id: int, previous_anchor: str) -> str:
     open_anchors = [entry.anchor for entry in build_status(conversation_id)["open_threads"]]
     if not open_anchors:
         return ""
+    if previous_anchor in open_anchors:
+        return open_anchors[(open_anchors.index(previous_anchor) + 1) % len(open_anchors)]
     positions = thread_listing.find_positions(conversation_id, [*open_anchors, previous_anchor])
     start = positions.get(previous_anchor, -1)
     return next((anchor for anchor in open_anchors if positions[anchor] > start), open_anchors[0])

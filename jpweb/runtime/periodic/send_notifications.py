@@ -126,8 +126,15 @@ async def _record_push_result(subscription_id: int, problem: str) -> None:
 def build_message(notification: DueNotification, token: str) -> tuple[str, str]:
     """Return title and body of a message; people's words in it are inert text."""
     asker, workspace = cut_name(notification.asker) or "jpweb", cut_name(notification.workspace)
-    title = f"{workspace}: {_SUBJECTS[notification.approval_kind]} {asker}"
     location = f"In “{cut_name(notification.conversation) or 'Untitled'}”, {workspace}."
+    if notification.mention_id is not None:
+        link = reverse("comments", args=notification.comment_page)
+        return (
+            f"{workspace}: {asker} mentioned you",
+            f"A comment mentions you.\n\n{location}\n"
+            f"Read it (sign-in required): {settings.PUBLIC_URL}{link}",
+        )
+    title = f"{workspace}: {_SUBJECTS[notification.approval_kind]} {asker}"
     if notification.approval_kind is not None:
         link = reverse("approval", kwargs={"approval_id": notification.approval_id})
         decide_text = "Review and decide (sign-in required)"

@@ -14,6 +14,8 @@ from jpweb.store.masking import masks, replacement
 from jpweb.store.masking.masks import Masks
 from jpweb.store.models import Comment, CommentThread, JournalEntry, SuspectedSecret
 from jpweb.stream import anchor_ids, wire
+from jpweb.stream.events import ConversationEvent, Element, ToolCallRequest
+from jpweb.stream.inquiry import InquiryRequest
 from jpweb.stream.transcript.grouping import extract_title
 
 #: A conversation's key, and the anchor of an event.
@@ -122,13 +124,23 @@ def load_first_lines(keys: Collection[EventKey]) -> Mapping[EventKey, str]:
     for conversation_id, anchor, text in short.values_list("conversation_id", "anchor", "text"):
         event_masks = Masks(rows_by_event.get((conversation_id, anchor), ()))
         element = event_masks.read_element(anchor, text)
-        texts = (extract_title(content.text) for content in masks.list_texts(element))
-        found[conversation_id, anchor] = next((line for line in texts if line), "")
+        found[conversation_id, anchor] = _find_first_line(element)
     return {
         (key, anchor): found[key, anchor_ids.split_anchor(anchor)[0]]
         for key, anchor in keys
         if (key, anchor_ids.split_anchor(anchor)[0]) in found
     }
+
+
+def _find_first_line(element: Element) -> str:
+    kind = element.body.kind if isinstance(element.body, ConversationEvent) else None
+    match kind:
+        case InquiryRequest(question=question):
+            return extract_title(question.text)
+        case ToolCallRequest(name=name):
+            return extract_title(name)
+    texts = (extract_title(content.text) for content in masks.list_texts(element))
+    return next((line for line in texts if line), "")
 
 
 def _load_suspicions(

@@ -46,9 +46,12 @@ def add_comment(conversation: Conversation, anchor: str, author: Person, text: s
         made_at=clock.now(),
     )
     mentions.update_mentions(comment, conversation.workspace_id)
+    was_resolved = thread.resolved_at is not None
     thread.resolved_at, thread.resolver, thread.resolver_name = None, None, ""
     _save_change(thread)
     _record(Act.COMMENT_ADDED, thread, author, comment)
+    if was_resolved:
+        _record(Act.COMMENTS_REOPENED, thread, author)
     return comment
 
 

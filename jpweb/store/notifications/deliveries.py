@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Any, TypeVar
+from datetime import datetime, timedelta
+from typing import Any, TypeAlias, TypeVar
 
 from django.db import IntegrityError, transaction
 from django.db.models import (
@@ -35,6 +35,7 @@ from jpweb.store.models import (
     Approval,
     Inquiry,
     Membership,
+    Mention,
     NotificationDelivery,
     NotificationDestination,
     PushDelivery,
@@ -45,6 +46,8 @@ from jpweb.store.notifications.answer_buttons import AnswerButton
 from jpweb.stream.answer_type import ANSWER_TYPES
 
 Row = TypeVar("Row", bound=Model)
+#: What a message can be about.
+WaitingRow: TypeAlias = Inquiry | Approval | Mention
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +91,12 @@ MAX_PER_DESTINATION = 5
 
 @dataclass(frozen=True, slots=True)
 class DueNotification:
-    """An open question or approval, and a destination or browser that is due a message of it.
+    """What waits for a person, and a destination or browser that is due a message of it.
 
-    ``text`` is the question's, and empty for a secret one or one of an unknown kind: it is
-    not sent, and so not read. ``url`` is empty for a browser, which is in ``subscription``.
+    That is an open question or approval, or a mention. ``text`` is the question's, and empty for
+    a secret one or one of an unknown kind: it is not sent, and so not read. ``url`` is empty for a
+    browser, which is in ``subscription``. ``comment_page`` has the conversation and the event of
+    a mention.
     """
 
     destination_id: int
@@ -105,6 +110,8 @@ class DueNotification:
     is_secret: bool = False
     approval_id: int | None = None
     approval_kind: ApprovalKind | None = None
+    mention_id: int | None = None
+    comment_page: tuple[int, str] = (0, "")
     channel: Channel = ADDRESS
     subscription: PushSubscription | None = field(default=None, repr=False)
     buttons: Sequence[AnswerButton] = field(default=(), repr=False)
@@ -119,15 +126,18 @@ def list_due(limit: int) -> list[DueNotification]:
     """Return the due notifications, the oldest first; at most ``MAX_PER_DESTINATION`` of each.
 
     Due is an open question or approval of an unfinished run, older than the delay of the
-    destination or browser, where its person may answer now, and that it had no message of. At
-    most four queries for each channel in use.
+    destination or browser, where its person may answer now, and that it had no message of. So is
+    a mention of a destination's person that they have not seen. At most five queries for each
+    channel in use.
     """
-    waiting_rows: list[tuple[Inquiry | Approval, Channel]] = []
+    waiting_rows: list[tuple[WaitingRow, Channel]] = []
     for channel in CHANNELS:
         if channel.receiver_model.objects.exists():
             waiting_rows += [(row, channel) for row in _due_questions(channel)[:limit]]
             waiting_rows += [(row, channel) for row in _due_approvals(channel)[:limit]]
-    waiting_rows.sort(key=lambda waiting: waiting[0].asked_at)
+            if channel is ADDRESS:
+                waiting_rows += [(row, channel) for row in _due_mentions()[:limit]]
+    waiting_rows.sort(key=lambda waiting: _get_start(waiting[0]))
     receivers: dict[tuple[Channel, int], Any] = {}
     for channel in {channel for _, channel in waiting_rows}:
         keys = {_receiver_id(row) for row, other in waiting_rows if other is channel}
@@ -136,8 +146,13 @@ def list_due(limit: int) -> list[DueNotification]:
     return _pick_due(waiting_rows, receivers, limit)
 
 
+def _get_start(row: WaitingRow) -> datetime:
+    """Return when a row began to wait for somebody."""
+    return row.made_at if isinstance(row, Mention) else row.asked_at
+
+
 def _pick_due(
-    waiting_rows: list[tuple[Inquiry | Approval, Channel]],
+    waiting_rows: list[tuple[WaitingRow, Channel]],
     receivers: dict[tuple[Channel, int], Any],
     limit: int,
 ) -> list[DueNotification]:
@@ -167,6 +182,7 @@ def claim_delivery(due_notification: DueNotification) -> tuple[int, str] | None:
                 **{f"{channel.receiver}_id": due_notification.destination_id},
                 inquiry_id=due_notification.inquiry_id,
                 approval_id=due_notification.approval_id,
+                **({"mention_id": due_notification.mention_id} if channel is ADDRESS else {}),
             )
             token = (
                 answer_links.issue_link(due_notification.inquiry_id, due_notification.person_id)
@@ -196,7 +212,9 @@ def record_failure(channel: Channel, delivery_id: int, problem: str) -> None:
     deliveries.update(problem=db_text.clean_text(problem)[:500])
 
 
-def _make_due(row: Inquiry | Approval, channel: Channel, receiver: Any) -> DueNotification:
+def _make_due(row: WaitingRow, channel: Channel, receiver: Any) -> DueNotification:
+    if isinstance(row, Mention):
+        return _make_due_mention(row, receiver)
     common: dict[str, Any] = {
         "destination_id": receiver.pk,
         "person_id": receiver.person_id,
@@ -222,6 +240,49 @@ def _make_due(row: Inquiry | Approval, channel: Channel, receiver: Any) -> DueNo
         text=text,
         is_secret=is_secret,
         buttons=buttons,
+    )
+
+
+def _make_due_mention(row: Mention, destination: NotificationDestination) -> DueNotification:
+    thread = row.comment.thread
+    return DueNotification(
+        destination.pk,
+        destination.person_id,
+        destination.url,
+        workspace=thread.conversation.workspace.name,
+        conversation=thread.conversation.title,
+        asker=row.comment.author_name,
+        mention_id=row.pk,
+        comment_page=(thread.conversation_id, thread.anchor),
+    )
+
+
+def _due_mentions() -> QuerySet[Mention]:
+    """Return a row per due destination of a mentioned person, as ``_join_receivers`` does."""
+    workspace = "comment__thread__conversation__workspace"
+    destinations = f"{workspace}__notification_destinations"
+    responders = Membership.objects.filter(
+        person_id=OuterRef("person_id"),
+        workspace_id=OuterRef(f"{workspace}_id"),
+        role__gte=Role.RESPONDER,
+        person__is_active=True,
+    )
+    previous = NotificationDelivery.objects.filter(
+        destination_id=OuterRef("told"), mention=OuterRef("pk")
+    )
+    seconds = ExpressionWrapper(F(f"{destinations}__delay"), IntegerField())
+    delay = ExpressionWrapper(seconds * Value(timedelta(seconds=1)), DurationField())
+    return (
+        Mention.objects.filter(seen_at=None)
+        .annotate(
+            told=F(f"{destinations}__pk"),
+            told_person=F(f"{destinations}__person_id"),
+            told_at=ExpressionWrapper(F("made_at") + delay, DateTimeField()),
+        )
+        .filter(~Exists(previous), Exists(responders), told_person=F("person_id"))
+        .filter(told_at__lte=Now())
+        .select_related(workspace)
+        .order_by("made_at", "pk")
     )
 
 
@@ -267,7 +328,16 @@ def _join_receivers(waiting: QuerySet[Row], row_field: str, channel: Channel) ->
 
 
 def _is_still_due(due_notification: DueNotification) -> bool:
-    """Tell whether the question or approval is open, and the person may answer it now."""
+    """Tell whether the question or approval is open, and the person may answer it now.
+
+    A mention is due until its person has seen it.
+    """
+    if due_notification.mention_id is not None:
+        return (
+            _due_mentions()
+            .filter(pk=due_notification.mention_id, told=due_notification.destination_id)
+            .exists()
+        )
     open_rows: QuerySet[Any] = (
         Approval.objects.filter(pk=due_notification.approval_id, state=ApprovalState.OPEN)
         if due_notification.approval_id is not None
@@ -286,6 +356,6 @@ def _is_still_due(due_notification: DueNotification) -> bool:
     return open_rows.filter(Exists(responders), run_is_unfinished()).exists() and receivers.exists()
 
 
-def _receiver_id(row: Inquiry | Approval) -> int:
+def _receiver_id(row: WaitingRow) -> int:
     key: int = row.told  # type: ignore[union-attr]  # annotated by _join_receivers
     return key

@@ -141,7 +141,7 @@ def _render_comments(
         "is_known": bool(lines),
         "first_line": lines.get((conversation.pk, anchor), ""),
         "event_url": _make_event_url(conversation, anchor),
-        "block": annotation_blocks.render_block(
+        "annotations_html": annotation_blocks.render_block(
             request, conversation, anchor, has_forms=True, **extra
         ),
     }

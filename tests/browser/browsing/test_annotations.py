@@ -1,0 +1,48 @@
+"""Comments and bookmarks in a conversation that is open in a browser."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.looks import check_accessibility
+from tests.browser.pages import Visit
+
+pytestmark = pytest.mark.browser
+
+TOUR = "A tour of questions and answers"
+
+
+def test_comment_is_written_in_place_and_appears_on_another_page(visit: Visit):
+    path = visit.find(TOUR)
+    reader_page, page = visit.open(path), visit.open(path)
+    prompt = page.locator("[data-kind=chat_request]").first
+    prompt.get_by_role("link", name="Comment").click()
+    field = page.get_by_role("textbox", name="Comment")
+    expect(field).to_be_focused()
+    field.fill("Is this **still** so?")
+    page.get_by_role("button", name="Comment", exact=True).click()
+    for shown_page in (page, reader_page):
+        expect(shown_page.locator(".comment strong")).to_have_text("still")
+        expect(shown_page.locator("#comment-status")).to_contain_text("1 comment")
+    check_accessibility(page, ".transcript")
+    page.get_by_role("link", name="Reply, edit or resolve").click()
+    page.get_by_role("button", name="Resolve").click()
+    expect(reader_page.get_by_text("Resolved by")).to_be_visible()
+    expect(reader_page.locator("#comment-status a")).to_have_count(0)
+
+
+def test_keys_bookmark_the_event_and_lead_to_the_next_conversation(visit: Visit):
+    page = visit.open(visit.find(TOUR))
+    page.keyboard.press("j")
+    page.keyboard.press("b")
+    expect(page.locator(".bookmark-mark")).to_have_count(1)
+    page.keyboard.press("b")
+    expect(page.locator(".bookmark-mark")).to_have_count(0)
+    page.keyboard.press(">")
+    expect(page.get_by_role("heading", level=1)).not_to_contain_text(TOUR)
+    expect(page).to_have_url(re.compile(r"/conversations/\d+$"))
+    page.keyboard.press("<")
+    expect(page.get_by_role("heading", level=1)).to_contain_text(TOUR)

@@ -1,0 +1,82 @@
+"""Bookmarks: private, of events and conversations, and listed while they may be read."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jpweb.store.annotations import bookmarks
+from jpweb.store.models import Bookmark, JournalEntry, Membership
+from tests.web.world import World
+
+
+def toggle(world: World, name: str, anchor: str = "") -> Client:
+    client = world.client(name)
+    url = reverse("bookmark", args=[world.talk.pk])
+    assert client.post(url, {"anchor": anchor}).status_code == 302
+    return client
+
+
+def read(client: Client, url: str) -> str:
+    return client.get(url).content.decode()
+
+
+def test_bookmark_is_listed_with_the_first_line_and_marked_in_the_transcript(world: World):
+    client = toggle(world, "reader", world.anchor)
+    page = read(client, "/bookmarks")
+    assert "Go on?" in page
+    assert f"?at={world.anchor}#{world.anchor}" in page
+    assert "Bookmarked</p>" in read(client, reverse("conversation", args=[world.talk.pk]))
+
+
+def test_bookmark_is_private(world: World):
+    toggle(world, "reader", world.anchor)
+    client = world.client("owner")
+    assert "Go on?" not in read(client, "/bookmarks")
+    assert "Bookmarked</p>" not in read(client, reverse("conversation", args=[world.talk.pk]))
+
+
+@pytest.mark.parametrize("is_event", [True, False])
+def test_second_toggle_removes_the_bookmark(world: World, is_event: bool):
+    anchor = world.anchor if is_event else ""
+    client = toggle(world, "reader", anchor)
+    assert "A talk" in read(client, "/bookmarks")
+    toggle(world, "reader", anchor)
+    assert not Bookmark.objects.exists()
+
+
+def test_bookmark_of_an_unknown_event_is_not_found(world: World):
+    url = reverse("bookmark", args=[world.talk.pk])
+    assert world.client("reader").post(url, {"anchor": "e-none"}).status_code == 404
+
+
+def test_bookmark_is_hidden_once_access_is_lost(world: World):
+    client = toggle(world, "reader", world.anchor)
+    Membership.objects.filter(person=world.people["reader"]).delete()
+    assert "A talk" not in read(client, "/bookmarks")
+
+
+def test_bookmark_of_an_event_that_is_gone_says_so(world: World):
+    client = toggle(world, "reader", world.anchor)
+    JournalEntry.objects.filter(anchor=world.anchor).update(anchor="e-other")
+    assert "An event that is no longer there" in read(client, "/bookmarks")
+
+
+def test_bookmarks_beyond_the_limit_are_refused(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bookmarks, "MAX_BOOKMARKS", 1)
+    toggle(world, "reader")
+    client = toggle(world, "reader", world.anchor)
+    assert Bookmark.objects.count() == 1
+    assert "at most 1 bookmark" in read(client, reverse("conversation", args=[world.talk.pk]))
+
+
+def test_script_gets_the_block_of_the_item_and_the_new_state(world: World):
+    url = reverse("bookmark", args=[world.talk.pk])
+    headers = {"HX-Request": "true"}
+    replies = [
+        world.client("reader").post(url, {"anchor": world.anchor}, headers=headers)
+        for _ in range(2)
+    ]
+    assert [reply.headers["X-Bookmarked"] for reply in replies] == ["1", "0"]
+    assert [b"Bookmarked</p>" in reply.content for reply in replies] == [True, False]

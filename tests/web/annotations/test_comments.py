@@ -1,0 +1,219 @@
+"""Comments on events: who may do what, what the ledger keeps, and where pages show them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jpweb.store import journal
+from jpweb.store.annotations import threads
+from jpweb.store.choices import Act
+from jpweb.store.models import (
+    Comment,
+    CommentThread,
+    Conversation,
+    JournalEntry,
+    LedgerEntry,
+    Membership,
+    Mention,
+    Person,
+)
+from jpweb.stream.events import ChatRequest
+from tests.store import making
+from tests.web.world import SECRET, World
+
+
+def make_url(world: World, action: str = "", anchor: str = "") -> str:
+    page = reverse("comments", args=[world.talk.pk, anchor or world.anchor])
+    return f"{page}/{action}" if action else page
+
+
+def comment(world: World, name: str, text: str, anchor: str = "") -> Comment:
+    client = world.client(name)
+    response = client.post(make_url(world, "add", anchor), {"text": text})
+    assert response.status_code == 302
+    return Comment.objects.latest("pk")
+
+
+def read(client: Client, url: str) -> str:
+    response = client.get(url)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def list_details(act: Act) -> list[dict[str, Any]]:
+    rows = LedgerEntry.objects.filter(act=act).order_by("pk")
+    return [json.loads(row.text)["details"] for row in rows]
+
+
+def test_comment_is_shown_at_its_event_as_safe_markdown(world: World):
+    comment(world, "reader", "Is **this** right? <script>alert(1)</script>")
+    page = read(world.client("owner"), reverse("conversation", args=[world.talk.pk]))
+    assert "Is <strong>this</strong> right?" in page
+    assert "<script>alert" not in page
+    assert page.index(f'id="{world.anchor}"') < page.index("Is <strong>this")
+
+
+def test_comment_leaves_the_journal_as_it_was(world: World):
+    before = list(JournalEntry.objects.values_list("text", "anchor"))
+    comment(world, "reader", "Hm")
+    assert list(JournalEntry.objects.values_list("text", "anchor")) == before
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "x" * (threads.MAX_COMMENT_CHARS + 1)])
+def test_comment_that_is_empty_or_too_long_is_refused(world: World, text: str):
+    response = world.client("reader").post(make_url(world, "add"), {"text": text})
+    assert response.status_code == 422
+    assert not Comment.objects.exists()
+
+
+def test_comment_on_an_unknown_event_is_not_found(world: World):
+    response = world.client("reader").post(make_url(world, "add", "e-none"), {"text": "Hm"})
+    assert response.status_code == 404
+    assert not CommentThread.objects.exists()
+
+
+def test_refused_edit_keeps_the_comment_and_names_the_reason(world: World):
+    row = comment(world, "reader", "First")
+    data = {"comment": row.pk, "text": "Other words"}
+    response = world.client("owner").post(make_url(world, "edit"), data)
+    assert response.status_code == 422
+    assert "Only its author can edit" in response.content.decode()
+    row.refresh_from_db()
+    assert row.text == "First"
+
+
+def test_author_edits_and_the_ledger_has_another_hash_and_no_text(world: World):
+    row = comment(world, "reader", "First words")
+    data = {"comment": row.pk, "text": "Second words"}
+    assert world.client("reader").post(make_url(world, "edit"), data).status_code == 302
+    row.refresh_from_db()
+    assert (row.text, row.edited_at is not None) == ("Second words", True)
+    (added,), (edited,) = list_details(Act.COMMENT_ADDED), list_details(Act.COMMENT_EDITED)
+    assert edited["comment_hash"] == threads.hash_comment(row) != added["comment_hash"]
+    assert not LedgerEntry.objects.filter(text__contains="words").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "is_deleted"),
+    [("reader", True), ("responder", False), ("auditor", True), ("auditor only", True)],
+)
+def test_comment_is_deleted_by_its_author_or_an_auditor(world: World, name: str, is_deleted: bool):
+    row = comment(world, "reader", "Leaked")
+    data = {"comment": row.pk}
+    response = world.client(name).post(make_url(world, "delete"), data)
+    assert response.status_code == (302 if is_deleted else 422)
+    assert Comment.objects.exists() is CommentThread.objects.exists() is not is_deleted
+    assert len(list_details(Act.COMMENT_DELETED)) == int(is_deleted)
+
+
+def test_thread_is_resolved_by_somebody_and_a_reply_reopens_it(world: World):
+    comment(world, "reader", "Why?")
+    world.client("owner").post(make_url(world, "resolve"), {"resolved": "1"})
+    page_url = reverse("conversation", args=[world.talk.pk])
+    page = read(world.client("reader"), page_url)
+    assert f"Resolved by {world.people['owner'].display_name}" in page
+    assert 'data-count="comments"' not in page
+    comment(world, "reader", "Still?")
+    assert CommentThread.objects.get().resolved_at is None
+    assert '<b data-count="comments">2</b> comments' in read(world.client("reader"), page_url)
+    acts = (Act.COMMENTS_RESOLVED, Act.COMMENTS_REOPENED)
+    assert [len(list_details(act)) for act in acts] == [1, 1]
+
+
+def test_list_and_header_count_open_comments_and_lead_to_the_next(world: World):
+    other = making.question(world.run).anchor
+    comment(world, "reader", "One")
+    comment(world, "reader", "Two", other)
+    assert '<b data-count="comments">2</b>' in read(world.client("owner"), "/conversations")
+    client, url = world.client("owner"), reverse("comment-next", args=[world.talk.pk])
+    steps = [
+        client.get(url, {"from": origin}).headers["Location"].partition("#")[2]
+        for origin in ("", world.anchor, other)
+    ]
+    assert steps == [world.anchor, other, world.anchor]
+
+
+def test_comments_of_an_event_that_is_gone_stand_at_the_end(world: World):
+    comment(world, "reader", "Kept words")
+    JournalEntry.objects.filter(anchor=world.anchor).update(anchor="e-other")
+    page = read(world.client("owner"), reverse("conversation", args=[world.talk.pk]))
+    assert "Comments on events that are gone" in page
+    assert "Kept words" in page
+    assert "no longer in the conversation" in read(world.client("owner"), make_url(world))
+
+
+def test_comments_stay_when_the_conversation_is_copied_again(world: World):
+    talk: Conversation = making.mirrored_conversation(world.home, ChatRequest("Hello"))
+    anchor = journal.find_anchor(talk.pk, 0)
+    threads.add_comment(talk, anchor, world.people["reader"], "Kept")
+    elements = journal.read_elements(talk.pk)
+    JournalEntry.objects.filter(conversation=talk).delete()
+    talk.refresh_from_db()
+    journal.replace_elements(talk, list(elements), [anchor])
+    assert "Kept" in read(world.client("owner"), reverse("conversation", args=[talk.pk]))
+
+
+def test_comments_end_with_their_conversation(world: World):
+    comment(world, "reader", "Hm @owner")
+    world.talk.runs.all().delete()
+    Conversation.objects.filter(pk=world.talk.pk).delete()
+    assert not (Comment.objects.exists() or Mention.objects.exists())
+
+
+def test_secret_that_is_masked_in_the_event_is_masked_in_its_comments(world: World):
+    suggestion = world.suggestion
+    talk = suggestion.conversation
+    threads.add_comment(talk, suggestion.anchor, world.people["reader"], f"Is {SECRET} real?")
+    page = read(world.client("owner"), reverse("conversation", args=[talk.pk]))
+    assert SECRET not in page
+    assert "real?" in page
+
+
+def count_unseen(world: World, name: str) -> int:
+    return Person.objects.get(pk=world.people[name].pk).unseen_mention_count
+
+
+def test_mentioned_member_sees_a_count_until_they_open_the_page(world: World):
+    owner = world.people["owner"]
+    comment(world, "reader", f"@{owner.username}, look. Also @nobody and a@b.example.")
+    assert count_unseen(world, "owner") == 1
+    client = world.client("owner")
+    assert "New mentions" in read(client, "/help")
+    page = read(client, "/mentions")
+    assert ("look. Also" in page, "New</span>" in page) == (True, True)
+    assert count_unseen(world, "owner") == 0
+    assert "New</span>" not in read(client, "/mentions")
+
+
+@pytest.mark.parametrize("name", ["outsider", "rival", "reader"])
+def test_outsiders_and_the_author_are_not_mentioned(world: World, name: str):
+    comment(world, "reader", f"@{world.people[name].username} look")
+    assert not Mention.objects.exists()
+
+
+def test_edit_takes_a_mention_back(world: World):
+    owner = world.people["owner"]
+    row = comment(world, "reader", f"@{owner.username}")
+    data = {"comment": row.pk, "text": "nobody"}
+    world.client("reader").post(make_url(world, "edit"), data)
+    assert (Mention.objects.count(), count_unseen(world, "owner")) == (0, 0)
+
+
+def test_mention_is_not_shown_to_whoever_lost_access(world: World):
+    comment(world, "owner", f"@{world.people['reader'].username} look")
+    Membership.objects.filter(person=world.people["reader"]).delete()
+    assert "look" not in read(world.client("reader"), "/mentions")
+
+
+def test_fragment_of_an_event_has_forms_on_request_alone(world: World):
+    comment(world, "reader", "Hm")
+    client = world.client("reader")
+    plain = client.get(make_url(world), headers={"HX-Request": "true"}).content.decode()
+    form = client.get(f"{make_url(world)}?form=1", headers={"HX-Request": "true"}).content.decode()
+    assert ("<form" in plain, "<form" in form) == (False, True)
+    assert all(text.startswith('<section class="annotations"') for text in (plain, form))
