@@ -82,7 +82,8 @@ def build_status(conversation_id: int) -> dict[str, Any]:
 
 def find_next_open(conversation_id: int, previous_anchor: str) -> str:
     """Return the anchor of the open thread after another event, or the first one; "" for none."""
-    open_anchors = [entry.anchor for entry in build_status(conversation_id)["open_threads"]]
+    open_threads: list[ThreadSummary] = build_status(conversation_id)["open_threads"]
+    open_anchors = [entry.anchor for entry in open_threads]
     if not open_anchors:
         return ""
     if previous_anchor in open_anchors:

@@ -139,6 +139,8 @@ def _find_first_line(element: Element) -> str:
             return extract_title(question.text)
         case ToolCallRequest(name=name):
             return extract_title(name)
+        case _:
+            pass
     texts = (extract_title(content.text) for content in masks.list_texts(element))
     return next((line for line in texts if line), "")
 

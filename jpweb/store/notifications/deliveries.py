@@ -333,11 +333,8 @@ def _is_still_due(due_notification: DueNotification) -> bool:
     A mention is due until its person has seen it.
     """
     if due_notification.mention_id is not None:
-        return (
-            _due_mentions()
-            .filter(pk=due_notification.mention_id, told=due_notification.destination_id)
-            .exists()
-        )
+        due_rows = _due_mentions().filter(pk=due_notification.mention_id)
+        return any(_destination_id(row) == due_notification.destination_id for row in due_rows)
     open_rows: QuerySet[Any] = (
         Approval.objects.filter(pk=due_notification.approval_id, state=ApprovalState.OPEN)
         if due_notification.approval_id is not None

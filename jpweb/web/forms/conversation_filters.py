@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
 from django import forms
+from django.urls import reverse
 
 from jpweb.store.choices import Origin
 from jpweb.store.conversation_list.filters import ListFilters, Sort
 from jpweb.web.forms.fields import TextField, WholeNumberField
 
+if TYPE_CHECKING:
+    from jpweb.web.http import Request
+
+#: Characters of a list's query string that the pages of its conversations pass on.
+MAX_QUERY_CHARS = 1000
 #: Characters of a parameter; no title, label or cursor is longer.
 MAX_PARAM_CHARS = 600
 
@@ -53,3 +62,16 @@ class ConversationFilterForm(forms.Form):
     def list_unknown(self) -> list[str]:
         """Return the parameters with unknown values, as the address has them."""
         return [f"{name}={self.data[name][:MAX_PARAM_CHARS]}" for name in self.errors]
+
+
+def find_list_query(request: Request) -> str:
+    """Return the query string of the list from which a person came to a conversation.
+
+    It is in the address after a step, and else in the referrer; the first page of all
+    conversations is "".
+    """
+    if "list" in request.GET:
+        return request.GET["list"][:MAX_QUERY_CHARS]
+    referrer = urlsplit(request.headers.get("Referer", ""))
+    is_list = referrer.netloc == request.get_host() and referrer.path == reverse("conversations")
+    return referrer.query[:MAX_QUERY_CHARS] if is_list else ""

@@ -30,11 +30,11 @@ from jpweb.web import (
     notice_text,
     transcript,
 )
+from jpweb.web.forms.conversation_filters import find_list_query
 from jpweb.web.forms.new_conversation import NewConversationForm
 from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import send_file
 from jpweb.web.transcript import TranscriptQuery
-from jpweb.web.views.annotations.neighbours import find_list_query
 from jpweb.web.websocket import conversation_updates
 
 if TYPE_CHECKING:

@@ -32,6 +32,10 @@ def test_comment_is_written_in_place_and_appears_on_another_page(visit: Visit):
     page.get_by_role("button", name="Resolve").click()
     expect(reader_page.get_by_text("Resolved by")).to_be_visible()
     expect(reader_page.locator("#comment-status a")).to_have_count(0)
+    page.get_by_role("link", name="Reply, edit or reopen").click()
+    page.get_by_role("button", name=re.compile("^Delete")).click()
+    for shown_page in (page, reader_page):
+        expect(shown_page.locator(".annotations")).to_have_count(0)
 
 
 def test_keys_bookmark_the_event_and_lead_to_the_next_conversation(visit: Visit):

@@ -46,6 +46,9 @@ PAGES = {
     "question": ["{question}"],
     "question-context": ["{question}/context"],
     "event": ["{talk}/events/{anchor}"],
+    "comments": ["{talk}/comments/{anchor}"],
+    "bookmarks": ["/bookmarks"],
+    "mentions": ["/mentions"],
     "event-redact": ["{talk}/events/{anchor}/redaction/edit"],
     "conversation-outline": ["{talk}/outline?turn=1"],
     "download": ["/download"],
@@ -101,7 +104,8 @@ ELSEWHERE = {
 }
 #: What is read by GET and is no page.
 NO_PAGE = {
-    "approval-call", "audit-csv", "conversation-export", "conversation-step", "event-part",
+    "approval-call", "audit-csv", "comment-next", "conversation-export", "conversation-neighbour",
+    "conversation-step", "event-part",
     "event-text", "event-whole", "ledger-file", "ledger-verifier", "personal-data", "static-file",
     "audit-jsonl", "audit-evidence", "conversation-evidence", "evidence-verifier",
     "sign-on-callback",

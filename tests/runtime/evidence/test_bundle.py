@@ -12,7 +12,8 @@ import pytest
 
 from jpweb.evidence.bundle_verifier import ENTRIES, EVENTS, MANIFEST, PROOF, SIGNATURE
 from jpweb.runtime.evidence import bundle
-from jpweb.store import approvals
+from jpweb.store import approvals, journal
+from jpweb.store.annotations import threads
 from jpweb.store.choices import ApprovalKind
 from jpweb.store.database import clock
 from jpweb.store.errors import ExportBroken
@@ -97,11 +98,16 @@ def test_manifest_says_what_is_left_out_and_why(conversation: Conversation):
     making.settle(making.question(run), Redacted())
     prompt = making.prompt(run, ApprovalKind.DELIVER)
     approvals.decide_approval(prompt.pk, {"allow": False}, Decider("person", "Ada"))
-    manifest = json.loads(read(bundles.make_bundle(conversation))[MANIFEST])
+    anchor = journal.find_anchor(conversation.pk, 0)
+    threads.add_comment(conversation, anchor, making.person("eve"), "Words of a comment")
+    files = read(bundles.make_bundle(conversation))
+    assert not any(b"Words of a comment" in data for data in files.values())
+    manifest = json.loads(files[MANIFEST])
     left_out = {row["what"]: row["count"] for row in manifest["left_out"]}
     assert left_out == {
         "secret answers": 1,
         "withheld results": 1,
+        "comments on events": 1,
         "other entries of the ledger": 5,
     }
     assert all(row["why"] for row in manifest["left_out"])

@@ -22,7 +22,7 @@ from jpweb.store.models import (
     Workspace,
 )
 from jpweb.store.notifications import answer_links
-from jpweb.store.people import personal_data
+from jpweb.store.people import data_sections, personal_data
 from jpweb.stream.inquiry import Answered
 from tests.store import making
 
@@ -59,7 +59,7 @@ def test_each_column_that_names_a_person_is_in_a_section():
     }
     covered = {
         (section.model.__name__, column)
-        for section in personal_data.SECTIONS
+        for section in data_sections.SECTIONS
         for column in section.person_columns
     }
     assert named - covered == set(OMITTED)

@@ -15,6 +15,7 @@ from django.db import connection
 
 from jpweb.evidence import keyed_hashes
 from jpweb.store import journal
+from jpweb.store.annotations import threads
 from jpweb.store.backups import snapshot
 from jpweb.store.choices import Act, Origin
 from jpweb.store.jp_files import external_appends, mirror, workspace
@@ -129,6 +130,14 @@ def test_redact_replaces_the_notes_of_reviews_and_what_their_hash_was_made_with(
     assert preview.copies["review_notes"] == 1
     review.refresh_from_db()
     assert (review.note, review.nonce) == ("It says [redacted by Ada: a leaked key] here.", "")
+
+
+def test_redact_replaces_strings_in_comments(talk: Conversation, ada: Person):
+    comment = threads.add_comment(talk, anchor_at(talk, 0), ada, f"It says {CANARY} here.")
+    preview = redact(talk, ada, "", CANARY)
+    assert preview.copies["comments"] == 1
+    comment.refresh_from_db()
+    assert (comment.text, comment.nonce) == ("It says [redacted by Ada: a leaked key] here.", "")
 
 
 def test_redact_whole_answer_replaces_row_and_keeps_shape(talk: Conversation, ada: Person):

@@ -162,7 +162,7 @@ def test_comments_end_with_their_conversation(world: World):
     comment(world, "reader", "Hm @owner")
     world.talk.runs.all().delete()
     Conversation.objects.filter(pk=world.talk.pk).delete()
-    assert not (Comment.objects.exists() or Mention.objects.exists())
+    assert Comment.objects.count() == Mention.objects.count() == 0
 
 
 def test_secret_that_is_masked_in_the_event_is_masked_in_its_comments(world: World):

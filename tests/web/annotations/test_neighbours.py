@@ -34,7 +34,7 @@ def step(client: Client, row: Conversation, to: str, list_query: str = "") -> st
 
 def walk(client: Client, row: Conversation, to: str, list_query: str = "") -> list[str]:
     """Return the titles from a conversation on, to the end of the list."""
-    titles = []
+    titles: list[str] = []
     while True:
         path = step(client, row, to, list_query).partition("?")[0]
         neighbour = Conversation.objects.get(pk=int(path.rpartition("/")[2]))

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
-from django.urls import reverse
 
 from jpweb.store.choices import Role
 from jpweb.store.conversation_list import neighbours
 from jpweb.web import access, notice_text
-from jpweb.web.forms.conversation_filters import ConversationFilterForm
+from jpweb.web.forms.conversation_filters import ConversationFilterForm, find_list_query
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
     from jpweb.web.http import Request
 
-#: Characters of a list's query string that are passed on.
-MAX_QUERY_CHARS = 1000
-
 
 @access.conversation(Role.READER)
 def open_neighbour(request: Request, conversation: Conversation) -> HttpResponse:
     """Redirect to the next or previous conversation, in the order of the list in ``list``."""
-    list_query = request.GET.get("list", "")[:MAX_QUERY_CHARS]
+    list_query = find_list_query(request)
     is_backward = request.GET.get("to") == "previous"
     filters = ConversationFilterForm(QueryDict(list_query)).build_filters()
     key = neighbours.find_neighbour(request.user.pk, filters, conversation, is_backward=is_backward)
@@ -39,16 +35,3 @@ def open_neighbour(request: Request, conversation: Conversation) -> HttpResponse
     if list_query:
         response["Location"] += f"?{urlencode({'list': list_query})}"
     return response
-
-
-def find_list_query(request: Request) -> str:
-    """Return the query string of the list from which a person came to a conversation.
-
-    It is in the address after a step, and else in the referrer; the first page of all
-    conversations is "".
-    """
-    if "list" in request.GET:
-        return request.GET["list"][:MAX_QUERY_CHARS]
-    referrer = urlsplit(request.headers.get("Referer", ""))
-    is_list = referrer.netloc == request.get_host() and referrer.path == reverse("conversations")
-    return referrer.query[:MAX_QUERY_CHARS] if is_list else ""

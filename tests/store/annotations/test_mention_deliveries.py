@@ -1,0 +1,74 @@
+"""Mentions reach the destinations of the mentioned person, once, until they are seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from jpweb.runtime.periodic import send_notifications
+from jpweb.store import journal
+from jpweb.store.annotations import mentions, threads
+from jpweb.store.choices import Role
+from jpweb.store.models import Membership, NotificationDestination, Person
+from jpweb.store.notifications import deliveries
+from jpweb.store.notifications.deliveries import DueNotification
+from jpweb.stream.events import ChatRequest
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+def mention(role: Role = Role.RESPONDER, delay: int = 0) -> Person:
+    """Mention a member who has a destination, and another member who has one too."""
+    home = making.workspace()
+    author = making.person("author", Role.READER, home)
+    people = [making.person(name, role, home) for name in ("ada", "ben")]
+    for person in people:
+        NotificationDestination.objects.create(
+            person=person, workspace=home, url="ntfy://t", delay=delay
+        )
+    talk = making.mirrored_conversation(home, ChatRequest("Hello"))
+    text = f"@{people[0].username}, a secret word"
+    threads.add_comment(talk, journal.find_anchor(talk.pk, 0), author, text)
+    return people[0]
+
+
+def list_due() -> list[DueNotification]:
+    return deliveries.list_due(10)
+
+
+def test_mention_is_due_to_the_mentioned_person_alone_and_once():
+    person = mention()
+    (due,) = list_due()
+    assert due.person_id == person.pk
+    assert deliveries.claim_delivery(due) is not None
+    assert list_due() == []
+    assert deliveries.claim_delivery(due) is None
+
+
+def test_mention_that_was_seen_is_not_due():
+    person = mention()
+    (due,) = list_due()
+    mentions.mark_seen(person.pk)
+    assert list_due() == []
+    assert deliveries.claim_delivery(due) is None
+
+
+@pytest.mark.parametrize(("role", "delay"), [(Role.READER, 0), (Role.RESPONDER, 600)])
+def test_mention_of_a_reader_or_before_the_delay_is_not_due(role: Role, delay: int):
+    mention(role, delay)
+    assert list_due() == []
+
+
+def test_mention_of_a_former_member_is_not_due():
+    person = mention()
+    Membership.objects.filter(person=person).delete()
+    assert list_due() == []
+
+
+def test_message_names_the_author_and_the_page_but_not_the_words():
+    mention()
+    (due,) = list_due()
+    title, body = send_notifications.build_message(due, "")
+    assert "author mentioned you" in title.lower()
+    assert f"/conversations/{due.comment_page[0]}/comments/{due.comment_page[1]}" in body
+    assert "secret word" not in title + body
