@@ -49,6 +49,15 @@ def read_site_url(name: str) -> SplitResult | None:
     )
 
 
+def _read_folders(name: str, default: str) -> tuple[Path, ...]:
+    """Return folders, separated by colons. Raises ImproperlyConfigured for a relative one."""
+    paths = [Path(text) for text in env.str(name, default=default).split(os.pathsep) if text]
+    for path in paths:
+        if not path.is_absolute():
+            raise ImproperlyConfigured(f"{name} must hold whole paths, from “/” on, not “{path}”.")
+    return tuple(path.resolve() for path in paths)
+
+
 #: The folder that holds ``templates``, ``static`` and ``docs``.
 BASE_DIR = installation.RESOURCE_DIR
 DATA_DIR = (
@@ -316,6 +325,14 @@ if (_site := read_site_url("JPWEB_URL")) is not None:
         SECURE_HSTS_SECONDS = 60 * 60 * 24 * 365
         SECURE_HSTS_INCLUDE_SUBDOMAINS = True
         SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+# Folders whose workspaces the first person may add on a page: all on one person's machine, none for
+# a team, whose people may not all read what this process can.
+_is_for_a_team = (
+    _site is not None
+    or RUNS == "workers"
+    or DATABASES["default"]["ENGINE"] != "django.db.backends.sqlite3"
+)
+WORKSPACE_ROOTS = _read_folders("JPWEB_WORKSPACE_ROOTS", "" if _is_for_a_team else "/")
 # Apprise schemas that are allowed for notifications. Others would let a member make this server
 # send arbitrary requests or write files.
 _SERVICES = (

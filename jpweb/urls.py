@@ -40,6 +40,7 @@ from jpweb.web.views.help import pages as help_pages
 from jpweb.web.views.identity import passkeys, second_factor, single_sign_on
 from jpweb.web.views.transcript_modes import compacted, configuration, raw, thread, timeline
 from jpweb.web.views.workspaces import (
+    addition,
     groups,
     people,
     question_expiry,
@@ -301,6 +302,9 @@ urlpatterns = [
     path(
         "audit/evidence-verifier", audit_exports.download_bundle_verifier, name="evidence-verifier"
     ),
+    path("workspaces/add", addition.show_form, name="workspace-add"),
+    path("workspaces/add/check", addition.check_folder, name="workspace-check"),
+    path("workspaces/add/confirm", addition.add_workspace, name="workspace-confirm"),
     path("workspaces/<key:workspace_id>/people", people.list_members, name="people"),
     path("workspaces/<key:workspace_id>/writing", people.choose_writing, name="write-policy"),
     path(

@@ -36,6 +36,11 @@ def get_or_create_owner() -> Person:
     return person
 
 
+def is_first_person(person: Person) -> bool:
+    """Tell whether a person is the one whom the link of ``jpweb serve`` signs in."""
+    return person.username == OWNER_USERNAME
+
+
 def get_signed_in_person(session_key: str | None) -> Person | None:
     """Return the person of a session, read from the database; None where the session has ended."""
     request = HttpRequest()
@@ -76,7 +81,7 @@ def end_sign_in(person_id: int, key_hash: str, actor: Actor) -> bool:
 
 
 @transaction.atomic
-def make_owner(person: Person, workspace: Workspace) -> None:
+def make_owner(person: Person, workspace: Workspace, actor: Actor = OPERATOR) -> None:
     """Make a person owner of a workspace without an owner; change nothing where it has one.
 
     This ends links and sign-ins that others made for the person: they would gain the new role.
@@ -89,7 +94,7 @@ def make_owner(person: Person, workspace: Workspace) -> None:
         others.exclude(maker=person).delete()
         identities.remove_unproven(person.pk)
         sessions.end_made_by_others(person.pk)
-        record_membership(Act.MEMBER_ADDED, OPERATOR, workspace.pk, person.pk, Role.OWNER)
+        record_membership(Act.MEMBER_ADDED, actor, workspace.pk, person.pk, Role.OWNER)
 
 
 class UsedLink(NamedTuple):

@@ -186,6 +186,15 @@ class Act(TextChoices):
     COMMENT_DELETED = "comment_deleted"
     COMMENTS_RESOLVED = "comments_resolved"
     COMMENTS_REOPENED = "comments_reopened"
+    WORKSPACE_ADDED = "workspace_added"
+
+
+class FilesState(TextChoices):
+    """Whether the files of a workspace are mirrored."""
+
+    FOLLOWED = "followed"
+    MISSING = "missing"
+    BUILT_IN = "built_in"
 
 
 class DecisionKind(TextChoices):

@@ -24,7 +24,7 @@ from jpweb.store import accounts, approvals, conversations, inquiries
 from jpweb.store.choices import Role
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.errors import StoreError
-from jpweb.store.people import groups
+from jpweb.store.people import groups, sessions
 from jpweb.store.suspected_secrets import suggestions
 from jpweb.web.security import cache_headers, read_recording, security_log, session_activity
 
@@ -151,6 +151,24 @@ def any_workspace(role: Role) -> Callable[[View], View]:
     return lambda view: _guard_view(view, f"somewhere: {role.label}", check)
 
 
+def first_person(view: View) -> View:
+    """Admit the first person of the installation, in a session that no one else's link began."""
+
+    def check(request: Request) -> dict[str, Any]:
+        if not is_first_person_session(request):
+            raise PermissionDenied
+        return {}
+
+    return _guard_view(view, "first person", check)
+
+
+def is_first_person_session(request: HttpRequest) -> bool:
+    """Tell whether the first person is signed in by a link of the operator's or their own."""
+    user: Any = request.user
+    maker_id = request.session.get(sessions.MAKER_KEY)
+    return accounts.is_first_person(user) and maker_id in (None, user.pk)
+
+
 def get_readable_conversation(
     person_id: int, conversation_id: int, role: Role = Role.READER
 ) -> Conversation:
@@ -186,6 +204,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
             if roles.get(member_workspace.pk) == Role.OWNER
         ],
         "waiting_count": approvals.count_waiting(user.pk),
+        "may_add_workspaces": is_first_person_session(request),
         "undo_seconds": settings.UNDO_SECONDS,
         "section": request.path.strip("/").partition("/")[0],
     }

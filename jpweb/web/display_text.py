@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from django.utils.timesince import timesince
 
-from jpweb.store.choices import Origin, WritePolicy
+from jpweb.store.choices import FilesState, Origin, WritePolicy
 from jpweb.store.conversation_list.filters import Sort
 from jpweb.store.database import clock
 from jpweb.stream.inquiry import CancellationReason
@@ -134,6 +134,13 @@ ORIGIN_LABELS = {
     Origin.NATIVE: "Web",
     Origin.MIRRORED: "From jp (read-only)",
     Origin.IMPORTED: "Imported evidence (read-only)",
+}
+
+#: Whether the files of a workspace are mirrored.
+FILES_STATE_LABELS = {
+    FilesState.FOLLOWED: "Followed",
+    FilesState.MISSING: "Not followed: the folder or its .jp is missing",
+    FilesState.BUILT_IN: "Part of jpweb",
 }
 
 #: Labels of the events that a person steps through.

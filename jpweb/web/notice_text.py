@@ -149,6 +149,9 @@ GROUP_ROLE_GIVEN = "Everyone in {group} now has at least the role {role} in {wor
 GROUP_ROLE_TAKEN = "{group} no longer gives a role in {workspace}."
 WRITE_POLICY_SAVED = "Write conversations to {folder}: {policy}."
 COPIES_CONFIRMED = "jpweb now reads the user-local copies."
+WORKSPACE_ADDED = (
+    "Added {workspace}. Its conversations appear within seconds, and follow its files from now on."
+)
 QUESTIONS_EXPIRE = "New unanswered questions in {workspace} expire after {time}."
 QUESTIONS_NEVER_EXPIRE = "New unanswered questions in {workspace} never expire."
 

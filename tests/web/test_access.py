@@ -16,7 +16,7 @@ from django.urls import reverse
 from jpweb import urls
 from jpweb.runtime import exports, runs
 from jpweb.store.choices import Role
-from tests.web.security.route_rules import PUBLIC, ROUTES, Route
+from tests.web.security.route_rules import FIRST_PERSON, PUBLIC, ROUTES, Route
 from tests.web.world import EVERYBODY, MEMBERS, World, signed_in
 
 #: Routes that answer with a file, which links to nothing.
@@ -73,7 +73,8 @@ def expected(route: Route, person_name: str) -> int:
         return 404
     if route.key:
         return 403 if person_name in MEMBERS else 404
-    return route.status if person_name == "rival" else 403
+    owns_elsewhere = person_name == "rival" and route.rule != FIRST_PERSON
+    return route.status if owns_elsewhere else 403
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from django.db import IntegrityError, transaction
 
 from jpweb.store import db_text, journal
-from jpweb.store.choices import Origin, WritePolicy
+from jpweb.store.choices import FilesState, Origin, WritePolicy
 from jpweb.store.database import clock
 from jpweb.store.errors import InvalidName, NoWorkspace, StoreError
 from jpweb.store.jp_files import (
@@ -259,6 +259,28 @@ def iterate_censuses(workspace_row: Workspace) -> Iterator[tuple[Conversation, S
     conversations = Conversation.objects.filter(workspace=workspace_row, origin=Origin.MIRRORED)
     for conversation in conversations.order_by("jp_id").iterator():
         yield conversation, count_stream(journal.read_elements(conversation.pk))
+
+
+def find_row(disk_workspace: DiskWorkspace) -> Workspace | None:
+    """Return the row of a workspace on disk, or None."""
+    return Workspace.objects.filter(root=_database_root(disk_workspace)).first()
+
+
+def register_workspace(disk_workspace: DiskWorkspace, name: str) -> tuple[Workspace, bool]:
+    """Return the row of a workspace, and whether it is new; the next mirror pass reads its files.
+
+    Raises InvalidName.
+    """
+    bound_id = disk_workspace.jp_id if silo_bindings.can_bind(disk_workspace) else ""
+    return _get_or_create_row(disk_workspace, name, find_row(disk_workspace), bound_id)
+
+
+def read_files_state(workspace_row: Workspace) -> FilesState:
+    """Tell whether the files of a workspace are there, so that their changes are mirrored."""
+    if workspace_row.root == DEMO_ROOT:
+        return FilesState.BUILT_IN
+    is_there = _has_jp_folder(Path(workspace_row.root))
+    return FilesState.FOLLOWED if is_there else FilesState.MISSING
 
 
 def list_roots() -> list[Path]:

@@ -52,6 +52,7 @@ ACT_LABELS: Mapping[str, str] = {
     Act.COMMENT_DELETED: "Comment deleted",
     Act.COMMENTS_RESOLVED: "Comments resolved",
     Act.COMMENTS_REOPENED: "Comments reopened",
+    Act.WORKSPACE_ADDED: "Workspace added",
 }
 #: Details of an entry that its row shows; hashes and references stay in the ledger file.
 LEDGER_DETAIL_LABELS: Mapping[str, str] = {
@@ -80,4 +81,5 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "passkey": "passkey",
     "second_factor": "second factor",
     "until": "until",
+    "folder": "folder",
 }

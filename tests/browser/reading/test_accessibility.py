@@ -71,6 +71,7 @@ PAGES = {
     "help": ["/help"],
     "help-page": [f"/help/{name}" for name in HELP_PAGES],
     "join": ["/join"],
+    "workspace-add": ["/workspaces/add"],
     "people": ["/workspaces/{workspace}/people"],
     "question-expiry": ["/workspaces/{workspace}/waiting"],
     "groups": ["/groups"],

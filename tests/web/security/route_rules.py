@@ -8,7 +8,7 @@ from typing import Any
 from jpweb.store.choices import Role
 from jpweb.store.workspace_config import overrides
 
-PUBLIC, SIGNED_IN = "public", "signed in"
+PUBLIC, SIGNED_IN, FIRST_PERSON = "public", "signed in", "first person"
 
 
 @dataclass(frozen=True)
@@ -151,6 +151,9 @@ ROUTES = {
     "review-count-choose": member(
         "workspace", Role.OWNER, 302, method="post", data=(("reviews_required", "2"),)
     ),
+    "workspace-add": Route(FIRST_PERSON, 200, needs=Role.OWNER),
+    "workspace-check": Route(FIRST_PERSON, 422, "post", needs=Role.OWNER),
+    "workspace-confirm": Route(FIRST_PERSON, 422, "post", needs=Role.OWNER),
     "people": member("workspace", Role.OWNER),
     "write-policy": member("workspace", Role.OWNER, 302, method="post", data=(("writing", "off"),)),
     "copies-confirm": member("workspace", Role.OWNER, 302, **POST),

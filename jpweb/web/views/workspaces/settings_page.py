@@ -11,7 +11,8 @@ from django.views.decorators.http import require_POST
 
 from jpweb.store import accounts
 from jpweb.store.choices import Density, Role, Theme
-from jpweb.web import access, notice_text
+from jpweb.store.jp_files import mirror
+from jpweb.web import access, display_text, notice_text
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
@@ -25,7 +26,12 @@ def show_settings(request: Request) -> HttpResponse:
         "themes": Theme.choices,
         "densities": Density.choices,
         "workspace_roles": [
-            (workspace, roles[workspace.pk].label, roles[workspace.pk] == Role.OWNER)
+            (
+                workspace,
+                roles[workspace.pk].label,
+                roles[workspace.pk] == Role.OWNER,
+                display_text.FILES_STATE_LABELS[mirror.read_files_state(workspace)],
+            )
             for workspace in accounts.list_workspaces(request.user.pk, Role.READER)
         ],
     }

@@ -23,7 +23,7 @@ def test_the_settings_of_each_workspace_are_those_of_the_role(world: World):
     assert list_links(world, "outsider", "/settings") == own
     assert list_links(world, "reader", "/settings") == [*own, f"{home}/tools"]
     owned = [f"{home}/people", f"{home}/waiting", f"{home}/tools", "/groups"]
-    assert list_links(world, "owner", "/settings") == [*own, *owned]
+    assert list_links(world, "owner", "/settings") == [*own, *owned, "/workspaces/add"]
 
 
 def test_a_person_chooses_theme_and_density_for_every_page(world: World):
