@@ -49,12 +49,14 @@ def read_site_url(name: str) -> SplitResult | None:
     )
 
 
-def _read_folders(name: str, default: str) -> tuple[Path, ...]:
+def _parse_folders(text: str) -> tuple[Path, ...]:
     """Return folders, separated by colons. Raises ImproperlyConfigured for a relative one."""
-    paths = [Path(text) for text in env.str(name, default=default).split(os.pathsep) if text]
+    paths = [Path(part) for part in text.split(os.pathsep) if part]
     for path in paths:
         if not path.is_absolute():
-            raise ImproperlyConfigured(f"{name} must hold whole paths, from “/” on, not “{path}”.")
+            raise ImproperlyConfigured(
+                f"JPWEB_WORKSPACE_ROOTS must hold whole paths, from “/” on, not “{path}”."
+            )
     return tuple(path.resolve() for path in paths)
 
 
@@ -332,7 +334,9 @@ _is_for_a_team = (
     or RUNS == "workers"
     or DATABASES["default"]["ENGINE"] != "django.db.backends.sqlite3"
 )
-WORKSPACE_ROOTS = _read_folders("JPWEB_WORKSPACE_ROOTS", "" if _is_for_a_team else "/")
+WORKSPACE_ROOTS = _parse_folders(
+    env.str("JPWEB_WORKSPACE_ROOTS", default="" if _is_for_a_team else "/")
+)
 # Apprise schemas that are allowed for notifications. Others would let a member make this server
 # send arbitrary requests or write files.
 _SERVICES = (

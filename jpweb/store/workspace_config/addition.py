@@ -76,7 +76,7 @@ def add_workspace(person: Person, text: str, name: str) -> Workspace:
 def _parse_path(text: str) -> Path:
     text = text.strip()
     if not text:
-        raise StoreError("Enter the path of a folder on the server, such as /home/ada/garden.")
+        raise StoreError("Enter the path of a folder on the server, such as /srv/garden.")
     if not text.isprintable() or len(text.encode(errors="replace")) > _MAX_PATH_BYTES:
         raise StoreError("This is not a path: it is too long, or has characters that don't print.")
     path = Path(text)
