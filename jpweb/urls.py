@@ -207,6 +207,20 @@ urlpatterns = [
         name="question-context",
     ),
     path("questions/<key:inquiry_id>/answer", questions.answer_question, name="question-answer"),
+    path(
+        "questions/<key:inquiry_id>/claim/choose",
+        questions.choose_claim,
+        name="question-claim-choose",
+    ),
+    path("questions/<key:inquiry_id>/claim", questions.claim_question, name="question-claim"),
+    path("questions/<key:inquiry_id>/release", questions.release_claim, name="question-release"),
+    path(
+        "questions/<key:inquiry_id>/snooze/choose",
+        questions.choose_snooze,
+        name="question-snooze-choose",
+    ),
+    path("questions/<key:inquiry_id>/snooze", questions.snooze_question, name="question-snooze"),
+    path("questions/<key:inquiry_id>/wake", questions.wake_question, name="question-wake"),
     path("questions/<key:inquiry_id>/decline", questions.decline_question, name="question-decline"),
     path(
         "questions/<key:inquiry_id>/notification",

@@ -20,6 +20,7 @@ from jpweb.store.choices import Act, ApprovalKind, ApprovalState, Role, RunState
 from jpweb.store.database import clock
 from jpweb.store.errors import AlreadyDecided, UnknownApproval
 from jpweb.store.inbox.queue import COUNT_LIMIT, MAX_INBOX_CARDS
+from jpweb.store.inbox.snoozes import is_snoozed
 from jpweb.store.inquiries import Decider, list_open, run_is_unfinished
 from jpweb.store.ledger.entries import SYSTEM, Actor, Place, record_act
 from jpweb.store.models import Approval, Inquiry, Membership, Run
@@ -142,7 +143,7 @@ def count_waiting(
 def count_waiting_by_workspace(person_id: int) -> dict[int, int]:
     """Return the number of a person's open questions and approvals in each workspace with some."""
     counts: Counter[int] = Counter()
-    for waiting in (list_open(person_id), _filter_open_for(person_id)):
+    for waiting in (_list_questions(person_id), _filter_open_for(person_id)):
         groups = waiting.order_by().values("workspace_id").annotate(n=Count("pk"))
         counts.update({row["workspace_id"]: row["n"] for row in groups})
     return counts
@@ -151,9 +152,11 @@ def count_waiting_by_workspace(person_id: int) -> dict[int, int]:
 def list_waiting(person_id: int, **scope: int) -> list[Inquiry | Approval]:
     """Return the oldest open questions and approvals of a person, in the order of asking.
 
+    Questions that the person snoozed are left out.
+
     ``scope`` is a ``conversation_id`` or a ``workspace_id``; without one there are all.
     """
-    questions, approvals = list_open(person_id).filter(**scope), list_open_for(person_id)
+    questions, approvals = _list_questions(person_id).filter(**scope), list_open_for(person_id)
     approvals = approvals.filter(**scope)
     rows: list[Inquiry | Approval] = [*questions[:MAX_INBOX_CARDS], *approvals[:MAX_INBOX_CARDS]]
     return sorted(rows, key=lambda row: row.asked_at)[:MAX_INBOX_CARDS]
@@ -253,10 +256,15 @@ def _retained_content(row: Approval) -> dict[str, Any]:
 
 def _waiting_keys(person_ids: Sequence[int], **scope: int) -> QuerySet[Inquiry, tuple[int]]:
     """Return the keys of the open questions and approvals of these people, unordered."""
-    questions = list_open(*person_ids).filter(**scope).order_by().values_list("pk")
+    questions = _list_questions(*person_ids).filter(**scope).order_by().values_list("pk")
     return questions.union(
         _filter_open_for(*person_ids).filter(**scope).values_list("pk"), all=True
     )
+
+
+def _list_questions(*person_ids: int) -> QuerySet[Inquiry]:
+    """Return the open questions that these people may answer and did not snooze."""
+    return list_open(*person_ids).filter(~is_snoozed(person_ids))
 
 
 _waiting_count_query = CompiledQuery(lambda person_ids: _waiting_keys(person_ids)[:COUNT_LIMIT])

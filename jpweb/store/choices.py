@@ -173,6 +173,8 @@ class Act(TextChoices):
     EVIDENCE_IMPORTED = "evidence_imported"
     TEXT_REVEALED = "text_revealed"
     SUSPICION_DISMISSED = "suspicion_dismissed"
+    QUESTION_CLAIMED = "question_claimed"
+    CLAIM_RELEASED = "claim_released"
     IDENTITY_CONNECTED = "identity_connected"
     IDENTITY_DISCONNECTED = "identity_disconnected"
     PASSKEY_ADDED = "passkey_added"

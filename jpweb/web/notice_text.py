@@ -33,6 +33,10 @@ NO_WAITING_CALL = (
     "stored. If it is still needed, you will be asked again."
 )
 
+# Snoozes
+SNOOZE_TIME_REQUIRED = "Choose for how long to hide the question."
+SNOOZE_REFUSED = "This question can't be snoozed: it expires within minutes, or is closed already."
+
 # Rate limits
 TOO_MANY_SEARCHES = "You searched {count} times within a minute. Try again in {seconds} s."
 TOO_MANY_INVALID_LINKS = "Too many invalid links from your address. Try again in {seconds} s."

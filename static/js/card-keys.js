@@ -49,12 +49,27 @@ function openDecline(card) {
   return true;
 }
 
+function pressClaim(card) {
+  const button = card.querySelector("a.claim, .claim button:not([hidden])");
+  if (!button || isUndoable(card)) return false;
+  button.click();
+  return true;
+}
+function openSnooze(card) {
+  const link = card.querySelector("a.snooze");
+  if (!link || isUndoable(card)) return false;
+  link.click();
+  return true;
+}
+
 const CARD_KEYS = {
   j: () => stepCard(1),
   k: () => stepCard(-1),
   y: (card) => pressAnswer(card, "true"),
   n: (card) => pressAnswer(card, "false"),
   d: openDecline,
+  i: pressClaim,
+  z: openSnooze,
   u: () => undoAnswer(),
 };
 const MOVING_KEYS = ["j", "k", "u"];
@@ -95,6 +110,8 @@ if (findAll("#inbox").length) {
     ["n", "No"],
     ["1-9", "Choose an option"],
     ["d", "Decline, with a reason"],
+    ["i", "I'm on it, or release"],
+    ["z", "Snooze"],
     ["u", "Undo the last answer"],
     ["j", "Next question"],
     ["k", "Previous question"],

@@ -1,5 +1,6 @@
 // Cards of questions and approvals: sending, errors, outcomes and the focus.
 import { byId, findAll, findOpenCards, on, revealElement } from "./dom.js";
+import { isSnooze } from "./claims.js";
 import { deleteDrafts, restoreDrafts } from "./drafts.js";
 import { readAnchors } from "./transcript/url-state.js";
 import { sendPageState } from "./socket.js";
@@ -43,7 +44,7 @@ on("htmx:oobBeforeSwap", (event) => {
   // stays, since it may hold a draft or the focus.
   const card = event.target.closest(".card");
   const isPending = card && (card.dataset.outcome === "open" || "pending" in card.dataset);
-  const isSending = card && (card.matches(".htmx-request") || card.querySelector(".htmx-request"));
+  const isSending = card && !("snoozing" in card.dataset) && (card.matches(".htmx-request") || card.querySelector(".htmx-request"));
   if (isSending) skippedUpdates.add(card.id);
   if (card && (!isPending || isSending)) {
     event.preventDefault();
@@ -63,7 +64,7 @@ const lateDrafts = new Map();
 on("htmx:beforeSwap", (event) => {
   const card = event.target;
   const { xhr, shouldSwap } = event.detail;
-  if (!card.matches(".card") || xhr.status === STATUS_OPEN) return;
+  if (!card.matches(".card") || xhr.status === STATUS_OPEN || isSnooze(event)) return;
   if (xhr.status === STATUS_LATE) lateDrafts.set(card.id, readDrafts(card));
   if (shouldSwap) deleteDrafts(card);
 });

@@ -19,6 +19,7 @@ from jpweb.runtime import process_identity
 from jpweb.runtime.db_threads import run_in_background_thread, thread_use
 from jpweb.runtime.periodic import (
     detect_secrets,
+    end_claims,
     expire_inquiries,
     publish_ledger_head,
     resume_stranded_runs,
@@ -49,6 +50,7 @@ class PeriodicTask:
 
 PERIODIC_TASKS = (
     PeriodicTask("expiry", expire_inquiries.expire_due_inquiries, interval_seconds=2),
+    PeriodicTask("claims", end_claims.end_claims_and_snoozes, interval_seconds=2),
     PeriodicTask("notify", send_notifications.send_due_notifications, interval_seconds=5),
     PeriodicTask("follow", watch_workspaces.follow_workspaces, interval_seconds=10),
     PeriodicTask("recall", resume_stranded_runs.requeue_stranded_runs, interval_seconds=60),

@@ -54,6 +54,16 @@ class PendingQueue:
         newest = max((queue.newest for queue in all_queues if queue.newest), default=None)
         return cls(sum(queue.count for queue in all_queues), tuple(oldest), newest)
 
+    def exclude_questions(self, keys: Collection[int]) -> PendingQueue:
+        """Return the queue without these questions, all of which are in it."""
+        if not keys:
+            return self
+        oldest = tuple(row for row in self.oldest if row.is_approval or row.key not in keys)
+        newest = self.newest
+        if newest is not None and not newest.is_approval and newest.key in keys:
+            newest = oldest[-1] if oldest else None
+        return PendingQueue(max(self.count - len(keys), 0), oldest, newest)
+
     @property
     def is_complete(self) -> bool:
         """Whether ``oldest`` has all of them."""

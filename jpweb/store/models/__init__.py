@@ -16,7 +16,13 @@ from jpweb.store.models.accounts import (
 from jpweb.store.models.annotations import Bookmark, Comment, CommentThread, Mention
 from jpweb.store.models.authentication import Passkey, RecoveryCode, SecondFactor
 from jpweb.store.models.conversations import Conversation, JournalEntry, ReadMark, Turn
-from jpweb.store.models.inquiries import DisplayReceipt, Inquiry, Presence
+from jpweb.store.models.inquiries import (
+    DisplayReceipt,
+    Inquiry,
+    Presence,
+    QuestionClaim,
+    QuestionSnooze,
+)
 from jpweb.store.models.ledger import LedgerEntry, LedgerHead, LedgerTile
 from jpweb.store.models.notifications import (
     AnswerLink,
@@ -68,6 +74,8 @@ __all__ = [
     "Presence",
     "PushDelivery",
     "PushSubscription",
+    "QuestionClaim",
+    "QuestionSnooze",
     "ReadMark",
     "RecoveryCode",
     "Redaction",

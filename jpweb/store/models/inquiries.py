@@ -147,3 +147,31 @@ class Presence(models.Model):
 
     def __str__(self) -> str:
         return f"{self.person_id} in {self.workspace_id} by {self.process}"
+
+
+class QuestionClaim(models.Model):
+    """A person works on an open question, until a time; others may still answer it."""
+
+    inquiry = models.OneToOneField(Inquiry, models.CASCADE, related_name="+")
+    person = models.ForeignKey(Person, models.CASCADE, related_name="question_claims")
+    claimed_at = models.DateTimeField()
+    until = models.DateTimeField(help_text="the claim lapses")
+
+    def __str__(self) -> str:
+        return f"{self.person_id} is on {self.inquiry_id}"
+
+
+class QuestionSnooze(models.Model):
+    """A person hides an open question from their own queue, until a time."""
+
+    inquiry = models.ForeignKey(Inquiry, models.CASCADE, related_name="snoozes")
+    person = models.ForeignKey(Person, models.CASCADE, related_name="question_snoozes")
+    until = models.DateTimeField(help_text="the question comes back")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["person", "inquiry"], name="one_snooze_a_person")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.inquiry_id} snoozed by {self.person_id}"

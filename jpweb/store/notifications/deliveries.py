@@ -22,6 +22,7 @@ from django.db.models import (
     IntegerField,
     Model,
     OuterRef,
+    Q,
     QuerySet,
     Value,
     Window,
@@ -40,6 +41,8 @@ from jpweb.store.models import (
     NotificationDestination,
     PushDelivery,
     PushSubscription,
+    QuestionClaim,
+    QuestionSnooze,
 )
 from jpweb.store.notifications import answer_buttons, answer_links, push_subscriptions
 from jpweb.store.notifications.answer_buttons import AnswerButton
@@ -305,6 +308,7 @@ def _join_receivers(waiting: QuerySet[Row], row_field: str, channel: Channel) ->
         role__gte=Role.RESPONDER,
         person__is_active=True,
     )
+    is_held_back = _is_claimed_or_snoozed() if waiting.model is Inquiry else Q(pk__isnull=True)
     previous = channel.delivery_model.objects.filter(
         **{f"{channel.receiver}_id": OuterRef("told"), row_field: OuterRef("pk")}
     )
@@ -318,13 +322,28 @@ def _join_receivers(waiting: QuerySet[Row], row_field: str, channel: Channel) ->
             told_person=F(f"{channel.path}__person_id"),
             told_at=ExpressionWrapper(F("asked_at") + delay, DateTimeField()),
         )
-        .filter(~Exists(previous), Exists(responders), Exists(usable), told_at__lte=Now())
+        .filter(
+            ~Exists(previous),
+            ~is_held_back,
+            Exists(responders),
+            Exists(usable),
+            told_at__lte=Now(),
+        )
         .annotate(place=Window(RowNumber(), partition_by=F("told"), order_by=order))
         .filter(place__lte=MAX_PER_DESTINATION)
         .select_related("conversation__workspace")
         .order_by(*order)
     )
     return due_rows
+
+
+def _is_claimed_or_snoozed() -> Q:
+    """Return the condition that a person is on a question, or that its recipient snoozed it."""
+    claims = QuestionClaim.objects.filter(inquiry_id=OuterRef("pk"), until__gt=Now())
+    own_snoozes = QuestionSnooze.objects.filter(
+        inquiry_id=OuterRef("pk"), person_id=OuterRef("told_person"), until__gt=Now()
+    )
+    return Q(Exists(claims)) | Q(Exists(own_snoozes))
 
 
 def _is_still_due(due_notification: DueNotification) -> bool:
@@ -334,7 +353,7 @@ def _is_still_due(due_notification: DueNotification) -> bool:
     """
     if due_notification.mention_id is not None:
         due_rows = _due_mentions().filter(pk=due_notification.mention_id)
-        return any(_destination_id(row) == due_notification.destination_id for row in due_rows)
+        return any(_receiver_id(row) == due_notification.destination_id for row in due_rows)
     open_rows: QuerySet[Any] = (
         Approval.objects.filter(pk=due_notification.approval_id, state=ApprovalState.OPEN)
         if due_notification.approval_id is not None

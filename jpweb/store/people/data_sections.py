@@ -29,6 +29,8 @@ from jpweb.store.models import (
     Presence,
     PushDelivery,
     PushSubscription,
+    QuestionClaim,
+    QuestionSnooze,
     ReadMark,
     Redaction,
     Review,
@@ -117,6 +119,8 @@ SECTIONS = (
         lambda row, _reader: {"group": row.group.name},
         ("group",),
     ),
+    Section("question_claims", QuestionClaim, ("person",), ("inquiry_id", "claimed_at", "until")),
+    Section("question_snoozes", QuestionSnooze, ("person",), ("inquiry_id", "until")),
     Section("groups_made", Group, ("maker",), ("name", "made_at")),
     Section(
         "sign_ins",

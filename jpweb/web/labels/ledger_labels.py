@@ -39,6 +39,8 @@ ACT_LABELS: Mapping[str, str] = {
     Act.EVIDENCE_IMPORTED: "Evidence imported",
     Act.TEXT_REVEALED: "Masked text revealed",
     Act.SUSPICION_DISMISSED: "Suspected secret dismissed",
+    Act.QUESTION_CLAIMED: "Question claimed",
+    Act.CLAIM_RELEASED: "Claim on a question released",
     Act.IDENTITY_CONNECTED: "Single sign-on connected",
     Act.IDENTITY_DISCONNECTED: "Single sign-on disconnected",
     Act.PASSKEY_ADDED: "Passkey added",

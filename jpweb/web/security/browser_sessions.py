@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from jpweb.store.choices import Act
 from jpweb.store.database import clock
+from jpweb.store.inbox import claims
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.people.sessions import BROWSER_KEY, MAKER_KEY, OWN_KEY, hash_key
 from jpweb.web.security import browser_names, cache_headers, security_log
@@ -70,6 +71,7 @@ def end_session(request: HttpRequest, response: HttpResponse) -> None:
     security_log.log_event("sign-out", request)
     if request.user.is_authenticated:
         record_act(Act.SIGNED_OUT, Actor.from_person(request.user), Place())
+        claims.release_all(request.user)
     logout(request)
     cache_headers.clear_site_data(response, storage=True)
 

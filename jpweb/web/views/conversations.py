@@ -18,6 +18,7 @@ from jpweb.runtime.inquiries import receipt_buffer
 from jpweb.store import accounts, approvals, conversations, inquiries
 from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError, UnknownAnchor
+from jpweb.store.inbox import claims, snoozes
 from jpweb.store.inquiries import Decider
 from jpweb.store.ledger.entries import Place
 from jpweb.store.transcript import read_marks, turns, windows
@@ -78,6 +79,7 @@ def _render_conversation(
     person_id = request.user.pk
     context = conversation_updates.build_composer_context(person_id, conversation)
     rows = approvals.list_waiting(person_id, conversation_id=conversation.pk)
+    claims.attach_claims(rows)
     total_count = approvals.count_waiting(person_id, conversation.pk, limit=None)
     receipt_buffer.note_delivered(
         person_id, [row.pk for row in rows if not approvals.is_approval(row)]
@@ -109,6 +111,7 @@ def _render_conversation(
         "pending_rows": rows,
         "pending_total": total_count,
         "hidden_count": max(total_count - len(rows), 0),
+        "snoozed_rows": snoozes.list_snoozed(person_id, conversation_id=conversation.pk),
         "rejected_text": rejected_text,
         "formats": exports.FORMATS,
         "may_export": access.has_role(person_id, conversation.workspace_id, Role.AUDITOR),

@@ -13,25 +13,32 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
+from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import receipt_buffer
 from jpweb.runtime.periodic import push_messages
 from jpweb.store import accounts, approvals, inquiries, journal
 from jpweb.store.choices import UNFINISHED_STATES, Role
-from jpweb.store.inbox import closed_inquiries, previous_answers, receipt_log
+from jpweb.store.inbox import claims, closed_inquiries, previous_answers, receipt_log, snoozes
 from jpweb.store.inquiries import Decider
 from jpweb.store.notifications import answer_buttons
 from jpweb.store.people import sessions
 from jpweb.store.reviews import subjects
 from jpweb.store.transcript import question_context, single_item
 from jpweb.stream import durations
-from jpweb.web import access, answer_submission, converters, display_text, review_pages
-from jpweb.web.answer_submission import AnswerInput
+from jpweb.web import (
+    access,
+    answer_submission,
+    converters,
+    display_text,
+    notice_text,
+    review_pages,
+)
+from jpweb.web.answer_submission import AnswerInput, SubmissionResult
 
 if TYPE_CHECKING:
     from jpweb.store.inbox.receipt_log import ReceiptLog
     from jpweb.store.models import Inquiry
-    from jpweb.web.answer_submission import SubmissionResult
     from jpweb.web.forms.verdicts import VerdictForm
     from jpweb.web.http import Request
 
@@ -47,6 +54,7 @@ def list_questions(request: Request) -> HttpResponse:
     scope = {} if workspace_id is None else {"workspace_id": workspace_id}
     rows = approvals.list_waiting(person_id, **scope)
     previous_answers.attach_previous(rows)
+    claims.attach_claims(rows)
     receipt_buffer.note_delivered(
         person_id, [row.pk for row in rows if not approvals.is_approval(row)]
     )
@@ -62,6 +70,7 @@ def list_questions(request: Request) -> HttpResponse:
         "pending_rows": rows,
         "pending_total": total_count,
         "hidden_count": max(total_count - len(rows), 0),
+        "snoozed_rows": snoozes.list_snoozed(person_id, **scope),
         "undecided_rows": closed_inquiries.list_undecided(person_id),
         "decided_rows": closed_inquiries.list_decided_by(person_id),
     }
@@ -139,6 +148,56 @@ async def decline_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     )
 
 
+@access.inquiry(Role.RESPONDER)
+def choose_claim(request: Request, inquiry: Inquiry) -> HttpResponse:
+    """Show the form that claims a question; scripts post it from the card."""
+    context = {"row": inquiry, "fragment": "questions/_claim_form.html"}
+    return render(request, "questions/card_page.html", context)
+
+
+@require_POST
+@access.inquiry(Role.RESPONDER)
+async def claim_question(request: Request, inquiry: Inquiry) -> HttpResponse:
+    """Tell the team that the person is on a question; another person's claim stays."""
+    await run_in_db_thread(claims.claim_question, inquiry, request.user)
+    return await _send_claim(request, inquiry)
+
+
+@require_POST
+@access.inquiry(Role.RESPONDER)
+async def release_claim(request: Request, inquiry: Inquiry) -> HttpResponse:
+    await run_in_db_thread(claims.release_claim, inquiry, request.user)
+    return await _send_claim(request, inquiry)
+
+
+@access.inquiry(Role.RESPONDER)
+def choose_snooze(request: Request, inquiry: Inquiry) -> HttpResponse:
+    """Show for how long a question can be snoozed, for its card or as a page."""
+    fragment = "questions/_snooze_form.html"
+    name = fragment if request.htmx else "questions/card_page.html"
+    return render(request, name, {"row": inquiry, "fragment": fragment})
+
+
+@require_POST
+@access.inquiry(Role.RESPONDER)
+async def snooze_question(request: Request, inquiry: Inquiry) -> HttpResponse:
+    """Hide a question from the person's own queue for a while."""
+    end = snoozes.find_end(request.POST.get("for", ""), request.POST.get("zone", ""))
+    if end is None:
+        return await _refuse_snooze(request, inquiry, notice_text.SNOOZE_TIME_REQUIRED)
+    if not await run_in_db_thread(snoozes.snooze_question, inquiry, request.user.pk, end):
+        return await _refuse_snooze(request, inquiry, notice_text.SNOOZE_REFUSED)
+    return await _send_queue(request, inquiry)
+
+
+@require_POST
+@access.inquiry(Role.RESPONDER)
+async def wake_question(request: Request, inquiry: Inquiry) -> HttpResponse:
+    """Bring a snoozed question back to the person's queue."""
+    await run_in_db_thread(snoozes.wake_question, inquiry, request.user.pk)
+    return await _send_queue(request, inquiry)
+
+
 @require_POST
 @access.inquiry(Role.AUDITOR)
 def review_question(request: Request, inquiry: Inquiry) -> HttpResponse:
@@ -172,6 +231,7 @@ def _render_question(
     shows_card = is_pending and access.has_role(person_id, workspace_id, Role.RESPONDER)
     if shows_card:
         receipt_buffer.note_delivered(person_id, [inquiry.pk])
+        claims.attach_claims([inquiry])
     may_audit = access.has_role(person_id, workspace_id, Role.AUDITOR)
     receipts = receipt_log.get_receipt_log(inquiry.pk) if may_audit else None
     context = {
@@ -220,6 +280,40 @@ def _build_timeline(row: Inquiry, receipts: ReceiptLog | None) -> list[dict[str,
 
 def _make_decider(request: Request) -> Decider:
     return Decider("person", request.user.display_name, request.user.pk)
+
+
+async def _send_claim(request: Request, inquiry: Inquiry) -> HttpResponse:
+    """Publish a change of a question's claim; send its part of the card, or the queue."""
+    await publisher.publish_questions_changed(inquiry.workspace_id)
+    if not request.htmx:
+        return _redirect_to_card(inquiry)
+    await run_in_db_thread(claims.attach_claims, [inquiry])
+    context = {"key": inquiry.pk, "claim": inquiry.claim}  # type: ignore[attr-defined]  # attached
+    return await run_in_db_thread(render, request, "questions/_claim.html", context)
+
+
+async def _send_queue(request: Request, inquiry: Inquiry) -> HttpResponse:
+    """Publish that a question left or joined the person's queue; their sockets send it."""
+    await publisher.publish_questions_changed(inquiry.workspace_id)
+    return HttpResponse() if request.htmx else _redirect_to_card(inquiry)
+
+
+def _redirect_to_card(inquiry: Inquiry) -> HttpResponse:
+    response = redirect("questions")
+    response["Location"] += f"#question-{inquiry.pk}"
+    return response
+
+
+async def _refuse_snooze(request: Request, inquiry: Inquiry, problem: str) -> HttpResponse:
+    """Send the card with the reason; it replaces the one that a snooze would remove."""
+    await run_in_db_thread(claims.attach_claims, [inquiry])
+    context = {"row": inquiry, "problem": problem, "shows_conversation": True}
+    reply = SubmissionResult(
+        answer_submission.STATUS_OPEN, inquiry, "questions/_card.html", context
+    )
+    response = await _send_reply(request, reply)
+    response["HX-Reswap"] = "outerHTML"
+    return response
 
 
 async def _send_reply(request: Request, reply: SubmissionResult) -> HttpResponse:

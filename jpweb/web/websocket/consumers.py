@@ -27,6 +27,7 @@ from jpweb.runtime.broadcast.token_bucket import TokenBucket
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import presence, receipt_buffer
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
+from jpweb.store.inbox.snoozes import SnoozedQuestion
 from jpweb.store.people.sessions import hash_key
 from jpweb.web import access, answer_submission
 from jpweb.web.answer_submission import AnswerInput
@@ -65,6 +66,8 @@ class PageConsumer(AsyncWebsocketConsumer):
     #: Workspaces in which the person may answer, and those in which they may read.
     answer_workspace_ids: frozenset[int] = frozenset()
     read_workspace_ids: frozenset[int] = frozenset()
+    #: Questions that the person snoozed.
+    snoozed: frozenset[SnoozedQuestion] = frozenset()
     topics: tuple[str, ...] = ()
     delivered_ids: frozenset[int] = frozenset()
     flow_control = _NO_BACKPRESSURE
@@ -254,13 +257,19 @@ class PageConsumer(AsyncWebsocketConsumer):
             self.delivered_ids = update.cards.questions
         await self.send(update.html)
 
-    def set_workspaces(self, answers_in: frozenset[int], reads_in: frozenset[int]) -> None:
+    def set_scopes(
+        self,
+        answers_in: frozenset[int],
+        reads_in: frozenset[int],
+        snoozed: frozenset[SnoozedQuestion],
+    ) -> None:
         """Subscribe to the workspaces where the person may answer, and to no other."""
         for key in answers_in - self.answer_workspace_ids:
             self.subscribe(publisher.make_workspace_topic(key))
         for key in self.answer_workspace_ids - answers_in:
             self.unsubscribe(publisher.make_workspace_topic(key))
         self.answer_workspace_ids, self.read_workspace_ids = answers_in, reads_in
+        self.snoozed = snoozed
 
     def subscribe(self, topic: str) -> None:
         """Subscribe to a topic."""

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from django.template.loader import render_to_string
 
 from jpweb.store import inquiries
 from jpweb.store.choices import UNFINISHED_STATES, ApprovalState, Role
-from jpweb.store.inbox import previous_answers, queue
+from jpweb.store.inbox import claims, previous_answers, queue, snoozes
 from jpweb.store.inbox.queue import PendingQueue
+from jpweb.store.inbox.snoozes import SnoozedQuestion, SnoozedRow
 
 if TYPE_CHECKING:
     from jpweb.store.inbox.queue import PendingItem
-    from jpweb.store.models import Approval, Inquiry
+    from jpweb.store.models import Approval, Inquiry, QuestionClaim
 
 
 @dataclass(frozen=True, slots=True)
 class CardKeys:
-    """The keys of open cards: of questions, and of permission and delivery prompts."""
+    """The keys of open cards: of questions, and of permission and delivery prompts.
+
+    ``claims`` are pairs of a question and its claim that the cards show, ``snoozed`` the questions
+    that the page lists as snoozed.
+    """
 
     questions: frozenset[int] = frozenset()
     approvals: frozenset[int] = frozenset()
+    claims: frozenset[tuple[int, int]] = frozenset()
+    snoozed: frozenset[int] = frozenset()
 
     @classmethod
     def from_items(cls, items: Iterable[PendingItem]) -> Self:
@@ -45,7 +52,7 @@ class InboxView:
 
     ``open_cards`` are the page's open cards, None for a page without an inbox, which shows only
     the count. With ``conversation_id`` the inbox holds only that conversation's cards, with
-    ``workspace_id`` only that workspace's.
+    ``workspace_id`` only that workspace's. ``snoozed`` are the questions that its person snoozed.
     """
 
     answer_workspace_ids: frozenset[int]
@@ -53,6 +60,15 @@ class InboxView:
     conversation_id: int | None = None
     open_cards: CardKeys | None = None
     workspace_id: int | None = None
+    snoozed: frozenset[SnoozedQuestion] = frozenset()
+
+    def has_question(self, question: SnoozedQuestion) -> bool:
+        """Tell whether a snoozed question belongs to the scope of the inbox."""
+        return (
+            question.workspace_id in self.answer_workspace_ids
+            and self.conversation_id in (None, question.conversation_id)
+            and self.workspace_id in (None, question.workspace_id)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +92,13 @@ class _UpdatePlan:
 
     @classmethod
     def for_inbox(cls, inbox: InboxView, queues: _QueueLookup) -> Self:
-        workspace_queue = queues.merge_queues(inbox.answer_workspace_ids)
+        workspace_queue = queues.merge_queues(inbox.answer_workspace_ids).exclude_questions(
+            {
+                question.key
+                for question in inbox.snoozed
+                if question.workspace_id in inbox.answer_workspace_ids
+            }
+        )
         count = min(workspace_queue.count, queue.COUNT_LIMIT)
         if inbox.open_cards is None:
             return cls(count, workspace_queue.newest, PendingQueue(), CardKeys(), CardKeys())
@@ -86,13 +108,13 @@ class _UpdatePlan:
             visible_queue = queues.merge_queues(inbox.answer_workspace_ids & {inbox.workspace_id})
         else:
             visible_queue = workspace_queue
-        return cls(
-            count,
-            workspace_queue.newest,
-            visible_queue,
-            inbox.open_cards,
-            CardKeys.from_items(visible_queue.oldest),
+        snoozed_keys = frozenset(
+            question.key for question in inbox.snoozed if inbox.has_question(question)
         )
+        if visible_queue is not workspace_queue:
+            visible_queue = visible_queue.exclude_questions(snoozed_keys)
+        pending_cards = replace(CardKeys.from_items(visible_queue.oldest), snoozed=snoozed_keys)
+        return cls(count, workspace_queue.newest, visible_queue, inbox.open_cards, pending_cards)
 
     def count_changes(self) -> int:
         """Return the number of added and removed cards."""
@@ -103,7 +125,9 @@ class _UpdatePlan:
         """Return the keys of the rows that rendering the update needs."""
         newest = CardKeys.from_items([self.newest] if self.newest else [])
         return CardKeys(
-            (self.pending_cards.questions ^ self.open_cards.questions) | newest.questions,
+            (self.pending_cards.questions ^ self.open_cards.questions)
+            | newest.questions
+            | self.pending_cards.snoozed,
             (self.pending_cards.approvals ^ self.open_cards.approvals) | newest.approvals,
         )
 
@@ -144,7 +168,8 @@ class _QueueLookup:
 class _RowLookup:
     """Rows of all cards that the inboxes need: one query of questions, one of approvals."""
 
-    def __init__(self, needed_keys: Collection[CardKeys]) -> None:
+    def __init__(self, needed_keys: Collection[CardKeys], claimed_keys: Collection[int]) -> None:
+        self.claims = claims.list_claims(claimed_keys)
         self.questions = queue.load_questions(
             frozenset().union(*(card_keys.questions for card_keys in needed_keys))
         )
@@ -154,6 +179,8 @@ class _RowLookup:
         previous_answers.attach_previous(
             row for row in self.questions.values() if row.state == inquiries.OPEN_STATE
         )
+        for key, row in self.questions.items():
+            row.claim = self.claims.get(key)  # type: ignore[attr-defined]  # read by the card
 
     def get_row(self, item: PendingItem | None) -> Inquiry | Approval | None:
         """Return the row of a pending item, None if it was deleted."""
@@ -164,21 +191,28 @@ class _RowLookup:
 
 #: Workspaces in which a person may answer, and those in which they may read.
 WorkspaceScopes = tuple[frozenset[int], frozenset[int]]
+#: Those of a person, and the questions that they snoozed.
+PersonScopes = tuple[frozenset[int], frozenset[int], frozenset[SnoozedQuestion]]
 
 
 def find_inbox_updates(
     pages: Collection[tuple[int, InboxView]], max_changes: float = math.inf
-) -> tuple[dict[int, WorkspaceScopes], dict[InboxView, InboxUpdate]]:
-    """Return people's workspaces, and the updates of the inboxes whose workspaces are current.
+) -> tuple[dict[int, PersonScopes], dict[InboxView, InboxUpdate]]:
+    """Return people's workspaces and snoozes, and the updates of the inboxes that have these.
 
     Inboxes with more than ``max_changes`` changed cards are costly and omitted.
     """
     roles = queue.get_roles({person_id for person_id, _ in pages})
-    scopes = {person_id: find_scopes(person_roles) for person_id, person_roles in roles.items()}
+    snoozed = snoozes.list_keys(roles)
+    scopes = {
+        person_id: (*find_scopes(person_roles), snoozed.get(person_id, frozenset()))
+        for person_id, person_roles in roles.items()
+    }
     inboxes = {
         inbox
         for person_id, inbox in pages
-        if scopes[person_id] == (inbox.answer_workspace_ids, inbox.read_workspace_ids)
+        if scopes[person_id]
+        == (inbox.answer_workspace_ids, inbox.read_workspace_ids, inbox.snoozed)
     }
     return scopes, render_inbox_updates(inboxes, max_changes) if inboxes else {}
 
@@ -205,7 +239,11 @@ def render_inbox_updates(
     plans = {
         inbox: plan for inbox, plan in all_plans.items() if plan.count_changes() <= max_changes
     }
-    rows = _RowLookup([plan.find_needed_keys() for plan in plans.values()])
+    claimed_keys = frozenset().union(
+        *(plan.pending_cards.questions for plan in plans.values()),
+        *(plan.open_cards.questions for plan in plans.values()),
+    )
+    rows = _RowLookup([plan.find_needed_keys() for plan in plans.values()], claimed_keys)
     return {inbox: _render_update(inbox, plan, rows) for inbox, plan in plans.items()}
 
 
@@ -218,32 +256,11 @@ def _render_update(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> Inb
     parts: list[str] = [render_to_string("_question_count.html", count_context)]
     if inbox.open_cards is None:
         return InboxUpdate(parts[0], plan.pending_cards)
-    for position, item in enumerate(plan.visible_queue.oldest, 1):
-        row = None if plan.open_cards.has_item(item) else rows.get_row(item)
-        if row is not None:
-            position_context = {"position": position, "pending_total": plan.visible_queue.count}
-            context = {
-                "row": row,
-                "shows_conversation": not inbox.conversation_id,
-            } | position_context
-            parts.append(render_to_string("questions/_oob_append.html", context))
-    remaining_keys: tuple[set[int], set[int]] = (set(), set())
-    for key in sorted(plan.open_cards.questions - plan.pending_cards.questions):
-        question = rows.questions.get(key)
-        if _is_pending(inbox, question):
-            remaining_keys[False].add(key)
-        else:
-            parts.append(_render_settled(inbox, key, question))
-    for key in sorted(plan.open_cards.approvals - plan.pending_cards.approvals):
-        approval = rows.approvals.get(key)
-        if _is_pending(inbox, approval):
-            remaining_keys[True].add(key)
-        else:
-            parts.append(_render_decided(inbox, key, approval))
-    cards = CardKeys(
-        plan.pending_cards.questions | remaining_keys[False],
-        plan.pending_cards.approvals | remaining_keys[True],
-    )
+    parts += _render_new_cards(inbox, plan, rows)
+    cards = _render_closed_cards(inbox, plan, rows, parts)
+    parts += _render_claims(plan.open_cards, cards.claims, rows.claims)
+    if plan.pending_cards.snoozed != plan.open_cards.snoozed:
+        parts.append(_render_snoozed(inbox, plan, rows))
     hidden_count = plan.visible_queue.count - len(cards.questions) - len(cards.approvals)
     parts.append(
         render_to_string(
@@ -251,6 +268,76 @@ def _render_update(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> Inb
         )
     )
     return InboxUpdate("".join(parts), cards)
+
+
+def _render_new_cards(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> list[str]:
+    parts: list[str] = []
+    for position, item in enumerate(plan.visible_queue.oldest, 1):
+        row = None if plan.open_cards.has_item(item) else rows.get_row(item)
+        if row is not None:
+            context = {
+                "row": row,
+                "shows_conversation": not inbox.conversation_id,
+                "position": position,
+                "pending_total": plan.visible_queue.count,
+            }
+            parts.append(render_to_string("questions/_oob_append.html", context))
+    return parts
+
+
+def _render_closed_cards(
+    inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup, parts: list[str]
+) -> CardKeys:
+    """Append outcomes of settled cards, and removals of snoozed ones; return the open cards."""
+    question_keys, approval_keys = (
+        set(plan.pending_cards.questions),
+        set(plan.pending_cards.approvals),
+    )
+    for key in sorted(plan.open_cards.questions - plan.pending_cards.questions):
+        question = rows.questions.get(key)
+        if key in plan.pending_cards.snoozed:
+            parts.append(render_to_string("questions/_removed.html", {"key": key}))
+        elif _is_pending(inbox, question):
+            question_keys.add(key)
+        else:
+            parts.append(_render_settled(inbox, key, question))
+    for key in sorted(plan.open_cards.approvals - plan.pending_cards.approvals):
+        approval = rows.approvals.get(key)
+        if _is_pending(inbox, approval):
+            approval_keys.add(key)
+        else:
+            parts.append(_render_decided(inbox, key, approval))
+    return CardKeys(
+        frozenset(question_keys),
+        frozenset(approval_keys),
+        frozenset((key, rows.claims[key].pk) for key in question_keys if key in rows.claims),
+        plan.pending_cards.snoozed,
+    )
+
+
+def _render_claims(
+    open_cards: CardKeys,
+    claim_pairs: frozenset[tuple[int, int]],
+    claims_by_key: Mapping[int, QuestionClaim],
+) -> list[str]:
+    """Render who is on each question whose open card shows another claim, or none."""
+    changed_keys = {key for key, _ in claim_pairs ^ open_cards.claims} & open_cards.questions
+    return [
+        render_to_string(
+            "questions/_claim.html", {"key": key, "claim": claims_by_key.get(key), "oob": True}
+        )
+        for key in sorted(changed_keys)
+    ]
+
+
+def _render_snoozed(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> str:
+    """Render the list of snoozed questions, the next to come back first."""
+    snoozed_rows = [
+        SnoozedRow(rows.questions[snoozed.key], snoozed.until)
+        for snoozed in sorted(inbox.snoozed, key=lambda snoozed: (snoozed.until, snoozed.key))
+        if snoozed.key in plan.pending_cards.snoozed and snoozed.key in rows.questions
+    ]
+    return render_to_string("questions/_snoozed.html", {"snoozed_rows": snoozed_rows, "oob": True})
 
 
 def _is_pending(inbox: InboxView, row: Inquiry | Approval | None) -> bool:

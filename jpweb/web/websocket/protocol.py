@@ -24,7 +24,7 @@ MAX_KEY_LENGTH = 100
 #: Fields of a page's state. A page that an older jpweb rendered has others, and must be reloaded.
 PAGE_STATE_FIELDS = {
     "person", "questions", "approvals", "inbox", "conversation", "entry_count", "revision", "run",
-    "metadata", "first", "last", "show", "search", "workspace",
+    "metadata", "first", "last", "show", "search", "workspace", "claims", "snoozed",
 }  # fmt: skip
 #: Errors that parsing a malformed message raises.
 MALFORMED_ERRORS = (
@@ -96,8 +96,16 @@ def parse_message(person_id: int, text: str) -> ClientMessage:
     if unknown_fields := payload.keys() - PAGE_STATE_FIELDS:
         raise ValueError(unknown_fields)
     questions, approvals = payload.get("questions"), payload.get("approvals")
-    open_cards = CardKeys(_parse_keys(questions), _parse_keys(approvals))
-    card_count = len(open_cards.questions) + len(open_cards.approvals)
+    open_cards = CardKeys(
+        _parse_keys(questions),
+        _parse_keys(approvals),
+        frozenset(
+            (_parse_number(key), _parse_number(claim)) for key, claim in payload.get("claims") or []
+        ),
+        _parse_keys(payload.get("snoozed")),
+    )
+    question_keys = (open_cards.questions, open_cards.claims, open_cards.snoozed)
+    card_count = max(map(len, question_keys)) + len(open_cards.approvals)
     if card_count > MAX_CARDS:
         raise ValueError(card_count)
     return PageState(

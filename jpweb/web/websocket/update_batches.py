@@ -239,10 +239,14 @@ async def _collect_inbox_updates(
         for (socket, subscription), (person_id, inbox) in zip(unchecked, pages, strict=True):
             if socket.subscription is not subscription:
                 continue
-            if scopes[person_id] == (inbox.answer_workspace_ids, inbox.read_workspace_ids):
+            if scopes[person_id] == (
+                inbox.answer_workspace_ids,
+                inbox.read_workspace_ids,
+                inbox.snoozed,
+            ):
                 sends.append(_InboxSend(socket, subscription, inbox))
             else:
-                socket.set_workspaces(*scopes[person_id])
+                socket.set_scopes(*scopes[person_id])
                 moved_sockets.append((socket, subscription))
         if moved_sockets:
             await presence.register_pages(
@@ -261,6 +265,7 @@ def _make_inbox(socket: PageConsumer, subscription: Subscription) -> InboxView:
         conversation_id,
         socket.open_cards,
         subscription.workspace_id,
+        socket.snoozed,
     )
 
 

@@ -45,6 +45,8 @@ PAGES = {
     "settings": ["/settings"],
     "question": ["{question}"],
     "question-context": ["{question}/context"],
+    "question-claim-choose": ["{question}/claim/choose"],
+    "question-snooze-choose": ["{question}/snooze/choose"],
     "event": ["{talk}/events/{anchor}"],
     "comments": ["{talk}/comments/{anchor}"],
     "bookmarks": ["/bookmarks"],

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from jpweb.store.choices import UNFINISHED_STATES, ApprovalKind, Role, RunState
+from jpweb.store.inbox import claims, snoozes
 from jpweb.store.models import (
     AnswerLink,
     Approval,
@@ -164,3 +165,18 @@ def test_a_failure_stands_on_its_notice(run: Run):
     assert claimed is not None
     deliveries.record_failure(deliveries.ADDRESS, claimed[0], "It failed.\0")
     assert NotificationDelivery.objects.get().problem == "It failed.\N{REPLACEMENT CHARACTER}"
+
+
+def test_list_due_leaves_out_a_question_that_a_person_is_on(run: Run):
+    destination, question = address(run), making.question(run)
+    claims.claim_question(question, destination.person)
+    assert deliveries.list_due(10) == []
+    claims.release_claim(question, destination.person)
+    assert [due.inquiry_id for due in deliveries.list_due(10)] == [question.pk]
+
+
+def test_list_due_leaves_out_a_question_that_its_person_snoozed(run: Run):
+    destination, other, question = address(run), address(run), making.question(run)
+    until = timezone.now() + timedelta(hours=1)
+    snoozes.snooze_question(question, destination.person_id, until)
+    assert [due.destination_id for due in deliveries.list_due(10)] == [other.pk]

@@ -97,6 +97,12 @@ ROUTES = {
         "inquiry", Role.RESPONDER, 302, method="post", data=(("answer", "true"),)
     ),
     "question-decline": member("inquiry", Role.RESPONDER, 302, **POST),
+    "question-claim": member("inquiry", Role.RESPONDER, 302, **POST),
+    "question-release": member("inquiry", Role.RESPONDER, 302, **POST),
+    "question-snooze": member("inquiry", Role.RESPONDER, 302, method="post", data=(("for", "1h"),)),
+    "question-claim-choose": member("inquiry", Role.RESPONDER),
+    "question-snooze-choose": member("inquiry", Role.RESPONDER),
+    "question-wake": member("inquiry", Role.RESPONDER, 302, **POST),
     "approval": member("approval", Role.RESPONDER),
     "approval-allow": member("approval", Role.RESPONDER, 302, **POST),
     "approval-deny": member("approval", Role.RESPONDER, 302, **POST),

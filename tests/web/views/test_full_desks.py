@@ -167,7 +167,7 @@ def test_a_desk_is_told_of_what_waits_where_its_person_may_answer_by_now_alone(w
         for places in true.values()
     ]
     places, updates = inbox_updates.find_inbox_updates(pages)
-    assert places == {people[name]: view_key for name, view_key in true.items()}
+    assert places == {people[name]: (*view_key, frozenset()) for name, view_key in true.items()}
     assert set(updates) == {InboxView(*view_key, None, CardKeys()) for view_key in true.values()}
     assert {desk.answer_workspace_ids for desk in updates if "<article" in updates[desk].html} == {
         home
@@ -175,7 +175,7 @@ def test_a_desk_is_told_of_what_waits_where_its_person_may_answer_by_now_alone(w
     places, updates = inbox_updates.find_inbox_updates(
         [(people["outsider"], InboxView(home, home, None, CardKeys()))]
     )
-    assert (places, updates) == ({people["outsider"]: (none, none)}, {})
+    assert (places, updates) == ({people["outsider"]: (none, none, frozenset())}, {})
 
 
 async def test_pages_whose_roles_stand_are_told_after_one_crossing(

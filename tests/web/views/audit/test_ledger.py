@@ -54,6 +54,7 @@ ACTS_BY_ROUTE = {
     "conversation-respond": {Act.RUN_INTERRUPTED},
     "question-answer": {Act.INQUIRY_ANSWERED},
     "question-decline": {Act.INQUIRY_CANCELLED},
+    "question-claim": {Act.QUESTION_CLAIMED},
     "approval-allow": {Act.APPROVAL_DECIDED},
     "approval-deny": {Act.APPROVAL_DECIDED},
     "secret-reveal": {Act.TEXT_REVEALED},

@@ -1,0 +1,130 @@
+"""Snoozes: open questions that a person hides from their own queue for a while."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+from zoneinfo import ZoneInfo, available_timezones
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
+
+from jpweb.store.choices import UNFINISHED_STATES
+from jpweb.store.database import clock
+from jpweb.store.inquiries import OPEN_STATE, list_open
+from jpweb.store.models import Inquiry, QuestionSnooze
+
+#: Hour of the next day, in the person's time zone, until which "tomorrow" snoozes.
+MORNING_HOUR = 8
+#: The times for which a question can be snoozed; "tomorrow" is the other choice.
+SNOOZE_TIMES = {"10min": timedelta(minutes=10), "1h": timedelta(hours=1)}
+#: A snoozed question comes back so long before it expires.
+TIME_BEFORE_EXPIRY = timedelta(minutes=5)
+
+_IS_OPEN = Q(inquiry__state=OPEN_STATE, inquiry__run__state__in=UNFINISHED_STATES)
+
+
+class SnoozedQuestion(NamedTuple):
+    """The keys of an open question that a person snoozed, and until when."""
+
+    key: int
+    workspace_id: int
+    conversation_id: int
+    until: datetime
+
+
+class SnoozedRow(NamedTuple):
+    """A snoozed question as its person's list shows it."""
+
+    question: Inquiry
+    until: datetime
+
+    @property
+    def is_shortened(self) -> bool:
+        """Whether the question comes back earlier than its person asked, since it expires."""
+        expires_at = self.question.expires_at
+        return expires_at is not None and self.until >= expires_at - TIME_BEFORE_EXPIRY
+
+
+def find_end(choice: str, zone_name: str) -> datetime | None:
+    """Return when a snooze that begins now ends; None for an unknown choice.
+
+    An unknown time zone counts as UTC.
+    """
+    now = clock.now()
+    if choice in SNOOZE_TIMES:
+        return now + SNOOZE_TIMES[choice]
+    if choice != "tomorrow":
+        return None
+    zone = ZoneInfo(zone_name) if zone_name in available_timezones() else UTC
+    morning = now.astimezone(zone).replace(hour=MORNING_HOUR, minute=0, second=0, microsecond=0)
+    return morning + timedelta(days=1)
+
+
+def snooze_question(inquiry: Inquiry, person_id: int, until: datetime) -> datetime | None:
+    """Hide an open question from a person's queue; return until when.
+
+    That is earlier than asked where the question expires sooner; None where it expires too soon,
+    or where the person cannot answer it now.
+    """
+    if inquiry.expires_at is not None:
+        until = min(until, inquiry.expires_at - TIME_BEFORE_EXPIRY)
+    is_open = list_open(person_id).filter(pk=inquiry.pk).exists()
+    if not is_open or until <= clock.now():
+        return None
+    QuestionSnooze.objects.update_or_create(
+        inquiry=inquiry, person_id=person_id, defaults={"until": until}
+    )
+    return until
+
+
+def wake_question(inquiry: Inquiry, person_id: int) -> None:
+    """Bring a question back to a person's queue."""
+    QuestionSnooze.objects.filter(inquiry=inquiry, person_id=person_id).delete()
+
+
+def list_snoozed(person_id: int, **scope: int) -> list[SnoozedRow]:
+    """Return the questions that a person snoozed, the next to come back first.
+
+    ``scope`` is a ``conversation_id`` or a ``workspace_id``; without one there are all.
+    """
+    rows = _list_current([person_id]).filter(
+        **{f"inquiry__{name}": value for name, value in scope.items()}
+    )
+    rows = rows.select_related("inquiry__conversation").order_by("until", "inquiry_id")
+    return [SnoozedRow(row.inquiry, row.until) for row in rows]
+
+
+def list_keys(person_ids: Collection[int]) -> dict[int, frozenset[SnoozedQuestion]]:
+    """Return the questions that these people snoozed; one query."""
+    keys_by_person: dict[int, set[SnoozedQuestion]] = defaultdict(set)
+    rows = _list_current(sorted(person_ids)).values_list(
+        "person_id", "inquiry_id", "inquiry__workspace_id", "inquiry__conversation_id", "until"
+    )
+    for row in rows:
+        keys_by_person[row[0]].add(SnoozedQuestion(*row[1:]))
+    return {person_id: frozenset(keys) for person_id, keys in keys_by_person.items()}
+
+
+def is_snoozed(person_ids: Collection[int]) -> Exists:
+    """Return the condition that one of these people snoozed a question."""
+    return Exists(
+        QuestionSnooze.objects.filter(
+            inquiry_id=OuterRef("pk"), person_id__in=person_ids, until__gt=Now()
+        )
+    )
+
+
+def delete_ended() -> set[int]:
+    """Delete snoozes that have ended; return the workspaces of their questions."""
+    ended = QuestionSnooze.objects.filter(Q(until__lte=Now()) | ~Q(inquiry__state=OPEN_STATE))
+    rows = list(ended.values_list("pk", "inquiry__workspace_id"))
+    if rows:
+        QuestionSnooze.objects.filter(pk__in=[key for key, _ in rows]).delete()
+    return {workspace_id for _, workspace_id in rows}
+
+
+def _list_current(person_ids: Collection[int]) -> QuerySet[QuestionSnooze]:
+    return QuestionSnooze.objects.filter(_IS_OPEN, person_id__in=person_ids, until__gt=Now())

@@ -1,0 +1,62 @@
+// Who is on a question, and questions that the person snoozed.
+import { findAll, findOpenCards, on, personId } from "./dom.js";
+
+// Fragments from the socket are the same for everyone: here their holder gets the button to release.
+on("htmx:load", ({ target }) => {
+  for (const claim of findAll("[data-holder]", target.parentElement || target)) {
+    claim.querySelector("button").hidden = Number(claim.dataset.holder) !== personId;
+  }
+});
+
+// Cards have no attributes of htmx for these two, which would add 300 bytes to each.
+on("submit", (event) => {
+  const { target } = event;
+  if (!target.matches(".claim")) return;
+  event.preventDefault();
+  htmx.ajax("POST", target.action, { source: target, target, swap: "outerHTML" });
+});
+on("click", (event) => {
+  const link = event.target.closest && event.target.closest(".card :is(a.claim, a.snooze)");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const options = { source: link, target: link, swap: "outerHTML" };
+  if (link.matches(".snooze")) htmx.ajax("GET", link.href, options);
+  else {
+    const csrfToken = document.querySelector("meta[name=csrf-token]");
+    const values = { csrfmiddlewaretoken: csrfToken ? csrfToken.content : "" };
+    htmx.ajax("POST", link.href.replace(/choose$/, "").replace(/\/$/, ""), { ...options, values });
+  }
+});
+on("htmx:afterSwap", () => {
+  const form = findAll("form.snooze:not([data-shown])")[0];
+  if (!form) return;
+  form.dataset.shown = "";
+  form.querySelector("button").focus();
+});
+
+// "Tomorrow morning" is that of the person's time zone.
+on("submit", ({ target }) => {
+  if (target.matches("form.snooze")) {
+    const card = target.closest(".card");
+    if (card) card.dataset.snoozing = "";
+    target.elements.zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  }
+}, true);
+
+export const isSnooze = (event) => Boolean(event.detail.requestConfig?.elt.matches("form.snooze"));
+on("htmx:beforeSwap", (event) => {
+  if (!isSnooze(event) || event.detail.xhr.status !== 200) return;
+  const cards = findOpenCards();
+  const index = cards.indexOf(event.target);
+  const next = cards[index + 1] || cards[index - 1];
+  // The socket deletes the element of this id, also where it is later than this response.
+  event.detail.shouldSwap = false;
+  event.target.replaceWith(Object.assign(document.createElement("div"), { id: event.target.id, hidden: true }));
+  if (!next) return;
+  setTimeout(() => {
+    if (document.activeElement && document.activeElement !== document.body) return;
+    next.tabIndex = -1;
+    next.focus({ preventScroll: true });
+    next.scrollIntoView({ block: "nearest" });
+  });
+});

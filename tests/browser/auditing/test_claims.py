@@ -1,0 +1,49 @@
+"""Claiming and snoozing a card by keys, and the height of a card."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.looks import check_accessibility
+from tests.browser.pages import Visit, path_of, wait_until_connected
+
+pytestmark = pytest.mark.browser
+
+ASKS = '/call ask_user {"question": "Go on?", "answer_type": "boolean"}'
+#: Pixels of the card of a yes-or-no question.
+MAX_CARD_HEIGHT = 150
+
+
+def test_keys_claim_and_snooze_a_card_on_every_page(visit: Visit):
+    page = visit.begin(ASKS)
+    card = page.locator(".card[data-outcome=open]").last
+    expect(card).to_be_visible()
+    number = card.get_attribute("data-question")
+    queue = visit.open("/questions")
+    wait_until_connected(queue)
+    queued = queue.locator(f"#question-{number}")
+    assert queued.evaluate("card => card.offsetHeight") <= MAX_CARD_HEIGHT
+    queued.evaluate("card => { card.tabIndex = -1; card.focus(); }")
+    queue.wait_for_timeout(600)
+    queue.keyboard.press("i")
+    expect(queued.get_by_text("is on it, since")).to_be_visible()
+    expect(card.get_by_text("is on it, since")).to_be_visible()
+    expect(card.get_by_role("button", name="Release")).to_be_visible()
+    assert queued.evaluate("card => card.offsetHeight") <= MAX_CARD_HEIGHT
+    check_accessibility(queue)
+    card.get_by_role("button", name="Release").click()
+    expect(queued.get_by_role("link", name="I'm on it")).to_be_visible()
+
+    queued.evaluate("card => { card.tabIndex = -1; card.focus(); }")
+    queue.keyboard.press("z")
+    expect(queued.get_by_role("button", name="10 minutes")).to_be_focused()
+    queue.keyboard.press("Enter")
+    expect(queued).to_have_count(0)
+    expect(card).to_have_count(0)
+    snoozed = queue.locator("#snoozed")
+    snoozed.locator("summary").click()
+    check_accessibility(queue)
+    snoozed.locator(f"[data-snoozed='{number}']").get_by_role("button").click()
+    expect(queued).to_be_visible()
+    assert path_of(queue) == "/questions"

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from jpweb.store.choices import Act, Role
+from jpweb.store.inbox import claims
+from jpweb.store.models import Inquiry, LedgerEntry, Membership, Person, QuestionClaim
+from jpweb.stream.inquiry import Answered
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+class Desk:
+    """An open question, and two people who may answer it."""
+
+    def __init__(self) -> None:
+        home = making.workspace()
+        self.question: Inquiry = making.question(making.start_run(making.conversation(home)))
+        self.ada, self.ben = (making.person(name, Role.RESPONDER, home) for name in ("ada", "ben"))
+
+    def get_holder(self) -> Person | None:
+        claim = claims.list_claims([self.question.pk]).get(self.question.pk)
+        return claim.person if claim else None
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def list_acts() -> list[tuple[str, str]]:
+    entries = LedgerEntry.objects.filter(act__in=[Act.QUESTION_CLAIMED, Act.CLAIM_RELEASED])
+    return [(row.act, json.loads(row.text)["by"]["name"]) for row in entries.order_by("pk")]
+
+
+def test_claim_question_of_another_person_keeps_the_first_holder(desk: Desk):
+    assert claims.claim_question(desk.question, desk.ada)
+    assert not claims.claim_question(desk.question, desk.ben)
+    assert claims.claim_question(desk.question, desk.ada)
+    assert desk.get_holder() == desk.ada
+    assert list_acts() == [(Act.QUESTION_CLAIMED, "Ada")]
+
+
+def test_claim_question_after_a_claim_lapsed_has_a_new_holder(desk: Desk):
+    claims.claim_question(desk.question, desk.ada)
+    QuestionClaim.objects.update(until=timezone.now() - timedelta(seconds=1))
+    assert desk.get_holder() is None
+    assert claims.claim_question(desk.question, desk.ben)
+    assert desk.get_holder() == desk.ben
+
+
+def test_release_claim_of_another_person_changes_nothing(desk: Desk):
+    claims.claim_question(desk.question, desk.ada)
+    assert not claims.release_claim(desk.question, desk.ben)
+    assert claims.release_claim(desk.question, desk.ada)
+    assert desk.get_holder() is None
+    assert list_acts() == [(Act.QUESTION_CLAIMED, "Ada"), (Act.CLAIM_RELEASED, "Ada")]
+
+
+def test_claim_question_that_is_settled_is_refused(desk: Desk):
+    making.settle(desk.question, Answered(True))
+    assert not claims.claim_question(desk.question, desk.ada)
+    assert list_acts() == []
+
+
+def test_claim_question_of_a_reader_is_refused(desk: Desk):
+    reader = making.person("eve", Role.READER, desk.question.conversation.workspace)
+    assert not claims.claim_question(desk.question, reader)
+
+
+@pytest.mark.parametrize("cause", ["lapse", "settlement", "lost right", "sign-out"])
+def test_delete_ended_deletes_a_claim_after(desk: Desk, cause: str):
+    claims.claim_question(desk.question, desk.ada)
+    assert claims.delete_ended() == set()
+    if cause == "lapse":
+        QuestionClaim.objects.update(until=timezone.now())
+    elif cause == "settlement":
+        making.settle(desk.question, Answered(True))
+    elif cause == "lost right":
+        Membership.objects.filter(person=desk.ada).update(role=Role.READER)
+    else:
+        claims.release_all(desk.ada)
+        assert list_acts()[-1] == (Act.CLAIM_RELEASED, "Ada")
+    assert claims.delete_ended() == {desk.question.workspace_id}
+    assert not QuestionClaim.objects.exists()

@@ -1,0 +1,180 @@
+"""Claims and snoozes of questions: by plain forms, and live over the sockets of pages."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.periodic import end_claims
+from jpweb.store.database import clock
+from jpweb.store.inbox import claims, snoozes
+from jpweb.store.models import Inquiry, QuestionClaim, QuestionSnooze
+from tests.store import making
+from tests.web.reading import ParsedPage, Tag, parse_page
+from tests.web.sockets import connect_page
+from tests.web.world import World
+
+HTMX = {"HX-Request": "true"}
+
+
+def post(world: World, name: str, act: str, **data: str) -> Any:
+    return world.client(name).post(f"/questions/{world.question.pk}/{act}", data)
+
+
+def show_queue(world: World, name: str) -> ParsedPage:
+    html_page = parse_page(world.client(name).get("/questions"))
+    assert (html_page.crossed, html_page.unclosed) == ([], [])
+    return html_page
+
+
+def find_claim(world: World, html_page: ParsedPage) -> Tag:
+    return html_page.find_one(id=f"claim-{world.question.pk}")
+
+
+def find_forms(world: World, html_page: ParsedPage, act: str) -> list[Tag]:
+    action = f"/questions/{world.question.pk}/{act}"
+    hidden = [tag for tag in html_page.find_all(**{"class": "link"}) if "hidden" in tag]
+    hidden_forms = [parent for tag in hidden for parent in tag.parents]
+    return [tag for tag in html_page.find_all(action=action) if tag not in hidden_forms]
+
+
+def test_claim_by_a_form_shows_its_holder_to_all_and_release_to_the_holder(world: World):
+    link = find_claim(world, show_queue(world, "responder"))["href"]
+    assert find_forms(world, parse_page(world.client("responder").get(link)), "claim")
+    response = post(world, "responder", "claim")
+    assert response["Location"] == f"/questions#question-{world.question.pk}"
+    own_page, other_page = show_queue(world, "responder"), show_queue(world, "owner")
+    for html_page in (own_page, other_page):
+        assert "Responder is on it, since" in find_claim(world, html_page).text
+        assert not find_forms(world, html_page, "claim")
+        assert find_forms(world, html_page, "answer"), "a claim keeps nobody from answering"
+    assert find_forms(world, own_page, "release")
+    assert not find_forms(world, other_page, "release")
+
+
+def test_sign_out_ends_the_claims_of_the_person(world: World):
+    client = world.client("responder")
+    client.post(f"/questions/{world.question.pk}/claim")
+    assert QuestionClaim.objects.exists()
+    client.post("/sign-out")
+    assert "is on it" not in find_claim(world, show_queue(world, "owner")).text
+
+
+def test_snooze_moves_the_card_to_the_list_until_it_is_woken(world: World):
+    assert post(world, "responder", "snooze", **{"for": "1h"}).status_code == 302
+    html_page = show_queue(world, "responder")
+    assert not html_page.find_all(id=f"question-{world.question.pk}")
+    assert html_page.find_one(id="question-count")["data-count"] == "0"
+    assert "Snoozed (1)" in html_page.find_one(id="snoozed").text
+    assert find_forms(world, html_page, "wake")
+    assert show_queue(world, "owner").find_one(id="question-count")["data-count"] == "1"
+    post(world, "responder", "wake")
+    assert show_queue(world, "responder").find_one(id=f"question-{world.question.pk}")
+
+
+@pytest.mark.parametrize(
+    ("choice", "sentence"),
+    [("1h", "it expires within minutes"), ("soon", "Choose for how long")],
+)
+def test_snooze_that_is_refused_keeps_the_card_and_says_why(
+    world: World, choice: str, sentence: str
+):
+    expires_at = timezone.now() + timedelta(minutes=3)
+    Inquiry.objects.filter(pk=world.question.pk).update(expires_at=expires_at)
+    url = f"/questions/{world.question.pk}/snooze"
+    client = world.client("responder")
+    plain = client.post(url, {"for": choice})
+    response = client.post(url, {"for": choice}, headers=HTMX)
+    for refusal in (plain, response):
+        assert refusal.status_code == 422
+        assert sentence in parse_page(refusal).text
+    assert response["HX-Reswap"] == "outerHTML"
+    assert not QuestionSnooze.objects.exists()
+
+
+def test_queue_takes_the_same_queries_for_many_claims_and_snoozes(world: World):
+    client = world.client("responder")
+
+    def count_queries() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            client.get("/questions")
+        return len(queries)
+
+    def add_both() -> None:
+        claims.claim_question(making.question(world.run), world.people["owner"])
+        snoozed = making.question(world.run)
+        snoozes.snooze_question(
+            snoozed, world.people["responder"].pk, clock.now() + timedelta(hours=1)
+        )
+
+    add_both()
+    before = count_queries()
+    for _ in range(5):
+        add_both()
+    assert count_queries() == before
+
+
+async def test_claim_and_its_end_come_to_open_pages_at_once(shared_world: World):
+    people, question = shared_world.people, shared_world.question
+    hello = {"inbox": True, "questions": [question.pk]}
+    async with (
+        connect_page(people["owner"], **hello) as desk,
+        connect_page(people["reader"], **hello) as reading,
+    ):
+        for socket in (desk, reading):
+            await socket.receive_all()
+        await run_in_db_thread(claims.claim_question, question, people["responder"])
+        await publisher.publish_questions_changed(shared_world.home.pk)
+        html_page = parse_page(await desk.receive_all())
+        claim = find_claim(shared_world, html_page)
+        assert "Responder is on it, since" in claim.text
+        assert claim["data-holder"] == str(people["responder"].pk)
+        assert await reading.hears_nothing()
+        await run_in_db_thread(
+            QuestionClaim.objects.update, until=timezone.now() - timedelta(seconds=1)
+        )
+        assert await end_claims.end_claims_and_snoozes() == 1
+        html_page = parse_page(await desk.receive_all())
+        assert "is on it" not in find_claim(shared_world, html_page).text
+
+
+async def test_page_that_connects_with_an_older_claim_gets_the_present_one(shared_world: World):
+    question = shared_world.question
+    hello = {"inbox": True, "questions": [question.pk], "claims": [[question.pk, 999]]}
+    async with connect_page(shared_world.people["owner"], **hello) as desk:
+        html_page = parse_page(await desk.receive_all())
+        assert "data-claim" not in find_claim(shared_world, html_page)
+
+
+async def test_snooze_takes_the_card_off_the_pages_of_its_person_alone(shared_world: World):
+    people, question = shared_world.people, shared_world.question
+    hello = {"inbox": True, "questions": [question.pk]}
+    async with (
+        connect_page(people["responder"], **hello) as own,
+        connect_page(people["owner"], **hello) as other,
+    ):
+        for socket in (own, other):
+            await socket.receive_all()
+        until = clock.now() + timedelta(hours=1)
+        await run_in_db_thread(snoozes.snooze_question, question, people["responder"].pk, until)
+        await publisher.publish_questions_changed(shared_world.home.pk)
+        html_page = parse_page(await own.receive_all())
+        assert html_page.find_one(id=f"question-{question.pk}")["hx-swap-oob"] == "delete"
+        assert html_page.find_one(id="question-count")["data-count"] == "0"
+        assert html_page.find_one(id="snoozed").text.strip().startswith("Snoozed (1)")
+        html_page = parse_page(await other.receive_all())
+        assert html_page.find_one(id="question-count")["data-count"] == "1"
+        assert not html_page.find_all(id="snoozed")
+
+        await run_in_db_thread(QuestionSnooze.objects.update, until=clock.now())
+        await end_claims.end_claims_and_snoozes()
+        html_page = parse_page(await own.receive_all())
+        assert html_page.find_one(id=f"question-{question.pk}")["data-outcome"] == "open"
+        assert "hidden" in html_page.find_one(id="snoozed")
