@@ -15,6 +15,7 @@ from jpweb.store.choices import UNFINISHED_STATES
 from jpweb.store.database import clock
 from jpweb.store.inquiries import OPEN_STATE, list_open
 from jpweb.store.models import Inquiry, QuestionSnooze
+from jpweb.store.sql.compiled_query import CompiledQuery
 
 #: Hour of the next day, in the person's time zone, until which "tomorrow" snoozes.
 MORNING_HOUR = 8
@@ -100,10 +101,7 @@ def list_snoozed(person_id: int, **scope: int) -> list[SnoozedRow]:
 def list_keys(person_ids: Collection[int]) -> dict[int, frozenset[SnoozedQuestion]]:
     """Return the questions that these people snoozed; one query."""
     keys_by_person: dict[int, set[SnoozedQuestion]] = defaultdict(set)
-    rows = _list_current(sorted(person_ids)).values_list(
-        "person_id", "inquiry_id", "inquiry__workspace_id", "inquiry__conversation_id", "until"
-    )
-    for row in rows:
+    for row in _key_query(sorted(person_ids)):
         keys_by_person[row[0]].add(SnoozedQuestion(*row[1:]))
     return {person_id: frozenset(keys) for person_id, keys in keys_by_person.items()}
 
@@ -128,3 +126,10 @@ def delete_ended() -> set[int]:
 
 def _list_current(person_ids: Collection[int]) -> QuerySet[QuestionSnooze]:
     return QuestionSnooze.objects.filter(_IS_OPEN, person_id__in=person_ids, until__gt=Now())
+
+
+_key_query = CompiledQuery(
+    lambda person_ids: _list_current(person_ids).values_list(
+        "person_id", "inquiry_id", "inquiry__workspace_id", "inquiry__conversation_id", "until"
+    )
+)
