@@ -57,122 +57,71 @@ urlpatterns = [
     path("go", home.show_destinations, name="go"),
     path("settings", settings_page.show_settings, name="settings"),
     path("settings/appearance", settings_page.save_appearance, name="settings-appearance"),
+    path("settings/demo", settings_page.save_demo, name="settings-demo"),
     path("conversations", conversation_list.list_conversations, name="conversations"),
+    path(f"{_CONVERSATION}/facts", conversation_list.show_metadata_forms, name="conversation-edit"),
     path(
-        "conversations/<key:conversation_id>/facts",
-        conversation_list.show_metadata_forms,
-        name="conversation-edit",
-    ),
-    path(
-        "conversations/<key:conversation_id>/change",
-        conversation_list.change_conversation,
-        name="conversation-change",
+        f"{_CONVERSATION}/change", conversation_list.change_conversation, name="conversation-change"
     ),
     path("conversations/new", conversations.start_conversation, name="conversation-new"),
+    path(_CONVERSATION, conversations.show_conversation, name="conversation"),
+    path(f"{_CONVERSATION}/outline", conversations.show_turn_outline, name="conversation-outline"),
+    path(f"{_CONVERSATION}/find", find.search_conversation, name="conversation-find"),
+    path(f"{_CONVERSATION}/step", find.step_to_event, name="conversation-step"),
+    path(f"{_CONVERSATION}/read", conversations.mark_read, name="conversation-read"),
+    path(f"{_CONVERSATION}/raw", raw.show_raw, name="conversation-raw"),
+    path(f"{_CONVERSATION}/compacted", compacted.show_compacted, name="conversation-compacted"),
+    path(f"{_CONVERSATION}/timeline", timeline.show_timeline, name="conversation-timeline"),
     path(
-        "conversations/<key:conversation_id>", conversations.show_conversation, name="conversation"
-    ),
-    path(
-        "conversations/<key:conversation_id>/outline",
-        conversations.show_turn_outline,
-        name="conversation-outline",
-    ),
-    path(
-        "conversations/<key:conversation_id>/find",
-        find.search_conversation,
-        name="conversation-find",
-    ),
-    path("conversations/<key:conversation_id>/step", find.step_to_event, name="conversation-step"),
-    path(
-        "conversations/<key:conversation_id>/read",
-        conversations.mark_read,
-        name="conversation-read",
-    ),
-    path("conversations/<key:conversation_id>/raw", raw.show_raw, name="conversation-raw"),
-    path(
-        "conversations/<key:conversation_id>/compacted",
-        compacted.show_compacted,
-        name="conversation-compacted",
-    ),
-    path(
-        "conversations/<key:conversation_id>/timeline",
-        timeline.show_timeline,
-        name="conversation-timeline",
-    ),
-    path(
-        "conversations/<key:conversation_id>/configuration",
+        f"{_CONVERSATION}/configuration",
         configuration.show_configuration,
         name="conversation-configuration",
     ),
     path(
-        "conversations/<key:conversation_id>/configuration/trust",
+        f"{_CONVERSATION}/configuration/trust",
         configuration.change_trust,
         name="conversation-trust",
     ),
+    path(f"{_CONVERSATION}/thread", thread.show_thread, name="conversation-thread"),
+    path(f"{_CONVERSATION}/turns", conversations.start_turn, name="conversation-start-turn"),
+    path(f"{_CONVERSATION}/stop", conversations.stop_run, name="conversation-stop"),
+    path(f"{_CONVERSATION}/retry", turns.retry_turn, name="conversation-retry"),
+    path(f"{_CONVERSATION}/restart", turns.restart_tool_calls, name="conversation-restart"),
+    path(f"{_CONVERSATION}/respond", turns.respond_to_turn, name="conversation-respond"),
+    path(f"{_CONVERSATION}/events/<slug:anchor>", events.show_event, name="event"),
+    path(f"{_CONVERSATION}/events/<slug:anchor>.json", events.download_item, name="event-whole"),
     path(
-        "conversations/<key:conversation_id>/thread", thread.show_thread, name="conversation-thread"
-    ),
-    path(
-        "conversations/<key:conversation_id>/turns",
-        conversations.start_turn,
-        name="conversation-start-turn",
-    ),
-    path(
-        "conversations/<key:conversation_id>/stop", conversations.stop_run, name="conversation-stop"
-    ),
-    path("conversations/<key:conversation_id>/retry", turns.retry_turn, name="conversation-retry"),
-    path(
-        "conversations/<key:conversation_id>/restart",
-        turns.restart_tool_calls,
-        name="conversation-restart",
-    ),
-    path(
-        "conversations/<key:conversation_id>/respond",
-        turns.respond_to_turn,
-        name="conversation-respond",
-    ),
-    path(
-        "conversations/<key:conversation_id>/events/<slug:anchor>",
-        events.show_event,
-        name="event",
-    ),
-    path(
-        "conversations/<key:conversation_id>/events/<slug:anchor>.json",
-        events.download_item,
-        name="event-whole",
-    ),
-    path(
-        "conversations/<key:conversation_id>/events/<slug:anchor>/redaction/edit",
+        f"{_CONVERSATION}/events/<slug:anchor>/redaction/edit",
         redaction.show_redaction,
         name="event-redact",
     ),
     path(
-        "conversations/<key:conversation_id>/events/<slug:anchor>/redaction/preview",
+        f"{_CONVERSATION}/events/<slug:anchor>/redaction/preview",
         redaction.preview_redaction,
         name="event-redact-preview",
     ),
     path(
-        "conversations/<key:conversation_id>/events/<slug:anchor>/redaction/confirm",
+        f"{_CONVERSATION}/events/<slug:anchor>/redaction/confirm",
         redaction.redact_event,
         name="event-redact-confirm",
     ),
     path(
-        "conversations/<key:conversation_id>/events/<slug:anchor>/<slug:payload>",
+        f"{_CONVERSATION}/events/<slug:anchor>/<slug:payload>",
         events.show_payload_part,
         name="event-part",
     ),
     path(
-        "conversations/<key:conversation_id>/events/<slug:anchor>/<slug:payload>.txt",
+        f"{_CONVERSATION}/events/<slug:anchor>/<slug:payload>.txt",
         events.download_payload,
         name="event-text",
     ),
     path(
-        "conversations/<key:conversation_id>/export/<slug:format_name>",
+        f"{_CONVERSATION}/export/<slug:format_name>",
         conversations.export_conversation,
         name="conversation-export",
     ),
     path(
-        "conversations/<key:conversation_id>/evidence.zip",
+        f"{_CONVERSATION}/evidence.zip",
         audit_exports.export_conversation_evidence,
         name="conversation-evidence",
     ),
@@ -256,11 +205,7 @@ urlpatterns = [
     path("audit/reviews", review_queues.list_queues, name="reviews"),
     path("audit/reviews/<slug:queue_name>", review_queues.show_queue, name="review-queue"),
     path("audit/reviews/<slug:queue_name>/next", review_queues.open_next, name="review-next"),
-    path(
-        "questions/<key:inquiry_id>/review",
-        questions.review_question,
-        name="question-review",
-    ),
+    path("questions/<key:inquiry_id>/review", questions.review_question, name="question-review"),
     path(
         "questions/<key:inquiry_id>/review/start",
         questions.start_review,
@@ -272,22 +217,20 @@ urlpatterns = [
         name="question-review-assign",
     ),
     path(
-        "conversations/<key:conversation_id>/reviews",
-        conversation_reviews.show_reviews,
-        name="conversation-reviews",
+        f"{_CONVERSATION}/reviews", conversation_reviews.show_reviews, name="conversation-reviews"
     ),
     path(
-        "conversations/<key:conversation_id>/review",
+        f"{_CONVERSATION}/review",
         conversation_reviews.review_conversation,
         name="conversation-review",
     ),
     path(
-        "conversations/<key:conversation_id>/review/start",
+        f"{_CONVERSATION}/review/start",
         conversation_reviews.start_review,
         name="conversation-review-start",
     ),
     path(
-        "conversations/<key:conversation_id>/review/assign",
+        f"{_CONVERSATION}/review/assign",
         conversation_reviews.assign_review,
         name="conversation-review-assign",
     ),
@@ -358,9 +301,7 @@ urlpatterns = [
     path("groups/<key:group_id>/remove", groups.remove_person, name="group-remove"),
     path("groups/<key:group_id>/delete", groups.delete_group, name="group-delete"),
     path(
-        "workspaces/<key:workspace_id>/groups/choose",
-        groups.choose_role,
-        name="group-role-choose",
+        "workspaces/<key:workspace_id>/groups/choose", groups.choose_role, name="group-role-choose"
     ),
     path("workspaces/<key:workspace_id>/groups/take", groups.take_role, name="group-role-take"),
     path("memberships/<key:membership_id>/role", people.change_role, name="member-role"),

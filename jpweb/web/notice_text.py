@@ -26,6 +26,8 @@ ACT_UNKNOWN = "Unknown act “%(value)s”. Choose one from the list."
 LEDGER_EMPTY = "The ledger is empty."
 OPTION_REQUIRED = "Choose one of the options."
 APPEARANCE_SAVED = "Appearance saved."
+DEMO_HIDDEN = "The demo is hidden. Settings shows it again."
+DEMO_SHOWN = "The demo is back."
 
 # Answers
 NO_WAITING_CALL = (

@@ -26,6 +26,9 @@ class Person(AbstractUser):
     is_welcomed = models.BooleanField(
         default=False, db_default=False, help_text="has closed the panel of the first visit"
     )
+    hidden_demo_role = models.PositiveSmallIntegerField(
+        null=True, help_text="their role in the demo, which they have hidden"
+    )
     unseen_mention_count = models.PositiveIntegerField(default=0, db_default=0)
 
     @property

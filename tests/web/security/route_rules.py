@@ -87,6 +87,7 @@ ROUTES = {
     "welcome-dismiss": Route(SIGNED_IN, 302, "post"),
     "settings": Route(SIGNED_IN, 200),
     "settings-appearance": Route(SIGNED_IN, 302, "post"),
+    "settings-demo": Route(SIGNED_IN, 302, "post"),
     "search": Route(SIGNED_IN, 200),
     "search-save": Route(SIGNED_IN, 302, "post"),
     "search-delete": Route(SIGNED_IN, 302, "post"),

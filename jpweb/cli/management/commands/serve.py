@@ -93,7 +93,8 @@ class Command(BaseCommand):
                 continue
             with show_progress(f"Reading {name or source}") as progress:
                 mirrored, report = mirror.mirror_workspace(source, name, progress)
-            accounts.make_owner(owner, mirrored)
+            if source != mirror.DEMO_PATH or owner.hidden_demo_role is None:
+                accounts.make_owner(owner, mirrored)
             self.stdout.write(f"{mirrored.name}: {report.format_line()}")
             for problem in report.problems:
                 self.stderr.write(f"  {problem}")

@@ -9,9 +9,11 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
-from jpweb.store import accounts
+from jpweb.store import accounts, audit
 from jpweb.store.choices import Density, Role, Theme
+from jpweb.store.errors import RoleByGroup
 from jpweb.store.jp_files import mirror
+from jpweb.store.people import demo_membership
 from jpweb.web import access, display_text, notice_text
 
 if TYPE_CHECKING:
@@ -31,9 +33,11 @@ def show_settings(request: Request) -> HttpResponse:
                 roles[workspace.pk].label,
                 roles[workspace.pk] == Role.OWNER,
                 display_text.FILES_STATE_LABELS[mirror.read_files_state(workspace)],
+                audit.is_demo(workspace),
             )
             for workspace in accounts.list_workspaces(request.user.pk, Role.READER)
         ],
+        "is_demo_hidden": request.user.hidden_demo_role is not None,
     }
     return render(request, "settings/index.html", context)
 
@@ -48,4 +52,23 @@ def save_appearance(request: Request) -> HttpResponse:
         messages.success(request, notice_text.APPEARANCE_SAVED)
     else:
         messages.error(request, notice_text.OPTION_REQUIRED)
+    return redirect("settings")
+
+
+@require_POST
+@access.signed_in
+def save_demo(request: Request) -> HttpResponse:
+    """Hide the demo from the person's pages, or show it again."""
+    action = request.POST.get("demo")
+    try:
+        if action == "hide":
+            demo_membership.hide_demo(request.user.pk)
+            messages.success(request, notice_text.DEMO_HIDDEN)
+        elif action == "show":
+            demo_membership.show_demo(request.user.pk)
+            messages.success(request, notice_text.DEMO_SHOWN)
+        else:
+            messages.error(request, notice_text.OPTION_REQUIRED)
+    except RoleByGroup as error:
+        messages.error(request, str(error))
     return redirect("settings")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from jpweb.store.models import Person
+from jpweb.store.choices import Act, Role
+from jpweb.store.jp_files.mirror import DEMO_ROOT
+from jpweb.store.models import Conversation, LedgerEntry, Membership, Person, Workspace
 from tests.store import making
 from tests.web.reading import parse_page
 from tests.web.world import World
@@ -63,3 +65,53 @@ def test_go_to_lists_what_the_person_can_open(world: World):
     fragment = parse_page(world.client("owner").get("/go?q=nothing", headers=HTMX))
     assert not fragment.find_all(id="main")
     assert "No matching conversations." in fragment.text
+
+
+@pytest.fixture
+def demo(world: World) -> Workspace:
+    """The demo, with a conversation, in which two people have a role."""
+    demo = making.workspace("Demo")
+    Workspace.objects.filter(pk=demo.pk).update(root=DEMO_ROOT)
+    for name, role in (("owner", Role.OWNER), ("reader", Role.READER)):
+        Membership.objects.create(
+            person=world.people[name], workspace=demo, role=role, direct_role=role
+        )
+    making.conversation(demo, "A tour of the demo")
+    return demo
+
+
+def test_hide_demo_leaves_it_in_no_list_of_that_person(world: World, demo: Workspace):
+    client = world.client("owner")
+    assert "A tour of the demo" in parse_page(client.get("/conversations")).text
+    page = client.post("/settings/demo", {"demo": "hide"}, follow=True)
+    assert "The demo is hidden." in parse_page(page).text
+    for path in ("/conversations", "/", "/go", "/audit"):
+        assert "emo" not in parse_page(client.get(path)).text.replace("Show the demo", ""), path
+    assert "A tour of the demo" in parse_page(world.client("reader").get("/conversations")).text
+
+
+def test_show_demo_gives_the_role_back_that_was_set_aside(world: World, demo: Workspace):
+    client = world.client("owner")
+    client.post("/settings/demo", {"demo": "hide"})
+    page = client.post("/settings/demo", {"demo": "show"}, follow=True)
+    assert "The demo is back." in parse_page(page).text
+    membership = Membership.objects.get(workspace=demo, person=world.people["owner"])
+    assert (membership.role, membership.direct_role) == (Role.OWNER, Role.OWNER)
+    assert "A tour of the demo" in parse_page(client.get("/conversations")).text
+    acts = (
+        LedgerEntry.objects.filter(workspace_id=demo.pk)
+        .order_by("pk")
+        .values_list("act", flat=True)
+    )
+    assert [*acts][-2:] == [Act.MEMBER_REMOVED, Act.MEMBER_ADDED]
+
+
+def test_show_demo_gives_nobody_a_role_that_they_did_not_have(world: World, demo: Workspace):
+    world.client("outsider").post("/settings/demo", {"demo": "show"})
+    assert not Membership.objects.filter(workspace=demo, person=world.people["outsider"]).exists()
+    assert Conversation.objects.filter(workspace=demo).exists()
+
+
+def test_save_demo_without_a_choice_says_so(world: World):
+    page = world.client("reader").post("/settings/demo", {"demo": "burn"}, follow=True)
+    assert "Choose one of the options." in parse_page(page).text

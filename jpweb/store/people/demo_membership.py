@@ -1,0 +1,59 @@
+"""Hides the demo from a person, and shows it again: their role in it, set aside and given back.
+
+Lists, search, queues and the audit show what a person has a role in, so a hidden demo is in none
+of them. What the person did there stays.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from jpweb.store.choices import Act, Role
+from jpweb.store.errors import RoleByGroup
+from jpweb.store.jp_files.mirror import DEMO_ROOT
+from jpweb.store.ledger.entries import Actor
+from jpweb.store.models import Membership, Person, Workspace
+from jpweb.store.people import member_roles
+
+
+@transaction.atomic
+def hide_demo(person_id: int) -> None:
+    """Set a person's role in the demo aside; change nothing where they have none.
+
+    The demo may stay without an owner: nothing in it can be changed. Raises RoleByGroup where a
+    group gives the role.
+    """
+    person = Person.objects.select_for_update().get(pk=person_id)
+    membership = Membership.objects.filter(person=person, workspace__root=DEMO_ROOT).first()
+    if membership is None:
+        return
+    workspace_id = membership.workspace_id
+    grouped_roles = member_roles.list_roles([person_id], [workspace_id])
+    if grouped_roles:
+        raise RoleByGroup(
+            f"You are in the demo by the group “{grouped_roles[0].group_name}”. Ask whoever made"
+            " the group to take the demo out of it."
+        )
+    person.hidden_demo_role = membership.role
+    person.save(update_fields=["hidden_demo_role"])
+    actor = Actor.from_person(person)
+    member_roles.record_membership(Act.MEMBER_REMOVED, actor, workspace_id, person_id)
+    membership.delete()
+
+
+@transaction.atomic
+def show_demo(person_id: int) -> None:
+    """Give a person the role in the demo back that ``hide_demo`` set aside."""
+    person = Person.objects.select_for_update().get(pk=person_id)
+    workspace = Workspace.objects.filter(root=DEMO_ROOT).first()
+    if person.hidden_demo_role is None or workspace is None:
+        return
+    role = Role(person.hidden_demo_role)
+    person.hidden_demo_role = None
+    person.save(update_fields=["hidden_demo_role"])
+    _, is_new = Membership.objects.get_or_create(
+        person=person, workspace=workspace, defaults={"role": role, "direct_role": role}
+    )
+    if is_new:
+        actor = Actor.from_person(person)
+        member_roles.record_membership(Act.MEMBER_ADDED, actor, workspace.pk, person_id, role)
