@@ -13,7 +13,7 @@ from jpweb.store import accounts, audit
 from jpweb.store.choices import Density, Role, Theme
 from jpweb.store.errors import RoleByGroup
 from jpweb.store.jp_files import mirror
-from jpweb.store.people import demo_membership
+from jpweb.store.workspace_config import demo_membership
 from jpweb.web import access, display_text, notice_text
 
 if TYPE_CHECKING:
