@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
@@ -51,6 +52,8 @@ logger = logging.getLogger(__name__)
 #: lost, since it may be the cause.
 MAX_DEATHS = 5
 
+#: Runs of a conversation whose models are listed.
+MAX_LISTED_RUNS = 500
 #: Stranded runs that one call of ``requeue_stranded`` queues.
 _MAX_REQUEUED = 500
 _ALREADY_RUNNING_TEXT = "A turn is already running in this conversation."
@@ -138,6 +141,12 @@ def fail_run(
     leases.assert_held(run)
     close_open(run, reason)
     return _mark_ended(run, Run.objects.filter(pk=run.pk), state, problem, failure)
+
+
+def list_models(conversation_id: int) -> list[tuple[datetime, str, str]]:
+    """Return start, provider and model of the newest runs of a conversation, oldest first."""
+    rows = Run.objects.filter(conversation_id=conversation_id).order_by("-id")
+    return list(reversed(rows.values_list("started_at", "provider", "model")[:MAX_LISTED_RUNS]))
 
 
 def get_newest(conversation_id: int) -> Run | None:

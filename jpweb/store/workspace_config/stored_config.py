@@ -29,7 +29,7 @@ MAX_CHANGE_CHARACTERS, MAX_TOTAL_CHARACTERS = 512 * 1024, 4 * directory_handles.
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """A ``config_delta`` at its position; it applies to what follows.
+    """A ``config_delta`` at its position and anchor; it applies to what follows.
 
     ``turn_number`` is that of the first turn under it, None where none began since.
     """
@@ -38,6 +38,7 @@ class ConfigChange:
     turn_number: int | None
     delta: Mapping[str, Any]
     digest: str
+    anchor: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,5 +169,5 @@ def _read_changes(conversation_id: int, masks: Masks) -> tuple[list[ConfigChange
         if isinstance(body, ConversationEvent) and isinstance(body.kind, ConfigDelta):
             turn_number = next((number for start, number in starts if start >= position), None)
             digest = sha256(text.encode(errors="surrogatepass")).hexdigest()
-            changes.append(ConfigChange(position, turn_number, body.kind.delta, digest))
+            changes.append(ConfigChange(position, turn_number, body.kind.delta, digest, anchor))
     return changes, []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from django.http import HttpResponse
 from django.shortcuts import render
 
+from jpweb.runtime import configuration, model_history
 from jpweb.store.choices import Role
 from jpweb.store.transcript import timeline
 from jpweb.store.transcript.timeline import Timeline, TimelineTurn
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Width and height of the strip in its own units, and the part of a bar's slot that is a gap.
 STRIP_WIDTH, STRIP_HEIGHT, GAP_SHARE = 1_000, 16, 0.15
+#: Changes of the model that the header links to, the newest ones.
+MAX_LINKED_CHANGES = 3
 
 
 class Segment(NamedTuple):
@@ -44,6 +47,23 @@ class Bar(NamedTuple):
     total: str
 
 
+class ModelChange(NamedTuple):
+    """A change of the model: from which to which, and its place."""
+
+    turn_number: int | None
+    anchor: str
+    models: str
+
+
+class ModelSummary(NamedTuple):
+    """The model last in effect, how often it changed, and the newest changes."""
+
+    name: str
+    model_id: str
+    change_count: int
+    changes: list[ModelChange]
+
+
 class TimeSpan(NamedTuple):
     """The beginning and the end of some turns, and the time between them in words."""
 
@@ -63,6 +83,7 @@ def show_timeline(request: Request, conversation: Conversation) -> HttpResponse:
         "conversation": conversation,
         "bars": _make_bars(shown.turns),
         "span": _find_span(shown),
+        "model": _summarize_models(conversation, shown),
         "legend": display_text.TIME_LABELS.items(),
         "height": STRIP_HEIGHT,
         "strip_width": STRIP_WIDTH,
@@ -137,3 +158,24 @@ def _find_span(shown: Timeline) -> TimeSpan | None:
     ended_at = max(turn_times.ended_at for turn_times in times)
     seconds = (ended_at - started_at).total_seconds()
     return TimeSpan(started_at, ended_at, durations.format_duration(seconds))
+
+
+def _summarize_models(conversation: Conversation, shown: Timeline) -> ModelSummary | None:
+    """Return the models of a conversation; None where none is on record, or later turns follow."""
+    if shown.later_count:
+        return None
+    starts = [(turn.times.started_at, turn.number) for turn in shown.turns if turn.times]
+    uses = model_history.list_models(conversation, sorted(starts))
+    if not uses:
+        return None
+    names = [configuration.escape_invisible(use.model_id) for use in uses]
+    changes = [
+        ModelChange(
+            use.turn_number if use.turn_number != model_history.BEFORE_TURNS else None,
+            use.anchor,
+            f"{before} → {after}",
+        )
+        for use, before, after in zip(uses[1:], names, names[1:], strict=False)
+    ]
+    name = configuration.escape_invisible(uses[-1].name) or names[-1]
+    return ModelSummary(name, names[-1], len(changes), changes[-MAX_LINKED_CHANGES:])

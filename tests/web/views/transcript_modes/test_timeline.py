@@ -8,7 +8,7 @@ from django.test import Client
 from jpweb.store.choices import Role
 from jpweb.store.models import Conversation
 from jpweb.store.transcript import timeline
-from jpweb.stream.events import ChatRequest, TurnStart
+from jpweb.stream.events import ChatRequest, ConfigDelta, TurnStart
 from tests.builders import make_answer, make_call, make_element, make_inquiry, make_result, raw
 from tests.store import making
 from tests.store.transcript.test_windows import mirror_conversation
@@ -121,3 +121,43 @@ def test_entries_with_an_odd_timestamp_count_in_no_time():
         at(TurnStart(), "03:00:00"), raw({"type": "odd", "timestamp": "2090-01-01"})
     )
     assert list_rows(open_timeline(talk))[0][2] == "0 ms"
+
+
+def make_models(*names: str) -> Conversation:
+    changes = [ConfigDelta({"assistant": {"model": {"id": f"p/{name}"}}}) for name in names]
+    return mirror_conversation(
+        *(kind for change in changes for kind in (change, TurnStart(), ChatRequest("Go")))
+    )
+
+
+def read_model(page: ParsedPage) -> tuple[str, list[str]]:
+    """Return what a page says about the model, and where it leads from there."""
+    (model,) = [tag for tag in page if tag.get("id") == "model"]
+    links = [tag["href"] for tag in page if tag.tag == "a" and tag.inside(id="model")]
+    return " ".join(model.text.split()), links
+
+
+@pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}])
+def test_the_model_in_effect_is_named_with_where_it_changed(headers: dict[str, str]):
+    talk = make_models("a", "b", "c-1")
+    anchors = list(talk.journal.order_by("position").values_list("anchor", flat=True))
+    text, links = read_model(open_timeline(talk, **headers))
+    assert text == "Model: c-1 changed 2 times: turn 2, turn 3"
+    address = f"/conversations/{talk.pk}"
+    assert links == [f"{address}?at={anchors[n]}#{anchors[n]}" for n in (3, 6)]
+
+
+def test_many_changes_of_the_model_lead_to_the_page_of_all():
+    talk = make_models("a", "b", "c", "d", "e")
+    text, links = read_model(open_timeline(talk))
+    assert text == "Model: e changed 4 times: all, turn 3, turn 4, turn 5"
+    assert links[0] == f"/conversations/{talk.pk}/configuration"
+
+
+def test_a_model_that_never_changed_has_no_links():
+    assert read_model(open_timeline(make_models("a"))) == ("Model: a", [])
+
+
+def test_without_a_model_on_record_none_is_named():
+    page = open_timeline(mirror_turns())
+    assert not [tag for tag in page if tag.get("id") == "model"]
