@@ -112,3 +112,12 @@ def test_a_phone_has_its_navigation_at_the_lower_edge(visit: Visit):
     assert get_box(link)["height"] >= 44
     link.click()
     page.wait_for_url("**/search")
+
+
+@pytest.mark.parametrize("size", MAX_TOP)
+def test_the_header_names_the_model_and_leads_to_its_change(visit: Visit, size: tuple[int, int]):
+    page = visit.open(visit.find("Release 1.4 of the orchard planner"), size=size)
+    model = page.locator(".page-header #model")
+    expect(model).to_be_visible()
+    expect(page.locator("#time-strip #model")).to_have_count(0)
+    assert get_box(page.locator(ITEM).first)["y"] <= MAX_TOP[size]
