@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from jpweb.agent.ports import Recorder
+from jpweb.agent.ports import Recorder, TokenUsage
 from jpweb.stream import timestamps
 from jpweb.stream.events import ConversationEvent, EventKind
 
@@ -39,9 +39,16 @@ class EventWriter:
         await self.write_each(((kind, event_metadata) for kind in kinds), is_last=is_last)
 
     async def write_each(
-        self, kinds: Iterable[tuple[EventKind, Mapping[str, Any]]], *, is_last: bool = False
+        self,
+        kinds: Iterable[tuple[EventKind, Mapping[str, Any]]],
+        *,
+        is_last: bool = False,
+        usage: TokenUsage | None = None,
     ) -> None:
         """Commit events with the present time, each with its metadata, all or none."""
         stamp = timestamps.format_timestamp(self.clock())
         events = [ConversationEvent(stamp, kind, dict(metadata)) for kind, metadata in kinds]
-        await self.recorder.record(*events, is_last=is_last)
+        if usage is None:
+            await self.recorder.record(*events, is_last=is_last)
+        else:
+            await self.recorder.record(*events, is_last=is_last, usage=usage)

@@ -59,13 +59,28 @@ class StructuredReply:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenUsage:
+    """The tokens of one request and its reply, as the provider reported them; None until it does.
+
+    ``input_count`` includes those that were read from a cache or written to one.
+    """
+
+    input_count: int | None = None
+    output_count: int | None = None
+    cache_read_count: int = 0
+    cache_write_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ReplyFinished:
     """The provider's reply ended normally."""
 
 
-ProviderEvent: TypeAlias = (
-    TextDelta | ReplyMetadata | PartialToolCall | CompleteToolCall | StructuredReply | ReplyFinished
+#: What a reply consists of.
+ReplyEvent: TypeAlias = (
+    TextDelta | ReplyMetadata | PartialToolCall | CompleteToolCall | StructuredReply | TokenUsage
 )
+ProviderEvent: TypeAlias = ReplyEvent | ReplyFinished
 
 
 #: Replies without the forced call after which the next one stands (jp-rules 10.5).
@@ -276,12 +291,18 @@ class Prompter(Protocol):
 class Recorder(Protocol):
     """The journal."""
 
-    async def record(self, *events: ConversationEvent, is_last: bool = False) -> None:
+    async def record(
+        self,
+        *events: ConversationEvent,
+        is_last: bool = False,
+        usage: TokenUsage | None = None,
+    ) -> None:
         """Commit the events in order, all or none; returns after the commit.
 
         Raises SettlementConflict, and commits nothing, where a question among them is settled
         already. With the ``last`` events, of which there may be none, it is committed that the turn
-        is complete: the journal alone does not tell a whole reply from a part of one.
+        is complete: the journal alone does not tell a whole reply from a part of one. ``usage`` is
+        that of the reply which ends with these events; it is in no event.
         """
         ...
 

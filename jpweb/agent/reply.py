@@ -12,9 +12,11 @@ from jpweb.agent.ports import (
     Display,
     FormatArguments,
     PartialToolCall,
+    ReplyEvent,
     ReplyMetadata,
     StructuredReply,
     TextDelta,
+    TokenUsage,
 )
 from jpweb.stream.events import ChatResponse, EventKind, ToolCallRequest
 
@@ -42,11 +44,9 @@ class ReplyRecorder:
         self._display = display
         self._latest = TextDelta("message", "")
         self._uncommitted: list[tuple[EventKind, Mapping[str, Any]]] = []
+        self._usage: TokenUsage | None = None
 
-    async def take_event(
-        self,
-        event: TextDelta | ReplyMetadata | PartialToolCall | CompleteToolCall | StructuredReply,
-    ) -> None:
+    async def take_event(self, event: ReplyEvent) -> None:
         """Process the next event of the reply."""
         self.has_begun = self.has_begun or _is_recorded(event)
         match event:
@@ -62,6 +62,8 @@ class ReplyRecorder:
                 self.has_data = True
                 await self.flush_text()
                 await self._commit_event(ChatResponse("data", value))
+            case TokenUsage():
+                self._usage = event
 
     async def flush_text(self, metadata: Mapping[str, Any] | None = None) -> None:
         """Commit the text so far, if there is any, with the provider's metadata."""
@@ -82,8 +84,9 @@ class ReplyRecorder:
         if not self.is_finished and not calls_stand:
             kinds = [event for event in kinds if not isinstance(event[0], ToolCallRequest)]
             self.calls.clear()
-        if kinds or is_last:
-            await self._scribe.write_each(kinds, is_last=is_last)
+        usage, self._usage = self._usage, None
+        if kinds or is_last or usage is not None:
+            await self._scribe.write_each(kinds, is_last=is_last, usage=usage)
 
     def _take_text(self) -> ChatResponse:
         variant, text = self._latest.variant, self._latest.text
@@ -124,11 +127,9 @@ class ReplyRecorder:
         self.calls.append(request)
 
 
-def _is_recorded(
-    event: TextDelta | ReplyMetadata | PartialToolCall | CompleteToolCall | StructuredReply,
-) -> bool:
+def _is_recorded(event: ReplyEvent) -> bool:
     match event:
-        case PartialToolCall():
+        case PartialToolCall() | TokenUsage():
             return False
         case TextDelta(text=text):
             return bool(text.strip())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING
 
 from jpweb.agent.errors import SettlementConflict
@@ -15,10 +15,11 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import journal, run_events
 from jpweb.store.errors import AlreadySettled
 from jpweb.store.run_queue import call_checkpoints
+from jpweb.store.run_queue.token_usage import UsageReport
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 
 if TYPE_CHECKING:
-    from jpweb.agent.ports import PartialVariant
+    from jpweb.agent.ports import PartialVariant, TokenUsage
     from jpweb.store.jp_files.attachments import Attachment
     from jpweb.store.models import Inquiry, Run
     from jpweb.stream.events import ConversationEvent, Element
@@ -42,7 +43,12 @@ class JournalRecorder:
     interrupt_ids: list[int] = field(default_factory=list)
     opened_rows: dict[str, Inquiry] = field(default_factory=dict)
 
-    async def record(self, *events: ConversationEvent, is_last: bool = False) -> None:
+    async def record(
+        self,
+        *events: ConversationEvent,
+        is_last: bool = False,
+        usage: TokenUsage | None = None,
+    ) -> None:
         try:
             rows = await run_in_db_thread(
                 run_events.record_events,
@@ -50,6 +56,7 @@ class JournalRecorder:
                 events,
                 tuple(self.interrupt_ids),
                 is_last=is_last,
+                usage=None if usage is None else UsageReport(*astuple(usage)),
             )
         except AlreadySettled as error:
             raise SettlementConflict(str(error)) from error

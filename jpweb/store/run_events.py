@@ -9,7 +9,8 @@ from django.db import transaction
 from jpweb.store import db_text, journal
 from jpweb.store.choices import RunPhase
 from jpweb.store.models import CallCheckpoint, Inquiry, Run, RunInterrupt
-from jpweb.store.run_queue import interrupts, leases
+from jpweb.store.run_queue import interrupts, leases, token_usage
+from jpweb.store.run_queue.token_usage import UsageReport
 from jpweb.store.sql import compiled_write
 from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse
 
@@ -24,16 +25,20 @@ def record_events(
     interrupt_ids: Sequence[int] = (),
     *,
     is_last: bool = False,
+    usage: UsageReport | None = None,
 ) -> list[Inquiry]:
     """Append events to the journal of a run's conversation; ``is_last`` ends its turn.
 
     Returns the rows of the questions among them. Raises LeaseLost, AlreadySettled. The checkpoint
     of a call is deleted with its response. ``interrupt_ids`` are the interrupts that the turn was
-    given: one is handled once its text is in the journal.
+    given: one is handled once its text is in the journal. ``usage`` is that of a request to the
+    model.
     """
     appended = journal.append_in_transaction(run.conversation_id, events, run)
     if is_last:
         leases.assert_held(run, RunPhase.OVER)
+    if usage is not None:
+        token_usage.add_report(run, usage)
     for event in events:
         if isinstance(event.kind, ToolCallResponse):
             tool_call_id = db_text.clean_text(event.kind.id)

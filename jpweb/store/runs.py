@@ -32,6 +32,7 @@ from jpweb.store.run_queue import (
     interrupts,
     jobs,
     leases,
+    token_usage,
     unanswered_inquiries,
 )
 from jpweb.store.sql.compiled_query import CompiledQuery
@@ -85,6 +86,7 @@ def start_run(
                 queued_at=Now(),
             )
             journal.append_events(conversation_id, list(opening_events))
+            token_usage.assign_turn(run)
             starter = Actor.from_person(Person.objects.get(pk=person_id))
             model_id = f"{provider}/{model}"
             record_act(Act.RUN_STARTED, starter, _get_place(run), model=model_id)

@@ -25,6 +25,7 @@ from jpweb.agent.ports import (
     QuestionPrompt,
     RunPrompt,
     Skipped,
+    TokenUsage,
     Withheld,
 )
 from jpweb.agent.tool_calls.coordinator import ToolCoordinator
@@ -62,13 +63,21 @@ class ListRecorder:
 
     events: list[ConversationEvent] = field(default_factory=list)
     complete: bool = False
+    usages: list[tuple[int, TokenUsage]] = field(default_factory=list)
     progress: dict[str, CallProgress] = field(default_factory=dict)
     saved_progress: list[tuple[str, CallProgress]] = field(default_factory=list)
 
-    async def record(self, *events: ConversationEvent, is_last: bool = False) -> None:
+    async def record(
+        self,
+        *events: ConversationEvent,
+        is_last: bool = False,
+        usage: TokenUsage | None = None,
+    ) -> None:
         await asyncio.sleep(0)
         self.events.extend(events)
         self.complete = is_last
+        if usage is not None:
+            self.usages.append((len(events), usage))
         for event in events:
             if isinstance(event.kind, ToolCallResponse):
                 self.progress.pop(event.kind.id, None)

@@ -17,6 +17,7 @@ from jpweb.agent.ports import (
     ReplyMetadata,
     StructuredReply,
     TextDelta,
+    TokenUsage,
 )
 from jpweb.agent.reply import ReplyRecorder
 from jpweb.agent.turn import TurnEnd
@@ -191,3 +192,24 @@ async def test_what_the_provider_wants_back_comes_with_the_next_request():
         (ToolCallRequest("c1", "tool", {}), {"thought": "t"}),
         (ToolCallResponse("c1", "done", is_error=False), {}),
     ]
+
+
+async def record_usages(*steps: Any) -> list[tuple[int, TokenUsage]]:
+    """Return the usages that a reply leaves on record, each with the number of its events."""
+    recorder = ListRecorder()
+    reply = ReplyRecorder(EventWriter(recorder, clock), ListDisplay())
+    for step in steps:
+        await reply.take_event(step)
+    await reply.close()
+    return recorder.usages
+
+
+async def test_usage_is_recorded_once_with_the_end_of_its_reply():
+    counted = TokenUsage(12, 3)
+    text = TextDelta("message", "Done.")
+    assert await record_usages(TokenUsage(), text, counted) == [(1, counted)]
+    assert await record_usages(text) == []
+
+
+async def test_usage_of_a_reply_without_events_is_recorded_too():
+    assert await record_usages(TokenUsage()) == [(0, TokenUsage())]

@@ -30,6 +30,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.providers.ollama import OllamaProvider
 from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RequestUsage
 
 from jpweb.agent.providers.adapter.base import ProviderAdapter
 from jpweb.agent.providers.adapter.factory import ModelEndpoint
@@ -198,6 +199,10 @@ class OllamaReply(StreamedResponse):
                 reason = piece.get("done_reason") or "stop"
                 self.finish_reason = "length" if reason == "length" else "stop"
                 self.provider_details = {"finish_reason": reason}
+                self._usage = RequestUsage(
+                    input_tokens=piece.get("prompt_eval_count") or 0,
+                    output_tokens=piece.get("eval_count") or 0,
+                )
 
     def _take_message(self, message: Mapping[str, Any]) -> Iterator[ModelResponseStreamEvent]:
         manager = self._parts_manager

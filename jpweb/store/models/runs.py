@@ -53,6 +53,19 @@ class Run(models.Model):
     started_by = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="runs")
     started_at = models.DateTimeField(default=clock.now)
     ended_at = models.DateTimeField(null=True)
+    turn_number = models.PositiveIntegerField(null=True, help_text="counts from 0")
+    request_count = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="requests that the provider began to answer"
+    )
+    reported_count = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="of these, those whose tokens it reported"
+    )
+    input_tokens = models.PositiveBigIntegerField(
+        default=0, db_default=0, help_text="as reported, cached ones included"
+    )
+    output_tokens = models.PositiveBigIntegerField(default=0, db_default=0)
+    cache_read_tokens = models.PositiveBigIntegerField(default=0, db_default=0)
+    cache_write_tokens = models.PositiveBigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints: ClassVar = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from jpweb.agent.ports import (
     ProviderRequest,
     ReplyMetadata,
     TextDelta,
+    TokenUsage,
 )
 from jpweb.agent.providers import PROVIDERS
 from jpweb.stream.events import (
@@ -77,9 +78,21 @@ def make_provider(
 async def receive_events(
     provider: Provider, provider_request: ProviderRequest | None = None
 ) -> list[ProviderEvent]:
+    """Return the events of a reply, without its usage."""
     stream: Any = provider.stream(provider_request or make_request())
     async with aclosing(stream):
-        return [event async for event in stream]
+        return [event async for event in stream if not isinstance(event, TokenUsage)]
+
+
+async def receive_usage(provider: Provider) -> list[TokenUsage]:
+    """Return what a reply says of its tokens, whether it ends or fails."""
+    reports: list[TokenUsage] = []
+    stream: Any = provider.stream(make_request())
+    async with aclosing(stream):
+        with suppress(ProviderFailed):
+            async for event in stream:
+                reports += [event] if isinstance(event, TokenUsage) else []
+    return reports
 
 
 async def get_failure(
@@ -91,7 +104,9 @@ async def get_failure(
     async with aclosing(stream):
         while True:
             try:
-                before.append(await anext(stream))
+                event = await anext(stream)
+                if not isinstance(event, TokenUsage):
+                    before.append(event)
             except ProviderFailed as error:
                 return error, before
 

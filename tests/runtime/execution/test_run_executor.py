@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings
 from django.db import OperationalError
 
-from jpweb.agent.ports import ReplyFinished, TextDelta
+from jpweb.agent.ports import ReplyFinished, TextDelta, TokenUsage
 from jpweb.agent.turn import make_opening_events
 from jpweb.runtime import process_identity, runs, wiring
 from jpweb.runtime.broadcast import publisher
@@ -361,3 +361,26 @@ async def test_who_leaves_while_an_answer_is_committed_keeps_nobody_from_hearing
     await scene.get_question()
     assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
     await wait_for_task(task)
+
+
+class Counts:
+    """Says one thing, and reports its tokens."""
+
+    NAME = "counts"
+
+    async def stream(self, _request: object) -> Any:
+        yield TokenUsage()
+        yield TextDelta("message", "Done.")
+        yield TokenUsage(120, 7, 100)
+        yield ReplyFinished()
+
+
+async def test_a_run_keeps_the_tokens_that_its_provider_reports(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use_provider(monkeypatch, Counts())
+    run, task = await scene.start()
+    await wait_for_task(task)
+    row = await wait_until_ended(run)
+    assert (row.turn_number, row.request_count, row.reported_count) == (0, 1, 1)
+    assert (row.input_tokens, row.output_tokens, row.cache_read_tokens) == (120, 7, 100)

@@ -20,7 +20,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from jpweb.agent.certificates import load_certificates
 from jpweb.agent.errors import FailureKind, ProviderFailed
-from jpweb.agent.ports import ProviderEvent, ProviderRequest, ReplyFinished
+from jpweb.agent.ports import ProviderEvent, ProviderRequest, ReplyFinished, TokenUsage
 from jpweb.agent.providers.adapter import parameters
 from jpweb.agent.providers.adapter.base import ProviderAdapter
 from jpweb.agent.providers.adapter.error_mapping import VENDOR_ERRORS, make_failure, map_error
@@ -32,6 +32,8 @@ from jpweb.agent.providers.adapter.reply_parser import OUTPUT_TOOL_NAME, ReplyPa
 
 #: Seconds. A model may reason for minutes before its first token; connecting is fast.
 REQUEST_TIMEOUT = httpx2.Timeout(600, connect=10)
+#: Tokens of one request above which a report is taken for an error.
+_MAX_TOKENS = 2**40
 _CUT_REASONS = {"length": FailureKind.TRUNCATED, "content_filter": FailureKind.REFUSAL}
 
 
@@ -63,6 +65,7 @@ async def converse(
                 model_settings=settings,
                 model_request_parameters=_request_parameters(request, model),
             ) as stream:
+                yield TokenUsage()  # the provider counts tokens from here on
                 async for piece in stream:
                     for event in parser.take_event(piece):
                         yield event
@@ -142,6 +145,8 @@ def _end_reply(
     yield from parser.close()
     reason, details = stream.finish_reason, stream.provider_details or {}
     cut = _CUT_REASONS.get(reason or "")
+    if usage := _read_usage(stream):
+        yield usage
     if cut is FailureKind.REFUSAL:
         raise make_failure(
             cut, endpoint, str(details.get("refusal") or details.get("block_reason") or "")
@@ -157,3 +162,18 @@ def _end_reply(
             raise make_failure(FailureKind.BROKEN_OFF, endpoint, "no data in the requested format")
         yield data
     yield ReplyFinished()
+
+
+def _read_usage(stream: StreamedResponse) -> TokenUsage | None:
+    """Return the reported tokens of a reply whose stream is over, None where it has none."""
+    usage = stream.usage
+    counts: tuple[Any, ...] = (
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cache_read_tokens,
+        usage.cache_write_tokens,
+    )
+    if not (stream.finish_reason and usage.input_tokens):
+        return None
+    are_valid = all(isinstance(count, int) and 0 <= count <= _MAX_TOKENS for count in counts)
+    return TokenUsage(*counts) if are_valid else None

@@ -10,15 +10,21 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from jpweb.runtime import configuration, model_history
-from jpweb.store.choices import Role
+from jpweb.store.choices import Origin, Role
+from jpweb.store.run_queue import token_usage
 from jpweb.store.transcript import timeline
 from jpweb.store.transcript.timeline import Timeline, TimelineTurn
 from jpweb.stream import durations
 from jpweb.web import access, conditional_get, converters, display_text
+from jpweb.web.labels import token_labels
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from jpweb.store.models import Conversation
+    from jpweb.store.run_queue.token_usage import TokenSums
     from jpweb.web.http import Request
+    from jpweb.web.labels.token_labels import TokenText
 
 #: Width and height of the strip in its own units, and the part of a bar's slot that is a gap.
 STRIP_WIDTH, STRIP_HEIGHT, GAP_SHARE = 1_000, 16, 0.15
@@ -45,6 +51,7 @@ class Bar(NamedTuple):
     tools: str
     waiting: str
     total: str
+    tokens: TokenText
 
 
 class ModelChange(NamedTuple):
@@ -79,9 +86,11 @@ def show_timeline(request: Request, conversation: Conversation) -> HttpResponse:
     if first_number is None:
         first_number = max(conversation.turns - timeline.MAX_TURNS, 0)
     shown = timeline.load_timeline(conversation.pk, first_number, conversation.turns)
+    token_sums = _load_token_sums(conversation, shown)
     context: dict[str, Any] = {
         "conversation": conversation,
-        "bars": _make_bars(shown.turns),
+        "bars": _make_bars(shown.turns, token_sums),
+        "tokens": token_labels.describe_tokens(token_sums.values()),
         "span": _find_span(shown),
         "model": _summarize_models(conversation, shown),
         "legend": display_text.TIME_LABELS.items(),
@@ -99,23 +108,33 @@ def show_timeline(request: Request, conversation: Conversation) -> HttpResponse:
     return conditional_get.add_etag(request, render(request, template, context))
 
 
-def _make_bars(turns: list[TimelineTurn]) -> list[Bar]:
+def _load_token_sums(conversation: Conversation, shown: Timeline) -> dict[int, TokenSums]:
+    """Return the tokens of the shown turns; only turns that ran here have some on record."""
+    if conversation.origin != Origin.NATIVE or not shown.turns:
+        return {}
+    first_number, last_number = shown.turns[0].number, shown.turns[-1].number
+    return token_usage.sum_tokens_by_turn(conversation.pk, first_number, last_number)
+
+
+def _make_bars(turns: list[TimelineTurn], token_sums: Mapping[int, TokenSums]) -> list[Bar]:
     """Return a bar for each turn; its width grows with the logarithm of its duration."""
     weights = [1 + log2(1 + turn.times.seconds) if turn.times else 1.0 for turn in turns]
     unit = STRIP_WIDTH / sum(weights) if weights else 0
     bars, x = [], 0.0
     for turn, weight in zip(turns, weights, strict=True):
         width = weight * unit * (1 - GAP_SHARE)
-        bars.append(_make_bar(turn, x, width))
+        turn_sums = token_sums.get(turn.number)
+        tokens = token_labels.describe_tokens([turn_sums] if turn_sums else [])
+        bars.append(_make_bar(turn, x, width, tokens))
         x += weight * unit
     return bars
 
 
-def _make_bar(turn: TimelineTurn, x: float, width: float) -> Bar:
+def _make_bar(turn: TimelineTurn, x: float, width: float, tokens: TokenText) -> Bar:
     times = turn.times
     segments = _make_segments(turn, x, width)
     if times is None:
-        return Bar(turn, round(x, 1), round(width, 1), segments, "", "", "", "")
+        return Bar(turn, round(x, 1), round(width, 1), segments, "", "", "", "", tokens)
     return Bar(
         turn,
         round(x, 1),
@@ -125,6 +144,7 @@ def _make_bar(turn: TimelineTurn, x: float, width: float) -> Bar:
         _format_seconds(times.tool_seconds),
         _format_seconds(times.waiting_seconds),
         durations.format_duration(times.seconds),
+        tokens,
     )
 
 

@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from jpweb.store.choices import Role
-from jpweb.store.models import Conversation
+from jpweb.store import runs
+from jpweb.store.choices import Role, RunState
+from jpweb.store.models import Conversation, Run
+from jpweb.store.run_queue import token_usage
+from jpweb.store.run_queue.token_usage import UsageReport
 from jpweb.store.transcript import timeline
 from jpweb.stream.events import ChatRequest, ConfigDelta, TurnStart
 from tests.builders import make_answer, make_call, make_element, make_inquiry, make_result, raw
@@ -161,3 +164,42 @@ def test_a_model_that_never_changed_has_no_links():
 def test_without_a_model_on_record_none_is_named():
     page = open_timeline(mirror_turns())
     assert not [tag for tag in page if tag.get("id") == "model"]
+
+
+def run_turns(count: int) -> tuple[Conversation, list[Run]]:
+    """Return a conversation that ran turns here, and their runs."""
+    talk = making.conversation(making.workspace())
+    turn_runs = []
+    for number in range(count):
+        kinds = (TurnStart(), ChatRequest(f"Ask {number}"))
+        events = [making.event(kind) for kind in kinds]
+        run = making.acquire_run(runs.start_run(talk.pk, making.person().pk, "openai", "", events))
+        turn_runs.append(run)
+        runs.end_run(run, RunState.DONE)
+    talk.refresh_from_db()
+    return talk, turn_runs
+
+
+def test_tokens_on_record_stand_beside_the_times_and_others_are_no_zeros():
+    talk, turn_runs = run_turns(3)
+    token_usage.add_report(turn_runs[0], UsageReport(12_000, 345, 9_000))
+    for run in turn_runs[:2]:
+        token_usage.add_report(run, UsageReport(None, None))
+    page = open_timeline(talk)
+    assert [row[-2:] for row in list_rows(page)] == [
+        ["at least 12,000 (9,000 cached)", "at least 345"],
+        ["not on record", "not on record"],
+        ["not on record", "not on record"],
+    ]
+    strip = open_timeline(talk, **{"HX-Request": "true"})
+    text = " ".join(strip.text.split())
+    assert "at least 12,000 tokens in, 345 out (1 of 3 turns)" in text
+
+
+def test_tokens_of_which_none_is_on_record_are_not_mentioned():
+    talk, turn_runs = run_turns(1)
+    assert "token" not in open_timeline(talk).text.lower()
+    token_usage.add_report(turn_runs[0], UsageReport(None, None))
+    assert "token" not in open_timeline(talk).text.lower()
+    token_usage.add_report(turn_runs[0], UsageReport(7, 5))
+    assert "7 tokens in, 5 out" in " ".join(open_timeline(talk).text.split())
