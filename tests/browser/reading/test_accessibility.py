@@ -111,7 +111,7 @@ NO_PAGE = {
     "conversation-step", "event-part",
     "event-text", "event-whole", "ledger-file", "ledger-verifier", "personal-data", "static-file",
     "audit-jsonl", "audit-evidence", "conversation-evidence", "evidence-verifier",
-    "sign-on-callback",
+    "sign-on-callback", "service-worker", "notifications-waiting",
 }  # fmt: skip
 #: More addresses than any page has.
 MOST = 100

@@ -54,6 +54,8 @@ def test_copied_conversation_has_the_rows_of_one_made_by_jpweb(
     assert {table for table, table_rows in rows.items() if not table_rows} == {
         "ReadMark",
         "Approval",
+        "Bookmark",
+        "CommentThread",
         "Redaction",
         "Review",
         "ReviewTask",
