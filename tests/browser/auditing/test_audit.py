@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import csv
 import io
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.looks import TOO_WIDE
 from tests.browser.pages import BOOLEAN, Visit, answer_question, decline_question, path_of
 
 pytestmark = pytest.mark.browser
@@ -55,3 +57,40 @@ def test_what_was_just_decided_is_in_the_audit_with_who_decided(visit: Visit):
     line = download_rows(page)[1]
     assert (line["answer"], line["decided_by"], line["decider"]) == ("No", "person", "Owner")
     assert path_of(question_page) in line["link"]
+
+
+MEASURE_FIELDS = """() => [...document.querySelectorAll(
+  'form.filter input:not([type=checkbox], [type=hidden]), form.filter select')]
+  .filter(field => field.checkVisibility())
+  .map(field => field.getBoundingClientRect())
+  .map(({top, height}) => [Math.round(top * 2) / 2, Math.round(height * 2) / 2])"""
+MEASURE_CUT_COLUMNS = """() => [...document.querySelectorAll('main .table')]
+  .map(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)"""
+MEASURE_HEIGHTS = """() => [...document.querySelectorAll('main .table tbody tr')]
+  .map(row => row.getBoundingClientRect().height)"""
+#: Pixels of a row in a narrow window: four lines.
+MAX_ROW_HEIGHT = 100
+#: Pixels of a window in which tables stand narrower than on a desk, and of a sheet of A4.
+NARROW, SHEET = (760, 900), (718, 1000)
+
+
+def test_the_fields_of_the_filter_stand_in_line(visit: Visit):
+    page = visit.open("/audit?demo=1")
+    boxes = page.evaluate(MEASURE_FIELDS)
+    assert len(boxes) > 3
+    assert len({height for _, height in boxes}) == 1, boxes
+    tops = sorted({top for top, _ in boxes})
+    row_gaps = [after - before for before, after in pairwise(tops)]
+    assert all(gap > boxes[0][1] for gap in row_gaps), boxes
+
+
+def test_a_narrow_window_and_a_sheet_of_paper_have_every_column(visit: Visit):
+    page = visit.open("/audit?demo=1")
+    for size, media in ((NARROW, "screen"), (SHEET, "print")):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.emulate_media(media=media)
+        assert not page.evaluate(TOO_WIDE), media
+        cut_widths = page.evaluate(MEASURE_CUT_COLUMNS)
+        assert cut_widths
+        assert media == "print" or max(page.evaluate(MEASURE_HEIGHTS)) <= MAX_ROW_HEIGHT
+        assert media == "screen" or max(cut_widths) <= 1, cut_widths

@@ -86,6 +86,8 @@ def test_a_hit_that_is_not_loaded_is_fetched_and_lit(shelf: Visit, indexed_path:
     assert list_window_ranges(page)[0][0] > 1000
     assert list_highlights(page, "current-match") == [make_needle(FAR_TURN)]
     assert page.evaluate(SEEN)
+    page.wait_for_load_state("networkidle")  # what comes later moves nothing back
+    assert page.evaluate(SEEN)
     assert get_address_params(page)["q"] == make_needle(FAR_TURN)
     assert get_address_params(page)["at"] == get_current_anchor(page)
     page.go_back()
@@ -188,3 +190,6 @@ def test_whoever_comes_from_a_search_finds_its_words_lit(shelf: Visit, indexed_p
     expect(count(page)).to_have_text("1 of 1 match")
     assert list_highlights(page, "current-match") == [make_needle(40)]
     expect(page.get_by_label("Find in conversation")).to_have_value(make_needle(40))
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate(SEEN)
+    expect(count(page)).to_have_text("1 of 1 match")

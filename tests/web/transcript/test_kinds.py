@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -47,6 +49,15 @@ def test_each_kind_left_out_leads_to_itself():
     assert "Showing 30 of 150 events." in page.text
     links = {tag["href"] for tag in page if tag.inside(**{"class": "filter-summary"})}
     assert f"/conversations/{talk.pk}?show=reasoning" in links
+
+
+def test_the_summary_of_problems_says_how_many_its_events_hold():
+    talk = make_long_conversation(15)
+    page = open_conversation(sign_in_reader(talk), talk, "show=problems")
+    summary = " ".join(page.find_one(id="filter-summary").text.split())
+    assert re.match(
+        r"Showing \d+ of 150 events \(problems 3, with their whole tool calls\)\.", summary
+    ), summary
 
 
 def test_a_page_of_one_kind_shows_that_kind_alone():

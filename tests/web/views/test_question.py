@@ -11,6 +11,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from jpweb.runtime.inquiries import receipt_buffer
+from jpweb.store.database import clock
 from jpweb.store.inbox import receipt_log
 from jpweb.store.inbox.receipt_log import ReceiptTimes
 from jpweb.store.models import Inquiry, NotificationDelivery, NotificationDestination, Run
@@ -192,3 +193,16 @@ def test_a_transcript_and_the_audit_lead_to_the_page(world: World):
     for path in (f"/conversations/{world.talk.pk}", "/audit"):
         page = parse_page(world.client("auditor").get(path))
         assert [tag.text for tag in page if tag.get("href") == url] == ["Details"]
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(3, "waiting < 10 s"), (470, "waiting 7 min")])
+def test_a_question_says_in_one_way_how_long_it_waits(world: World, seconds: int, text: str):
+    Inquiry.objects.filter(pk=world.question.pk).update(
+        asked_at=clock.now() - timedelta(seconds=seconds)
+    )
+    for address in (f"/questions/{world.question.pk}", "/questions", "/"):
+        page = parse_page(world.client("responder").get(address))
+        words = " ".join(page.text.split())
+        assert text in words, address
+        assert "waiting since" not in words
+        assert "minutes ago" not in words

@@ -154,3 +154,22 @@ def test_a_turn_that_would_fail_for_its_key_is_refused_before(
     if is_told:
         assert problem in send(world, "turns", text="Hello").text
         assert Run.objects.count() == 1
+
+
+def test_a_turn_beside_a_running_one_is_refused_and_its_text_kept(world: World):
+    entry_count = world.talk.journal.count()
+    page = send(world, "turns", text="Hello there")
+    assert "A turn is already running" in page.text
+    assert "Hello there" in page.find_one(id="composer").text
+    assert Run.objects.count() == 1
+    assert world.talk.journal.count() == entry_count
+
+
+def test_without_a_configured_model_the_default_one_is_named_before(world: World, settings: Any):
+    Run.objects.update(state="done")
+    settings.PROVIDER, settings.MODEL = "scripted", ""
+    assert "to scripted" in foot(world).find_one(id="composer").text
+    settings.PROVIDER, settings.MODEL = "nobody", "m"
+    page = send(world, "turns", text="Hello")
+    assert "nobody" in page.text
+    assert Run.objects.count() == 1
