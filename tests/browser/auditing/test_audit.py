@@ -4,6 +4,7 @@ import csv
 import io
 from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -72,6 +73,10 @@ MEASURE_HEIGHTS = """() => [...document.querySelectorAll('main .table tbody tr')
 MAX_ROW_HEIGHT = 100
 #: Pixels of a window in which tables stand narrower than on a desk, and of a sheet of A4.
 NARROW, SHEET = (760, 900), (718, 1000)
+MEDIA: tuple[tuple[tuple[int, int], Literal["screen", "print"]], ...] = (
+    (NARROW, "screen"),
+    (SHEET, "print"),
+)
 
 
 def test_the_fields_of_the_filter_stand_in_line(visit: Visit):
@@ -86,7 +91,7 @@ def test_the_fields_of_the_filter_stand_in_line(visit: Visit):
 
 def test_a_narrow_window_and_a_sheet_of_paper_have_every_column(visit: Visit):
     page = visit.open("/audit?demo=1")
-    for size, media in ((NARROW, "screen"), (SHEET, "print")):
+    for size, media in MEDIA:
         page.set_viewport_size({"width": size[0], "height": size[1]})
         page.emulate_media(media=media)
         assert not page.evaluate(TOO_WIDE), media
