@@ -62,6 +62,17 @@ def list_models(
     ]
 
 
+def find_stored_changes(conversation: Conversation) -> dict[str, tuple[ModelUse | None, ModelUse]]:
+    """Return the model before and after each stored change of it, by the anchor of the change."""
+    changes: dict[str, tuple[ModelUse | None, ModelUse]] = {}
+    before: ModelUse | None = None
+    for use in _iter_stored_models(conversation):
+        if use.anchor and (before is None or before.model_id != use.model_id):
+            changes[use.anchor] = (before, use)
+        before = use
+    return changes
+
+
 def _iter_stored_models(conversation: Conversation) -> Iterable[ModelUse]:
     """Yield the models of the base and of each change that names a model, with known aliases."""
     stored = read_stored_config(conversation, load_conversation_masks(conversation.pk))

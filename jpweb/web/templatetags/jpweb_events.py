@@ -10,12 +10,12 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from jpweb.runtime import rendering
+from jpweb.runtime import model_history, rendering
 from jpweb.runtime.rendering import code_fences, invisible_characters, payloads
 from jpweb.runtime.rendering.payloads import MAX_PROSE_CHARS
 from jpweb.store.choices import ApprovalKind
 from jpweb.stream import durations, timestamps
-from jpweb.stream.events import BrokenEvent, ConversationEvent
+from jpweb.stream.events import BrokenEvent, ConfigDelta, ConversationEvent
 from jpweb.stream.transcript.items import (
     InquiryPair,
     Item,
@@ -73,7 +73,12 @@ def render_item(
                 item.inquiry.request, item_context, inquiry=item.inquiry, oob=oob
             )
         case StandaloneItem():
-            return _render_element(item.placed, item_context, orphan=item.orphan)
+            return _render_element(
+                item.placed,
+                item_context,
+                orphan=item.orphan,
+                model_change=_describe_model_change(item.placed, conversation),
+            )
 
 
 @register.simple_tag
@@ -88,6 +93,19 @@ def render_result(response: PlacedElement, item_context: ItemContext) -> SafeStr
     body = response.element.body
     is_repeated = isinstance(body, ConversationEvent) and body.note.get("again") is True
     return _render_element(response, item_context, is_repeated=is_repeated)
+
+
+def _describe_model_change(placed: PlacedElement, conversation: Conversation) -> str:
+    """Return the model before and after a change of configuration; empty where it stays."""
+    if not isinstance(placed.element.kind, ConfigDelta):
+        return ""
+    changes = conversation.__dict__.get("model_changes")
+    if changes is None:  # read once for all changes that a page shows
+        changes = model_history.find_stored_changes(conversation)
+        conversation.model_changes = changes  # type: ignore[attr-defined]  # a cache
+    before, after = changes.get(placed.anchor, (None, None))
+    names = [use.model_id for use in (before, after) if use]
+    return invisible_characters.reveal_invisible(" → ".join(names))
 
 
 def _build_call_context(call: ToolCall, conversation: Conversation) -> dict[str, Any]:
