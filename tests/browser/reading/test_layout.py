@@ -15,6 +15,9 @@ TOUR = "A tour of questions and answers"
 MAX_TOP = {WIDE: 160, PHONE: 200}
 #: Pixels of a closed fold: 28, and its border.
 MAX_ROW_HEIGHT = 30
+#: Pixels of a conversation in a list: two lines of text and its border; and above the first row of
+#: a table with all filters.
+MAX_LISTED_HEIGHT, MAX_TABLE_TOP = 70, 500
 ITEM = "#transcript > .window > [data-kind]:not(.turn-anchor)"
 
 
@@ -34,6 +37,17 @@ def test_a_call_without_a_question_takes_one_row(visit: Visit):
     page = visit.open(visit.find(TOUR))
     row = page.locator("details[data-kind=tool_call_request]:not([open]) > summary").first
     assert get_box(row)["height"] <= MAX_ROW_HEIGHT
+
+
+def test_a_conversation_of_a_list_takes_two_lines(visit: Visit):
+    page = visit.open("/conversations")
+    row = page.locator(".row", has_text="What hostile text looks like here")
+    assert get_box(row)["height"] <= MAX_LISTED_HEIGHT
+
+
+def test_the_table_of_the_audit_begins_on_the_first_screen(visit: Visit):
+    page = visit.open("/audit?demo=on")
+    assert get_box(page.locator("tbody tr").first)["y"] <= MAX_TABLE_TOP
 
 
 def test_the_tabs_stay_where_they_are_from_view_to_view(visit: Visit):
