@@ -55,7 +55,7 @@ async def test_the_same_change_for_fifty_pages_takes_as_many_queries_as_for_two(
                 talk, "message", ""
             )  # pages that open get what came last
         await run_in_db_thread(Inquiry.objects.exclude(pk=shared_world.question.pk).delete)
-    assert count_lists == [[10, 5, 2]] * 2
+    assert count_lists == [[10, 7, 2]] * 2
 
 
 def crew(world: World) -> list[Person]:

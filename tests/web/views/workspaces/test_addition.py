@@ -154,8 +154,8 @@ def test_add_workspace_in_a_session_made_by_another_is_denied(world: World, gard
 
 def test_settings_say_whether_each_workspace_is_followed(owner: Client, garden: Path):
     owner.post(CONFIRM, {"folder": str(garden), "name": "Beds"})
-    assert "<td>Followed</td>" in owner.get("/settings").content.decode()
+    assert 'data-label="Files">Followed<' in owner.get("/settings").content.decode()
     (garden / ".jp").rename(garden / "moved")
     text = owner.get("/settings").content.decode()
-    assert "<td>Followed</td>" not in text
+    assert 'data-label="Files">Followed<' not in text
     assert "Not followed: the folder" in text
