@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.runtime.model_history import BEFORE_TURNS, find_stored_changes, list_models
+from jpweb.runtime.model_history import BEFORE_TURNS, list_models, read_changed_model
 from jpweb.store.models import Run
 from jpweb.stream.events import ChatRequest, ConfigDelta, TurnStart
 from tests.builders import raw
@@ -88,14 +88,14 @@ def test_runs_name_their_model_and_the_turn_they_ran_in():
     assert list_models(talk, starts[2:])[0].turn_number == BEFORE_TURNS
 
 
-def test_each_stored_change_of_the_model_has_the_model_before_it():
-    talk = mirror_conversation(
-        make_change("p/a"), TurnStart(),
-        ConfigDelta({"assistant": {"system_prompt": "Be short."}}), TurnStart(),
-        make_change("p/b"), TurnStart(),
-    )  # fmt: skip
-    names = [
-        (before and before.model_id, after.model_id)
-        for before, after in find_stored_changes(talk).values()
-    ]
-    assert names == [(None, "p/a"), ("p/a", "p/b")]
+@pytest.mark.parametrize(
+    ("delta", "name"),
+    [
+        ({"assistant": {"model": {"id": {"provider": "p", "name": "b"}}}}, "p/b"),
+        ({"assistant": {"model": {"id": "p/b"}}}, "p/b"),
+        ({"assistant": {"system_prompt": "Be short."}}, ""),
+        ({"assistant": {"model": {"id": 7}}}, ""),
+    ],
+)
+def test_read_changed_model_returns_what_the_change_alone_names(delta: Any, name: str):
+    assert read_changed_model(delta) == name

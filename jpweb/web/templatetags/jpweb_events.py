@@ -77,7 +77,7 @@ def render_item(
                 item.placed,
                 item_context,
                 orphan=item.orphan,
-                model_change=_describe_model_change(item.placed, conversation),
+                changed_model=_describe_changed_model(item.placed),
             )
 
 
@@ -95,17 +95,11 @@ def render_result(response: PlacedElement, item_context: ItemContext) -> SafeStr
     return _render_element(response, item_context, is_repeated=is_repeated)
 
 
-def _describe_model_change(placed: PlacedElement, conversation: Conversation) -> str:
-    """Return the model before and after a change of configuration; empty where it stays."""
-    if not isinstance(placed.element.kind, ConfigDelta):
-        return ""
-    changes = conversation.__dict__.get("model_changes")
-    if changes is None:  # read once for all changes that a page shows
-        changes = model_history.find_stored_changes(conversation)
-        conversation.model_changes = changes  # type: ignore[attr-defined]  # a cache
-    before, after = changes.get(placed.anchor, (None, None))
-    names = [use.model_id for use in (before, after) if use]
-    return invisible_characters.reveal_invisible(" → ".join(names))
+def _describe_changed_model(placed: PlacedElement) -> str:
+    """Return the model that a change of configuration names; empty for others."""
+    kind = placed.element.kind
+    name = model_history.read_changed_model(kind.delta) if isinstance(kind, ConfigDelta) else ""
+    return invisible_characters.reveal_invisible(name)
 
 
 def _build_call_context(call: ToolCall, conversation: Conversation) -> dict[str, Any]:
