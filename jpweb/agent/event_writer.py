@@ -48,7 +48,4 @@ class EventWriter:
         """Commit events with the present time, each with its metadata, all or none."""
         stamp = timestamps.format_timestamp(self.clock())
         events = [ConversationEvent(stamp, kind, dict(metadata)) for kind, metadata in kinds]
-        if usage is None:
-            await self.recorder.record(*events, is_last=is_last)
-        else:
-            await self.recorder.record(*events, is_last=is_last, usage=usage)
+        await self.recorder.record(*events, is_last=is_last, usage=usage)

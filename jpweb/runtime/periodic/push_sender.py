@@ -15,7 +15,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 import http_ece
 import requests
@@ -142,8 +142,8 @@ def _find_contact() -> str:
     return f"https://{site.hostname}" if is_reachable else "mailto:jpweb@localhost"
 
 
-def _check_endpoint(endpoint: str) -> SplitResult:
-    """Return the parts of an endpoint. Raises InvalidSubscription."""
+def _check_endpoint(endpoint: str) -> None:
+    """Raise InvalidSubscription for an endpoint to which nothing may be sent."""
     try:
         address = urlsplit(endpoint)
         port, host = address.port, address.hostname or ""
@@ -161,7 +161,6 @@ def _check_endpoint(endpoint: str) -> SplitResult:
         raise InvalidSubscription("The browser sent an invalid address.")
     if allowed_destinations.is_refused_literal(host):
         raise InvalidSubscription("The browser's push service is in a private network.")
-    return address
 
 
 @lru_cache(maxsize=1)

@@ -185,7 +185,7 @@ async def test_who_settles_the_question_before_the_assistant_counts(monkeypatch,
     bench.prompter.replies = [Answer(False)]
     real = bench.recorder.record
 
-    async def record(*events, is_last=False) -> None:
+    async def record(*events, is_last=False, usage=None) -> None:
         if any(isinstance(event.kind, InquiryResponse) for event in events):
             monkeypatch.setattr(bench.recorder, "record", real)
             raise SettlementConflict("This question is settled already.")
