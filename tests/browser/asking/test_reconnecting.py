@@ -146,6 +146,7 @@ def test_what_was_missed_without_a_network_is_shown_once_it_is_back(visit: Visit
     cable_page.goto(cable.url + path_of(page))
     wait_until_connected(cable_page)
     find_card(cable_page, BOOLEAN)
+    expect(cable_page.locator("#time-strip[hx-get]")).to_have_count(0)
     cable_page.evaluate(RECONNECT_SOON)
     with stay_on_page(cable_page):
         cable.pull()

@@ -10,7 +10,8 @@ from tests.browser.pages import Visit, path_of, wait_until_connected
 
 pytestmark = pytest.mark.browser
 
-ASKS = '/call ask_user {"question": "Go on?", "answer_type": "boolean"}'
+#: Nobody was asked this before: a card with an earlier answer is higher.
+ASKS = '/call ask_user {"question": "Shall I claim this?", "answer_type": "boolean"}'
 #: Pixels of the card of a yes-or-no question.
 MAX_CARD_HEIGHT = 150
 
