@@ -189,7 +189,7 @@ async def test_who_settles_the_question_before_the_assistant_counts(monkeypatch,
         if any(isinstance(event.kind, InquiryResponse) for event in events):
             monkeypatch.setattr(bench.recorder, "record", real)
             raise SettlementConflict("This question is settled already.")
-        await real(*events, is_last=is_last)
+        await real(*events, is_last=is_last, usage=usage)
 
     monkeypatch.setattr(bench.recorder, "record", record)
     await bench.run([make_call("c1", "tool")])
