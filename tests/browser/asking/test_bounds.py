@@ -5,11 +5,12 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, WebSocket, expect
 
 from jpweb.web.websocket.protocol import MAX_CARDS
 from jpweb.web.websocket.socket_limits import MAX_SOCKETS
 from tests.browser.pages import Visit, wait_until_connected
+from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -44,6 +45,18 @@ def note(page: Page):
     return page.locator("#connection")
 
 
+def wait_until_answered(page: Page) -> None:
+    """Open the page again, and wait until the server has answered what it says of itself."""
+    frames: list[object] = []
+
+    def note_frames(socket: WebSocket) -> None:
+        socket.on("framereceived", lambda frame: frames.extend([frame]))
+
+    page.on("websocket", note_frames)
+    page.reload()
+    wait_until(lambda: page.evaluate("1") and frames, "the server has answered the page")
+
+
 def test_a_page_that_asked_too_often_says_so_and_comes_back_later(visit: Visit):
     page = visit.open("/questions")
     wait_until_connected(page)
@@ -69,7 +82,7 @@ def test_a_page_that_asked_too_often_says_so_and_comes_back_later(visit: Visit):
 def test_the_page_silent_for_longest_rests_until_somebody_comes_back(visit: Visit):
     person = visit.home.invite("Tabea", "responder")
     page = visit.open("/questions", who=person)
-    wait_until_connected(page)
+    wait_until_answered(page)
     page.evaluate(COUNT)
     with ExitStack() as stack:
         for _ in range(MAX_SOCKETS):
