@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.looks import TOO_WIDE
 from tests.browser.pages import BOOLEAN, Visit, answer_question, decline_question, path_of
+from tests.machine.browsing import PHONE, WIDE
 
 pytestmark = pytest.mark.browser
 
@@ -69,6 +70,8 @@ MEASURE_CUT_COLUMNS = """() => [...document.querySelectorAll('main .table')]
   .map(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)"""
 MEASURE_HEIGHTS = """() => [...document.querySelectorAll('main .table tbody tr')]
   .map(row => row.getBoundingClientRect().height)"""
+#: Pixels above the first question, by the size of the window.
+TOPS = [(WIDE, 430), (PHONE, 844)]
 TOUR = "A tour of questions and answers"
 #: Pixels of a row in a narrow window: four lines.
 MAX_ROW_HEIGHT = 100
@@ -78,6 +81,14 @@ MEDIA: tuple[tuple[tuple[int, int], Literal["screen", "print"]], ...] = (
     (NARROW, "screen"),
     (SHEET, "print"),
 )
+
+
+@pytest.mark.parametrize(("size", "height"), TOPS)
+def test_the_first_question_is_near_the_top(visit: Visit, size: tuple[int, int], height: int):
+    page = visit.open(f"/audit?conversation={visit.find(TOUR).rpartition('/')[2]}", size=size)
+    expect(page.locator(".more-filters")).not_to_have_attribute("open", "")
+    top = rows(page).first.evaluate("row => row.getBoundingClientRect().top + scrollY")
+    assert top <= height
 
 
 def test_the_fields_of_the_filter_stand_in_line(visit: Visit):

@@ -6,12 +6,19 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.looks import check_accessibility
-from tests.browser.pages import Visit, path_of, wait_until_connected
+from tests.browser.pages import (
+    BOOLEAN,
+    Visit,
+    find_card,
+    find_option,
+    path_of,
+    wait_until_connected,
+)
 
 pytestmark = pytest.mark.browser
 
-#: Nobody was asked this before: a card with an earlier answer is higher.
 ASKS = '/call ask_user {"question": "Shall I claim this?", "answer_type": "boolean"}'
+ASKS_AGAIN = '/call ask_user {"question": "Shall I go on as before?", "answer_type": "boolean"}'
 #: Pixels of the card of a yes-or-no question.
 MAX_CARD_HEIGHT = 150
 
@@ -48,3 +55,13 @@ def test_keys_claim_and_snooze_a_card_on_every_page(visit: Visit):
     snoozed.locator(f"[data-snoozed='{number}']").get_by_role("button").click()
     expect(queued).to_be_visible()
     assert path_of(queue) == "/questions"
+
+
+def test_a_card_with_an_earlier_answer_is_as_low_as_one_without(visit: Visit):
+    page = visit.begin(ASKS_AGAIN)
+    find_option(find_card(page, BOOLEAN), "Yes").click()
+    expect(page.locator(".card.settled")).to_have_count(1)
+    visit.begin(ASKS_AGAIN)
+    card = visit.open("/questions").locator(".card[data-outcome=open]").last
+    expect(card.locator(".previous-answers")).to_be_visible()
+    assert card.evaluate("card => card.offsetHeight") <= MAX_CARD_HEIGHT

@@ -10,4 +10,4 @@ from tests.store.postgresql import parts
 
 @pytest.mark.proof
 def test_queries_hold_on_postgresql(postgres: Cluster, tmp_path: Path):
-    parts.run_tests(parts.QUERIES.tests, postgres(), tmp_path)
+    parts.run_tests(parts.QUERIES.tests, postgres, tmp_path)

@@ -11,4 +11,4 @@ from tests.store.postgresql import parts
 @pytest.mark.proof
 @pytest.mark.parametrize("part", parts.REST)
 def test_the_rest_holds_on_postgresql(postgres: Cluster, tmp_path: Path, part: str):
-    parts.run_tests(parts.REST[part], postgres(), tmp_path)
+    parts.run_tests(parts.REST[part], postgres, tmp_path)
