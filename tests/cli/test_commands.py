@@ -12,6 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from jpweb.cli.management.commands.serve import Command
 from jpweb.runtime.exports import FORMATS
 from jpweb.store import accounts, exports
 from jpweb.store.choices import Act
@@ -28,6 +29,7 @@ from jpweb.store.models import (
     Workspace,
 )
 from jpweb.store.people import second_factors, totp
+from jpweb.store.workspace_config import demo_membership
 from jpweb.stream.events import ChatRequest, EventKind, TurnStart
 from jpweb.stream.inquiry import InquiryResponse, Redacted
 from tests.builders import make_answer, make_call, make_inquiry, make_result, stream
@@ -289,3 +291,13 @@ def test_sign_out_ends_sign_ins_and_links_of_one_person_alone():
         accounts.use_link(tokens["ada"])
     assert accounts.use_link(tokens["ben"]).person.username == "ben"
     assert get_refusal("sign_out", "nobody") == "No person named “nobody”."
+
+
+def test_a_hidden_demo_stays_hidden_when_the_server_starts_again():
+    serve = Command(stdout=io.StringIO())
+    serve._prepare_data(None)
+    owner = accounts.get_or_create_owner()
+    assert len(accounts.get_roles(owner.pk)) == 1
+    demo_membership.hide_demo(owner.pk)
+    serve._prepare_data(None)
+    assert not accounts.get_roles(owner.pk)
