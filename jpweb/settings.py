@@ -263,6 +263,10 @@ UNDO_SECONDS = read_number("JPWEB_UNDO", 5)
 OIDC_PROVIDERS = identity_providers.read_providers(env.str("JPWEB_OIDC", default=""), os.environ)
 
 AUTH_USER_MODEL = "store.Person"
+AUTHENTICATION_BACKENDS = [
+    "jpweb.store.people.person_backend.PersonBackend",
+    "django.contrib.auth.backends.ModelBackend",  # named by sessions of earlier versions
+]
 LOGIN_URL = "sign-in"
 SESSION_COOKIE_NAME = "jpweb_session"
 CSRF_COOKIE_NAME = "jpweb_csrf"

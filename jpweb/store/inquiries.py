@@ -96,7 +96,7 @@ def get_inquiry(inquiry_id: int) -> Inquiry:
 
 
 _inquiry_query = CompiledQuery(
-    lambda keys: Inquiry.objects.select_related("conversation__workspace", "run", "decider").filter(
+    lambda keys: Inquiry.objects.select_related("conversation__workspace", "run").filter(
         pk__in=keys
     )
 )

@@ -86,9 +86,9 @@ def append_events(
 
     An ``inquiry_request`` opens a row, an ``inquiry_response`` settles it by
     compare-and-set, and queues the run that is parked on it. With a ``run`` its holder
-    appends. With a ``row`` the event is a response that settles this row and no other; open
-    questions that stand before it under the same id are closed as lost, since a reader
-    pairs by order.
+    appends. With a ``row`` the event is a response that settles this row and no other, and
+    the row gets its new columns; open questions that stand before it under the same id are
+    closed as lost, since a reader pairs by order.
 
     Raises AlreadySettled (and appends nothing) where a response comes second,
     ReadOnlyConversation for a mirrored conversation, UnknownConversation where the
@@ -98,7 +98,7 @@ def append_events(
         return append_in_transaction(conversation_id, events, run).entry_count
     while True:
         try:
-            return append_in_transaction(conversation_id, events, run, row.pk).entry_count
+            return append_in_transaction(conversation_id, events, run, row).entry_count
         except settlement.OlderInquiryOpen:  # another program's question; nothing is written yet
             response = InquiryResponse(row.inquiry_id, Cancelled(CancellationReason.LOST))
             note = Decider("system").make_note()
@@ -111,7 +111,7 @@ def append_in_transaction(
     conversation_id: int,
     events: Sequence[ConversationEvent],
     run: Run | None = None,
-    row_id: int | None = None,
+    row: Inquiry | None = None,
 ) -> Appended:
     """As ``append_events``, in the transaction of the caller, which ends it where this raises."""
     opened_rows: list[Inquiry] = []
@@ -130,7 +130,7 @@ def append_in_transaction(
                 opened_rows.append(settlement.insert_open_row(entry, event, event.kind, run, asker))
             case InquiryResponse() as response:
                 entry.item_position, parked_run_id = settlement.settle_row(
-                    entry, event, response, row_id
+                    entry, event, response, row
                 )
                 if parked_run_id is not None:
                     leases.requeue_parked(parked_run_id)

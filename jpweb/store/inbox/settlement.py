@@ -80,7 +80,7 @@ def settle_row(
     entry: JournalEntry,
     event: ConversationEvent,
     response: InquiryResponse,
-    row_id: int | None = None,
+    row: Inquiry | None = None,
 ) -> tuple[int, int | None]:
     """Settle the oldest open row of the response's inquiry id in the last turn.
 
@@ -92,7 +92,7 @@ def settle_row(
     the event's note is trusted: only events that jpweb itself writes come here.
 
     Inquiry ids are unique within a turn alone (RFD 082), and a reader pairs a response with the
-    oldest open request of its id. A ``row_id`` must name that row; raises
+    oldest open request of its id. A ``row`` must be that row, and gets its new columns; raises
     OlderInquiryOpen where another is older, which ``journal.append_events`` closes before it
     tries again.
 
@@ -100,20 +100,29 @@ def settle_row(
     """
     conversation_id, inquiry_id = entry.conversation_id, db_text.clean_text(response.id)
     open_row = _find_oldest_open(conversation_id, inquiry_id)
-    if row_id is not None and (open_row is None or open_row.id != row_id):
-        row = get_inquiry(row_id)
-        if open_row is not None and row.state == OPEN_STATE:
+    if row is not None and (open_row is None or open_row.id != row.pk):
+        current_row = get_inquiry(row.pk)
+        if open_row is not None and current_row.state == OPEN_STATE:
             raise OlderInquiryOpen
-        raise AlreadySettled(row)
+        raise AlreadySettled(current_row)
     outcome = _make_outcome_columns(entry, event, response)
     if open_row is None or not compiled_write.update_rows(
         Inquiry, {"id": open_row.id, "state": OPEN_STATE}, **outcome
     ):
         raise AlreadySettled(_get_newest(conversation_id, inquiry_id))
     _record_settlement(entry, event, open_row.id, outcome)
-    if open_row.run_state == RunState.PARKED:
-        return open_row.item_position, open_row.run_id
-    return open_row.item_position, None
+    is_parked = open_row.run_state == RunState.PARKED
+    if row is not None:
+        _set_outcome(row, outcome, is_requeued=is_parked)
+    return open_row.item_position, open_row.run_id if is_parked else None
+
+
+def _set_outcome(row: Inquiry, outcome: dict[str, Any], *, is_requeued: bool) -> None:
+    """Give a row the columns that the database now has, and its run the state."""
+    for column, value in outcome.items():
+        setattr(row, column, value)
+    if is_requeued and row.run is not None:
+        row.run.state = RunState.QUEUED
 
 
 def _find_oldest_open(conversation_id: int, inquiry_id: str) -> _OpenRow | None:

@@ -18,7 +18,8 @@ from jpweb.web.security import browser_names, cache_headers, security_log
 if TYPE_CHECKING:
     from jpweb.store.models import Person
 
-AUTH_BACKEND = "django.contrib.auth.backends.ModelBackend"
+#: The first of ``AUTHENTICATION_BACKENDS``.
+AUTH_BACKEND = "jpweb.store.people.person_backend.PersonBackend"
 CODE_ENTRY_SECONDS = 600
 #: Key in a session's data, of the sign-in link that waits for a code.
 _CODE_ENTRY_KEY = "code_entry"
