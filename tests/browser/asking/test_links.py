@@ -57,7 +57,8 @@ def address(visit: Visit, receiver: NotificationReceiver) -> Iterator[None]:
 
 def add(page: Page, url: str) -> None:
     page.get_by_role("textbox", name="URL").fill(url)
-    page.get_by_label("Notify after (seconds)").fill("0")
+    channel_form = page.get_by_role("form", name="Add a channel")
+    channel_form.get_by_label("Notify after (seconds)").fill("0")
     page.get_by_label("Workspace").select_option(label="Demo")
     page.get_by_role("button", name="Add").click()
 
