@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.looks import check_accessibility
-from tests.browser.pages import Visit
+from tests.browser.pages import Visit, wait_until_connected
 
 pytestmark = pytest.mark.browser
 
@@ -25,12 +25,14 @@ def test_the_palette_leads_to_pages_conversations_and_actions(visit: Visit):
     expect(palette.get_by_role("link")).to_have_count(1)
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Charts")
+    wait_until_connected(page)
     page.keyboard.press("Control+k")
     field.fill("tour of questions")
     expect(palette.locator("[data-group=conversations] a")).to_have_count(1)
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/conversations/\d+"))
+    wait_until_connected(page)
     page.keyboard.press("Control+k")
     field.fill("expand all that")
     palette.get_by_role("button", name="Expand all that is loaded").click()

@@ -135,7 +135,7 @@ async def test_a_run_that_is_put_down_can_be_stopped(scene: Scene, monkeypatch: 
     assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
     assert (await fresh(run)).state == "stopped"
     row = await scene.reload(row)
-    assert (row.state, row.reason, row.decider) == ("cancelled", "user", scene.eve)
+    assert (row.state, row.reason, row.decider_id) == ("cancelled", "user", scene.eve.pk)
     assert not await runs.stop_run(scene.talk.pk, decider(scene.eve))
 
 
