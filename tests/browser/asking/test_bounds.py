@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 import pytest
-from playwright.sync_api import Page, WebSocket, expect
+from playwright.sync_api import Locator, Page, WebSocket, expect
 
 from jpweb.web.websocket.protocol import MAX_CARDS
 from jpweb.web.websocket.socket_limits import MAX_SOCKETS
@@ -42,7 +42,7 @@ COUNT = """() => {
 }"""
 
 
-def note(page: Page):
+def note(page: Page) -> Locator:
     return page.locator("#connection")
 
 
