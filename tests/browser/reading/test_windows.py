@@ -21,6 +21,7 @@ from tests.browser.reading.windows import (
     repeat_until,
     scroll_page,
     to_bottom,
+    to_top,
     top_of,
     wait_for_windows,
 )
@@ -122,9 +123,7 @@ def test_far_windows_leave_and_a_link_stands_for_them(shelf: Visit):
     expect(page.locator(EARLIER)).to_have_count(1)
     unbroken(page)
     repeat_until(
-        lambda: list_window_ranges(page)[0][0] == first[0],
-        partial(scroll_page, page, -1500),
-        "it is back",
+        lambda: list_window_ranges(page)[0][0] == first[0], partial(to_top, page), "it is back"
     )
     wait_for_windows(page, MOST)
     unbroken(page)

@@ -94,6 +94,11 @@ def to_bottom(page: Page) -> None:
     page.evaluate("scrollTo({top: document.documentElement.scrollHeight, behavior: 'instant'})")
 
 
+def to_top(page: Page) -> None:
+    """Scroll to the beginning of what is loaded."""
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+
+
 def repeat_until(condition: Callable[[], object], go: Callable[[], None], description: str) -> None:
     """Go on until something is so. Raises AssertionError where it is not after two minutes."""
 
