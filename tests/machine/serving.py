@@ -60,7 +60,7 @@ class Server:
         assert self._process is not None
         return self._process.pid
 
-    def start(self, seconds: float = 60) -> Self:
+    def start(self, seconds: float = 180) -> Self:
         """Start, and wait for the sign-in link. Raises AssertionError with the log's end."""
         log_length = len(self.log_text())
         self.begin()

@@ -38,6 +38,12 @@ def target(page: Page) -> str:
     return anchor
 
 
+def follow_link(page: Page, name: str) -> None:
+    """Press a link, and wait until the page that it leads to is loaded."""
+    with page.expect_navigation():
+        page.get_by_role("link", name=name).click()
+
+
 def test_pages_lead_from_a_search_to_an_event_and_to_what_is_far_from_it(
     visit: Visit, book: Book, second_visitor: Visitor
 ):
@@ -77,15 +83,15 @@ def test_the_outline_the_windows_and_an_event_are_pages_of_their_own(visit: Visi
         page.locator(".back a").click()
         target(page)
         (_, last), *_ = list_window_ranges(page)
-        page.get_by_role("link", name="Later events").click()
+        follow_link(page, "Later events")
         assert list_window_ranges(page)[0][0] == last + 1
-        page.get_by_role("link", name="Earlier events").click()
+        follow_link(page, "Earlier events")
         assert list_window_ranges(page)[0][1] == last
         for word in ("prompt", "question", "problem"):
-            page.get_by_role("link", name=f"Next {word}").click()
+            follow_link(page, f"Next {word}")
             assert list_window_ranges(page)[0][1] > last
             target(page)
             first, _ = list_window_ranges(page)[0]
-            page.get_by_role("link", name=f"Previous {word}").click()
+            follow_link(page, f"Previous {word}")
             assert list_window_ranges(page)[0][0] < first
             target(page)
