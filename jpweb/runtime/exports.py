@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -15,43 +16,63 @@ from django.utils.safestring import SafeString
 
 from jpweb.runtime import rendering
 from jpweb.store import exports
+from jpweb.store.annotations import thread_listing
+from jpweb.store.annotations.thread_listing import ShownThread
 from jpweb.store.database import clock
 from jpweb.store.exports import ExportChunk
 from jpweb.store.transcript import call_decisions
 from jpweb.store.transcript.call_decisions import CallDecision
-from jpweb.store.transcript.item_batches import read_items
+from jpweb.store.transcript.item_batches import ItemBatch, read_items
 from jpweb.stream.markdown.export import (
     BLOCK_SEPARATOR,
     ApprovalDecision,
     MarkdownOptions,
     MarkdownWriter,
 )
-from jpweb.stream.transcript.items import ToolCall
+from jpweb.stream.markdown.exported_comments import ExportedComment, ExportedThread, write_thread
+from jpweb.stream.transcript.items import Item, ToolCall
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
 
 #: Marks the body in the template of the standalone page; escaped text cannot contain it.
 _BODY_PLACEHOLDER = SafeString("<!--body-->")
+#: Markdown blocks that are rendered together.
+Group = list[str]
+#: Characters after which a piece takes no further group: comments have no bound of their own.
+MAX_PIECE_CHARS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """An export format: suffix after the id in the file name, and a description for people."""
+    """An export format: suffix after the id in the file name, and a description for people.
+
+    ``make_commented_pieces`` adds the comments; None where the format has no place for them.
+    """
 
     suffix: str
     content_type: str
     description: str
     make_pieces: Callable[[Conversation], Iterator[ExportChunk]]
+    make_commented_pieces: Callable[[Conversation], Iterator[ExportChunk]] | None = None
+
+    @property
+    def can_have_comments(self) -> bool:
+        """Whether an export can have the comments."""
+        return self.make_commented_pieces is not None
 
 
 def make_markdown(
-    conversation: Conversation, *, origin: str = "", reasoning: bool = True
+    conversation: Conversation,
+    *,
+    origin: str = "",
+    reasoning: bool = True,
+    has_comments: bool = False,
 ) -> Iterator[ExportChunk]:
     """Yield the Markdown of a conversation; ``origin`` is Markdown below its title."""
     separator = ""
     options = MarkdownOptions(_get_title(conversation), origin, reasoning=reasoning)
-    for groups, entries_done in _read_blocks(conversation, options):
+    for groups, entries_done in _read_blocks(conversation, options, has_comments=has_comments):
         blocks = [block for group in groups for block in group]
         text = (separator if blocks else "") + BLOCK_SEPARATOR.join(blocks)
         separator = BLOCK_SEPARATOR  # none before the first piece, which has the title
@@ -59,11 +80,14 @@ def make_markdown(
         yield ExportChunk(f"{text}{end}".encode(), entries_done, conversation.entry_count)
 
 
-def make_html(conversation: Conversation, *, origin: str = "") -> Iterator[ExportChunk]:
+def make_html(
+    conversation: Conversation, *, origin: str = "", has_comments: bool = False
+) -> Iterator[ExportChunk]:
     """Yield a self-contained page: its style is inline and it loads nothing.
 
     ``origin`` is Markdown below its title.
-    Each item is rendered separately, so links and footnotes of one text cannot reach another.
+    Each item and each comment is rendered separately, so links and footnotes of one text cannot
+    reach another.
     """
     context = {
         "title": _get_title(conversation),
@@ -73,7 +97,7 @@ def make_html(conversation: Conversation, *, origin: str = "") -> Iterator[Expor
     page = render_to_string("exports/conversation.html", context)
     head, _, foot = page.partition(_BODY_PLACEHOLDER)
     options = MarkdownOptions(_get_title(conversation), origin, reasoning=True)
-    for groups, entries_done in _read_blocks(conversation, options):
+    for groups, entries_done in _read_blocks(conversation, options, has_comments=has_comments):
         body = "".join(
             rendering.render_markdown(BLOCK_SEPARATOR.join(group) + "\n", keep_line_ends=True)
             for group in groups
@@ -89,34 +113,115 @@ def describe_origin(conversation: Conversation, exported_at: datetime) -> str:
     return f"Exported by jpweb, {exported_at:%Y-%m-%d %H:%M:%S} UTC, from <{address}>."
 
 
-def _export_markdown(conversation: Conversation) -> Iterator[ExportChunk]:
-    return make_markdown(conversation, origin=describe_origin(conversation, clock.now()))
+def _export_markdown(
+    conversation: Conversation, *, has_comments: bool = False
+) -> Iterator[ExportChunk]:
+    origin = describe_origin(conversation, clock.now())
+    return make_markdown(conversation, origin=origin, has_comments=has_comments)
 
 
-def _export_html(conversation: Conversation) -> Iterator[ExportChunk]:
-    return make_html(conversation, origin=describe_origin(conversation, clock.now()))
+def _export_html(
+    conversation: Conversation, *, has_comments: bool = False
+) -> Iterator[ExportChunk]:
+    origin = describe_origin(conversation, clock.now())
+    return make_html(conversation, origin=origin, has_comments=has_comments)
 
 
 def _read_blocks(
-    conversation: Conversation, options: MarkdownOptions
-) -> Iterator[tuple[list[list[str]], int]]:
-    """Yield batches of Markdown blocks, grouped by heading and item, and the entries done."""
-    writer = MarkdownWriter(options)
-    title, turn = list(writer.write_title()), -1
-    for items, entries_done, incomplete_turn in read_items(conversation):
-        groups = [title]
-        calls = [item for _, item in items if isinstance(item, ToolCall)]
-        decisions = call_decisions.load_decisions(conversation.pk, calls, limit=None)
-        for index, item in items:
-            if index != turn:
-                turn, is_incomplete = index, index == incomplete_turn
-                groups.append(list(writer.write_turn(index, is_incomplete=is_incomplete)))
+    conversation: Conversation, options: MarkdownOptions, *, has_comments: bool
+) -> Iterator[tuple[list[Group], int]]:
+    """Yield batches of Markdown blocks, grouped by heading, item and comment, and entries done."""
+    writer, previously_done = MarkdownWriter(options), 0
+    comments = _CommentReader(conversation, has_comments=has_comments)
+    group_writer = _GroupWriter(conversation, writer, comments)
+    for batch in read_items(conversation):
+        groups = group_writer.write_batch(batch, is_first=not previously_done)
+        yield from _cut_groups(groups, previously_done, batch.done)
+        previously_done = batch.done
+
+
+def _cut_groups(
+    groups: Iterator[Group], previously_done: int, entries_done: int
+) -> Iterator[tuple[list[Group], int]]:
+    """Yield the groups of a batch in bounded pieces; the last one counts the batch's entries."""
+    piece: list[Group] = []
+    characters = 0
+    for group in groups:
+        if characters >= MAX_PIECE_CHARS:
+            yield piece, previously_done
+            piece, characters = [], 0
+        if group:
+            piece.append(group)
+            characters += sum(map(len, group))
+    yield piece, entries_done
+
+
+class _GroupWriter:
+    """Writes the items of a conversation below the headings of their turns."""
+
+    def __init__(
+        self, conversation: Conversation, writer: MarkdownWriter, comments: _CommentReader
+    ) -> None:
+        self._conversation = conversation
+        self._writer = writer
+        self._comments = comments
+        self._turn = -1
+
+    def write_batch(self, batch: ItemBatch, *, is_first: bool) -> Iterator[Group]:
+        """Yield the groups of a batch; those of the last one end with what was left out."""
+        if is_first:
+            yield list(self._writer.write_title())
+        calls = [item for _, item in batch.items if isinstance(item, ToolCall)]
+        decisions = call_decisions.load_decisions(self._conversation.pk, calls, limit=None)
+        for index, item in batch.items:
+            if index != self._turn:
+                self._turn, is_incomplete = index, index == batch.incomplete_turn
+                yield list(self._writer.write_turn(index, is_incomplete=is_incomplete))
             rows = decisions.get(item.request.anchor, []) if isinstance(item, ToolCall) else []
-            groups.append(list(writer.write_item(item, [*map(_describe_approval, rows)])))
-        if entries_done >= conversation.entry_count:
-            groups.append(list(writer.write_left_out()))
-        yield [group for group in groups if group], entries_done
-        title = []
+            blocks = list(self._writer.write_item(item, [*map(_describe_approval, rows)]))
+            yield blocks
+            yield from self._comments.write_of_item(item, is_omitted=not blocks)
+        if batch.done >= self._conversation.entry_count:
+            yield from self._comments.write_of_lost_events()
+            yield list(self._writer.write_left_out())
+
+
+class _CommentReader:
+    """Reads the comments on one event at a time: they may be longer than the conversation."""
+
+    def __init__(self, conversation: Conversation, *, has_comments: bool) -> None:
+        self._conversation_id = conversation.pk
+        summaries = thread_listing.list_summaries(conversation.pk) if has_comments else []
+        self._anchors = dict.fromkeys(summary.anchor for summary in summaries)
+
+    def write_of_item(self, item: Item, *, is_omitted: bool) -> Iterator[Group]:
+        """Yield the comments on the events of an item, which the export may omit."""
+        for element in item.elements:
+            if element.anchor in self._anchors:
+                yield from self._write(element.anchor, is_omitted=is_omitted)
+
+    def write_of_lost_events(self) -> Iterator[Group]:
+        """Yield the comments on events that are no longer in the conversation."""
+        positions = thread_listing.find_positions(self._conversation_id, self._anchors)
+        lost_anchors = [anchor for anchor in self._anchors if anchor not in positions]
+        if lost_anchors:
+            yield ["### Comments on events that are gone"]
+        for anchor in lost_anchors:
+            yield from self._write(anchor)
+
+    def _write(self, anchor: str, *, is_omitted: bool = False) -> Iterator[Group]:
+        for shown in thread_listing.load_threads(self._conversation_id, [anchor]).values():
+            yield from write_thread(_describe_thread(shown), is_omitted=is_omitted)
+
+
+def _describe_thread(shown: ShownThread) -> ExportedThread:
+    comments = [
+        ExportedComment(
+            entry.comment.author_name, entry.comment.made_at, entry.comment.edited_at, entry.text
+        )
+        for entry in shown.comments
+    ]
+    return ExportedThread(comments, shown.thread.resolver_name, shown.thread.resolved_at)
 
 
 def _describe_approval(row: CallDecision) -> ApprovalDecision:
@@ -150,7 +255,17 @@ FORMATS = {
         ".jsonl", "application/jsonl", "JSON Lines, one event per line", exports.export_json_lines
     ),
     "markdown": ExportFormat(
-        ".md", "text/markdown; charset=utf-8", "Markdown document", _export_markdown
+        ".md",
+        "text/markdown; charset=utf-8",
+        "Markdown document",
+        _export_markdown,
+        partial(_export_markdown, has_comments=True),
     ),
-    "html": ExportFormat(".html", "text/html; charset=utf-8", "Standalone HTML page", _export_html),
+    "html": ExportFormat(
+        ".html",
+        "text/html; charset=utf-8",
+        "Standalone HTML page",
+        _export_html,
+        partial(_export_html, has_comments=True),
+    ),
 }

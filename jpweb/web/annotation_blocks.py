@@ -61,7 +61,8 @@ def build_page_context(
     lost_threads = [threads[anchor] for anchor in lost if anchor in threads]
     annotations = PageAnnotations(threads, marked, lost_threads)
     conversation.annotations = annotations  # type: ignore[attr-defined]  # read by render_annotations
-    return {"comment_status": status, "annotations": annotations}
+    has_comments = bool(status["summaries"] or status["lost_anchors"])
+    return {"comment_status": status, "annotations": annotations, "has_comments": has_comments}
 
 
 def build_status(conversation_id: int) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from django.test import Client
 
 from jpweb.cli.management.commands.serve import Command
 from jpweb.runtime.exports import FORMATS
-from jpweb.store import accounts, exports
+from jpweb.store import accounts, exports, journal
+from jpweb.store.annotations import threads
 from jpweb.store.choices import Act
 from jpweb.store.database import clock
 from jpweb.store.errors import CodeRequired, InvalidLink
@@ -199,6 +200,19 @@ def test_export_writes_to_standard_output(
     call_command("export", str(TOUR), "--format", form)
     talk = Conversation.objects.get(jp_id=TOUR)
     assert capfdbinary.readouterr().out == join_pieces(FORMATS[form].make_pieces(talk))
+
+
+@pytest.mark.parametrize("form", ["markdown", "jp"])
+def test_export_writes_comments_where_the_format_can(form: str, tmp_path: Path):
+    home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    talk, person = home.conversations.get(jp_id=TOUR), making.person("ada")
+    threads.add_comment(talk, journal.find_anchor(talk.pk, 0), person, "Look here")
+    if form == "jp":
+        assert "Only the formats markdown" in get_refusal("export", str(TOUR), "--comments")
+        return
+    target = tmp_path / "out"
+    capture_command("export", str(TOUR), "--format", form, "--comments", "--output", target)
+    assert "> Look here" in target.read_text()
 
 
 @pytest.mark.parametrize("odd", ["", "tour", "jp-c", "-5", "1" * 20, "1" * 400, "17-", "17_1"])

@@ -72,6 +72,7 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "query": "query",
     "file": "file",
     "format": "format",
+    "comments": "comments",
     "made_at": "made at",
     "rows": "rows",
     "replaced_rows": "rows deleted before",

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 #: Characters of the first request that become the title.
 MAX_TITLE_CHARS = 60
+#: In the name of a file that has the comments.
+COMMENTED_SUFFIX = "-with-comments"
 
 
 @access.conversation(Role.READER)
@@ -163,17 +165,23 @@ def mark_read(request: Request, conversation: Conversation) -> HttpResponse:
 async def export_conversation(
     request: Request, conversation: Conversation, format_name: str
 ) -> HttpResponseBase:
-    """Download a conversation in a format."""
+    """Download a conversation in a format, with its comments where the query asks for them."""
     export_format = exports.FORMATS.get(format_name)
     if export_format is None:
         raise Http404
-    file_name = file_names.name_conversation_file(conversation, export_format.suffix)
+    has_comments = request.GET.get("comments") == "1"
+    make_pieces = export_format.make_commented_pieces if has_comments else export_format.make_pieces
+    if make_pieces is None:
+        raise Http404
+    suffix = f"{COMMENTED_SUFFIX if has_comments else ''}{export_format.suffix}"
+    file_name = file_names.name_conversation_file(conversation, suffix)
     may_read = partial(access.has_role, request.user.pk, conversation.workspace_id, Role.AUDITOR)
-    pieces = export_format.make_pieces(conversation)
+    pieces = make_pieces(conversation)
     place = Place(conversation.workspace_id, conversation.pk)
-    await run_in_db_thread(
-        read_recording.record_export, request, place, format=format_name, file=file_name
-    )
+    details = {"format": format_name, "file": file_name}
+    if has_comments:
+        details["comments"] = "included"
+    await run_in_db_thread(partial(read_recording.record_export, request, place, **details))
     return await send_file(request, pieces, file_name, export_format.content_type, may_read)
 
 

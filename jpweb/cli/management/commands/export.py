@@ -18,13 +18,14 @@ from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 
 
 class Command(BaseCommand):
-    """``jpweb export CONVERSATION --format jp|jsonl|markdown|html [--output FILE]``."""
+    """``jpweb export CONVERSATION --format FORMAT [--comments] [--output FILE]``."""
 
     help = "Export a conversation; CONVERSATION is its id: 17728322628, jp-c17728322628, …"
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("conversation")
         parser.add_argument("--format", choices=list(FORMATS), default="jp")
+        parser.add_argument("--comments", action="store_true", help="with the comments")
         parser.add_argument("--output", type=Path, metavar="FILE", help="default: standard output")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -32,9 +33,18 @@ class Command(BaseCommand):
             conversation = conversations.find_by_jp_id(options["conversation"])
         except UnknownConversation as lookup_error:
             raise CommandError(str(lookup_error)) from lookup_error
+        export_format = FORMATS[options["format"]]
+        make_pieces = (
+            export_format.make_commented_pieces
+            if options["comments"]
+            else export_format.make_pieces
+        )
+        if make_pieces is None:
+            raise CommandError("Only the formats markdown and html can have the comments.")
         place = Place(conversation.workspace_id, conversation.pk)
-        record_act(Act.EXPORTED, OPERATOR, place, format=options["format"])
-        pieces = FORMATS[options["format"]].make_pieces(conversation)
+        details = {"comments": "included"} if options["comments"] else {}
+        record_act(Act.EXPORTED, OPERATOR, place, format=options["format"], **details)
+        pieces = make_pieces(conversation)
         target: Path | None = options["output"]
         if target is None:
             _write_pieces(sys.stdout.buffer, pieces)
