@@ -15,8 +15,8 @@ self.addEventListener("push", (event) => {
 
 async function receiveMessage(message) {
   const pages = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
-  // A page in view shows the question itself. Browsers ask for a notification otherwise.
-  const isInView = message.tag !== "test" && pages.some((page) => page.visibilityState === "visible");
+  // A page in view shows the question itself, but no mention. Browsers ask for a notification otherwise.
+  const isInView = /^(question|approval)-/.test(message.tag) && pages.some((page) => page.visibilityState === "visible");
   if (!isInView) await show(message);
   await closeSettled();
 }
@@ -85,10 +85,10 @@ self.addEventListener("message", (event) => {
   event.waitUntil(event.data === "settled" ? closeSettled() : show(event.data));
 });
 
-// Close the notifications of questions and approvals that no longer wait.
+// Close the notifications of questions and approvals that no longer wait, and of mentions that were seen.
 async function closeSettled() {
   const notifications = await self.registration.getNotifications();
-  const shown = notifications.filter((notification) => /^(question|approval)-\d+$/.test(notification.tag));
+  const shown = notifications.filter((notification) => /^(question|approval|mention)-\d+$/.test(notification.tag));
   if (!shown.length) return;
   try {
     const query = new URLSearchParams(shown.slice(0, 50).map((notification) => ["tag", notification.tag]));

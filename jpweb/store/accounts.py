@@ -216,6 +216,11 @@ def set_appearance(person_id: int, theme: Theme, density: Density) -> None:
     Person.objects.filter(pk=person_id).update(theme=theme, density=density)
 
 
+def set_notified_of_mentions(person_id: int, *, is_on: bool) -> None:
+    """Save whether a person's channels and browsers get messages of mentions."""
+    Person.objects.filter(pk=person_id).update(is_notified_of_mentions=is_on)
+
+
 def mark_welcomed(person_id: int) -> None:
     """Save that a person has closed the panel of the first visit."""
     Person.objects.filter(pk=person_id).update(is_welcomed=True)

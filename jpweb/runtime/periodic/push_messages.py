@@ -1,7 +1,8 @@
 """Messages to browsers by Web Push: what the service worker shows, and its buttons.
 
 As other notifications, they hold the beginning of a question, and nothing of a secret one. An
-approval has no buttons: consent takes a look at the call.
+approval has no buttons: consent takes a look at the call. Of a mention they have nothing of the
+comment.
 """
 
 from __future__ import annotations
@@ -37,6 +38,14 @@ def build_message(notification: DueNotification) -> dict[str, Any]:
     """Return the message of a notification to a browser."""
     asker = shorten(notification.asker, MAX_NAME_CHARS) or "jpweb"
     workspace = shorten(notification.workspace, MAX_NAME_CHARS)
+    if notification.mention_id is not None:
+        conversation = shorten(notification.conversation, MAX_NAME_CHARS) or "Untitled"
+        return {
+            "title": f"{asker} mentioned you in {workspace}",
+            "body": f"In a comment on “{conversation}”.",
+            "tag": f"mention-{notification.mention_id}",
+            "url": reverse("comments", args=notification.comment_page),
+        }
     title = _TITLES[notification.approval_kind].format(asker=asker, workspace=workspace)
     if notification.inquiry_id is None or notification.subscription is None:
         key = notification.approval_id

@@ -1,4 +1,4 @@
-"""Sends notifications of questions and approvals that have waited for a while.
+"""Sends notifications of questions and approvals that have waited for a while, and of mentions.
 
 A message names the asker, the workspace and the beginning of the question; of a secret it says
 only that one is asked for. The question stays open whether or not the message arrives.
@@ -17,7 +17,12 @@ from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.runtime.periodic import apprise_sender, push_messages, push_sender, sending_threads
 from jpweb.runtime.periodic.short_texts import cut_name, cut_question
 from jpweb.store.choices import ApprovalKind
-from jpweb.store.notifications import deliveries, destinations, push_subscriptions
+from jpweb.store.notifications import (
+    deliveries,
+    delivery_channels,
+    destinations,
+    push_subscriptions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +51,7 @@ async def send_due_notifications() -> int:
     """Send the due notifications, each once across all processes; return how many arrived.
 
     A failed message is not sent again. A round sends at most
-    ``deliveries.MAX_PER_DESTINATION`` messages to one destination, and none after the first
+    ``delivery_channels.MAX_PER_DESTINATION`` messages to one destination, and none after the first
     failure, so a round ends even where no service answers.
     """
     notifications = await run_in_background_thread(deliveries.list_due, MAX_ROUND_MESSAGES)
@@ -59,7 +64,7 @@ async def send_due_notifications() -> int:
 
 async def send_test(destination: NotificationDestination) -> str:
     """Send a test message; return why it failed, or an empty text. The result is stored."""
-    if sending_threads.is_busy((deliveries.ADDRESS.receiver, destination.pk)):
+    if sending_threads.is_busy((delivery_channels.ADDRESS.receiver, destination.pk)):
         return _BUSY_TEXT
     title = f"jpweb: test notification for {cut_name(destination.workspace.name)}"
     body = (
@@ -73,7 +78,7 @@ async def send_test(destination: NotificationDestination) -> str:
 
 async def send_push_test(subscription: PushSubscription) -> str:
     """Send a test message to a browser; return why it failed, or an empty text."""
-    if sending_threads.is_busy((deliveries.BROWSER.receiver, subscription.pk)):
+    if sending_threads.is_busy((delivery_channels.BROWSER.receiver, subscription.pk)):
         return _BUSY_TEXT
     problem = await push_sender.send_message(subscription, push_messages.build_test())
     await _record_push_result(subscription.pk, problem)

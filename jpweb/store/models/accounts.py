@@ -30,6 +30,9 @@ class Person(AbstractUser):
         null=True, help_text="their role in the demo, which they have hidden"
     )
     unseen_mention_count = models.PositiveIntegerField(default=0, db_default=0)
+    is_notified_of_mentions = models.BooleanField(
+        default=True, db_default=True, help_text="in their channels and browsers"
+    )
 
     @property
     def display_name(self) -> str:

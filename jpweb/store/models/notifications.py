@@ -107,7 +107,7 @@ class PushSubscription(models.Model):
 
 
 class PushDelivery(models.Model):
-    """A question or approval was sent to a browser, or sending it failed."""
+    """A question, approval or mention was sent to a browser, or sending it failed."""
 
     subscription = models.ForeignKey(
         PushSubscription, models.CASCADE, related_name="push_deliveries"
@@ -116,6 +116,7 @@ class PushDelivery(models.Model):
     approval = models.ForeignKey(
         Approval, models.CASCADE, null=True, related_name="push_deliveries"
     )
+    mention = models.ForeignKey(Mention, models.CASCADE, null=True, related_name="push_deliveries")
     sent_at = models.DateTimeField(default=clock.now)
     problem = models.CharField(max_length=500, blank=True)
 
@@ -126,6 +127,9 @@ class PushDelivery(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["subscription", "approval"], name="one_push_an_approval_and_browser"
+            ),
+            models.UniqueConstraint(
+                fields=["subscription", "mention"], name="one_push_a_mention_and_browser"
             ),
         ]
 

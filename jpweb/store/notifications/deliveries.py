@@ -37,59 +37,24 @@ from jpweb.store.models import (
     Inquiry,
     Membership,
     Mention,
-    NotificationDelivery,
-    NotificationDestination,
-    PushDelivery,
     PushSubscription,
     QuestionClaim,
     QuestionSnooze,
 )
-from jpweb.store.notifications import answer_buttons, answer_links, push_subscriptions
+from jpweb.store.notifications import answer_buttons, answer_links, due_mentions
 from jpweb.store.notifications.answer_buttons import AnswerButton
+from jpweb.store.notifications.delivery_channels import (
+    ADDRESS,
+    BROWSER,
+    CHANNELS,
+    MAX_PER_DESTINATION,
+    Channel,
+)
 from jpweb.stream.answer_type import ANSWER_TYPES
 
 Row = TypeVar("Row", bound=Model)
 #: What a message can be about.
 WaitingRow: TypeAlias = Inquiry | Approval | Mention
-
-
-@dataclass(frozen=True, slots=True)
-class Channel:
-    """The tables of a way to notify people, and the path to them from a conversation.
-
-    ``receiver`` is the column of a delivery that names its destination or browser.
-    """
-
-    receiver_model: Any
-    delivery_model: Any
-    receiver: str
-    path: str
-
-    def list_usable(self) -> QuerySet[Any]:
-        """Return the destinations or browsers to which messages can go now."""
-        if self.receiver_model is PushSubscription:
-            return push_subscriptions.list_live()
-        return NotificationDestination.objects.all()
-
-
-#: Addresses that people typed: each is for one workspace.
-ADDRESS = Channel(
-    NotificationDestination,
-    NotificationDelivery,
-    "destination",
-    "conversation__workspace__notification_destinations",
-)
-#: Browsers: each is for every workspace in which its person may answer.
-BROWSER = Channel(
-    PushSubscription,
-    PushDelivery,
-    "subscription",
-    "conversation__workspace__memberships__person__push_subscriptions",
-)
-CHANNELS = (ADDRESS, BROWSER)
-
-#: Messages to one destination in one pass; the rest are sent in the next pass.
-MAX_PER_DESTINATION = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +103,7 @@ def list_due(limit: int) -> list[DueNotification]:
         if channel.receiver_model.objects.exists():
             waiting_rows += [(row, channel) for row in _due_questions(channel)[:limit]]
             waiting_rows += [(row, channel) for row in _due_approvals(channel)[:limit]]
-            if channel is ADDRESS:
-                waiting_rows += [(row, channel) for row in _due_mentions()[:limit]]
+            waiting_rows += [(row, channel) for row in due_mentions.list_due(channel)[:limit]]
     waiting_rows.sort(key=lambda waiting: _get_start(waiting[0]))
     receivers: dict[tuple[Channel, int], Any] = {}
     for channel in {channel for _, channel in waiting_rows}:
@@ -185,7 +149,7 @@ def claim_delivery(due_notification: DueNotification) -> tuple[int, str] | None:
                 **{f"{channel.receiver}_id": due_notification.destination_id},
                 inquiry_id=due_notification.inquiry_id,
                 approval_id=due_notification.approval_id,
-                **({"mention_id": due_notification.mention_id} if channel is ADDRESS else {}),
+                mention_id=due_notification.mention_id,
             )
             token = (
                 answer_links.issue_link(due_notification.inquiry_id, due_notification.person_id)
@@ -216,14 +180,16 @@ def record_failure(channel: Channel, delivery_id: int, problem: str) -> None:
 
 
 def _make_due(row: WaitingRow, channel: Channel, receiver: Any) -> DueNotification:
-    if isinstance(row, Mention):
-        return _make_due_mention(row, receiver)
     common: dict[str, Any] = {
         "destination_id": receiver.pk,
         "person_id": receiver.person_id,
         "url": receiver.url if channel is ADDRESS else "",
         "subscription": receiver if channel is BROWSER else None,
         "channel": channel,
+    }
+    if isinstance(row, Mention):
+        return DueNotification(**common, **_describe_mention(row))
+    common |= {
         "workspace": row.conversation.workspace.name,
         "conversation": row.conversation.title,
     }
@@ -246,47 +212,15 @@ def _make_due(row: WaitingRow, channel: Channel, receiver: Any) -> DueNotificati
     )
 
 
-def _make_due_mention(row: Mention, destination: NotificationDestination) -> DueNotification:
+def _describe_mention(row: Mention) -> dict[str, Any]:
     thread = row.comment.thread
-    return DueNotification(
-        destination.pk,
-        destination.person_id,
-        destination.url,
-        workspace=thread.conversation.workspace.name,
-        conversation=thread.conversation.title,
-        asker=row.comment.author_name,
-        mention_id=row.pk,
-        comment_page=(thread.conversation_id, thread.anchor),
-    )
-
-
-def _due_mentions() -> QuerySet[Mention]:
-    """Return a row per due destination of a mentioned person, as ``_join_receivers`` does."""
-    workspace = "comment__thread__conversation__workspace"
-    destinations = f"{workspace}__notification_destinations"
-    responders = Membership.objects.filter(
-        person_id=OuterRef("person_id"),
-        workspace_id=OuterRef(f"{workspace}_id"),
-        role__gte=Role.RESPONDER,
-        person__is_active=True,
-    )
-    previous = NotificationDelivery.objects.filter(
-        destination_id=OuterRef("told"), mention=OuterRef("pk")
-    )
-    seconds = ExpressionWrapper(F(f"{destinations}__delay"), IntegerField())
-    delay = ExpressionWrapper(seconds * Value(timedelta(seconds=1)), DurationField())
-    return (
-        Mention.objects.filter(seen_at=None)
-        .annotate(
-            told=F(f"{destinations}__pk"),
-            told_person=F(f"{destinations}__person_id"),
-            told_at=ExpressionWrapper(F("made_at") + delay, DateTimeField()),
-        )
-        .filter(~Exists(previous), Exists(responders), told_person=F("person_id"))
-        .filter(told_at__lte=Now())
-        .select_related(workspace)
-        .order_by("made_at", "pk")
-    )
+    return {
+        "workspace": thread.conversation.workspace.name,
+        "conversation": thread.conversation.title,
+        "asker": row.comment.author_name,
+        "mention_id": row.pk,
+        "comment_page": (thread.conversation_id, thread.anchor),
+    }
 
 
 def _due_questions(channel: Channel) -> QuerySet[Inquiry]:
@@ -352,8 +286,9 @@ def _is_still_due(due_notification: DueNotification) -> bool:
     A mention is due until its person has seen it.
     """
     if due_notification.mention_id is not None:
-        due_rows = _due_mentions().filter(pk=due_notification.mention_id)
-        return any(_receiver_id(row) == due_notification.destination_id for row in due_rows)
+        return due_mentions.is_due(
+            due_notification.channel, due_notification.mention_id, due_notification.destination_id
+        )
     open_rows: QuerySet[Any] = (
         Approval.objects.filter(pk=due_notification.approval_id, state=ApprovalState.OPEN)
         if due_notification.approval_id is not None

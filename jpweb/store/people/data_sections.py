@@ -304,7 +304,7 @@ SECTIONS = (
         "push_messages",
         PushDelivery,
         ("subscription__person",),
-        ("inquiry_id", "approval_id", "sent_at", "problem"),
+        ("inquiry_id", "approval_id", "mention_id", "sent_at", "problem"),
     ),
     Section(
         "answer_links",

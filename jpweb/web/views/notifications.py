@@ -16,7 +16,12 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.periodic import apprise_sender, push_sender, send_notifications, short_texts
 from jpweb.store import accounts
 from jpweb.store.choices import Role
-from jpweb.store.notifications import deliveries, destinations, push_subscriptions
+from jpweb.store.notifications import (
+    deliveries,
+    destinations,
+    due_mentions,
+    push_subscriptions,
+)
 from jpweb.store.notifications.destinations import DestinationRefused, UnknownDestination
 from jpweb.store.notifications.push_subscriptions import SubscriptionRefused, UnknownSubscription
 from jpweb.store.people import sessions
@@ -48,9 +53,11 @@ def list_destinations(request: Request) -> HttpResponse:
 def list_waiting(request: Request) -> JsonResponse:
     """Send which of the shown notifications still wait, by their tags."""
     tags = request.GET.getlist("tag")[:MAX_TAGS]
-    keys = {kind: _read_keys(tags, kind) for kind in ("question", "approval")}
+    keys = {kind: _read_keys(tags, kind) for kind in ("question", "approval", "mention")}
     waiting = deliveries.list_waiting_keys(request.user.pk, keys["question"], keys["approval"])
     names = [f"question-{key}" for key in waiting[0]] + [f"approval-{key}" for key in waiting[1]]
+    unseen_keys = due_mentions.list_unseen(request.user.pk, keys["mention"])
+    names += [f"mention-{key}" for key in unseen_keys]
     return JsonResponse({"waiting": names})
 
 
@@ -135,6 +142,16 @@ def add_browser(request: Request) -> HttpResponse:
 
 @require_POST
 @access.signed_in
+def save_mentions(request: Request) -> HttpResponse:
+    """Turn notifications of mentions on or off, in all channels and browsers of the person."""
+    is_on = request.POST.get("mentions") == "1"
+    accounts.set_notified_of_mentions(request.user.pk, is_on=is_on)
+    messages.success(request, notice_text.MENTIONS_ON if is_on else notice_text.MENTIONS_OFF)
+    return redirect("notifications")
+
+
+@require_POST
+@access.signed_in
 async def send_browser_test(request: Request) -> HttpResponse:
     """Send a test notification to one of the person's browsers."""
     try:
@@ -188,6 +205,7 @@ def _render_page(request: Request, form: DestinationForm) -> HttpResponse:
         "form": form,
         "browsers": browsers,
         "current_key": current_key,
+        "can_add_browser": bool(accounts.list_workspaces(request.user.pk, Role.READER)),
         "is_browser_on": any(browser.sign_in_id == current_key for browser in browsers),
         "push_key": push_sender.get_public_key(),
         "max_delay": destinations.MAX_DELAY_SECONDS,

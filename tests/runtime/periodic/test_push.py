@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import socket
 from base64 import urlsafe_b64decode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import jwt
@@ -34,54 +33,14 @@ from jpweb.store.models import (
     Run,
     SignIn,
 )
-from jpweb.store.notifications import answer_buttons, deliveries, push_subscriptions
+from jpweb.store.notifications import answer_buttons, push_subscriptions
 from jpweb.store.people import sessions
-from jpweb.store.people.sessions import SessionStore
 from jpweb.stream.answer_type import Option, Secret, Select, Text
-from tests.runtime.periodic.push_service import PushService, run_push_service
+from tests.runtime.periodic.push_scene import PushScene, change_rights, send, sign_in
+from tests.runtime.periodic.push_service import PushService
 from tests.store import making
 
 CANARY = "canary-5e1b"
-
-
-def sign_in(person: Person) -> str:
-    """Begin a session of a person; return the hash of its key."""
-    session = SessionStore()
-    session["_auth_user_id"] = str(person.pk)
-    session[sessions.BROWSER_KEY] = "Firefox on Linux"
-    session.create()
-    assert session.session_key
-    return sessions.hash_key(session.session_key)
-
-
-class PushScene:
-    """A run with questions, and a person who has turned on a browser."""
-
-    def __init__(self, service: PushService) -> None:
-        self.home = making.workspace("Garden")
-        self.ada = making.person("ada", Role.RESPONDER, self.home)
-        self.talk = making.conversation(self.home, "A talk", self.ada)
-        self.run = making.start_run(self.talk, self.ada)
-        self.key = sign_in(self.ada)
-        self.browser = push_subscriptions.save_subscription(
-            self.key, **service.make_subscription(), delay=0
-        )
-
-
-@pytest.fixture
-def service(
-    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[PushService]:
-    settings.NOTIFY_PRIVATE = ("127.0.0.1",)
-    settings.PUBLIC_URL = "https://jp.example.org/"
-    with run_push_service(tmp_path) as (service, certificate):
-        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
-        yield service
-
-
-@pytest.fixture
-def stage(transactional_db: None, service: PushService) -> PushScene:
-    return PushScene(service)
 
 
 async def ask(run: Run, *args: Any) -> Inquiry:
@@ -94,10 +53,6 @@ async def ask(run: Run, *args: Any) -> Inquiry:
 
 async def rows(model: Any) -> list[Any]:
     return await run_in_db_thread(lambda: list(model.objects.order_by("pk")))
-
-
-async def send(count: int) -> None:
-    assert await send_notifications.send_due_notifications() == count
 
 
 async def test_a_browser_alone_reads_the_question_and_its_buttons(
@@ -223,17 +178,7 @@ async def test_only_who_may_answer_now_is_sent_a_message(
         "settled": lambda: making.settle(row, making.ANSWER),
         "signed out": lambda: accounts.end_sign_ins(stage.ada.pk),
     }
-    if is_claimed:
-        list_due = deliveries.list_due
-
-        def list_and_change(limit: int) -> Any:
-            due = list_due(limit)
-            changes[change]()
-            return due
-
-        monkeypatch.setattr(deliveries, "list_due", list_and_change)
-    else:
-        await run_in_db_thread(changes[change])
+    await change_rights(changes[change], monkeypatch, is_claimed=is_claimed)
     await send(0)
     assert service.messages == []
 

@@ -27,7 +27,7 @@ from jpweb.store.models import (
     Person,
     Run,
 )
-from jpweb.store.notifications import answer_links, deliveries
+from jpweb.store.notifications import answer_links, deliveries, delivery_channels
 from jpweb.store.notifications.deliveries import DueNotification
 from jpweb.stream.answer_type import Secret
 from tests.runtime.periodic.receiver import NotificationReceiver
@@ -260,11 +260,11 @@ async def test_who_hangs_holds_up_nobody_and_is_left_alone_meanwhile(
 async def test_what_a_round_tells_an_address_is_bounded_and_the_rest_comes_later(
     stage: NotificationScene, receiver: NotificationReceiver
 ):
-    for _ in range(deliveries.MAX_PER_DESTINATION + 2):
+    for _ in range(delivery_channels.MAX_PER_DESTINATION + 2):
         await run_in_db_thread(making.question, stage.run)
     await prompt(stage)
     assert [await send_notifications.send_due_notifications() for _ in range(3)] == [
-        deliveries.MAX_PER_DESTINATION,
+        delivery_channels.MAX_PER_DESTINATION,
         3,
         0,
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jpweb.runtime.periodic import send_notifications
-from jpweb.store import journal
+from jpweb.store import accounts, journal
 from jpweb.store.annotations import mentions, threads
 from jpweb.store.choices import Role
 from jpweb.store.models import Membership, NotificationDestination, Person
@@ -62,6 +62,22 @@ def test_mention_of_a_reader_or_before_the_delay_is_not_due(role: Role, delay: i
 def test_mention_of_a_former_member_is_not_due():
     person = mention()
     Membership.objects.filter(person=person).delete()
+    assert list_due() == []
+
+
+def test_mention_is_not_due_after_it_was_turned_off():
+    person = mention()
+    (due,) = list_due()
+    accounts.set_notified_of_mentions(person.pk, is_on=False)
+    assert list_due() == []
+    assert deliveries.claim_delivery(due) is None
+
+
+def test_mention_is_not_due_to_a_destination_of_another_workspace():
+    person = mention()
+    other = making.workspace()
+    Membership.objects.create(person=person, workspace=other, role=Role.OWNER)
+    NotificationDestination.objects.update(workspace=other)
     assert list_due() == []
 
 

@@ -19,7 +19,7 @@ from jpweb.store.models import (
     Person,
     Run,
 )
-from jpweb.store.notifications import deliveries
+from jpweb.store.notifications import deliveries, delivery_channels
 from jpweb.stream.answer_type import Secret
 from tests.store import making
 
@@ -48,7 +48,7 @@ def test_nothing_is_looked_for_where_nobody_has_an_address(run: Run):
         connection,
     ) as queries:
         assert deliveries.list_due(10) == []
-    assert len(queries) == len(deliveries.CHANNELS)
+    assert len(queries) == len(delivery_channels.CHANNELS)
 
 
 def test_the_cost_of_a_look_does_not_grow_with_what_waits(run: Run):
@@ -120,30 +120,33 @@ def test_no_address_shows_in_a_representation(run: Run):
 
 def test_an_address_with_much_to_be_told_leaves_room_for_others(run: Run):
     first, second = address(run), address(run)
-    for _ in range(3 * deliveries.MAX_PER_DESTINATION):
+    for _ in range(3 * delivery_channels.MAX_PER_DESTINATION):
         making.question(run)
     destination_ids = [
         notification.destination_id
-        for notification in deliveries.list_due(2 * deliveries.MAX_PER_DESTINATION)
+        for notification in deliveries.list_due(2 * delivery_channels.MAX_PER_DESTINATION)
     ]
     assert (
         sorted(destination_ids)
-        == [first.pk] * deliveries.MAX_PER_DESTINATION
-        + [second.pk] * deliveries.MAX_PER_DESTINATION
+        == [first.pk] * delivery_channels.MAX_PER_DESTINATION
+        + [second.pk] * delivery_channels.MAX_PER_DESTINATION
     )
     assert len(deliveries.list_due(3)) == 3
 
 
 def test_an_address_with_much_that_is_older_leaves_room_too(run: Run):
     address(run)
-    for _ in range(3 * deliveries.MAX_PER_DESTINATION):
+    for _ in range(3 * delivery_channels.MAX_PER_DESTINATION):
         making.question(run)
     home = making.workspace()
     other_run = making.start_run(making.conversation(home))
     latest = address(other_run)
     making.question(other_run)
     Inquiry.objects.filter(run=other_run).update(asked_at=timezone.now() - timedelta(minutes=1))
-    assert deliveries.list_due(2 * deliveries.MAX_PER_DESTINATION)[-1].destination_id == latest.pk
+    assert (
+        deliveries.list_due(2 * delivery_channels.MAX_PER_DESTINATION)[-1].destination_id
+        == latest.pk
+    )
 
 
 def test_a_claim_is_made_once_and_makes_one_link(run: Run):
@@ -163,7 +166,7 @@ def test_a_failure_stands_on_its_notice(run: Run):
     making.question(run)
     claimed = deliveries.claim_delivery(deliveries.list_due(10)[0])
     assert claimed is not None
-    deliveries.record_failure(deliveries.ADDRESS, claimed[0], "It failed.\0")
+    deliveries.record_failure(delivery_channels.ADDRESS, claimed[0], "It failed.\0")
     assert NotificationDelivery.objects.get().problem == "It failed.\N{REPLACEMENT CHARACTER}"
 
 

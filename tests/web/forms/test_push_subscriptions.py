@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from jpweb.store.annotations import mentions, threads
 from jpweb.store.choices import Act
-from jpweb.store.models import JournalEntry, LedgerEntry, PushSubscription
+from jpweb.store.models import JournalEntry, LedgerEntry, Mention, PushSubscription
 from jpweb.stream import wire
 from jpweb.stream.answer_type import Secret
 from tests.runtime.periodic.push_service import PushService
@@ -156,6 +157,22 @@ def test_a_browser_learns_which_of_its_notifications_wait(world: World):
         for name in ("responder", "reader", "rival")
     }
     assert waiting == {"responder": [tags[0], tags[2]], "reader": [], "rival": []}
+
+
+def test_a_browser_learns_which_mentions_are_unseen(world: World):
+    owner = world.people["owner"]
+    threads.add_comment(
+        world.talk, world.anchor, world.people["reader"], f"@{owner.username}, look"
+    )
+    tag = f"mention-{Mention.objects.get().pk}"
+
+    def waiting(name: str) -> list[str]:
+        response = world.client(name).get("/notifications/waiting", {"tag": tag})
+        return list(response.json()["waiting"])
+
+    assert (waiting("owner"), waiting("reader")) == ([tag], [])
+    mentions.mark_seen(owner.pk)
+    assert waiting("owner") == []
 
 
 def test_the_service_worker_is_served_for_every_page(db: None):

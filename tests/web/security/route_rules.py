@@ -110,6 +110,7 @@ ROUTES = {
     "answer-link": Route(PUBLIC, 404),
     "notifications": Route(SIGNED_IN, 200),
     "notification-add": Route(SIGNED_IN, 422, "post"),
+    "notification-mentions": Route(SIGNED_IN, 302, "post"),
     "notification-test": Route(SIGNED_IN, 302, "post"),
     "notification-remove": Route(SIGNED_IN, 302, "post"),
     "push-add": Route(SIGNED_IN, 302, "post"),

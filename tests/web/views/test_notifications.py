@@ -213,3 +213,12 @@ def test_an_address_whose_service_is_no_longer_allowed_is_told(world: World, set
 @pytest.mark.parametrize("example", [url for _, url in notifications.URL_EXAMPLES])
 def test_each_example_would_be_taken(example: str):
     apprise_sender.check_address(example)
+
+
+def test_mentions_are_turned_off_and_on_by_each_person(world: World):
+    client = world.client("reader")
+    assert "checked" in page(world, "reader").find_one(name="mentions")
+    for data, is_on in (({}, False), ({"mentions": "1"}, True)):
+        assert client.post("/notifications/mentions", data).status_code == 302
+        assert ("checked" in page(world, "reader").find_one(name="mentions")) is is_on
+    assert "checked" in page(world).find_one(name="mentions")
