@@ -145,6 +145,7 @@ urlpatterns = [
     path(f"{_CONVERSATION}/neighbour", neighbours.open_neighbour, name="conversation-neighbour"),
     path("bookmarks", bookmarks.list_bookmarks, name="bookmarks"),
     path("mentions", comments.list_mentions, name="mentions"),
+    path("mentions/seen", comments.mark_mentions_seen, name="mentions-seen"),
     path("search", search.search_conversations, name="search"),
     path("search/save", search.save_search, name="search-save"),
     path("search/forget", search.delete_search, name="search-delete"),

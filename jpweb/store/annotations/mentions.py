@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from django.db.models import Exists, OuterRef, QuerySet
@@ -76,10 +76,29 @@ def list_mentions(person_id: int) -> list[ShownMention]:
     return [ShownMention(row, shown.text) for row, shown in zip(page, comments, strict=True)]
 
 
-def mark_seen(person_id: int) -> None:
-    """Record that a person has seen all of their mentions."""
-    Mention.objects.filter(person_id=person_id, seen_at=None).update(seen_at=clock.now())
-    Person.objects.filter(pk=person_id).update(unseen_mention_count=0)
+def mark_seen(person_id: int, newest_id: int) -> None:
+    """Record that a person has seen their mentions up to this one, and not later ones."""
+    rows = Mention.objects.filter(person_id=person_id, seen_at=None, pk__lte=newest_id)
+    rows.update(seen_at=clock.now())
+    count_unseen([person_id])
+
+
+def mark_threads_seen(person: Person, conversation_id: int, anchors: Collection[str]) -> None:
+    """Record that a person has seen the mentions of them in the comments on these events.
+
+    No query for a person who has seen all of theirs.
+    """
+    if not person.unseen_mention_count or not anchors:
+        return
+    rows = Mention.objects.filter(
+        person=person,
+        seen_at=None,
+        comment__thread__conversation_id=conversation_id,
+        comment__thread__anchor__in=anchors,
+    )
+    if rows.update(seen_at=clock.now()):
+        count_unseen([person.pk])
+        person.refresh_from_db(fields=["unseen_mention_count"])
 
 
 def _filter_readable(person_id: int) -> QuerySet[Mention]:

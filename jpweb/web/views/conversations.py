@@ -16,6 +16,7 @@ from jpweb.runtime import exports, runs, wiring
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import receipt_buffer
 from jpweb.store import accounts, approvals, conversations, inquiries
+from jpweb.store.annotations import mentions
 from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError, UnknownAnchor
 from jpweb.store.inbox import claims, snoozes
@@ -93,8 +94,7 @@ def _render_conversation(
         page = transcript.load_page(conversation, query, read_count=read_count, is_live=is_live)
     except UnknownAnchor as error:
         raise Http404(str(error)) from error
-    # A page that a script fetches counts as unread until the script calls ``mark_read``.
-    is_document = request.headers.get("Sec-Fetch-Dest", "document") == "document"
+    is_document = _is_document(request)
     if is_document and not page.window.has_later and read_count != conversation.entry_count:
         read_marks.record_read(person_id, conversation.pk, conversation.entry_count)
     context |= transcript.build_window_context(
@@ -102,6 +102,9 @@ def _render_conversation(
     ) | transcript.build_outline_context(conversation, page)
     context |= event_filter.build_filter_context(conversation, query)
     context |= _build_annotations(request, conversation, page)
+    if is_document:
+        shown_anchors = context["annotations"].threads.keys()
+        mentions.mark_threads_seen(request.user, conversation.pk, shown_anchors)
     context |= {
         "list_query": find_list_query(request),
         "at_anchor": query.at,
@@ -121,6 +124,14 @@ def _render_conversation(
     return render(
         request, "conversations/detail.html", context, status=422 if rejected_text else 200
     )
+
+
+def _is_document(request: Request) -> bool:
+    """Tell whether a browser shows the response as a page.
+
+    One that a script fetches counts as unread until the script calls ``mark_read``.
+    """
+    return request.headers.get("Sec-Fetch-Dest", "document") == "document"
 
 
 def _build_annotations(

@@ -64,7 +64,7 @@ async def test_a_mention_is_sent_to_who_may_read_and_wants_it(
         "outsider": lambda: Membership.objects.filter(person=stage.ada).delete(),
         "inactive": lambda: Person.objects.update(is_active=False),
         "turned off": lambda: accounts.set_notified_of_mentions(stage.ada.pk, is_on=False),
-        "seen": lambda: mentions.mark_seen(stage.ada.pk),
+        "seen": lambda: mentions.mark_seen(stage.ada.pk, Mention.objects.get().pk),
     }
     await change_rights(changes[change], monkeypatch, is_claimed=is_claimed)
     await send(count)

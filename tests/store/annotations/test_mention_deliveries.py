@@ -8,7 +8,7 @@ from jpweb.runtime.periodic import send_notifications
 from jpweb.store import accounts, journal
 from jpweb.store.annotations import mentions, threads
 from jpweb.store.choices import Role
-from jpweb.store.models import Membership, NotificationDestination, Person
+from jpweb.store.models import Membership, Mention, NotificationDestination, Person
 from jpweb.store.notifications import deliveries
 from jpweb.store.notifications.deliveries import DueNotification
 from jpweb.stream.events import ChatRequest
@@ -48,7 +48,7 @@ def test_mention_is_due_to_the_mentioned_person_alone_and_once():
 def test_mention_that_was_seen_is_not_due():
     person = mention()
     (due,) = list_due()
-    mentions.mark_seen(person.pk)
+    mentions.mark_seen(person.pk, Mention.objects.get().pk)
     assert list_due() == []
     assert deliveries.claim_delivery(due) is None
 

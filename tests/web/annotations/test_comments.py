@@ -178,16 +178,47 @@ def count_unseen(world: World, name: str) -> int:
     return Person.objects.get(pk=world.people[name].pk).unseen_mention_count
 
 
-def test_mentioned_member_sees_a_count_until_they_open_the_page(world: World):
+def test_mention_is_new_until_it_is_opened(world: World):
+    other = making.question(world.run).anchor
     owner = world.people["owner"]
     comment(world, "reader", f"@{owner.username}, look. Also @nobody and a@b.example.")
-    assert count_unseen(world, "owner") == 1
+    comment(world, "reader", f"@{owner.username}, and here", other)
+    assert count_unseen(world, "owner") == 2
     client = world.client("owner")
     assert "New mentions" in read(client, "/help")
-    page = read(client, "/mentions")
-    assert ("look. Also" in page, "New</span>" in page) == (True, True)
-    assert count_unseen(world, "owner") == 0
+    for _ in range(2):
+        page = read(client, "/mentions")
+        assert ("look. Also" in page, page.count("New</span>")) == (True, 2)
+    assert "New mentions" in read(client, make_url(world))
+    assert count_unseen(world, "owner") == 1
+    assert "New mentions" not in read(client, make_url(world, anchor=other))
     assert "New</span>" not in read(client, "/mentions")
+
+
+def test_mentions_on_a_conversation_page_are_seen_by_their_person(world: World):
+    comment(
+        world, "reader", f"@{world.people['owner'].username} @{world.people['auditor'].username}"
+    )
+    url = reverse("conversation", args=[world.talk.pk])
+    client = world.client("owner")
+    client.get(url, headers={"Sec-Fetch-Dest": "empty"})
+    assert count_unseen(world, "owner") == 1
+    assert "New mentions" not in read(client, url)
+    assert (count_unseen(world, "owner"), count_unseen(world, "auditor")) == (0, 1)
+
+
+def test_all_that_the_page_listed_is_marked_and_nothing_later(world: World):
+    owner = world.people["owner"]
+    for text in ("first", "second"):
+        comment(world, "reader", f"@{owner.username} {text}")
+    client = world.client("owner")
+    page = read(client, "/mentions")
+    newest = Mention.objects.latest("pk").pk
+    assert f'name="newest" value="{newest}"' in page
+    comment(world, "reader", f"@{owner.username} third")
+    assert client.post("/mentions/seen", {"newest": newest}).status_code == 302
+    assert count_unseen(world, "owner") == 1
+    assert list(Mention.objects.filter(seen_at=None)) == [Mention.objects.latest("pk")]
 
 
 @pytest.mark.parametrize("name", ["outsider", "rival", "reader"])

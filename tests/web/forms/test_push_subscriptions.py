@@ -171,7 +171,7 @@ def test_a_browser_learns_which_mentions_are_unseen(world: World):
         return list(response.json()["waiting"])
 
     assert (waiting("owner"), waiting("reader")) == ([tag], [])
-    mentions.mark_seen(owner.pk)
+    mentions.mark_seen(owner.pk, Mention.objects.get().pk)
     assert waiting("owner") == []
 
 

@@ -83,6 +83,7 @@ ROUTES = {
     "conversation-neighbour": member("conversation", Role.READER, 302),
     "bookmarks": Route(SIGNED_IN, 200),
     "mentions": Route(SIGNED_IN, 200),
+    "mentions-seen": Route(SIGNED_IN, 302, "post"),
     "go": Route(SIGNED_IN, 200),
     "welcome-dismiss": Route(SIGNED_IN, 302, "post"),
     "settings": Route(SIGNED_IN, 200),

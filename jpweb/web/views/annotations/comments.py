@@ -29,6 +29,8 @@ def show_comments(request: Request, conversation: Conversation, anchor: str) -> 
     is_known = thread_listing.find_positions(conversation.pk, [anchor])
     if not is_known and not thread_listing.load_threads(conversation.pk, [anchor]):
         raise Http404
+    if request.method == "GET":
+        mentions.mark_threads_seen(request.user, conversation.pk, [anchor])
     return _render_comments(request, conversation, anchor)
 
 
@@ -91,12 +93,23 @@ async def resolve_comments(
 
 @access.signed_in
 def list_mentions(request: Request) -> HttpResponse:
-    """List the comments that mention the person; they count as seen then."""
-    context = {"mentions": mentions.list_mentions(request.user.pk), "limit": mentions.MAX_LISTED}
-    response = render(request, "annotations/mentions.html", context)
-    if request.method == "GET":
-        mentions.mark_seen(request.user.pk)
-    return response
+    """List the comments that mention the person; each is new until its event is opened."""
+    rows = mentions.list_mentions(request.user.pk)
+    context = {
+        "mentions": rows,
+        "limit": mentions.MAX_LISTED,
+        "has_new": any(row.mention.seen_at is None for row in rows),
+    }
+    return render(request, "annotations/mentions.html", context)
+
+
+@require_POST
+@access.signed_in
+def mark_mentions_seen(request: Request) -> HttpResponse:
+    """Mark the person's mentions as seen, up to the newest one that their page showed."""
+    newest_id = converters.parse_key(request.POST.get("newest"))
+    mentions.mark_seen(request.user.pk, newest_id)
+    return redirect("mentions")
 
 
 def _parse_key(request: Request) -> int:
