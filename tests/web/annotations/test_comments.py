@@ -202,6 +202,7 @@ def test_mentions_on_a_conversation_page_are_seen_by_their_person(world: World):
     url = reverse("conversation", args=[world.talk.pk])
     client = world.client("owner")
     client.get(url, headers={"Sec-Fetch-Dest": "empty"})
+    client.get(make_url(world), headers={"HX-Request": "true"})
     assert count_unseen(world, "owner") == 1
     assert "New mentions" not in read(client, url)
     assert (count_unseen(world, "owner"), count_unseen(world, "auditor")) == (0, 1)

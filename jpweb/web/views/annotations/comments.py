@@ -29,7 +29,8 @@ def show_comments(request: Request, conversation: Conversation, anchor: str) -> 
     is_known = thread_listing.find_positions(conversation.pk, [anchor])
     if not is_known and not thread_listing.load_threads(conversation.pk, [anchor]):
         raise Http404
-    if request.method == "GET":
+    # A fragment without forms is for a page that nobody may be looking at.
+    if request.method == "GET" and (not request.htmx or "form" in request.GET):
         mentions.mark_threads_seen(request.user, conversation.pk, [anchor])
     return _render_comments(request, conversation, anchor)
 
