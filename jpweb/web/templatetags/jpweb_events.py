@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -25,13 +26,17 @@ from jpweb.stream.transcript.items import (
     StandaloneItem,
     ToolCall,
 )
+from jpweb.web import rendered_items
 from jpweb.web.labels import outcome_labels
+from jpweb.web.rendered_items import ItemRecord
 from jpweb.web.templatetags.jpweb_tags import iso_time, utc_seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from jpweb.store.models import Conversation
+    from jpweb.store.transcript.call_decisions import CallDecision
 
 register = template.Library()
 #: Inquiries of a tool call that are rendered inside it; the others are counted in a link.
@@ -57,8 +62,19 @@ def render_item(
     open_folds: frozenset[str] = _NO_ANCHORS,
     closed_folds: frozenset[str] = _NO_ANCHORS,
 ) -> SafeString:
-    """Render an item of an outline with the fragment of its kind."""
-    item_context = ItemContext(conversation, open_folds, closed_folds)
+    """Render an item of an outline with the fragment of its kind, unless its HTML is kept."""
+    render = partial(
+        _render_item, item, ItemContext(conversation, open_folds, closed_folds), oob=oob
+    )
+    question_ids = getattr(conversation, "question_keys", None)
+    if question_ids is None:  # question_url reads them from the database
+        return render()
+    record = ItemRecord(conversation.pk, question_ids, _get_decisions(item, conversation))
+    key = rendered_items.make_item_key(item, record, oob, open_folds, closed_folds)
+    return rendered_items.keep_html(key, render)
+
+
+def _render_item(item: Item, item_context: ItemContext, oob: bool) -> SafeString:
     match item:
         case ToolCall():
             return _render_element(
@@ -66,7 +82,7 @@ def render_item(
                 item_context,
                 call=item,
                 oob=oob,
-                **_build_call_context(item, conversation),
+                **_build_call_context(item, item_context.conversation),
             )
         case OrphanInquiry():
             return _render_element(
@@ -95,6 +111,12 @@ def render_result(response: PlacedElement, item_context: ItemContext) -> SafeStr
     return _render_element(response, item_context, is_repeated=is_repeated)
 
 
+def _get_decisions(item: Item, conversation: Conversation) -> Sequence[CallDecision]:
+    """Return the decided approvals of a tool call, none of other items."""
+    decisions_by_anchor = getattr(conversation, "call_decisions", {})
+    return decisions_by_anchor.get(item.request.anchor, ()) if isinstance(item, ToolCall) else ()
+
+
 def _describe_changed_model(placed: PlacedElement) -> str:
     """Return the model that a change of configuration names; empty for others."""
     kind = placed.element.kind
@@ -114,7 +136,7 @@ def _build_call_context(call: ToolCall, conversation: Conversation) -> dict[str,
         remaining -= len(question.attempts)
     states = [inquiry.state for inquiry in call.inquiries]
     counts = {state: states.count(state) for state in dict.fromkeys(states)}
-    decisions = getattr(conversation, "call_decisions", {}).get(call.request.anchor, ())
+    decisions = _get_decisions(call, conversation)
     return {
         "permissions": [row for row in decisions if row.kind == ApprovalKind.RUN],
         "deliveries": [row for row in decisions if row.kind == ApprovalKind.DELIVER],

@@ -1,0 +1,100 @@
+"""Keeps the HTML of items: most pages show items that a page of this process has shown before.
+
+The HTML of an item depends on what is on record of it, on the folds that are open, and on how long
+ago its questions were settled; on no person. The digest of all of that is its key, so that an item
+that changed, was masked or was redacted is rendered again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cachetools import LRUCache
+
+from jpweb.stream.transcript.items import OrphanInquiry, StandaloneItem, ToolCall
+from jpweb.web import display_text
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from django.utils.safestring import SafeString
+
+    from jpweb.store.transcript.call_decisions import CallDecision
+    from jpweb.stream.transcript.items import InquiryPair, Item
+
+#: Characters of HTML that a process keeps: the items of some 200 pages.
+MAX_KEPT_CHARS = 20_000_000
+#: Characters of the longest HTML that is kept.
+MAX_ITEM_CHARS = 100_000
+_KEY_BYTES = 24
+
+_kept_html: LRUCache[bytes, SafeString] = LRUCache(MAX_KEPT_CHARS, getsizeof=len)
+_kept_html_lock = Lock()
+
+
+class ItemRecord(NamedTuple):
+    """What is on record of an item beside its elements: question keys, decisions of its call."""
+
+    conversation_id: int
+    question_ids: dict[str, int]
+    decisions: Sequence[CallDecision]
+
+
+def keep_html(key: bytes, render: Callable[[], SafeString]) -> SafeString:
+    """Return the HTML that is kept of an item; render and keep it where there is none."""
+    with _kept_html_lock:
+        html = _kept_html.get(key)
+    if html is None:
+        html = render()
+        if len(html) <= MAX_ITEM_CHARS:
+            with _kept_html_lock:
+                _kept_html[key] = html
+    return html
+
+
+def make_item_key(
+    item: Item,
+    record: ItemRecord,
+    oob: bool,
+    open_folds: frozenset[str],
+    closed_folds: frozenset[str],
+) -> bytes:
+    """Return a digest of all that the HTML of an item depends on."""
+    elements = item.elements
+    anchors = {placed.anchor for placed in elements}
+    inputs: list[Any] = [
+        record.conversation_id,
+        oob,
+        sorted(anchors & open_folds),
+        sorted(anchors & closed_folds),
+        [(anchor, record.question_ids.get(anchor)) for anchor in sorted(anchors)],
+        [(decision, _format_age(decision.settled_at)) for decision in record.decisions],
+        [
+            (placed.place, placed.anchor, placed.legacy_tag, placed.element.raw)
+            for placed in elements
+        ],
+        *_describe_structure(item),
+    ]
+    return blake2b(repr(inputs).encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()
+
+
+def _describe_structure(item: Item) -> tuple[Any, ...]:
+    """Return which elements of an item belong together, and the states of its inquiries."""
+    match item:
+        case ToolCall(response=response, inquiries=inquiries):
+            return "call", bool(response), [_describe_inquiry(inquiry) for inquiry in inquiries]
+        case OrphanInquiry(inquiry=inquiry):
+            return "inquiry", _describe_inquiry(inquiry)
+        case StandaloneItem(orphan=orphan):
+            return "element", orphan
+
+
+def _describe_inquiry(inquiry: InquiryPair) -> tuple[bool, str, str]:
+    return bool(inquiry.response), inquiry.state, _format_age(inquiry.settled_at)
+
+
+def _format_age(settled_at: datetime | None) -> str:
+    return display_text.format_age(settled_at) if settled_at else ""
