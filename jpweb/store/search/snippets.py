@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from jpweb.store.search import markdown_marks
+
 #: Characters of a snippet, and those of them before the first match.
 SNIPPET_CHARS = 240
 LEADING_CHARS = 80
@@ -33,25 +35,36 @@ class Fragment(NamedTuple):
 def make_snippet(text: str, spans: Sequence[tuple[int, int]]) -> tuple[Fragment, ...]:
     """Return the text around the first of these ordered, disjoint spans, as fragments.
 
-    Without a span it is the beginning. It is plain text on one line: the page escapes it.
+    Without a span it is the beginning. It is plain text on one line, without Markdown's marks: the
+    page escapes it.
     """
     first = spans[0][0] if spans else 0
     begin = _next_word_start(text, max(first - LEADING_CHARS, 0), first)
-    end = min(begin + SNIPPET_CHARS, len(text))
+    hidden = markdown_marks.find_marks(text, begin, begin + 2 * SNIPPET_CHARS, spans)
+    end = begin + SNIPPET_CHARS
+    end += sum(min(stop, end) - start for start, stop in hidden if start < end)
     if spans:
-        end = min(max(end, spans[0][1]), begin + 2 * SNIPPET_CHARS, len(text))
-    fragments = []
+        end = max(end, spans[0][1])
+    end = min(end, begin + 2 * SNIPPET_CHARS, len(text))
+    fragments: list[Fragment] = []
     covered_to = begin
     plain_text = "…" if begin else ""
     for start, stop in spans:
         if start >= end:
             break
-        plain_text += _make_visible(text[covered_to:start])
+        plain_text += _make_visible(text, covered_to, start, hidden)
+        if not fragments:
+            plain_text = plain_text.lstrip(" ")
         if plain_text:
             fragments.append(Fragment(plain_text, highlighted=False))
         plain_text, covered_to = "", min(stop, end)
-        fragments.append(Fragment(_make_visible(text[start:covered_to]), highlighted=True))
-    plain_text += _make_visible(text[covered_to:end]) + ("…" if end < len(text) else "")
+        match_text = _make_visible(text, start, covered_to, hidden)
+        match_text = match_text or _make_visible(text, start, covered_to, [])
+        fragments.append(Fragment(match_text, highlighted=True))
+    plain_text += _make_visible(text, covered_to, end, hidden)
+    plain_text = plain_text + "…" if end < len(text) else plain_text.rstrip(" ")
+    if not fragments:
+        plain_text = plain_text.lstrip(" ")
     return (*fragments, Fragment(plain_text, highlighted=False)) if plain_text else tuple(fragments)
 
 
@@ -63,8 +76,16 @@ def _next_word_start(text: str, begin: int, first: int) -> int:
     return blank.end() if blank else begin
 
 
-def _make_visible(text: str) -> str:
-    """Return text for one line of a page, without Markdown's marks of emphasis and fences."""
-    text = text.replace("**", "").replace("```", "")
-    visible = text if text.isascii() and text.isprintable() else text.translate(_CHAR_REPLACEMENTS)
+def _make_visible(text: str, begin: int, end: int, hidden: Sequence[tuple[int, int]]) -> str:
+    """Return a part of a text for one line of a page, without its hidden ranges."""
+    pieces = []
+    for start, stop in hidden:
+        if start >= end:
+            break
+        if stop > begin:
+            pieces.append(text[begin : max(start, begin)])
+            begin = min(stop, end)
+    visible = "".join((*pieces, text[begin:end]))
+    if not (visible.isascii() and visible.isprintable()):
+        visible = visible.translate(_CHAR_REPLACEMENTS)
     return _BLANKS.sub(" ", visible) if "  " in visible else visible
