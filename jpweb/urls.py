@@ -184,6 +184,13 @@ urlpatterns = [
     ),
     path("prompts/<key:approval_id>", approvals.show_approval, name="approval"),
     path("prompts/<key:approval_id>/allow", approvals.allow_call, name="approval-allow"),
+    path(
+        "prompts/<key:approval_id>/claim/choose",
+        approvals.choose_claim,
+        name="approval-claim-choose",
+    ),
+    path("prompts/<key:approval_id>/claim", approvals.claim_approval, name="approval-claim"),
+    path("prompts/<key:approval_id>/release", approvals.release_claim, name="approval-release"),
     path("prompts/<key:approval_id>/refuse", approvals.deny_call, name="approval-deny"),
     path("answer/<str:token>", answer_links.answer_by_link, name="answer-link"),
     path("notifications", notifications.list_destinations, name="notifications"),

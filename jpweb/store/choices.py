@@ -175,6 +175,8 @@ class Act(TextChoices):
     SUSPICION_DISMISSED = "suspicion_dismissed"
     QUESTION_CLAIMED = "question_claimed"
     CLAIM_RELEASED = "claim_released"
+    APPROVAL_CLAIMED = "approval_claimed"
+    APPROVAL_CLAIM_RELEASED = "approval_claim_released"
     IDENTITY_CONNECTED = "identity_connected"
     IDENTITY_DISCONNECTED = "identity_disconnected"
     PASSKEY_ADDED = "passkey_added"

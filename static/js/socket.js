@@ -4,8 +4,8 @@ import { byId, findAll, findOpenCards, on, personId } from "./dom.js";
 // The server accepts no more cards in a message (MAX_CARDS of jpweb.web.websocket.protocol). It shows
 // a fifth of that; cards beyond the limit are updated once some of the first are settled.
 const MAX_CARDS = 500;
-const listClaims = () => findOpenCards().slice(0, MAX_CARDS)
-  .flatMap((card) => findAll("[data-claim]", card).map(({ dataset }) => [Number(card.dataset.question), Number(dataset.claim)]));
+const listClaims = (name) => findOpenCards().slice(0, MAX_CARDS).filter((card) => name in card.dataset)
+  .flatMap((card) => findAll("[data-claim]", card).map(({ dataset }) => [Number(card.dataset[name]), Number(dataset.claim)]));
 const listCardKeys = (name) => findOpenCards().slice(0, MAX_CARDS)
   .filter((card) => name in card.dataset).map((card) => Number(card.dataset[name]));
 
@@ -24,7 +24,8 @@ function readRange() {
 function readPageState() {
   const page = byId("page");
   const state = { person: personId, questions: listCardKeys("question"), approvals: listCardKeys("approval") };
-  state.claims = listClaims();
+  state.claims = listClaims("question");
+  state.approval_claims = listClaims("approval");
   state.snoozed = findAll("[data-snoozed]").slice(0, MAX_CARDS).map(({ dataset }) => Number(dataset.snoozed));
   if (page && page.dataset.inbox) state.inbox = true;
   if (page && page.dataset.workspace) state.workspace = Number(page.dataset.workspace);

@@ -21,6 +21,7 @@ from jpweb.store.backups.archive import BackupTable
 from jpweb.store.errors import InvalidBackup
 from jpweb.store.models import (
     AnswerLink,
+    ApprovalClaim,
     Conversation,
     Heartbeat,
     Inquiry,
@@ -47,6 +48,7 @@ EXCLUDED_MODELS: Mapping[type[models.Model], str] = {
     PushSubscription: "browsers that are signed in",
     PushDelivery: "messages to browsers that are signed in",
     QuestionClaim: "lapse within minutes",
+    ApprovalClaim: "lapse within minutes",
     TaskLease: "processes that run",
     Heartbeat: "processes that run",
     Passage: "derived from the journal by the search index",

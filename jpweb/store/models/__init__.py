@@ -35,6 +35,7 @@ from jpweb.store.models.redactions import Redaction
 from jpweb.store.models.reviews import Review, ReviewTask
 from jpweb.store.models.runs import (
     Approval,
+    ApprovalClaim,
     CallCheckpoint,
     Heartbeat,
     Run,
@@ -47,6 +48,7 @@ from jpweb.store.models.suspected_secrets import SuspectedSecret
 __all__ = [
     "AnswerLink",
     "Approval",
+    "ApprovalClaim",
     "Bookmark",
     "CallCheckpoint",
     "Comment",

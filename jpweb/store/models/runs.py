@@ -129,6 +129,18 @@ class Approval(models.Model):
         return f"{self.kind} {self.tool_name}: {self.state}"
 
 
+class ApprovalClaim(models.Model):
+    """A person works on an open approval, until a time; others may still decide it."""
+
+    approval = models.OneToOneField(Approval, models.CASCADE, related_name="+")
+    person = models.ForeignKey(Person, models.CASCADE, related_name="approval_claims")
+    claimed_at = models.DateTimeField()
+    until = models.DateTimeField(help_text="the claim lapses")
+
+    def __str__(self) -> str:
+        return f"{self.person_id} is on {self.approval_id}"
+
+
 class RunInterrupt(models.Model):
     """An interrupt that a person sent to a run; ``handled_at`` is set once the turn handled it."""
 

@@ -34,6 +34,7 @@ from jpweb.store.choices import ApprovalKind, ApprovalState, Role
 from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
 from jpweb.store.models import (
     Approval,
+    ApprovalClaim,
     Inquiry,
     Membership,
     Mention,
@@ -242,7 +243,7 @@ def _join_receivers(waiting: QuerySet[Row], row_field: str, channel: Channel) ->
         role__gte=Role.RESPONDER,
         person__is_active=True,
     )
-    is_held_back = _is_claimed_or_snoozed() if waiting.model is Inquiry else Q(pk__isnull=True)
+    is_held_back = _is_held_back(waiting.model)
     previous = channel.delivery_model.objects.filter(
         **{f"{channel.receiver}_id": OuterRef("told"), row_field: OuterRef("pk")}
     )
@@ -271,8 +272,12 @@ def _join_receivers(waiting: QuerySet[Row], row_field: str, channel: Channel) ->
     return due_rows
 
 
-def _is_claimed_or_snoozed() -> Q:
-    """Return the condition that a person is on a question, or that its recipient snoozed it."""
+def _is_held_back(model: type[Model]) -> Q:
+    """Return the condition that a person is on a row, or that its recipient snoozed it."""
+    if model is Approval:
+        return Q(Exists(ApprovalClaim.objects.filter(approval_id=OuterRef("pk"), until__gt=Now())))
+    if model is not Inquiry:
+        return Q(pk__isnull=True)
     claims = QuestionClaim.objects.filter(inquiry_id=OuterRef("pk"), until__gt=Now())
     own_snoozes = QuestionSnooze.objects.filter(
         inquiry_id=OuterRef("pk"), person_id=OuterRef("told_person"), until__gt=Now()

@@ -10,6 +10,7 @@ from jpweb.store.choices import Role
 from jpweb.store.models import (
     AnswerLink,
     Approval,
+    ApprovalClaim,
     Bookmark,
     Comment,
     CommentThread,
@@ -120,6 +121,7 @@ SECTIONS = (
         ("group",),
     ),
     Section("question_claims", QuestionClaim, ("person",), ("inquiry_id", "claimed_at", "until")),
+    Section("approval_claims", ApprovalClaim, ("person",), ("approval_id", "claimed_at", "until")),
     Section("question_snoozes", QuestionSnooze, ("person",), ("inquiry_id", "until")),
     Section("groups_made", Group, ("maker",), ("name", "made_at")),
     Section(

@@ -41,6 +41,8 @@ ACT_LABELS: Mapping[str, str] = {
     Act.SUSPICION_DISMISSED: "Suspected secret dismissed",
     Act.QUESTION_CLAIMED: "Question claimed",
     Act.CLAIM_RELEASED: "Claim on a question released",
+    Act.APPROVAL_CLAIMED: "Approval claimed",
+    Act.APPROVAL_CLAIM_RELEASED: "Claim on an approval released",
     Act.IDENTITY_CONNECTED: "Single sign-on connected",
     Act.IDENTITY_DISCONNECTED: "Single sign-on disconnected",
     Act.PASSKEY_ADDED: "Passkey added",

@@ -9,11 +9,13 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
+from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import approvals
 from jpweb.runtime.inquiries.approvals import Verdict
 from jpweb.store.choices import Role
 from jpweb.store.errors import AlreadyDecided
+from jpweb.store.inbox import claims
 from jpweb.store.inquiries import Decider
 from jpweb.stream.errors import InvalidAnswer
 from jpweb.web import access
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 @access.approval(Role.RESPONDER)
 def show_approval(request: Request, approval: Approval) -> HttpResponse:
     """Show one approval in full, or its decision."""
+    claims.attach_claims([approval])
     name = "approvals/_card.html" if approval.state == "open" else "approvals/_settled.html"
     context = {"row": approval, "is_full": True, "shows_conversation": True, "fragment": name}
     return render(request, "approvals/detail.html", context)
@@ -48,11 +51,46 @@ async def deny_call(request: Request, approval: Approval) -> HttpResponse:
     return await _save_decision(request, approval, verdict)
 
 
+@access.approval(Role.RESPONDER)
+def choose_claim(request: Request, approval: Approval) -> HttpResponse:
+    """Show the form that claims an approval; scripts post it from the card."""
+    context = {"row": approval, "fragment": "approvals/_claim_form.html"}
+    return render(request, "approvals/detail.html", context)
+
+
+@require_POST
+@access.approval(Role.RESPONDER)
+async def claim_approval(request: Request, approval: Approval) -> HttpResponse:
+    """Tell the team that the person is on an approval; another person's claim stays."""
+    await run_in_db_thread(claims.claim_approval, approval, request.user)
+    return await _send_claim(request, approval)
+
+
+@require_POST
+@access.approval(Role.RESPONDER)
+async def release_claim(request: Request, approval: Approval) -> HttpResponse:
+    await run_in_db_thread(claims.release_claim, approval, request.user)
+    return await _send_claim(request, approval)
+
+
+async def _send_claim(request: Request, approval: Approval) -> HttpResponse:
+    """Publish a change of an approval's claim; send its part of the card, or the queue."""
+    await publisher.publish_questions_changed(approval.conversation.workspace_id)
+    if not request.htmx:
+        response = redirect("questions")
+        response["Location"] += f"#approval-{approval.pk}"
+        return response
+    await run_in_db_thread(claims.attach_claims, [approval])
+    context = {"key": approval.pk, "claim": approval.claim}  # type: ignore[attr-defined]  # attached
+    return await run_in_db_thread(render, request, "approvals/_claim.html", context)
+
+
 async def _save_decision(request: Request, approval: Approval, verdict: Verdict) -> HttpResponse:
     decider = Decider("person", request.user.display_name, request.user.pk)
     try:
         row = await approvals.decide_approval(approval.pk, verdict, decider)
     except InvalidAnswer as error:
+        await run_in_db_thread(claims.attach_claims, [approval])
         context = {
             "row": approval,
             "typed_text": verdict.text,

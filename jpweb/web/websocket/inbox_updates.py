@@ -17,21 +17,22 @@ from jpweb.store.inbox.snoozes import SnoozedQuestion, SnoozedRow
 
 if TYPE_CHECKING:
     from jpweb.store.inbox.queue import PendingItem
-    from jpweb.store.models import Approval, Inquiry, QuestionClaim
+    from jpweb.store.models import Approval, Inquiry
 
 
 @dataclass(frozen=True, slots=True)
 class CardKeys:
     """The keys of open cards: of questions, and of permission and delivery prompts.
 
-    ``claims`` are pairs of a question and its claim that the cards show, ``snoozed`` the questions
-    that the page lists as snoozed.
+    ``claims`` are pairs of a question and its claim that the cards show, ``approval_claims`` those
+    of approvals, ``snoozed`` the questions that the page lists as snoozed.
     """
 
     questions: frozenset[int] = frozenset()
     approvals: frozenset[int] = frozenset()
     claims: frozenset[tuple[int, int]] = frozenset()
     snoozed: frozenset[int] = frozenset()
+    approval_claims: frozenset[tuple[int, int]] = frozenset()
 
     @classmethod
     def from_items(cls, items: Iterable[PendingItem]) -> Self:
@@ -168,8 +169,9 @@ class _QueueLookup:
 class _RowLookup:
     """Rows of all cards that the inboxes need: one query of questions, one of approvals."""
 
-    def __init__(self, needed_keys: Collection[CardKeys], claimed_keys: Collection[int]) -> None:
-        self.claims = claims.list_claims(claimed_keys)
+    def __init__(self, needed_keys: Collection[CardKeys], shown_keys: CardKeys) -> None:
+        self.claims = claims.list_claims(shown_keys.questions)
+        self.approval_claims = claims.list_approval_claims(shown_keys.approvals)
         self.questions = queue.load_questions(
             frozenset().union(*(card_keys.questions for card_keys in needed_keys))
         )
@@ -181,6 +183,8 @@ class _RowLookup:
         )
         for key, row in self.questions.items():
             row.claim = self.claims.get(key)  # type: ignore[attr-defined]  # read by the card
+        for key, approval in self.approvals.items():
+            approval.claim = self.approval_claims.get(key)  # type: ignore[attr-defined]  # same
 
     def get_row(self, item: PendingItem | None) -> Inquiry | Approval | None:
         """Return the row of a pending item, None if it was deleted."""
@@ -239,11 +243,14 @@ def render_inbox_updates(
     plans = {
         inbox: plan for inbox, plan in all_plans.items() if plan.count_changes() <= max_changes
     }
-    claimed_keys = frozenset().union(
-        *(plan.pending_cards.questions for plan in plans.values()),
-        *(plan.open_cards.questions for plan in plans.values()),
+    shown_cards = [
+        cards for plan in plans.values() for cards in (plan.pending_cards, plan.open_cards)
+    ]
+    shown_keys = CardKeys(
+        frozenset().union(*(cards.questions for cards in shown_cards)),
+        frozenset().union(*(cards.approvals for cards in shown_cards)),
     )
-    rows = _RowLookup([plan.find_needed_keys() for plan in plans.values()], claimed_keys)
+    rows = _RowLookup([plan.find_needed_keys() for plan in plans.values()], shown_keys)
     return {inbox: _render_update(inbox, plan, rows) for inbox, plan in plans.items()}
 
 
@@ -258,7 +265,7 @@ def _render_update(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> Inb
         return InboxUpdate(parts[0], plan.pending_cards)
     parts += _render_new_cards(inbox, plan, rows)
     cards = _render_closed_cards(inbox, plan, rows, parts)
-    parts += _render_claims(plan.open_cards, cards.claims, rows.claims)
+    parts += _render_claims(plan.open_cards, cards, rows)
     if plan.pending_cards.snoozed != plan.open_cards.snoozed:
         parts.append(_render_snoozed(inbox, plan, rows))
     hidden_count = plan.visible_queue.count - len(cards.questions) - len(cards.approvals)
@@ -312,21 +319,31 @@ def _render_closed_cards(
         frozenset(approval_keys),
         frozenset((key, rows.claims[key].pk) for key in question_keys if key in rows.claims),
         plan.pending_cards.snoozed,
+        frozenset(
+            (key, rows.approval_claims[key].pk)
+            for key in approval_keys
+            if key in rows.approval_claims
+        ),
     )
 
 
-def _render_claims(
-    open_cards: CardKeys,
-    claim_pairs: frozenset[tuple[int, int]],
-    claims_by_key: Mapping[int, QuestionClaim],
-) -> list[str]:
-    """Render who is on each question whose open card shows another claim, or none."""
-    changed_keys = {key for key, _ in claim_pairs ^ open_cards.claims} & open_cards.questions
+def _render_claims(open_cards: CardKeys, cards: CardKeys, rows: _RowLookup) -> list[str]:
+    """Render who is on each row whose open card shows another claim, or none."""
+    question_keys = {key for key, _ in cards.claims ^ open_cards.claims}
+    approval_keys = {key for key, _ in cards.approval_claims ^ open_cards.approval_claims}
+    contexts = [
+        *(
+            ("questions/_claim.html", key, rows.claims.get(key))
+            for key in sorted(question_keys & open_cards.questions)
+        ),
+        *(
+            ("approvals/_claim.html", key, rows.approval_claims.get(key))
+            for key in sorted(approval_keys & open_cards.approvals)
+        ),
+    ]
     return [
-        render_to_string(
-            "questions/_claim.html", {"key": key, "claim": claims_by_key.get(key), "oob": True}
-        )
-        for key in sorted(changed_keys)
+        render_to_string(name, {"key": key, "claim": claim, "oob": True})
+        for name, key, claim in contexts
     ]
 
 

@@ -25,6 +25,7 @@ MAX_KEY_LENGTH = 100
 PAGE_STATE_FIELDS = {
     "person", "questions", "approvals", "inbox", "conversation", "entry_count", "revision", "run",
     "metadata", "first", "last", "show", "search", "workspace", "claims", "snoozed",
+    "approval_claims",
 }  # fmt: skip
 #: Errors that parsing a malformed message raises.
 MALFORMED_ERRORS = (
@@ -99,13 +100,13 @@ def parse_message(person_id: int, text: str) -> ClientMessage:
     open_cards = CardKeys(
         _parse_keys(questions),
         _parse_keys(approvals),
-        frozenset(
-            (_parse_number(key), _parse_number(claim)) for key, claim in payload.get("claims") or []
-        ),
+        _parse_claims(payload.get("claims")),
         _parse_keys(payload.get("snoozed")),
+        _parse_claims(payload.get("approval_claims")),
     )
     question_keys = (open_cards.questions, open_cards.claims, open_cards.snoozed)
-    card_count = max(map(len, question_keys)) + len(open_cards.approvals)
+    approval_keys = (open_cards.approvals, open_cards.approval_claims)
+    card_count = max(map(len, question_keys)) + max(map(len, approval_keys))
     if card_count > MAX_CARDS:
         raise ValueError(card_count)
     return PageState(
@@ -118,6 +119,10 @@ def parse_message(person_id: int, text: str) -> ClientMessage:
 
 def _parse_person_id(payload: dict[str, Any]) -> int | None:
     return None if payload.get("person") is None else _parse_number(payload["person"])
+
+
+def _parse_claims(pairs: Any) -> frozenset[tuple[int, int]]:
+    return frozenset((_parse_number(key), _parse_number(claim)) for key, claim in pairs or [])
 
 
 def _parse_page(payload: dict[str, Any]) -> RenderedState:

@@ -6,9 +6,18 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from jpweb.store import approvals
 from jpweb.store.choices import Act, Role
 from jpweb.store.inbox import claims
-from jpweb.store.models import Inquiry, LedgerEntry, Membership, Person, QuestionClaim
+from jpweb.store.inquiries import Decider
+from jpweb.store.models import (
+    ApprovalClaim,
+    Inquiry,
+    LedgerEntry,
+    Membership,
+    Person,
+    QuestionClaim,
+)
 from jpweb.stream.inquiry import Answered
 from tests.store import making
 
@@ -20,7 +29,8 @@ class Desk:
 
     def __init__(self) -> None:
         home = making.workspace()
-        self.question: Inquiry = making.question(making.start_run(making.conversation(home)))
+        self.run = making.start_run(making.conversation(home))
+        self.question: Inquiry = making.question(self.run)
         self.ada, self.ben = (making.person(name, Role.RESPONDER, home) for name in ("ada", "ben"))
 
     def get_holder(self) -> Person | None:
@@ -88,3 +98,44 @@ def test_delete_ended_deletes_a_claim_after(desk: Desk, cause: str):
         assert list_acts()[-1] == (Act.CLAIM_RELEASED, "Ada")
     assert claims.delete_ended() == {desk.question.workspace_id}
     assert not QuestionClaim.objects.exists()
+
+
+def test_claim_approval_keeps_its_first_holder_until_released(desk: Desk):
+    approval = making.prompt(desk.run)
+    assert claims.claim_approval(approval, desk.ada)
+    assert not claims.claim_approval(approval, desk.ben)
+    assert claims.list_approval_claims([approval.pk])[approval.pk].person == desk.ada
+    assert desk.get_holder() is None, "a claim of a question with the same key"
+    assert not claims.release_claim(approval, desk.ben)
+    assert claims.release_claim(approval, desk.ada)
+    assert claims.list_approval_claims([approval.pk]) == {}
+    acts = LedgerEntry.objects.filter(
+        act__in=[Act.APPROVAL_CLAIMED, Act.APPROVAL_CLAIM_RELEASED]
+    ).order_by("pk")
+    assert [row.act for row in acts] == [Act.APPROVAL_CLAIMED, Act.APPROVAL_CLAIM_RELEASED]
+
+
+def test_claim_approval_that_is_decided_or_of_a_reader_is_refused(desk: Desk):
+    approval = making.prompt(desk.run)
+    reader = making.person("eve", Role.READER, desk.question.conversation.workspace)
+    assert not claims.claim_approval(approval, reader)
+    approvals.decide_approval(approval.pk, {"allow": True}, Decider("person", "Ben", desk.ben.pk))
+    assert not claims.claim_approval(approval, desk.ada)
+
+
+@pytest.mark.parametrize("cause", ["lapse", "decision", "lost right", "sign-out"])
+def test_delete_ended_deletes_a_claim_of_an_approval_after(desk: Desk, cause: str):
+    approval = making.prompt(desk.run)
+    claims.claim_approval(approval, desk.ada)
+    assert claims.delete_ended() == set()
+    if cause == "lapse":
+        ApprovalClaim.objects.update(until=timezone.now())
+    elif cause == "decision":
+        decider = Decider("person", "Ben", desk.ben.pk)
+        approvals.decide_approval(approval.pk, {"allow": True}, decider)
+    elif cause == "lost right":
+        Membership.objects.filter(person=desk.ada).update(role=Role.READER)
+    else:
+        claims.release_all(desk.ada)
+    assert claims.delete_ended() == {desk.question.workspace_id}
+    assert not ApprovalClaim.objects.exists()

@@ -178,6 +178,14 @@ def test_list_due_leaves_out_a_question_that_a_person_is_on(run: Run):
     assert [due.inquiry_id for due in deliveries.list_due(10)] == [question.pk]
 
 
+def test_list_due_leaves_out_an_approval_that_a_person_is_on(run: Run):
+    destination, approval = address(run), making.prompt(run)
+    claims.claim_approval(approval, destination.person)
+    assert deliveries.list_due(10) == []
+    claims.release_claim(approval, destination.person)
+    assert [due.approval_id for due in deliveries.list_due(10)] == [approval.pk]
+
+
 def test_list_due_leaves_out_a_question_that_its_person_snoozed(run: Run):
     destination, other, question = address(run), address(run), making.question(run)
     until = timezone.now() + timedelta(hours=1)

@@ -13,9 +13,10 @@ from django.utils import timezone
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.periodic import end_claims
+from jpweb.store.choices import ApprovalKind, ApprovalState
 from jpweb.store.database import clock
 from jpweb.store.inbox import claims, snoozes
-from jpweb.store.models import Inquiry, QuestionClaim, QuestionSnooze
+from jpweb.store.models import ApprovalClaim, Inquiry, QuestionClaim, QuestionSnooze
 from tests.store import making
 from tests.web.reading import ParsedPage, Tag, parse_page
 from tests.web.sockets import connect_page
@@ -178,3 +179,48 @@ async def test_snooze_takes_the_card_off_the_pages_of_its_person_alone(shared_wo
         html_page = parse_page(await own.receive_all())
         assert html_page.find_one(id=f"question-{question.pk}")["data-outcome"] == "open"
         assert "hidden" in html_page.find_one(id="snoozed")
+
+
+@pytest.mark.parametrize("kind", list(ApprovalKind))
+def test_claim_of_an_approval_by_a_form_shows_its_holder_to_all(world: World, kind: ApprovalKind):
+    approval = making.prompt(world.run, kind)
+    client = world.client("responder")
+    link = show_queue(world, "responder").find_one(id=f"approval-claim-{approval.pk}")["href"]
+    claim_url = f"/prompts/{approval.pk}/claim"
+    assert parse_page(client.get(link)).find_all(action=claim_url)
+    response = client.post(claim_url)
+    assert response["Location"] == f"/questions#approval-{approval.pk}"
+    release_url = f"/prompts/{approval.pk}/release"
+    for name, is_holder in (("responder", True), ("owner", False)):
+        html_page = show_queue(world, name)
+        claim = html_page.find_one(id=f"approval-claim-{approval.pk}")
+        assert "Responder is on it, since" in claim.text
+        assert html_page.find_all(action=f"/prompts/{approval.pk}/allow")
+        buttons = [tag for tag in html_page.find_all(**{"class": "link"}) if claim in tag.parents]
+        assert ["hidden" in tag for tag in buttons] == [not is_holder]
+    client.post(release_url)
+    own_response = client.post(claim_url, headers=HTMX)
+    assert parse_page(own_response).find_one(id=f"approval-claim-{approval.pk}")["data-claim"]
+    world.client("owner").post(f"/prompts/{approval.pk}/allow")
+    approval.refresh_from_db()
+    assert approval.state == ApprovalState.DECIDED
+
+
+async def test_claim_of_an_approval_comes_to_open_pages_at_once(shared_world: World):
+    people = shared_world.people
+    approval = await run_in_db_thread(making.prompt, shared_world.run)
+    claim_id = f"approval-claim-{approval.pk}"
+    hello = {"inbox": True, "approvals": [approval.pk], "approval_claims": [[approval.pk, 999]]}
+    async with connect_page(people["owner"], **hello) as desk:
+        html_page = parse_page(await desk.receive_all())
+        assert "data-claim" not in html_page.find_one(id=claim_id)
+        await run_in_db_thread(claims.claim_approval, approval, people["responder"])
+        await publisher.publish_questions_changed(shared_world.home.pk)
+        html_page = parse_page(await desk.receive_all())
+        claim = html_page.find_one(id=claim_id)
+        assert "Responder is on it, since" in claim.text
+        assert claim["data-holder"] == str(people["responder"].pk)
+        await run_in_db_thread(ApprovalClaim.objects.update, until=timezone.now())
+        assert await end_claims.end_claims_and_snoozes() == 1
+        html_page = parse_page(await desk.receive_all())
+        assert "is on it" not in html_page.find_one(id=claim_id).text

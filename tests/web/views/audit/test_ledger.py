@@ -55,6 +55,7 @@ ACTS_BY_ROUTE = {
     "question-answer": {Act.INQUIRY_ANSWERED},
     "question-decline": {Act.INQUIRY_CANCELLED},
     "question-claim": {Act.QUESTION_CLAIMED},
+    "approval-claim": {Act.APPROVAL_CLAIMED},
     "approval-allow": {Act.APPROVAL_DECIDED},
     "approval-deny": {Act.APPROVAL_DECIDED},
     "secret-reveal": {Act.TEXT_REVEALED},
