@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('store', '0033_token_usage'),
+        ('store', '0034_notified_mentions'),
     ]
 
     operations = [
