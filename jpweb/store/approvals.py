@@ -125,9 +125,9 @@ def find_open_for_call(
     return _with_related(open_rows).order_by("-pk").first()
 
 
-def list_open_for(person_id: int) -> QuerySet[Approval]:
-    """Return the open approvals of unfinished runs that this person may decide, oldest first."""
-    return _with_related(_filter_open_for(person_id)).order_by("asked_at", "id")
+def list_open_for(*person_ids: int) -> QuerySet[Approval]:
+    """Return the open approvals of unfinished runs that these people may decide, oldest first."""
+    return _with_related(_filter_open_for(*person_ids)).order_by("asked_at", "id")
 
 
 def count_waiting(
@@ -138,6 +138,15 @@ def count_waiting(
         return len(_waiting_count_query([person_id]))
     scope = {} if conversation_id is None else {"conversation_id": conversation_id}
     return _waiting_keys([person_id], **scope)[:limit].count()
+
+
+def count_beside(
+    listed_rows: Sequence[Inquiry | Approval], person_id: int, conversation_id: int
+) -> int:
+    """Return how many wait in a conversation, of which ``list_waiting`` listed these."""
+    if len(listed_rows) < MAX_INBOX_CARDS:
+        return len(listed_rows)
+    return count_waiting(person_id, conversation_id, limit=None)
 
 
 def count_waiting_by_workspace(person_id: int) -> dict[int, int]:
@@ -156,9 +165,16 @@ def list_waiting(person_id: int, **scope: int) -> list[Inquiry | Approval]:
 
     ``scope`` is a ``conversation_id`` or a ``workspace_id``; without one there are all.
     """
-    questions, approvals = _list_questions(person_id).filter(**scope), list_open_for(person_id)
-    approvals = approvals.filter(**scope)
-    rows: list[Inquiry | Approval] = [*questions[:MAX_INBOX_CARDS], *approvals[:MAX_INBOX_CARDS]]
+    rows: list[Inquiry | Approval]
+    if scope.keys() == {"conversation_id"}:  # in the page of every conversation
+        keys = [person_id], [scope["conversation_id"]]
+        rows = [*_conversation_questions_query(*keys), *_conversation_approvals_query(*keys)]
+    else:
+        questions, approvals = _list_questions(person_id), list_open_for(person_id)
+        rows = [
+            *questions.filter(**scope)[:MAX_INBOX_CARDS],
+            *approvals.filter(**scope)[:MAX_INBOX_CARDS],
+        ]
     return sorted(rows, key=lambda row: row.asked_at)[:MAX_INBOX_CARDS]
 
 
@@ -270,6 +286,13 @@ def _list_questions(*person_ids: int) -> QuerySet[Inquiry]:
 _waiting_count_query = CompiledQuery(lambda person_ids: _waiting_keys(person_ids)[:COUNT_LIMIT])
 
 
+_conversation_questions_query = CompiledQuery(
+    lambda person_ids, conversation_ids: _list_questions(*person_ids).filter(
+        conversation_id__in=conversation_ids
+    )[:MAX_INBOX_CARDS]
+)
+
+
 def _filter_open_for(*person_ids: int) -> QuerySet[Approval]:
     workspaces = Membership.objects.filter(person_id__in=person_ids, role__gte=Role.RESPONDER)
     return Approval.objects.filter(
@@ -277,6 +300,13 @@ def _filter_open_for(*person_ids: int) -> QuerySet[Approval]:
         workspace__in=workspaces.values("workspace_id"),
         state=ApprovalState.OPEN,
     )
+
+
+_conversation_approvals_query = CompiledQuery(
+    lambda person_ids, conversation_ids: list_open_for(*person_ids).filter(
+        conversation_id__in=conversation_ids
+    )[:MAX_INBOX_CARDS]
+)
 
 
 def _with_related(approvals: QuerySet[Approval]) -> QuerySet[Approval]:

@@ -355,10 +355,11 @@ def format_whole_time(seconds: int) -> str:
 
 def format_age(at: datetime) -> str:
     """Return the age of an instant in words; "" beyond 30 days and in the future."""
-    age = clock.now() - at
+    now = clock.now()
+    age = now - at
     if age > timedelta(days=30) or age < timedelta(0):
         return ""
-    return "just now" if age < timedelta(minutes=1) else f"{timesince(at, depth=1)} ago"
+    return "just now" if age < timedelta(minutes=1) else f"{timesince(at, now, depth=1)} ago"
 
 
 def format_elapsed(seconds: int) -> str:

@@ -91,10 +91,11 @@ def list_snoozed(person_id: int, **scope: int) -> list[SnoozedRow]:
 
     ``scope`` is a ``conversation_id`` or a ``workspace_id``; without one there are all.
     """
-    rows = _list_current([person_id]).filter(
-        **{f"inquiry__{name}": value for name, value in scope.items()}
-    )
-    rows = rows.select_related("inquiry__conversation").order_by("until", "inquiry_id")
+    if scope.keys() == {"conversation_id"}:  # in the page of every conversation
+        rows = _conversation_query([person_id], [scope["conversation_id"]])
+    else:
+        conditions = {f"inquiry__{name}": value for name, value in scope.items()}
+        rows = list(_in_order(_list_current([person_id]).filter(**conditions)))
     return [SnoozedRow(row.inquiry, row.until) for row in rows]
 
 
@@ -128,6 +129,15 @@ def _list_current(person_ids: Collection[int]) -> QuerySet[QuestionSnooze]:
     return QuestionSnooze.objects.filter(_IS_OPEN, person_id__in=person_ids, until__gt=Now())
 
 
+def _in_order(snoozes: QuerySet[QuestionSnooze]) -> QuerySet[QuestionSnooze]:
+    return snoozes.select_related("inquiry__conversation").order_by("until", "inquiry_id")
+
+
+_conversation_query = CompiledQuery(
+    lambda person_ids, conversation_ids: _in_order(
+        _list_current(person_ids).filter(inquiry__conversation_id__in=conversation_ids)
+    )
+)
 _key_query = CompiledQuery(
     lambda person_ids: _list_current(person_ids).values_list(
         "person_id", "inquiry_id", "inquiry__workspace_id", "inquiry__conversation_id", "until"

@@ -179,6 +179,7 @@ def state_badge(tag: str, reason: str = "") -> SafeString:
     return _render_known_badge(tag, reason) if is_known else _render_badge(tag, reason)
 
 
+@lru_cache(maxsize=5000)
 def _render_timestamp(at: datetime | None, link: str, ago: str) -> SafeString:
     return render_to_string("_timestamp.html", {"at": at, "link": link, "ago": ago})
 
