@@ -31,7 +31,7 @@ QUERIES = {
     "/help/operations": 5,
 }
 #: Queries of the page of a conversation.
-TALK = 34
+TALK = 33
 
 
 def grow_list(world: World, to: int) -> None:

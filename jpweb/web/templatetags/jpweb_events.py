@@ -62,7 +62,11 @@ def render_item(
     open_folds: frozenset[str] = _NO_ANCHORS,
     closed_folds: frozenset[str] = _NO_ANCHORS,
 ) -> SafeString:
-    """Render an item of an outline with the fragment of its kind, unless its HTML is kept."""
+    """Render an item of an outline with the fragment of its kind, unless its HTML is kept.
+
+    Templates without folds pass the empty string.
+    """
+    open_folds, closed_folds = open_folds or _NO_ANCHORS, closed_folds or _NO_ANCHORS
     render = partial(
         _render_item, item, ItemContext(conversation, open_folds, closed_folds), oob=oob
     )
