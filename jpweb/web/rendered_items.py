@@ -72,10 +72,8 @@ def make_item_key(
         sorted(anchors & closed_folds),
         [(anchor, record.question_ids.get(anchor)) for anchor in sorted(anchors)],
         [(decision, _format_age(decision.settled_at)) for decision in record.decisions],
-        [
-            (placed.place, placed.anchor, placed.legacy_tag, placed.element.raw)
-            for placed in elements
-        ],
+        # Compaction shortens the body of an element, and leaves its raw text.
+        [(placed.place, placed.anchor, placed.legacy_tag, placed.element) for placed in elements],
         *_describe_structure(item),
     ]
     return blake2b(repr(inputs).encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()

@@ -46,6 +46,7 @@ PAGES = {
     "question": ["{question}"],
     "question-context": ["{question}/context"],
     "question-claim-choose": ["{question}/claim/choose"],
+    "approval-claim-choose": ["{approval}/claim/choose"],
     "question-snooze-choose": ["{question}/snooze/choose"],
     "event": ["{talk}/events/{anchor}"],
     "comments": ["{talk}/comments/{anchor}"],

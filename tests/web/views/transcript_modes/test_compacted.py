@@ -109,6 +109,12 @@ def test_a_shortened_call_says_so_and_leads_to_all_of_it(world: World):
     assert page.count("Compacted.") == 1
 
 
+def test_a_call_that_another_view_showed_whole_is_shortened(world: World):
+    talk = mirror_conversation(world, *make_turns(1), Compaction(0, 0, {"tool_calls": STRIP}))
+    assert "got 0" in open_view(world, talk, "thread")
+    assert "got 0" not in open_view(world, talk, "compacted")
+
+
 @pytest.mark.parametrize(("begin", "rel"), [("", "next"), ("?from=300", "prev")])
 def test_pages_cover_what_is_left_once(world: World, begin: str, rel: str):
     talk = mirror_conversation(
