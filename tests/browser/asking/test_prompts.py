@@ -6,6 +6,7 @@ The row is all that a page needs, so the cards can be seen without a model that 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -202,6 +203,15 @@ def test_the_cards_bar_nobody(visit: Visit, seeds: Seeds):
     page.locator(".card").first.get_by_role("button", name="Allow once").click()
     expect(find_settled_card(page)).to_have_count(1)
     check_accessibility(page, ".card.settled")
+
+
+def test_approval_is_claimed_on_a_page_of_its_own_without_scripts(visit: Visit, seeds: Seeds):
+    page = visit.open(seeds(RUN), javascript=False)
+    prompt(page, "run").get_by_role("link", name="I'm on it").click()
+    expect(page).to_have_url(re.compile("/claim/choose$"))
+    check_accessibility(visit.open(page.url.removeprefix(visit.server.url)))
+    page.get_by_role("button", name="I'm on it").click()
+    expect(prompt(page, "run").locator(".claim-holder")).to_contain_text("is on it")
 
 
 def test_without_scripts_the_forms_decide(visit: Visit, seeds: Seeds):

@@ -46,7 +46,6 @@ PAGES = {
     "question": ["{question}"],
     "question-context": ["{question}/context"],
     "question-claim-choose": ["{question}/claim/choose"],
-    "approval-claim-choose": ["{approval}/claim/choose"],
     "question-snooze-choose": ["{question}/snooze/choose"],
     "event": ["{talk}/events/{anchor}"],
     "comments": ["{talk}/comments/{anchor}"],
@@ -95,6 +94,7 @@ LONG = {
 #: Pages that take more to come by, and the tests that look at them.
 ELSEWHERE = {
     "approval": "asking/test_prompts",
+    "approval-claim-choose": "asking/test_prompts",
     "group": "auditing/test_groups",
     "secret": "auditing/test_suspected_secrets",
     "answer-link": "asking/test_links",
