@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.http import HttpResponse
 from django.test import Client
 
 from jpweb.store.choices import Role
@@ -26,10 +25,9 @@ def list_event_templates(response: Any) -> set[str]:
     return {name for name in names if name.startswith("events/")}
 
 
-def open_page(client: Client, conversation: Conversation) -> HttpResponse:
-    """Open a conversation as another page of the same process."""
-    response: HttpResponse = client.get(f"/conversations/{conversation.pk}")
-    return response
+def open_page(client: Client, conversation: Conversation) -> Any:
+    """Open a conversation as another page of the same process; return Django's test response."""
+    return client.get(f"/conversations/{conversation.pk}")
 
 
 @pytest.fixture
