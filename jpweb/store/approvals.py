@@ -16,14 +16,14 @@ from django.db import transaction
 from django.db.models import Count, QuerySet
 
 from jpweb.store import db_text, journal
-from jpweb.store.choices import Act, ApprovalKind, ApprovalState, Role, RunState
+from jpweb.store.choices import Act, ApprovalKind, ApprovalState, RunState
 from jpweb.store.database import clock
 from jpweb.store.errors import AlreadyDecided, UnknownApproval
-from jpweb.store.inbox.queue import COUNT_LIMIT, MAX_INBOX_CARDS
+from jpweb.store.inbox.queue import COUNT_LIMIT, MAX_INBOX_CARDS, filter_open_approvals
 from jpweb.store.inbox.snoozes import is_snoozed
-from jpweb.store.inquiries import Decider, list_open, run_is_unfinished
+from jpweb.store.inquiries import Decider, list_open
 from jpweb.store.ledger.entries import SYSTEM, Actor, Place, record_act
-from jpweb.store.models import Approval, Inquiry, Membership, Run
+from jpweb.store.models import Approval, Inquiry, Run
 from jpweb.store.run_queue import leases
 from jpweb.store.sql.compiled_query import CompiledQuery
 
@@ -127,7 +127,7 @@ def find_open_for_call(
 
 def list_open_for(*person_ids: int) -> QuerySet[Approval]:
     """Return the open approvals of unfinished runs that these people may decide, oldest first."""
-    return _with_related(_filter_open_for(*person_ids)).order_by("asked_at", "id")
+    return _with_related(filter_open_approvals(*person_ids)).order_by("asked_at", "id")
 
 
 def count_waiting(
@@ -140,10 +140,13 @@ def count_waiting(
     return _waiting_keys([person_id], **scope)[:limit].count()
 
 
-def count_beside(
+def count_all_waiting(
     listed_rows: Sequence[Inquiry | Approval], person_id: int, conversation_id: int
 ) -> int:
-    """Return how many wait in a conversation, of which ``list_waiting`` listed these."""
+    """Return how many wait for a person in a conversation; ``list_waiting`` listed the first.
+
+    No query where it listed all of them.
+    """
     if len(listed_rows) < MAX_INBOX_CARDS:
         return len(listed_rows)
     return count_waiting(person_id, conversation_id, limit=None)
@@ -152,7 +155,7 @@ def count_beside(
 def count_waiting_by_workspace(person_id: int) -> dict[int, int]:
     """Return the number of a person's open questions and approvals in each workspace with some."""
     counts: Counter[int] = Counter()
-    for waiting in (_list_questions(person_id), _filter_open_for(person_id)):
+    for waiting in (_list_questions(person_id), filter_open_approvals(person_id)):
         groups = waiting.order_by().values("workspace_id").annotate(n=Count("pk"))
         counts.update({row["workspace_id"]: row["n"] for row in groups})
     return counts
@@ -274,7 +277,7 @@ def _waiting_keys(person_ids: Sequence[int], **scope: int) -> QuerySet[Inquiry, 
     """Return the keys of the open questions and approvals of these people, unordered."""
     questions = _list_questions(*person_ids).filter(**scope).order_by().values_list("pk")
     return questions.union(
-        _filter_open_for(*person_ids).filter(**scope).values_list("pk"), all=True
+        filter_open_approvals(*person_ids).filter(**scope).values_list("pk"), all=True
     )
 
 
@@ -291,15 +294,6 @@ _conversation_questions_query = CompiledQuery(
         conversation_id__in=conversation_ids
     )[:MAX_INBOX_CARDS]
 )
-
-
-def _filter_open_for(*person_ids: int) -> QuerySet[Approval]:
-    workspaces = Membership.objects.filter(person_id__in=person_ids, role__gte=Role.RESPONDER)
-    return Approval.objects.filter(
-        run_is_unfinished(),
-        workspace__in=workspaces.values("workspace_id"),
-        state=ApprovalState.OPEN,
-    )
 
 
 _conversation_approvals_query = CompiledQuery(

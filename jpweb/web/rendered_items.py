@@ -1,4 +1,4 @@
-"""Keeps the HTML of items: most pages show items that a page of this process has shown before.
+"""Caches the HTML of items: most pages show items that a page of this process has shown before.
 
 The HTML of an item depends on what is on record of it, on the folds that are open, and on how long
 ago its questions were settled; on no person. The digest of all of that is its key, so that an item
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from jpweb.store.transcript.call_decisions import CallDecision
     from jpweb.stream.transcript.items import InquiryPair, Item
 
-#: Characters of HTML that a process keeps: the items of some 200 pages.
-MAX_KEPT_CHARS = 20_000_000
-#: Characters of the longest HTML that is kept.
+#: Characters of HTML in the cache of a process: the items of some 200 pages.
+MAX_CACHE_CHARS = 20_000_000
+#: Characters of the longest HTML that is cached.
 MAX_ITEM_CHARS = 100_000
 _KEY_BYTES = 24
 
-_kept_html: LRUCache[bytes, SafeString] = LRUCache(MAX_KEPT_CHARS, getsizeof=len)
-_kept_html_lock = Lock()
+_html_cache: LRUCache[bytes, SafeString] = LRUCache(MAX_CACHE_CHARS, getsizeof=len)
+_html_cache_lock = Lock()
 
 
 class ItemRecord(NamedTuple):
@@ -43,15 +43,15 @@ class ItemRecord(NamedTuple):
     decisions: Sequence[CallDecision]
 
 
-def keep_html(key: bytes, render: Callable[[], SafeString]) -> SafeString:
-    """Return the HTML that is kept of an item; render and keep it where there is none."""
-    with _kept_html_lock:
-        html = _kept_html.get(key)
+def get_or_render_html(key: bytes, render: Callable[[], SafeString]) -> SafeString:
+    """Return the cached HTML of an item; render and cache it where there is none."""
+    with _html_cache_lock:
+        html = _html_cache.get(key)
     if html is None:
         html = render()
         if len(html) <= MAX_ITEM_CHARS:
-            with _kept_html_lock:
-                _kept_html[key] = html
+            with _html_cache_lock:
+                _html_cache[key] = html
     return html
 
 

@@ -15,7 +15,8 @@ from django.db.models.functions import Now
 
 from jpweb.store.choices import UNFINISHED_STATES, Act, ApprovalState, Role
 from jpweb.store.database import clock
-from jpweb.store.inquiries import OPEN_STATE, list_open, run_is_unfinished
+from jpweb.store.inbox import queue
+from jpweb.store.inquiries import OPEN_STATE, list_open
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import Approval, ApprovalClaim, Inquiry, Membership, QuestionClaim
 from jpweb.store.sql.compiled_query import CompiledQuery
@@ -92,13 +93,7 @@ def claim_question(inquiry: Inquiry, person: Person) -> bool:
 
 def claim_approval(approval: Approval, person: Person) -> bool:
     """Claim an open approval for a person who may decide it; tell whether they hold it now."""
-    workspaces = Membership.objects.filter(person=person, role__gte=Role.RESPONDER)
-    open_rows = Approval.objects.filter(
-        run_is_unfinished(),
-        pk=approval.pk,
-        state=ApprovalState.OPEN,
-        workspace__in=workspaces.values("workspace_id"),
-    )
+    open_rows = queue.filter_open_approvals(person.pk).filter(pk=approval.pk)
     return open_rows.exists() and _claim(_APPROVALS, approval, person)
 
 

@@ -138,6 +138,16 @@ def load_approvals(keys: Collection[int]) -> dict[int, Approval]:
     return _load_card_rows(Approval, keys)
 
 
+def filter_open_approvals(*person_ids: int) -> QuerySet[Approval]:
+    """Return the open approvals of unfinished runs that these people may decide, unordered."""
+    workspaces = Membership.objects.filter(person_id__in=person_ids, role__gte=Role.RESPONDER)
+    return Approval.objects.filter(
+        run_is_unfinished(),
+        workspace__in=workspaces.values("workspace_id"),
+        state=ApprovalState.OPEN,
+    )
+
+
 def get_conversation_marks(keys: Collection[int]) -> dict[int, tuple[Any, ...]]:
     """Return the columns that differ once a conversation has changed."""
     marks: dict[int, tuple[Any, ...]] = {}

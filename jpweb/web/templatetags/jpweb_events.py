@@ -62,7 +62,7 @@ def render_item(
     open_folds: frozenset[str] = _NO_ANCHORS,
     closed_folds: frozenset[str] = _NO_ANCHORS,
 ) -> SafeString:
-    """Render an item of an outline with the fragment of its kind, unless its HTML is kept.
+    """Render an item of an outline with the fragment of its kind, unless its HTML is cached.
 
     Templates without folds pass the empty string.
     """
@@ -75,7 +75,7 @@ def render_item(
         return render()
     record = ItemRecord(conversation.pk, question_ids, _get_decisions(item, conversation))
     key = rendered_items.make_item_key(item, record, oob, open_folds, closed_folds)
-    return rendered_items.keep_html(key, render)
+    return rendered_items.get_or_render_html(key, render)
 
 
 def _render_item(item: Item, item_context: ItemContext, oob: bool) -> SafeString:

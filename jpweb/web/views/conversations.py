@@ -83,7 +83,7 @@ def _render_conversation(
     context = conversation_updates.build_composer_context(person_id, conversation)
     rows = approvals.list_waiting(person_id, conversation_id=conversation.pk)
     claims.attach_claims(rows)
-    total_count = approvals.count_beside(rows, person_id, conversation.pk)
+    total_count = approvals.count_all_waiting(rows, person_id, conversation.pk)
     receipt_buffer.note_delivered(
         person_id, [row.pk for row in rows if not approvals.is_approval(row)]
     )

@@ -1,4 +1,4 @@
-"""HTML of items that is kept between pages, and what has it rendered again."""
+"""The cache of the HTML of items, and what has an item rendered again."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_age_of_an_answer_is_that_of_the_page(db: None, monkeypatch: pytest.
     assert "3\xa0hours ago" in page
 
 
-def test_long_html_is_not_kept(monkeypatch: pytest.MonkeyPatch, conversation: Conversation):
+def test_long_html_is_not_cached(monkeypatch: pytest.MonkeyPatch, conversation: Conversation):
     monkeypatch.setattr(rendered_items, "MAX_ITEM_CHARS", 10)
     reader = make_reader(conversation)
     first = list_event_templates(open_page(reader, conversation))
