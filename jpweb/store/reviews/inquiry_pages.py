@@ -20,6 +20,13 @@ from jpweb.store.sql import keyset_merge
 PAGE_ROWS = 100
 #: Longest number of an attempt, in an inquiry's id.
 _MAX_ATTEMPT_DIGITS = 4
+#: Texts and JSON that the table does not show, so that a page does not read them 100 times.
+_LONG_FIELDS = (
+    "conversation__labels",
+    "conversation__category_counts",
+    "conversation__framing",
+    "conversation__workspace__overrides",
+)
 
 
 class InquiryPage(NamedTuple):
@@ -59,7 +66,8 @@ def load_page(person_id: int, filters: AuditFilters, order: Order, after: int) -
 
 def _fetch_rows(keys: list[int]) -> list[Inquiry]:
     """Return the rows with these keys, in their order; deleted ones are left out."""
-    rows = Inquiry.objects.select_related("conversation__workspace", "decider").in_bulk(keys)
+    shown = Inquiry.objects.select_related("conversation__workspace").defer(*_LONG_FIELDS)
+    rows = shown.in_bulk(keys)
     return [rows[key] for key in keys if key in rows]
 
 

@@ -26,9 +26,9 @@ from jpweb.stream.transcript.items import (
     StandaloneItem,
     ToolCall,
 )
-from jpweb.web import rendered_items
+from jpweb.web import html_cache
+from jpweb.web.html_cache import ItemRecord
 from jpweb.web.labels import outcome_labels
-from jpweb.web.rendered_items import ItemRecord
 from jpweb.web.templatetags.jpweb_tags import iso_time, utc_seconds
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ def render_item(
     if question_ids is None:  # question_url reads them from the database
         return render()
     record = ItemRecord(conversation.pk, question_ids, _get_decisions(item, conversation))
-    key = rendered_items.make_item_key(item, record, oob, open_folds, closed_folds)
-    return rendered_items.get_or_render_html(key, render)
+    key = html_cache.make_item_key(item, record, oob, open_folds, closed_folds)
+    return html_cache.get_or_render_html(key, render)
 
 
 def _render_item(item: Item, item_context: ItemContext, oob: bool) -> SafeString:

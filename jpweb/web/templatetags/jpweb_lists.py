@@ -1,15 +1,24 @@
-"""Filters of conversation lists."""
+"""Tags that render rows of lists, and filters of their templates."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from django import template
+from django.template.loader import render_to_string
 
+from jpweb.store import inquiries
 from jpweb.store.jp_files import metadata_file
+from jpweb.web import display_text, html_cache
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from django.utils.safestring import SafeString
+
+    from jpweb.store.conversation_list.paginator import ConversationRow
     from jpweb.store.models import Conversation
+    from jpweb.web.views.audit.inquiry_rows import InquiryRow
 
 register = template.Library()
 
@@ -18,3 +27,60 @@ register = template.Library()
 def readonly_reason(conversation: Conversation) -> str:
     """Return why a conversation cannot be changed here; "" where it can be."""
     return metadata_file.get_obstacle(conversation)
+
+
+@register.simple_tag
+def conversation_row(
+    row: ConversationRow, is_target: bool = False, answer_workspace_ids: Collection[int] = ()
+) -> SafeString:
+    """Render a row of the conversation list, unless its HTML is cached.
+
+    ``is_target``: the row has the anchor to which its actions return. It has actions in the
+    workspaces ``answer_workspace_ids``.
+    """
+    conversation = row.conversation
+    has_actions = conversation.workspace_id in (answer_workspace_ids or ())
+    context = {
+        "row": row,
+        "conversation": conversation,
+        "is_target": is_target,
+        "has_actions": has_actions,
+        "obstacle": metadata_file.get_obstacle(conversation) if has_actions else "",
+    }
+    key = html_cache.make_key(
+        html_cache.list_fields(conversation),
+        conversation.workspace.name,
+        display_text.format_age(conversation.last_activity),
+        (row.inquiries, row.approval_count, row.new_entries, row.comment_count),
+        (is_target, has_actions, context["obstacle"]),
+    )
+    return html_cache.get_or_render_html(
+        key, lambda: render_to_string("conversations/_row.html", context)
+    )
+
+
+@register.simple_tag
+def inquiry_row(row: InquiryRow, has_workspace: bool, has_filter_link: bool) -> SafeString:
+    """Render a row of the audit's table, unless its HTML is cached.
+
+    ``has_workspace``: the row names its workspace. ``has_filter_link``: it links to the table of
+    its conversation alone.
+    """
+    inquiry = row.inquiry
+    conversation = inquiry.conversation
+    context = {
+        "line": row,
+        "row": inquiry,
+        "has_workspace": has_workspace,
+        "has_filter_link": has_filter_link,
+    }
+    key = html_cache.make_key(
+        html_cache.list_fields(inquiry),
+        (conversation.title, conversation.workspace.name),
+        (inquiry.decider_name, inquiries.waiting_seconds(inquiry)),
+        row[1:],
+        (has_workspace, has_filter_link),
+    )
+    return html_cache.get_or_render_html(
+        key, lambda: render_to_string("audit/inquiry_row.html", context)
+    )

@@ -52,6 +52,8 @@ def list_inquiries(request: Request) -> HttpResponse:
     workspaces = audit.list_workspaces(request.user.pk)
     context = {
         "rows": make_rows(page.rows),
+        "has_workspace": len(workspaces) > 1,
+        "has_filter_link": not form["conversation"].value(),
         "columns": list_columns(order, query),
         "sort": sorting.get("sort", ""),
         "form": form,

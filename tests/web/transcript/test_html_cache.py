@@ -1,4 +1,4 @@
-"""The cache of the HTML of items, and what has an item rendered again."""
+"""The cache of the HTML of items and rows, and what has one rendered again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jpweb.store.database import clock
 from jpweb.store.models import Conversation, JournalEntry
 from jpweb.stream.events import ChatRequest, ChatResponse
 from jpweb.stream.inquiry import Answered
-from jpweb.web import rendered_items
+from jpweb.web import html_cache
 from tests.store import making
 from tests.web.world import signed_in
 
@@ -80,8 +80,72 @@ def test_the_age_of_an_answer_is_that_of_the_page(db: None, monkeypatch: pytest.
 
 
 def test_long_html_is_not_cached(monkeypatch: pytest.MonkeyPatch, conversation: Conversation):
-    monkeypatch.setattr(rendered_items, "MAX_ITEM_CHARS", 10)
+    monkeypatch.setattr(html_cache, "MAX_ENTRY_CHARS", 10)
     reader = make_reader(conversation)
     first = list_event_templates(open_page(reader, conversation))
     assert first
     assert list_event_templates(open_page(reader, conversation)) == first
+
+
+def make_titled(name: str) -> tuple[Client, Conversation]:
+    """Return a reader, and a conversation of another title than those of other tests."""
+    conversation = making.mirrored_conversation(making.workspace(), ChatRequest("Which herbs?"))
+    conversation.title = f"Herbs {secrets.token_hex(4)}"
+    conversation.save(update_fields=["title"])
+    return make_reader(conversation, name), conversation
+
+
+ROW_TEMPLATE = "conversations/_row.html"
+
+
+def list_row_templates(response: Any) -> list[str]:
+    """Return the templates of rows that a response was rendered with."""
+    names = (template.name for template in response.templates)
+    return [name for name in names if name in (ROW_TEMPLATE, "audit/inquiry_row.html")]
+
+
+def test_second_reader_of_the_list_gets_the_rows_of_the_first(db: None):
+    reader, conversation = make_titled("Ada")
+    assert list_row_templates(reader.get("/conversations")) == [ROW_TEMPLATE]
+    second = make_reader(conversation, "Bo").get("/conversations")
+    assert list_row_templates(second) == []
+    assert conversation.title in second.text
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "shown_text"),
+    [
+        ("title", "Thyme", "Thyme"),
+        ("labels", {"garden": "north"}, "garden=north"),
+        ("entry_count", 77, '"events">77<'),
+        ("problem", "Its file is damaged.", "Its file is damaged."),
+    ],
+)
+def test_row_whose_conversation_changed_is_rendered_again(
+    db: None, field: str, value: Any, shown_text: str
+):
+    reader, conversation = make_titled("Ada")
+    assert shown_text not in reader.get("/conversations").text
+    Conversation.objects.filter(pk=conversation.pk).update(**{field: value})
+    assert shown_text in reader.get("/conversations").text
+
+
+def test_row_has_actions_for_a_responder_and_none_for_a_reader(db: None):
+    reader, conversation = make_titled("Ada")
+    responder = signed_in(making.person("Bo", Role.RESPONDER, conversation.workspace))
+    assert 'class="row-menu"' not in reader.get("/conversations").text
+    assert 'class="row-menu"' in responder.get("/conversations").text
+    assert 'class="row-menu"' not in reader.get("/conversations").text
+
+
+def test_row_of_the_audit_is_kept_until_its_question_is_settled(db: None):
+    conversation = making.conversation(making.workspace())
+    ada = making.person("Ada", Role.RESPONDER, conversation.workspace)
+    row = making.question(making.start_run(conversation, ada))
+    auditor = signed_in(making.person("Bo", Role.AUDITOR, conversation.workspace))
+    assert list_row_templates(auditor.get("/audit")) == ["audit/inquiry_row.html"]
+    assert list_row_templates(auditor.get("/audit")) == []
+    making.settle(row, Answered(True), making.decider(ada))
+    settled = auditor.get("/audit")
+    assert list_row_templates(settled) == ["audit/inquiry_row.html"]
+    assert 'data-outcome="answered"' in settled.text

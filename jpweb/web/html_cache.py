@@ -1,8 +1,7 @@
-"""Caches the HTML of items: most pages show items that a page of this process has shown before.
+"""Caches the HTML of items and of rows of lists: most were on a page of this process before.
 
-The HTML of an item depends on what is on record of it, on the folds that are open, and on how long
-ago its questions were settled; on no person. The digest of all of that is its key, so that an item
-that changed, was masked or was redacted is rendered again.
+The key of HTML is the digest of all that it depends on: what is on record, how long ago that was,
+and what the person may do. So what changed, was masked or was redacted is rendered again.
 """
 
 from __future__ import annotations
@@ -22,13 +21,14 @@ if TYPE_CHECKING:
 
     from django.utils.safestring import SafeString
 
+    from jpweb.store.models import Conversation, Inquiry
     from jpweb.store.transcript.call_decisions import CallDecision
     from jpweb.stream.transcript.items import InquiryPair, Item
 
-#: Characters of HTML in the cache of a process: the items of some 200 pages.
+#: Characters of HTML in the cache of a process: the items and rows of some 200 pages.
 MAX_CACHE_CHARS = 20_000_000
 #: Characters of the longest HTML that is cached.
-MAX_ITEM_CHARS = 100_000
+MAX_ENTRY_CHARS = 100_000
 _KEY_BYTES = 24
 
 _html_cache: LRUCache[bytes, SafeString] = LRUCache(MAX_CACHE_CHARS, getsizeof=len)
@@ -44,15 +44,25 @@ class ItemRecord(NamedTuple):
 
 
 def get_or_render_html(key: bytes, render: Callable[[], SafeString]) -> SafeString:
-    """Return the cached HTML of an item; render and cache it where there is none."""
+    """Return the cached HTML with this key; render and cache it where there is none."""
     with _html_cache_lock:
         html = _html_cache.get(key)
     if html is None:
         html = render()
-        if len(html) <= MAX_ITEM_CHARS:
+        if len(html) <= MAX_ENTRY_CHARS:
             with _html_cache_lock:
                 _html_cache[key] = html
     return html
+
+
+def make_key(*inputs: Any) -> bytes:
+    """Return a digest of all that HTML depends on: values whose ``repr`` tells them apart."""
+    return blake2b(repr(inputs).encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()
+
+
+def list_fields(row: Conversation | Inquiry) -> list[tuple[str, Any]]:
+    """Return the loaded fields and annotations of a row, as inputs of a key."""
+    return [(name, value) for name, value in vars(row).items() if name != "_state"]
 
 
 def make_item_key(
@@ -65,7 +75,7 @@ def make_item_key(
     """Return a digest of all that the HTML of an item depends on."""
     elements = item.elements
     anchors = {placed.anchor for placed in elements}
-    inputs: list[Any] = [
+    return make_key(
         record.conversation_id,
         oob,
         sorted(anchors & open_folds),
@@ -75,8 +85,7 @@ def make_item_key(
         # Compaction shortens the body of an element, and leaves its raw text.
         [(placed.place, placed.anchor, placed.legacy_tag, placed.element) for placed in elements],
         *_describe_structure(item),
-    ]
-    return blake2b(repr(inputs).encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()
+    )
 
 
 def _describe_structure(item: Item) -> tuple[Any, ...]:
