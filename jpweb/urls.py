@@ -41,6 +41,7 @@ from jpweb.web.views.identity import passkeys, second_factor, single_sign_on
 from jpweb.web.views.transcript_modes import compacted, configuration, raw, thread, timeline
 from jpweb.web.views.workspaces import (
     addition,
+    following,
     groups,
     people,
     question_expiry,
@@ -273,6 +274,11 @@ urlpatterns = [
     path("workspaces/add/confirm", addition.add_workspace, name="workspace-confirm"),
     path("workspaces/<key:workspace_id>/people", people.list_members, name="people"),
     path("workspaces/<key:workspace_id>/writing", people.choose_writing, name="write-policy"),
+    path(
+        "workspaces/<key:workspace_id>/following",
+        following.choose_following,
+        name="following-choose",
+    ),
     path(
         "workspaces/<key:workspace_id>/copies",
         user_local_copies.confirm_copies,

@@ -197,6 +197,7 @@ class FilesState(TextChoices):
     """Whether the files of a workspace are mirrored."""
 
     FOLLOWED = "followed"
+    STOPPED = "stopped"
     MISSING = "missing"
     BUILT_IN = "built_in"
 

@@ -139,6 +139,7 @@ ORIGIN_LABELS = {
 #: Whether the files of a workspace are mirrored.
 FILES_STATE_LABELS = {
     FilesState.FOLLOWED: "Followed",
+    FilesState.STOPPED: "Not followed: an owner stopped it",
     FilesState.MISSING: "Not followed: the folder or its .jp is missing",
     FilesState.BUILT_IN: "Part of jpweb",
 }

@@ -156,6 +156,8 @@ GROUP_PERSON_REMOVED = "Removed {name} from {group}."
 GROUP_ROLE_GIVEN = "Everyone in {group} now has at least the role {role} in {workspace}."
 GROUP_ROLE_TAKEN = "{group} no longer gives a role in {workspace}."
 WRITE_POLICY_SAVED = "Write conversations to {folder}: {policy}."
+FOLLOWING_STOPPED = "{name} is no longer followed. Its conversations stay as they are now."
+FOLLOWING_RESUMED = "{name} is followed again. What changed is here within some seconds."
 COPIES_CONFIRMED = "jpweb now reads the user-local copies."
 WORKSPACE_ADDED = (
     "Added {workspace}. Its conversations appear within seconds, and follow its files from now on."

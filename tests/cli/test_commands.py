@@ -123,6 +123,30 @@ def test_mirror_prints_a_table_and_a_line(root: Path, capsys: pytest.CaptureFixt
     )
 
 
+def stop_following(root: Path) -> Workspace:
+    """Mirror a workspace, stop following it, and add a conversation to its files."""
+    home, _ = mirror.mirror_workspace(root)
+    Workspace.objects.filter(pk=home.pk).update(is_followed=False)
+    write_folder(root, "17000000099-later", [])
+    return home
+
+
+def test_mirror_of_a_stopped_workspace_reads_it_and_says_so(root: Path):
+    home = stop_following(root)
+    _, err = capture_command("mirror", root)
+    assert f"{home.name} is not followed: an owner stopped it." in err
+    assert Conversation.objects.filter(source="17000000099-later").exists()
+
+
+def test_serve_reads_nothing_of_a_stopped_workspace_and_says_so(root: Path):
+    home = stop_following(root)
+    output = io.StringIO()
+    command = Command(stdout=output)
+    command._prepare_data(root)
+    assert f"{home.name}: not followed, an owner stopped it\n" in output.getvalue()
+    assert not Conversation.objects.filter(source="17000000099-later").exists()
+
+
 def test_mirror_of_no_workspace_is_one_line(tmp_path: Path):
     bare = tmp_path / "bare"
     bare.mkdir()

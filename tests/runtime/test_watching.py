@@ -13,7 +13,7 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.periodic import watch_workspaces
 from jpweb.store.jp_files import mirror
 from jpweb.store.jp_files.mirror import MirrorReport
-from jpweb.store.models import Conversation
+from jpweb.store.models import Conversation, Workspace
 from jpweb.stream.events import ChatResponse
 from tests.builders import stream
 from tests.runtime.playing import cut_off, eventually, subscribe
@@ -126,6 +126,40 @@ async def test_problems_are_lines_in_the_log(root: Path, caplog: pytest.LogCaptu
     (root / ".jp" / "conversations" / NAME / "events.json").write_text("{")
     await watch_workspaces.mirror_changes(root, watch_workspaces._log_problems)
     assert f"{NAME}: events.json" in caplog.text
+
+
+async def test_stopped_workspace_is_left_alone_and_catches_up_when_resumed(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def set_followed(is_followed: bool) -> None:
+        Workspace.objects.update(is_followed=is_followed)
+
+    def count_conversations() -> int:
+        return Conversation.objects.count()
+
+    async def has_two() -> bool:
+        await asyncio.sleep(0.05)
+        return await run_in_db_thread(count_conversations) == 2
+
+    await run_in_db_thread(mirror.mirror_workspace, root)
+    monkeypatch.setattr(watch_workspaces, "WORKSPACE_POLL_SECONDS", 0.05)
+    await run_in_db_thread(set_followed, False)
+    passes: list[int] = []
+    real = mirror.list_roots
+
+    def listed() -> list[Path]:
+        passes.append(len(real()))
+        return real()
+
+    monkeypatch.setattr(mirror, "list_roots", listed)
+    task = asyncio.create_task(watch_workspaces.follow_workspaces())
+    write_folder(root, "17000000002-new", stream(ChatResponse("message", "One")))
+    await several(passes)
+    assert not any(passes)
+    assert await run_in_db_thread(count_conversations) == 1
+    await run_in_db_thread(set_followed, True)
+    await eventually(has_two)
+    await cut_off(task)
 
 
 async def several(passes: list[int]) -> None:

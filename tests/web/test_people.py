@@ -208,6 +208,27 @@ def test_not_to_write_is_a_choice(world: World):
     assert world.home.writing == "off"
 
 
+def test_owner_stops_following_and_settings_say_so(world: World):
+    client = world.client("owner")
+    address = f"/workspaces/{world.home.pk}/following"
+    page = parse_page(client.post(address, {"following": "stop"}, follow=True))
+    assert "is no longer followed" in page.text
+    assert "Follow again" in page.text
+    assert "Not followed: an owner stopped it" in parse_page(client.get("/settings")).text
+    page = parse_page(client.post(address, {"following": "resume"}, follow=True))
+    assert "is followed again" in page.text
+    assert "Stop following" in page.text
+
+
+def test_choice_of_following_that_is_none_is_refused(world: World):
+    client = world.client("owner")
+    address = f"/workspaces/{world.home.pk}/following"
+    page = parse_page(client.post(address, {"following": "pause"}, follow=True))
+    assert "Choose one of the options" in page.text
+    world.home.refresh_from_db()
+    assert world.home.is_followed
+
+
 def test_copies_of_another_id_are_confirmed_by_an_owner(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -276,16 +276,19 @@ def register_workspace(disk_workspace: DiskWorkspace, name: str) -> tuple[Worksp
 
 
 def read_files_state(workspace_row: Workspace) -> FilesState:
-    """Tell whether the files of a workspace are there, so that their changes are mirrored."""
+    """Tell whether changes of a workspace's files are mirrored, and why where they are not."""
     if workspace_row.root == DEMO_ROOT:
         return FilesState.BUILT_IN
+    if not workspace_row.is_followed:
+        return FilesState.STOPPED
     is_there = _has_jp_folder(Path(workspace_row.root))
     return FilesState.FOLLOWED if is_there else FilesState.MISSING
 
 
 def list_roots() -> list[Path]:
-    """Return the roots of the mirrored workspaces that still exist, the demo left out."""
-    root_names = Workspace.objects.exclude(root=DEMO_ROOT).values_list("root", flat=True)
+    """Return the roots of the followed workspaces that still exist, the demo left out."""
+    followed = Workspace.objects.filter(is_followed=True).exclude(root=DEMO_ROOT)
+    root_names = followed.values_list("root", flat=True)
     return [Path(root) for root in root_names if _has_jp_folder(Path(root))]
 
 

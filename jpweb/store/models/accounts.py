@@ -57,6 +57,9 @@ class Workspace(models.Model):
     )
     overrides = models.TextField(blank=True, help_text="TOML that an owner lays over the files'")
     added_at = models.DateTimeField(default=clock.now)
+    is_followed = models.BooleanField(
+        default=True, db_default=True, help_text="changes of its files are mirrored"
+    )
     reviews_required = models.PositiveSmallIntegerField(
         default=1, db_default=1, help_text="by how many people, each blind to the other: 1 or 2"
     )

@@ -168,6 +168,9 @@ ROUTES = {
     "workspace-confirm": Route(FIRST_PERSON, 422, "post", needs=Role.OWNER),
     "people": member("workspace", Role.OWNER),
     "write-policy": member("workspace", Role.OWNER, 302, method="post", data=(("writing", "off"),)),
+    "following-choose": member(
+        "workspace", Role.OWNER, 302, method="post", data=(("following", "stop"),)
+    ),
     "copies-confirm": member("workspace", Role.OWNER, 302, **POST),
     "people-invite": member(
         "workspace", Role.OWNER, method="post", data=(("name", "Eve"), ("role", "10"))

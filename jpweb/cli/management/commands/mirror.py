@@ -51,6 +51,11 @@ class Command(BaseCommand):
             self._print_json(workspace, report)
         else:
             self._print_table(workspace, report)
+        if not workspace.is_followed:
+            self.stderr.write(
+                f"{workspace.name} is not followed: an owner stopped it. What changed until now was"
+                " read. “Follow again” is on its People page."
+            )
         if options["watch"]:
             self._watch_workspace(Path(workspace.root))
 

@@ -89,7 +89,7 @@ class Command(BaseCommand):
             bootstrap.prepare_database(progress)
         owner = accounts.get_or_create_owner()
         for source, name in ((mirror.DEMO_PATH, "Demo"), (path, "")):
-            if source is None:
+            if source is None or self._is_stopped(source):
                 continue
             with show_progress(f"Reading {name or source}") as progress:
                 mirrored, report = mirror.mirror_workspace(source, name, progress)
@@ -98,6 +98,14 @@ class Command(BaseCommand):
             self.stdout.write(f"{mirrored.name}: {report.format_line()}")
             for problem in report.problems:
                 self.stderr.write(f"  {problem}")
+
+    def _is_stopped(self, path: Path) -> bool:
+        """Tell whether an owner stopped following the workspace at or above a path; say so."""
+        workspace_row = mirror.find_row(workspace.find_workspace(path))
+        if workspace_row is None or workspace_row.is_followed:
+            return False
+        self.stdout.write(f"{workspace_row.name}: not followed, an owner stopped it")
+        return True
 
     def _print_greeting(self) -> None:
         if settings.RUNS == "workers":  # one of several servers; `sign_in_link` makes links

@@ -61,6 +61,7 @@ ACTS_BY_ROUTE = {
     "secret-reveal": {Act.TEXT_REVEALED},
     "secret-dismiss": {Act.SUSPICION_DISMISSED},
     "write-policy": {Act.SETTING_CHANGED},
+    "following-choose": {Act.SETTING_CHANGED},
     "people-invite": {Act.MEMBER_INVITED},
     "question-expiry-choose": {Act.SETTING_CHANGED},
     "review-count-choose": {Act.SETTING_CHANGED},
