@@ -33,6 +33,7 @@ on("htmx:wsAfterMessage", () => {
   updateTimes();
   observeCards();
   refreshQuestion();
+  updateMetadataFocus();
 });
 on("htmx:afterSwap", (event) => {
   updateTimes();
@@ -42,6 +43,17 @@ on("htmx:afterSwap", (event) => {
   refreshQuestion(true);
   setTimeout(refreshQuestion, RECEIPT_DELAY, true);
 });
+
+// The facts beside a title scroll on a narrow page alone: they are a Tab stop only there.
+function updateMetadataFocus() {
+  const metadata = byId("metadata");
+  if (!metadata) return;
+  const scrolls = metadata.scrollWidth > metadata.clientWidth && getComputedStyle(metadata).overflowX === "auto";
+  if (scrolls) metadata.tabIndex = 0;
+  else metadata.removeAttribute("tabindex");
+}
+updateMetadataFocus();
+window.addEventListener("resize", updateMetadataFocus);
 
 // The transcript has the outcomes once the turn is done. A card stays that has the focus, a draft to
 // copy, or the notice that another person was first.

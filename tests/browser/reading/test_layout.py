@@ -31,6 +31,9 @@ def get_box(locator: Locator) -> dict[str, float]:
 def test_the_first_event_stands_near_the_top(visit: Visit, size: tuple[int, int]):
     page = visit.open(visit.find(TOUR), size=size)
     assert get_box(page.locator(ITEM).first)["y"] <= MAX_TOP[size]
+    expect(page.locator("#time-strip p").first).to_be_visible()
+    # The facts beside the title scroll on a phone: only there they are a Tab stop.
+    assert (page.locator("#metadata[tabindex]").count() == 1) == (size == PHONE)
 
 
 def test_a_call_without_a_question_takes_one_row(visit: Visit):
