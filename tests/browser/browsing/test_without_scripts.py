@@ -79,6 +79,7 @@ def test_the_outline_the_windows_and_an_event_are_pages_of_their_own(visit: Visi
         call.locator("> summary").click()
         call.get_by_role("link", name="Show all").click()
         expect(page.get_by_role("heading", name="Result")).to_be_visible()
+        page.wait_for_load_state()  # the heading stands before the end of a long result
         assert len(page.locator(".full-payload .text").first.inner_text()) > LARGE
         page.locator(".back a").click()
         target(page)
