@@ -30,14 +30,6 @@ REGISTER = """async () => {
 READ_SHOWN = """async () => (await self.registration.getNotifications()).map(shown => ({
   title: shown.title, body: shown.body, tag: shown.tag,
   actions: shown.actions.map(action => action.title) }))"""
-#: Whether a notification that was shown is listed: Chromium loses the first ones, until it has
-#: found out that there is no desktop to show them.
-SHOW_AND_CLOSE = """async () => {
-  await self.registration.showNotification("Ready?", { tag: "ready" });
-  const shown = await self.registration.getNotifications({ tag: "ready" });
-  shown.forEach(notification => notification.close());
-  return shown.length > 0;
-}"""
 #: Keep a notification at hand, to press it also once it is closed.
 HOLD = """async tag => { [self.held] = await self.registration.getNotifications({ tag }); }"""
 #: A press of a button; ``""`` is one of the notification itself. Returns the page that was opened.
@@ -113,7 +105,6 @@ def open_browser(visit: Visit, path: str = "/help") -> PushBrowser:
     wait_until(lambda: bool(page.context.service_workers and registrations), "the worker runs")
     worker = page.context.service_workers[0]
     worker.evaluate("self.clients.matchAll = async () => []")
-    wait_until(lambda: bool(worker.evaluate(SHOW_AND_CLOSE)), "the browser shows notifications")
     return PushBrowser(page, worker, origin, registrations[-1]["registrationId"])
 
 
