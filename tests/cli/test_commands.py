@@ -144,6 +144,7 @@ def test_serve_reads_nothing_of_a_stopped_workspace_and_says_so(root: Path):
     command = Command(stdout=output)
     command._prepare_data(root)
     assert f"{home.name}: not followed, an owner stopped it\n" in output.getvalue()
+    assert Membership.objects.filter(workspace=home, person=accounts.get_or_create_owner()).exists()
     assert not Conversation.objects.filter(source="17000000099-later").exists()
 
 

@@ -39,7 +39,7 @@ def conversation_row(
     workspaces ``answer_workspace_ids``.
     """
     conversation = row.conversation
-    has_actions = conversation.workspace_id in (answer_workspace_ids or ())
+    has_actions = conversation.workspace_id in answer_workspace_ids
     context = {
         "row": row,
         "conversation": conversation,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from channels.routing import get_default_application
 from django.conf import settings
@@ -22,6 +22,9 @@ from jpweb.store import accounts, bootstrap
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.errors import DatabaseUnavailable, InvalidName, NoWorkspace
 from jpweb.store.jp_files import mirror, workspace
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Workspace
 
 
 async def _release_all() -> None:
@@ -89,7 +92,12 @@ class Command(BaseCommand):
             bootstrap.prepare_database(progress)
         owner = accounts.get_or_create_owner()
         for source, name in ((mirror.DEMO_PATH, "Demo"), (path, "")):
-            if source is None or self._is_stopped(source):
+            if source is None:
+                continue
+            stopped_row = self._find_stopped(source)
+            if stopped_row is not None:
+                accounts.make_owner(owner, stopped_row)
+                self.stdout.write(f"{stopped_row.name}: not followed, an owner stopped it")
                 continue
             with show_progress(f"Reading {name or source}") as progress:
                 mirrored, report = mirror.mirror_workspace(source, name, progress)
@@ -99,13 +107,10 @@ class Command(BaseCommand):
             for problem in report.problems:
                 self.stderr.write(f"  {problem}")
 
-    def _is_stopped(self, path: Path) -> bool:
-        """Tell whether an owner stopped following the workspace at or above a path; say so."""
+    def _find_stopped(self, path: Path) -> Workspace | None:
+        """Return the row of the workspace at or above a path, if an owner stopped following it."""
         workspace_row = mirror.find_row(workspace.find_workspace(path))
-        if workspace_row is None or workspace_row.is_followed:
-            return False
-        self.stdout.write(f"{workspace_row.name}: not followed, an owner stopped it")
-        return True
+        return None if workspace_row is None or workspace_row.is_followed else workspace_row
 
     def _print_greeting(self) -> None:
         if settings.RUNS == "workers":  # one of several servers; `sign_in_link` makes links
