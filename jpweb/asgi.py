@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jpweb.settings")
-http_application = get_asgi_application()  # sets Django up before models are imported
+django.setup()
 
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402  needs Django set up
 from channels.sessions import CookieMiddleware  # noqa: E402  needs Django set up
 
-from jpweb.web.websocket.routing import SameOriginMiddleware, SessionAuthMiddleware, routes  # noqa: E402  needs Django set up
+from jpweb.cli.request_handler import RequestHandler  # noqa: E402  as above
+from jpweb.web.websocket.routing import SameOriginMiddleware, SessionAuthMiddleware, routes  # noqa: E402  as above
 
+http_application = RequestHandler()
 application = ProtocolTypeRouter(
     {
         "http": http_application,

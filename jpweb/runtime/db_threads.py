@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from time import monotonic
 from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import SyncToAsync
 from channels.db import database_sync_to_async
+from django.db import connections
 
-from jpweb.store.database.availability import keep_connection
 from jpweb.store.database.timeouts import limit_replies
 
 #: Seconds for one reply of the database in the shared thread-sensitive thread. Slower functions
@@ -35,6 +36,30 @@ async def run_in_db_thread(function: Callable[P, T], /, *args: P.args, **kwargs:
     finally:
         thread_use.end_call()
     return result
+
+
+class DbThread(ThreadPoolExecutor):
+    """One thread that keeps its connection; for a ``ThreadSensitiveContext`` at a time."""
+
+    def __init__(self) -> None:
+        super().__init__(max_workers=1, thread_name_prefix="database")
+        self._latest_call: Future[Any] = Future()
+        self._latest_call.set_result(None)
+
+    def submit(self, *arguments: Any, **options: Any) -> Future[Any]:
+        """Queue a call."""
+        self._latest_call = super().submit(*arguments, **options)
+        return self._latest_call
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all calls have ended: they run in their order."""
+        return self._latest_call.done()
+
+    def retire(self) -> None:
+        """Close the connection and end the thread, once its calls have ended."""
+        self.submit(connections.close_all)
+        self.shutdown(wait=False)
 
 
 class ThreadUse:
@@ -66,23 +91,9 @@ thread_use = ThreadUse()
 
 
 def _call_limited(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function of the shared thread, whose connection stays open.
-
-    Reopening SQLite's file cost an idle server a third of its processor time.
-    """
-    try:
-        with limit_replies(SHARED_REPLY_SECONDS):
-            return function(*args, **kwargs)
-    finally:
-        keep_connection()
-
-
-def _call_and_keep(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function, and keep the connection of its thread open."""
-    try:
+    """Call a function of the shared thread."""
+    with limit_replies(SHARED_REPLY_SECONDS):
         return function(*args, **kwargs)
-    finally:
-        keep_connection()
 
 
 def _call_plain(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -92,7 +103,7 @@ def _call_plain(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) 
 # Adapted once: asgiref takes 0.05 ms to adapt a function.
 _run_in_shared_thread: Any = database_sync_to_async(_call_limited)
 _run_in_request_thread: Any = database_sync_to_async(_call_plain)
-_run_in_any_thread: Any = database_sync_to_async(_call_and_keep, thread_sensitive=False)
+_run_in_any_thread: Any = database_sync_to_async(_call_plain, thread_sensitive=False)
 
 
 async def run_in_background_thread(

@@ -48,10 +48,10 @@ async def test_one_that_failed_is_looked_at_again():
     assert await run_in_db_thread(_open) is line, "a file is still there"
 
 
-async def test_that_of_a_request_ends_with_what_it_was_for():
+async def test_that_of_a_request_is_kept_for_its_next_call():
     async with ThreadSensitiveContext():
-        assert await run_in_db_thread(_line) is not None
-        assert await run_in_db_thread(_open) is None
+        line = await run_in_db_thread(_line)
+        assert await run_in_db_thread(_open) is line
 
 
 async def test_wait_until_quiet_during_a_call_returns_after_it(monkeypatch: pytest.MonkeyPatch):

@@ -11,7 +11,6 @@ from django.db import (
     IntegrityError,
     InterfaceError,
     OperationalError,
-    connection,
 )
 
 DATABASE_UNAVAILABLE = (OperationalError, InterfaceError)
@@ -131,13 +130,3 @@ def find_outage(error: BaseException) -> Outage | None:
         if phrase in message:
             return outage
     return Outage.LOST if isinstance(error, DATABASE_UNAVAILABLE) else None
-
-
-def keep_connection() -> None:
-    """Keep this thread's SQLite connection open between units of work.
-
-    Otherwise each unit of work opens and closes the file. PostgreSQL's connections return to
-    their pool.
-    """
-    if connection.vendor == "sqlite":
-        connection.close_at = None
