@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -207,8 +208,14 @@ _role_query = CompiledQuery(
 
 def get_roles(person_id: int) -> dict[int, Role]:
     """Return a person's role in each workspace, by its key."""
-    memberships = Membership.objects.filter(person_id=person_id)
-    return {key: Role(role) for key, role in memberships.values_list("workspace_id", "role")}
+    return {key: Role(role) for key, role in _roles_query([person_id])}
+
+
+_roles_query = CompiledQuery(
+    lambda person_ids: Membership.objects.filter(person_id__in=person_ids).values_list(
+        "workspace_id", "role"
+    )
+)
 
 
 def set_appearance(person_id: int, theme: Theme, density: Density) -> None:
@@ -228,10 +235,23 @@ def mark_welcomed(person_id: int) -> None:
 
 def list_workspaces(person_id: int, role: Role) -> list[Workspace]:
     """Return the workspaces in which a person has at least this role, by name."""
-    rows = Workspace.objects.filter(
-        memberships__person_id=person_id, memberships__role__in=Role.list_including(role)
-    )
-    return list(rows.order_by("name", "id"))
+    return _workspaces_query([person_id], Role.list_including(role))
+
+
+_workspaces_query = CompiledQuery(
+    lambda person_ids, roles: Workspace.objects.filter(
+        memberships__person_id__in=person_ids, memberships__role__in=roles
+    ).order_by("name", "id")
+)
+
+
+def load_workspaces(workspace_ids: Collection[int]) -> dict[int, Workspace]:
+    """Return workspaces by key; unknown ones are left out."""
+    rows = _workspaces_by_key_query(list(workspace_ids)) if workspace_ids else []
+    return {row.pk: row for row in rows}
+
+
+_workspaces_by_key_query = CompiledQuery(lambda keys: Workspace.objects.filter(pk__in=keys))
 
 
 def get_workspace(workspace_id: int) -> Workspace:

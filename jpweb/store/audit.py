@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
+from jpweb.store import accounts
 from jpweb.store.choices import Role
 from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.models import Conversation, Inquiry, Membership, Workspace
@@ -194,15 +195,18 @@ def is_demo(workspace: Workspace) -> bool:
 
 def list_workspaces(person_id: int) -> list[Workspace]:
     """Return the workspaces that a person may review, by name; the demo is the last one."""
-    memberships = _list_auditor_memberships(person_id)
-    rows = Workspace.objects.filter(pk__in=memberships.values("workspace_id"))
+    rows = accounts.list_workspaces(person_id, Role.AUDITOR)
     return sorted(rows, key=lambda workspace: (is_demo(workspace), workspace.name))
 
 
 def list_workspace_keys(person_id: int, filters: AuditFilters) -> list[int]:
     """Return the keys of the workspaces whose inquiries the filters let a person see."""
-    memberships = _list_filtered_memberships(person_id, filters)
-    return sorted(memberships.values_list("workspace_id", flat=True))
+    rows = accounts.list_workspaces(person_id, Role.AUDITOR)
+    if filters.workspace is not None:
+        rows = [row for row in rows if row.pk == filters.workspace]
+    elif filters.conversation is None and not filters.demo:
+        rows = [row for row in rows if not is_demo(row)] or rows
+    return sorted(row.pk for row in rows)
 
 
 def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:

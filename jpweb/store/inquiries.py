@@ -150,12 +150,24 @@ def count_by_state(conversation_ids: Iterable[int]) -> dict[int, dict[str, int]]
 
     States come in the order of ``INQUIRY_STATES``: that of a ``GROUP BY`` is the engine's choice.
     """
-    inquiries = Inquiry.objects.filter(conversation_id__in=list(conversation_ids))
-    rows = inquiries.order_by().values("conversation_id", "state").annotate(n=Count("id"))
+    keys = list(conversation_ids)
+    rows = _state_counts_query(keys) if keys else []
     counts: dict[int, dict[str, int]] = defaultdict(dict)
-    for row in sorted(rows, key=lambda row: INQUIRY_STATES.index(row["state"])):
-        counts[row["conversation_id"]][row["state"]] = row["n"]
+    for conversation_id, state, number in sorted(
+        rows, key=lambda row: INQUIRY_STATES.index(row[1])
+    ):
+        counts[conversation_id][state] = number
     return counts
+
+
+_state_counts_query = CompiledQuery(
+    lambda conversation_ids: (
+        Inquiry.objects.filter(conversation_id__in=conversation_ids)
+        .order_by()
+        .values_list("conversation_id", "state")
+        .annotate(Count("id"))
+    )
+)
 
 
 def ids_by_anchor(conversation_id: int) -> dict[str, int]:

@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef
 from jpweb.store.annotations import thread_listing
 from jpweb.store.errors import BookmarkRefused, UnknownAnchor
 from jpweb.store.models import Bookmark, Conversation, JournalEntry, Membership
+from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream import anchor_ids
 
 #: Bookmarks of one person; those of one conversation that its page marks.
@@ -45,8 +46,16 @@ def toggle_bookmark(person_id: int, conversation: Conversation, anchor: str) -> 
 
 def list_anchors(person_id: int, conversation_id: int) -> set[str]:
     """Return the anchors of a person's bookmarks in a conversation; "" is the conversation."""
-    rows = Bookmark.objects.filter(person_id=person_id, conversation_id=conversation_id)
-    return set(rows.order_by("-id").values_list("anchor", flat=True)[:MAX_MARKED])
+    return {anchor for (anchor,) in _anchors_query([person_id], [conversation_id])}
+
+
+_anchors_query = CompiledQuery(
+    lambda person_ids, conversation_ids: (
+        Bookmark.objects.filter(person_id__in=person_ids, conversation_id__in=conversation_ids)
+        .order_by("-id")
+        .values_list("anchor")[:MAX_MARKED]
+    )
+)
 
 
 def list_bookmarks(person_id: int, before: int | None = None) -> list[ShownBookmark]:

@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from django.db.models import Count, IntegerField, OuterRef, Subquery, Value
-from django.db.models.functions import Coalesce, Length
+from django.db.models import Count
+from django.db.models.functions import Length
 
 from jpweb.store.choices import SuspicionState
 from jpweb.store.masking import masks, replacement
 from jpweb.store.masking.masks import Masks
 from jpweb.store.models import Comment, CommentThread, JournalEntry, SuspectedSecret
+from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream import anchor_ids, wire
 from jpweb.stream.events import ConversationEvent, Element, ToolCallRequest
 from jpweb.stream.inquiry import InquiryRequest
@@ -52,23 +53,37 @@ class ShownThread:
 
 def list_summaries(conversation_id: int) -> list[ThreadSummary]:
     """Return the state of each thread of a conversation; one query."""
-    rows = CommentThread.objects.filter(conversation_id=conversation_id)
-    counted = rows.annotate(comment_count=Count("comments")).order_by("pk")
-    columns = counted.values_list("anchor", "version", "comment_count", "resolved_at")
     return [
         ThreadSummary(anchor, version, count, resolved_at is not None)
-        for anchor, version, count, resolved_at in columns
+        for anchor, version, count, resolved_at in _summary_query([conversation_id])
     ]
 
 
-def count_open(conversation_column: str) -> Coalesce:
-    """Return the number of comments in a conversation's open threads, for a queryset."""
-    rows = Comment.objects.filter(
-        thread__conversation_id=OuterRef(conversation_column), thread__resolved_at=None
+_summary_query = CompiledQuery(
+    lambda conversation_ids: (
+        CommentThread.objects.filter(conversation_id__in=conversation_ids)
+        .annotate(comment_count=Count("comments"))
+        .order_by("pk")
+        .values_list("anchor", "version", "comment_count", "resolved_at")
     )
-    counts = rows.order_by().values("thread__conversation_id").annotate(total=Count("pk"))
-    subquery = Subquery(counts.values("total"), output_field=IntegerField())
-    return Coalesce(subquery, Value(0))
+)
+
+
+def count_open(conversation_ids: Sequence[int]) -> dict[int, int]:
+    """Return the numbers of comments in open threads by conversation, where there are any."""
+    return dict(_open_query(conversation_ids)) if conversation_ids else {}
+
+
+_open_query = CompiledQuery(
+    lambda conversation_ids: (
+        Comment.objects.filter(
+            thread__conversation_id__in=conversation_ids, thread__resolved_at=None
+        )
+        .order_by()
+        .values_list("thread__conversation_id")
+        .annotate(Count("pk"))
+    )
+)
 
 
 def load_threads(conversation_id: int, anchors: Collection[str]) -> dict[str, ShownThread]:

@@ -5,28 +5,22 @@ Each order has an index, so a page costs the same wherever it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 from django.db.models import Count
 
-from jpweb.store import audit
+from jpweb.store import accounts, audit
 from jpweb.store.audit import AuditFilters
-from jpweb.store.models import DisplayReceipt, Inquiry
+from jpweb.store.models import Conversation, DisplayReceipt, Inquiry
 from jpweb.store.reviews import inquiry_ranges
 from jpweb.store.reviews.inquiry_ranges import Order
 from jpweb.store.sql import keyset_merge
+from jpweb.store.sql.compiled_query import CompiledQuery
 
 PAGE_ROWS = 100
 #: Longest number of an attempt, in an inquiry's id.
 _MAX_ATTEMPT_DIGITS = 4
-#: Texts and JSON that the table does not show, so that a page does not read them 100 times.
-_LONG_FIELDS = (
-    "conversation__labels",
-    "conversation__category_counts",
-    "conversation__framing",
-    "conversation__workspace__overrides",
-)
 
 
 class InquiryPage(NamedTuple):
@@ -66,16 +60,49 @@ def load_page(person_id: int, filters: AuditFilters, order: Order, after: int) -
 
 def _fetch_rows(keys: list[int]) -> list[Inquiry]:
     """Return the rows with these keys, in their order; deleted ones are left out."""
-    shown = Inquiry.objects.select_related("conversation__workspace").defer(*_LONG_FIELDS)
-    rows = shown.in_bulk(keys)
-    return [rows[key] for key in keys if key in rows]
+    rows: dict[int, Inquiry] = {row.pk: row for row in _rows_query(keys)} if keys else {}
+    conversations = _load_conversations({row.conversation_id for row in rows.values()})
+    shown_rows = [
+        rows[key] for key in keys if key in rows and rows[key].conversation_id in conversations
+    ]
+    for row in shown_rows:
+        row.conversation = conversations[row.conversation_id]
+    return shown_rows
+
+
+def _load_conversations(conversation_ids: Collection[int]) -> dict[int, Conversation]:
+    """Return conversations by key with their titles and workspaces; deleted ones are left out."""
+    rows: list[Conversation] = (
+        _conversations_query(list(conversation_ids)) if conversation_ids else []
+    )
+    workspaces = accounts.load_workspaces({row.workspace_id for row in rows})
+    rows = [row for row in rows if row.workspace_id in workspaces]
+    for row in rows:
+        row.workspace = workspaces[row.workspace_id]
+    return {row.pk: row for row in rows}
+
+
+_rows_query = CompiledQuery(lambda keys: Inquiry.objects.filter(pk__in=keys))
+_conversations_query = CompiledQuery(
+    lambda keys: Conversation.objects.filter(pk__in=keys).only("title", "workspace_id")
+)
 
 
 def count_showings(keys: Iterable[int]) -> dict[int, Showing]:
     """Return the showings of questions by key; without an entry a question was never shown."""
-    receipts = DisplayReceipt.objects.filter(inquiry_id__in=list(keys)).values_list("inquiry_id")
-    counted: Any = receipts.annotate(Count("id"), Count("visible_at")).order_by()
+    key_list = list(keys)
+    counted = _showings_query(key_list) if key_list else []
     return {key: Showing(delivered, seen) for key, delivered, seen in counted}
+
+
+_showings_query = CompiledQuery(
+    lambda keys: (
+        DisplayReceipt.objects.filter(inquiry_id__in=keys)
+        .values_list("inquiry_id")
+        .annotate(Count("id"), Count("visible_at"))
+        .order_by()
+    )
+)
 
 
 def parse_attempt(inquiry_id: str) -> str:

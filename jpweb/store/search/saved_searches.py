@@ -6,6 +6,7 @@ from jpweb.store import db_text
 from jpweb.store.choices import SavedPage
 from jpweb.store.database import clock
 from jpweb.store.models import SavedSearch
+from jpweb.store.sql.compiled_query import CompiledQuery
 
 #: Saved searches per person and page, and characters of a name and of a query.
 MAX_SAVED = 100
@@ -15,8 +16,14 @@ MAX_QUERY_CHARS = 2000
 
 def list_saved(person_id: int, page: SavedPage = SavedPage.SEARCH) -> list[SavedSearch]:
     """Return a person's searches of a page, by name."""
-    rows = SavedSearch.objects.filter(person_id=person_id, page=page)
-    return list(rows.order_by("name")[:MAX_SAVED])
+    return _saved_query([person_id], [page])
+
+
+_saved_query = CompiledQuery(
+    lambda person_ids, pages: SavedSearch.objects.filter(
+        person_id__in=person_ids, page__in=pages
+    ).order_by("name")[:MAX_SAVED]
+)
 
 
 def save_search(person_id: int, name: str, query: str, page: SavedPage = SavedPage.SEARCH) -> bool:

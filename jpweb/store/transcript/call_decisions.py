@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
+
+from django.db.models import QuerySet, Value
 
 from jpweb.store import db_text
 from jpweb.store.choices import ApprovalState
 from jpweb.store.models import Approval
+from jpweb.store.sql import bulk
+from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream.transcript.items import ToolCall
 
 #: Approvals that are read for a page; a hostile run may have asked for thousands.
 MAX_PAGE_APPROVALS = 500
 #: Events may have a timestamp of whole seconds, approvals have microseconds.
 _EVENT_PRECISION = timedelta(seconds=1)
+#: When a call ends that has no result yet.
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
 class CallDecision(NamedTuple):
@@ -72,13 +78,28 @@ def load_decisions(
 
 def _read_rows(conversation_id: int, spans: list[_Span], limit: int | None) -> list[CallDecision]:
     """Return the decided approvals from the first of these calls to the last result."""
+    ends = [_END_OF_TIME if span.end is None else span.end + _EVENT_PRECISION for span in spans]
+    adapt_time = bulk.time_adapter()
+    query = _decisions_query if limit is None else _page_decisions_query
+    rows = query(
+        [conversation_id],
+        [adapt_time(min(span.start for span in spans))],
+        [adapt_time(max(ends))],
+    )
+    return [CallDecision(*row) for row in rows[:limit]]
+
+
+def _list_decided(
+    conversation_ids: Sequence[int], starts: Sequence[int], ends: Sequence[int]
+) -> QuerySet[Approval, tuple[Any, ...]]:
     rows = Approval.objects.filter(
-        conversation_id=conversation_id,
-        asked_at__gte=min(span.start for span in spans),
+        conversation_id__in=conversation_ids,
+        asked_at__gte=Value(starts[0]),
+        asked_at__lte=Value(ends[0]),
         state=ApprovalState.DECIDED,
     )
-    ends = [span.end for span in spans if span.end is not None]
-    if len(ends) == len(spans):
-        rows = rows.filter(asked_at__lte=max(ends) + _EVENT_PRECISION)
-    values = rows.order_by("asked_at", "id").values_list(*CallDecision._fields)
-    return [CallDecision(*row) for row in values[:limit]]
+    return rows.order_by("asked_at", "id").values_list(*CallDecision._fields)
+
+
+_decisions_query = CompiledQuery(_list_decided)
+_page_decisions_query = CompiledQuery(lambda *keys: _list_decided(*keys)[:MAX_PAGE_APPROVALS])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jpweb.store.database import clock, timeouts
 from jpweb.store.models import ReadMark
 from jpweb.store.sql import bulk
+from jpweb.store.sql.compiled_query import CompiledQuery
 
 _UPSERT_READ_MARK = """
 INSERT INTO store_readmark (person_id, conversation_id, entry_count, at) VALUES (%s, %s, %s, %s)
@@ -17,8 +20,19 @@ ON CONFLICT (person_id, conversation_id) DO UPDATE SET at = excluded.at, entry_c
 
 def get_read_count(person_id: int, conversation_id: int) -> int | None:
     """Return the number of entries that a person has read, or None without a read mark."""
-    read_marks = ReadMark.objects.filter(person_id=person_id, conversation_id=conversation_id)
-    return read_marks.values_list("entry_count", flat=True).first()
+    return get_read_counts(person_id, [conversation_id]).get(conversation_id)
+
+
+def get_read_counts(person_id: int, conversation_ids: Sequence[int]) -> dict[int, int]:
+    """Return the numbers of entries that a person has read, by conversation with a read mark."""
+    return dict(_read_counts_query([person_id], conversation_ids)) if conversation_ids else {}
+
+
+_read_counts_query = CompiledQuery(
+    lambda person_ids, conversation_ids: ReadMark.objects.filter(
+        person_id__in=person_ids, conversation_id__in=conversation_ids
+    ).values_list("conversation_id", "entry_count")
+)
 
 
 def record_read(person_id: int, conversation_id: int, entry_count: int) -> bool:

@@ -28,11 +28,17 @@ class TurnSlice:
 def get_slice(conversation_id: int, number: int, total: int) -> TurnSlice:
     """Return a turn, by its number from 0, with its neighbours; ``total`` counts all turns."""
     first = max(min(number - TURNS_PER_SIDE, total - 2 * TURNS_PER_SIDE - 1), 0)
-    rows = Turn.objects.filter(
-        conversation_id=conversation_id, number__gte=first, number__lte=first + 2 * TURNS_PER_SIDE
-    )
-    turns = list(rows.order_by("number"))
+    turns = _slice_query([conversation_id], [first], [first + 2 * TURNS_PER_SIDE])
     return TurnSlice(turns, first, max(total - first - len(turns), 0))
+
+
+_slice_query = CompiledQuery(
+    lambda conversation_ids, firsts, lasts: Turn.objects.filter(
+        conversation_id__in=conversation_ids,
+        number__gte=Value(firsts[0]),
+        number__lte=Value(lasts[0]),
+    ).order_by("number")
+)
 
 
 def find_turn(conversation_id: int, positions: int) -> Turn | None:
