@@ -201,9 +201,7 @@ DATABASES: dict[str, dict[str, Any]] = {
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     _prepare_folder(Path(DATABASES["default"]["NAME"]))
-    # The file stays open in each thread. Opening it and reading its schema took a tenth of a page's
-    # time, and a third of an idle server's.
-    DATABASES["default"]["CONN_MAX_AGE"] = None
+    DATABASES["default"]["CONN_MAX_AGE"] = None  # each thread keeps the file open
     # In SQLite's default mode (DEFERRED) a read that becomes a write fails instead of waiting.
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
@@ -211,8 +209,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "init_command": f"PRAGMA journal_mode=WAL; PRAGMA synchronous={_read_sqlite_sync()};",
     }
 else:
-    # Imported here, because SQLite needs no psycopg.
-    from jpweb.store.database import timeouts
+    from jpweb.store.database import timeouts  # needs psycopg, which SQLite does not
 
     _options = DATABASES["default"].get("OPTIONS", {})
     DATABASES["default"]["OPTIONS"] = {

@@ -217,7 +217,8 @@ def _replace_events(element: Element, events: Sequence[ConversationEvent]) -> El
     if all(map(is_, events, element.events)) and len(events) == len(element.events):
         return element
     legacy = isinstance(element.body, LegacyEvents)
-    return Element(element.raw, LegacyEvents(element.tag, tuple(events)) if legacy else events[0])
+    body = LegacyEvents(element.tag, tuple(events)) if legacy else events[0]
+    return Element(element.raw, body, is_shortened=True)
 
 
 def _tool_names(elements: Sequence[Element], turn: TurnSpan) -> dict[Place, str]:

@@ -253,10 +253,14 @@ ElementBody: TypeAlias = ConversationEvent | LegacyEvents | UnknownEvent | Broke
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element of a stream: its JSON text verbatim, and the body read from it."""
+    """One element of a stream: its JSON text verbatim, and the body read from it.
+
+    ``is_shortened``: compaction has replaced the body, so the text does not tell what it is.
+    """
 
     raw: str
     body: ElementBody
+    is_shortened: bool = False
 
     @property
     def tag(self) -> str:

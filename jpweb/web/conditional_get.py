@@ -11,7 +11,7 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 
 #: CSRF tokens in a page: Django masks the cookie's secret differently in each response.
 _CSRF_TOKEN_PATTERN = re.compile(
-    rb'("csrfmiddlewaretoken" value|name="csrf-token" content)="[A-Za-z0-9]{64}"'
+    rb'csrf(?:middlewaretoken" value|-token" content)="[A-Za-z0-9]{64}"'
 )
 
 

@@ -82,8 +82,9 @@ def make_item_key(
         sorted(anchors & closed_folds),
         [(anchor, record.question_ids.get(anchor)) for anchor in sorted(anchors)],
         [(decision, _format_age(decision.settled_at)) for decision in record.decisions],
-        # Compaction shortens the body of an element, and leaves its raw text.
-        [(placed.place, placed.anchor, placed.legacy_tag, placed.element) for placed in elements],
+        [(placed.place, placed.anchor, placed.legacy_tag) for placed in elements],
+        # The text tells all of an element, unless its body was shortened.
+        [each.element if each.element.is_shortened else each.element.raw for each in elements],
         *_describe_structure(item),
     )
 

@@ -101,7 +101,10 @@ def _build_excerpt(
 
 def _split_legacy(element: Element) -> list[tuple[Element, str]]:
     if isinstance(element.body, LegacyEvents):
-        return [(Element(element.raw, event), element.tag) for event in element.body.events]
+        return [
+            (Element(element.raw, event, element.is_shortened), element.tag)
+            for event in element.body.events
+        ]
     return [(element, "")]
 
 

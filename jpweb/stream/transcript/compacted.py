@@ -52,4 +52,6 @@ def _compact_element(placed: PlacedElement, name: str, policy: TurnPolicy) -> Pl
         return None
     if kind is body.kind:
         return placed
-    return replace(placed, element=Element(placed.element.raw, replace(body, kind=kind)))
+    return replace(
+        placed, element=Element(placed.element.raw, replace(body, kind=kind), is_shortened=True)
+    )
