@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -13,6 +14,7 @@ from jpweb.store.models import Approval, Conversation, Inquiry
 from jpweb.store.sql.keyset_merge import IndexRange
 
 
+@lru_cache(maxsize=64)
 def build_ranges(filters: ListFilters) -> list[IndexRange]:
     """Return the index ranges to read for these filters."""
     if filters.sort == Sort.WAITING:
@@ -32,6 +34,7 @@ def build_ranges(filters: ListFilters) -> list[IndexRange]:
     return [IndexRange(rows, "last_activity", is_descending=True, condition=condition or None)]
 
 
+@lru_cache(maxsize=2)
 def pinned_range(*, is_archived: bool) -> IndexRange:
     """Return the range of pinned conversations, the latest pin first."""
     rows = Conversation.objects.filter(archived__in=[is_archived], pinned_at__isnull=False)

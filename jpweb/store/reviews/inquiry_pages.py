@@ -19,6 +19,17 @@ from jpweb.store.sql import keyset_merge
 from jpweb.store.sql.compiled_query import CompiledQuery
 
 PAGE_ROWS = 100
+#: Columns that no row of the table shows.
+_UNSHOWN_FIELDS = (
+    "run",
+    "position",
+    "response_position",
+    "label",
+    "expires_at",
+    "same_question_key",
+    "waiter",
+    "seal_key",
+)
 #: Longest number of an attempt, in an inquiry's id.
 _MAX_ATTEMPT_DIGITS = 4
 
@@ -82,7 +93,9 @@ def _load_conversations(conversation_ids: Collection[int]) -> dict[int, Conversa
     return {row.pk: row for row in rows}
 
 
-_rows_query = CompiledQuery(lambda keys: Inquiry.objects.filter(pk__in=keys))
+_rows_query = CompiledQuery(
+    lambda keys: Inquiry.objects.filter(pk__in=keys).defer(*_UNSHOWN_FIELDS)
+)
 _conversations_query = CompiledQuery(
     lambda keys: Conversation.objects.filter(pk__in=keys).only("title", "workspace_id")
 )

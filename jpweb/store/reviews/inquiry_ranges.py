@@ -6,6 +6,7 @@ that range, up to a limit, so no planner chooses another index and sorts a milli
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.db.models import Expression, F, Q, QuerySet
@@ -75,6 +76,8 @@ def list_ranges(
     """
     if _has_nul(filters):
         return []
+    if filters == AuditFilters() and not after:
+        return [_make_first_range(order)]
     sort_column = SORT_COLUMNS[order.name]
     rows, condition, _ = _narrow(workspace_ids, filters, order)
     rows = rows.annotate(sort_value=sort_column)
@@ -95,6 +98,13 @@ def list_ranges(
         ),
         _make_range(rows.filter(**{f"sort_value__{side}": last[0]}), condition, order),
     ]
+
+
+@lru_cache(maxsize=2 * len(SORT_COLUMNS))
+def _make_first_range(order: Order) -> IndexRange:
+    """Return the range of the table without a filter, the same each time."""
+    rows = Inquiry.objects.annotate(sort_value=SORT_COLUMNS[order.name])
+    return _make_range(rows, Q(), order)
 
 
 def _narrow(workspace_ids: list[int], filters: AuditFilters, order: Order) -> FilteredRange:

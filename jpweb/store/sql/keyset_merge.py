@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.db import connection
@@ -163,10 +164,14 @@ def _scan_share(index_range: IndexRange, workspace_ids: Sequence[int]) -> int:
     return max(limit // max(len(workspace_ids), 1), _MIN_SCANNED_ROWS)
 
 
+@lru_cache(maxsize=256)
 def _matching_statement(
     index_range: IndexRange, cursor: Cursor | None, share: int, limit: int, *, is_descending: bool
 ) -> tuple[str, tuple[Any, ...]]:
-    """Return the statement that finds the matches in one workspace."""
+    """Return the statement that finds the matches in one workspace.
+
+    Django takes 2 ms to compile it. Equal are ranges of the same queryset: those of first pages.
+    """
     rows = _range_rows(index_range, cursor, is_descending=is_descending)
     if index_range.condition is None:
         return _compile_statement(_select_columns(rows, index_range)[:limit])
