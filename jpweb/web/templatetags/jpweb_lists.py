@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 from django import template
 from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
 
 from jpweb.store import inquiries
 from jpweb.store.jp_files import metadata_file
 from jpweb.web import display_text, html_cache
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from django.utils.safestring import SafeString
+    from collections.abc import Collection, Iterable
 
     from jpweb.store.conversation_list.paginator import ConversationRow
     from jpweb.store.models import Conversation
@@ -30,14 +29,25 @@ def readonly_reason(conversation: Conversation) -> str:
 
 
 @register.simple_tag
-def conversation_row(
-    row: ConversationRow, is_target: bool = False, answer_workspace_ids: Collection[int] = ()
+def conversation_rows(
+    rows: Iterable[ConversationRow],
+    is_target: bool = False,
+    answer_workspace_ids: Collection[int] = (),
 ) -> SafeString:
-    """Render a row of the conversation list, unless its HTML is cached.
+    """Render rows of the conversation list.
 
-    ``is_target``: the row has the anchor to which its actions return. It has actions in the
+    ``is_target``: a row has the anchor to which its actions return. It has actions in the
     workspaces ``answer_workspace_ids``.
     """
+    return SafeString(
+        "".join(_render_conversation_row(row, is_target, answer_workspace_ids) for row in rows)
+    )
+
+
+def _render_conversation_row(
+    row: ConversationRow, is_target: bool, answer_workspace_ids: Collection[int]
+) -> SafeString:
+    """Render a row, unless its HTML is cached."""
     conversation = row.conversation
     has_actions = conversation.workspace_id in answer_workspace_ids
     context = {
@@ -60,12 +70,21 @@ def conversation_row(
 
 
 @register.simple_tag
-def inquiry_row(row: InquiryRow, has_workspace: bool, has_filter_link: bool) -> SafeString:
-    """Render a row of the audit's table, unless its HTML is cached.
+def inquiry_rows(
+    rows: Iterable[InquiryRow], has_workspace: bool, has_filter_link: bool
+) -> SafeString:
+    """Render rows of the audit's table.
 
-    ``has_workspace``: the row names its workspace. ``has_filter_link``: it links to the table of
+    ``has_workspace``: a row names its workspace. ``has_filter_link``: it links to the table of
     its conversation alone.
     """
+    return SafeString(
+        "".join(_render_inquiry_row(row, has_workspace, has_filter_link) for row in rows)
+    )
+
+
+def _render_inquiry_row(row: InquiryRow, has_workspace: bool, has_filter_link: bool) -> SafeString:
+    """Render a row, unless its HTML is cached."""
     inquiry = row.inquiry
     conversation = inquiry.conversation
     context = {
