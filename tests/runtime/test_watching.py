@@ -156,8 +156,11 @@ async def test_a_long_pass_records_its_progress_and_its_end(
     monkeypatch.setattr(watch_workspaces, "HEARTBEAT_SECONDS", 0.02)
     beats: set[datetime] = set()
 
+    def list_beats() -> list[datetime]:
+        return list(MirrorPass.objects.values_list("beat_at", flat=True))
+
     async def beat_twice() -> bool:
-        beats.update(await run_in_db_thread(list, MirrorPass.objects.values_list("beat_at")))
+        beats.update(await run_in_db_thread(list_beats))
         return reading_event.is_set() and len(beats) > 2
 
     task = asyncio.create_task(watch_workspaces.mirror_changes(root, lambda _report: None))
