@@ -1,4 +1,4 @@
-"""Mentions: people whom comments name by ``@account``, and what a person has not seen of them."""
+"""Mentions: people whom comments name by ``@name``, and what a person has not seen of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from jpweb.store.annotations import thread_listing
 from jpweb.store.database import clock
@@ -29,23 +29,33 @@ class ShownMention(NamedTuple):
 
 
 def find_names(text: str) -> list[str]:
-    """Return the account names that a text mentions, each once, without a sentence's dot."""
+    """Return the names that a text mentions, each once, without a sentence's dot."""
     names = [name.rstrip(".-+@") for name in _NAME.findall(text)]
     return list(dict.fromkeys(name for name in names if name))[:MAX_MENTIONS]
 
 
-def list_members(workspace_id: int) -> list[Person]:
-    """Return people who can be mentioned in a workspace, by name."""
+def list_member_names(workspace_id: int) -> list[str]:
+    """Return the names by which people can be mentioned in a workspace, in their order.
+
+    It is the account's where the name that pages show has a space.
+    """
     rows = Person.objects.filter(memberships__workspace_id=workspace_id, is_active=True)
-    return list(rows.order_by("username")[:MAX_HINTS])
+    members = rows.order_by("username")[:MAX_HINTS]
+    return [
+        member.display_name
+        if find_names(f"@{member.display_name}") == [member.display_name]
+        else member.username
+        for member in members
+    ]
 
 
 def update_mentions(comment: Comment, workspace_id: int) -> None:
     """Make a comment's mentions those of its text: of members, but not of its author."""
+    is_named = Q(pk__in=[])
+    for name in find_names(comment.text):
+        is_named |= Q(username__iexact=name) | Q(first_name__iexact=name)
     members = Person.objects.filter(
-        username__in=find_names(comment.text),
-        is_active=True,
-        memberships__workspace_id=workspace_id,
+        is_named, is_active=True, memberships__workspace_id=workspace_id
     )
     ids = set(members.values_list("pk", flat=True)) - {comment.author_id}
     previous_ids = set(list_mentioned(comment.pk))
