@@ -274,6 +274,7 @@ urlpatterns = [
     path("workspaces/add/confirm", addition.add_workspace, name="workspace-confirm"),
     path("workspaces/<key:workspace_id>/people", people.list_members, name="people"),
     path("workspaces/<key:workspace_id>/writing", people.choose_writing, name="write-policy"),
+    path("workspaces/<key:workspace_id>/files", following.show_files, name="workspace-files"),
     path(
         "workspaces/<key:workspace_id>/following",
         following.choose_following,

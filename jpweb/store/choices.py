@@ -197,6 +197,9 @@ class FilesState(TextChoices):
     """Whether the files of a workspace are mirrored."""
 
     FOLLOWED = "followed"
+    READING = "reading"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
     STOPPED = "stopped"
     MISSING = "missing"
     BUILT_IN = "built_in"

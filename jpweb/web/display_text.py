@@ -136,8 +136,11 @@ ORIGIN_LABELS = {
     Origin.IMPORTED: "Imported evidence (read-only)",
 }
 
-#: Whether the files of a workspace are mirrored.
+#: Whether the files of a workspace are mirrored; the page says more of some.
 FILES_STATE_LABELS = {
+    FilesState.READING: "Reading conversations",
+    FilesState.INTERRUPTED: "Reading stopped",
+    FilesState.FAILED: "Reading failed",
     FilesState.FOLLOWED: "Followed",
     FilesState.STOPPED: "Not followed: an owner stopped it",
     FilesState.MISSING: "Not followed: the folder or its .jp is missing",

@@ -159,9 +159,7 @@ WRITE_POLICY_SAVED = "Write conversations to {folder}: {policy}."
 FOLLOWING_STOPPED = "{name} is no longer followed. Its conversations stay as they are now."
 FOLLOWING_RESUMED = "{name} is followed again. What changed is here within some seconds."
 COPIES_CONFIRMED = "jpweb now reads the user-local copies."
-WORKSPACE_ADDED = (
-    "Added {workspace}. Its conversations appear within seconds, and follow its files from now on."
-)
+WORKSPACE_ADDED = "Added {workspace}. Its conversations are read now, and follow its files."
 QUESTIONS_EXPIRE = "New unanswered questions in {workspace} expire after {time}."
 QUESTIONS_NEVER_EXPIRE = "New unanswered questions in {workspace} never expire."
 

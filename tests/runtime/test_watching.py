@@ -3,7 +3,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -11,9 +13,13 @@ import pytest
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.periodic import watch_workspaces
-from jpweb.store.jp_files import mirror
+from jpweb.store.choices import FilesState
+from jpweb.store.jp_files import mirror, pass_progress, reader
 from jpweb.store.jp_files.mirror import MirrorReport
-from jpweb.store.models import Conversation, Workspace
+from jpweb.store.jp_files.pass_progress import FilesReport
+from jpweb.store.jp_files.reader import ParsedConversation
+from jpweb.store.jp_files.workspace import DiskConversation
+from jpweb.store.models import Conversation, MirrorPass, Workspace
 from jpweb.stream.events import ChatResponse
 from tests.builders import stream
 from tests.runtime.playing import cut_off, eventually, subscribe
@@ -120,6 +126,91 @@ async def test_a_workspace_that_went_away_is_a_line_in_the_log(
     caplog.set_level(logging.WARNING)
     await watch_workspaces.mirror_changes(tmp_path / "away", lambda _report: None)
     assert "cannot be mirrored" in caplog.text
+
+
+async def describe_files() -> FilesReport:
+    def describe() -> FilesReport:
+        (report,) = pass_progress.describe_files(Workspace.objects.all()).values()
+        return report
+
+    return await run_in_db_thread(describe)
+
+
+async def test_a_long_pass_records_its_progress_and_its_end(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The record goes on while the pass reads one conversation."""
+    await run_in_db_thread(mirror.mirror_workspace, root)
+    for number in (1, 2):
+        write_folder(root, f"1700000000{number}-new", stream(ChatResponse("message", "One")))
+    reading_event, go_on_event = Event(), Event()
+    real = reader.parse_conversation
+
+    def parse_slowly(folder: DiskConversation) -> ParsedConversation:
+        if folder.folder.name.startswith("17000000002"):
+            reading_event.set()
+            assert go_on_event.wait(60)
+        return real(folder)
+
+    monkeypatch.setattr(reader, "parse_conversation", parse_slowly)
+    monkeypatch.setattr(watch_workspaces, "HEARTBEAT_SECONDS", 0.02)
+    beats: set[datetime] = set()
+
+    def list_beats() -> list[datetime]:
+        return list(MirrorPass.objects.values_list("beat_at", flat=True))
+
+    async def beat_twice() -> bool:
+        beats.update(await run_in_db_thread(list_beats))
+        return reading_event.is_set() and len(beats) > 2
+
+    task = asyncio.create_task(watch_workspaces.mirror_changes(root, lambda _report: None))
+    try:
+        await eventually(beat_twice)
+        assert await describe_files() == FilesReport(FilesState.READING, 2, 3)
+    finally:
+        go_on_event.set()
+        await asyncio.wait_for(task, 60)
+    assert await describe_files() == FilesReport(FilesState.FOLLOWED, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (PermissionError(13, "Permission denied", "/srv/a"), "/srv/a: Permission denied."),
+        (ZeroDivisionError(), "An unexpected error (ZeroDivisionError), which the server's log"),
+    ],
+    ids=["file", "bug"],
+)
+async def test_a_pass_that_fails_says_why_until_one_succeeds(
+    root: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, sentence: str
+):
+    await run_in_db_thread(mirror.mirror_workspace, root)
+
+    def refuse(*_: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(mirror, "_read_folders", refuse)
+        with pytest.raises(type(error)):
+            await watch_workspaces.mirror_changes(root, lambda _report: None)
+    report = await describe_files()
+    assert report.state == FilesState.FAILED
+    assert report.problem.startswith(sentence)
+    await watch_workspaces.mirror_changes(root, lambda _report: None)
+    assert (await describe_files()).state == FilesState.FOLLOWED
+
+
+async def test_a_refused_folder_of_conversations_is_a_sentence_on_the_page(root: Path):
+    await run_in_db_thread(mirror.mirror_workspace, root)
+    conversations = root / ".jp" / "conversations"
+    conversations.rename(root / "moved")
+    conversations.symlink_to(root / "moved")
+    await watch_workspaces.mirror_changes(root, lambda _report: None)
+    failed = await describe_files()
+    assert failed.state == FilesState.FAILED
+    assert str(conversations) in failed.problem
+    await asyncio.wait_for(watch_workspaces.follow_workspace(root), 20)
+    assert await describe_files() == failed
 
 
 async def test_problems_are_lines_in_the_log(root: Path, caplog: pytest.LogCaptureFixture):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -18,8 +18,9 @@ from jpweb.runtime.tasks import cancel_and_wait
 from jpweb.store import conversations
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.errors import StoreError
-from jpweb.store.jp_files import mirror
+from jpweb.store.jp_files import mirror, pass_progress
 from jpweb.store.jp_files.mirror import MirrorReport
+from jpweb.store.jp_files.pass_progress import PassCounter
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +31,8 @@ WORKSPACE_POLL_SECONDS = 10.0
 QUIET_MS = 100
 #: Milliseconds without a reported change after which all files are checked.
 FULL_SCAN_INTERVAL_MS = 10_000
+#: Seconds between two records of the progress of a pass.
+HEARTBEAT_SECONDS = 1.0
 
 
 def _log_problems(report: MirrorReport) -> None:
@@ -68,6 +71,7 @@ async def follow_workspace(
     while folders := await run_in_background_thread(mirror.list_watched_folders, root):
         if not await _follow_folders(root, folders, on_report):
             return
+    await run_in_background_thread(pass_progress.record_unwatched, root)
 
 
 async def _follow_folders(
@@ -107,12 +111,18 @@ async def _follow_folders(
 
 
 async def mirror_changes(root: Path, on_report: Callable[[MirrorReport], None]) -> None:
-    """Mirror the changes of a workspace and publish them."""
-    try:
-        workspace, report = await run_in_background_thread(mirror.mirror_workspace, root)
-    except StoreError as error:
-        logger.warning("%s cannot be mirrored: %s", root, error)
+    """Mirror the changes of a workspace and publish them; record the progress and the result."""
+    counter = PassCounter()
+    async with _record_heartbeats(root, counter):
+        (result,) = await asyncio.gather(
+            run_in_background_thread(mirror.mirror_workspace, root, progress=counter.set_counts),
+            return_exceptions=True,
+        )
+    if isinstance(result, BaseException):
+        await _record_error(root, counter, result)
         return
+    workspace, report = result
+    await run_in_background_thread(pass_progress.record_end, root, counter, notes=report.notes)
     if report.changed_ids or report.removed:
         on_report(report)
     removed_ids = (
@@ -122,3 +132,43 @@ async def mirror_changes(root: Path, on_report: Callable[[MirrorReport], None]) 
     )
     for conversation_id in (*report.changed_ids, *removed_ids):
         await publisher.publish_conversation_changed(conversation_id)
+
+
+@asynccontextmanager
+async def _record_heartbeats(root: Path, counter: PassCounter) -> AsyncIterator[None]:
+    """Record the progress of the pass in the block about once a second; a short one has none.
+
+    Another thread writes it than the pass, which may read one conversation for minutes.
+    """
+    end_event = asyncio.Event()
+
+    async def record_until_end() -> None:
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(end_event.wait(), HEARTBEAT_SECONDS)
+                return
+            with suppress(*DATABASE_UNAVAILABLE):
+                await run_in_background_thread(pass_progress.record_progress, root, counter)
+
+    recording = asyncio.create_task(record_until_end())
+    try:
+        yield
+    finally:
+        end_event.set()
+        await recording
+
+
+async def _record_error(root: Path, counter: PassCounter, error: BaseException) -> None:
+    """Record the error that ended a pass, and raise it unless it is one of the files."""
+    if isinstance(error, DATABASE_UNAVAILABLE):
+        raise error  # nothing can be recorded; run_periodically begins the pass again
+    if isinstance(error, StoreError):
+        logger.warning("%s cannot be mirrored: %s", root, error)
+        problem = str(error)
+    elif isinstance(error, OSError) and error.filename:
+        problem = f"{error.filename}: {error.strerror}"
+    else:
+        problem = f"An unexpected error ({type(error).__name__}), which the server's log describes."
+    await run_in_background_thread(pass_progress.record_end, root, counter, problem)
+    if not isinstance(error, StoreError):
+        raise error

@@ -1,4 +1,4 @@
-"""Mentions: people whom comments name by ``@account``, and what a person has not seen of them."""
+"""Mentions: people whom comments name by ``@name``, and what a person has not seen of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from jpweb.store.annotations import thread_listing
 from jpweb.store.database import clock
@@ -18,7 +18,8 @@ MAX_MENTIONS = 20
 MAX_LISTED = 100
 #: Names below a form, as a hint.
 MAX_HINTS = 30
-_NAME = re.compile(r"(?<![\w.@+/-])@([\w.@+-]{1,150})")
+#: A name of up to four words, the first of which is at once behind the “@”.
+_NAME = re.compile(r"(?<![\w.@+/-])@([\w.@+-]{1,150}(?: (?!@)[\w.@+-]{1,150}){0,3})")
 
 
 class ShownMention(NamedTuple):
@@ -28,31 +29,65 @@ class ShownMention(NamedTuple):
     text: str
 
 
-def find_names(text: str) -> list[str]:
-    """Return the account names that a text mentions, each once, without a sentence's dot."""
-    names = [name.rstrip(".-+@") for name in _NAME.findall(text)]
-    return list(dict.fromkeys(name for name in names if name))[:MAX_MENTIONS]
+def find_names(text: str) -> list[tuple[str, ...]]:
+    """Return for each mention in a text, each once, the names that it may mean, longest first.
+
+    A sentence's dot belongs to none.
+    """
+    mentions = dict.fromkeys(_split_name(words) for words in _NAME.findall(text))
+    return [names for names in mentions if names][:MAX_MENTIONS]
 
 
-def list_members(workspace_id: int) -> list[Person]:
-    """Return people who can be mentioned in a workspace, by name."""
+def _split_name(text: str) -> tuple[str, ...]:
+    words = text.split(" ")
+    names = (" ".join(words[:count]).rstrip(".-+@") for count in range(len(words), 0, -1))
+    return tuple(name for name in names if name)
+
+
+def list_member_names(workspace_id: int) -> list[str]:
+    """Return the names by which people can be mentioned in a workspace, in their order.
+
+    It is the account's where the name that pages show has characters that no mention has.
+    """
     rows = Person.objects.filter(memberships__workspace_id=workspace_id, is_active=True)
-    return list(rows.order_by("username")[:MAX_HINTS])
+    members = rows.order_by("username")[:MAX_HINTS]
+    return [
+        member.display_name if _can_mention(member.display_name) else member.username
+        for member in members
+    ]
+
+
+def _can_mention(name: str) -> bool:
+    return any(name == names[0] for names in find_names(f"@{name}"))
 
 
 def update_mentions(comment: Comment, workspace_id: int) -> None:
     """Make a comment's mentions those of its text: of members, but not of its author."""
-    members = Person.objects.filter(
-        username__in=find_names(comment.text),
-        is_active=True,
-        memberships__workspace_id=workspace_id,
-    )
-    ids = set(members.values_list("pk", flat=True)) - {comment.author_id}
+    ids = _find_members(find_names(comment.text), workspace_id) - {comment.author_id}
     previous_ids = set(list_mentioned(comment.pk))
     Mention.objects.filter(comment=comment, person_id__in=previous_ids - ids).delete()
     for person_id in sorted(ids - previous_ids):
         Mention.objects.create(comment=comment, person_id=person_id)
     count_unseen(ids ^ previous_ids)
+
+
+def _find_members(mentions: list[tuple[str, ...]], workspace_id: int) -> set[int]:
+    """Return the keys of the members whose account or shown name is the longest of a mention."""
+    is_named = Q(pk__in=[])
+    for name in {name for names in mentions for name in names}:
+        is_named |= Q(username__iexact=name) | Q(first_name__iexact=name)
+    members = Person.objects.filter(
+        is_named, is_active=True, memberships__workspace_id=workspace_id
+    )
+    ids_by_name: dict[str, set[int]] = {}
+    for key, *member_names in members.values_list("pk", "username", "first_name"):
+        for name in member_names:
+            ids_by_name.setdefault(name.casefold(), set()).add(key)
+    ids_of_mentions = (
+        next((ids_by_name[name.casefold()] for name in names if name.casefold() in ids_by_name), ())
+        for names in mentions
+    )
+    return set().union(*ids_of_mentions)
 
 
 def list_mentioned(comment_id: int) -> list[int]:

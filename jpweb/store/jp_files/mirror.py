@@ -39,7 +39,10 @@ _COMPARED_COLUMNS = ("fingerprint", "archived", "source")
 
 @dataclass(slots=True)
 class MirrorReport:
-    """The result of a mirror pass over a workspace; ``problems`` are lines for people."""
+    """The result of a mirror pass over a workspace; ``problems`` are lines for people.
+
+    ``notes`` are those of them that every pass finds, such as a refused folder.
+    """
 
     conversation_count: int = 0
     unchanged_count: int = 0
@@ -49,6 +52,7 @@ class MirrorReport:
     broken_elements: int = 0
     removed: int = 0
     problems: list[str] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
     #: Keys of the conversations that were read again.
     changed_ids: list[int] = field(default_factory=list)
 
@@ -107,6 +111,7 @@ def mirror_workspace(
         (*disk_workspace.notes, db_text.clean_text(silo_bindings.describe_unbound(disk_workspace))),
     )
     folders = _read_folders(disk_workspace, report)
+    report.notes = tuple(report.problems)
     # A small new workspace is one transaction: a commit costs as much as thirty elements.
     with (
         transaction.atomic()

@@ -15,7 +15,13 @@ from jpweb.store.models.accounts import (
 )
 from jpweb.store.models.annotations import Bookmark, Comment, CommentThread, Mention
 from jpweb.store.models.authentication import Passkey, RecoveryCode, SecondFactor
-from jpweb.store.models.conversations import Conversation, JournalEntry, ReadMark, Turn
+from jpweb.store.models.conversations import (
+    Conversation,
+    JournalEntry,
+    MirrorPass,
+    ReadMark,
+    Turn,
+)
 from jpweb.store.models.inquiries import (
     DisplayReceipt,
     Inquiry,
@@ -68,6 +74,7 @@ __all__ = [
     "LedgerTile",
     "Membership",
     "Mention",
+    "MirrorPass",
     "NotificationDelivery",
     "NotificationDestination",
     "Passage",

@@ -96,6 +96,23 @@ class Conversation(models.Model):
         return self.title or f"jp-c{self.jp_id}"
 
 
+class MirrorPass(models.Model):
+    """The last mirror pass over a workspace that took long, failed or left something out."""
+
+    workspace = models.OneToOneField(
+        Workspace, models.CASCADE, primary_key=True, related_name="mirror_pass"
+    )
+    is_running = models.BooleanField()
+    beat_at = models.DateTimeField(help_text="the last heartbeat of the process that runs it")
+    done_count = models.PositiveIntegerField(default=0, help_text="conversations")
+    total_count = models.PositiveIntegerField(default=0, help_text="conversations")
+    problem = models.CharField(max_length=500, blank=True, help_text="why it ended early")
+    notes = models.TextField(blank=True, help_text="what it left out, a line each")
+
+    def __str__(self) -> str:
+        return f"{self.workspace}: {self.done_count} of {self.total_count}"
+
+
 class JournalEntry(models.Model):
     """One element of a conversation. ``text`` is its JSON, unchanged; other columns are derived.
 

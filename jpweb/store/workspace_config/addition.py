@@ -12,7 +12,7 @@ from django.db import transaction
 from jpweb.store import accounts
 from jpweb.store.choices import Act
 from jpweb.store.errors import InvalidName, NoWorkspace, StoreError
-from jpweb.store.jp_files import directory_handles, mirror, silo_bindings, workspace
+from jpweb.store.jp_files import directory_handles, mirror, pass_progress, silo_bindings, workspace
 from jpweb.store.jp_files.workspace import DiskWorkspace
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import Person, Workspace
@@ -70,6 +70,8 @@ def add_workspace(person: Person, text: str, name: str) -> Workspace:
     details = {"name": workspace_row.name, "folder": workspace_row.root}
     record_act(Act.WORKSPACE_ADDED, actor, place, **details)
     accounts.make_owner(person, workspace_row, actor)
+    if candidate.conversation_count:
+        pass_progress.record_expected(workspace_row.pk, candidate.conversation_count)
     return workspace_row
 
 

@@ -15,6 +15,7 @@ from jpweb.web import display_text, html_cache
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from jpweb.store.choices import FilesState
     from jpweb.store.conversation_list.paginator import ConversationRow
     from jpweb.store.models import Conversation
     from jpweb.web.views.audit.inquiry_rows import InquiryRow
@@ -26,6 +27,12 @@ register = template.Library()
 def readonly_reason(conversation: Conversation) -> str:
     """Return why a conversation cannot be changed here; "" where it can be."""
     return metadata_file.get_obstacle(conversation)
+
+
+@register.filter
+def files_state_label(state: FilesState) -> str:
+    """Return whether the files of a workspace are mirrored, in words."""
+    return display_text.FILES_STATE_LABELS[state]
 
 
 @register.simple_tag

@@ -54,7 +54,7 @@ async def deny_call(request: Request, approval: Approval) -> HttpResponse:
 @access.approval(Role.RESPONDER)
 def choose_claim(request: Request, approval: Approval) -> HttpResponse:
     """Show the form that claims an approval; scripts post it from the card."""
-    context = {"row": approval, "fragment": "approvals/_claim_form.html"}
+    context = {"row": approval, "kind": "approval", "fragment": "questions/_claim_form.html"}
     return render(request, "approvals/detail.html", context)
 
 
@@ -81,8 +81,9 @@ async def _send_claim(request: Request, approval: Approval) -> HttpResponse:
         response["Location"] += f"#approval-{approval.pk}"
         return response
     await run_in_db_thread(claims.attach_claims, [approval])
-    context = {"key": approval.pk, "claim": approval.claim}  # type: ignore[attr-defined]  # attached
-    return await run_in_db_thread(render, request, "approvals/_claim.html", context)
+    claim = approval.claim  # type: ignore[attr-defined]  # attached
+    context = {"kind": "approval", "key": approval.pk, "claim": claim}
+    return await run_in_db_thread(render, request, "questions/_claim.html", context)
 
 
 async def _save_decision(request: Request, approval: Approval, verdict: Verdict) -> HttpResponse:

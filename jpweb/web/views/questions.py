@@ -151,7 +151,7 @@ async def decline_question(request: Request, inquiry: Inquiry) -> HttpResponse:
 @access.inquiry(Role.RESPONDER)
 def choose_claim(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Show the form that claims a question; scripts post it from the card."""
-    context = {"row": inquiry, "fragment": "questions/_claim_form.html"}
+    context = {"row": inquiry, "kind": "question", "fragment": "questions/_claim_form.html"}
     return render(request, "questions/card_page.html", context)
 
 
@@ -288,7 +288,8 @@ async def _send_claim(request: Request, inquiry: Inquiry) -> HttpResponse:
     if not request.htmx:
         return _redirect_to_card(inquiry)
     await run_in_db_thread(claims.attach_claims, [inquiry])
-    context = {"key": inquiry.pk, "claim": inquiry.claim}  # type: ignore[attr-defined]  # attached
+    claim = inquiry.claim  # type: ignore[attr-defined]  # attached
+    context = {"kind": "question", "key": inquiry.pk, "claim": claim}
     return await run_in_db_thread(render, request, "questions/_claim.html", context)
 
 

@@ -333,17 +333,19 @@ def _render_claims(open_cards: CardKeys, cards: CardKeys, rows: _RowLookup) -> l
     approval_keys = {key for key, _ in cards.approval_claims ^ open_cards.approval_claims}
     contexts = [
         *(
-            ("questions/_claim.html", key, rows.claims.get(key))
+            ("question", key, rows.claims.get(key))
             for key in sorted(question_keys & open_cards.questions)
         ),
         *(
-            ("approvals/_claim.html", key, rows.approval_claims.get(key))
+            ("approval", key, rows.approval_claims.get(key))
             for key in sorted(approval_keys & open_cards.approvals)
         ),
     ]
     return [
-        render_to_string(name, {"key": key, "claim": claim, "oob": True})
-        for name, key, claim in contexts
+        render_to_string(
+            "questions/_claim.html", {"kind": kind, "key": key, "claim": claim, "oob": True}
+        )
+        for kind, key, claim in contexts
     ]
 
 

@@ -75,8 +75,9 @@ TOPS = [(WIDE, 430), (PHONE, 844)]
 TOUR = "A tour of questions and answers"
 #: Pixels of a row in a narrow window: four lines.
 MAX_ROW_HEIGHT = 100
-#: Pixels of a window in which tables stand narrower than on a desk, and of a sheet of A4.
-NARROW, SHEET = (760, 900), (718, 1000)
+#: Pixels of a window in which tables stand narrower than on a desk, of a sheet of A4, and of a
+#: small notebook's window.
+NARROW, SHEET, NOTEBOOK = (760, 900), (718, 1000), (1200, 800)
 MEDIA: tuple[tuple[tuple[int, int], Literal["screen", "print"]], ...] = (
     (WIDE, "screen"),
     (NARROW, "screen"),
@@ -113,3 +114,11 @@ def test_a_narrow_window_and_a_sheet_of_paper_have_every_column(visit: Visit):
         assert cut_widths
         assert media == "print" or max(page.evaluate(MEASURE_HEIGHTS)) <= MAX_ROW_HEIGHT
         assert size == NARROW or max(cut_widths) <= 1, cut_widths
+
+
+def test_the_window_of_a_small_notebook_has_every_column(visit: Visit):
+    page = visit.open("/audit?demo=1", size=NOTEBOOK)
+    expect(page.locator("thead th")).to_have_count(8)
+    assert not page.evaluate(TOO_WIDE)
+    (cut_width,) = page.evaluate(MEASURE_CUT_COLUMNS)
+    assert cut_width == 0

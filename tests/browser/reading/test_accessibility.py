@@ -95,6 +95,7 @@ LONG = {
 ELSEWHERE = {
     "approval": "asking/test_prompts",
     "approval-claim-choose": "asking/test_prompts",
+    "workspace-files": "browsing/test_adding",
     "group": "auditing/test_groups",
     "secret": "auditing/test_suspected_secrets",
     "answer-link": "asking/test_links",

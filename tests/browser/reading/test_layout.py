@@ -36,6 +36,23 @@ def test_the_first_event_stands_near_the_top(visit: Visit, size: tuple[int, int]
     assert (page.locator("#metadata[tabindex]").count() == 1) == (size == PHONE)
 
 
+def test_the_workspace_beside_the_title_is_whole_in_a_narrow_window(visit: Visit):
+    page = visit.open(visit.find(TOUR), size=(1000, 800))
+    place = page.locator("#metadata .place")
+    assert place.evaluate("each => each.getBoundingClientRect().width >= each.scrollWidth")
+    assert place.evaluate("each => each.scrollWidth <= each.parentElement.clientWidth")
+
+
+def test_the_facts_wrap_on_a_phone_without_scripts(visit: Visit):
+    """Nothing makes them a Tab stop there, by which a keyboard reaches what scrolls."""
+    page = visit.open(visit.find(TOUR), size=PHONE, javascript=False)
+    facts = page.locator("#metadata")
+    parts = facts.locator("> *").all()
+    assert len(parts) > 2
+    for part in parts:
+        expect(part).to_be_in_viewport(ratio=1)
+
+
 def test_a_call_without_a_question_takes_one_row(visit: Visit):
     page = visit.open(visit.find(TOUR))
     row = page.locator("details[data-kind=tool_call_request]:not([open]) > summary").first

@@ -169,6 +169,7 @@ REST = {
     "store": (
         "tests/store/jp_files/test_metadata_file.py",
         "tests/store/jp_files/test_external_appends.py",
+        "tests/store/jp_files/passes/test_pass_progress.py",
         "tests/store/inbox/test_previous_answers.py",
         "tests/store/notifications/test_answer_links.py",
         "tests/store/inbox/test_queue.py",

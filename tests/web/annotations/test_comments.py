@@ -228,6 +228,30 @@ def test_outsiders_and_the_author_are_not_mentioned(world: World, name: str):
     assert not Mention.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("shown_name", "text"),
+    [
+        ("Bo", "@Bo, look"),
+        ("Bo", "@bo."),
+        ("Bo", "look @bo and @nobody"),
+        ("Bo Tree", "@Owner look"),
+        ("Bo Tree", "Is @bo tree. right"),
+    ],
+    ids=["name", "case", "words", "account", "two words"],
+)
+def test_mention_by_the_name_that_pages_show_reaches_its_person(
+    world: World, shown_name: str, text: str
+):
+    Person.objects.filter(pk=world.people["owner"].pk).update(first_name=shown_name)
+    Person.objects.filter(pk=world.people["rival"].pk).update(first_name="Bo")
+    other_name = "Bo" if shown_name != "Bo" else "Ada"
+    Person.objects.filter(pk=world.people["auditor"].pk).update(first_name=other_name)
+    comment(world, "reader", text)
+    assert list(Mention.objects.values_list("person_id", flat=True)) == [world.people["owner"].pk]
+    page = read(world.client("reader"), make_url(world))
+    assert f"<code>@{shown_name}</code>" in page
+
+
 def test_edit_takes_a_mention_back(world: World):
     owner = world.people["owner"]
     row = comment(world, "reader", f"@{owner.username}")

@@ -185,7 +185,9 @@ async def test_snooze_takes_the_card_off_the_pages_of_its_person_alone(shared_wo
 def test_claim_of_an_approval_by_a_form_shows_its_holder_to_all(world: World, kind: ApprovalKind):
     approval = making.prompt(world.run, kind)
     client = world.client("responder")
-    link = show_queue(world, "responder").find_one(id=f"approval-claim-{approval.pk}")["href"]
+    queue = show_queue(world, "responder")
+    assert " ".join(queue.find_one(id=f"approval-{approval.pk}").text.split()).count("Garden") == 1
+    link = queue.find_one(id=f"approval-claim-{approval.pk}")["href"]
     claim_url = f"/prompts/{approval.pk}/claim"
     assert parse_page(client.get(link)).find_all(action=claim_url)
     response = client.post(claim_url)

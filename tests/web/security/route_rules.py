@@ -167,6 +167,7 @@ ROUTES = {
     "workspace-check": Route(FIRST_PERSON, 422, "post", needs=Role.OWNER),
     "workspace-confirm": Route(FIRST_PERSON, 422, "post", needs=Role.OWNER),
     "people": member("workspace", Role.OWNER),
+    "workspace-files": member("workspace", Role.READER, 302),
     "write-policy": member("workspace", Role.OWNER, 302, method="post", data=(("writing", "off"),)),
     "following-choose": member(
         "workspace", Role.OWNER, 302, method="post", data=(("following", "stop"),)

@@ -42,7 +42,7 @@ def add(world: World, person_name: str = "responder", **data: Any) -> Any:
 def test_a_page_says_what_is_sent_and_what_never_is(world: World):
     text = " ".join(page(world).text.split())
     assert "the first 300 characters of the question, and a single-use link to answer it" in text
-    never = "the text of a secret question, any answer, a comment, the arguments or results"
+    never = "the text of a secret question or of a comment, any answer, the arguments or results"
     assert never in text
     for example in ("mailtos://", "hooks.slack.com", "ntfy://"):
         assert example in text

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from jpweb.store.errors import StoreError
@@ -45,7 +46,7 @@ def add_workspace(request: Request) -> HttpResponse:
     except StoreError as error:
         return _render_form(request, problem=str(error))
     messages.success(request, notice_text.WORKSPACE_ADDED.format(workspace=workspace.name))
-    return redirect("settings")
+    return redirect(f"{reverse('settings')}#workspace-{workspace.pk}")
 
 
 def _read_fields(request: Request) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Whether changes of a workspace's files are mirrored, set by an owner on its People page."""
+"""Whether changes of a workspace's files are mirrored, and how far reading them is."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
+from jpweb.store import accounts
 from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError
+from jpweb.store.jp_files import pass_progress
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.workspace_config import following
 from jpweb.web import access, notice_text
@@ -22,6 +24,21 @@ if TYPE_CHECKING:
 #: Whether the workspace is followed, by the value of the form's button.
 _CHOICES = {"stop": False, "resume": True}
 _NOTICES = {True: notice_text.FOLLOWING_RESUMED, False: notice_text.FOLLOWING_STOPPED}
+
+
+@access.workspace(Role.READER)
+def show_files(request: Request, workspace: Workspace) -> HttpResponse:
+    """Show the state of a workspace's files, with the progress of reading; to htmx alone."""
+    if not request.htmx:
+        return redirect("settings")
+    roles = accounts.get_roles(request.user.pk)
+    context = {
+        "workspace": workspace,
+        "files": pass_progress.describe_files([workspace])[workspace.pk],
+        "is_owner": roles[workspace.pk] == Role.OWNER,
+        "was_reading": "was_reading" in request.GET,
+    }
+    return render(request, "settings/_files.html", context)
 
 
 @require_POST

@@ -20,7 +20,7 @@ from jpweb.store.errors import (
     StoreError,
     TooManyLinks,
 )
-from jpweb.store.jp_files import attachments, silo_bindings
+from jpweb.store.jp_files import attachments, pass_progress, silo_bindings
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.people import groups, invitations
 from jpweb.web import access, converters, display_text, notice_text
@@ -176,6 +176,7 @@ def _render_page(
         "issued_link": issued_link,
         "is_attachable": attachments.is_attachable(workspace),
         "write_policies": display_text.WRITE_POLICY_LABELS,
+        "files": pass_progress.describe_files([workspace])[workspace.pk],
         "unbound_workspace": silo_bindings.find_unbound(workspace),
     }
     return render(request, "people/index.html", context, status=422 if form or problem else 200)

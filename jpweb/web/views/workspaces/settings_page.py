@@ -12,9 +12,9 @@ from django.views.decorators.http import require_POST
 from jpweb.store import accounts, audit
 from jpweb.store.choices import Density, Role, Theme
 from jpweb.store.errors import RoleByGroup
-from jpweb.store.jp_files import mirror
+from jpweb.store.jp_files import pass_progress
 from jpweb.store.workspace_config import demo_membership
-from jpweb.web import access, display_text, notice_text
+from jpweb.web import access, notice_text
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 def show_settings(request: Request) -> HttpResponse:
     """Show where each thing is set: for the person, and for each workspace with their role."""
     roles = accounts.get_roles(request.user.pk)
+    workspaces = accounts.list_workspaces(request.user.pk, Role.READER)
+    files_by_workspace = pass_progress.describe_files(workspaces)
     context = {
         "themes": Theme.choices,
         "densities": Density.choices,
@@ -32,10 +34,10 @@ def show_settings(request: Request) -> HttpResponse:
                 workspace,
                 roles[workspace.pk].label,
                 roles[workspace.pk] == Role.OWNER,
-                display_text.FILES_STATE_LABELS[mirror.read_files_state(workspace)],
+                files_by_workspace[workspace.pk],
                 audit.is_demo(workspace),
             )
-            for workspace in accounts.list_workspaces(request.user.pk, Role.READER)
+            for workspace in workspaces
         ],
         "is_demo_hidden": request.user.hidden_demo_role is not None,
     }

@@ -43,7 +43,7 @@ ROUTES_WITHOUT_CONTENT = {
     "notifications-waiting", "people", "service-worker",
     "question-expiry", "readers", "reviews", "search", "second-factor", "secrets", "settings",
     "sign-in", "sign-in-code", "sign-on-callback", "static-file", "tools",
-    "workspace-add",
+    "workspace-add", "workspace-files",
 }  # fmt: skip
 #: What a submission of an owner leaves in the ledger; other submissions change no right, no
 #: decision and no run.

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db.models import F
 from django.test import Client
 
 from jpweb.store.choices import Act, Role
-from jpweb.store.jp_files import mirror
-from jpweb.store.models import Conversation, LedgerEntry, Membership, Person, Workspace
+from jpweb.store.jp_files import mirror, pass_progress
+from jpweb.store.jp_files.pass_progress import PassCounter
+from jpweb.store.models import (
+    Conversation,
+    LedgerEntry,
+    Membership,
+    MirrorPass,
+    Person,
+    Workspace,
+)
 from jpweb.store.people import sessions
 from tests.web.reading import parse_page
 from tests.web.world import World
@@ -49,8 +59,9 @@ def test_add_workspace_confirmed_is_owned_recorded_and_followed(owner: Client, g
     assert "Add “orchard”?" in text
     assert "1 conversation." in text
     assert not Workspace.objects.filter(root=str(garden)).exists()
-    assert owner.post(CONFIRM, {"folder": str(garden), "name": "Beds"}).status_code == 302
+    response = owner.post(CONFIRM, {"folder": str(garden), "name": "Beds"})
     row = Workspace.objects.get(root=str(garden))
+    assert response["Location"] == f"/settings#workspace-{row.pk}"
     assert row.name == "Beds"
     assert Membership.objects.get(workspace=row).role == Role.OWNER
     acts = LedgerEntry.objects.filter(workspace_id=row.pk).values_list("act", "person_id")
@@ -152,10 +163,49 @@ def test_add_workspace_in_a_session_made_by_another_is_denied(world: World, gard
     assert ADD not in client.get("/settings").content.decode()
 
 
-def test_settings_say_whether_each_workspace_is_followed(owner: Client, garden: Path):
+def read_files(client: Client, row: Workspace, path: str = "/settings") -> tuple[str, bool]:
+    """Return the words on a workspace's files, and whether the page asks for them again."""
+    response = client.get(path, headers={} if path == "/settings" else {"HX-Request": "true"})
+    tag = parse_page(response).find_one(id=f"files-{row.pk}")
+    return " ".join(tag.text.split()), "hx-get" in tag
+
+
+def test_settings_say_how_far_reading_is_and_then_followed(owner: Client, garden: Path):
     owner.post(CONFIRM, {"folder": str(garden), "name": "Beds"})
-    assert 'data-label="Files">Followed<' in owner.get("/settings").content.decode()
+    row = Workspace.objects.get(root=str(garden))
+    assert read_files(owner, row) == ("Reading conversations: 0 of 1", True)
+    pass_progress.record_progress(garden, PassCounter(1200, 4000))
+    polled = f"/workspaces/{row.pk}/files?was_reading=1"
+    for path in ("/settings", polled):
+        assert read_files(owner, row, path) == ("Reading conversations: 1,200 of 4,000", True)
+    pass_progress.record_end(garden, PassCounter(4000, 4000))
+    ended = "Reading finished: 4,000 conversations. Show them"
+    assert read_files(owner, row, polled) == (ended, False)
+    assert read_files(owner, row) == ("Followed", False)
     (garden / ".jp").rename(garden / "moved")
-    text = owner.get("/settings").content.decode()
-    assert 'data-label="Files">Followed<' not in text
-    assert "Not followed: the folder" in text
+    assert read_files(owner, row) == (
+        "Not followed: the folder or its .jp is missing",
+        False,
+    )
+
+
+def test_settings_say_that_reading_stopped_and_when_it_goes_on(owner: Client, garden: Path):
+    owner.post(CONFIRM, {"folder": str(garden), "name": "Beds"})
+    row = Workspace.objects.get(root=str(garden))
+    MirrorPass.objects.update(beat_at=F("beat_at") - timedelta(minutes=1))
+    text, is_live = read_files(owner, row)
+    assert text.startswith("Reading stopped at 0 of 1 conversations. It goes on by itself once")
+    assert is_live
+
+
+def test_settings_give_the_reason_of_a_failure_to_owners_alone(world: World, garden: Path):
+    Workspace.objects.filter(pk=world.home.pk).update(root=str(garden))
+    pass_progress.record_end(garden, PassCounter(), f"{garden} is on fire", ["a: refused"])
+    for path in ("/settings", f"/workspaces/{world.home.pk}/files"):
+        text, is_live = read_files(world.client("owner"), world.home, path)
+        assert text.startswith(f"Reading failed. {garden} is on fire. Mend this on the server")
+        assert text.endswith("1 note on its filesa: refused")
+        assert is_live
+        text, is_live = read_files(world.client("reader"), world.home, path)
+        assert text == "Reading failed. An owner of Garden sees the reason here."
+    assert "is on fire" in world.client("owner").get(f"/workspaces/{world.home.pk}/people").text
