@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from django.db.models import Q, Value
 
-from jpweb.store.inquiries import OPEN_STATE
 from jpweb.store.models import Conversation, Inquiry, Passage
 from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream.answer_type import Secret
@@ -74,7 +73,7 @@ find_inquiries = CompiledQuery(
         conversation_id__in=keys,
     ).values_list(*InquiryRow._fields)
 )
-# Of questions that were indexed earlier: answered since, and indexed as open.
+# Of questions that were indexed earlier: answered since, and indexed as open by their passages.
 find_settled_later = CompiledQuery(
     lambda keys, firsts: Inquiry.objects.filter(
         conversation_id__in=keys,
@@ -83,15 +82,15 @@ find_settled_later = CompiledQuery(
     ).values_list("position")
 )
 find_settled_before = CompiledQuery(
-    lambda keys, firsts: (
+    lambda keys, firsts, open_states: (
         Inquiry.objects.filter(
             conversation_id__in=keys,
             position__lt=Value(firsts[0]),
-            position__in=Passage.objects.filter(conversation_id__in=keys, state=OPEN_STATE).values(
-                "position"
-            ),
+            position__in=Passage.objects.filter(
+                conversation_id__in=keys, state__in=open_states
+            ).values("position"),
         )
-        .exclude(state=OPEN_STATE)
+        .exclude(state__in=open_states)
         .values_list("position")
     )
 )

@@ -19,6 +19,7 @@ from django.db.models import Q
 
 from jpweb.store.database.availability import INCONSISTENT_ROWS
 from jpweb.store.derived_rows import passage_queries
+from jpweb.store.inquiries import OPEN_STATE
 from jpweb.store.jp_files import workspace
 from jpweb.store.masking import masks
 from jpweb.store.models import Conversation, JournalEntry, Membership, Passage
@@ -77,7 +78,7 @@ def index_next() -> int | None:
     rows = passage_queries.find_pending()
     if not rows:
         return None
-    ((key,),) = rows
+    key: int = rows[0][0]
     try:
         index_conversation(key)
     except (_ConversationChanged, IntegrityError) as conflict:
@@ -252,11 +253,9 @@ def _inquiry_info(
 def _reindex_settled(state: _IndexingState, common: passages.ConversationTerms) -> None:
     """Replace the passages of questions that were indexed before their outcome."""
     place = [state.key], [state.first_position]
-    positions = {
-        position
-        for query in (passage_queries.find_settled_later, passage_queries.find_settled_before)
-        for (position,) in query(*place)
-    }
+    rows = passage_queries.find_settled_later(*place)
+    rows += passage_queries.find_settled_before(*place, [OPEN_STATE])
+    positions = {position for (position,) in rows}
     remaining = sorted(positions)
     while remaining:
         entries = _read_entries(state.key, Q(position__in=remaining[:BATCH_ENTRIES]))

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from threading import Event
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from django.db.models.functions import Now
@@ -178,7 +178,7 @@ async def test_work_ends_when_another_holds_the_duty():
         await eventually(work.is_left)
 
 
-def raise_unavailable(*_args: Any) -> Any:
+def raise_unavailable(*_args: Any) -> NoReturn:
     raise DATABASE_UNAVAILABLE[0]("the server closed the connection")
 
 
