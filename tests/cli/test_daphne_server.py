@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections import Counter
 from typing import Any
 
 import pytest
 from autobahn.exception import Disconnected, PayloadExceededError
+from twisted.internet.task import Clock
 
 from jpweb.cli import daphne_server
 from jpweb.cli.daphne_server import DaphneServer, PortTaken, find_free_port
@@ -99,3 +101,32 @@ def test_find_free_port_passes_over_one_that_is_listened_on():
 def test_find_free_port_beyond_the_last_port_is_refused():
     with pytest.raises(PortTaken, match="No port from 65536"):
         find_free_port(daphne_server.MAX_PORT + 1)
+
+
+def test_timeout_checker_checks_each_connection_once_and_few_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    clock, checked_at = Clock(), dict[int, float]()
+    monkeypatch.setattr(daphne_server, "reactor", clock)
+    monkeypatch.setattr(daphne_server, "CHECKED_CONNECTIONS", 3)
+
+    class CheckedProtocol:
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def check_timeouts(self) -> None:
+            assert self.number not in checked_at
+            checked_at[self.number] = clock.seconds()
+
+    server = DaphneServer(do_nothing, application=None, endpoints=["tcp:port=0"])
+    protocols = [CheckedProtocol(number) for number in range(10)]
+    server.connections = {protocol: {} for protocol in protocols}
+    server.timeout_checker()
+    del server.connections[protocols[9]]  # closed meanwhile
+    clock.pump([0.1] * 19)
+    assert sorted(checked_at) == list(range(9))
+    counts = Counter(checked_at.values())
+    assert max(counts.values()) == 3
+    checked_at.clear()
+    clock.pump([0.1] * 20)
+    assert sorted(checked_at) == list(range(9))

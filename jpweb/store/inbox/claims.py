@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db import IntegrityError, transaction
@@ -150,6 +151,13 @@ def delete_ended() -> set[int]:
 
 
 def _delete_ended(kind: _ClaimKind) -> set[int]:
+    rows = _ENDED_QUERIES[kind]()
+    if rows:
+        kind.model.objects.filter(pk__in=[key for key, _ in rows]).delete()
+    return {workspace_id for _, workspace_id in rows}
+
+
+def _find_ended(kind: _ClaimKind) -> QuerySet[Any, Any]:
     responders = Membership.objects.filter(
         person_id=OuterRef("person_id"),
         workspace_id=OuterRef(f"{kind.field}__workspace_id"),
@@ -164,10 +172,12 @@ def _delete_ended(kind: _ClaimKind) -> set[int]:
     )
     current: QuerySet[Any] = kind.model.objects.filter(is_open, Exists(responders), until__gt=Now())
     ended = kind.model.objects.exclude(pk__in=current.values("pk"))
-    rows = list(ended.values_list("pk", f"{kind.field}__workspace_id"))
-    if rows:
-        kind.model.objects.filter(pk__in=[key for key, _ in rows]).delete()
-    return {workspace_id for _, workspace_id in rows}
+    return ended.values_list("pk", f"{kind.field}__workspace_id")
+
+
+_ENDED_QUERIES = {
+    kind: CompiledQuery(partial(_find_ended, kind)) for kind in (_QUESTIONS, _APPROVALS)
+}
 
 
 def _make_place(kind: _ClaimKind, row: Inquiry | Approval) -> Place:

@@ -118,8 +118,7 @@ def is_snoozed(person_ids: Collection[int]) -> Exists:
 
 def delete_ended() -> set[int]:
     """Delete snoozes that have ended; return the workspaces of their questions."""
-    ended = QuestionSnooze.objects.filter(Q(until__lte=Now()) | ~Q(inquiry__state=OPEN_STATE))
-    rows = list(ended.values_list("pk", "inquiry__workspace_id"))
+    rows = _ended_query()
     if rows:
         QuestionSnooze.objects.filter(pk__in=[key for key, _ in rows]).delete()
     return {workspace_id for _, workspace_id in rows}
@@ -137,6 +136,11 @@ _conversation_query = CompiledQuery(
     lambda person_ids, conversation_ids: _in_order(
         _list_current(person_ids).filter(inquiry__conversation_id__in=conversation_ids)
     )
+)
+_ended_query = CompiledQuery(
+    lambda: QuestionSnooze.objects.filter(
+        Q(until__lte=Now()) | ~Q(inquiry__state=OPEN_STATE)
+    ).values_list("pk", "inquiry__workspace_id")
 )
 _key_query = CompiledQuery(
     lambda person_ids: _list_current(person_ids).values_list(

@@ -8,11 +8,14 @@ from jpweb.evidence import ledger_verifier
 from jpweb.store.database import clock
 from jpweb.store.ledger import signing, tree
 from jpweb.store.models import LedgerEntry, LedgerHead
-from jpweb.store.sql import bulk
+from jpweb.store.sql import bulk, compiled_write
 from jpweb.store.sql.compiled_query import CompiledQuery
 
 #: Entries of one transaction; 500 take about 10 ms.
 BATCH_ENTRIES = 500
+_HEAD_COLUMNS = (
+    "sequence", "chain_hash", "signed_at", "public_key", "signature", "frontier",
+)  # fmt: skip
 
 
 def seal_entries() -> int:
@@ -46,10 +49,7 @@ _unsealed_query = CompiledQuery(
 @transaction.atomic
 def _seal_batch() -> int:
     """Seal the oldest entries under the head's lock: writers of several processes take turns."""
-    LedgerHead.objects.get_or_create(
-        pk=LedgerHead.ROW_ID, defaults={"chain_hash": ledger_verifier.GENESIS_HASH}
-    )
-    head = LedgerHead.objects.select_for_update().get(pk=LedgerHead.ROW_ID)
+    head = _lock_head()
     unsealed = LedgerEntry.objects.filter(sequence__isnull=True).order_by("id")
     entries = list(unsealed.values_list("pk", "text_hash")[:BATCH_ENTRIES])
     if not entries:
@@ -68,5 +68,21 @@ def _seal_batch() -> int:
     head.sequence, head.chain_hash = head.sequence + len(rows), chain_hashes[-1]
     head.signed_at = clock.now()
     head.public_key, head.signature = signing.sign_head(head)
-    head.save()
+    values = {name: getattr(head, name) for name in _HEAD_COLUMNS}
+    compiled_write.update_rows(LedgerHead, {"id": head.pk}, **values)
     return len(rows)
+
+
+def _lock_head() -> LedgerHead:
+    heads: list[LedgerHead] = _locked_head_query([LedgerHead.ROW_ID])
+    if not heads:
+        LedgerHead.objects.get_or_create(
+            pk=LedgerHead.ROW_ID, defaults={"chain_hash": ledger_verifier.GENESIS_HASH}
+        )
+        heads = _locked_head_query([LedgerHead.ROW_ID])
+    return heads[0]
+
+
+_locked_head_query = CompiledQuery(
+    lambda keys: LedgerHead.objects.select_for_update().filter(pk__in=keys)
+)

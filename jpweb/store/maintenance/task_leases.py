@@ -36,8 +36,22 @@ def acquire_or_renew(name: str, process: str, lease_seconds: float) -> bool:
 
 
 def acquire_or_renew_all(names: Iterable[str], process: str, lease_seconds: float) -> set[str]:
-    """Acquire or renew task leases; return the names of those that the process holds."""
-    return {name for name in sorted(names) if acquire_or_renew(name, process, lease_seconds)}
+    """Acquire or renew task leases; return the names of those that the process holds.
+
+    Those that it holds are renewed together: one commit instead of one for each task.
+    """
+    requested_names = set(names)
+    own_leases = TaskLease.objects.filter(name__in=requested_names, holder=process)
+    if own_leases.update(lease_until=Now() + timedelta(seconds=lease_seconds)) == len(
+        requested_names
+    ):
+        return requested_names
+    held_names = set(own_leases.values_list("name", flat=True))
+    return held_names | {
+        name
+        for name in sorted(requested_names - held_names)
+        if acquire_or_renew(name, process, lease_seconds)
+    }
 
 
 def release_all(process: str) -> None:

@@ -53,13 +53,17 @@ def load_masks(conversation_id: int, anchors: Iterable[str]) -> Masks:
 
 def load_conversation_masks(conversation_id: int) -> Masks:
     """Return all masks of a conversation; one query."""
-    rows = SuspectedSecret.objects.filter(conversation_id=conversation_id)
-    return Masks(rows.filter(state=SuspicionState.OPEN).order_by("id"))
+    return Masks(_conversation_query([conversation_id]))
 
 
 _open_query = CompiledQuery(
     lambda conversation_ids, anchors: SuspectedSecret.objects.filter(
         conversation_id__in=conversation_ids, anchor__in=anchors, state=SuspicionState.OPEN
+    ).order_by("id")
+)
+_conversation_query = CompiledQuery(
+    lambda conversation_ids: SuspectedSecret.objects.filter(
+        conversation_id__in=conversation_ids, state=SuspicionState.OPEN
     ).order_by("id")
 )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import starmap
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -17,14 +18,14 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 
 from jpweb.store.database.availability import INCONSISTENT_ROWS
+from jpweb.store.derived_rows import passage_queries
 from jpweb.store.inquiries import OPEN_STATE
 from jpweb.store.jp_files import workspace
 from jpweb.store.masking import masks
-from jpweb.store.models import Conversation, Inquiry, JournalEntry, Membership, Passage
+from jpweb.store.models import Conversation, JournalEntry, Membership, Passage
 from jpweb.store.search import cjk, filter_terms, passage_ids, passages, tokenizer
-from jpweb.store.sql import bulk
+from jpweb.store.sql import bulk, compiled_write
 from jpweb.stream import wire
-from jpweb.stream.answer_type import Secret
 from jpweb.stream.events import ToolCallRequest, ToolCallResponse
 
 logger = logging.getLogger(__name__)
@@ -37,11 +38,8 @@ BATCHES_PER_STEP = 20
 #: Unindexed conversations of a person counted at most.
 COUNT_LIMIT = 1000
 
-#: Columns by which a stored passage and a draft are compared; key and instant never change.
-_COMPARED_COLUMNS = (
-    "position", "part", "item_position", "anchor", "category", "body", "tags", "tool", "who",
-    "state", "reason",
-)  # fmt: skip
+#: Above the position of every entry.
+_MAX_POSITION = 2**31 - 1
 
 
 class _ConversationChanged(Exception):
@@ -77,10 +75,10 @@ def index_next() -> int | None:
 
     Returns its key, or None where all are indexed.
     """
-    pending = Conversation.objects.filter(needs_indexing=True).order_by("-last_activity", "-id")
-    key = pending.values_list("pk", flat=True).first()
-    if key is None:
+    rows = passage_queries.find_pending()
+    if not rows:
         return None
+    key: int = rows[0][0]
     try:
         index_conversation(key)
     except (_ConversationChanged, IntegrityError) as conflict:
@@ -116,14 +114,15 @@ def index_conversation(key: int) -> None:
     state, common = _begin_indexing(key)
     first = state.first_position
     for _ in range(BATCHES_PER_STEP):
-        entries = _read_entries(key, Q(position__gte=first))
+        # Entries that were added since this step began make ``_finish_indexing`` raise.
+        entries = _read_entries(key, Q(position__gte=first)) if first < state.entry_count else []
         if not entries:
             _reindex_settled(state, common)
             _finish_indexing(state)
             return
         end = entries[-1].position + 1
         drafts = _build_passages(key, entries, common)
-        changes = _find_changes(key, Q(position__gte=first, position__lt=end), drafts)
+        changes = _find_changes(key, passage_queries.find_range([key], [first], [end]), drafts)
         with transaction.atomic():
             _write_changes(key, changes)
             _record_progress(state, first, end)
@@ -136,19 +135,21 @@ def _begin_indexing(key: int) -> tuple[_IndexingState, passages.ConversationTerm
     All are indexed again where entries were replaced, or where labels changed, since every
     passage repeats the labels.
     """
-    row = Conversation.objects.filter(pk=key).first()
-    if row is None:
+    rows: list[Conversation] = passage_queries.find_conversation([key])
+    if not rows:
         raise _ConversationChanged
+    row = rows[0]
     workspace_term = filter_terms.workspace_term(row.workspace_id)
     common = passages.ConversationTerms(
         workspace.get_created_at(row.jp_id),
         frozenset({workspace_term, *filter_terms.label_terms(row.labels)}),
     )
+    title_rows = passage_queries.find_at_positions([key], [Passage.TITLE_POSITION])
     is_replaced = row.indexed_revision != row.revision or common.terms != _indexed_terms(
-        key, workspace_term
+        title_rows, workspace_term
     )
     title_passage = passages.make_title_passage(row.title, row.labels, common)
-    changes = _find_changes(key, Q(position=Passage.TITLE_POSITION), title_passage)
+    changes = _find_changes(key, title_rows, title_passage)
     if is_replaced or changes:
         with transaction.atomic():
             if is_replaced:
@@ -165,16 +166,15 @@ def _reset_progress(row: Conversation) -> None:
         raise _ConversationChanged
 
 
-def _indexed_terms(key: int, workspace_term: str) -> set[str]:
+def _indexed_terms(title_rows: list[passage_queries.StoredRow], workspace_term: str) -> set[str]:
     """Return the terms that all passages of a conversation have, from its title's passage."""
-    title_passage = Passage.objects.filter(conversation_id=key, position=Passage.TITLE_POSITION)
-    title_terms = title_passage.values_list("tags", flat=True).first()
+    if not title_rows:
+        return {workspace_term}
+    title_terms = title_rows[0][passage_queries.STORED_COLUMNS.index("tags")].split()
     return (
-        {workspace_term}
-        if title_terms is None
-        else {*title_terms.split()}
+        {*title_terms}
         - {filter_terms.category_term("title")}
-        - {term for term in title_terms.split() if cjk.is_term(term)}
+        - {term for term in title_terms if cjk.is_term(term)}
     )
 
 
@@ -232,13 +232,11 @@ def _inquiry_info(
 ) -> tuple[dict[int, passages.InquiryInfo], dict[int, passages.InquiryInfo]]:
     """Return the inquiries that are asked and that end at these positions."""
     first, last = positions[0], positions[-1]
-    inquiries = Inquiry.objects.filter(conversation_id=key)
-    rows = inquiries.filter(
-        Q(position__range=(first, last)) | Q(response_position__range=(first, last))
-    )
-    secrets = set(inquiries.filter(answer_type=Secret.TAG).values_list("inquiry_id", flat=True))
+    secrets = {inquiry_id for (inquiry_id,) in passage_queries.find_secrets([key])}
     requested, settled = {}, {}
-    for row in rows.defer("question", "answer"):
+    for row in starmap(
+        passage_queries.InquiryRow, passage_queries.find_inquiries([key], [first], [last])
+    ):
         info = passages.InquiryInfo(
             tool=row.asker,
             state=row.state,
@@ -254,26 +252,20 @@ def _inquiry_info(
 
 def _reindex_settled(state: _IndexingState, common: passages.ConversationTerms) -> None:
     """Replace the passages of questions that were indexed before their outcome."""
-    earlier_inquiries = Inquiry.objects.filter(
-        conversation_id=state.key, position__lt=state.first_position
-    )
-    settled_later = earlier_inquiries.filter(response_position__gte=state.first_position)
-    open_passages = Passage.objects.filter(conversation_id=state.key, state=OPEN_STATE)
-    settled_before = earlier_inquiries.filter(
-        position__in=open_passages.values("position")
-    ).exclude(state=OPEN_STATE)
-    positions = {
-        *settled_later.values_list("position", flat=True),
-        *settled_before.values_list("position", flat=True),
-    }
+    place = [state.key], [state.first_position]
+    rows = passage_queries.find_settled_later(*place)
+    rows += passage_queries.find_settled_before(*place, [OPEN_STATE])
+    positions = {position for (position,) in rows}
     remaining = sorted(positions)
     while remaining:
         entries = _read_entries(state.key, Q(position__in=remaining[:BATCH_ENTRIES]))
         if not entries:
             return
         drafts = _build_passages(state.key, entries, common)
-        condition = Q(position__in=[entry.position for entry in entries])
-        if changes := _find_changes(state.key, condition, drafts):
+        stored_rows = passage_queries.find_at_positions(
+            [state.key], [entry.position for entry in entries]
+        )
+        if changes := _find_changes(state.key, stored_rows, drafts):
             with transaction.atomic():
                 _write_changes(state.key, changes)
         remaining = [position for position in remaining if position > entries[-1].position]
@@ -281,26 +273,26 @@ def _reindex_settled(state: _IndexingState, common: passages.ConversationTerms) 
 
 def _finish_indexing(state: _IndexingState) -> None:
     """Mark the conversation as indexed. Raises _ConversationChanged where it was changed."""
-    obsolete = _find_changes(state.key, Q(position__gte=state.entry_count), [])
+    obsolete = _find_changes(
+        state.key, passage_queries.find_range([state.key], [state.entry_count], [_MAX_POSITION]), []
+    )
+    begun = [(state.entry_count, state.revision, state.title, state.labels)]
     with transaction.atomic():
-        row = Conversation.objects.select_for_update().filter(pk=state.key).first()
-        current = row and (row.entry_count, row.revision, row.title, row.labels)
-        if row is None or current != (state.entry_count, state.revision, state.title, state.labels):
+        if passage_queries.lock_columns([state.key]) != begun:
             raise _ConversationChanged
         _write_changes(state.key, obsolete)
-        row.needs_indexing = False
-        row.save(update_fields=["needs_indexing"])
+        compiled_write.update_rows(Conversation, {"id": state.key}, needs_indexing=False)
 
 
 def _record_progress(state: _IndexingState, start: int, end: int) -> None:
     """Record the indexed entry count of a conversation."""
-    unchanged = Conversation.objects.filter(
-        pk=state.key,
-        revision=state.revision,
-        indexed_revision=state.revision,
-        indexed_entry_count=start,
-    )
-    if not unchanged.update(indexed_entry_count=end):
+    unchanged = {
+        "id": state.key,
+        "revision": state.revision,
+        "indexed_revision": state.revision,
+        "indexed_entry_count": start,
+    }
+    if not compiled_write.update_rows(Conversation, unchanged, indexed_entry_count=end):
         raise _ConversationChanged
 
 
@@ -312,14 +304,10 @@ class _PassageChanges(NamedTuple):
 
 
 def _find_changes(
-    key: int, condition: Q, drafts: Sequence[passages.PassageDraft]
+    key: int, stored_rows: list[passage_queries.StoredRow], drafts: Sequence[passages.PassageDraft]
 ) -> _PassageChanges | None:
     """Return what makes these passages of a conversation the drafts; None where they are."""
-    existing = Passage.objects.filter(condition, conversation_id=key)
-    stored = {
-        (row[2], row[3]): (row[0], row[1], row[2:])
-        for row in existing.values_list("id", "at", *_COMPARED_COLUMNS).iterator()
-    }
+    stored = {(row[2], row[3]): (row[0], row[1], row[2:]) for row in stored_rows}
     pending = {(draft.position, draft.part): draft for draft in drafts}
     obsolete_ids = []
     rows: list[tuple[int, passages.PassageDraft]] = []
@@ -353,21 +341,21 @@ def _write_changes(key: int, changes: _PassageChanges | None) -> None:
 
 
 def _compared_values(passage: passages.PassageDraft) -> tuple[Any, ...]:
-    return tuple(getattr(passage, name) for name in _COMPARED_COLUMNS)
+    return tuple(getattr(passage, name) for name in passage_queries.COMPARED_COLUMNS)
 
 
 def _find_taken_ids(candidate_ids: list[int]) -> set[int]:
     taken_ids: set[int] = set()
     for start in range(0, len(candidate_ids), BATCH_ENTRIES):
-        batch = Passage.objects.filter(pk__in=candidate_ids[start : start + BATCH_ENTRIES])
-        taken_ids.update(batch.values_list("pk", flat=True))
+        batch = candidate_ids[start : start + BATCH_ENTRIES]
+        taken_ids.update(passage_id for (passage_id,) in passage_queries.find_taken_ids(batch))
     return taken_ids
 
 
 def _insert_passages(key: int, rows: Sequence[tuple[int, passages.PassageDraft]]) -> None:
     """Insert passages in key order: SQLite's FTS5 writes rows out of order one at a time."""
     adapt = bulk.time_adapter()
-    columns: tuple[str, ...] = ("id", "conversation_id", "at", *_COMPARED_COLUMNS)
+    columns: tuple[str, ...] = ("id", "conversation_id", "at", *passage_queries.COMPARED_COLUMNS)
     values: list[tuple[Any, ...]] = [
         (passage_id, key, adapt(draft.at), *_compared_values(draft)) for passage_id, draft in rows
     ]

@@ -22,6 +22,8 @@ from jpweb.store.errors import UnknownConversation
 from jpweb.store.masking import masks
 from jpweb.store.models import Conversation, JournalEntry, Run, SuspectedSecret
 from jpweb.store.models.conversations import IS_UNSCANNED
+from jpweb.store.sql import compiled_write
+from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.store.suspected_secrets import copies, detector
 from jpweb.stream import wire
 from jpweb.stream.events import Element
@@ -60,12 +62,10 @@ def scan_next() -> ScanStep | None:
     """Search the next batch of the newest conversation; None where all are searched."""
     if step := _mask_next_copies():
         return step
-    pending = Conversation.objects.filter(IS_UNSCANNED).order_by("-last_activity", "-id")
-    counts = ("entry_count", "revision", "scanned_entry_count", "scanned_revision")
-    row = pending.values_list("pk", "workspace_id", *counts).first()
-    if row is None:
+    rows = _unscanned_query()
+    if not rows:
         return None
-    key, workspace_id, entry_count, revision, scanned_count, scanned_revision = row
+    key, workspace_id, entry_count, revision, scanned_count, scanned_revision = rows[0]
     first = scanned_count if revision == scanned_revision else 0
     try:
         return ScanStep(key, _scan_batch(key, entry_count, revision, first), workspace_id)
@@ -76,6 +76,18 @@ def scan_next() -> ScanStep | None:
         logger.error("Conversation %s was not searched for secrets: %r", key, error)  # noqa: TRY400  the traceback would contain the row
         _record_progress(key, revision, entry_count)
         return ScanStep(key, has_masked=False)
+
+
+_unscanned_query = CompiledQuery(
+    lambda: (
+        Conversation.objects.filter(IS_UNSCANNED)
+        .order_by("-last_activity", "-id")
+        .values_list(
+            *("pk", "workspace_id", "entry_count", "revision"),
+            *("scanned_entry_count", "scanned_revision"),
+        )[:1]
+    )
+)
 
 
 def compute_digest(secret: str) -> str:
@@ -117,8 +129,12 @@ def _scan_batch(key: int, entry_count: int, revision: int, first: int) -> bool:
 
 
 def _record_progress(key: int, revision: int, end: int) -> None:
-    rows = Conversation.objects.filter(pk=key, revision=revision)
-    rows.update(scanned_entry_count=end, scanned_revision=revision)
+    compiled_write.update_rows(
+        Conversation,
+        {"id": key, "revision": revision},
+        scanned_entry_count=end,
+        scanned_revision=revision,
+    )
 
 
 def _read_entries(key: int, first: int) -> list[_Entry]:
@@ -198,13 +214,10 @@ def _record_suspicions(conversation: Conversation, suspicions: Sequence[_Suspici
 
 def _mask_next_copies() -> ScanStep | None:
     """Mask answers and approvals of a conversation whose run has ended; they are in use before."""
-    active_runs = Run.objects.filter(
-        conversation=OuterRef("conversation"), state__in=UNFINISHED_STATES
-    )
-    waiting = SuspectedSecret.objects.filter(needs_copies=True).order_by("id")
-    key = waiting.exclude(Exists(active_runs)).values_list("conversation_id", flat=True).first()
-    if key is None:
+    keys = _uncopied_query()
+    if not keys:
         return None
+    ((key,),) = keys
     with transaction.atomic():
         conversation = journal.lock_conversation(key)
         if Run.objects.filter(conversation=conversation, state__in=UNFINISHED_STATES).exists():
@@ -216,3 +229,19 @@ def _mask_next_copies() -> ScanStep | None:
         rows.filter(pk__in=done).update(needs_copies=False)
         rows.exclude(state=SuspicionState.OPEN).update(needs_copies=False)
     return ScanStep(key, has_masked=True, workspace_id=conversation.workspace_id)
+
+
+_uncopied_query = CompiledQuery(
+    lambda: (
+        SuspectedSecret.objects.filter(needs_copies=True)
+        .exclude(
+            Exists(
+                Run.objects.filter(
+                    conversation=OuterRef("conversation"), state__in=UNFINISHED_STATES
+                )
+            )
+        )
+        .order_by("id")
+        .values_list("conversation_id")[:1]
+    )
+)

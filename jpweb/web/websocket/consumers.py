@@ -9,6 +9,7 @@ import json
 import logging
 from typing import Any
 
+from channels.consumer import get_handler_name
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
@@ -82,6 +83,14 @@ class PageConsumer(AsyncWebsocketConsumer):
             await super().__call__(scope, receive, send)
         finally:
             await self.cleanup()
+
+    async def dispatch(self, message: Any) -> None:
+        """Handle an event as Channels does, without its trip to the database thread before that.
+
+        The trip closes broken connections, as each call of ``run_in_db_thread`` does, and took 0.4
+        of the 12 to 19 ms of processor time from a question to its answer.
+        """
+        await getattr(self, get_handler_name(message))(message)
 
     async def connect(self) -> None:
         await self.accept()

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from threading import Event
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from django.db.models.functions import Now
@@ -178,7 +178,7 @@ async def test_work_ends_when_another_holds_the_duty():
         await eventually(work.is_left)
 
 
-def raise_unavailable(*_args: Any) -> bool:
+def raise_unavailable(*_args: Any) -> NoReturn:
     raise DATABASE_UNAVAILABLE[0]("the server closed the connection")
 
 
@@ -190,7 +190,7 @@ async def test_work_ends_with_its_lease_while_the_database_is_gone(
     async with run_scheduler("one", work.of("one"), lease=SHORT):
         await work.by("one")
         with monkeypatch.context() as patch:
-            patch.setattr(task_leases, "acquire_or_renew", raise_unavailable)
+            patch.setattr(task_leases, "acquire_or_renew_all", raise_unavailable)
             await eventually(work.is_left)
         await work.by("one")
     assert set(work.began) == {"one"}
@@ -236,9 +236,9 @@ async def test_work_ends_with_its_lease_while_the_database_does_not_answer(
 async def test_work_goes_on_while_the_database_is_gone_for_a_moment(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    work, hold, calls = Work(), task_leases.acquire_or_renew, 0
+    work, hold, calls = Work(), task_leases.acquire_or_renew_all, 0
 
-    def sometimes(*args: Any) -> bool:
+    def sometimes(*args: Any) -> set[str]:
         nonlocal calls
         calls += 1
         return raise_unavailable() if calls % 2 else hold(*args)
@@ -251,7 +251,7 @@ async def test_work_goes_on_while_the_database_is_gone_for_a_moment(
     async with run_scheduler("one", work.of("one"), lease=PATIENT):
         await work.by("one")
         lease_end = (await run_in_db_thread(Row.objects.get)).lease_until
-        monkeypatch.setattr(task_leases, "acquire_or_renew", sometimes)
+        monkeypatch.setattr(task_leases, "acquire_or_renew_all", sometimes)
         await eventually(outlived)
         assert work.at_it == ["one"]
     assert calls > 4
@@ -299,7 +299,7 @@ async def test_what_cannot_be_held_for_another_reason_is_tried_again(
     task = asyncio.create_task(supervisor.run_with_restart("duties", keeper.run_until_stopped))
     await work.by("one")
     with monkeypatch.context() as patch:
-        patch.setattr(task_leases, "acquire_or_renew", broken)
+        patch.setattr(task_leases, "acquire_or_renew_all", broken)
         await eventually(several)
         assert work.at_it == [], "nobody knows whether the lease is held"
     await work.by("one")

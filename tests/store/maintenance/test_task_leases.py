@@ -92,3 +92,14 @@ def test_hold_all_returns_those_that_are_held():
         "notify",
         "tidy",
     }
+
+
+def test_renewing_all_held_leases_is_one_statement(
+    django_assert_num_queries: DjangoAssertNumQueries,
+):
+    names = {"notify", "expiry", "tidy"}
+    task_leases.acquire_or_renew_all(names, "one", 0)
+    with django_assert_num_queries(1):
+        assert task_leases.acquire_or_renew_all(names, "one", 60) == names
+    later = TaskLease.objects.filter(lease_until__gt=Now() + timedelta(seconds=50))
+    assert later.count() == len(names)

@@ -45,6 +45,7 @@ QUERIES = Part(
         "jp_files/row_writer.py",
         "search/dialects.py",
         "search/indexer.py",
+        "derived_rows/passage_queries.py",
         "search/engine.py",
         "search/find_in_conversation.py",
         "conversation_list/filters.py",

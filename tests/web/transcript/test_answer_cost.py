@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from channels import consumer
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -42,6 +43,10 @@ class Trips:
     async def __call__(self, function: Any, *args: Any, **options: Any) -> Any:
         return await self._run(self._count, function, *args, **options)
 
+    async def note_close(self) -> None:
+        """Count the trip by which Channels closes old connections before each message."""
+        self.counted.append(("aclose_old_connections", 0))
+
     def _count(self, function: Any, *args: Any, **options: Any) -> Any:
         with CaptureQueriesContext(connection) as captured:
             try:
@@ -68,6 +73,7 @@ async def test_a_question_and_its_answer_take_few_trips_and_statements(
     await line.send_to(text_data=json.dumps(state))
     await line.receive_from(SOON)
     monkeypatch.setattr(db_threads, "_run_in_shared_thread", trips)
+    monkeypatch.setattr(consumer, "aclose_old_connections", trips.note_close)
     monkeypatch.setattr(resolution, "FIRST_QUERY_SECONDS", SOON)
     await runs.start_turn(talk, person, ASK)
     (active,) = run_executor._active_runs.values()
