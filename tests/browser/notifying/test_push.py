@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -30,6 +31,15 @@ REGISTER = """async () => {
 READ_SHOWN = """async () => (await self.registration.getNotifications()).map(shown => ({
   title: shown.title, body: shown.body, tag: shown.tag,
   actions: shown.actions.map(action => action.title) }))"""
+#: Count the notifications that have been displayed.
+COUNT_SHOWN = """() => {
+  const { registration } = self, show = registration.showNotification.bind(registration);
+  self.shownCount = 0;
+  registration.showNotification = async (...options) => {
+    await show(...options);
+    self.shownCount += 1;
+  };
+}"""
 #: Keep a notification at hand, to press it also once it is closed.
 HOLD = """async tag => { [self.held] = await self.registration.getNotifications({ tag }); }"""
 #: A press of a button; ``""`` is one of the notification itself. Returns the page that was opened.
@@ -74,6 +84,12 @@ class PushBrowser:
         return notifications
 
     def wait_for(self, count: int) -> None:
+        """Wait until so many notifications are shown, and ask for them only afterwards.
+
+        Chromium forgets a notification that it is asked for between its record and its display.
+        """
+        shown_count = partial(self.worker.evaluate, "self.shownCount")
+        wait_until(lambda: shown_count() >= count, f"{count} notifications are displayed")
         wait_until(lambda: len(self.shown) == count, f"{count} notifications are shown")
 
     def hold(self, tag: str) -> None:
@@ -105,6 +121,7 @@ def open_browser(visit: Visit, path: str = "/help") -> PushBrowser:
     wait_until(lambda: bool(page.context.service_workers and registrations), "the worker runs")
     worker = page.context.service_workers[0]
     worker.evaluate("self.clients.matchAll = async () => []")
+    worker.evaluate(COUNT_SHOWN)
     return PushBrowser(page, worker, origin, registrations[-1]["registrationId"])
 
 

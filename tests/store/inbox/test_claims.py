@@ -88,7 +88,7 @@ def test_delete_ended_deletes_a_claim_after(desk: Desk, cause: str):
     claims.claim_question(desk.question, desk.ada)
     assert claims.delete_ended() == set()
     if cause == "lapse":
-        QuestionClaim.objects.update(until=timezone.now())
+        QuestionClaim.objects.update(until=timezone.now() - timedelta(seconds=1))
     elif cause == "settlement":
         making.settle(desk.question, Answered(True))
     elif cause == "lost right":
@@ -129,7 +129,7 @@ def test_delete_ended_deletes_a_claim_of_an_approval_after(desk: Desk, cause: st
     claims.claim_approval(approval, desk.ada)
     assert claims.delete_ended() == set()
     if cause == "lapse":
-        ApprovalClaim.objects.update(until=timezone.now())
+        ApprovalClaim.objects.update(until=timezone.now() - timedelta(seconds=1))
     elif cause == "decision":
         decider = Decider("person", "Ben", desk.ben.pk)
         approvals.decide_approval(approval.pk, {"allow": True}, decider)

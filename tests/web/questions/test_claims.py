@@ -222,7 +222,9 @@ async def test_claim_of_an_approval_comes_to_open_pages_at_once(shared_world: Wo
         claim = html_page.find_one(id=claim_id)
         assert "Responder is on it, since" in claim.text
         assert claim["data-holder"] == str(people["responder"].pk)
-        await run_in_db_thread(ApprovalClaim.objects.update, until=timezone.now())
+        await run_in_db_thread(
+            ApprovalClaim.objects.update, until=timezone.now() - timedelta(seconds=1)
+        )
         assert await end_claims.end_claims_and_snoozes() == 1
         html_page = parse_page(await desk.receive_all())
         assert "is on it" not in html_page.find_one(id=claim_id).text

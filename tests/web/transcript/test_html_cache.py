@@ -149,3 +149,50 @@ def test_row_of_the_audit_is_kept_until_its_question_is_settled(db: None):
     settled = auditor.get("/audit")
     assert list_row_templates(settled) == ["audit/inquiry_row.html"]
     assert 'data-outcome="answered"' in settled.text
+
+
+def list_parts(response: Any) -> set[str]:
+    """Return the cached parts beside items that a response was rendered with."""
+    names = {template.name for template in response.templates}
+    return names & {
+        "conversations/_outline_turns.html",
+        "conversations/_line_head.html",
+        "_main_navigation.html",
+    }
+
+
+def test_outline_and_headings_are_rendered_once(conversation: Conversation):
+    first = open_page(make_reader(conversation), conversation)
+    assert "conversations/_outline_turns.html" in list_parts(first)
+    second = open_page(make_reader(conversation, "Bo"), conversation)
+    assert list_parts(second) == set()
+    assert 'class="outline-turn"' in second.text
+    assert 'class="turn-head"' in second.text
+
+
+def test_outline_whose_question_was_settled_is_rendered_again(db: None):
+    talk = making.conversation(making.workspace())
+    ada = making.person("Ada", Role.RESPONDER, talk.workspace)
+    row = making.question(making.start_run(talk, ada), text=f"Thyme {secrets.token_hex(4)}?")
+    client = signed_in(ada)
+    open_page(client, talk)
+    making.settle(row, Answered(True), making.decider(ada))
+    outline = open_page(client, talk).text.partition('id="outline"')[2].partition("</nav>")[0]
+    assert 'data-outcome="answered"' in outline
+    assert 'data-outcome="open"' not in outline
+
+
+def test_head_counts_the_questions_of_its_reader(db: None):
+    talk = making.conversation(making.workspace())
+    ada = making.person("Ada", Role.RESPONDER, talk.workspace)
+    client = signed_in(ada)
+    assert 'data-count="0"' in client.get("/help").text
+    making.question(making.start_run(talk, ada))
+    assert 'data-count="1"' in client.get("/help").text
+    assert 'data-count="0"' in make_reader(talk, "Bo").get("/help").text
+
+
+def test_head_names_the_page_that_is_shown(conversation: Conversation):
+    client = make_reader(conversation)
+    assert 'href="/conversations" aria-current="page"' in client.get("/conversations").text
+    assert 'href="/conversations" aria-current="true"' in open_page(client, conversation).text
