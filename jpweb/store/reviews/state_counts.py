@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from django.db.models import BooleanField, Case, Count, Q, QuerySet, Value, When
+from django.core.exceptions import EmptyResultSet
+from django.db import connection
+from django.db.models import BooleanField, Case, Q, QuerySet, Value, When
 
 from jpweb.store import audit
 from jpweb.store.audit import AuditFilters
@@ -47,14 +49,31 @@ def _count_some(rows: QuerySet[Inquiry], condition: Q) -> dict[str, StateCount]:
         if condition
         else Value(True)
     )
-    some = rows.annotate(is_match=is_match)
-    numbers: dict[str, int] = some[: MAX_SCANNED_ROWS + 1].aggregate(
-        row_count=Count("pk"),
-        **{state: Count("pk", filter=Q(state=state, is_match=True)) for state in INQUIRY_STATES},
-    )
-    is_least = numbers.pop("row_count") > MAX_SCANNED_ROWS
+    some = rows.annotate(is_match=is_match).values_list("state", "is_match")
+    counted = _group_rows(some[: MAX_SCANNED_ROWS + 1])
+    is_least = sum(number for *_, number in counted) > MAX_SCANNED_ROWS
+    matches = {state: number for state, is_match, number in counted if is_match}
     # The row beyond the limit is counted too: it says that there are more, not how many.
     return {
-        state: StateCount(min(number, MAX_SCANNED_ROWS), is_least)
-        for state, number in numbers.items()
+        state: StateCount(min(matches.get(state, 0), MAX_SCANNED_ROWS), is_least)
+        for state in INQUIRY_STATES
     }
+
+
+def _group_rows(rows: QuerySet[Inquiry, tuple[str, bool]]) -> list[tuple[str, bool, int]]:
+    """Return how often each pair of columns is among the rows.
+
+    Django's ``aggregate`` of so many counts took a sixth of the table's time.
+    """
+    try:
+        sql, params = rows.query.sql_with_params()
+    except EmptyResultSet:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT state, is_match, COUNT(*) FROM ({sql}) AS some "  # noqa: S608  Django's own words
+            "GROUP BY state, is_match",
+            params,
+        )
+        counted: list[tuple[str, bool, int]] = cursor.fetchall()
+    return counted

@@ -88,6 +88,7 @@ RACES = Part(
         "people/sessions.py",
         "reviews/assignments.py",
         "reviews/reviews.py",
+        "reviews/state_counts.py",
         "maintenance/task_leases.py",
         "run_queue/leases.py",
         "runs.py",
