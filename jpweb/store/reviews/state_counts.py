@@ -71,7 +71,7 @@ def _group_rows(rows: QuerySet[Inquiry, tuple[str, bool]]) -> list[tuple[str, bo
         return []
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT state, is_match, COUNT(*) FROM ({sql}) AS some "  # noqa: S608  Django's own words
+            f"SELECT state, is_match, COUNT(*) FROM ({sql}) AS counted "  # noqa: S608  Django's own words
             "GROUP BY state, is_match",
             params,
         )

@@ -150,6 +150,8 @@ CORE = (
     "tests/store/maintenance/test_task_leases.py",
     "tests/store/ledger",
     "tests/store/reviews/test_reviews.py",
+    "tests/store/reviews/test_state_counts.py",
+    "tests/store/reviews/test_inquiry_pages.py",
     "tests/store/run_queue/test_leases.py",
     "tests/store/run_queue/test_racing.py",
     "tests/store/notifications/test_destinations.py",
