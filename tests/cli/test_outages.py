@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.machine.faults.disks import fill_disk, mount_disk, see_disk
+from tests.machine.faults.disks import fill_disk, mount_disk, see_disk, truncate_log
 from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
 from tests.machine.serving import Server
@@ -79,6 +79,7 @@ def test_full_disk_is_named_and_pages_still_open(tmp_path: Path):
     server.wrapper = mount_disk(server.data, "size=12m")
     try:
         owner, page, question = begin(server.start())
+        truncate_log(server.pid, server.data / "jpweb.sqlite3")
         filler = fill_disk(see_disk(server.pid, server.data))
         for path in (page, *PAGES):
             assert owner.get(path).status == 200, path

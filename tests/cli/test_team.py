@@ -35,7 +35,7 @@ def first_log(running_team: Team) -> str:
     return running_team.log_text()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def visitor(running_team: Team, first_log: str) -> Visitor:
     """Return somebody who has used the first link up."""
     visitor = Visitor(running_team.url)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 PIECE_BYTES = 4096
+_TRUNCATE = """import sqlite3, sys
+line = sqlite3.connect(sys.argv[1])
+line.execute("PRAGMA schema_version").fetchone()
+assert line.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() == (0, 0, 0)
+"""
 
 
 def mount_disk(folder: Path, *options: str) -> tuple[str, ...]:
@@ -26,3 +33,12 @@ def fill_disk(folder: Path) -> Path:
         while file.write(b"x" * PIECE_BYTES):
             pass
     return filler
+
+
+def truncate_log(pid: int, database: Path) -> None:
+    """Truncate SQLite's log on the disk that a process sees.
+
+    It keeps its length, so it would have room for more while the disk is full.
+    """
+    enter = ["nsenter", f"--target={pid}", "--user", "--preserve-credentials", "--mount"]
+    subprocess.run([*enter, sys.executable, "-c", _TRUNCATE, str(database)], check=True)
