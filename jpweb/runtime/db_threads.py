@@ -39,7 +39,7 @@ async def run_in_db_thread(function: Callable[P, T], /, *args: P.args, **kwargs:
 
 
 class DbThread(ThreadPoolExecutor):
-    """One thread that keeps its connection; for a ``ThreadSensitiveContext`` at a time."""
+    """An executor of one thread, which keeps its database connection between requests."""
 
     def __init__(self) -> None:
         super().__init__(max_workers=1, thread_name_prefix="database")

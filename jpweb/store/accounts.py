@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Collection
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -18,7 +18,14 @@ from jpweb.store.choices import Act, Density, Role, Theme
 from jpweb.store.database import clock
 from jpweb.store.errors import CodeRequired, InvalidLink, LastOwner, RoleByGroup
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
-from jpweb.store.models import AnswerLink, Membership, Person, SignInLink, Workspace
+from jpweb.store.models import (
+    AnswerLink,
+    Conversation,
+    Membership,
+    Person,
+    SignInLink,
+    Workspace,
+)
 from jpweb.store.people import identities, member_roles, second_factors, sessions
 from jpweb.store.people.member_roles import record_membership
 from jpweb.store.people.sessions import SessionStore
@@ -245,10 +252,18 @@ _workspaces_query = CompiledQuery(
 )
 
 
-def load_workspaces(workspace_ids: Collection[int]) -> dict[int, Workspace]:
-    """Return workspaces by key; unknown ones are left out."""
-    rows = _workspaces_by_key_query(list(workspace_ids)) if workspace_ids else []
-    return {row.pk: row for row in rows}
+def attach_workspaces(conversations: Iterable[Conversation]) -> dict[int, Conversation]:
+    """Return conversations by key, each with its workspace; one query.
+
+    Those whose workspace was deleted meanwhile are left out.
+    """
+    rows = list(conversations)
+    keys = {row.workspace_id for row in rows}
+    workspaces = {row.pk: row for row in _workspaces_by_key_query(list(keys))} if keys else {}
+    attached = [row for row in rows if row.workspace_id in workspaces]
+    for row in attached:
+        row.workspace = workspaces[row.workspace_id]
+    return {row.pk: row for row in attached}
 
 
 _workspaces_by_key_query = CompiledQuery(lambda keys: Workspace.objects.filter(pk__in=keys))

@@ -151,7 +151,9 @@ def load_rows(person_id: int, conversation_ids: Sequence[int]) -> list[Conversat
 
     The number of queries is fixed; deleted conversations are left out.
     """
-    rows = _load_conversations(conversation_ids)
+    rows = accounts.attach_workspaces(
+        _conversations_query(conversation_ids) if conversation_ids else []
+    )
     keys = list(rows)
     state_counts = inquiries.count_by_state(keys)
     approval_counts = dict(_open_approvals_query(keys)) if keys else {}
@@ -226,18 +228,6 @@ def _build_page(
     return ConversationPage(
         rows, older=edges[1] if has_older else "", newer=edges[0] if has_newer else ""
     )
-
-
-def _load_conversations(conversation_ids: Sequence[int]) -> dict[int, Conversation]:
-    """Return conversations by key, without what no row shows; each with its workspace."""
-    if not conversation_ids:
-        return {}
-    rows: list[Conversation] = _conversations_query(conversation_ids)
-    workspaces = accounts.load_workspaces({row.workspace_id for row in rows})
-    rows = [row for row in rows if row.workspace_id in workspaces]
-    for row in rows:
-        row.workspace = workspaces[row.workspace_id]
-    return {row.pk: row for row in rows}
 
 
 _conversations_query = CompiledQuery(

@@ -5,7 +5,7 @@ Each order has an index, so a page costs the same wherever it is.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from django.db.models import Count
@@ -72,25 +72,16 @@ def load_page(person_id: int, filters: AuditFilters, order: Order, after: int) -
 def _fetch_rows(keys: list[int]) -> list[Inquiry]:
     """Return the rows with these keys, in their order; deleted ones are left out."""
     rows: dict[int, Inquiry] = {row.pk: row for row in _rows_query(keys)} if keys else {}
-    conversations = _load_conversations({row.conversation_id for row in rows.values()})
+    conversation_ids = {row.conversation_id for row in rows.values()}
+    conversations = accounts.attach_workspaces(
+        _conversations_query(list(conversation_ids)) if conversation_ids else []
+    )
     shown_rows = [
         rows[key] for key in keys if key in rows and rows[key].conversation_id in conversations
     ]
     for row in shown_rows:
         row.conversation = conversations[row.conversation_id]
     return shown_rows
-
-
-def _load_conversations(conversation_ids: Collection[int]) -> dict[int, Conversation]:
-    """Return conversations by key with their titles and workspaces; deleted ones are left out."""
-    rows: list[Conversation] = (
-        _conversations_query(list(conversation_ids)) if conversation_ids else []
-    )
-    workspaces = accounts.load_workspaces({row.workspace_id for row in rows})
-    rows = [row for row in rows if row.workspace_id in workspaces]
-    for row in rows:
-        row.workspace = workspaces[row.workspace_id]
-    return {row.pk: row for row in rows}
 
 
 _rows_query = CompiledQuery(
