@@ -12,6 +12,7 @@ from django.urls import path
 
 from jpweb.cli import request_handler
 from jpweb.cli.request_handler import RequestHandler
+from jpweb.runtime import db_threads
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATIENCE_SECONDS = 30
@@ -136,14 +137,22 @@ async def test_a_cancelled_request_does_not_give_back_a_thread_that_still_works(
     _gate.set()
 
 
-async def test_a_thread_that_is_not_kept_ends(
+async def test_a_thread_that_is_not_kept_closes_its_connection_and_ends(
     handler: RequestHandler, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(request_handler, "MAX_IDLE_THREADS", 0)
+    closed_idents: list[int] = []
+
+    class Connections:
+        def close_all(self) -> None:
+            closed_idents.append(threading.get_ident())
+
+    monkeypatch.setattr(db_threads, "connections", Connections())
     ident = int((await _get(handler, "thread")).split()[0])
     async with asyncio.timeout(PATIENCE_SECONDS):
         while ident in _list_thread_idents():  # noqa: ASYNC110  a thread's end rings no bell
             await asyncio.sleep(0.01)
+    assert closed_idents == [ident]
 
 
 async def test_a_path_without_a_view_is_not_found(handler: RequestHandler):
