@@ -19,6 +19,7 @@ from tests.machine.sizes import IS_PROOF
 from tests.machine.suite.compiling import compile_own_share
 from tests.machine.suite.grouping import arrange_items, make_scheduler
 from tests.machine.suite.locks import check_no_lock_left
+from tests.machine.suite.patches import compile_under_patches
 from tests.machine.suite.shortcuts import reuse_static_files, skip_permissions
 from tests.machine.templates import copy_migrated_sqlite, remove_templates, share_templates
 
@@ -75,6 +76,13 @@ def shortcuts(django_test_environment: None) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         reuse_static_files(patch)
         yield
+
+
+@pytest.fixture
+def monkeypatch(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Patch for one test, also what compiled queries would keep."""
+    compile_under_patches(monkeypatch)
+    return monkeypatch
 
 
 @pytest.hookimpl(optionalhook=True)

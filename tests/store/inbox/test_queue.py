@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from jpweb.store.choices import UNFINISHED_STATES, Role, RunState
 from jpweb.store.inbox import queue
 from jpweb.store.inbox.queue import PendingQueue
 from jpweb.store.models import Membership, Run
-from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream.inquiry import Answered
 from tests.store import making
 
@@ -103,11 +101,6 @@ def test_what_waits_of_a_conversation_is_known_where_all_of_its_workspace_is(
     queues = []
     for max_cards, queries in ((100, 0), (7, 2)):
         monkeypatch.setattr(queue, "MAX_INBOX_CARDS", max_cards)
-        for query_ends in (
-            queue._QUEUE_END_QUERIES
-        ):  # the usual ones have had the usual number since they were made
-            compiled_query = CompiledQuery(partial(queue._queue_ends, *query_ends))
-            monkeypatch.setitem(queue._QUEUE_END_QUERIES, query_ends, compiled_query)
         homes = queue.get_workspace_queues({home.pk, other_home.pk})
         with CaptureQueriesContext(connection) as captured:
             queues.append(queue.get_conversation_queues(keys, homes.values()))
