@@ -37,6 +37,7 @@ def show_files(request: Request, workspace: Workspace) -> HttpResponse:
         "files": pass_progress.describe_files([workspace])[workspace.pk],
         "is_owner": roles[workspace.pk] == Role.OWNER,
         "was_reading": "was_reading" in request.GET,
+        "hides_label": "hides_label" in request.GET,  # the People page says the state in words
     }
     return render(request, "settings/_files.html", context)
 

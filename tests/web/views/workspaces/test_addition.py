@@ -189,6 +189,16 @@ def test_settings_say_how_far_reading_is_and_then_followed(owner: Client, garden
     )
 
 
+def test_people_page_says_once_that_files_are_followed(owner: Client, garden: Path):
+    owner.post(CONFIRM, {"folder": str(garden), "name": "Beds"})
+    row = Workspace.objects.get(root=str(garden))
+    MirrorPass.objects.update(beat_at=F("beat_at") - timedelta(minutes=1))  # asks again, slowly
+    page = parse_page(owner.get(f"/workspaces/{row.pk}/people"))
+    polled = page.find_one(id=f"files-{row.pk}")["hx-get"]
+    pass_progress.record_end(garden, PassCounter(1, 1))
+    assert read_files(owner, row, polled) == ("", False)
+
+
 def test_settings_say_that_reading_stopped_and_when_it_goes_on(owner: Client, garden: Path):
     owner.post(CONFIRM, {"folder": str(garden), "name": "Beds"})
     row = Workspace.objects.get(root=str(garden))
