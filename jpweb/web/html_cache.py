@@ -1,15 +1,16 @@
 """Caches the HTML of items and of rows of lists: most were on a page of this process before.
 
-The key of HTML is the digest of all that it depends on: what is on record, how long ago that was,
-and what the person may do. So what changed, was masked or was redacted is rendered again.
+The key of HTML is all that it depends on: what is on record, how long ago that was, and what the
+person may do. So what changed, was masked or was redacted is rendered again. Keys are compared, not
+digested: writing them down for a digest took 3 ms of a conversation's 19.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from hashlib import blake2b
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cachetools import LRUCache
 
@@ -23,15 +24,19 @@ if TYPE_CHECKING:
 
     from jpweb.store.models import Conversation, Inquiry
     from jpweb.store.transcript.call_decisions import CallDecision
+    from jpweb.stream.events import Element
     from jpweb.stream.transcript.items import InquiryPair, Item
 
 #: Characters of HTML in the cache of a process: the items and rows of some 200 pages.
 MAX_CACHE_CHARS = 20_000_000
 #: Characters of the longest HTML that is cached.
 MAX_ENTRY_CHARS = 100_000
-_KEY_BYTES = 24
+#: Characters of the longest text that stands in a key; of longer ones the digest does.
+_MAX_KEY_TEXT_CHARS = 2_000
+#: Types of a JSON field that cannot be hashed, or whose values equal other ones: True is 1.
+_WRITTEN_TYPES = frozenset({dict, list, bool, float})
 
-_html_cache: LRUCache[bytes, SafeString] = LRUCache(MAX_CACHE_CHARS, getsizeof=len)
+_html_cache: LRUCache[Hashable, SafeString] = LRUCache(MAX_CACHE_CHARS, getsizeof=len)
 _html_cache_lock = Lock()
 
 
@@ -43,7 +48,7 @@ class ItemRecord(NamedTuple):
     decisions: Sequence[CallDecision]
 
 
-def get_or_render_html(key: bytes, render: Callable[[], SafeString]) -> SafeString:
+def get_or_render_html(key: Hashable, render: Callable[[], SafeString]) -> SafeString:
     """Return the cached HTML with this key; render and cache it where there is none."""
     with _html_cache_lock:
         html = _html_cache.get(key)
@@ -55,14 +60,13 @@ def get_or_render_html(key: bytes, render: Callable[[], SafeString]) -> SafeStri
     return html
 
 
-def make_key(*inputs: Any) -> bytes:
-    """Return a digest of all that HTML depends on: values whose ``repr`` tells them apart."""
-    return blake2b(repr(inputs).encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()
-
-
-def list_fields(row: Conversation | Inquiry) -> list[tuple[str, Any]]:
+def list_fields(row: Conversation | Inquiry) -> tuple[Hashable, ...]:
     """Return the loaded fields and annotations of a row, as inputs of a key."""
-    return [(name, value) for name, value in vars(row).items() if name != "_state"]
+    values = vars(row).copy()
+    del values["_state"]
+    for name in [name for name, value in values.items() if type(value) in _WRITTEN_TYPES]:
+        values[name] = _digest_long(repr(values[name]))
+    return *values, *values.values()
 
 
 def make_item_key(
@@ -71,29 +75,49 @@ def make_item_key(
     oob: bool,
     open_folds: frozenset[str],
     closed_folds: frozenset[str],
-) -> bytes:
-    """Return a digest of all that the HTML of an item depends on."""
+) -> Hashable:
+    """Return all that the HTML of an item depends on."""
     elements = item.elements
     anchors = {placed.anchor for placed in elements}
-    return make_key(
+    return (
         record.conversation_id,
         oob,
-        sorted(anchors & open_folds),
-        sorted(anchors & closed_folds),
-        [(anchor, record.question_ids.get(anchor)) for anchor in sorted(anchors)],
-        [(decision, _format_age(decision.settled_at)) for decision in record.decisions],
-        [(placed.place, placed.anchor, placed.legacy_tag) for placed in elements],
-        # The text tells all of an element, unless its body was shortened.
-        [each.element if each.element.is_shortened else each.element.raw for each in elements],
+        open_folds & anchors,
+        closed_folds & anchors,
+        tuple(record.question_ids.get(placed.anchor) for placed in elements),
+        tuple((repr(decision), _format_age(decision.settled_at)) for decision in record.decisions),
+        make_content_key(item),
+    )
+
+
+def make_content_key(item: Item) -> Hashable:
+    """Return the anchors and texts of an item's elements, and how they belong together."""
+    elements = item.elements
+    return (
+        tuple((placed.place, placed.anchor, placed.legacy_tag) for placed in elements),
+        tuple(_make_text_key(placed.element) for placed in elements),
         *_describe_structure(item),
     )
 
 
-def _describe_structure(item: Item) -> tuple[Any, ...]:
+def _make_text_key(element: Element) -> Hashable:
+    """Return what tells an element: its text, unless its body was shortened."""
+    if element.is_shortened:
+        return (_digest_long(repr(element)),)
+    return _digest_long(element.raw)
+
+
+def _digest_long(text: str) -> str | bytes:
+    if len(text) <= _MAX_KEY_TEXT_CHARS:
+        return text
+    return blake2b(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _describe_structure(item: Item) -> tuple[Hashable, ...]:
     """Return which elements of an item belong together, and the states of its inquiries."""
     match item:
         case ToolCall(response=response, inquiries=inquiries):
-            return "call", bool(response), [_describe_inquiry(inquiry) for inquiry in inquiries]
+            return "call", bool(response), *map(_describe_inquiry, inquiries)
         case OrphanInquiry(inquiry=inquiry):
             return "inquiry", _describe_inquiry(inquiry)
         case StandaloneItem(orphan=orphan):

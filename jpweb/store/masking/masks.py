@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from jpweb.store.choices import SuspicionState
@@ -14,6 +15,11 @@ from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream import base64_fields, wire
 from jpweb.stream.errors import MalformedElement
 from jpweb.stream.events import ConversationEvent, Element
+
+#: Characters of the longest text whose element is cached, and elements in the cache of a process:
+#: those of some 25 pages. Reading them took 1.4 ms of the 19 of a page.
+_MAX_CACHED_CHARS, _MAX_CACHED_ELEMENTS = 4_000, 2_000
+_read_cached_element = lru_cache(_MAX_CACHED_ELEMENTS)(wire.read_element)
 
 
 class ContentText(NamedTuple):
@@ -36,7 +42,8 @@ class Masks:
 
     def read_element(self, anchor: str, text: str) -> Element:
         """Return the element of a stored text, masked."""
-        element = wire.read_element(text)
+        is_short = len(text) <= _MAX_CACHED_CHARS
+        element = _read_cached_element(text) if is_short else wire.read_element(text)
         rows = self._rows_by_anchor.get(anchor)
         return mask_element(element, read_secrets(element, rows)) if rows else element
 

@@ -64,11 +64,12 @@ def _render_conversation_row(
         "has_actions": has_actions,
         "obstacle": metadata_file.get_obstacle(conversation) if has_actions else "",
     }
-    key = html_cache.make_key(
+    key = (
+        "conversation row",
         html_cache.list_fields(conversation),
         conversation.workspace.name,
         display_text.format_age(conversation.last_activity),
-        (row.inquiries, row.approval_count, row.new_entries, row.comment_count),
+        (repr(row.inquiries), row.approval_count, row.new_entries, row.comment_count),
         (is_target, has_actions, context["obstacle"]),
     )
     return html_cache.get_or_render_html(
@@ -100,7 +101,8 @@ def _render_inquiry_row(row: InquiryRow, has_workspace: bool, has_filter_link: b
         "has_workspace": has_workspace,
         "has_filter_link": has_filter_link,
     }
-    key = html_cache.make_key(
+    key = (
+        "inquiry row",
         html_cache.list_fields(inquiry),
         (conversation.title, conversation.workspace.name),
         (inquiry.decider_name, inquiries.waiting_seconds(inquiry)),

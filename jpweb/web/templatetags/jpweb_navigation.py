@@ -22,7 +22,7 @@ def main_navigation(context: template.Context) -> SafeString:
         "may_audit": context.get("may_audit", False),
         "waiting_count": context.get("waiting_count", 0),
     }
-    key = html_cache.make_key("main navigation", values)
+    key = ("main navigation", *values.values())
     return html_cache.get_or_render_html(
         key, lambda: render_to_string("_main_navigation.html", values)
     )
@@ -35,7 +35,7 @@ def account_links(context: template.Context) -> SafeString:
         "unseen_mention_count": context["user"].unseen_mention_count,
         "owns_workspace": bool(context.get("owned_workspaces")),
     }
-    key = html_cache.make_key("account links", values)
+    key = ("account links", *values.values())
     return html_cache.get_or_render_html(
         key, lambda: render_to_string("_account_links.html", values)
     )

@@ -6,6 +6,7 @@ events took, rows around cached items took 17 and the outline 7.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django import template
@@ -73,7 +74,7 @@ def _render_line_head(line: TranscriptLine) -> str:
     """Render the mark of news, the heading of a turn and the time gap above an item."""
     if not (line.is_first_new or line.turn or line.gap):
         return ""
-    key = html_cache.make_key(
+    key = (
         "line head",
         line.is_first_new,
         line.turn and line.turn.number,
@@ -90,18 +91,22 @@ def _render_line_head(line: TranscriptLine) -> str:
 def outline_turns(context: template.Context) -> SafeString:
     """Render the turns of an outline, with the calls and questions of the current one."""
     values: dict[str, Any] = {name: context.get(name) for name in _OUTLINE_NAMES}
+    key = (
+        "outline turns",
+        values["conversation"].pk,
+        tuple((turn.number, turn.title) for turn in values["turn_slice"].turns),
+        values["current_turn"],
+        values["query_string"],
+        values["is_partial"],
+        tuple(html_cache.make_content_key(item) for item in values["turn_items"]),
+    )
+    return html_cache.get_or_render_html(key, partial(_render_outline_turns, values))
+
+
+def _render_outline_turns(values: dict[str, Any]) -> SafeString:
     items_html = render_to_string(
         "conversations/_outline_items.html", values | {"items": values["turn_items"]}
     )
-    key = html_cache.make_key(
-        "outline turns",
-        values["conversation"].pk,
-        [(turn.number, turn.title) for turn in values["turn_slice"].turns],
-        values["current_turn"],
-        values["query_string"],
-        items_html,
-    )
-    values["items_html"] = items_html
-    return html_cache.get_or_render_html(
-        key, lambda: render_to_string("conversations/_outline_turns.html", values)
+    return render_to_string(
+        "conversations/_outline_turns.html", values | {"items_html": items_html}
     )
