@@ -6,9 +6,11 @@ these alone; then only its visible content is read.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
+from typing import Any
 
 from django.db.models import Count, QuerySet, Value
 
@@ -25,6 +27,8 @@ MAX_ITEMS = 50
 MAX_WEIGHT_CHARS = 100_000
 #: New entries read at most to find the changed items.
 _MAX_CHANGED_ENTRIES = 5_000
+#: A position beyond all others.
+_AFTER_ALL = 2**40
 
 #: Categories to show; None for all.
 CategoryFilter = Collection[str] | None
@@ -235,36 +239,57 @@ def count_by_category(conversation_id: int, categories: Collection[str]) -> dict
 def _earlier_item_positions(
     conversation_id: int, item_position: int | None, categories: CategoryFilter, limit: int
 ) -> list[int]:
-    """Return the nearest positions before one, in order."""
-    rows = JournalEntry.objects.filter(conversation_id=conversation_id)
-    if item_position is not None:
-        rows = rows.filter(item_position__lt=item_position)
-    return sorted(_nearest_item_positions(rows, "-item_position", categories, limit))
+    """Return the nearest positions before one, in order; the last ones for None."""
+    border = _AFTER_ALL if item_position is None else item_position
+    return sorted(
+        _nearest_item_positions(conversation_id, border, "-item_position", categories, limit)
+    )
 
 
 def _later_item_positions(
     conversation_id: int, item_position: int, categories: CategoryFilter, limit: int = MAX_ITEMS + 1
 ) -> list[int]:
-    rows = JournalEntry.objects.filter(
-        conversation_id=conversation_id, item_position__gt=item_position
+    return sorted(
+        _nearest_item_positions(conversation_id, item_position, "item_position", categories, limit)
     )
-    return sorted(_nearest_item_positions(rows, "item_position", categories, limit))
 
 
 def _nearest_item_positions(
-    rows: QuerySet[JournalEntry], order: str, categories: CategoryFilter, limit: int
+    conversation_id: int, border: int, order: str, categories: CategoryFilter, limit: int
 ) -> list[int]:
     """Return the nearest items: one query per category, each of which is one index range."""
+    keys: tuple[Sequence[int], ...] = ([conversation_id], [border])
     if categories is None:
-        return list(rows.order_by(order).values_list("item_position", flat=True).distinct()[:limit])
-    nearest_item_positions: set[int] = set()
-    for category in CATEGORIES:
-        if category in categories:
-            category_rows = rows.filter(category=category).order_by(order)
-            nearest_item_positions.update(
-                category_rows.values_list("item_position", flat=True).distinct()[:limit]
-            )
+        return [position for (position,) in _nearest_query(order, limit)(*keys)]
+    nearest_item_positions = {
+        position
+        for category in CATEGORIES
+        if category in categories
+        for (position,) in _nearest_query(order, limit)(*keys, [category])
+    }
     return sorted(nearest_item_positions, reverse=order.startswith("-"))[:limit]
+
+
+@lru_cache(maxsize=100)
+def _nearest_query(order: str, limit: int) -> CompiledQuery:
+    """Return the query of the nearest items, in that order; each limit is compiled once."""
+    is_earlier = order.startswith("-")
+
+    def build_query(
+        conversation_ids: list[int], borders: list[int], *categories: list[str]
+    ) -> QuerySet[JournalEntry, Any]:
+        border = Value(borders[0])
+        rows = JournalEntry.objects.filter(conversation_id__in=conversation_ids)
+        rows = (
+            rows.filter(item_position__lt=border)
+            if is_earlier
+            else rows.filter(item_position__gt=border)
+        )
+        if categories:
+            rows = rows.filter(category__in=categories[0])
+        return rows.order_by(order).values_list("item_position").distinct()[:limit]
+
+    return CompiledQuery(build_query)
 
 
 @dataclass(slots=True)
