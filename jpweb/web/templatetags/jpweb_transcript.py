@@ -19,6 +19,8 @@ from jpweb.web.templatetags.jpweb_events import render_item
 from jpweb.web.transcript import CallRun, TranscriptLine
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from jpweb.store.models import Conversation
 
 register = template.Library()
@@ -36,15 +38,33 @@ _OUTLINE_NAMES = (
 
 
 @register.simple_tag
-def transcript_row(
-    row: TranscriptLine | CallRun,
+def transcript_rows(
+    rows: Iterable[TranscriptLine | CallRun],
     conversation: Conversation,
     open_folds: frozenset[str] = _NO_ANCHORS,
     closed_folds: frozenset[str] = _NO_ANCHORS,
 ) -> SafeString:
-    """Render a row of a transcript: a line, or the fold of a run of calls."""
-    if isinstance(row, TranscriptLine):
-        return transcript_line(row, conversation, open_folds, closed_folds)
+    """Render rows of a transcript: lines, and folds of runs of calls.
+
+    One tag for all rows: a tag for each took 0.8 ms more for a page.
+    """
+    folds = open_folds, closed_folds
+    return SafeString(
+        "".join(
+            transcript_line(row, conversation, *folds)
+            if isinstance(row, TranscriptLine)
+            else _render_call_run(row, conversation, *folds)
+            for row in rows
+        )
+    )
+
+
+def _render_call_run(
+    row: CallRun,
+    conversation: Conversation,
+    open_folds: frozenset[str],
+    closed_folds: frozenset[str],
+) -> SafeString:
     context = {
         "row": row,
         "conversation": conversation,
