@@ -1,0 +1,84 @@
+"""The parts of pages that ``{% cached_html %}`` keeps: each reader has their own."""
+
+from __future__ import annotations
+
+import pytest
+from django.template import Context, Template
+from django.test import Client
+
+from jpweb.store import journal
+from jpweb.store.choices import Role
+from jpweb.store.models import Membership
+from jpweb.stream.events import ChatRequest, ChatResponse
+from jpweb.stream.inquiry import Answered
+from tests.store import making
+from tests.web.reading import parse_page
+from tests.web.world import World, signed_in
+
+
+def render(source: str, **values: object) -> str:
+    return Template("{% load jpweb_cache %}" + source).render(Context(values))
+
+
+def test_block_is_rendered_once_for_equal_values():
+    source = '{% cached_html "once" value %}{{ value }} {{ other }}{% endcached_html %}'
+    assert render(source, value={"a": [1]}, other="first") == "{&#x27;a&#x27;: [1]} first"
+    assert render(source, value={"a": [1]}, other="second") == "{&#x27;a&#x27;: [1]} first"
+    assert render(source, value={"a": [2]}, other="third") == "{&#x27;a&#x27;: [2]} third"
+
+
+@pytest.mark.parametrize(("value", "similar"), [(True, 1), (1, 1.0), ("", None), (0, False)])
+def test_values_that_are_equal_but_look_different_have_blocks_of_their_own(
+    value: object, similar: object
+):
+    source = '{% cached_html "alike" value %}{{ value }}{% endcached_html %}'
+    assert render(source, value=value) == str(value)
+    assert render(source, value=similar) == str(similar)
+
+
+def test_tabs_of_a_conversation_are_those_of_the_role(world: World):
+    address = f"/conversations/{world.talk.pk}"
+    for name, sees_reviews in (("auditor", True), ("reader", False), ("owner", True)):
+        tabs = world.client(name).get(address).text
+        assert (f'href="{address}/reviews"' in tabs) is sees_reviews, name
+
+
+def test_event_types_count_what_came_in_since(db: None):
+    talk = making.conversation(making.workspace())
+    journal.append_events(talk.pk, [making.event(ChatRequest("Which herbs?"))])
+    client = signed_in(making.person("Ada", Role.READER, talk.workspace))
+    address = f"/conversations/{talk.pk}"
+    assert "All <b>1</b>" in client.get(address).text
+    journal.append_events(talk.pk, [making.event(ChatResponse("message", "Basil."))])
+    assert "All <b>2</b>" in client.get(address).text
+    assert 'aria-current="true">All' not in client.get(f"{address}?show=assistant").text
+
+
+def list_options(client: Client, name: str, query: str = "") -> list[str]:
+    page = parse_page(client.get(f"/audit{query}"))
+    options = [tag for tag in page if tag.tag == "option" and tag.inside(name=name)]
+    return [tag.get("value", tag.text) for tag in options]
+
+
+def test_filter_of_the_audit_offers_the_workspaces_of_its_reader(db: None):
+    keys = {}
+    for person in ("Ada", "Bo"):
+        homes = [making.workspace(name) for name in ("Garden", "Kitchen")]
+        auditor = making.person(person, Role.AUDITOR, homes[0])
+        Membership.objects.create(person=auditor, workspace=homes[1], role=Role.AUDITOR)
+        keys[signed_in(auditor)] = sorted(str(home.pk) for home in homes)
+    for client, expected in keys.items():
+        assert sorted(filter(None, list_options(client, "workspace"))) == expected
+
+
+def test_filter_of_the_audit_shows_what_was_chosen_and_who_has_answered(db: None):
+    run = making.start_run(making.conversation(making.workspace()))
+    auditor = signed_in(making.person("Bo", Role.AUDITOR, run.conversation.workspace))
+    row = making.question(run)
+    assert list_options(auditor, "person") == [""]
+    making.settle(row, Answered(True), making.decider(making.person("Thyme")))
+    assert list_options(auditor, "person") == ["", "Thyme"]
+    chosen = auditor.get("/audit?outcome=answered&words=herbs").text
+    assert 'value="answered" title="answered" selected' in chosen
+    assert 'value="herbs"' in chosen
+    assert 'value="herbs"' not in auditor.get("/audit").text
