@@ -25,7 +25,7 @@ def compile_under_patches(patch: pytest.MonkeyPatch) -> None:
         if isinstance(target, ModuleType) and target.__name__.startswith("jpweb.store"):
             set_attribute(CompiledQuery, "__call__", _call_anew)
 
-    patch.setattr = setattr_and_compile  # type: ignore[method-assign]
+    patch.setattr = setattr_and_compile  # type: ignore[method-assign]  # for one test
 
 
 def _call_anew(query: CompiledQuery, *keys: Any) -> list[Any]:
