@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import logging
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 logger = logging.getLogger(__name__)
@@ -84,6 +85,14 @@ async def cancel_and_wait(*tasks: asyncio.Future[Any]) -> None:
         for task in pending:
             task.cancel()
         await asyncio.wait(pending, timeout=CANCEL_AGAIN_SECONDS)
+
+
+async def run_to_end(coroutine: Coroutine[Any, Any, None]) -> None:
+    """Run clean-up to its end, however often ``cancel_and_wait`` cancels the caller meanwhile."""
+    task = create_detached_task(coroutine)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
 
 
 def _log_error(task: asyncio.Task[Any]) -> None:

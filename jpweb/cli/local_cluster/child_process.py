@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jpweb.runtime.supervisor import run_with_restart
+from jpweb.runtime.tasks import run_to_end
 
 #: Seconds between two readiness checks.
 _READY_POLL_SECONDS = 0.1
@@ -57,7 +58,7 @@ class ChildProcess:
         try:
             exit_code = await process.wait()
         finally:
-            await self._stop_process(process)
+            await run_to_end(self._stop_process(process))
             await asyncio.wait(
                 {output_task}, timeout=_OUTPUT_GRACE_SECONDS
             )  # its own children may keep the pipe open

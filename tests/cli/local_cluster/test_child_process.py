@@ -15,7 +15,7 @@ from jpweb.cli.local_cluster.child_process import (
     run_supervised,
     wait_until_ready,
 )
-from jpweb.runtime import supervisor
+from jpweb.runtime import supervisor, tasks
 
 SOON = 10
 
@@ -78,6 +78,23 @@ print('up', flush=True); time.sleep(60)
     ):
         await eventually(lambda: "up" in lines)
     assert lines[-1] == "ending"
+
+
+async def test_child_that_stops_slowly_is_waited_for_though_it_is_cancelled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(tasks, "CANCEL_AGAIN_SECONDS", 0.05)
+    lines: list[str] = []
+    code = """
+import signal, sys, time
+def end(*_):
+    time.sleep(0.5); print('ended'); sys.exit(0)
+signal.signal(signal.SIGTERM, end)
+print('up', flush=True); time.sleep(60)
+"""
+    async with run_supervised([python(code, lines, tmp_path)], lines.append):
+        await eventually(lambda: "up" in lines)
+    assert lines[-1] == "ended"
 
 
 async def test_one_that_does_not_end_is_killed(tmp_path: Path):
