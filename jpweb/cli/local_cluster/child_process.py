@@ -58,24 +58,25 @@ class ChildProcess:
         try:
             exit_code = await process.wait()
         finally:
-            await run_to_end(self._stop_process(process))
-            await asyncio.wait(
-                {output_task}, timeout=_OUTPUT_GRACE_SECONDS
-            )  # its own children may keep the pipe open
-            output_task.cancel()
+            await run_to_end(self._stop_process(process, output_task))
         raise ProcessExited(
             f"killed by signal {-exit_code}" if exit_code < 0 else f"ended with code {exit_code}"
         )
 
-    async def _stop_process(self, process: asyncio.subprocess.Process) -> None:
-        if process.returncode is not None:
-            return
-        process.send_signal(self.stop_signal)
-        try:
-            await asyncio.wait_for(process.wait(), self.stop_timeout_seconds)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
+    async def _stop_process(
+        self, process: asyncio.subprocess.Process, output_task: asyncio.Future[None]
+    ) -> None:
+        """Stop the process unless it has exited, and read what it still says."""
+        if process.returncode is None:
+            process.send_signal(self.stop_signal)
+            try:
+                await asyncio.wait_for(process.wait(), self.stop_timeout_seconds)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+        # Its own children may keep the pipe open.
+        await asyncio.wait({output_task}, timeout=_OUTPUT_GRACE_SECONDS)
+        output_task.cancel()
 
     async def _read_output(self, output: asyncio.StreamReader | None) -> None:
         remainder = b""
