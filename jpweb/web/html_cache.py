@@ -27,14 +27,15 @@ if TYPE_CHECKING:
     from jpweb.stream.events import Element
     from jpweb.stream.transcript.items import InquiryPair, Item
 
-#: Characters of HTML in the cache of a process: the items and rows of some 200 pages.
+#: Characters of HTML in the cache of a process: the items and rows of some 200 pages. Keys, which
+#: hold texts of about the same length, come on top.
 MAX_CACHE_CHARS = 20_000_000
 #: Characters of the longest HTML that is cached.
 MAX_ENTRY_CHARS = 100_000
 #: Characters of the longest text that stands in a key; of longer ones the digest does.
 _MAX_KEY_TEXT_CHARS = 2_000
 #: Types of a JSON field that cannot be hashed, or whose values equal other ones: True is 1.
-_WRITTEN_TYPES = frozenset({dict, list, bool, float})
+_REPR_TYPES = frozenset({dict, list, bool, float})
 
 _html_cache: LRUCache[Hashable, SafeString] = LRUCache(MAX_CACHE_CHARS, getsizeof=len)
 _html_cache_lock = Lock()
@@ -64,9 +65,19 @@ def list_fields(row: Conversation | Inquiry) -> tuple[Hashable, ...]:
     """Return the loaded fields and annotations of a row, as inputs of a key."""
     values = vars(row).copy()
     del values["_state"]
-    for name in [name for name, value in values.items() if type(value) in _WRITTEN_TYPES]:
+    for name in [name for name, value in values.items() if type(value) in _REPR_TYPES]:
         values[name] = _digest_long(repr(values[name]))
     return *values, *values.values()
+
+
+def make_hashable(value: object) -> Hashable:
+    """Return a value as a part of a key: with its type, since True is 1 and safe text is text.
+
+    A long text, such as the query of an address, is digested: keys are not counted in the cache.
+    """
+    if isinstance(value, dict | list | set):
+        value = repr(value)
+    return type(value), _digest_long(value) if isinstance(value, str) else value
 
 
 def make_item_key(

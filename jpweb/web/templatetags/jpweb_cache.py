@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from django import template
@@ -23,12 +23,8 @@ class CachedHtml(template.Node):
 
     def render(self, context: template.Context) -> SafeString:
         """Return the cached HTML for these values; render and cache it where there is none."""
-        key = tuple(_make_hashable(value.resolve(context)) for value in self._values)
+        key = tuple(html_cache.make_hashable(value.resolve(context)) for value in self._values)
         return html_cache.get_or_render_html(key, lambda: self.nodelist.render(context))
-
-
-def _make_hashable(value: Any) -> Hashable:
-    return repr(value) if isinstance(value, dict | list | set) else (type(value), value)
 
 
 @register.tag

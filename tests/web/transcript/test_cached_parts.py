@@ -5,12 +5,16 @@ from __future__ import annotations
 import pytest
 from django.template import Context, Template
 from django.test import Client
+from django.utils.safestring import SafeString
 
 from jpweb.store import journal
 from jpweb.store.choices import Role
 from jpweb.store.models import Membership
 from jpweb.stream.events import ChatRequest, ChatResponse
 from jpweb.stream.inquiry import Answered
+from jpweb.web import html_cache
+from jpweb.web.event_filter import FilterCounts
+from jpweb.web.transcript import TranscriptQuery
 from tests.store import making
 from tests.web.reading import parse_page
 from tests.web.world import World, signed_in
@@ -34,6 +38,25 @@ def test_values_that_are_equal_but_look_different_have_blocks_of_their_own(
     source = '{% cached_html "alike" value %}{{ value }}{% endcached_html %}'
     assert render(source, value=value) == str(value)
     assert render(source, value=similar) == str(similar)
+
+
+def test_key_keeps_no_long_text():
+    long_text = "herbs " * 100_000
+    for value in (long_text, {"words": long_text}, SafeString(long_text)):
+        assert len(repr(html_cache.make_hashable(value))) < 500
+    assert html_cache.make_hashable(long_text) != html_cache.make_hashable(long_text + "!")
+    assert html_cache.make_hashable(SafeString("<b>")) != html_cache.make_hashable("<b>")
+
+
+def test_event_types_count_anew_what_a_filter_shows(db: None):
+    source = '{% include "conversations/_event_filter.html" %}'
+    talk = making.conversation(making.workspace())
+    talk.entry_count, talk.category_counts = 2, {"message": 1, "call": 1}
+    query = TranscriptQuery(show=("assistant",))
+    for shown_count in (1, 2):  # jp has written it again, and the call belongs to another item
+        counts = FilterCounts([], shown_count, 0)
+        html = render(source, conversation=talk, query=query, counts=counts)
+        assert f"<b>{shown_count}</b></summary>" in html
 
 
 def test_tabs_of_a_conversation_are_those_of_the_role(world: World):
