@@ -1,7 +1,7 @@
 """How long whole pages take over HTTP: a conversation, the list, the audit table.
 
 The floor is a bare Django view that sends the same bytes to the same client: through the same
-daphne, in turn with ours, without middleware, templates and queries.
+daphne and middleware, in turn with ours, without a person, templates and queries.
 """
 
 from __future__ import annotations

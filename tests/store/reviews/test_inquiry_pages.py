@@ -140,7 +140,7 @@ def test_text_with_nul_matches_nothing(auditor: Person):
         assert inquiry_pages.load_page(auditor.pk, filters, Order(), 0) == ([], 0, False)
 
 
-def leave_postgresql_only(index: str, cursor: Any) -> None:
+def drop_other_indexes(index: str, cursor: Any) -> None:
     """Drop the table's other indexes until the test's transaction is rolled back.
 
     Of so few rows every index costs PostgreSQL the same, and it may filter those of another one.
@@ -182,7 +182,7 @@ def test_order_is_that_of_an_index(
     explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            leave_postgresql_only(index, cursor)
+            drop_other_indexes(index, cursor)
         cursor.execute(f"{explain} {sql}")
         plan = "\n".join(str(row[-1]) for row in cursor.fetchall())
     assert index in plan
