@@ -199,7 +199,9 @@ STATEMENT_SECONDS = read_number("JPWEB_STATEMENT_SECONDS", 30)
 DATABASES: dict[str, dict[str, Any]] = {
     "default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'jpweb.sqlite3'}")
 }
-if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+IS_SQLITE = DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3"
+if IS_SQLITE:
+    DATABASES["default"]["ENGINE"] = "jpweb.store.database"  # its module base.py
     _prepare_folder(Path(DATABASES["default"]["NAME"]))
     DATABASES["default"]["CONN_MAX_AGE"] = None  # each thread keeps the file open
     # In SQLite's default mode (DEFERRED) a read that becomes a write fails instead of waiting.
@@ -333,11 +335,7 @@ if (_site := read_site_url("JPWEB_URL")) is not None:
         SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 # Folders whose workspaces the first person may add on a page: all on one person's machine, none for
 # a team, whose people may not all read what this process can.
-_is_for_a_team = (
-    _site is not None
-    or RUNS == "workers"
-    or DATABASES["default"]["ENGINE"] != "django.db.backends.sqlite3"
-)
+_is_for_a_team = _site is not None or RUNS == "workers" or not IS_SQLITE
 WORKSPACE_ROOTS = _parse_folders(
     env.str("JPWEB_WORKSPACE_ROOTS", default="" if _is_for_a_team else "/")
 )

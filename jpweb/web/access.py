@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial, wraps
 from inspect import iscoroutinefunction, signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -65,7 +65,9 @@ def conversation(role: Role) -> Callable[[View], View]:
     """Admit members with at least this role; the view gets the ``conversation``."""
 
     def check(request: Request, conversation_id: int) -> dict[str, Any]:
-        return {"conversation": get_readable_conversation(request.user.pk, conversation_id, role)}
+        row: Conversation = _get_or_404(conversations.get_conversation, conversation_id)
+        _require_role(request, row.workspace_id, role)
+        return {"conversation": row}
 
     return lambda view: _guard_view(view, f"conversation: {role.label}", check)
 
@@ -75,7 +77,7 @@ def inquiry(role: Role) -> Callable[[View], View]:
 
     def check(request: Request, inquiry_id: int) -> dict[str, Any]:
         row: Inquiry = _get_or_404(inquiries.get_inquiry, inquiry_id)
-        _require_role(request.user.pk, row.conversation.workspace_id, role)
+        _require_role(request, row.conversation.workspace_id, role)
         return {"inquiry": row}
 
     return lambda view: _guard_view(view, f"inquiry: {role.label}", check)
@@ -86,7 +88,7 @@ def approval(role: Role) -> Callable[[View], View]:
 
     def check(request: Request, approval_id: int) -> dict[str, Any]:
         row: Approval = _get_or_404(approvals.get_approval, approval_id)
-        _require_role(request.user.pk, row.conversation.workspace_id, role)
+        _require_role(request, row.conversation.workspace_id, role)
         return {"approval": row}
 
     return lambda view: _guard_view(view, f"approval: {role.label}", check)
@@ -97,7 +99,7 @@ def suspected_secret(role: Role) -> Callable[[View], View]:
 
     def check(request: Request, suspected_secret_id: int) -> dict[str, Any]:
         row: SuspectedSecret = _get_or_404(suggestions.get_suggestion, suspected_secret_id)
-        _require_role(request.user.pk, row.workspace_id, role)
+        _require_role(request, row.workspace_id, role)
         return {"suggestion": row}
 
     return lambda view: _guard_view(view, f"suspected_secret: {role.label}", check)
@@ -107,7 +109,7 @@ def workspace(role: Role) -> Callable[[View], View]:
     """Admit members with at least this role; the view gets the ``workspace``."""
 
     def check(request: Request, workspace_id: int) -> dict[str, Any]:
-        _require_role(request.user.pk, workspace_id, role)
+        _require_role(request, workspace_id, role)
         row: Workspace = accounts.get_workspace(workspace_id)
         return {"workspace": row}
 
@@ -121,7 +123,7 @@ def membership(role: Role) -> Callable[[View], View]:
         row: Membership | None = accounts.get_membership(membership_id)
         if row is None:
             raise Http404
-        _require_role(request.user.pk, row.workspace_id, role)
+        _require_role(request, row.workspace_id, role)
         return {"member": row}
 
     return lambda view: _guard_view(view, f"membership: {role.label}", check)
@@ -143,7 +145,7 @@ def any_workspace(role: Role) -> Callable[[View], View]:
     """Admit people with at least this role in any workspace; the view shows only those."""
 
     def check(request: Request) -> dict[str, Any]:
-        roles = accounts.get_roles(request.user.pk).values()
+        roles = get_roles(request).values()
         if not any(actual_role.includes(role) for actual_role in roles):
             raise PermissionDenied
         return {}
@@ -169,17 +171,22 @@ def is_first_person_session(request: HttpRequest) -> bool:
     return accounts.is_first_person(user) and maker_id in (None, user.pk)
 
 
-def get_readable_conversation(
-    person_id: int, conversation_id: int, role: Role = Role.READER
-) -> Conversation:
-    """Return a conversation or raise Http404 (outsider) or PermissionDenied (role too low)."""
-    row: Conversation = _get_or_404(conversations.get_conversation, conversation_id)
-    _require_role(person_id, row.workspace_id, role)
-    return row
+def get_roles(request: Request) -> dict[int, Role]:
+    """Return the person's role in each workspace, by its key; one query for each request."""
+    roles: dict[int, Role] | None = getattr(request, "roles", None)
+    if roles is None:
+        roles = request.roles = accounts.get_roles(request.user.pk)
+    return roles
+
+
+def may(request: Request, workspace_id: int, role: Role) -> bool:
+    """Tell whether the person of a request has at least this role in a workspace."""
+    actual_role = get_roles(request).get(workspace_id)
+    return actual_role is not None and actual_role.includes(role)
 
 
 def has_role(person_id: int, workspace_id: int, role: Role) -> bool:
-    """Tell whether a person has at least this role in a workspace."""
+    """Tell whether a person has at least this role in a workspace, as it is now."""
     actual_role = accounts.get_role(person_id, workspace_id)
     return actual_role is not None and actual_role.includes(role)
 
@@ -189,7 +196,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {}
-    roles = accounts.get_roles(user.pk)
+    roles = get_roles(cast("Request", request))
     member_workspaces = accounts.list_workspaces(user.pk, Role.READER) if roles else []
     return {
         "may_audit": any(role.includes(Role.AUDITOR) for role in roles.values()),
@@ -229,12 +236,16 @@ def authorize_answer(session_key: str | None, inquiry_id: int) -> tuple[Person, 
         raise NotSignedIn
     session_activity.note_session_use(session_key)
     row: Inquiry = _get_or_404(inquiries.get_inquiry, inquiry_id)
-    _require_role(person.pk, row.conversation.workspace_id, Role.RESPONDER)
+    actual_role = accounts.get_role(person.pk, row.conversation.workspace_id)
+    _refuse_lower_role(actual_role, Role.RESPONDER)
     return person, row
 
 
-def _require_role(person_id: int, workspace_id: int, role: Role) -> None:
-    actual_role = accounts.get_role(person_id, workspace_id)
+def _require_role(request: Request, workspace_id: int, role: Role) -> None:
+    _refuse_lower_role(get_roles(request).get(workspace_id), role)
+
+
+def _refuse_lower_role(actual_role: Role | None, role: Role) -> None:
     if actual_role is None:
         raise NotMember
     if not actual_role.includes(role):

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 if TYPE_CHECKING:
     from django_htmx.middleware import HtmxDetails
 
+    from jpweb.store.choices import Role
     from jpweb.store.models import Person
 
 
@@ -18,3 +19,5 @@ class Request(HttpRequest):
     #: Never anonymous: the view's access rule has checked the sign-in.
     user: Person
     htmx: HtmxDetails
+    #: The person's roles by key of the workspace, once ``access.get_roles`` has read them.
+    roles: dict[int, Role]

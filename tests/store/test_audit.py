@@ -99,7 +99,9 @@ def test_the_batches_cover_every_row_once_the_newest_first(
 def test_below_auditor_there_is_nothing_to_review(demo: Workspace, role: Role | None):
     person = making.person("somebody", role, demo)
     assert not audit.list_inquiries(person.pk, AuditFilters()).exists()
-    assert audit.list_filter_values(person.pk) == audit.FilterValues([], [], [], [])
+    assert audit.list_filter_values(audit.list_workspaces(person.pk)) == audit.FilterValues(
+        [], [], [], []
+    )
 
 
 def test_demo_is_left_out_beside_another_workspace(demo: Workspace, auditor: Person):
@@ -134,7 +136,7 @@ def test_one_reviews_ones_own_workspaces(demo: Workspace, auditor: Person):
 
 
 def test_the_choices_are_what_occurs(auditor: Person):
-    filter_values = audit.list_filter_values(auditor.pk)
+    filter_values = audit.list_filter_values(audit.list_workspaces(auditor.pk))
     for values, column in (
         (filter_values.reasons, "reason"),
         (filter_values.sources, "source"),

@@ -23,15 +23,15 @@ QUERIES = {
     "/conversations": 15,
     "/conversations?sort=waiting": 15,
     "/conversations?sort=length": 14,
-    "/questions": 17,  # three of them are claims and snoozes
-    "/audit": 21,
-    "/audit/charts": 24,
+    "/questions": 16,  # three of them are claims and snoozes
+    "/audit": 17,
+    "/audit/charts": 22,
     "/audit.csv": 12,  # one of them records the export
     "/help": 5,
     "/help/operations": 5,
 }
 #: Queries of the page of a conversation.
-TALK = 33
+TALK = 30
 
 
 def grow_list(world: World, to: int) -> None:

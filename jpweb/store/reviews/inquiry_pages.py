@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from django.db.models import Count
 
-from jpweb.store import accounts, audit
+from jpweb.store import accounts
 from jpweb.store.audit import AuditFilters
 from jpweb.store.models import Conversation, DisplayReceipt, Inquiry
 from jpweb.store.reviews import inquiry_ranges
@@ -52,9 +52,13 @@ class Showing(NamedTuple):
     seen_count: int
 
 
-def load_page(person_id: int, filters: AuditFilters, order: Order, after: int) -> InquiryPage:
-    """Return the rows after the one with key ``after``, 0 for the first."""
-    workspace_ids = audit.list_workspace_keys(person_id, filters)
+def load_page(
+    workspace_ids: list[int], filters: AuditFilters, order: Order, after: int
+) -> InquiryPage:
+    """Return the rows after the one with key ``after``, 0 for the first.
+
+    ``workspace_ids`` are those of ``audit.choose_workspaces`` for the same filters.
+    """
     keys: list[int] = []
     for index_range in inquiry_ranges.list_ranges(workspace_ids, filters, order, after):
         limit = PAGE_ROWS + 1 - len(keys)

@@ -8,7 +8,6 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import BooleanField, Case, Q, QuerySet, Value, When
 
-from jpweb.store import audit
 from jpweb.store.audit import AuditFilters
 from jpweb.store.inquiries import INQUIRY_STATES
 from jpweb.store.models import Inquiry
@@ -23,13 +22,13 @@ class StateCount(NamedTuple):
     is_least: bool
 
 
-def count_by_state(person_id: int, filters: AuditFilters) -> dict[str, StateCount]:
+def count_by_state(workspace_ids: list[int], filters: AuditFilters) -> dict[str, StateCount]:
     """Return the numbers of matching inquiries by state; every state is a key.
 
+    ``workspace_ids`` are those of ``audit.choose_workspaces`` for the same filters.
     Of a filter with too many rows, so many are counted. Without one, each state is counted by its
     own index.
     """
-    workspace_ids = audit.list_workspace_keys(person_id, filters)
     rows, condition, column = inquiry_ranges.narrow_by_time(workspace_ids, filters)
     rows = rows.filter(workspace_id__in=workspace_ids).order_by()
     counts = _count_some(rows, condition)

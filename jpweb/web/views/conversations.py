@@ -79,8 +79,9 @@ def _render_conversation(
 ) -> HttpResponse:
     """Render a conversation; ``rejected_text`` is a request that could not be sent."""
     # Read the run before the window: a page that shows it as ended then has all of its events.
-    person_id = request.user.pk
-    context = conversation_updates.build_composer_context(person_id, conversation)
+    person_id, workspace_id = request.user.pk, conversation.workspace_id
+    may_run = access.may(request, workspace_id, Role.RESPONDER)
+    context = conversation_updates.build_composer_context(conversation, may_run=may_run)
     rows = approvals.list_waiting(person_id, conversation_id=conversation.pk)
     claims.attach_claims(rows)
     total_count = approvals.count_all_waiting(rows, person_id, conversation.pk)
@@ -110,20 +111,25 @@ def _render_conversation(
         "at_anchor": query.at,
         "state_counts": inquiries.count_by_state([conversation.pk]).get(conversation.pk, {}),
         "entry_count": conversation.entry_count,
-        "unread_count": conversation.entry_count - read_count
-        if read_count is not None and page.window.has_later
-        else 0,
+        "unread_count": _count_unread(conversation, read_count, page),
         "pending_rows": rows,
         "pending_total": total_count,
         "hidden_count": max(total_count - len(rows), 0),
         "snoozed_rows": snoozes.list_snoozed(person_id, conversation_id=conversation.pk),
         "rejected_text": rejected_text,
         "formats": exports.FORMATS,
-        "may_export": access.has_role(person_id, conversation.workspace_id, Role.AUDITOR),
+        "may_export": access.may(request, workspace_id, Role.AUDITOR),
     }
     return render(
         request, "conversations/detail.html", context, status=422 if rejected_text else 200
     )
+
+
+def _count_unread(conversation: Conversation, read_count: int | None, page: TranscriptPage) -> int:
+    """Return the number of new events where some of them are below a page, else 0."""
+    if read_count is None or not page.window.has_later:
+        return 0
+    return conversation.entry_count - read_count
 
 
 def _is_document(request: Request) -> bool:

@@ -25,7 +25,7 @@ from jpweb.store.inbox import queue
 from jpweb.store.jp_files import attachments
 from jpweb.store.transcript import turns, windows
 from jpweb.store.workspace_config import stored_config
-from jpweb.web import access, annotation_blocks, event_filter, transcript
+from jpweb.web import annotation_blocks, event_filter, transcript
 from jpweb.web.transcript import TranscriptLine, TranscriptPage, TranscriptQuery
 from jpweb.web.websocket import insert_targets
 
@@ -339,9 +339,8 @@ def make_metadata_key(conversation: Conversation) -> str:
     return f"{status}{until} {sha256(details.encode()).hexdigest()[:12]}"
 
 
-def build_composer_context(person_id: int, conversation: Conversation) -> dict[str, Any]:
+def build_composer_context(conversation: Conversation, *, may_run: bool) -> dict[str, Any]:
     """Return the context of a conversation's composer."""
-    may_run = access.has_role(person_id, conversation.workspace_id, Role.RESPONDER)
     context = _build_run_context(conversation, runs.get_newest(conversation.pk), may_run=may_run)
     return context | {"model_status": _find_model_status(conversation) if may_run else None}
 

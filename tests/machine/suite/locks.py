@@ -21,9 +21,8 @@ def check_no_lock_left() -> None:
 
     Without it each later test waits 20 s for the lock and fails.
     """
-    settings = connections["default"].settings_dict
-    name = str(settings["NAME"])
-    if not settings["ENGINE"].endswith("sqlite3") or not Path(name).is_file():
+    name = str(connections["default"].settings_dict["NAME"])
+    if connections["default"].vendor != "sqlite" or not Path(name).is_file():
         return
     try:
         _take_write_lock(name)

@@ -8,7 +8,13 @@ from itertools import count
 from random import Random
 from typing import Any
 
-from jpweb.store.models import Conversation, Inquiry
+from jpweb.store import audit
+from jpweb.store.audit import AuditFilters
+from jpweb.store.models import Conversation, Inquiry, Person
+from jpweb.store.reviews import inquiry_pages, state_counts
+from jpweb.store.reviews.inquiry_pages import InquiryPage
+from jpweb.store.reviews.inquiry_ranges import Order
+from jpweb.store.reviews.state_counts import StateCount
 
 BEGIN = datetime(2026, 3, 2, 5, 30, tzinfo=UTC)
 _numbers = count(1)
@@ -66,3 +72,17 @@ def save_many(talks: Sequence[Conversation], number: int, days: int, seed: int =
             )
         )
     Inquiry.objects.bulk_create(rows, batch_size=200)
+
+
+def load_page(person: Person, filters: AuditFilters, order: Order, after: int) -> InquiryPage:
+    """Return a page of what a person may review."""
+    return inquiry_pages.load_page(list_reviewed(person, filters), filters, order, after)
+
+
+def count_by_state(person: Person, filters: AuditFilters) -> dict[str, StateCount]:
+    """Return the numbers of what a person may review."""
+    return state_counts.count_by_state(list_reviewed(person, filters), filters)
+
+
+def list_reviewed(person: Person, filters: AuditFilters) -> list[int]:
+    return audit.choose_workspaces(audit.list_workspaces(person.pk), filters)

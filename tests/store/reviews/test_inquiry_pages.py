@@ -59,7 +59,7 @@ def list_all(
     rows: list[Inquiry] = []
     key = 0
     while True:
-        page = inquiry_pages.load_page(person.pk, filters, order, key)
+        page = audited_rows.load_page(person, filters, order, key)
         rows += page.rows
         key = page.next_key
         if not key:
@@ -127,17 +127,17 @@ def test_page_that_scans_no_further_says_so(auditor: Person, monkeypatch: pytest
     monkeypatch.setattr(inquiry_ranges, "MAX_SCANNED_ROWS", 4)
     monkeypatch.setattr(keyset_merge, "_MIN_SCANNED_ROWS", 1)
     nothing = AuditFilters(words="nothing like it")
-    page = inquiry_pages.load_page(auditor.pk, nothing, Order(), 0)
+    page = audited_rows.load_page(auditor, nothing, Order(), 0)
     assert (page.rows, page.is_truncated, page.next_key > 0) == ([], True, True)
     monkeypatch.setattr(inquiry_ranges, "MAX_SCANNED_ROWS", 2000)
-    assert inquiry_pages.load_page(auditor.pk, nothing, Order(), 0) == ([], 0, False)
+    assert audited_rows.load_page(auditor, nothing, Order(), 0) == ([], 0, False)
 
 
 def test_text_with_nul_matches_nothing(auditor: Person):
     for name in ("words", "tool"):
         text: dict[str, Any] = {name: "a\x00"}
         filters = AuditFilters(**text)
-        assert inquiry_pages.load_page(auditor.pk, filters, Order(), 0) == ([], 0, False)
+        assert audited_rows.load_page(auditor, filters, Order(), 0) == ([], 0, False)
 
 
 def drop_other_indexes(index: str, cursor: Any) -> None:
@@ -176,7 +176,7 @@ def test_order_is_that_of_an_index(
     auditor: Person, order: str, filters: dict[str, Any], index: str
 ):
     with CaptureQueriesContext(connection) as captured:
-        inquiry_pages.load_page(auditor.pk, AuditFilters(**filters), Order(order, True), 0)
+        audited_rows.load_page(auditor, AuditFilters(**filters), Order(order, True), 0)
     statements = [query["sql"] for query in captured]
     sql = next(each for each in statements if Inquiry.TABLE in each and "ORDER BY" in each)
     explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"

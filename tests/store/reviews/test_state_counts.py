@@ -30,7 +30,7 @@ def auditor() -> Person:
 
 
 def count(auditor: Person, **filters: Any) -> dict[str, StateCount]:
-    counts = state_counts.count_by_state(auditor.pk, AuditFilters(**filters))
+    counts = audited_rows.count_by_state(auditor, AuditFilters(**filters))
     assert list(counts) == ["open", "answered", "redacted", "cancelled", "unanswered"]
     return {state: number for state, number in counts.items() if number != (0, False)}
 
@@ -56,6 +56,6 @@ def test_of_a_filter_beyond_the_limit_every_number_may_be_too_small(
     auditor: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(state_counts, "MAX_SCANNED_ROWS", 2)
-    counts = state_counts.count_by_state(auditor.pk, AuditFilters(tool="tool 0"))
+    counts = audited_rows.count_by_state(auditor, AuditFilters(tool="tool 0"))
     assert all(number.is_least for number in counts.values())
     assert sum(number.number for number in counts.values()) <= 3

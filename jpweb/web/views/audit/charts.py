@@ -42,7 +42,7 @@ def show_charts(request: Request) -> HttpResponse:
         "max_count": inquiry_counts.MAX_COUNTED_ROWS,
         "form": form,
         "page_name": "audit-charts",
-        "filter_values": audit.list_filter_values(request.user.pk),
+        "filter_values": audit.list_filter_values(workspaces),
         "workspaces": workspaces,
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
         "ranges": list_ranges(clock.now().date(), query),

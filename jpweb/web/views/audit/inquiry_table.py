@@ -44,12 +44,13 @@ def list_inquiries(request: Request) -> HttpResponse:
     filters = AuditFilters(**form.cleaned_data)
     before = converters.parse_key(request.GET.get("before", ""))
     order = parse_order(request.GET.get("sort", ""))
-    page = inquiry_pages.load_page(request.user.pk, filters, order, before)
+    workspaces = audit.list_workspaces(request.user.pk)
+    workspace_ids = audit.choose_workspaces(workspaces, filters)
+    page = inquiry_pages.load_page(workspace_ids, filters, order, before)
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     sorting = {"sort": format_order(order)} if order != Order() else {}
-    counts = state_counts.count_by_state(request.user.pk, filters)
+    counts = state_counts.count_by_state(workspace_ids, filters)
     total = sum(count.number for count in counts.values())
-    workspaces = audit.list_workspaces(request.user.pk)
     context = {
         "rows": make_rows(page.rows),
         "has_workspace": len(workspaces) > 1,
@@ -59,7 +60,7 @@ def list_inquiries(request: Request) -> HttpResponse:
         "form": form,
         "bars": _build_bars(counts, query | sorting),
         "page_name": "audit",
-        "filter_values": audit.list_filter_values(request.user.pk),
+        "filter_values": audit.list_filter_values(workspaces),
         "workspaces": workspaces,
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.AUDIT),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),

@@ -9,7 +9,6 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
-from jpweb.store import accounts
 from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import pass_progress
@@ -31,7 +30,7 @@ def show_files(request: Request, workspace: Workspace) -> HttpResponse:
     """Show the state of a workspace's files, with the progress of reading; to htmx alone."""
     if not request.htmx:
         return redirect("settings")
-    roles = accounts.get_roles(request.user.pk)
+    roles = access.get_roles(request)
     context = {
         "workspace": workspace,
         "files": pass_progress.describe_files([workspace])[workspace.pk],

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @access.signed_in
 def show_settings(request: Request) -> HttpResponse:
     """Show where each thing is set: for the person, and for each workspace with their role."""
-    roles = accounts.get_roles(request.user.pk)
+    roles = access.get_roles(request)
     workspaces = accounts.list_workspaces(request.user.pk, Role.READER)
     files_by_workspace = pass_progress.describe_files(workspaces)
     context = {
