@@ -268,6 +268,13 @@ async def broken(end_event: asyncio.Event) -> None:
     raise ZeroDivisionError("broken")
 
 
+@pytest.fixture
+def _polls_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch_workspaces, "WORKSPACE_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(watch_workspaces, "RETRY_SECONDS", 0.01)
+
+
+@pytest.mark.usefixtures("_polls_quickly")
 async def test_the_files_of_each_workspace_are_followed_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
@@ -287,8 +294,6 @@ async def test_the_files_of_each_workspace_are_followed_once(
             return {str(root) for root in followed_roots} == set(expected)
 
         return is_followed
-
-    monkeypatch.setattr(watch_workspaces, "WORKSPACE_POLL_SECONDS", 0.01)
 
     def listed() -> list[Path]:
         passes.append(len(roots))

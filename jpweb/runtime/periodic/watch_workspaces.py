@@ -24,9 +24,10 @@ from jpweb.store.jp_files.pass_progress import PassCounter
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two queries for new workspaces, and until one is followed again that could not
-#: be watched.
-WORKSPACE_POLL_SECONDS = 10.0
+#: Seconds between two queries for workspaces that are new, or no longer followed.
+WORKSPACE_POLL_SECONDS = 1.0
+#: Seconds until a workspace is followed again that could not be watched.
+RETRY_SECONDS = 10.0
 #: Milliseconds without a change after which changed files are mirrored (debounce).
 QUIET_MS = 100
 #: Milliseconds without a reported change after which all files are checked.
@@ -52,7 +53,7 @@ async def follow_workspaces() -> None:
                 coroutine = run_periodically(
                     f"following {root}",
                     partial(follow_workspace, root),
-                    WORKSPACE_POLL_SECONDS,
+                    RETRY_SECONDS,
                     DATABASE_UNAVAILABLE,
                 )
                 tasks_by_root[root] = asyncio.create_task(coroutine)

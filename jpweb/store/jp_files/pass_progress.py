@@ -22,8 +22,7 @@ from jpweb.store.errors import NoWorkspace
 from jpweb.store.jp_files import mirror, workspace
 from jpweb.store.models import Conversation, MirrorPass, Workspace
 
-#: Seconds without a heartbeat after which a pass counts as interrupted. The watcher looks for new
-#: workspaces every 10 s.
+#: Seconds without a heartbeat after which a pass counts as interrupted.
 STALE_SECONDS = 30
 #: Notes and characters of a problem that are stored.
 MAX_NOTES, MAX_PROBLEM_CHARS = 20, 500

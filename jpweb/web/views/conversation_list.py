@@ -14,11 +14,12 @@ from django.views.decorators.http import require_POST
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store import accounts, audit
 from jpweb.store.choices import Role
 from jpweb.store.conversation_list import paginator
 from jpweb.store.conversation_list.filters import ListFilters, Sort
 from jpweb.store.errors import StoreError
-from jpweb.store.jp_files import metadata_file
+from jpweb.store.jp_files import metadata_file, pass_progress
 from jpweb.store.jp_files.metadata_file import MetadataChange
 from jpweb.store.sql import keyset_merge
 from jpweb.web import access, display_text, notice_text
@@ -27,7 +28,9 @@ from jpweb.web.forms.conversation_filters import ConversationFilterForm
 if TYPE_CHECKING:
     from django.http import QueryDict
 
-    from jpweb.store.models import Conversation
+    from jpweb.store.conversation_list.paginator import ConversationPage
+    from jpweb.store.jp_files.pass_progress import FilesReport
+    from jpweb.store.models import Conversation, Workspace
     from jpweb.web.http import Request
 
 #: Changes and confirmations, by the button's action.
@@ -70,9 +73,29 @@ def list_conversations(request: Request) -> HttpResponse:
         ],
         "origins": [(origin.value, label) for origin, label in display_text.ORIGIN_LABELS.items()],
         "page_url": request.get_full_path(),
+        "unread_workspaces": [] if _has_own_row(page) else _list_unread_workspaces(request),
     }
     name = "conversations/_list.html" if request.htmx else "conversations/index.html"
     return render(request, name, context)
+
+
+def _has_own_row(page: ConversationPage) -> bool:
+    """Tell whether a page lists a conversation that is not of the demo."""
+    return any(not audit.is_demo(row.conversation.workspace) for row in page.rows)
+
+
+def _list_unread_workspaces(
+    request: Request,
+) -> list[tuple[Workspace, FilesReport, bool]]:
+    """Return the workspaces of the person whose files are not all read; True for an owner."""
+    roles = access.get_roles(request)
+    workspaces = accounts.list_workspaces(request.user.pk, Role.READER)
+    files_by_workspace = pass_progress.describe_files(workspaces)
+    return [
+        (workspace, files_by_workspace[workspace.pk], roles[workspace.pk] == Role.OWNER)
+        for workspace in workspaces
+        if files_by_workspace[workspace.pk].is_unsettled
+    ]
 
 
 @access.conversation(Role.RESPONDER)

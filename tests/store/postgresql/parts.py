@@ -40,6 +40,7 @@ QUERIES = Part(
         "backups/snapshot.py",
         "backups/tables.py",
         "rebuild.py",
+        "database/base.py",
         "database/clock.py",
         "database/timeouts.py",
         "jp_files/row_writer.py",

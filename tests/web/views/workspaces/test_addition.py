@@ -23,9 +23,11 @@ from jpweb.store.models import (
     Workspace,
 )
 from jpweb.store.people import sessions
+from tests.store import making
 from tests.web.reading import parse_page
-from tests.web.world import World
+from tests.web.world import World, signed_in
 
+LIST = "/conversations"
 ADD, CHECK, CONFIRM = "/workspaces/add", "/workspaces/add/check", "/workspaces/add/confirm"
 
 
@@ -165,7 +167,8 @@ def test_add_workspace_in_a_session_made_by_another_is_denied(world: World, gard
 
 def read_files(client: Client, row: Workspace, path: str = "/settings") -> tuple[str, bool]:
     """Return the words on a workspace's files, and whether the page asks for them again."""
-    response = client.get(path, headers={} if path == "/settings" else {"HX-Request": "true"})
+    headers = {"HX-Request": "true"} if path.startswith("/workspaces/") else {}
+    response = client.get(path, headers=headers)
     tag = parse_page(response).find_one(id=f"files-{row.pk}")
     return " ".join(tag.text.split()), "hx-get" in tag
 
@@ -187,6 +190,21 @@ def test_settings_say_how_far_reading_is_and_then_followed(owner: Client, garden
         "Not followed: the folder or its .jp is missing",
         False,
     )
+
+
+def test_list_of_none_but_the_demo_says_how_far_reading_is(owner: Client, garden: Path):
+    owner.post(CONFIRM, {"folder": str(garden), "name": "Beds"})
+    row = Workspace.objects.get(root=str(garden))
+    newcomer = signed_in(making.person("newcomer", Role.READER, row))
+    assert read_files(newcomer, row, LIST) == ("Reading conversations: 0 of 1", True)
+    text = newcomer.get(LIST).text
+    assert "No conversations yet: reading them is not finished." in text
+    demo, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    reader = Person.objects.get(username="newcomer")
+    Membership.objects.create(person=reader, workspace=demo, role=Role.READER)
+    assert read_files(newcomer, row, LIST) == ("Reading conversations: 0 of 1", True)
+    pass_progress.record_end(garden, PassCounter(1, 1))
+    assert f'id="files-{row.pk}"' not in newcomer.get(LIST).text
 
 
 def test_people_page_says_once_that_files_are_followed(owner: Client, garden: Path):
