@@ -28,7 +28,11 @@ from jpweb.agent.providers.adapter.factory import ModelEndpoint
 from jpweb.agent.providers.adapter.forced_tool import describe_nudge, soften_choice
 from jpweb.agent.providers.adapter.messages import make_messages
 from jpweb.agent.providers.adapter.parameters import ReasoningSettings
-from jpweb.agent.providers.adapter.reply_parser import OUTPUT_TOOL_NAME, ReplyParser, ReplyTooLong
+from jpweb.agent.providers.adapter.reply_parser import (
+    ReplyParser,
+    ReplyTooLong,
+    choose_output_name,
+)
 
 #: Seconds. A model may reason for minutes before its first token; connecting is fast.
 REQUEST_TIMEOUT = httpx2.Timeout(600, connect=10)
@@ -44,7 +48,8 @@ async def converse(
 
     Raises ProviderFailed.
     """
-    parser = ReplyParser(adapter, request.schema is not None, request.max_bytes)
+    output_name = choose_output_name({tool.name for tool in request.tools})
+    parser = ReplyParser(adapter, request.schema is not None, request.max_bytes, output_name)
     http = await asyncio.to_thread(_open_http, request.idle_seconds)
     async with http:
         try:
@@ -63,7 +68,7 @@ async def converse(
                     takes_reasoning=adapter.takes_reasoning(endpoint),
                 ),
                 model_settings=settings,
-                model_request_parameters=_request_parameters(request, model),
+                model_request_parameters=_request_parameters(request, model, output_name),
             ) as stream:
                 yield TokenUsage()  # the provider counts tokens from here on
                 async for piece in stream:
@@ -106,7 +111,9 @@ def _make_settings(
     return settings
 
 
-def _request_parameters(request: ProviderRequest, model: Model[Any]) -> ModelRequestParameters:
+def _request_parameters(
+    request: ProviderRequest, model: Model[Any], output_name: str
+) -> ModelRequestParameters:
     """Return tools and output mode: the schema natively, or as a tool's arguments."""
     tools = [
         ToolDefinition(
@@ -123,12 +130,12 @@ def _request_parameters(request: ProviderRequest, model: Model[Any]) -> ModelReq
     # Gemini up to 2.x takes tools or a schema, not both.
     can_combine = not tools or profile.get("google_supports_tool_combination", True)
     if profile.get("supports_json_schema_output", False) and can_combine:
-        form = OutputObjectDefinition(json_schema=schema, name=OUTPUT_TOOL_NAME)
+        form = OutputObjectDefinition(json_schema=schema, name=output_name)
         return ModelRequestParameters(
             function_tools=tools, output_mode="native", output_object=form
         )
     output = ToolDefinition(
-        name=OUTPUT_TOOL_NAME,
+        name=output_name,
         description="Gives the answer.",
         parameters_json_schema=schema,
         kind="output",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -35,11 +35,22 @@ from jpweb.agent.providers.adapter.surrogates import (
     split_trailing_half,
 )
 
-#: Name of the tool that a model without structured output has to call instead.
-OUTPUT_TOOL_NAME = "reply"
+_OUTPUT_TOOL_NAME = "reply"
 
 
 _Variant: TypeAlias = Literal["message", "reasoning"]
+
+
+def choose_output_name(tool_names: Collection[str]) -> str:
+    """Return the name of the tool that a model without structured output has to call instead.
+
+    No offered tool has that name: the call of a tool would be taken for the data.
+    """
+    name, number = _OUTPUT_TOOL_NAME, 1
+    while name in tool_names:
+        number += 1
+        name = f"{_OUTPUT_TOOL_NAME}_{number}"
+    return name
 
 
 class ReplyTooLong(Exception):
@@ -59,13 +70,15 @@ class _OpenText:
 class ReplyParser:
     """One reply while it streams. ``is_structured``: its text is data, kept until it is complete.
 
-    ``max_bytes`` limits all received text; 0 sets no limit. All text that leaves here is complete:
-    no half of a character.
+    In a structured reply, the arguments of a call of ``output_name`` are data too. ``max_bytes``
+    limits all received text; 0 sets no limit. All text that leaves here is complete: no half of a
+    character.
     """
 
     adapter: ProviderAdapter
     is_structured: bool = False
     max_bytes: int = 0
+    output_name: str = _OUTPUT_TOOL_NAME
     _size: int = 0
     _halves: dict[_Variant, str] = field(default_factory=dict)
     _parts: dict[int, ModelResponsePart] = field(default_factory=dict)
@@ -130,7 +143,7 @@ class ReplyParser:
     def read_data(self) -> StructuredReply | None:
         """Return the structured reply; None where there is none that can be read."""
         for part in self._parts.values():
-            if isinstance(part, ToolCallPart) and part.tool_name == OUTPUT_TOOL_NAME:
+            if isinstance(part, ToolCallPart) and self._is_data(part):
                 value = read_arguments(part)
                 return None if value is None else StructuredReply(value)
         texts = [part.content for part in self._parts.values() if isinstance(part, TextPart)]
@@ -202,7 +215,7 @@ class ReplyParser:
 
     def _emit_partial_call(self, index: int) -> Iterator[PartialToolCall]:
         part = self._parts[index]
-        if isinstance(part, ToolCallPart) and part.tool_name != OUTPUT_TOOL_NAME:
+        if isinstance(part, ToolCallPart) and not self._is_data(part):
             arguments_text = (
                 part.args if isinstance(part.args, str) else json.dumps(part.args or {})
             )
@@ -221,13 +234,16 @@ class ReplyParser:
             del self._calls[0]
             yield from self._emit_call(part)
 
+    def _is_data(self, part: ToolCallPart) -> bool:
+        return self.is_structured and part.tool_name == self.output_name
+
     def _take_calls(self) -> list[int]:
         calls, self._calls = self._calls, []
         return calls
 
     def _emit_call(self, part: ToolCallPart) -> Iterator[CompleteToolCall]:
         call_arguments = read_arguments(part)
-        if call_arguments is not None and part.tool_name != OUTPUT_TOOL_NAME:
+        if call_arguments is not None and not self._is_data(part):
             metadata = join_value_surrogates(self.adapter.read_metadata(part))
             yield CompleteToolCall(
                 join_surrogates(part.tool_call_id),

@@ -115,6 +115,17 @@ def test_data_by_a_tool_that_is_no_object_is_none():
     assert reception.read_data() is None
 
 
+def test_call_of_a_tool_named_reply_is_no_data():
+    reception = ReplyParser(LLAMACPP)
+    part = ToolCallPart("reply", '{"to": "a"}', "call_0")
+    events = list(reception.take_event(PartStartEvent(index=0, part=part)))
+    events += reception.release_calls(is_cut=False)
+    assert events == [
+        PartialToolCall("reply", '{"to": "a"}'),
+        CompleteToolCall("call_0", "reply", {"to": "a"}),
+    ]
+
+
 HALF, OTHER, FACE, ODD = "\ud83d", "\ude00", "\N{GRINNING FACE}", "\N{REPLACEMENT CHARACTER}"
 
 
