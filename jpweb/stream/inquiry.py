@@ -12,6 +12,7 @@ from jpweb.stream.errors import MalformedElement
 from jpweb.stream.event_kind import (
     EventKindBase,
     Fields,
+    check_storable,
     read_flag,
     read_optional_text,
     read_required_mapping,
@@ -213,6 +214,11 @@ class InquiryResponse(EventKindBase):
                 return head | {"reason": read_reason.tag}
             case Redacted():
                 return head
+
+
+def check_answer_type(answer_type: AnswerType) -> None:
+    """Raise MalformedElement for options that no recorded question can hold."""
+    check_storable({"question": {"answer_type": answer_type.to_fields()}})
 
 
 def read_reason(tag: Any) -> CancellationReason | UnknownReason:

@@ -10,7 +10,7 @@ from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success, Tool
 from jpweb.agent.tools.local.subprocess_runner import ProcessResult
 from jpweb.stream.answer_type import AnswerType, Select
 from jpweb.stream.errors import MalformedElement
-from jpweb.stream.inquiry import InquiryQuestion
+from jpweb.stream.inquiry import InquiryQuestion, check_answer_type
 
 #: Redacts the secrets in a text, or in the neighbouring texts of a list.
 Redact = Callable[[Any], Any]
@@ -89,6 +89,7 @@ def _normalize_answer_type(answer_type: Any) -> Any:
 def _check_options(kind: AnswerType) -> None:
     if isinstance(kind, Select) and not kind.options:
         raise MalformedElement("a select needs at least one option")
+    check_answer_type(kind)
 
 
 def _parse_json(text: str) -> Any:

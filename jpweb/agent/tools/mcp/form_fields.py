@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from jpweb.stream.answer_type import AnswerType, Boolean, Option, Secret, Select, Text
-from jpweb.stream.errors import InvalidAnswer
+from jpweb.stream.errors import InvalidAnswer, MalformedElement
+from jpweb.stream.inquiry import check_answer_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +32,12 @@ class FormField:
 
 def read_fields(schema: Mapping[str, Any]) -> list[FormField]:
     """Return the fields of a flat schema. Raises InvalidAnswer for one that no person can fill."""
-    required = schema.get("required") or ()
-    return [
-        _read_field(name, part, required=name in required)
-        for name, part in (schema.get("properties") or {}).items()
-    ]
+    properties, required = schema.get("properties") or {}, schema.get("required") or []
+    if not isinstance(properties, Mapping):
+        raise InvalidAnswer("“properties” of the form must be an object.")
+    if not isinstance(required, list):
+        raise InvalidAnswer("“required” of the form must be a list.")
+    return [_read_field(name, part, required=name in required) for name, part in properties.items()]
 
 
 def _read_field(name: str, part: Any, *, required: bool) -> FormField:
@@ -52,22 +54,40 @@ def _read_field(name: str, part: Any, *, required: bool) -> FormField:
 
 
 def _field_type(name: str, part: Mapping[str, Any]) -> tuple[AnswerType, Callable[[Any], Any]]:
-    options = _read_options(part)
+    options = _read_options(name, part)
     if options:
         return Select(options), _keep_answer
-    kind = part.get("type")
+    kind = _read_type(part)
     if kind == "boolean":
         return Boolean(), _keep_answer
     if kind in _CONVERTERS:
         hidden = part.get("format") == "password" or part.get("writeOnly") is True
         return Secret() if hidden else Text(), _make_reader(part, _CONVERTERS[kind])
-    choices = _read_options(part.get("items") or {}) if kind == "array" else ()
+    items = part.get("items")
+    choices = _read_options(name, items) if kind == "array" and isinstance(items, Mapping) else ()
     if choices:
         return Text(), _make_list_reader(choices)
     raise InvalidAnswer(f"The field “{name}” cannot be asked for.")
 
 
-def _read_options(part: Mapping[str, Any]) -> tuple[Option, ...]:
+def _read_type(part: Mapping[str, Any]) -> str | None:
+    """Return the type of a field; of several types the one that is not null, if it is one."""
+    kind = part.get("type")
+    kinds = [name for name in kind if name != "null"] if isinstance(kind, list) else [kind]
+    return kinds[0] if len(kinds) == 1 and isinstance(kinds[0], str) else None
+
+
+def _read_options(name: str, part: Mapping[str, Any]) -> tuple[Option, ...]:
+    """Return the choices. Raises InvalidAnswer for values that cannot be recorded."""
+    options = _list_options(part)
+    try:
+        check_answer_type(Select(options))
+    except MalformedElement as error:
+        raise InvalidAnswer(f"The field “{name}” cannot be asked for: {error}.") from error
+    return options
+
+
+def _list_options(part: Mapping[str, Any]) -> tuple[Option, ...]:
     """Return the choices, in the present spelling (``oneOf``, ``anyOf``) and the older ``enum``."""
     titled = part.get("oneOf") or part.get("anyOf")
     if isinstance(titled, list) and all(isinstance(o, Mapping) and "const" in o for o in titled):

@@ -149,6 +149,23 @@ def test_a_question_that_cannot_be_put_says_what_is_wrong(fields, message):
     assert message in outcome.message
 
 
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ("1e999", "inf is not a number"),
+        ('{"value": -1e999}', "-inf is not a number"),
+        ("[" * 125 + "]" * 125, "nested too deeply"),
+    ],
+)
+def test_option_that_no_record_can_hold_fails_the_call(option: str, reason: str):
+    answer_type = f'{{"type": "select", "options": ["a", {option}]}}'
+    question = f'{{"id": "q", "text": "Q?", "default": "a", "answer_type": {answer_type}}}'
+    assert read(f'{{"type": "needs_input", "question": {question}}}') == Failed(
+        f"probe asked a question that cannot be put: {reason}. This is a mistake in the tool. "
+        "Do not retry; continue without it."
+    )
+
+
 def test_a_question_that_is_no_object_says_so():
     assert "it must be an object" in read('{"type":"needs_input","question":"Q?"}').message
 

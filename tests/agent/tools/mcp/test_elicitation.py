@@ -37,6 +37,25 @@ async def test_after_three_attempts_the_form_is_declined():
     assert person.questions[0].context is None
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": [1]},
+        {"properties": {"n": 1}},
+        {"properties": {"n": {"type": "integer"}}, "required": 5},
+        {"properties": {"n": {"type": {}}}},
+        {"properties": {"n": {"type": "array", "items": ["a"]}}},
+        {"properties": {"n": {"enum": [float("inf")]}}},
+    ],
+)
+async def test_malformed_schema_declines_the_form_and_nothing_else(schema: Any):
+    elicitor, pauses = elicitation(ScriptedPerson("7"))
+    assert await elicitor.answer_form("", schema) == ElicitationReply("decline")
+    assert not elicitor.failure.done()
+    assert pauses == []
+    assert await elicitor.answer_form("", NUMBER) == ElicitationReply("accept", {"n": 7})
+
+
 async def test_a_field_declined_ends_the_form():
     schema = {"properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
     person = ScriptedPerson("x", CancellationReason.USER)

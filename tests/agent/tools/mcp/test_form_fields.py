@@ -20,6 +20,9 @@ def field(part, required=("f",)) -> Any:
 
 
 AB = Select((Option("a", "A"), Option("b", "B")))
+DEEP_LIST: Any = []
+for _ in range(125):
+    DEEP_LIST = [DEEP_LIST]
 
 
 @pytest.mark.parametrize(
@@ -39,6 +42,10 @@ AB = Select((Option("a", "A"), Option("b", "B")))
         ({"oneOf": [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]}, AB),
         ({"type": "array", "items": {"enum": ["a"]}}, Text()),
         ({"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}}, Text()),
+        ({"type": ["string", "null"]}, Text()),
+        ({"type": ["null", "boolean"]}, Boolean()),
+        ({"type": ["array", "null"], "items": {"enum": ["a"]}}, Text()),
+        ({"type": ["string", "null"], "enum": ["a", None]}, Select((Option("a"), Option(None)))),
     ],
 )
 def test_a_field_has_the_answer_type_of_its_schema(part, kind):
@@ -46,11 +53,37 @@ def test_a_field_has_the_answer_type_of_its_schema(part, kind):
 
 
 @pytest.mark.parametrize(
-    "part", ["string", {}, {"type": "object"}, {"type": "array"}, {"type": "array", "items": {}}]
+    "part",
+    [
+        "string",
+        {},
+        {"type": "object"},
+        {"type": "array"},
+        {"type": "array", "items": {}},
+        {"type": "array", "items": [{"enum": ["a"]}]},
+        {"type": {"string": "null"}},
+        {"type": ["string", "integer"]},
+        {"type": ["null"]},
+        {"type": [["string"]]},
+        {"enum": ["a", math.inf]},
+        {"oneOf": [{"const": math.nan}]},
+        {"type": "array", "items": {"enum": [-math.inf]}},
+        {"enum": [DEEP_LIST]},
+    ],
 )
 def test_a_field_that_nobody_can_be_asked_for_is_refused(part):
     with pytest.raises(InvalidAnswer, match="“f” cannot be asked for"):
         field(part)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("properties", [1]), ("properties", "f"), ("required", 5), ("required", "f")],
+)
+def test_schema_with_a_key_of_another_shape_is_refused(key, value):
+    schema = {"properties": {"f": {"type": "string"}}} | {key: value}
+    with pytest.raises(InvalidAnswer, match=f"“{key}” of the form"):
+        read_fields(schema)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +145,8 @@ def test_an_answer_that_does_not_fit_says_what_would(part, answer, pattern):
 
 def test_an_optional_field_may_be_left_empty():
     assert field({"type": "integer"}, required=()).read_value("") is None
+    assert field({"type": ["integer", "null"]}, required=()).read_value("") is None
+    assert field({"type": ["integer", "null"]}).read_value("7") == 7
     assert read_fields({"type": "object"}) == []
 
 
