@@ -23,6 +23,7 @@ from jpweb.agent.ports import (
     StructuredReply,
     TextDelta,
 )
+from jpweb.agent.providers.adapter.event_values import parse_event_value
 from jpweb.agent.tool_calls import model_messages
 from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse
 
@@ -150,8 +151,8 @@ def _requested_steps(message: str) -> Iterator[_ScriptStep]:
     """Yield the calls that the person requests; arguments that are no object become ``text``."""
     for tool, arguments_text in re.findall(r"^/call[ \t]+(\S+)[ \t]*(.*)$", message, re.MULTILINE):
         try:
-            arguments = json.loads(arguments_text or "{}")
-        except (ValueError, RecursionError):
+            arguments = parse_event_value(arguments_text or "{}")
+        except ValueError:
             arguments = arguments_text
         if not isinstance(arguments, dict):
             arguments = {"text": arguments}

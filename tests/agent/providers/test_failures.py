@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -241,6 +242,16 @@ async def test_a_call_that_is_no_json_object_never_happened(name: str, raw: str)
     with run_vendor(name, [Reply(Call("fs_read", raw=raw))]) as standin:
         error, before = await get_failure(make_provider(standin))
     assert error.kind is FailureKind.TRUNCATED
+    assert [e for e in before if isinstance(e, CompleteToolCall)] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_text_before_a_call_with_an_infinite_argument_is_received(name: str):
+    reply = Reply(Say("Reading."), Call("fs_read", {"n": math.inf}))
+    with run_vendor(name, [reply]) as standin:
+        error, before = await get_failure(make_provider(standin))
+    assert error.kind is FailureKind.TRUNCATED
+    assert join_text(before, "message") == "Reading."
     assert [e for e in before if isinstance(e, CompleteToolCall)] == []
 
 

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from jpweb.agent.errors import FailureKind
+from jpweb.agent.ports import CompleteToolCall
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse
 from tests.agent.providers.conversing import (
     MODELS,
     get_failure,
+    join_text,
     make_event,
     make_provider,
     make_request,
@@ -82,3 +84,13 @@ async def test_reasoning_without_text_is_not_sent_back(name: str):
         await receive_events(make_provider(standin), make_request(*events))
         reply = standin.requests[0].body["messages"][2]
     assert {"thinking", "reasoning_content"} & reply.keys() == set()
+
+
+@pytest.mark.parametrize("depth", [126, 400, 930, 100_000])
+async def test_arguments_nested_too_deeply_fail_the_reply_after_its_text(depth: int):
+    call = Call("fs_read", raw=f'{{"n": {"[" * (depth - 1)}{"]" * (depth - 1)}}}')
+    with run_vendor("ollama", [Reply(Say("Reading."), call)]) as standin:
+        error, before = await get_failure(make_provider(standin))
+    assert error.kind in (FailureKind.TRUNCATED, FailureKind.BROKEN_OFF)
+    assert join_text(before, "message") == "Reading."
+    assert [event for event in before if isinstance(event, CompleteToolCall)] == []

@@ -260,3 +260,22 @@ async def test_it_answers_for_the_inquiry_backend_with_what_fits(kind: AnswerTyp
     events = [event async for event in ScriptedProvider(pace=0).stream(request)]
     assert events == [StructuredReply({"answer": answer}), ReplyFinished()]
     assert kind.is_valid(answer)
+
+
+@pytest.mark.parametrize(
+    ("arguments_text", "arguments"),
+    [
+        ('{"n": 1e999}', {"text": '{"n": 1e999}'}),
+        ('{"n": NaN}', {"text": '{"n": NaN}'}),
+        ('{"n": "\\ud800"}', {"n": "\N{REPLACEMENT CHARACTER}"}),
+    ],
+    ids=["infinite", "not a number", "half a character"],
+)
+async def test_requested_arguments_that_no_record_can_hold_are_text(
+    arguments_text: str, arguments: dict[str, Any]
+):
+    stage = TurnBench(ScriptedProvider(pace=0), (make_asker(),))
+    await run_turn(stage.ports, f"/call one {arguments_text}", None, stage.stop, stage.setup)
+    (call,) = stage.recorder.of(ToolCallRequest)
+    assert call.arguments == arguments
+    assert stage.recorder.raw()

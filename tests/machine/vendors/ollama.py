@@ -9,6 +9,8 @@ from typing import Any
 from tests.machine.vendors.replies import Call, Piece, Reply, Say, Think, split_text
 
 PATH = "/api/chat"
+#: Stands in a line for a call's arguments, which may be nested too deeply for the json module.
+_ARGUMENTS = "@arguments@"
 
 
 def write_frames(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
@@ -18,7 +20,10 @@ def write_frames(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
     for piece in reply.pieces:
         for message in _messages(piece):
             line = base | {"message": {"role": "assistant", "content": ""} | message}
-            yield _line(line | {"done": False})
+            frame = _line(line | {"done": False})
+            if isinstance(piece, Call):
+                frame = frame.replace(f'"{_ARGUMENTS}"'.encode(), piece.json.encode())
+            yield frame
     if isinstance(reply.end, Mapping):
         yield _line(reply.end)
     elif reply.end in ("stop", "length"):
@@ -39,5 +44,5 @@ def _messages(piece: Piece) -> Iterator[dict[str, Any]]:
         case Say(text=text):
             yield from ({"content": bit} for bit in split_text(text))
         case Call(name=name, id=id_):
-            function = {"index": 0, "name": name, "arguments": json.loads(piece.json)}
+            function = {"index": 0, "name": name, "arguments": _ARGUMENTS}
             yield {"tool_calls": [{"id": id_, "function": function}]}

@@ -16,13 +16,15 @@ from jpweb.agent.providers.adapter.surrogates import join_surrogates
 from jpweb.agent.redaction import SecretAnswer, redact_text
 
 #: Every error that a request may end with. The libraries raise a ValueError for what they cannot
-#: send (the name of a model, characters) and for a reply that they cannot read.
+#: send (the name of a model, characters) and for a reply that they cannot read, and the json module
+#: a RecursionError for one that is nested too deeply.
 VENDOR_ERRORS = (
     library.AgentRunError,
     library.UserError,
     httpx2.HTTPError,
     httpx2.InvalidURL,
     ValueError,
+    RecursionError,
 )
 _MAX_DETAIL_CHARS = 500
 _SERVER_ERROR = 500

@@ -29,6 +29,7 @@ from jpweb.agent.ports import (
     TextDelta,
 )
 from jpweb.agent.providers.adapter.base import ProviderAdapter
+from jpweb.agent.providers.adapter.event_values import make_event_value, parse_event_value
 from jpweb.agent.providers.adapter.surrogates import (
     join_surrogates,
     join_value_surrogates,
@@ -36,8 +37,6 @@ from jpweb.agent.providers.adapter.surrogates import (
 )
 
 _OUTPUT_TOOL_NAME = "reply"
-
-
 _Variant: TypeAlias = Literal["message", "reasoning"]
 
 
@@ -136,7 +135,7 @@ class ReplyParser:
 
     @property
     def has_broken_call(self) -> bool:
-        """Tell whether the arguments of a call are not a JSON object."""
+        """Tell whether the arguments of a call are not a JSON object that an event can hold."""
         calls = (part for part in self._parts.values() if isinstance(part, ToolCallPart))
         return any(read_arguments(part) is None for part in calls)
 
@@ -148,8 +147,8 @@ class ReplyParser:
                 return None if value is None else StructuredReply(value)
         texts = [part.content for part in self._parts.values() if isinstance(part, TextPart)]
         try:
-            return StructuredReply(join_value_surrogates(json.loads("".join(texts))))
-        except (ValueError, RecursionError):
+            return StructuredReply(parse_event_value("".join(texts)))
+        except ValueError:
             return None
 
     def _begin_part(self, index: int, part: ModelResponsePart) -> Iterator[ProviderEvent]:
@@ -254,11 +253,14 @@ class ReplyParser:
 
 
 def read_arguments(part: ToolCallPart) -> dict[str, Any] | None:
-    """Return a call's arguments; None where they are not a JSON object."""
-    if not isinstance(part.args, str):
-        return dict(join_value_surrogates(part.args or {}))
+    """Return a call's arguments; None where they are not a JSON object that an event can hold."""
+    arguments = part.args or {}
     try:
-        value = join_value_surrogates(json.loads(part.args or "{}"))
-    except (ValueError, RecursionError):
+        value = (
+            parse_event_value(arguments)
+            if isinstance(arguments, str)
+            else make_event_value(arguments)
+        )
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None

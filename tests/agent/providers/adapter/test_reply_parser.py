@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -28,6 +29,9 @@ from jpweb.agent.ports import (
 from jpweb.agent.providers.adapter.reply_parser import ReplyParser, ReplyTooLong
 from jpweb.agent.providers.llamacpp import VENDOR as LLAMACPP
 from jpweb.agent.providers.openai import VENDOR as OPENAI
+from jpweb.stream import wire
+from jpweb.stream.events import ChatResponse, ToolCallRequest
+from tests.agent.providers.conversing import make_event
 
 
 def begin_calls(reception: ReplyParser, *args: str | None) -> list[ProviderEvent]:
@@ -124,6 +128,55 @@ def test_call_of_a_tool_named_reply_is_no_data():
         PartialToolCall("reply", '{"to": "a"}'),
         CompleteToolCall("call_0", "reply", {"to": "a"}),
     ]
+
+
+def nest(depth: int) -> dict[str, Any]:
+    """Return an object that is this many levels deep."""
+    value: Any = []
+    for _ in range(depth - 2):
+        value = [value]
+    return {"n": value}
+
+
+@pytest.mark.parametrize("is_parsed", [False, True], ids=["text", "parsed"])
+@pytest.mark.parametrize(
+    "arguments",
+    [{"n": math.nan}, {"n": [{"m": -math.inf}]}, nest(126), nest(400)],
+    ids=["nan", "infinity", "too deep", "much too deep"],
+)
+def test_arguments_that_no_record_can_hold_break_their_call_alone(
+    arguments: dict[str, Any], is_parsed: bool
+):
+    reception = ReplyParser(LLAMACPP)
+    args = arguments if is_parsed else json.dumps(arguments)
+    for index, part_args in enumerate(('{"path": "a"}', args, '{"path": "b"}')):
+        part = ToolCallPart("fs_read", part_args, f"call_{index}")
+        list(reception.take_event(PartStartEvent(index=index, part=part)))
+    assert ids(list(reception.release_calls(is_cut=False))) == ["call_2"]
+    assert reception.has_broken_call
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity"])
+def test_data_with_a_number_that_no_record_can_hold_is_none(number: str):
+    in_text, by_tool = (ReplyParser(LLAMACPP, is_structured=True) for _ in range(2))
+    text_part, tool_part = TextPart(f"[{number}]"), ToolCallPart("reply", f'{{"n": {number}}}', "c")
+    list(in_text.take_event(PartStartEvent(index=0, part=text_part)))
+    list(by_tool.take_event(PartStartEvent(index=0, part=tool_part)))
+    assert in_text.read_data() is None
+    assert by_tool.read_data() is None
+
+
+def test_deepest_arguments_and_data_that_a_record_holds_are_received():
+    reception = ReplyParser(LLAMACPP)
+    begin_calls(reception, json.dumps(nest(125)))
+    (call,) = reception.release_calls(is_cut=False)
+    assert isinstance(call, CompleteToolCall)
+    wire.write_element(make_event(ToolCallRequest(call.id, call.name, call.arguments)))
+    structured = ReplyParser(LLAMACPP, is_structured=True)
+    texts(structured, json.dumps(nest(125)))
+    data = structured.read_data()
+    assert data is not None
+    wire.write_element(make_event(ChatResponse("data", data.value)))
 
 
 HALF, OTHER, FACE, ODD = "\ud83d", "\ude00", "\N{GRINNING FACE}", "\N{REPLACEMENT CHARACTER}"
