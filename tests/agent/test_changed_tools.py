@@ -1,4 +1,7 @@
-"""What people permitted or answered holds for the tool as it was then (issue 14, 1.1)."""
+"""What people permitted or answered holds for the tool as it was then (issue 14, 1.1).
+
+An answer also holds for its question alone.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,19 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import Local, Mode, ToolCommand
+from jpweb.agent.config import Local, Mode, QuestionConfig, ToolCommand
 from jpweb.agent.ports import Answer, Permitted, RunPrompt, Skipped
 from jpweb.agent.tool_outcome import NeedsInput, Question, Success, ToolOutcome
-from jpweb.stream.answer_type import Boolean
-from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryRequest
-from tests.agent.doubles import OutsideStub, ToolBench, wait_forever, wait_until
+from jpweb.stream.answer_type import Boolean, Text
+from jpweb.stream.inquiry import (
+    Answered,
+    CancellationReason,
+    Cancelled,
+    InquiryRequest,
+    InquiryResponse,
+    InquirySource,
+)
+from tests.agent.doubles import OutsideStub, ToolBench, make_asker, wait_forever, wait_until
 from tests.agent.test_rebuilding import NOTE, PERSON, WAITS, event, make_turn, resume, settle
 from tests.builders import make_call
 
@@ -152,3 +162,106 @@ async def test_answer_for_the_turn_holds_for_the_tool_as_it_was(definition, ques
     await resume(turn)
     assert len(turn.prompter.questions) == question_count
     assert turn.recorder.results[-1][1] == "done"
+
+
+# answers hold for their question
+
+DELETE_A = Question("confirm", "Delete a.txt?", Boolean(), exclusive=True)
+DELETE_B = replace(DELETE_A, text="Delete b.txt?")
+ASKED_A = replace(WAITS, question=DELETE_A.to_inquiry_question())
+
+
+def make_in_call_tool(*questions: Question) -> OutsideStub:
+    """Return a tool that asks these questions in the middle and says what it was told."""
+
+    async def run(_arguments: Any, _answers: Any, ask: Any) -> ToolOutcome:
+        return Success(str([(await ask(question)).value for question in questions]))
+
+    return OutsideStub("tool", run)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        DELETE_B,
+        replace(DELETE_A, answer_type=Text()),
+        replace(DELETE_A, default=True),
+        replace(DELETE_A, context="In /etc."),
+    ],
+    ids=["text", "type", "default", "context"],
+)
+async def test_answer_on_record_is_not_given_to_another_question_of_its_id(question):
+    """A server that is called again asks what is left to ask, and its ids start anew."""
+    still_open = replace(ASKED_A, id="c1.confirm_2.1", question=question.to_inquiry_question())
+    turn = make_turn(
+        *(CALL, event(ASKED_A, **NOTE), settle(Answered(answer=True), **PERSON)),
+        event(still_open, **NOTE | {"question_id": "confirm_2"}),
+        tools=(make_in_call_tool(question),),
+        replies=[Answer("its own answer")],
+    )
+    await resume(turn, crashed=True)
+    assert [(p.inquiry_id, p.question) for p in turn.prompter.questions] == [
+        ("c1.confirm.2", question)
+    ]
+    assert turn.recorder.results == [("c1", "['its own answer']", False)]
+
+
+async def test_answer_on_record_is_not_given_to_the_question_of_another_source():
+    request = replace(ASKED_A, source=InquirySource.for_tool("other"))
+    turn = make_turn(
+        *(CALL, event(request, **NOTE), settle(Answered(answer=True), **PERSON)),
+        tools=(make_in_call_tool(DELETE_A),),
+        replies=[Answer(value=False)],
+    )
+    await resume(turn, crashed=True)
+    assert turn.recorder.results == [("c1", "[False]", False)]
+
+
+@pytest.mark.parametrize("tool", [make_in_call_tool(DELETE_B), make_asker(DELETE_B)])
+async def test_decline_on_record_does_not_close_another_question_of_its_id(tool):
+    decline = settle(Cancelled(CancellationReason.USER), **PERSON)
+    turn = make_turn(
+        CALL, event(ASKED_A, **NOTE), decline, tools=(tool,), replies=[Answer(value=True)]
+    )
+    await resume(turn)
+    assert [prompt.inquiry_id for prompt in turn.prompter.questions] == ["c1.confirm.2"]
+
+
+async def test_each_of_several_questions_of_one_id_gets_its_answer_again():
+    """A form asks for an unreadable answer once more, and says why."""
+    retry = replace(DELETE_A, context="Give yes or no.")
+    second = replace(ASKED_A, id="c1.confirm.2", question=retry.to_inquiry_question())
+    answers = [InquiryResponse(f"c1.confirm.{n}", Answered(value)) for n, value in ((1, 7), (2, 8))]
+    turn = make_turn(
+        *(CALL, event(ASKED_A, **NOTE), event(answers[0], **PERSON)),
+        *(event(second, **NOTE | {"attempt": 2}), event(answers[1], **PERSON)),
+        tools=(make_in_call_tool(DELETE_A, retry),),
+    )
+    await resume(turn, crashed=True)
+    assert turn.recorder.results == [("c1", "[7, 8]", False)]
+
+
+async def test_last_answer_to_a_question_counts_and_the_next_is_asked_for():
+    """A person may have restarted the call and decided differently."""
+    second = replace(ASKED_A, id="c1.confirm.2")
+    answers = [InquiryResponse(f"c1.confirm.{n}", Answered(n == 1)) for n in (1, 2)]
+    turn = make_turn(
+        *(CALL, event(ASKED_A, **NOTE), event(answers[0], **PERSON)),
+        *(event(second, **NOTE | {"attempt": 2}), event(answers[1], **PERSON)),
+        tools=(make_in_call_tool(DELETE_A, DELETE_A),),
+        replies=[Answer("new")],
+    )
+    await resume(turn, crashed=True)
+    assert turn.recorder.results == [("c1", "[False, 'new']", False)]
+
+
+@pytest.mark.parametrize("tool", [make_in_call_tool, make_asker], ids=["in call", "between runs"])
+async def test_question_that_configuration_makes_exclusive_keeps_its_answer(tool):
+    question = replace(DELETE_A, exclusive=False)
+    turn = make_turn(
+        *(CALL, event(ASKED_A, **NOTE), settle(Answered(answer=True), **PERSON)),
+        tools=(tool(question),),
+        tool={"questions": {"confirm": QuestionConfig(exclusive=True)}},
+    )
+    await resume(turn, crashed=True)
+    assert turn.prompter.questions == []

@@ -35,8 +35,8 @@ from jpweb.agent.tool_calls.executor import (
     ToolExecutor,
     make_sourced_question,
 )
-from jpweb.agent.tool_calls.in_call_inquiries import InCallInquiries
-from jpweb.agent.tool_calls.inquiries import InquiryRunner
+from jpweb.agent.tool_calls.in_call_inquiries import EarlierAnswers, InCallInquiries
+from jpweb.agent.tool_calls.inquiries import InquiryRunner, configure_question
 from jpweb.agent.tool_calls.inquiry_backend import NoBackend
 from jpweb.agent.tool_calls.prompting import PermissionPrompts
 from jpweb.agent.tool_calls.result import CallResult, ResumedCalls, ToolAnswer, Unanswered
@@ -297,13 +297,15 @@ class ToolCoordinator:
         it.
         """
         config = self._configs[call.name]
-        answers = self._state.take_answers(call.id)
+        earlier_answers = self._state.take_answers(call.id)
+        # A tool that is run again after each answer identifies its questions by their ids.
+        answers = {answer.key.question_id: answer.value for answer in earlier_answers}
         if call.id in self._cut_off_ids:
             self._rerun_ids.add(call.id)
         question_count = 0
         with ExitStack() as stack:
             while True:
-                execution = await self._execute_tool(call, answers)
+                execution = await self._execute_tool(call, answers, EarlierAnswers(earlier_answers))
                 if not isinstance(execution, SourcedQuestion):
                     return execution
                 if question_count == MAX_CALL_QUESTIONS:
@@ -325,24 +327,26 @@ class ToolCoordinator:
                 )
 
     async def _execute_tool(
-        self, call: ToolCallRequest, answers: Mapping[str, Any]
+        self, call: ToolCallRequest, answers: Mapping[str, Any], earlier_answers: EarlierAnswers
     ) -> Execution | Stopped:
+        """Execute the tool once; ``earlier_answers`` are for the questions that it asks in it."""
         interrupts = CallInterrupts(self._interrupts)
         inquiry_runner = replace(self._inquiry_runner, interrupts=interrupts, in_call=True)
         tool = self._configs[call.name]
+        source = InquirySource.for_tool(call.name)
         numbers = itertools.count()
-        earlier_answers = dict(answers)  # to in-call questions, from before its process ended
 
-        async def inquire(question: Question) -> ToolAnswer | Unanswered:
-            sourced = make_sourced_question(call.name, question, InquirySource.for_tool(call.name))
+        async def inquire(raw_question: Question) -> ToolAnswer | Unanswered:
+            question = configure_question(raw_question, tool)
+            sourced = make_sourced_question(call.name, question, source)
             if isinstance(sourced, Failed):
                 return Unanswered(CancellationReason.BACKEND_ERROR, CallResult(sourced.message))
-            if question.id in earlier_answers:
-                return ToolAnswer(earlier_answers.pop(question.id))
+            if (earlier_answer := earlier_answers.take_answer(question, source)) is not None:
+                return earlier_answer
             if next(numbers) >= MAX_CALL_QUESTIONS:
                 text = model_messages.describe_too_many(call.name, MAX_CALL_QUESTIONS)
                 return Unanswered(CancellationReason.BACKEND_ERROR, CallResult(text))
-            return await inquiry_runner.run_inquiry(call, tool, sourced.question, sourced.source)
+            return await inquiry_runner.run_inquiry(call, tool, question, source)
 
         async with InCallInquiries(inquire, interrupts) as in_call:
             execution = self._executor.execute(

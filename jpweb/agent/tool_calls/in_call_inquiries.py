@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import Self, TypeAlias
 
 from jpweb.agent.interrupts import CallInterrupts
 from jpweb.agent.ports import Answer, Declined
 from jpweb.agent.tool_calls.result import ToolAnswer, Unanswered
+from jpweb.agent.tool_calls.turn_state import AnsweredQuestion, is_request_of
 from jpweb.agent.tool_outcome import Question
+from jpweb.stream.inquiry import InquirySource
 
 RunInquiry: TypeAlias = Callable[[Question], Awaitable[ToolAnswer | Unanswered]]
 
@@ -52,3 +54,28 @@ class InCallInquiries:
         errors = [result for result in results if isinstance(result, BaseException)]
         if error_type is None and errors:
             raise errors[0]
+
+
+class EarlierAnswers:
+    """The answers of a call from before its process ended, each for the question that got it.
+
+    A tool that runs again may give the id of an answered question to another one: an MCP server
+    may skip the questions about work that is done, and jpweb numbers its questions.
+    """
+
+    def __init__(self, answers: Iterable[AnsweredQuestion]) -> None:
+        self._answers_by_id: dict[str, list[AnsweredQuestion]] = {}
+        for answer in answers:
+            self._answers_by_id.setdefault(answer.key.question_id, []).append(answer)
+
+    def take_answer(self, question: Question, source: InquirySource) -> ToolAnswer | None:
+        """Return the last answer to the question; earlier ones of its id are discarded.
+
+        Where none of its id was to the same question, all are.
+        """
+        answers = self._answers_by_id.pop(question.id, [])
+        for index in reversed(range(len(answers))):
+            if is_request_of(answers[index].request, question, source):
+                self._answers_by_id[question.id] = answers[index + 1 :]
+                return ToolAnswer(answers[index].value)
+        return None

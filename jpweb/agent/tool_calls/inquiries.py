@@ -29,7 +29,13 @@ from jpweb.agent.tool_calls.routing import (
     is_reusable,
     route,
 )
-from jpweb.agent.tool_calls.turn_state import AnswerKey, OpenQuestion, RememberedAnswer, TurnState
+from jpweb.agent.tool_calls.turn_state import (
+    AnswerKey,
+    OpenQuestion,
+    RememberedAnswer,
+    TurnState,
+    is_request_of,
+)
 from jpweb.agent.tool_outcome import Question
 from jpweb.stream.events import ToolCallRequest
 from jpweb.stream.inquiry import (
@@ -69,9 +75,8 @@ class InquiryRunner:
     ) -> ToolAnswer | Unanswered:
         """Return the answer to the question, or why there is none; the response is on record."""
         config = tool.get_question(question.id)
-        if config.exclusive is not None:
-            question = replace(question, exclusive=config.exclusive)
-        earlier_decline = self.state.take_closed(call.id, question.id)
+        question = configure_question(question, tool)
+        earlier_decline = self.state.take_closed(call.id, question, source)
         if earlier_decline is not None:
             return Unanswered(
                 earlier_decline.reason, _declined_result(call.name, question.id, earlier_decline)
@@ -114,8 +119,7 @@ class InquiryRunner:
         open_question = self.state.take_waiting(call.id, question.id)
         if open_question is None:
             return None
-        request = open_question.request
-        is_same = request.question == question.to_inquiry_question() and request.source == source
+        is_same = is_request_of(open_question.request, question, source)
         if is_same and open_question.definition == self.definitions.get(call.name, ""):
             return open_question
         await self.close_question(open_question, call, CancellationReason.LOST)
@@ -244,6 +248,12 @@ class InquiryRunner:
     ) -> None:
         note: Mapping[str, Any] = {"by": {"kind": decider}}
         await self.event_writer.write_events(InquiryResponse(prompt.inquiry_id, outcome), note=note)
+
+
+def configure_question(question: Question, tool: ToolConfig) -> Question:
+    """Return the question as it is recorded: configuration may decide whether it is exclusive."""
+    is_exclusive = tool.get_question(question.id).exclusive
+    return question if is_exclusive is None else replace(question, exclusive=is_exclusive)
 
 
 def _recordable_outcome(question: Question, value: Any) -> InquiryOutcome:

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from jpweb.agent.idle_tracker import IdleTracker
 from jpweb.agent.ports import Declined
+from jpweb.agent.tool_outcome import Question
 from jpweb.stream.events import ConversationEvent, Element, ToolCallResponse
 from jpweb.stream.inquiry import (
     Answered,
@@ -19,6 +20,7 @@ from jpweb.stream.inquiry import (
     InquiryOutcome,
     InquiryRequest,
     InquiryResponse,
+    InquirySource,
 )
 
 #: Whether a restarted call keeps a cancelled question closed; otherwise it asks again.
@@ -111,6 +113,23 @@ class OpenQuestion:
     definition: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class AnsweredQuestion:
+    """A request on record with its answer, from before the process ended."""
+
+    key: QuestionKey
+    request: InquiryRequest
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class DeclinedQuestion:
+    """A request on record with its final decline, from before the process ended."""
+
+    request: InquiryRequest
+    decline: Declined
+
+
 @dataclass(slots=True)
 class TurnState:
     """The memory of one turn.
@@ -126,8 +145,8 @@ class TurnState:
     _attempts: Counter[QuestionKey] = field(default_factory=Counter)
     _inquiry_ids: set[str] = field(default_factory=set, compare=False)
     _waiting: dict[str, OpenQuestion] = field(default_factory=dict)
-    _answered: dict[QuestionKey, RememberedAnswer] = field(default_factory=dict)
-    _closed: dict[QuestionKey, Declined] = field(default_factory=dict)
+    _answered: list[AnsweredQuestion] = field(default_factory=list)
+    _closed: dict[QuestionKey, DeclinedQuestion] = field(default_factory=dict)
     _paused: set[str] = field(default_factory=set)
     _granted: dict[str, CallGrant] = field(default_factory=dict)
     grants: dict[str, CallGrant] = field(default_factory=dict)
@@ -143,7 +162,7 @@ class TurnState:
         parked, so that its calls may have been running with the answers that are on record.
         """
         state = cls(is_patient=not crashed)
-        keys_by_inquiry: dict[str, tuple[QuestionKey, AnswerKey]] = {}
+        questions_by_inquiry: dict[str, tuple[OpenQuestion, AnswerKey]] = {}
         for element in elements:
             body = element.body
             if element.tag == InquiryRequest.TAG:
@@ -153,10 +172,10 @@ class TurnState:
             note = body.metadata.get("jpweb")
             match body.kind:
                 case InquiryRequest() as request:
-                    keys_by_inquiry |= state._add_request(request, note)
-                case InquiryResponse(inquiry_id, outcome) if inquiry_id in keys_by_inquiry:
+                    questions_by_inquiry |= state._add_request(request, note)
+                case InquiryResponse(inquiry_id, outcome) if inquiry_id in questions_by_inquiry:
                     state._waiting.pop(inquiry_id, None)
-                    state._add_response(*keys_by_inquiry[inquiry_id], outcome, note)
+                    state._add_response(*questions_by_inquiry[inquiry_id], outcome, note)
                 case ToolCallResponse(tool_call_id):
                     state._end_call(tool_call_id)
                 case _:
@@ -176,10 +195,11 @@ class TurnState:
                 self._inquiry_ids.add(inquiry_id)
                 return self._attempts[key], inquiry_id
 
-    def take_answers(self, tool_call_id: str) -> dict[str, Any]:
-        """Return, once, the call's answers on record from before its process ended."""
-        keys = [key for key in self._answered if key.tool_call_id == tool_call_id]
-        return {key.question_id: self._answered.pop(key).value for key in keys}
+    def take_answers(self, tool_call_id: str) -> list[AnsweredQuestion]:
+        """Return, once, the call's answers from before its process ended, in their order."""
+        answers = [item for item in self._answered if item.key.tool_call_id == tool_call_id]
+        self._answered = [item for item in self._answered if item.key.tool_call_id != tool_call_id]
+        return answers
 
     def take_waiting(self, tool_call_id: str, question_id: str) -> OpenQuestion | None:
         """Return, once, the question on record without a response."""
@@ -198,9 +218,17 @@ class TurnState:
         ]
         return [self._waiting.pop(question.request.id) for question in questions]
 
-    def take_closed(self, tool_call_id: str, question_id: str) -> Declined | None:
-        """Return, once, the final decline of the question from before the process ended."""
-        return self._closed.pop(QuestionKey(tool_call_id, question_id), None)
+    def take_closed(
+        self, tool_call_id: str, question: Question, source: InquirySource
+    ) -> Declined | None:
+        """Return, once, the final decline of the question from before the process ended.
+
+        That of another question of its id is discarded.
+        """
+        closed = self._closed.pop(QuestionKey(tool_call_id, question.id), None)
+        if closed is None or not is_request_of(closed.request, question, source):
+            return None
+        return closed.decline
 
     def is_paused(self, tool_call_id: str) -> bool:
         """Tell whether the call was paused at a question when its process ended.
@@ -225,7 +253,7 @@ class TurnState:
 
     def _add_request(
         self, request: InquiryRequest, note: Any
-    ) -> dict[str, tuple[QuestionKey, AnswerKey]]:
+    ) -> dict[str, tuple[OpenQuestion, AnswerKey]]:
         match note:
             case {"tool_call_id": str(tool_call_id), "question_id": str(question_id)}:
                 key = QuestionKey(tool_call_id, question_id)
@@ -234,41 +262,52 @@ class TurnState:
         self._attempts[key] += 1
         grant = CallGrant.from_note(note)
         is_with_person = note.get("person") is True
-        self._waiting[request.id] = OpenQuestion(key, request, is_with_person, grant.definition)
+        open_question = OpenQuestion(key, request, is_with_person, grant.definition)
+        self._waiting[request.id] = open_question
         self._closed.pop(key, None)  # the call was restarted and asks again
         if note.get("in_call") is not True:
             self._paused.add(tool_call_id)
         self._granted[tool_call_id] = grant
         tool = note.get("tool")
         tool_name = tool if isinstance(tool, str) else ""
-        return {request.id: (key, AnswerKey(tool_name, question_id, grant.definition))}
+        answer_key = AnswerKey(tool_name, question_id, grant.definition)
+        return {request.id: (open_question, answer_key)}
 
     def _add_response(
-        self, key: QuestionKey, answer_key: AnswerKey, outcome: InquiryOutcome, raw_note: Any
+        self,
+        question: OpenQuestion,
+        answer_key: AnswerKey,
+        outcome: InquiryOutcome,
+        raw_note: Any,
     ) -> None:
         note = raw_note if isinstance(raw_note, Mapping) else {}
+        key, request = question.key, question.request
         if isinstance(outcome, Answered):
             if not self.is_patient or _is_self_answered(note):
                 self._paused.discard(key.tool_call_id)  # the call continued at once
-            self._answered[key] = RememberedAnswer(outcome.answer)
+            self._answered.append(AnsweredQuestion(key, request, outcome.answer))
             if answer_key.tool_name and note.get("remember") is True:
                 self.remembered_tool_answers[answer_key] = RememberedAnswer(outcome.answer)
             return
-        closed = _read_closed(outcome, note)
-        if closed is None:
+        decline = _read_decline(outcome, note)
+        if decline is None:
             self._paused.discard(key.tool_call_id)
         else:
-            self._closed[key] = closed
+            self._closed[key] = DeclinedQuestion(request, decline)
 
     def _end_call(self, tool_call_id: str) -> None:
         """Discard the progress of a call: another may have its id."""
-        for key in [key for key in self._answered if key.tool_call_id == tool_call_id]:
-            del self._answered[key]
+        self.take_answers(tool_call_id)
         self.take_unanswered(tool_call_id)
         for key in [key for key in self._closed if key.tool_call_id == tool_call_id]:
             del self._closed[key]
         self._paused.discard(tool_call_id)
         self._granted.pop(tool_call_id, None)
+
+
+def is_request_of(request: InquiryRequest, question: Question, source: InquirySource) -> bool:
+    """Tell whether the request on record is that of this question: what people saw is equal."""
+    return request.question == question.to_inquiry_question() and request.source == source
 
 
 def _read_inquiry_id(element: Element) -> str:
@@ -289,7 +328,7 @@ def _is_self_answered(note: Mapping[str, Any]) -> bool:
     return kind in ("configuration", "memory", "assistant")
 
 
-def _read_closed(outcome: InquiryOutcome, note: Mapping[str, Any]) -> Declined | None:
+def _read_decline(outcome: InquiryOutcome, note: Mapping[str, Any]) -> Declined | None:
     """Return the final decline of a question; one that an interrupt withdrew is asked again."""
     match outcome:
         case Cancelled(CancellationReason() as reason) if _IS_FINAL_BY_REASON[reason]:

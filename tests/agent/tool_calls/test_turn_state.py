@@ -58,7 +58,7 @@ def test_resuming_passes_over_what_is_no_request_of_ours():
     ]
     state = TurnState.from_elements(elements)
     assert (state.take_answers("a"), state.take_unanswered("a"), state.is_paused("a")) == (
-        {},
+        [],
         [],
         False,
     )
