@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -30,13 +30,19 @@ class EventWriter:
         note: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
         is_last: bool = False,
+        interrupt_ids: Sequence[int] = (),
     ) -> None:
         """Commit events with the present time, all or none; ``is_last``: the turn is complete.
 
         ``note`` is jpweb's note in the metadata of each event, ``metadata`` the provider's.
+        ``interrupt_ids`` are the interrupts whose text the events carry.
         """
         event_metadata = dict(metadata or {}) | ({} if note is None else {"jpweb": dict(note)})
-        await self.write_each(((kind, event_metadata) for kind in kinds), is_last=is_last)
+        await self.write_each(
+            ((kind, event_metadata) for kind in kinds),
+            is_last=is_last,
+            interrupt_ids=interrupt_ids,
+        )
 
     async def write_each(
         self,
@@ -44,8 +50,11 @@ class EventWriter:
         *,
         is_last: bool = False,
         usage: TokenUsage | None = None,
+        interrupt_ids: Sequence[int] = (),
     ) -> None:
         """Commit events with the present time, each with its metadata, all or none."""
         stamp = timestamps.format_timestamp(self.clock())
         events = [ConversationEvent(stamp, kind, dict(metadata)) for kind, metadata in kinds]
-        await self.recorder.record(*events, is_last=is_last, usage=usage)
+        await self.recorder.record(
+            *events, is_last=is_last, usage=usage, interrupt_ids=interrupt_ids
+        )

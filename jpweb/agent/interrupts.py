@@ -19,11 +19,15 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class Respond:
-    """Abandon the running work, send the model this text instead, and continue."""
+    """Abandon the running work, send the model this text instead, and continue.
+
+    ``interrupt_ids`` are the runtime's, for the commit of the events that carry the text.
+    """
 
     SEVERITY: ClassVar[int] = 2
     text: str = ""
     author: str | None = None
+    interrupt_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,9 @@ class Interrupts:
         """Interrupt the turn at its next wait. The texts of two responses are joined."""
         if isinstance(interrupt, Respond) and isinstance(self._pending, Respond):
             interrupt = replace(
-                interrupt, text="\n\n".join(filter(None, (self._pending.text, interrupt.text)))
+                interrupt,
+                text="\n\n".join(filter(None, (self._pending.text, interrupt.text))),
+                interrupt_ids=(*self._pending.interrupt_ids, *interrupt.interrupt_ids),
             )
         if self._pending is None or interrupt.SEVERITY >= self._pending.SEVERITY:
             self._pending = interrupt

@@ -296,13 +296,15 @@ class Recorder(Protocol):
         *events: ConversationEvent,
         is_last: bool = False,
         usage: TokenUsage | None = None,
+        interrupt_ids: Sequence[int] = (),
     ) -> None:
         """Commit the events in order, all or none; returns after the commit.
 
         Raises SettlementConflict, and commits nothing, where a question among them is settled
         already. With the ``last`` events, of which there may be none, it is committed that the turn
         is complete: the journal alone does not tell a whole reply from a part of one. ``usage`` is
-        that of the reply which ends with these events; it is in no event.
+        that of the reply which ends with these events; it is in no event. ``interrupt_ids`` are
+        the interrupts whose text the events carry: they are handled with the commit.
         """
         ...
 

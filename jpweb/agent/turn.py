@@ -168,7 +168,8 @@ class _Turn:
         interrupt = self._interrupts.take_pending()
         if isinstance(interrupt, Respond) and interrupt.text:
             await self.event_writer.write_events(
-                ChatRequest(interrupt.text, author=interrupt.author)
+                ChatRequest(interrupt.text, author=interrupt.author),
+                interrupt_ids=interrupt.interrupt_ids,
             )
         return interrupt
 

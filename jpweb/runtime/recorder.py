@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING
 
@@ -32,15 +32,14 @@ DISPLAY_INTERVAL_SECONDS = 0.1
 class JournalRecorder:
     """Commits the events of one run and publishes the change.
 
-    With an attachment it writes JP's files after each commit. ``interrupt_ids``: interrupts whose
-    text the next events carry. ``opened_rows``: rows of recorded questions, by inquiry id, for the
-    prompter. Raises LeaseLost once another process executes the run.
+    With an attachment it writes JP's files after each commit. ``opened_rows``: rows of recorded
+    questions, by inquiry id, for the prompter. Raises LeaseLost once another process executes the
+    run.
     """
 
     run: Run
     workspace_id: int
     attachment: Attachment | None = None
-    interrupt_ids: list[int] = field(default_factory=list)
     opened_rows: dict[str, Inquiry] = field(default_factory=dict)
 
     async def record(
@@ -48,13 +47,14 @@ class JournalRecorder:
         *events: ConversationEvent,
         is_last: bool = False,
         usage: TokenUsage | None = None,
+        interrupt_ids: Sequence[int] = (),
     ) -> None:
         try:
             rows = await run_in_db_thread(
                 run_events.record_events,
                 self.run,
                 events,
-                tuple(self.interrupt_ids),
+                tuple(interrupt_ids),
                 is_last=is_last,
                 usage=None if usage is None else UsageReport(*astuple(usage)),
             )

@@ -66,15 +66,18 @@ class ListRecorder:
     usages: list[tuple[int, TokenUsage]] = field(default_factory=list)
     progress: dict[str, CallProgress] = field(default_factory=dict)
     saved_progress: list[tuple[str, CallProgress]] = field(default_factory=list)
+    handled_interrupts: list[tuple[int, type[EventKind]]] = field(default_factory=list)
 
     async def record(
         self,
         *events: ConversationEvent,
         is_last: bool = False,
         usage: TokenUsage | None = None,
+        interrupt_ids: Sequence[int] = (),
     ) -> None:
         await asyncio.sleep(0)
         self.events.extend(events)
+        self.handled_interrupts.extend((key, type(events[0].kind)) for key in interrupt_ids)
         self.complete = is_last
         if usage is not None:
             self.usages.append((len(events), usage))

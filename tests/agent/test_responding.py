@@ -190,6 +190,27 @@ async def test_of_two_things_that_are_said_each_is_told_once():
     assert stage.recorder.of(ChatRequest)[1:] == [ChatRequest("And this.", author="Eve")]
 
 
+async def test_interrupts_are_handled_with_the_event_that_carries_their_text():
+    replies = [[CompleteToolCall("c1", "tool", {}), ReplyFinished()], DONE]
+    stage = TurnBench(QueueProvider(replies), (make_asker(CONFIRM),), [wait_forever()])
+    interrupt_after(stage, ToolCallResponse, Respond("And this.", "Eve", (3,)))
+    first, second = Respond("Leave it.", "Alice", (1,)), Respond("Now.", "Bob", (2,))
+    await interrupt_turn(stage, lambda: stage.prompter.questions, first, second)
+    assert stage.recorder.handled_interrupts == [
+        (1, ToolCallResponse),
+        (2, ToolCallResponse),
+        (3, ChatRequest),
+    ]
+
+
+async def test_response_that_a_stop_overtakes_is_handled_by_no_event():
+    replies = [[CompleteToolCall("c1", "tool", {}), ReplyFinished()], DONE]
+    stage = TurnBench(QueueProvider(replies), (make_asker(CONFIRM),), [wait_forever()])
+    response = Respond("no", "Alice", (1,))
+    await interrupt_turn(stage, lambda: stage.prompter.questions, response, Stop())
+    assert stage.recorder.handled_interrupts == []
+
+
 async def test_what_is_said_to_a_reply_that_fails_is_on_record():
     failing = ProviderFailed("No.", FailureKind.WRONG_KEY)
     stage = TurnBench(QueueProvider([[TextDelta("message", "Half a"), asyncio.Event(), failing]]))

@@ -368,9 +368,9 @@ async def test_reply_calls_and_text_after_them_are_one_commit(monkeypatch):
     turn = make_turn(START, SAYS, turns=((*WHOLE, ReplyFinished()), DONE), tools=(make_asker(),))
     commits, record = [], turn.recorder.record
 
-    async def note_commit(*events, is_last=False, usage=None) -> None:
+    async def note_commit(*events, **options) -> None:
         commits.append([type(event.kind) for event in events])
-        await record(*events, is_last=is_last, usage=usage)
+        await record(*events, **options)
 
     monkeypatch.setattr(turn.recorder, "record", note_commit)
     await resume(turn)

@@ -103,11 +103,10 @@ class ToolCoordinator:
             results, interrupt = await self._run_until_ended(
                 calls, await self._take_over_calls(calls, resumed)
             )
-        is_response_used = any(isinstance(result, Stopped) for result in results) and isinstance(
-            interrupt, Respond
-        )
-        if is_response_used:  # a response sent from here on is another interrupt
-            self._interrupts.take_pending()
+        carried_interrupt_ids: tuple[int, ...] = ()
+        if isinstance(interrupt, Respond) and any(isinstance(r, Stopped) for r in results):
+            self._interrupts.take_pending()  # a response sent from here on is another interrupt
+            carried_interrupt_ids = interrupt.interrupt_ids
         await self._close_resumed_questions(calls, results)
         final_results = [
             self._interrupted_result(call, interrupt) if isinstance(result, Stopped) else result
@@ -115,10 +114,13 @@ class ToolCoordinator:
         ]
         await self._event_writer.write_each(
             (
-                ToolCallResponse(call.id, result.content, result.is_error),
-                _response_metadata(result, call.id in self._rerun_ids),
-            )
-            for call, result in zip(calls, final_results, strict=True)
+                (
+                    ToolCallResponse(call.id, result.content, result.is_error),
+                    _response_metadata(result, call.id in self._rerun_ids),
+                )
+                for call, result in zip(calls, final_results, strict=True)
+            ),
+            interrupt_ids=carried_interrupt_ids,
         )
         self._rerun_ids.clear()
         self._state.grants.clear()

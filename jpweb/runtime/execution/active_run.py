@@ -23,7 +23,7 @@ class ActiveRun:
 
     ``interrupted_by``: the author of the last interrupt. ``is_over``: the turn has ended.
     ``is_abandoned``: the lease is lost, so this process may write nothing more of the run.
-    ``interrupt_ids``: interrupts whose text the turn has yet to act on.
+    ``interrupt_ids``: interrupts whose text the turn was given.
     """
 
     run: Run
@@ -50,7 +50,8 @@ class ActiveRun:
                 self.interrupts.interrupt(Restart())
             case InterruptKind.RESPOND:
                 self.interrupt_ids.append(interrupt.pk)
-                self.interrupts.interrupt(Respond(interrupt.text, interrupt.person_name or None))
+                author = interrupt.person_name or None
+                self.interrupts.interrupt(Respond(interrupt.text, author, (interrupt.pk,)))
             case _:
                 self.interrupts.interrupt(Stop())
         return True

@@ -94,9 +94,7 @@ async def _execute_turn(active: ActiveRun) -> RunEnd:
 
 
 async def _play_with_resources(active: ActiveRun) -> TurnEnd:
-    recorder = JournalRecorder(
-        active.run, active.conversation.workspace_id, active.attachment, active.interrupt_ids
-    )
+    recorder = JournalRecorder(active.run, active.conversation.workspace_id, active.attachment)
     if active.attachment is not None:
         await run_in_db_thread(active.attachment.write_files)
     async with AsyncExitStack() as stack:

@@ -185,11 +185,11 @@ async def test_who_settles_the_question_before_the_assistant_counts(monkeypatch,
     bench.prompter.replies = [Answer(False)]
     real = bench.recorder.record
 
-    async def record(*events, is_last=False, usage=None) -> None:
+    async def record(*events, **options) -> None:
         if any(isinstance(event.kind, InquiryResponse) for event in events):
             monkeypatch.setattr(bench.recorder, "record", real)
             raise SettlementConflict("This question is settled already.")
-        await real(*events, is_last=is_last, usage=usage)
+        await real(*events, **options)
 
     monkeypatch.setattr(bench.recorder, "record", record)
     await bench.run([make_call("c1", "tool")])

@@ -282,7 +282,7 @@ def test_words_stand_until_the_turn_acts_on_them(talk: Conversation, run: Run):
     (interrupt,) = interrupts.list_pending([run])
     result = ToolCallResponse("call_1", "Done.", is_error=False)
     for kind in (ChatResponse("message", "Half"), result):
-        run_events.record_events(run, [making.event(kind)], [interrupt.pk])
+        run_events.record_events(run, [making.event(kind)])
     assert interrupts.list_pending([run]) == [interrupt], "a process that ends now has told nobody"
     assert runs.end_run(run, RunState.DONE) is False, (
         "the turn is not done before it has acted on them"
