@@ -10,6 +10,7 @@ from jpweb.store import journal
 from jpweb.store.derived_rows import from_stream, on_append
 from jpweb.store.models import Conversation, JournalEntry, Turn
 from jpweb.store.sql import bulk
+from jpweb.store.suspected_secrets import derived_masks
 from jpweb.stream.wire.partial import read_partial
 
 
@@ -46,6 +47,7 @@ def _rebuild(conversation_id: int) -> None:
             f"UPDATE {JournalEntry.TABLE} SET item_position = %s, category = %s WHERE id = %s",  # noqa: S608  our own name
             values,
         )
+    stream_rows, _ = derived_masks.mask_rows(conversation, stream_rows)
     Turn.objects.filter(conversation=conversation).delete()
     turn_rows = [(conversation_id, number, *turn) for number, turn in enumerate(stream_rows.turns)]
     bulk.insert_rows(Turn.TABLE, journal.TURN_COLUMNS, turn_rows)

@@ -123,11 +123,12 @@ def _inquiry_row(inquiry: InquiryPair, call: ToolCall | None) -> InquiryColumns:
         "state": inquiry.state,
         "asked_at": get_time(event),
         "asker": db_text.clean_text(asker)[:200],
-        "question": _encode_json(values["question"]),
-        "answer": None if values["answer"] is None else _encode_json(values["answer"]),
+        "question": encode_json(values["question"]),
+        "answer": None if values["answer"] is None else encode_json(values["answer"]),
     }
     return tuple([values[name] for name in INQUIRY_COLUMNS])
 
 
-def _encode_json(value: Any) -> str:
+def encode_json(value: Any) -> str:
+    """Return the JSON text of a document in a column."""
     return msgspec.json.encode(value).decode()

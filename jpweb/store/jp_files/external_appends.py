@@ -8,11 +8,13 @@ from django.db import transaction
 
 from jpweb.store import db_text, inquiries, journal
 from jpweb.store.choices import UNFINISHED_STATES
+from jpweb.store.derived_rows import from_stream
 from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import workspace
 from jpweb.store.jp_files.reader import MAX_ELEMENTS
 from jpweb.store.jp_files.workspace import DiskConversation
 from jpweb.store.models import Conversation, JournalEntry, Redaction, Run
+from jpweb.store.suspected_secrets import derived_masks
 from jpweb.stream import anchor_ids, wire
 from jpweb.stream.errors import MalformedStream
 from jpweb.stream.events import Element
@@ -90,10 +92,6 @@ def _append_elements(
     elements: list[Element],
     known_count: int,
 ) -> int:
-    if len(elements) > known_count:
-        new_outline = build_outline(elements)
-        journal.replace_elements(locked, elements, new_outline.anchors)
-        inquiries.derive_rows(locked, new_outline)
     metadata = workspace.read_metadata(disk_conversation)
     if not metadata.problem:  # changed by jp or by jpweb
         locked.title, locked.labels = (
@@ -102,9 +100,26 @@ def _append_elements(
         )
         locked.pinned_at, locked.expires_at = metadata.pinned_at, metadata.expires_at
         locked.archived, locked.needs_indexing = disk_conversation.is_archived, True
+    if len(elements) > known_count:
+        _replace_rows(locked, elements)
+    else:
+        derived_masks.mask_title(locked)
     locked.fingerprint, locked.problem = disk_conversation.fingerprint, ""
     locked.save()
     return len(elements) - known_count
+
+
+def _replace_rows(locked: Conversation, elements: list[Element]) -> None:
+    """Write the rows that derive from these elements, and mask the title."""
+    outline = build_outline(elements)
+    stream_rows, inquiry_rows = derived_masks.mask_rows(
+        locked,
+        from_stream.derive_stream_rows(elements, outline.anchors),
+        from_stream.derive_inquiry_rows(outline),
+    )
+    journal.set_counts(locked, stream_rows)
+    journal.replace_rows(locked, stream_rows)
+    inquiries.replace_rows(locked, inquiry_rows)
 
 
 def _record_divergence(

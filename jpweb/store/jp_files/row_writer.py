@@ -24,6 +24,7 @@ from jpweb.store.jp_files import redacted_elements, workspace
 from jpweb.store.jp_files.reader import ParsedConversation, ParsedStream
 from jpweb.store.jp_files.workspace import DiskConversation
 from jpweb.store.models import Conversation, Workspace
+from jpweb.store.suspected_secrets import derived_masks
 
 #: Entries and characters of one batch (a transaction): about half a second.
 MAX_BATCH_ENTRIES, MAX_BATCH_CHARS = 4000, 8_000_000
@@ -63,6 +64,8 @@ def copy_conversation(
         return _copy_at_once(workspace_row, disk_conversation, parsed, is_new=is_new)
     with transaction.atomic():
         conversation = _make_row(workspace_row, disk_conversation, parsed, is_new=is_new)
+        if not is_new:
+            stream = _mask_stream(conversation, stream)
         conversation.fingerprint = ""
         conversation.framing = stream.framing
         equal_entries, turns = journal.delete_changed(
@@ -100,8 +103,12 @@ def _copy_at_once(
     stream = parsed.stream
     conversation = _make_row(workspace_row, disk_conversation, parsed, is_new=is_new)
     if stream is None:
+        if not is_new:
+            derived_masks.mask_title(conversation)
         conversation.save()
         return CopyResult(conversation.pk)
+    if not is_new:
+        stream = _mask_stream(conversation, stream)
     conversation.framing = stream.framing
     conversation.last_activity = stream.last_time or _last_activity(disk_conversation, parsed)
     journal.set_counts(conversation, stream.stream_rows)
@@ -123,6 +130,14 @@ def _apply_redactions(
     )
     key = conversations.values_list("pk", flat=True).first()
     return stream if key is None else redacted_elements.apply_redactions(key, stream)
+
+
+def _mask_stream(conversation: Conversation, stream: ParsedStream) -> ParsedStream:
+    """Return the stream with its derived rows masked, and mask the title; not saved."""
+    stream_rows, inquiry_rows = derived_masks.mask_rows(
+        conversation, stream.stream_rows, stream.inquiries
+    )
+    return msgspec.structs.replace(stream, stream_rows=stream_rows, inquiries=inquiry_rows)
 
 
 def _replace_inquiries(conversation: Conversation, stream: ParsedStream) -> Counter[str]:

@@ -20,15 +20,22 @@ def replace_turn_title(
 ) -> None:
     turns = Turn.objects.filter(conversation=conversation, position__lte=position)
     turn = turns.order_by("-position").first()
-    if turn is None or not turn.title:
+    if turn is None:
         return
-    for old_event in old.events:
-        kind = old_event.kind
-        if isinstance(kind, ChatRequest) and turn.title == make_title(kind):
-            new_kind = new.kind
-            turn.title = make_title(new_kind) if isinstance(new_kind, ChatRequest) else ""
-            turn.save(update_fields=["title"])
-            return
+    title = derive_turn_title(turn.title, old, new)
+    if title != turn.title:
+        turn.title = title
+        turn.save(update_fields=["title"])
+
+
+def derive_turn_title(title: str, old: Element, new: Element) -> str:
+    """Return the title of a turn where this element of it was replaced."""
+    kinds = [event.kind for event in old.events]
+    if not title or not any(
+        isinstance(kind, ChatRequest) and title == make_title(kind) for kind in kinds
+    ):
+        return title
+    return make_title(new.kind) if isinstance(new.kind, ChatRequest) else ""
 
 
 def make_title(request: ChatRequest) -> str:

@@ -58,6 +58,14 @@ def load_masks(conversation_id: int, anchors: Iterable[str]) -> Masks:
     return Masks(_open_query([conversation_id], keys) if keys else ())
 
 
+def load_open_rows(conversation_id: int) -> dict[str, list[SuspectedSecret]]:
+    """Return all open suspicions of a conversation by the anchor of their event; one query."""
+    rows_by_anchor: dict[str, list[SuspectedSecret]] = {}
+    for row in _conversation_query([conversation_id]):
+        rows_by_anchor.setdefault(row.anchor, []).append(row)
+    return rows_by_anchor
+
+
 def load_conversation_masks(conversation_id: int) -> Masks:
     """Return all masks of a conversation; one query."""
     return Masks(_conversation_query([conversation_id]))

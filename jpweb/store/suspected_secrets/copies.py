@@ -47,8 +47,8 @@ def mask_event(
     """Mask the titles and the question that repeat an event. The caller saves the title."""
     markers = masks.read_secrets(element, rows)
     masked = masks.mask_element(element, markers)
-    _replace_titles(conversation, position, element, masked, markers)
-    conversation.title = _mask_cut_end(conversation.title, markers)[:500]
+    derived_columns.replace_turn_title(conversation, position, element, masked)
+    conversation.title = mask_title(conversation.title, markers)
     _replace_in_inquiries(conversation, [position], markers, _QUESTION_COLUMNS)
     Passage.objects.filter(
         conversation=conversation, position__in=[position, Passage.TITLE_POSITION]
@@ -77,7 +77,8 @@ def restore(
         event_masks = masks.load_masks(conversation.pk, [entry.anchor])  # without these rows
         after = event_masks.read_element(entry.anchor, entry.text)
         before = masks.mask_element(after, markers)
-        _replace_titles(conversation, entry.position, before, after, secrets_by_marker)
+        derived_columns.replace_turn_title(conversation, entry.position, before, after)
+        conversation.title = replace_all(conversation.title, secrets_by_marker)[:500]
     columns = (*_QUESTION_COLUMNS, *_ANSWER_COLUMNS)
     _replace_in_inquiries(conversation, positions, secrets_by_marker, columns)
     _replace_in_runs(conversation, secrets_by_marker)
@@ -108,16 +109,9 @@ def replace_all(value: Any, replacements: Mapping[str, str]) -> Any:
     return value
 
 
-def _replace_titles(
-    conversation: Conversation,
-    position: int,
-    old: Element,
-    new: Element,
-    replacements: Mapping[str, str],
-) -> None:
-    """Replace the titles of the turn and of the conversation."""
-    derived_columns.replace_turn_title(conversation, position, old, new)
-    conversation.title = replace_all(conversation.title, replacements)[:500]
+def mask_title(title: str, markers: Mapping[str, str]) -> str:
+    """Return the title of a conversation, masked."""
+    return _mask_cut_end(replace_all(title, markers)[:500], markers)[:500]
 
 
 def _mask_cut_end(title: str, markers: Mapping[str, str]) -> str:
@@ -142,13 +136,19 @@ def _replace_in_inquiries(
         changes = {}
         for column in columns:
             value = getattr(row, column)
-            replaced = replace_all(value, replacements)
-            if column == "question" and row.state == OPEN_STATE:
-                replaced["answer_type"] = value["answer_type"]  # people choose from its options
+            replaced = replace_column(column, value, row.state, replacements)
             if replaced != value:
                 changes[column] = _cut(row, column, replaced)
         if changes:
             Inquiry.objects.filter(pk=row.pk).update(**changes)
+
+
+def replace_column(column: str, value: Any, state: str, replacements: Mapping[str, str]) -> Any:
+    """Return a value of a question's row, replaced as ``replace_all`` does."""
+    replaced = replace_all(value, replacements)
+    if column == "question" and state == OPEN_STATE:
+        replaced["answer_type"] = value["answer_type"]  # people choose from its options
+    return replaced
 
 
 def _replace_in_runs(conversation: Conversation, replacements: Mapping[str, str]) -> None:

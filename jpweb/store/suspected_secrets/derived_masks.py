@@ -1,0 +1,80 @@
+"""Masks the rows that are derived from a stream again, before they are written.
+
+What the scanner masked in titles and questions is derived from the unmasked text each time that a
+conversation grows, and the scanner searches only its new entries.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+
+from jpweb.store.derived_rows import from_stream
+from jpweb.store.derived_rows.from_stream import INQUIRY_COLUMNS, InquiryColumns, StreamRows
+from jpweb.store.masking import derived_columns, masks
+from jpweb.store.models import Conversation
+from jpweb.store.suspected_secrets import copies
+from jpweb.stream import wire
+
+#: Columns of an inquiry that repeat an event; those of ``_JSON_COLUMNS`` are JSON text.
+_MASKED_COLUMNS, _JSON_COLUMNS = ("question", "label", "answer"), ("question", "answer")
+_get_positions = itemgetter(
+    INQUIRY_COLUMNS.index("position"), INQUIRY_COLUMNS.index("response_position")
+)
+
+
+def mask_rows(
+    conversation: Conversation,
+    stream_rows: StreamRows,
+    inquiry_rows: Sequence[InquiryColumns] = (),
+) -> tuple[StreamRows, list[InquiryColumns]]:
+    """Return rows with the open suspicions of their conversation masked; the journal's stay.
+
+    The title of the conversation is masked too; the caller saves it. One query without suspicions.
+    """
+    rows_by_anchor = masks.load_open_rows(conversation.pk)
+    if not rows_by_anchor:
+        return stream_rows, list(inquiry_rows)
+    turns = list(stream_rows.turns)
+    positions: set[int] = set()
+    markers: dict[str, str] = {}
+    for position, (text, _, anchor, *_) in enumerate(stream_rows.entries):
+        if anchor in rows_by_anchor:
+            element = wire.read_element(text)
+            event_markers = masks.read_secrets(element, rows_by_anchor[anchor])
+            masked = masks.mask_element(element, event_markers)
+            number = bisect_right(turns, position, key=itemgetter(0)) - 1
+            if number >= 0:
+                start, title = turns[number]
+                turns[number] = start, derived_columns.derive_turn_title(title, element, masked)
+            positions.add(position)
+            markers |= event_markers
+    conversation.title = copies.mask_title(conversation.title, markers)
+    return StreamRows(stream_rows.entries, turns), [
+        _mask_inquiry(row, markers) if positions.intersection(_get_positions(row)) else row
+        for row in inquiry_rows
+    ]
+
+
+def mask_title(conversation: Conversation) -> None:
+    """Mask the title where it repeats an event of the journal. The caller saves it."""
+    rows_by_anchor = masks.load_open_rows(conversation.pk)
+    if rows_by_anchor:
+        rows = [row for event_rows in rows_by_anchor.values() for row in event_rows]
+        markers = copies.read_markers(conversation.pk, rows)
+        conversation.title = copies.mask_title(conversation.title, markers)
+
+
+def _mask_inquiry(row: InquiryColumns, markers: Mapping[str, str]) -> InquiryColumns:
+    values = dict(zip(INQUIRY_COLUMNS, row, strict=True))
+    for column in _MASKED_COLUMNS:
+        if values[column] is None:
+            continue
+        is_json = column in _JSON_COLUMNS
+        value = json.loads(values[column]) if is_json else values[column]
+        replaced = copies.replace_column(column, value, values["state"], markers)
+        if replaced != value:
+            values[column] = from_stream.encode_json(replaced) if is_json else replaced[:200]
+    return tuple(values.values())
