@@ -19,7 +19,6 @@ from jpweb.store.models import (
     Conversation,
     Inquiry,
     JournalEntry,
-    Passage,
     Run,
     SuspectedSecret,
 )
@@ -50,9 +49,6 @@ def mask_event(
     derived_columns.replace_turn_title(conversation, position, element, masked)
     conversation.title = mask_title(conversation.title, markers)
     _replace_in_inquiries(conversation, [position], markers, _QUESTION_COLUMNS)
-    Passage.objects.filter(
-        conversation=conversation, position__in=[position, Passage.TITLE_POSITION]
-    ).delete()
 
 
 def mask_settled(conversation: Conversation, rows: Sequence[SuspectedSecret]) -> None:

@@ -20,7 +20,7 @@ from jpweb.store.choices import UNFINISHED_STATES, SuspicionState
 from jpweb.store.database.availability import INCONSISTENT_ROWS
 from jpweb.store.errors import UnknownConversation
 from jpweb.store.masking import masks
-from jpweb.store.models import Conversation, JournalEntry, Run, SuspectedSecret
+from jpweb.store.models import Conversation, JournalEntry, Passage, Run, SuspectedSecret
 from jpweb.store.models.conversations import IS_UNSCANNED
 from jpweb.store.sql import compiled_write
 from jpweb.store.sql.compiled_query import CompiledQuery
@@ -169,7 +169,10 @@ def _search_entry(entry: _Entry) -> list[_Suspicion]:
 
 
 def _record_suspicions(conversation: Conversation, suspicions: Sequence[_Suspicion]) -> bool:
-    """Write rows, and mask titles and questions; return whether something new is masked."""
+    """Write rows, and mask titles and questions; return whether something new is masked.
+
+    Passages of what was masked before stay: the indexer, which wrote them, has nothing to do.
+    """
     digests = {suspicion.digest for suspicion in suspicions}
     dismissed = set(
         SuspectedSecret.objects.filter(
@@ -178,7 +181,7 @@ def _record_suspicions(conversation: Conversation, suspicions: Sequence[_Suspici
             state=SuspicionState.DISMISSED,
         ).values_list("digest", flat=True)
     )
-    new_count = 0
+    unsearchable: set[int] = set()
     open_rows: dict[str, list[SuspectedSecret]] = {}
     elements = {suspicion.entry.anchor: suspicion.entry for suspicion in suspicions}
     for suspicion in suspicions:
@@ -202,14 +205,19 @@ def _record_suspicions(conversation: Conversation, suspicions: Sequence[_Suspici
             },
         )
         if row.state == SuspicionState.OPEN:
-            new_count += is_new
             open_rows.setdefault(row.anchor, []).append(row)
+            if is_new:
+                unsearchable.add(suspicion.entry.position)
+    title = conversation.title
     for anchor, rows in open_rows.items():
         entry = elements[anchor]
         copies.mask_event(conversation, entry.position, entry.element, rows)
     rows_to_copy = SuspectedSecret.objects.filter(conversation=conversation)
     rows_to_copy.filter(anchor__in=open_rows, state=SuspicionState.OPEN).update(needs_copies=True)
-    return new_count > 0
+    if conversation.title != title:
+        unsearchable.add(Passage.TITLE_POSITION)
+    Passage.objects.filter(conversation=conversation, position__in=unsearchable).delete()
+    return bool(unsearchable)
 
 
 def _mask_next_copies() -> ScanStep | None:

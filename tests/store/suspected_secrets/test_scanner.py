@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from django.db.models import F
 
 from jpweb.store import exports, journal
 from jpweb.store.choices import Act, RunState, SuspicionState
@@ -219,3 +220,33 @@ def test_mirrored_file_that_grows_is_searched_from_its_new_end(home: Workspace):
     scan_all()
     assert SuspectedSecret.objects.get().conversation_id == run.conversation_id
     assert not SuspectedSecret.objects.filter(conversation=talk).exists()
+
+
+def test_search_of_a_new_revision_leaves_masked_events_in_the_index(talk: Conversation):
+    scan_all()
+    passages = set(Passage.objects.values_list("position", "part", "body"))
+    assert Passage.TITLE_POSITION in {position for position, *_ in passages}
+    Conversation.objects.update(revision=F("revision") + 1, needs_indexing=True)
+    while indexer.index_next() is not None:
+        pass
+    while scanner.scan_next() is not None:
+        pass
+    assert set(Passage.objects.values_list("position", "part", "body")) == passages
+    assert not Conversation.objects.get().needs_indexing
+
+
+def test_search_of_a_new_revision_masks_its_new_title(talk: Conversation):
+    scan_all()
+    Conversation.objects.update(
+        revision=F("revision") + 1, title=f"Use {SECRET}", needs_indexing=True
+    )
+    while indexer.index_next() is not None:
+        pass
+    assert SECRET in dump_copies(talk)
+    step = scanner.scan_next()
+    assert step is not None
+    assert step.has_masked
+    assert SECRET not in dump_copies(talk)
+    assert Conversation.objects.get().needs_indexing
+    scan_all()
+    assert Passage.objects.get(position=Passage.TITLE_POSITION).body.startswith("Use [masked ")
