@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import Barrier, Semaphore
+from pathlib import Path
+from threading import Barrier, Event, Semaphore
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from jpweb.store.errors import (
     StoreError,
 )
 from jpweb.store.inquiries import Decider
-from jpweb.store.jp_files import mirror
+from jpweb.store.jp_files import mirror, row_writer
 from jpweb.store.models import (
     Approval,
     Conversation,
@@ -33,9 +34,13 @@ from jpweb.store.models import (
     Membership,
     Run,
     SignInLink,
+    Turn,
 )
-from jpweb.stream.events import ChatResponse
+from jpweb.store.redaction import application
+from jpweb.store.redaction.application import RedactionRequest
+from jpweb.stream.events import ChatRequest, ChatResponse
 from jpweb.stream.inquiry import Answered, CancellationReason, InquiryResponse
+from tests.builders import stream
 from tests.store import making
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -198,3 +203,37 @@ def test_two_passes_over_one_workspace_agree():
     for talk in Conversation.objects.all():
         assert making.count_entries(talk.pk) == talk.entry_count
     assert Inquiry.objects.count() == len(set(Inquiry.objects.values_list("anchor", flat=True)))
+
+
+@pytest.mark.parametrize("batch_entries", [100, 1], ids=["at-once", "in-batches"])
+def test_redaction_that_a_mirror_pass_waits_for_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_entries: int
+):
+    """The pass has read the redactions before; then it waits for the row that this one holds."""
+    kinds = [ChatRequest("Log in with canary-7f3a"), ChatResponse("message", "Done.")]
+    making.write_folder(tmp_path, "17000000000-a-talk", stream(*kinds))
+    mirror.mirror_workspace(tmp_path)
+    making.write_folder(tmp_path, "17000000000-a-talk", stream(*kinds, ChatRequest("Thanks")))
+    monkeypatch.setattr(row_writer, "MAX_BATCH_ENTRIES", batch_entries)
+    talk, ada = Conversation.objects.get(), making.person("ada")
+    request = RedactionRequest("", "leaked", ("canary-7f3a",), is_conversation_wide=True)
+    is_locking = Event()
+
+    def note_lock(execute: Callable[..., Any], sql: str, *words: Any) -> Any:
+        if sql.startswith("BEGIN") or "FOR UPDATE" in sql:
+            is_locking.set()
+        return execute(sql, *words)
+
+    def mirror_again(_number: int) -> None:
+        with connection.execute_wrapper(note_lock):
+            mirror.mirror_workspace(tmp_path)
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            application.redact(talk, request, ada)
+            results = pool.submit(at_once, 1, mirror_again)
+            assert is_locking.wait(30)
+        assert results.result() == {"won": 1}
+    assert making.count_entries(talk.pk) == 3
+    assert not JournalEntry.objects.filter(text__contains="canary-7f3a").exists()
+    assert not Turn.objects.filter(title__contains="canary-7f3a").exists()

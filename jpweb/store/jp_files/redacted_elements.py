@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from jpweb.store.derived_rows import from_stream
@@ -12,17 +14,23 @@ from jpweb.stream.outline import build_inquiry_outline
 from jpweb.stream.wire.partial import read_partial
 
 
-def apply_redactions(conversation_id: int, stream: ParsedStream) -> ParsedStream:
-    """Return the stream with each redacted element replaced, as its last redaction left it.
+def load_texts(workspace_id: int, jp_id: int) -> dict[str, str]:
+    """Return the texts that the last redactions of a conversation left, by anchor; one query.
 
     An element is found by its anchor, a hash of its content that survives when JP writes the file
     again with other spacing.
     """
-    rows = Redaction.objects.filter(conversation_id=conversation_id).exclude(text="")
-    texts_by_anchor = {
+    rows = Redaction.objects.filter(
+        conversation__workspace=workspace_id, conversation__jp_id=jp_id
+    ).exclude(text="")
+    return {
         anchor_ids.strip_ordinal(anchor): text
         for anchor, text in rows.order_by("id").values_list("anchor", "text")
     }
+
+
+def replace_texts(stream: ParsedStream, texts_by_anchor: Mapping[str, str]) -> ParsedStream:
+    """Return the stream with the texts of redacted elements replaced."""
     if not texts_by_anchor:
         return stream
     entries = stream.stream_rows.entries

@@ -57,15 +57,19 @@ def copy_conversation(
     All or nothing where it is short. Raises ConcurrentCopy where it is long.
     """
     stream = parsed.stream
+    redacted_texts: dict[str, str] = {}
     if stream is not None and not is_new:
-        stream = _apply_redactions(workspace_row, disk_conversation, stream)
+        redacted_texts = redacted_elements.load_texts(workspace_row.pk, disk_conversation.jp_id)
+        stream = redacted_elements.replace_texts(stream, redacted_texts)
         parsed = msgspec.structs.replace(parsed, stream=stream)
     if stream is None or _fits_one_batch(stream.stream_rows.entries):
-        return _copy_at_once(workspace_row, disk_conversation, parsed, is_new=is_new)
+        return _copy_at_once(
+            workspace_row, disk_conversation, parsed, redacted_texts, is_new=is_new
+        )
     with transaction.atomic():
         conversation = _make_row(workspace_row, disk_conversation, parsed, is_new=is_new)
         if not is_new:
-            stream = _mask_stream(conversation, stream)
+            stream = _hide_content(conversation, stream, redacted_texts)
         conversation.fingerprint = ""
         conversation.framing = stream.framing
         equal_entries, turns = journal.delete_changed(
@@ -96,6 +100,7 @@ def _copy_at_once(
     workspace_row: Workspace,
     disk_conversation: DiskConversation,
     parsed: ParsedConversation,
+    redacted_texts: dict[str, str],
     *,
     is_new: bool,
 ) -> CopyResult:
@@ -108,7 +113,7 @@ def _copy_at_once(
         conversation.save()
         return CopyResult(conversation.pk)
     if not is_new:
-        stream = _mask_stream(conversation, stream)
+        stream = _hide_content(conversation, stream, redacted_texts)
     conversation.framing = stream.framing
     conversation.last_activity = stream.last_time or _last_activity(disk_conversation, parsed)
     journal.set_counts(conversation, stream.stream_rows)
@@ -121,19 +126,17 @@ def _copy_at_once(
     return CopyResult(conversation.pk, event_count, states)
 
 
-def _apply_redactions(
-    workspace_row: Workspace, disk_conversation: DiskConversation, stream: ParsedStream
+def _hide_content(
+    conversation: Conversation, stream: ParsedStream, redacted_texts: dict[str, str]
 ) -> ParsedStream:
-    """Return the stream as redactions left it: the file keeps what was redacted here."""
-    conversations = Conversation.objects.filter(
-        workspace=workspace_row, jp_id=disk_conversation.jp_id
-    )
-    key = conversations.values_list("pk", flat=True).first()
-    return stream if key is None else redacted_elements.apply_redactions(key, stream)
+    """Return the stream redacted, its derived rows masked; the title is masked too, not saved.
 
-
-def _mask_stream(conversation: Conversation, stream: ParsedStream) -> ParsedStream:
-    """Return the stream with its derived rows masked, and mask the title; not saved."""
+    The row is locked. ``redacted_texts`` are those of the redactions that are in the stream: they
+    are read before the lock, since to derive the rows of a long stream again takes seconds.
+    """
+    latest_texts = redacted_elements.load_texts(conversation.workspace_id, conversation.jp_id)
+    if latest_texts != redacted_texts:
+        stream = redacted_elements.replace_texts(stream, latest_texts)
     stream_rows, inquiry_rows = derived_masks.mask_rows(
         conversation, stream.stream_rows, stream.inquiries
     )
