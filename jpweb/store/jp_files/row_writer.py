@@ -72,10 +72,7 @@ def copy_conversation(
             stream = _hide_content(conversation, stream, redacted_texts)
         conversation.fingerprint = ""
         conversation.framing = stream.framing
-        equal_entries, turns = journal.delete_changed(
-            conversation, stream.stream_rows, is_new=is_new
-        )
-        journal.set_counts(conversation, _first_entries(stream.stream_rows, equal_entries))
+        equal_entries, turns = _keep_equal_rows(conversation, stream.stream_rows, is_new=is_new)
         conversation.last_activity = stream.last_time or _last_activity(disk_conversation, parsed)
         conversation.save()
     for start, end in _batch_bounds(stream.stream_rows.entries, equal_entries):
@@ -141,6 +138,20 @@ def _hide_content(
         conversation, stream.stream_rows, stream.inquiries
     )
     return msgspec.structs.replace(stream, stream_rows=stream_rows, inquiries=inquiry_rows)
+
+
+def _keep_equal_rows(
+    conversation: Conversation, stream_rows: from_stream.StreamRows, *, is_new: bool
+) -> tuple[int, int]:
+    """Delete the rows from the first difference on; returns the entries and turns that are there.
+
+    Turns that begin in the kept entries are written at once: no batch may follow.
+    """
+    equal_entries, turns = journal.delete_changed(conversation, stream_rows, is_new=is_new)
+    kept = _first_entries(stream_rows, equal_entries)
+    journal.insert_rows(conversation, kept, equal_entries, turns)
+    journal.set_counts(conversation, kept)
+    return equal_entries, max(turns, len(kept.turns))
 
 
 def _replace_inquiries(conversation: Conversation, stream: ParsedStream) -> Counter[str]:

@@ -149,3 +149,13 @@ def test_mirror_survives_a_file_that_takes_all_memory(
     monkeypatch.setattr("jpweb.stream.wire.split_with_framing", exhaust)
     _, report = mirror.mirror_workspace(tmp_path)
     assert report.problems == [f"{NAME}: events.json cannot be read: there is not enough memory"]
+
+
+def test_copy_in_batches_inserts_changed_turns_of_equal_entries(tmp_path: Path, pauses: list[Any]):
+    write_folder(tmp_path, NAME, stream(*KINDS))
+    mirror.mirror_workspace(tmp_path)
+    expected = rows()
+    Turn.objects.filter(number=0).update(title="[redacted by Ada: leaked]")
+    write_folder(tmp_path, NAME, stream(*KINDS), title="Another")
+    mirror.mirror_workspace(tmp_path)
+    assert rows() == expected
