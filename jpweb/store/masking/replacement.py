@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from jpweb.stream.events import (
     ConfigDelta,
     ConversationEvent,
     Element,
+    LegacyEvents,
     ToolCallRequest,
     ToolCallResponse,
 )
@@ -39,6 +40,8 @@ _CONTENT_KEYS: dict[type, tuple[str, ...]] = {
 _FORMATTED_KEY = "rendered_arguments"
 #: Key of the marker where a whole object is replaced.
 _MARKER_KEY = "redacted"
+#: Keys of an unknown kind whose values are no content.
+_NAMING_KEYS = ("type", "timestamp")
 #: Shorter strings of a replaced payload are not looked for elsewhere.
 _MIN_COPY_CHARS = 4
 
@@ -72,7 +75,7 @@ def replace_whole(element: Element, marker: str) -> Replaced:
     event = element.body
     if not isinstance(event, ConversationEvent):
         value = {"type": element.tag, _MARKER_KEY: marker}
-        return Replaced(_read_json(value), {element.tag: 1}, ())
+        return Replaced(_read_json(value), {element.tag: 1}, _select_copies(_list_texts(element)))
     fields = event.kind.to_fields()
     counts: dict[str, int] = {}
     strings: list[str] = []
@@ -85,10 +88,10 @@ def replace_whole(element: Element, marker: str) -> Replaced:
         counts["note"] = 1
         strings.append(note["note"])
         note = note | {"note": marker}
-    copies = sorted({text for text in strings if len(text) >= _MIN_COPY_CHARS}, key=len)[::-1]
+    copies = _select_copies(strings)
     note = replace_strings(note, copies, marker)
     # Metadata of providers holds content in forms that cannot be searched, such as signatures.
-    return Replaced(_write(event, fields, {"jpweb": note} if note else {}), counts, tuple(copies))
+    return Replaced(_write(event, fields, {"jpweb": note} if note else {}), counts, copies)
 
 
 def replace_in_element(element: Element, strings: Sequence[str], marker: str) -> Replaced:
@@ -136,6 +139,41 @@ def list_content_keys(event: ConversationEvent) -> list[str]:
         return []
     fields = event.kind.to_fields()
     return [key for key in _CONTENT_KEYS.get(type(event.kind), ()) if key in fields]
+
+
+def _select_copies(strings: Iterable[str]) -> tuple[str, ...]:
+    """Return the strings to look for elsewhere, the longest first."""
+    copies = {text for text in strings if len(text) >= _MIN_COPY_CHARS}
+    return tuple(sorted(copies, key=len, reverse=True))
+
+
+def _list_texts(element: Element) -> list[str]:
+    """Return the content of an element of another layout, as written and out of base64."""
+    if isinstance(element.body, LegacyEvents):
+        return [
+            text
+            for event in element.body.events
+            for key in list_content_keys(event)
+            for text in list_strings(event.kind.to_fields()[key])
+        ]
+    try:
+        value = json.loads(element.raw)
+    except (ValueError, RecursionError):
+        return []
+    texts = _list_values(value)
+    return [*texts, *map(base64_fields.decode_content, texts)]
+
+
+def _list_values(value: Any) -> list[str]:
+    """Return the string values in a JSON value, without those that name a kind or a time."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list):
+        return [text for item in value for text in _list_values(item)]
+    if isinstance(value, dict):
+        items = [value[key] for key in value if key not in _NAMING_KEYS]
+        return [text for item in items for text in _list_values(item)]
+    return []
 
 
 def _make_placeholder(event: ConversationEvent, value: Any, marker: str) -> Any:

@@ -34,7 +34,7 @@ from jpweb.store.models import (
 from jpweb.store.redaction import application, remains
 from jpweb.store.redaction.application import NotRedactable, RedactionRequest
 from jpweb.store.search import indexer
-from jpweb.stream import wire
+from jpweb.stream import base64_fields, wire
 from jpweb.stream.events import ChatRequest, EventKind, ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryResponse
 from tests.builders import make_answer, make_call, make_inquiry, make_result, raw, stream
@@ -278,6 +278,28 @@ def test_redact_element_of_another_shape(
     talk = making.mirrored_conversation(home, raw(text))
     redact(talk, ada, anchor_at(talk, 0), *strings)
     assert CANARY not in dump_tables()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"type": "novel", "body": ["{CANARY}"], "timestamp": "2026-01-01"}}',
+        f'{{"type": "novel", "body": "{base64_fields.encode_text(CANARY)}"}}',
+        f'{{"type": "chat_request", "content": ["{CANARY}"]}}',
+        f'{{"timestamp": "2025-07-09T00:57:50Z", "message": "{CANARY}", "reply": {{}}}}',
+    ],
+    ids=["unknown", "unknown-base64", "broken", "legacy"],
+)
+def test_redact_whole_element_of_another_shape_replaces_its_copies(
+    home: Workspace, ada: Person, text: str
+):
+    talk = making.mirrored_conversation(home, wire.read_element(text))
+    noted = f"This novel of 2026-01-01 shows {CANARY}."
+    comment = threads.add_comment(talk, anchor_at(talk, 0), ada, noted)
+    preview = redact(talk, ada, anchor_at(talk, 0))
+    assert preview.copies["comments"] == 1
+    comment.refresh_from_db()
+    assert comment.text == noted.replace(CANARY, "[redacted by Ada: a leaked key]")
 
 
 def test_redact_note_of_a_decline(home: Workspace, ada: Person):
