@@ -24,7 +24,7 @@ from jpweb.store.jp_files import (
     workspace,
 )
 from jpweb.store.jp_files.reader import ParsedConversation
-from jpweb.store.jp_files.workspace import DiskConversation, DiskWorkspace
+from jpweb.store.jp_files.workspace import DiskConversation, DiskWorkspace, Refusals
 from jpweb.store.models import Conversation, Workspace
 from jpweb.store.people import names
 from jpweb.stream.stats import StreamStats, count_stream
@@ -110,7 +110,7 @@ def mirror_workspace(
         None,
         (*disk_workspace.notes, db_text.clean_text(silo_bindings.describe_unbound(disk_workspace))),
     )
-    folders = _read_folders(disk_workspace, report)
+    folders, refusals = _read_folders(disk_workspace, report)
     report.notes = tuple(report.problems)
     # A small new workspace is one transaction: a commit costs as much as thirty elements.
     with (
@@ -119,21 +119,24 @@ def mirror_workspace(
         else nullcontext()
     ):
         workspace_row, is_new = _get_or_create_row(disk_workspace, name, existing_row, bound_id)
-        _mirror_folders(workspace_row, folders, report, progress, is_new=is_new)
+        _mirror_folders(workspace_row, folders, refusals, report, progress, is_new=is_new)
         return workspace_row, report
 
 
-def _read_folders(disk_workspace: DiskWorkspace, report: MirrorReport) -> list[DiskConversation]:
-    """Return the conversations on disk; refused ones are reported."""
-    refusals: list[str] = []
+def _read_folders(
+    disk_workspace: DiskWorkspace, report: MirrorReport
+) -> tuple[list[DiskConversation], Refusals]:
+    """Return the conversations on disk, and the refused ones, which are reported."""
+    refusals = Refusals()
     folders = list(workspace.iterate_conversations(disk_workspace, refusals))
-    report.problems += map(db_text.clean_text, refusals)
-    return folders
+    report.problems += map(db_text.clean_text, refusals.lines)
+    return folders, refusals
 
 
 def _mirror_folders(
     workspace_row: Workspace,
     folders: list[DiskConversation],
+    refusals: Refusals,
     report: MirrorReport,
     progress: Callable[[int, int, str], None],
     *,
@@ -175,10 +178,12 @@ def _mirror_folders(
                     report,
                     is_new=folder.jp_id not in origins,
                 )
-    folder_ids = {folder.jp_id for folder in folders}
-    missing = [key for key in known_values if key not in folder_ids]
+    present_ids = refusals.jp_ids.union(folder.jp_id for folder in folders)
+    missing = [key for key in known_values if key not in present_ids]
     if missing:
         removed_rows = conversations.filter(origin=Origin.MIRRORED, jp_id__in=missing)
+        if refusals.has_archive:
+            removed_rows = removed_rows.filter(archived=False)
         report.removed = removed_rows.update(removed_at=clock.now())
     progress(len(folders), len(folders), "")
 

@@ -85,6 +85,16 @@ class ConversationMetadata:
     problem: str = ""
 
 
+@dataclass(slots=True)
+class Refusals:
+    """Entries that could not be read: a line for each, and the ids of the conversations."""
+
+    lines: list[str] = field(default_factory=list)
+    jp_ids: set[int] = field(default_factory=set)
+    #: Whether a folder of archived conversations is among them.
+    has_archive: bool = False
+
+
 def find_workspace(path: Path, bound_id: str = "") -> DiskWorkspace:
     """Walk up from ``path`` to the first folder that holds ``.jp``. Raises NoWorkspace.
 
@@ -109,15 +119,15 @@ def find_workspace(path: Path, bound_id: str = "") -> DiskWorkspace:
 
 
 def iterate_conversations(
-    disk_workspace: DiskWorkspace, refusals: list[str] | None = None
+    disk_workspace: DiskWorkspace, refusals: Refusals | None = None
 ) -> Iterator[DiskConversation]:
     """Yield the conversations of both roots by id, archived ones too.
 
     Of two copies the newer one counts, for the metadata and for the stream each; a tie goes
-    to the silo. Refused entries are added to ``refusals``, a line each. Raises NoWorkspace
-    for an unreadable folder.
+    to the silo. Refused entries are added to ``refusals``. Raises NoWorkspace for an
+    unreadable folder.
     """
-    refusals = [] if refusals is None else refusals
+    refusals = Refusals() if refusals is None else refusals
     active = _find_copies(disk_workspace.conversation_folders, refusals)
     archived = _find_copies(
         [folder / ".archive" for folder in reversed(disk_workspace.conversation_folders)], refusals
@@ -130,14 +140,24 @@ def iterate_conversations(
 
 
 def find_conversation(disk_workspace: DiskWorkspace, jp_id: int) -> DiskConversation | None:
-    """Return one conversation as ``iterate_conversations`` does, None for an unknown id."""
-    active = _find_copies(disk_workspace.conversation_folders, [], jp_id)
+    """Return one conversation as ``iterate_conversations`` does, None for an unknown id.
+
+    Raises NoWorkspace also where its folder, or the one that may hold it, is refused.
+    """
+    refusals = Refusals()
+    active = _find_copies(disk_workspace.conversation_folders, refusals, jp_id)
     if active:
         return _choose_copies(jp_id, active[jp_id], is_archived=False)
     archived = _find_copies(
-        [folder / ".archive" for folder in reversed(disk_workspace.conversation_folders)], [], jp_id
+        [folder / ".archive" for folder in reversed(disk_workspace.conversation_folders)],
+        refusals,
+        jp_id,
     )
-    return _choose_copies(jp_id, archived[jp_id][:1], is_archived=True) if archived else None
+    if archived:
+        return _choose_copies(jp_id, archived[jp_id][:1], is_archived=True)
+    if refusals.lines:
+        raise NoWorkspace(f"The conversation can't be read. {refusals.lines[0]}.")
+    return None
 
 
 def list_folders(disk_workspace: DiskWorkspace) -> list[Path]:
@@ -237,7 +257,7 @@ class _FolderCopy:
 
 
 def _find_copies(
-    parents: list[Path], refusals: list[str], only_id: int | None = None
+    parents: list[Path], refusals: Refusals, only_id: int | None = None
 ) -> dict[int, list[_FolderCopy]]:
     """Return the folders of each conversation, or of one; one per root, in the roots' order."""
     copies_by_id: dict[int, list[_FolderCopy]] = {}
@@ -248,19 +268,20 @@ def _find_copies(
                     copies = copies_by_id.setdefault(jp_id, [])
                     if not any(earlier_copy.folder.parent == parent for earlier_copy in copies):
                         copies.append(copy)
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             continue
-        except EntryRefused as error:
-            if parent.name != ".archive":
-                raise NoWorkspace(f"{parent} cannot be read: {error.strerror}") from error
-            refusals.append(f"{parent.name}: {error.strerror}")
         except OSError as error:
+            is_refused = isinstance(error, EntryRefused | NotADirectoryError)
+            if is_refused and parent.name == ".archive":
+                refusals.lines.append(f"{parent.name}: {error.strerror}")
+                refusals.has_archive = True
+                continue
             raise NoWorkspace(f"{parent} cannot be read: {error.strerror}") from error
     return copies_by_id
 
 
 def _iterate_copies(
-    parent: Directory, refusals: list[str], only_id: int | None
+    parent: Directory, refusals: Refusals, only_id: int | None
 ) -> Iterator[tuple[int, _FolderCopy]]:
     for entry in parent.list_entries():
         jp_id = _parse_jp_id(entry.name)
@@ -272,7 +293,8 @@ def _iterate_copies(
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            refusals.append(f"{entry.name}: {error.strerror}")
+            refusals.lines.append(f"{entry.name}: {error.strerror}")
+            refusals.jp_ids.add(jp_id)
 
 
 def _choose_copies(jp_id: int, copies: list[_FolderCopy], *, is_archived: bool) -> DiskConversation:
