@@ -65,11 +65,15 @@ class Damage(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What was found in a bundle; ``redacted`` counts events that were redacted after the fact."""
+    """What was found in a bundle; ``redacted`` counts events that were redacted after the fact.
+
+    ``changed_in_jp`` counts those of them that jp's file no longer has.
+    """
 
     problems: list[Damage]
     manifest: dict[str, Any]
     redacted: int
+    changed_in_jp: int = 0
 
 
 class InvalidBundle(Exception):
@@ -204,7 +208,7 @@ def verify_files(bundle: Bundle, public_key: str | None) -> Report:
         folders = [(str(row["folder"]), row) for row in manifest["conversations"]]
     for folder, row in folders:
         problems += _check_conversation(bundle, folder, row, decisions)
-    return Report(problems, manifest, len(decisions.redacted))
+    return Report(problems, manifest, len(decisions.redacted), len(decisions.changed_in_jp))
 
 
 def _check_conversation(
@@ -217,12 +221,21 @@ def _check_conversation(
         texts = read_redaction_keys(bundle.iter_objects(name), keys)
         yield from _collect(name, (Damage(name, text) for text in texts))
     name = f"{folder}/{EVENTS}"
-    texts = check_events(bundle.iter_objects(name), row, decisions, keys)
+    described = row | {"origin": _read_origin(bundle, f"{folder}/{METADATA}")}
+    texts = check_events(bundle.iter_objects(name), described, decisions, keys)
     yield from _collect(name, (Damage(name, text) for text in texts))
     if "reviews" in row:
         name = f"{folder}/{REVIEWS}"
         texts = check_reviews(bundle.iter_objects(name), row, decisions)
         yield from _collect(name, (Damage(name, text) for text in texts))
+
+
+def _read_origin(bundle: Bundle, name: str) -> Any:
+    """Return the origin of a conversation, None where its file has none that can be read."""
+    try:
+        return bundle.read_object(name).get("origin")
+    except InvalidBundle:
+        return None
 
 
 def _collect(name: str, problems: Iterator[Damage]) -> Iterator[Damage]:
@@ -327,6 +340,14 @@ def describe_bundle(report: Report) -> list[str]:
     if report.redacted:
         verb = "event was" if report.redacted == 1 else "events were"
         lines.append(f"{report.redacted} {verb} redacted after the fact.")
+    if report.changed_in_jp:
+        events, pronoun = "event is", "it"
+        if report.changed_in_jp > 1:
+            events, pronoun = "events are", "them"
+        lines.append(
+            f"{report.changed_in_jp} redacted {events} not in it: jp has since changed or "
+            f"removed {pronoun}."
+        )
     return lines
 
 

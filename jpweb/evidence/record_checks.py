@@ -13,6 +13,8 @@ from jpweb.evidence.ledger_verifier import encode_canonical, hash_text
 #: Acts of the ledger that begin so replace an event after the fact.
 REDACTION_ACT = "redacted"
 REVIEW_ACT, IMPORT_ACT = "reviewed", "evidence_imported"
+#: Origin of a conversation whose events follow jp's file, which jp and people change.
+MIRRORED_ORIGIN = "mirrored"
 
 
 class Decisions:
@@ -22,6 +24,8 @@ class Decisions:
         self.hashes: dict[tuple[Any, str], tuple[int, str]] = {}
         #: The last redaction of an event: its entry, and the digest of the new text, if it has one.
         self.redacted: dict[tuple[Any, str], tuple[int, str]] = {}
+        #: Redacted events that jp's file no longer has; ``check_events`` adds them.
+        self.changed_in_jp: set[tuple[Any, str]] = set()
         self.reviews: dict[Any, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
         self.imports: dict[Any, dict[str, Any]] = {}
         for entry in entries:
@@ -55,7 +59,10 @@ def check_events(
     decisions: Decisions,
     redaction_keys: dict[str, str],
 ) -> Iterator[str]:
-    """Yield the problems of the events of a conversation."""
+    """Yield the problems of the events of a conversation.
+
+    ``conversation`` is its row of the manifest, with its origin.
+    """
     key = conversation["id"]
     anchors: set[str] = set()
     position = 0
@@ -68,8 +75,23 @@ def check_events(
         anchors.add(anchor)
     if position != conversation["events"]:
         yield f"it has {position} events, not {conversation['events']}"
+    yield from _check_missing(conversation, anchors, decisions)
+
+
+def _check_missing(
+    conversation: dict[str, Any], anchors: set[str], decisions: Decisions
+) -> Iterator[str]:
+    """Yield the events of the ledger that are missing.
+
+    Whoever redacts an event edits jp's file too: that replaces the event of a mirrored
+    conversation. Of others, imported ones too, jpweb keeps each event.
+    """
     for place, (sequence, _) in (decisions.hashes | decisions.redacted).items():
-        if place[0] == key and place[1] not in anchors:
+        if place[0] != conversation["id"] or place[1] in anchors:
+            continue
+        if place in decisions.redacted and conversation.get("origin") == MIRRORED_ORIGIN:
+            decisions.changed_in_jp.add(place)
+        else:
             yield f"event {place[1]} of ledger entry {sequence} is missing"
 
 

@@ -14,13 +14,30 @@ import pytest
 from django.test import override_settings
 
 from jpweb.evidence import bundle_script, bundle_verifier, record_checks
-from jpweb.evidence.bundle_verifier import ENTRIES, EVENTS, HEAD, MANIFEST, PROOF, SIGNATURE
+from jpweb.evidence.bundle_verifier import (
+    ENTRIES,
+    EVENTS,
+    HEAD,
+    MANIFEST,
+    METADATA,
+    PROOF,
+    SIGNATURE,
+)
 from jpweb.evidence.ledger_verifier import encode_canonical, hash_text
-from jpweb.store.ledger import signing
+from jpweb.store.choices import Origin
+from jpweb.store.evidence import importer
+from jpweb.store.jp_files import mirror
+from jpweb.store.ledger import signing, verification
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 from jpweb.store.models import Conversation, JournalEntry
+from jpweb.store.redaction import application
+from jpweb.store.redaction.application import RedactionRequest
+from jpweb.stream.events import ChatRequest, ChatResponse
 from tests import bundles
+from tests.builders import stream
 from tests.bundles import Files, edit_lines, find_name, list_problems, sign_again
+from tests.store import making
+from tests.store.making import write_folder
 
 pytestmark = pytest.mark.django_db
 
@@ -202,6 +219,49 @@ def test_redaction_after_the_fact_is_counted_and_no_damage(
     assert "1 event was redacted after the fact." in bundle_verifier.describe_bundle(report)
     (row,) = [row for row in report.manifest["left_out"] if "redacted" in row["what"]]
     assert row["count"] == 1
+
+
+@pytest.fixture
+def edited_file_bundle(tmp_path: Path) -> Path:
+    """Return a bundle of a mirrored conversation, redacted here and then edited in jp's file."""
+    secret, marker = "hunter2-pass", "[removed]"
+    for text in (secret, marker):
+        elements = stream(ChatRequest(f"Use {text}"), ChatResponse("message", "Done"))
+        write_folder(tmp_path, "17000000000-a-talk", elements)
+        mirror.mirror_workspace(tmp_path)
+        talk = Conversation.objects.get()
+        if text == secret:
+            request = RedactionRequest("", "a leaked key", (secret,), is_conversation_wide=True)
+            application.redact(talk, request, making.person("ada"))
+    assert marker in JournalEntry.objects.get(conversation=talk, position=0).text
+    assert list(verification.find_problems()) == []
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundles.make_bundle(talk))
+    return path
+
+
+def test_redacted_event_that_jp_has_since_changed_is_counted_and_no_damage(
+    edited_file_bundle: Path,
+):
+    report = bundle_verifier.verify_bundle(edited_file_bundle)
+    assert (report.problems, report.redacted, report.changed_in_jp) == ([], 1, 1)
+    done = run_script(edited_file_bundle)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 redacted event is not in it: jp has since changed or removed it." in done.stdout
+    assert importer.import_bundle(edited_file_bundle, making.workspace("Target").name)
+
+
+@pytest.mark.parametrize("origin", [Origin.NATIVE, Origin.IMPORTED, "", None])
+def test_redacted_event_that_is_gone_from_another_origin_is_damage(
+    edited_file_bundle: Path, origin: str | None
+):
+    files = bundles.read_files(edited_file_bundle)
+    name = find_name(files, METADATA)
+    files[name] = json.dumps(json.loads(files[name]) | {"origin": origin}).encode()
+    sign_again(files)
+    bundles.write_files(edited_file_bundle, files)
+    (problem,) = list_problems(edited_file_bundle)
+    assert "of ledger entry 1 is missing" in problem
 
 
 def make_member(name: str, **values: Any) -> zipfile.ZipInfo:
