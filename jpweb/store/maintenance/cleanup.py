@@ -25,13 +25,14 @@ PRESENCE_RETENTION = HEARTBEAT_RETENTION = timedelta(days=1)
 def delete_old_rows() -> None:
     """Delete old links, notifications and sessions, and rows of ended processes.
 
-    A delivery stays while its question or approval is open, since its row also prevents a
-    second notification.
+    A delivery stays while its question or approval is open or its mention unseen, since its row
+    also prevents a second notification.
     """
     cutoff = Now() - LINK_AND_NOTIFICATION_RETENTION
     SignInLink.objects.filter(expires_at__lt=cutoff).delete()
     AnswerLink.objects.filter(expires_at__lt=cutoff).delete()
-    is_pending = Q(inquiry__state=OPEN_STATE) | Q(approval__state=ApprovalState.OPEN)
+    is_unseen = Q(mention__isnull=False, mention__seen_at=None)
+    is_pending = Q(inquiry__state=OPEN_STATE) | Q(approval__state=ApprovalState.OPEN) | is_unseen
     NotificationDelivery.objects.filter(sent_at__lt=cutoff).exclude(is_pending).delete()
     Presence.objects.filter(seen_at__lt=Now() - PRESENCE_RETENTION).delete()
     Heartbeat.objects.filter(seen_at__lt=Now() - HEARTBEAT_RETENTION).delete()

@@ -5,16 +5,20 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from jpweb.store.annotations import threads
 from jpweb.store.maintenance import cleanup
 from jpweb.store.models import (
     AnswerLink,
     Inquiry,
+    JournalEntry,
+    Mention,
     NotificationDelivery,
     NotificationDestination,
     Presence,
     SignIn,
     SignInLink,
 )
+from jpweb.stream.events import ChatRequest
 from jpweb.stream.inquiry import Answered
 from tests.store import making
 
@@ -72,6 +76,21 @@ def test_a_notice_stays_while_its_question_or_prompt_waits(question: Inquiry):
         of_question.pk,
         of_prompt.pk,
     }
+
+
+def test_a_notice_of_a_mention_stays_until_it_is_seen():
+    """Otherwise people would be told of it each month."""
+    talk = making.mirrored_conversation(making.workspace(), ChatRequest("Hello"))
+    anchor = JournalEntry.objects.get().anchor
+    comment = threads.add_comment(talk, anchor, making.person("author"), "Look")
+    unseen, seen = (
+        Mention.objects.create(person=making.person(name), comment=comment) for name in ("a", "b")
+    )
+    Mention.objects.filter(pk=seen.pk).update(seen_at=timezone.now())
+    for mention in (unseen, seen):
+        NotificationDelivery.objects.filter(pk=notice(31).pk).update(mention=mention)
+    cleanup.delete_old_rows()
+    assert [delivery.mention for delivery in NotificationDelivery.objects.all()] == [unseen]
 
 
 def test_a_presence_goes_after_a_day():
