@@ -1,6 +1,6 @@
 // Sends an answer over the socket, which is quicker than a request; without a connection, or without
 // a reply, htmx submits the form. The server settles a question once, so sending both ways is safe.
-import { findAll, on, personId } from "./dom.js";
+import { DECISION_FORMS, findAll, on, personId } from "./dom.js";
 import { sendReceipts } from "./read-receipts.js";
 import { sendMessage } from "./socket.js";
 
@@ -43,11 +43,13 @@ on("htmx:configRequest", (event) => {
   }
 });
 
-// Before htmx submits a valid form; a card sends one message or form at a time.
+// Before htmx submits a valid form. A card sends one message or form at a time; its other requests,
+// as that of its context, exclude nothing.
 on("htmx:beforeRequest", (event) => {
   const form = event.target;
   const card = form.closest(".card");
-  if (card && [...pendingForms.values()].some((pending) => card.contains(pending.form))) event.preventDefault();
+  const isExclusive = card && form.matches(`${DECISION_FORMS}, form.snooze`);
+  if (isExclusive && [...pendingForms.values()].some((pending) => card.contains(pending.form))) event.preventDefault();
   if (event.defaultPrevented || !form.matches("form[data-via-socket]") || resubmittedForms.has(form)) return;
   const { triggeringEvent } = event.detail.requestConfig;
   const fields = new FormData(form, triggeringEvent && triggeringEvent.submitter);

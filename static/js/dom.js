@@ -12,6 +12,9 @@ export const TEXT_FIELDS = "textarea, select, input:not([type=radio], [type=chec
 // Pending cards of questions (data-question) and of approvals (data-approval).
 export const findOpenCards = () => findAll(".card[data-outcome=open]");
 
+// The forms that settle a card, of which one is sent at a time.
+export const DECISION_FORMS = ".answer-form, .decline-form";
+
 // Local storage may be full or forbidden; a setting then applies to this page alone, or not at all.
 export function readSetting(name) {
   try { return localStorage.getItem(name); } catch { return null; }

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import secrets
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser import evidence
 from tests.browser.looks import check_accessibility, check_under_proof
@@ -30,6 +31,7 @@ from tests.browser.pages import (
     wait_until_connected,
 )
 from tests.machine.browsing import PHONE
+from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -50,6 +52,25 @@ def ask(visit: Visit, question: str, **fields: Any) -> Page:
 
 def note_of(page: Page) -> Locator:
     return open_decline(page.locator(".card[data-outcome=open]"))
+
+
+def hold_requests(page: Page, path_end: str) -> list[Route]:
+    """Return a list that gets the requests of a page to such paths, which stay unanswered."""
+    routes: list[Route] = []
+
+    def hold(route: Route) -> None:
+        routes.append(route)
+
+    page.route(re.compile(f"{path_end}$"), hold)
+    return routes
+
+
+def press_and_hold(page: Page, control: Locator, path_end: str) -> Route:
+    """Press a control of a card, and return the request that it sends, unanswered."""
+    routes = hold_requests(page, path_end)
+    control.click()
+    wait_until(lambda: page.title() and routes, "it is requested")
+    return routes[0]
 
 
 def tab_to(field: Locator) -> None:
@@ -215,3 +236,26 @@ def test_a_question_can_be_answered_on_its_own_page_without_scripts(visit: Visit
     note_of(plain).fill("no scripts")
     decline_question(plain, BOOLEAN)
     expect(plain.locator(":target [data-note]")).to_have_text("no scripts")
+
+
+@pytest.mark.parametrize("way", ["answer", pytest.param("decline", marks=pytest.mark.proof)])
+def test_card_is_settled_while_its_context_loads(visit: Visit, way: str):
+    visit.begin("Slow link")
+    page = visit.open("/questions")
+    card = find_card(page, BOOLEAN)
+    route = press_and_hold(page, card.get_by_text("Show context"), "/context")
+    expect(page.get_by_text("Sending…")).to_be_hidden()
+    (answer_question(page, BOOLEAN, "Yes") if way == "answer" else decline_question(page, BOOLEAN))
+    expect(page.locator(".card.settled")).to_contain_text("by Owner")
+    route.continue_()
+
+
+def test_answer_takes_precedence_over_a_snooze_that_is_sent(visit: Visit):
+    visit.pages.forgive("htmx:(afterRequest|sendAbort)")
+    visit.begin("Slow link")
+    page = visit.open("/questions")
+    card = find_card(page, BOOLEAN)
+    card.get_by_role("link", name="Snooze").click()
+    press_and_hold(page, card.get_by_role("button", name="10 minutes"), "/snooze")
+    answer_question(page, BOOLEAN, "Yes")
+    expect(page.locator(".card.settled")).to_contain_text("by Owner")
