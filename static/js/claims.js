@@ -37,8 +37,6 @@ on("htmx:afterSwap", () => {
 // "Tomorrow morning" is that of the person's time zone.
 on("submit", ({ target }) => {
   if (target.matches("form.snooze")) {
-    const card = target.closest(".card");
-    if (card) card.dataset.snoozing = "";
     target.elements.zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
   }
 }, true);

@@ -1,5 +1,5 @@
 // Cards of questions and approvals: sending, errors, outcomes and the focus.
-import { byId, findAll, findOpenCards, on, revealElement } from "./dom.js";
+import { DECISION_FORMS, byId, findAll, findOpenCards, on, revealElement } from "./dom.js";
 import { isSnooze } from "./claims.js";
 import { deleteDrafts, restoreDrafts } from "./drafts.js";
 import { readAnchors } from "./transcript/url-state.js";
@@ -39,12 +39,16 @@ function requestSkipped(card) {
   if (skippedUpdates.delete(card.id)) sendPageState();
 }
 
+// A card's other requests, as that of its context, bring no outcome.
+const isBeingSent = (card) => card.matches(".htmx-request")
+  || findAll(DECISION_FORMS, card).some((form) => form.matches(".htmx-request"));
+
 on("htmx:oobBeforeSwap", (event) => {
   // A card that is being sent is replaced by its reply, which has what was typed. A settled card
   // stays, since it may hold a draft or the focus.
   const card = event.target.closest(".card");
   const isPending = card && (card.dataset.outcome === "open" || "pending" in card.dataset);
-  const isSending = card && !("snoozing" in card.dataset) && (card.matches(".htmx-request") || card.querySelector(".htmx-request"));
+  const isSending = card && isBeingSent(card);
   if (isSending) skippedUpdates.add(card.id);
   if (card && (!isPending || isSending)) {
     event.preventDefault();

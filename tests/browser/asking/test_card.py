@@ -259,3 +259,23 @@ def test_answer_takes_precedence_over_a_snooze_that_is_sent(visit: Visit):
     press_and_hold(page, card.get_by_role("button", name="10 minutes"), "/snooze")
     answer_question(page, BOOLEAN, "Yes")
     expect(page.locator(".card.settled")).to_contain_text("by Owner")
+
+
+@pytest.mark.parametrize(
+    ("control", "path_end"),
+    [
+        pytest.param("Show context", "/context", id="context"),
+        pytest.param("I'm on it", "/claim", id="claim", marks=pytest.mark.proof),
+        pytest.param("Snooze…", "/snooze/choose", id="snooze", marks=pytest.mark.proof),
+    ],
+)
+def test_card_that_another_settles_while_it_loads_is_shown_settled(
+    visit: Visit, control: str, path_end: str
+):
+    first = visit.begin("Slow link")
+    page = visit.open("/questions")
+    wait_until_connected(page)
+    route = press_and_hold(page, find_card(page, BOOLEAN).get_by_text(control), path_end)
+    answer_question(first, BOOLEAN, "Yes")
+    expect(page.locator(".card.settled")).to_contain_text("by Owner")
+    route.continue_()
