@@ -34,12 +34,13 @@ def find_silo(root: Path, jp_id: str) -> Path | None:
     """Return the silo of the workspace with this id, or None.
 
     Several candidates: the one named after the root folder wins, else the one whose direct
-    entries changed last. Raises OSError where the user's data cannot be read: they may hold one.
+    entries changed last. There is none for an account that may not read the user's data, such as
+    one without a home of its own. Raises other OSErrors: the user's data may hold one.
     """
     try:
         silos_folder = directory_handles.resolve_path(get_user_data_dir().absolute() / "workspace")
         entries = directory_handles.list_entries(silos_folder)
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError):
         return None
     candidates = [
         silos_folder / entry.name

@@ -93,22 +93,46 @@ def test_refused_archive_marks_no_archived_conversation_deleted(root: Path, is_f
     assert list_removed() == [FIRST]
 
 
-@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOTDIR], ids=["access", "file"])
-def test_unreadable_user_data_ends_the_pass(
-    root: Path, no_silo: Path, monkeypatch: pytest.MonkeyPatch, number: int
-):
+@pytest.fixture
+def silo(root: Path, no_silo: Path) -> Path:
+    """Return the silo of the workspace; its conversation is there alone, and was read."""
     silo = no_silo / "workspace" / "garden-abcde"
     silo.mkdir(parents=True)
     (root / ".jp" / "conversations").rename(silo / "conversations")
     assert mirror_problems(root) == []
+    return silo
+
+
+def refuse_listing(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Have the listing of the user's data fail, and no other."""
+    list_entries = directory_handles.list_entries
 
     def refuse(path: Path) -> list[os.DirEntry[str]]:
-        raise OSError(number, os.strerror(number), str(path))
+        if path.name == "workspace":
+            raise OSError(number, os.strerror(number), str(path))
+        return list_entries(path)
 
     monkeypatch.setattr(directory_handles, "list_entries", refuse)
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOTDIR], ids=["input", "file"])
+@pytest.mark.usefixtures("silo")
+def test_unreadable_user_data_ends_the_pass(
+    root: Path, monkeypatch: pytest.MonkeyPatch, number: int
+):
+    refuse_listing(monkeypatch, number)
     with pytest.raises(NoWorkspace, match=os.strerror(number)):
         mirror.mirror_workspace(root)
     assert list_removed() == []
+
+
+def test_account_that_may_not_read_the_users_data_has_the_workspace_alone(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    refuse_listing(monkeypatch, errno.EACCES)
+    assert mirror_problems(root) == []
+    assert mirror_problems(root) == []  # bound to its id by now
+    assert Conversation.objects.count() == 1
 
 
 @pytest.mark.parametrize("name", [FIRST, ".archive"])
