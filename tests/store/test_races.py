@@ -38,7 +38,7 @@ from jpweb.store.models import (
 )
 from jpweb.store.redaction import application
 from jpweb.store.redaction.application import RedactionRequest
-from jpweb.stream.events import ChatRequest, ChatResponse
+from jpweb.stream.events import ChatRequest, ChatResponse, EventKind
 from jpweb.stream.inquiry import Answered, CancellationReason, InquiryResponse
 from tests.builders import stream
 from tests.store import making
@@ -210,7 +210,10 @@ def test_redaction_that_a_mirror_pass_waits_for_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_entries: int
 ):
     """The pass has read the redactions before; then it waits for the row that this one holds."""
-    kinds = [ChatRequest("Log in with canary-7f3a"), ChatResponse("message", "Done.")]
+    kinds: list[EventKind] = [
+        ChatRequest("Log in with canary-7f3a"),
+        ChatResponse("message", "Done."),
+    ]
     making.write_folder(tmp_path, "17000000000-a-talk", stream(*kinds))
     mirror.mirror_workspace(tmp_path)
     making.write_folder(tmp_path, "17000000000-a-talk", stream(*kinds, ChatRequest("Thanks")))
