@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from jpweb.evidence import keyed_hashes, ledger_verifier
 from jpweb.evidence.ledger_verifier import Problem
@@ -14,6 +14,7 @@ from jpweb.store.choices import Act
 from jpweb.store.ledger import retention, signing, tree
 from jpweb.store.ledger.sealing import get_head
 from jpweb.store.models import Conversation, JournalEntry, LedgerEntry, LedgerHead, Redaction
+from jpweb.stream import anchor_ids
 
 #: Acts by which a question is settled; the ledger has one of them a question.
 SETTLING_ACTS = (Act.INQUIRY_ANSWERED, Act.INQUIRY_CANCELLED)
@@ -126,8 +127,7 @@ def _find_entry_problems(entry: _Entry, *, is_purged: bool) -> Iterator[Problem]
     content = json.loads(text)
     if _derive_columns(content) != _select_derived(entry.columns):
         yield Problem(entry.sequence, "the columns that pages filter by differ from its text")
-    if entry.columns["act"] in SETTLING_ACTS:
-        yield from _find_journal_problems(entry, content)
+    yield from _find_event_problems(entry, content)
 
 
 def _derive_columns(content: dict[str, Any]) -> dict[str, Any]:
@@ -139,6 +139,13 @@ def _derive_columns(content: dict[str, Any]) -> dict[str, Any]:
 def _select_derived(columns: dict[str, Any]) -> dict[str, Any]:
     names = (*_KEY_BY_COLUMN, "person_id")
     return {name: columns[name] for name in names} | {"at": columns["at"].isoformat()}
+
+
+def _find_event_problems(entry: _Entry, content: dict[str, Any]) -> Iterator[Problem]:
+    if entry.columns["act"] in SETTLING_ACTS:
+        yield from _find_journal_problems(entry, content)
+    elif entry.columns["act"] == Act.REDACTED:
+        yield from _find_redaction_problems(entry, content)
 
 
 def _find_journal_problems(entry: _Entry, content: dict[str, Any]) -> Iterator[Problem]:
@@ -155,6 +162,26 @@ def _find_journal_problems(entry: _Entry, content: dict[str, Any]) -> Iterator[P
         entry.columns["conversation_id"], details["event"], text
     ):
         yield Problem(entry.sequence, f"its event {details['event']} was changed in the journal")
+
+
+def _find_redaction_problems(entry: _Entry, content: dict[str, Any]) -> Iterator[Problem]:
+    """Compare the journal with what redactions left; a mirrored event may be gone from its file.
+
+    Equal events share what the last redaction of any of them left, after a mirror pass.
+    """
+    conversation_id, anchor = entry.columns["conversation_id"], content["details"]["event"]
+    rows = JournalEntry.objects.filter(conversation_id=conversation_id, anchor=anchor)
+    text = rows.values_list("text", flat=True).first()
+    if text is None or is_redacted(conversation_id, anchor, text):
+        return
+    content_anchor = anchor_ids.strip_ordinal(anchor)
+    equal = Q(anchor=content_anchor) | Q(anchor__startswith=f"{content_anchor}-x")
+    redactions = Redaction.objects.filter(equal, conversation_id=conversation_id)
+    equal_anchors = set(redactions.values_list("anchor", flat=True))
+    if not any(is_redacted(conversation_id, equal_anchor, text) for equal_anchor in equal_anchors):
+        yield Problem(
+            entry.sequence, f"its event {anchor} was changed in the journal after its redaction"
+        )
 
 
 def is_redacted(conversation_id: int, anchor: str, text: str) -> bool:

@@ -37,7 +37,15 @@ from jpweb.store.search import indexer
 from jpweb.stream import base64_fields, wire
 from jpweb.stream.events import ChatRequest, EventKind, ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryResponse
-from tests.builders import make_answer, make_call, make_inquiry, make_result, raw, stream
+from tests.builders import (
+    make_answer,
+    make_call,
+    make_element,
+    make_inquiry,
+    make_result,
+    raw,
+    stream,
+)
 from tests.store import making
 from tests.store.making import write_folder
 
@@ -185,6 +193,35 @@ def test_verification_accepts_a_redaction_and_no_other_change(home: Workspace, a
     assert list(verification.find_problems()) == []
     JournalEntry.objects.filter(pk=entry.pk).update(text=entry.text.replace(CANARY, "forged"))
     assert [problem for problem in verification.find_problems() if "changed" in str(problem)]
+
+
+def test_verification_finds_redacted_content_that_is_there_again(talk: Conversation, ada: Person):
+    entry = JournalEntry.objects.get(conversation=talk, position=3)
+    redact(talk, ada, entry.anchor)
+    redact(talk, ada, anchor_at(talk, 4))
+    sealing.seal_entries()
+    assert list(verification.find_problems()) == []
+    JournalEntry.objects.filter(pk=entry.pk).update(text=entry.text)
+    (problem,) = verification.find_problems()
+    assert f"event {entry.anchor} was changed in the journal after its redaction" in str(problem)
+    JournalEntry.objects.filter(pk=entry.pk).delete()  # as where jp removed it from its file
+    assert list(verification.find_problems()) == []
+
+
+def test_verification_accepts_equal_events_that_a_mirror_pass_redacts_alike(
+    tmp_path: Path, ada: Person
+):
+    """Anchors leave metadata out, so the pass gives both events what the last redaction left."""
+    kind = ChatRequest(f"Log in with {CANARY}")
+    elements = [make_element(kind, metadata={"note": note}) for note in ("one", "two")]
+    write_folder(tmp_path, "17000000000-a-talk", elements)
+    mirror.mirror_workspace(tmp_path)
+    redact(Conversation.objects.get(), ada, "", CANARY)
+    write_folder(tmp_path, "17000000000-a-talk", [*elements, *stream(make_call("c"))])
+    mirror.mirror_workspace(tmp_path)
+    assert len(set(JournalEntry.objects.values_list("text", flat=True)[:2])) == 1
+    sealing.seal_entries()
+    assert list(verification.find_problems()) == []
 
 
 def test_redaction_of_a_running_conversation_is_refused(home: Workspace, ada: Person):
