@@ -282,6 +282,27 @@ def find_end_time(item: Item) -> datetime | None:
     return max(_find_event_times(item), default=None)
 
 
+def make_event_url(conversation_id: int, anchor: str, **extra: str) -> str:
+    """Return the URL of a conversation around an event, or of its beginning without an anchor.
+
+    ``extra`` are further parameters, of which empty ones are left out.
+    """
+    page_url = reverse("conversation", args=[conversation_id])
+    return page_url + format_event_query(anchor, **extra)
+
+
+def format_event_query(anchor: str, **extra: str) -> str:
+    """Return the query string and the fragment that name an event, "" without an anchor.
+
+    The server chooses the window by the parameter; it never gets the fragment, to which a browser
+    scrolls.
+    """
+    if not anchor:
+        return ""
+    params = {"at": anchor} | {name: value for name, value in extra.items() if value}
+    return f"?{urlencode(params)}#{anchor}"
+
+
 def build_window_context(
     conversation: Conversation, query: TranscriptQuery, page: TranscriptPage
 ) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 import { DECISION_FORMS, byId, findAll, findOpenCards, on, revealElement } from "./dom.js";
 import { isSnooze } from "./claims.js";
 import { deleteDrafts, restoreDrafts } from "./drafts.js";
-import { readAnchors } from "./transcript/url-state.js";
+import { NO_POSITION, buildUrl, readAnchors, readParameter } from "./transcript/url-state.js";
 import { sendPageState } from "./socket.js";
 import { isUndoable } from "./undo-send.js";
 
@@ -203,10 +203,22 @@ on("htmx:load", (event) => {
 for (const name of ["input", "pointerdown"]) on(name, markRead);
 
 // A permalink expands what holds its event; an event that the URL names as closed stays closed.
+const ANCHOR = /^e-[\w-]+$/;
 export function revealHash() {
-  const target = location.hash.length > 1 && byId(decodeURIComponent(location.hash.slice(1)));
-  if (!target) return;
+  const id = location.hash.length > 1 && decodeURIComponent(location.hash.slice(1));
+  const target = id && byId(id);
+  if (!target) {
+    if (id) openAround(id);
+    return;
+  }
   revealElement(target);
   if (readAnchors("shut").includes(target.id)) target.open = false;
 }
 window.addEventListener("hashchange", revealHash);
+
+// A fragment never reaches the server: where the page lacks its event, as that of an address in an
+// older export may, the parameter asks for the window around it.
+function openAround(id) {
+  if (!byId("transcript") || !ANCHOR.test(id) || readParameter("at") === id) return;
+  location.replace(buildUrl({ ...NO_POSITION, at: id }, `#${id}`));
+}

@@ -45,7 +45,8 @@ def test_an_answer_by_htmx_gives_the_settled_card(world: World):
 def test_a_plain_form_leads_to_the_event(world: World, action: str):
     response = post(world, world.question, action, answer="true")
     assert response.status_code == 302
-    assert response["Location"] == f"/conversations/{world.talk.pk}#{world.anchor}"
+    address = f"/conversations/{world.talk.pk}?at={world.anchor}#{world.anchor}"
+    assert response["Location"] == address
 
 
 def test_a_decline_by_htmx_gives_the_reason(world: World):
@@ -287,7 +288,8 @@ def test_what_ended_unasked_and_what_one_decided_are_listed(world: World):
     states = [(t["data-outcome"], t["data-reason"]) for t in page if t.get("class") == "row"]
     assert states == [("cancelled", "lost"), ("answered", "")]
     links = [tag["href"] for tag in page if tag.get("class") == "row-link"]
-    assert links == [f"/conversations/{world.talk.pk}#{row.anchor}" for row in (lost_row, own_row)]
+    page_url = f"/conversations/{world.talk.pk}"
+    assert links == [f"{page_url}?at={row.anchor}#{row.anchor}" for row in (lost_row, own_row)]
     owner_page = parse_page(world.client("owner").get("/questions"))
     assert [t["data-reason"] for t in owner_page if t.get("class") == "row"] == ["lost"]
 

@@ -95,7 +95,7 @@ PARTS: tuple[BundlePart, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class BundleOrder:
-    """What a bundle is made of, and for whom. ``address`` is the pattern of a permalink."""
+    """What a bundle is made of, and for whom. ``address`` is the pattern of links."""
 
     conversation_ids: Sequence[int]
     filter_text: str

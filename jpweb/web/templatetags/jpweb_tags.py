@@ -22,7 +22,7 @@ from jpweb.stream import durations
 from jpweb.stream.answer_type import Secret, format_answer
 from jpweb.stream.inquiry import Cancelled
 from jpweb.stream.transcript.items import InquiryPair, ToolCall
-from jpweb.web import display_text
+from jpweb.web import display_text, transcript
 from jpweb.web.labels import outcome_labels
 from jpweb.web.websocket import conversation_updates
 
@@ -363,6 +363,12 @@ def waited_duration(row: Row) -> str:
 def permalink(anchor: str) -> str:
     """Return the fragment of a permalink."""
     return f"#{anchor}"
+
+
+@register.simple_tag
+def event_url(conversation_id: int, anchor: str) -> str:
+    """Return the URL of a conversation that opens around an event."""
+    return transcript.make_event_url(conversation_id, anchor)
 
 
 @register.filter

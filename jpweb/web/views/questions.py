@@ -33,6 +33,7 @@ from jpweb.web import (
     display_text,
     notice_text,
     review_pages,
+    transcript,
 )
 from jpweb.web.answer_submission import AnswerInput, SubmissionResult
 
@@ -323,9 +324,7 @@ async def _send_reply(request: Request, reply: SubmissionResult) -> HttpResponse
         if request.htmx:
             # Rendered without the request: the card needs no CSRF token and no context processor.
             return HttpResponse(await reply.render_html())
-        response = redirect("conversation", conversation_id=reply.row.conversation_id)
-        response["Location"] += f"#{reply.row.anchor}"
-        return response
+        return redirect(transcript.make_event_url(reply.row.conversation_id, reply.row.anchor))
     context, template_name = reply.context, reply.template_name
     if not request.htmx:
         context, template_name = context | {"fragment": template_name}, "questions/card_page.html"

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from jpweb.store.inquiries import INQUIRY_STATES
@@ -16,7 +15,7 @@ from jpweb.store.search import conversation_groups, query_parser, saved_searches
 from jpweb.store.search import engine as searching
 from jpweb.store.search import indexer as indexed
 from jpweb.stream.inquiry import CancellationReason
-from jpweb.web import access, converters, display_text, notice_text
+from jpweb.web import access, converters, display_text, notice_text, transcript
 from jpweb.web.security import rate_limits, read_recording
 
 if TYPE_CHECKING:
@@ -178,10 +177,7 @@ def _build_newest(request: Request, results: Search, params: Mapping[str, str]) 
 def _make_row(hit: SearchHit, query: SearchQuery) -> Mapping[str, Any]:
     """Return a hit with the link to its event, where the words that stand in it are highlighted."""
     query_words = query.find_words(piece.text for piece in hit.snippet if piece.highlighted)
-    link = reverse("conversation", kwargs={"conversation_id": hit.conversation_id})
-    if hit.anchor:
-        params = {"at": hit.anchor} | ({"q": query_words} if query_words else {})
-        link += f"?{urlencode(params)}#{hit.anchor}"
+    link = transcript.make_event_url(hit.conversation_id, hit.anchor, q=query_words)
     return {"hit": hit, "link": link}
 
 

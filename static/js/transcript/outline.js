@@ -1,5 +1,5 @@
-// The outline beside a conversation: it marks the turn that a person reads, and its links move to
-// loaded items without loading a page.
+// The outline beside a conversation: it marks the turn that a person reads. Its links, and those of
+// cards, move to loaded items without loading a page.
 import { byId, findAll, on, readSetting, saveSetting } from "../dom.js";
 import { findCurrent, makeCurrent } from "./navigation.js";
 import { getHeaderEdge, getTop } from "./scroll-position.js";
@@ -123,8 +123,8 @@ function setUpBody(isOpen) {
 
 on("click", (event) => {
   if (event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-  const link = event.target.closest && event.target.closest("#outline a[href*='#'], #transcript .turn-head a");
-  const anchor = link && link.hash.slice(1);
+  const link = event.target.closest && event.target.closest("#outline a[href*='#'], #transcript .turn-head a, .card-heading a[href*='#']");
+  const anchor = link && link.pathname === location.pathname && link.hash.slice(1);
   const target = anchor && byId(anchor);
   if (!target || !target.closest("#transcript")) return;
   event.preventDefault();

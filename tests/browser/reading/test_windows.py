@@ -67,6 +67,15 @@ def test_scrolling_down_loads_what_is_later(shelf: Visit):
     expect(page.locator(LATER)).to_have_count(1)
 
 
+def test_fragment_alone_opens_the_window_around_its_event(shelf: Visit):
+    path = long_one(shelf)
+    events = re.findall(r'id="(e-[\w-]+)"', shelf.home.owner.get(f"{path}?at={MIDDLE}").text)
+    anchor = events[len(events) // 2]
+    page = shelf.open(f"{path}#{anchor}")
+    expect(page).to_have_url(re.compile(rf"{path}\?at={anchor}(&open=[\w,-]+)?#{anchor}$"))
+    expect(page.locator(f"#{anchor}")).to_be_in_viewport()
+
+
 def test_scrolling_up_loads_what_is_earlier_and_nothing_on_the_screen_moves(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at=end#composer")
     for count in range(2, 5):

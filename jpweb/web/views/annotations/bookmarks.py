@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from jpweb.store.annotations import bookmarks
 from jpweb.store.choices import Role
 from jpweb.store.errors import BookmarkRefused, UnknownAnchor
-from jpweb.web import access, annotation_blocks, converters, notice_text
+from jpweb.web import access, annotation_blocks, converters, notice_text, transcript
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
@@ -53,8 +52,4 @@ def toggle_bookmark(request: Request, conversation: Conversation) -> HttpRespons
     messages.success(request, text)
     if request.POST.get("next") == "bookmarks":
         return redirect("bookmarks")
-    response = redirect("conversation", conversation_id=conversation.pk)
-    if anchor:
-        page_url = reverse("conversation", args=[conversation.pk])
-        response["Location"] = f"{page_url}?at={anchor}#{anchor}"
-    return response
+    return redirect(transcript.make_event_url(conversation.pk, anchor))

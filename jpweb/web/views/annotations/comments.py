@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from jpweb.runtime.broadcast import publisher
@@ -16,7 +15,7 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.annotations import mentions, thread_listing, threads
 from jpweb.store.choices import Role
 from jpweb.store.errors import CommentRefused, StoreError
-from jpweb.web import access, annotation_blocks, converters, notice_text
+from jpweb.web import access, annotation_blocks, converters, notice_text, transcript
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
@@ -42,7 +41,7 @@ def open_next(request: Request, conversation: Conversation) -> HttpResponse:
     if not anchor:
         messages.info(request, notice_text.NO_OPEN_COMMENTS)
         return redirect("conversation", conversation_id=conversation.pk)
-    return redirect(_make_event_url(conversation, anchor))
+    return redirect(transcript.make_event_url(conversation.pk, anchor))
 
 
 @require_POST
@@ -135,7 +134,7 @@ async def _apply(
             annotation_blocks.render_block, request, conversation, anchor, has_forms=False
         )
         return HttpResponse(html)
-    return redirect(_make_event_url(conversation, anchor))
+    return redirect(transcript.make_event_url(conversation.pk, anchor))
 
 
 def _render_comments(
@@ -154,13 +153,9 @@ def _render_comments(
         "anchor": anchor,
         "is_known": bool(lines),
         "first_line": lines.get((conversation.pk, anchor), ""),
-        "event_url": _make_event_url(conversation, anchor),
+        "event_url": transcript.make_event_url(conversation.pk, anchor),
         "annotations_html": annotation_blocks.render_block(
             request, conversation, anchor, has_forms=True, **extra
         ),
     }
     return render(request, "annotations/comments.html", context, status=status)
-
-
-def _make_event_url(conversation: Conversation, anchor: str) -> str:
-    return f"{reverse('conversation', args=[conversation.pk])}?at={anchor}#{anchor}"

@@ -16,6 +16,7 @@ from jpweb.store.audit import ReviewedBatch, ReviewedInquiry
 from jpweb.store.exports import ExportChunk
 from jpweb.store.reviews.exported_reviews import ExportedReview, ExportedReviews
 from jpweb.stream.answer_type import format_answer
+from jpweb.web import transcript
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
@@ -25,7 +26,7 @@ CSV_COLUMNS = (
     "answer_type", "outcome", "reason", "answer", "comment", "decided_by", "decider", "settled_at",
     "waited_seconds", "link",
 )  # fmt: skip
-#: Placeholder of a conversation's key while the pattern of the permalink is built.
+#: Placeholder of a conversation's key while the pattern of its address is built.
 _PLACEHOLDER_ID = 987_654_321
 #: CSV injection: spreadsheets evaluate a cell that begins with one of these, full-width forms too.
 RISKY_SIGNS = frozenset("=+-@")
@@ -41,7 +42,7 @@ HIDDEN_VERDICT = "hidden"
 def make_csv(
     batches: Iterator[ReviewedBatch], address: str, reviews: ExportedReviews
 ) -> Iterator[ExportChunk]:
-    """Yield the file; ``address`` is the pattern of a permalink."""
+    """Yield the file; ``address`` is the pattern of a conversation's address."""
     reviewers = reviews.list_reviewers()
     for number, (rows, done, total) in enumerate(batches):
         text = io.StringIO(newline="")
@@ -80,11 +81,11 @@ def _make_review_cells(review: ExportedReview | None) -> list[object]:
 
 
 def make_address_pattern(request: Request) -> str:
-    """Return a format string of permalinks, so that rows need no URL resolution."""
+    """Return a format string of conversations' addresses: rows need no URL resolution."""
     path = reverse("conversation", kwargs={"conversation_id": _PLACEHOLDER_ID})
     address = request.build_absolute_uri(path).replace("{", "{{").replace("}", "}}")
     head, _, tail = address.rpartition(str(_PLACEHOLDER_ID))
-    return f"{head}{{0}}{tail}#{{1}}"
+    return f"{head}{{0}}{tail}"
 
 
 def make_csv_row(row: ReviewedInquiry, address: str) -> list[object]:
@@ -107,7 +108,7 @@ def make_csv_row(row: ReviewedInquiry, address: str) -> list[object]:
         row.decider_name,
         row.settled_at.isoformat() if row.settled_at else "",
         "" if waited_seconds is None else f"{waited_seconds:.3f}",
-        address.format(row.conversation_id, row.anchor),
+        address.format(row.conversation_id) + transcript.format_event_query(row.anchor),
     ]
 
 

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 
 from jpweb.store import audit
 from jpweb.store.choices import DecisionKind, Role, SavedPage
@@ -16,7 +15,7 @@ from jpweb.store.ledger import listing
 from jpweb.store.reviews import decisions
 from jpweb.store.reviews.decisions import Cursor, Decision, DecisionFilters
 from jpweb.store.search import saved_searches
-from jpweb.web import access, converters, display_text
+from jpweb.web import access, converters, display_text, transcript
 from jpweb.web.forms.decision_filters import DecisionFilterForm
 from jpweb.web.labels import audit_labels, ledger_labels
 from jpweb.web.views.audit import decision_timeline
@@ -65,9 +64,8 @@ def list_decisions(request: Request) -> HttpResponse:
 @access.approval(Role.READER)
 def open_call(request: Request, approval: Approval) -> HttpResponse:  # noqa: ARG001  a view
     """Open the tool call of an approval in its transcript."""
-    address = reverse("conversation", kwargs={"conversation_id": approval.conversation_id})
     anchor = decisions.find_call_anchor(approval)
-    return redirect(f"{address}#{anchor}" if anchor else address)
+    return redirect(transcript.make_event_url(approval.conversation_id, anchor))
 
 
 def _list_views(query: dict[str, str]) -> list[dict[str, Any]]:

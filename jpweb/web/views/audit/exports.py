@@ -110,7 +110,7 @@ async def _send_bundle(
         filter_text=filter_text,
         made_by=request.user.display_name,
         made_at=clock.now(),
-        address=csv_export.make_address_pattern(request).partition("#")[0],
+        address=csv_export.make_address_pattern(request),
     )
     may_read = partial(contents.can_audit_all, request.user.pk, keys)
     return await send_file(request, build_bundle(order), file_name, _ZIP_TYPE, may_read)
@@ -119,7 +119,7 @@ async def _send_bundle(
 def _make_json_lines(
     batches: Iterator[ReviewedBatch], address: str, reviews: ExportedReviews
 ) -> Iterator[ExportChunk]:
-    """Yield the rows of the CSV with their types; ``address`` is the pattern of a permalink."""
+    """Yield the rows of the CSV with their types; ``address`` is that of a conversation."""
     for rows, done, total in batches:
         lines = []
         found = reviews.load_reviews(rows)

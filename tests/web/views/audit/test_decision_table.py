@@ -35,12 +35,13 @@ def test_question_leads_to_its_event_and_call_to_its_fold(world: World):
     approvals.decide_approval(world.prompt.pk, {"allow": True}, owner)
     Approval.objects.update(tool_call_id="call_1")
     links = [tag.get("href", "") for tag in parse_page(get(world))]
-    assert f"/conversations/{world.talk.pk}#{world.anchor}" in links
+    assert f"/conversations/{world.talk.pk}?at={world.anchor}#{world.anchor}" in links
     address = f"/prompts/{world.prompt.pk}/call"
     assert address in links
     call = world.talk.journal.get(category="call")
     response = world.client("auditor").get(address)
-    assert response["Location"] == f"/conversations/{world.talk.pk}#{call.anchor}"
+    location = f"/conversations/{world.talk.pk}?at={call.anchor}#{call.anchor}"
+    assert response["Location"] == location
 
 
 def test_call_fold_says_who_decided_after_how_long_and_leads_to_the_row(world: World):
