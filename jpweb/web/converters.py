@@ -1,9 +1,13 @@
-"""Whole numbers in paths and forms: the path converter of keys, and the parser."""
+"""Keys, numbers and anchors in paths and forms: the path converter of keys, and the parsers."""
 
 from __future__ import annotations
 
+from jpweb.store import db_text
+
 #: Largest position in a conversation and largest key of a row: 32-bit and 64-bit signed integers.
 MAX_POSITION, MAX_KEY = 2**31 - 1, 2**63 - 1
+#: Characters of an anchor; no event's is longer.
+MAX_ANCHOR_CHARS = 80
 
 
 class KeyConverter:
@@ -34,3 +38,8 @@ def parse_number(text: str | None, max_value: int = MAX_POSITION) -> int | None:
 def parse_key(text: str | None) -> int:
     """Parse a row's key; return 0, which no row has, for other text."""
     return parse_number(text, MAX_KEY) or 0
+
+
+def parse_anchor(text: str | None) -> str:
+    """Return an event's anchor as every database takes it, "" for None: PostgreSQL refuses NUL."""
+    return db_text.clean_text(text or "")[:MAX_ANCHOR_CHARS]

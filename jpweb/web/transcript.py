@@ -64,7 +64,7 @@ class TranscriptQuery:
         """
         closed_folds = _parse_anchors(params.get("shut", ""))
         return cls(
-            params.get("at", "")[:80],
+            converters.parse_anchor(params.get("at")),
             converters.parse_number(params.get("turn")),
             converters.parse_number(params.get("after")),
             converters.parse_number(params.get("before")),

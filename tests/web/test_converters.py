@@ -1,4 +1,4 @@
-"""What addresses and forms write is a number or nothing, whatever was typed."""
+"""What addresses and forms write is a number, an anchor or nothing, whatever was typed."""
 
 from __future__ import annotations
 
@@ -37,3 +37,12 @@ def test_no_text_raises(text: str):
 )
 def test_key_of_any_other_text_is_zero(text: str | None, key: int):
     assert converters.parse_key(text) == key
+
+
+@pytest.mark.parametrize(
+    ("text", "anchor"),
+    [(None, ""), ("", ""), ("e-1-x2", "e-1-x2"), ("e-\x00", "e-\ufffd"), ("e" * 99, "e" * 80)],
+    ids=["absent", "empty", "anchor", "nul", "too long"],
+)
+def test_anchor_is_cut_and_has_no_nul(text: str | None, anchor: str):
+    assert converters.parse_anchor(text) == anchor

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.utils.crypto import salted_hmac
 
 from jpweb.runtime.configuration import TrustStatus, escape_invisible
+from jpweb.store import db_text
 from jpweb.store.workspace_config.trust import TrustState
 from jpweb.web import display_text
 
@@ -79,8 +80,8 @@ def read_requests(
 
 
 def parse_form_value(value: str) -> tuple[str, str]:
-    """Return kind and name from a form value."""
-    kind, _, name = value.partition(" ")[2].partition(" ")
+    """Return kind and name from a form value, as every database takes them."""
+    kind, _, name = db_text.clean_text(value).partition(" ")[2].partition(" ")
     return kind, name
 
 

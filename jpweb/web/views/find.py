@@ -92,7 +92,7 @@ def step_to_event(request: Request, conversation: Conversation) -> HttpResponse:
 def _find_nearest_hit(request: Request, conversation: Conversation, words: str) -> dict[str, Any]:
     """Return the match after or before a position; where there is none, the first or last one."""
     conversation_id, params = conversation.pk, request.GET
-    position = _find_position(conversation_id, params.get("at", ""))
+    position = _find_position(conversation_id, converters.parse_anchor(params.get("at")))
     hit: EventMatch | None
     if params.get("to") == "previous":
         before = _parse_position(params.get("from"), _AFTER_LAST) if position is None else position

@@ -33,7 +33,7 @@ def list_bookmarks(request: Request) -> HttpResponse:
 @access.conversation(Role.READER)
 def toggle_bookmark(request: Request, conversation: Conversation) -> HttpResponse:
     """Set or remove the bookmark of an event, or of the conversation without an anchor."""
-    anchor = request.POST.get("anchor", "")[:80]
+    anchor = converters.parse_anchor(request.POST.get("anchor"))
     try:
         is_set = bookmarks.toggle_bookmark(request.user.pk, conversation, anchor)
     except UnknownAnchor as error:

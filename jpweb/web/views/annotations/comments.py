@@ -37,7 +37,8 @@ def show_comments(request: Request, conversation: Conversation, anchor: str) -> 
 @access.conversation(Role.READER)
 def open_next(request: Request, conversation: Conversation) -> HttpResponse:
     """Redirect to the next event with open comments."""
-    anchor = annotation_blocks.find_next_open(conversation.pk, request.GET.get("from", "")[:80])
+    previous_anchor = converters.parse_anchor(request.GET.get("from"))
+    anchor = annotation_blocks.find_next_open(conversation.pk, previous_anchor)
     if not anchor:
         messages.info(request, notice_text.NO_OPEN_COMMENTS)
         return redirect("conversation", conversation_id=conversation.pk)
