@@ -1,9 +1,10 @@
 // Windows of a conversation: the page keeps a few, and a link stands for those that it lacks.
-import { byId } from "../dom.js";
+import { byId, findAll } from "../dom.js";
 import { findWindows } from "./scroll-position.js";
 
 const MAX_WINDOWS = 8;
 const MAX_TAIL_ITEMS = 50; // children of the last window, after which new items begin another
+const MIN_RUN_CALLS = 3; // as the server has it: fewer calls are not folded into a run
 const MIN_DISTANCE = 1.5; // screens: nearer windows are not removed
 
 export const isLoadMore = (element) => Boolean(element && element.matches(".load-more"));
@@ -65,15 +66,36 @@ export function removeFarWindows() {
   }
 }
 
+// The items of a window and of its runs of calls, with their annotations.
+const findParts = (element) => findAll(":scope > [id], :scope > .call-run > [id]", element);
+
+// Let the summary of a run of calls say which it still holds; too few of them are not folded.
+function updateRun(run) {
+  const calls = findAll(":scope > [data-tool]", run);
+  if (calls.length < MIN_RUN_CALLS) return run.replaceWith(...findAll(":scope > :not(summary)", run));
+  const counts = new Map();
+  for (const { textContent: tool } of calls.map((call) => call.querySelector("summary strong"))) {
+    counts.set(tool, (counts.get(tool) || 0) + 1);
+  }
+  const summary = run.querySelector("summary");
+  summary.querySelector("strong").textContent = `${calls.length} calls`;
+  const byCount = [...counts].sort(([, one], [, other]) => other - one);
+  summary.querySelector(".hint").textContent = byCount.map(([tool, count]) => `${count} × ${tool}`).join(", ");
+  const [time, startTime] = [summary, calls[0]].map((element) => element.querySelector("time"));
+  if (time && startTime) time.replaceWith(startTime.cloneNode(true));
+}
+
 // A loaded window may overlap its neighbours: remove the items that the page has twice, and the link
 // between windows that overlap.
 export function mergeOverlap(loadedWindow) {
   for (const side of ["previousElementSibling", "nextElementSibling"]) {
     const { links, window: neighbour } = findNeighbour(loadedWindow, side);
     if (!neighbour || !links.length) continue;
-    const knownIds = new Set([...neighbour.children].map((item) => item.id).filter(Boolean));
-    const duplicates = [...loadedWindow.children].filter((item) => knownIds.has(item.id));
+    const knownIds = new Set(findParts(neighbour).map((item) => item.id));
+    const duplicates = findParts(loadedWindow).filter((item) => knownIds.has(item.id));
+    const runs = new Set(duplicates.map((item) => item.closest(".call-run")).filter(Boolean));
     for (const element of [...duplicates, ...(duplicates.length ? links : [])]) element.remove();
+    runs.forEach(updateRun);
     if (!duplicates.length) continue;
     if (side === "previousElementSibling") loadedWindow.dataset.first = Number(neighbour.dataset.last) + 1;
     else loadedWindow.dataset.last = Number(neighbour.dataset.first) - 1;

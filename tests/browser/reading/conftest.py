@@ -12,6 +12,7 @@ from jpweb.stream import wire
 from jpweb.stream.events import (
     ChatRequest,
     ConversationEvent,
+    EventKind,
     ToolCallRequest,
     ToolCallResponse,
     TurnStart,
@@ -29,6 +30,8 @@ from tests.machine.sizes import choose_size
 LENGTH = choose_size(3_012, 10_200)
 #: A position in its middle, and a turn that is loaded neither with that nor with the beginning.
 MIDDLE, FAR_TURN = choose_size(1_500, 5_000), choose_size(170, 500)
+#: The title of a conversation of tool calls alone, and how many there are.
+MANY_CALLS, CALL_COUNT = "Many calls", 150
 #: The title of a conversation whose one result is cut on its page, and the last word of that.
 LONG_RESULT, LAST_WORD = "A long result", "zanzibar"
 
@@ -39,6 +42,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     folder = tmp_path_factory.mktemp("library")
     root = synthetic.write_workspace(folder / "shelf", LENGTH)
     _long_result(root)
+    _many_calls(root)
     server = Server(folder / "data", free_port(), root, {"JPWEB_SCRIPT_PACE": "0"})
     with serve_home(server) as home:
         yield home
@@ -53,15 +57,28 @@ def shelf(library: Home, open_page: Pages) -> Iterator[Visit]:
 
 
 def _long_result(root: Path) -> None:
-    kinds = (
+    kinds: list[EventKind] = [
         TurnStart(),
         ChatRequest("Count"),
         ToolCallRequest("call_1", "count", {"to": 5_000}),
         ToolCallResponse("call_1", " ".join([*map(str, range(5_000)), LAST_WORD]), is_error=False),
-    )
+    ]
+    _write_conversation(root / ".jp" / "conversations" / "17670000001-long", LONG_RESULT, kinds)
+
+
+def _many_calls(root: Path) -> None:
+    """Write a conversation of calls at the positions 2, 4, 6; every fifth one writes."""
+    kinds: list[EventKind] = [TurnStart(), ChatRequest("Read")]
+    for number in range(CALL_COUNT):
+        tool = "write" if number % 5 == 4 else "read"
+        kinds.append(ToolCallRequest(f"call_{number}", tool, {"line": number}))
+        kinds.append(ToolCallResponse(f"call_{number}", "done", is_error=False))
+    _write_conversation(root / ".jp" / "conversations" / "17670000002-calls", MANY_CALLS, kinds)
+
+
+def _write_conversation(folder: Path, title: str, kinds: list[EventKind]) -> None:
     events = [wire.write_element(ConversationEvent(AT, kind)).raw for kind in kinds]
-    folder = root / ".jp" / "conversations" / "17670000001-long"
     folder.mkdir()
     (folder / "events.json").write_text(wire.join_array(events))
-    about = {"title": LONG_RESULT, "last_activated_at": AT}
+    about = {"title": title, "last_activated_at": AT}
     (folder / "metadata.json").write_text(json.dumps(about))

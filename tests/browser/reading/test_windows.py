@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import CDPSession, Page, expect
 
 from tests.browser.pages import Visit
-from tests.browser.reading.conftest import LENGTH, MIDDLE
+from tests.browser.reading.conftest import LENGTH, MANY_CALLS, MIDDLE
 from tests.browser.reading.windows import (
     EARLIER,
     ITEMS,
@@ -219,3 +219,41 @@ def test_memory_does_not_grow_however_far_somebody_scrolls(shelf: Visit):
         assert heap <= 1.25 * measured[0][1] + 1_000_000, measured
     wait_until(lambda: not page.locator(".load-more .htmx-request").count(), "it is quiet")
     unbroken(page)
+
+
+#: Put the window that ends before a position above the others, as if those between had left.
+SHOW_EARLIER = """async before => {
+  const transcript = document.getElementById("transcript");
+  const url = `${transcript.dataset.href}?before=${before}`;
+  const html = await (await fetch(url, { headers: { "HX-Request": "true" } })).text();
+  transcript.insertAdjacentHTML("afterbegin", html);
+}"""
+IS_BESIDE = "each => each.previousElementSibling.matches('.window')"
+
+
+@pytest.mark.parametrize(
+    ("known_end", "summary", "calls"),
+    [
+        pytest.param(102, "10 calls 8 . read, 2 . write", 10, id="run"),
+        pytest.param(118, "", 2, id="pair", marks=pytest.mark.proof),
+        pytest.param(122, "", 0, id="nothing", marks=pytest.mark.proof),
+    ],
+)
+def test_window_that_overlaps_another_keeps_only_the_calls_that_lack(
+    shelf: Visit, known_end: int, summary: str, calls: int
+):
+    """Of the calls at 22 to 120, which the link brings, those before ``known_end`` are there."""
+    page = shelf.open(f"{shelf.find(MANY_CALLS)}?after=121")
+    page.evaluate(SHOW_EARLIER, known_end)
+    last_window = page.locator("#transcript > .window[data-first='122']")
+    page.locator(EARLIER).last.get_by_role("link").press("Enter")
+    wait_until(lambda: last_window.evaluate(IS_BESIDE), "it has come")
+    unbroken(page)
+    expect(page.locator(EARLIER)).to_have_count(1)  # above both
+    window = page.locator(f"#transcript > .window[data-first='{known_end - 1}']")
+    expect(window.locator("[data-tool]")).to_have_count(calls)
+    runs = window.locator(".call-run > summary")
+    if summary:
+        expect(runs).to_contain_text(re.compile(summary))
+    else:
+        expect(runs).to_have_count(0)
