@@ -65,6 +65,12 @@ def build_page_context(
     return {"comment_status": status, "annotations": annotations, "has_comments": has_comments}
 
 
+def attach_bookmarks(person_id: int, conversation: Conversation) -> None:
+    """Attach the person's bookmarks to the row, for a page that shows no comments."""
+    annotations = PageAnnotations(bookmarks=bookmarks.list_anchors(person_id, conversation.pk))
+    conversation.annotations = annotations  # type: ignore[attr-defined]  # read by render_annotations
+
+
 def build_status(conversation_id: int) -> dict[str, Any]:
     """Return the threads of a conversation, in the order of their events, and the open ones."""
     summaries = thread_listing.list_summaries(conversation_id)

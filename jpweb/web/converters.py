@@ -1,6 +1,8 @@
-"""Keys, numbers and anchors in paths and forms: the path converter of keys, and the parsers."""
+"""Values in paths and forms: the converter of keys, parsers of numbers, anchors and local URLs."""
 
 from __future__ import annotations
+
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from jpweb.store import db_text
 
@@ -43,3 +45,10 @@ def parse_key(text: str | None) -> int:
 def parse_anchor(text: str | None) -> str:
     """Return an event's anchor as every database takes it, "" for None: PostgreSQL refuses NUL."""
     return db_text.clean_text(text or "")[:MAX_ANCHOR_CHARS]
+
+
+def parse_local_url(text: str) -> str:
+    """Return a URL of this site without its fragment; "" for other text."""
+    url = text.partition("#")[0]
+    is_local = url.startswith("/") and url_has_allowed_host_and_scheme(url, allowed_hosts=None)
+    return url if is_local else ""

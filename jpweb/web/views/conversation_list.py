@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from jpweb.runtime.broadcast import publisher
@@ -22,7 +21,7 @@ from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import metadata_file, pass_progress
 from jpweb.store.jp_files.metadata_file import MetadataChange
 from jpweb.store.sql import keyset_merge
-from jpweb.web import access, display_text, notice_text
+from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.forms.conversation_filters import ConversationFilterForm
 
 if TYPE_CHECKING:
@@ -156,12 +155,9 @@ def _parse_change(form: QueryDict, conversation: Conversation) -> tuple[Metadata
 
 def _find_return_url(request: Request, conversation: Conversation) -> str:
     """Return the form's local URL with the anchor of the conversation's row; else its page."""
-    return_url = request.POST.get("next", "").partition("#")[0]
-    if return_url.startswith("/") and url_has_allowed_host_and_scheme(
-        return_url, allowed_hosts=None
-    ):
-        return f"{return_url}#c{conversation.pk}"
-    return reverse("conversation", args=[conversation.pk])
+    return_url = converters.parse_local_url(request.POST.get("next", ""))
+    page_url = reverse("conversation", args=[conversation.pk])
+    return f"{return_url}#c{conversation.pk}" if return_url else page_url
 
 
 def _build_params(filters: ListFilters) -> dict[str, str]:

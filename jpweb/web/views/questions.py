@@ -28,6 +28,7 @@ from jpweb.store.transcript import question_context, single_item
 from jpweb.stream import durations
 from jpweb.web import (
     access,
+    annotation_blocks,
     answer_submission,
     converters,
     display_text,
@@ -253,6 +254,7 @@ def _render_question(
     if may_audit and (inquiry.state != inquiries.OPEN_STATE or form is not None):
         subject = subjects.load_question(inquiry)
         context["review"] = review_pages.build_panel(request, subject, form)
+        annotation_blocks.attach_bookmarks(person_id, inquiry.conversation)
         context["item"] = single_item.load_item(inquiry.conversation_id, inquiry.position)
     return render(request, "questions/detail.html", context, status=status)
 

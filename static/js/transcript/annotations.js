@@ -111,7 +111,8 @@ export const openNeighbour = (direction) => () => {
   return Boolean(link);
 };
 
-if (byId("bookmark-form")) {
+// Other pages that show events submit their form of bookmarks.
+if (byId("transcript")) {
   on("click", (event) => {
     const target = event.target.closest("a[data-comment], button[data-bookmark], [data-next-comment]");
     if (!target || event.ctrlKey || event.metaKey || event.shiftKey) return;

@@ -50,3 +50,16 @@ def test_keys_bookmark_the_event_and_lead_to_the_next_conversation(visit: Visit)
     expect(page).to_have_url(re.compile(r"/conversations/\d+$"))
     page.keyboard.press("<")
     expect(page.get_by_role("heading", level=1)).to_contain_text(TOUR)
+
+
+def test_bookmark_button_beside_what_the_model_saw_marks_its_event(visit: Visit):
+    page = visit.open(f"{visit.find(TOUR)}/thread")
+    prompt = page.locator("[data-kind=chat_request]").first
+    prompt.get_by_role("button", name="Bookmark").click()
+    expect(page.locator(".bookmark-mark")).to_have_count(1)
+    expect(page).to_have_url(re.compile(r"/thread#e-"))
+    expect(prompt).to_be_in_viewport()
+    check_accessibility(page)
+    prompt.get_by_role("button", name="Bookmark").click()
+    expect(page.get_by_text("Bookmark removed.")).to_have_count(1)
+    expect(page.locator(".bookmark-mark")).to_have_count(0)

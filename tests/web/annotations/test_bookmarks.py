@@ -8,6 +8,12 @@ from django.urls import reverse
 
 from jpweb.store.annotations import bookmarks
 from jpweb.store.models import Bookmark, JournalEntry, Membership
+from jpweb.stream.events import Compaction
+from jpweb.stream.inquiry import Answered
+from tests.store import making
+from tests.web.reading import ParsedPage, parse_page
+from tests.web.views.transcript_modes.reading import mirror_conversation
+from tests.web.views.transcript_modes.test_compacted import STRIP, make_turns
 from tests.web.world import World
 
 
@@ -80,3 +86,37 @@ def test_script_gets_the_block_of_the_item_and_the_new_state(world: World):
     ]
     assert [reply.headers["X-Bookmarked"] for reply in replies] == ["1", "0"]
     assert [b"Bookmarked</p>" in reply.content for reply in replies] == [True, False]
+
+
+def build_page_url(world: World, name: str) -> str:
+    """Return the address of a page that shows events outside the transcript."""
+    if name == "question":
+        making.settle(world.question, Answered(answer=True))
+        return reverse("question", args=[world.question.pk])
+    talk = mirror_conversation(world, *make_turns(2), Compaction(0, 0, STRIP))
+    return f"/conversations/{talk.pk}/{name}?from=0"
+
+
+def find_button(page: ParsedPage) -> dict[str, str]:
+    return next(tag for tag in page if "data-bookmark" in tag)
+
+
+@pytest.mark.parametrize("name", ["compacted", "thread", "question"])
+def test_bookmark_button_of_every_page_leads_back_to_its_event(world: World, name: str):
+    client, url = world.client("auditor"), build_page_url(world, name)
+    page = parse_page(client.get(url))
+    button = find_button(page)
+    form = page.find_one(id=button["form"])
+    next_field = page.find_one(name="next")
+    data = {"anchor": button["value"], "next": next_field["value"]}
+    response = client.post(form["action"], data, follow=True)
+    assert response.redirect_chain == [(f"{url}#{button['value']}", 302)]
+    assert "Bookmarked" in parse_page(response).find_one(id=f"annotations-{button['value']}").text
+    assert "Bookmark removed" in parse_page(client.post(form["action"], data, follow=True)).text
+
+
+@pytest.mark.parametrize("target_url", ["//evil.example", "https://evil.example/", "/\\evil.x"])
+def test_bookmark_leads_to_no_other_site(world: World, target_url: str):
+    url = reverse("bookmark", args=[world.talk.pk])
+    response = world.client("reader").post(url, {"anchor": world.anchor, "next": target_url})
+    assert response.headers["Location"].startswith(f"/conversations/{world.talk.pk}?at=")

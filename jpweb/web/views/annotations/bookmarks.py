@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
@@ -42,7 +42,7 @@ def toggle_bookmark(request: Request, conversation: Conversation) -> HttpRespons
         if request.htmx:
             return HttpResponse(str(error), status=400, content_type="text/plain")
         messages.error(request, str(error))
-        return redirect("conversation", conversation_id=conversation.pk)
+        return HttpResponseRedirect(_find_return_url(request, conversation, ""))
     if request.htmx:
         html = anchor and annotation_blocks.render_block(
             request, conversation, anchor, has_forms=False
@@ -52,4 +52,12 @@ def toggle_bookmark(request: Request, conversation: Conversation) -> HttpRespons
     messages.success(request, text)
     if request.POST.get("next") == "bookmarks":
         return redirect("bookmarks")
-    return redirect(transcript.make_event_url(conversation.pk, anchor))
+    return HttpResponseRedirect(_find_return_url(request, conversation, anchor))
+
+
+def _find_return_url(request: Request, conversation: Conversation, anchor: str) -> str:
+    """Return the form's local URL with the anchor of the event; else that of its transcript."""
+    return_url = converters.parse_local_url(request.POST.get("next", ""))
+    if not return_url:
+        return transcript.make_event_url(conversation.pk, anchor)
+    return f"{return_url}#{anchor}" if anchor else return_url

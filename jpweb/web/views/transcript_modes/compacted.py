@@ -17,7 +17,8 @@ from jpweb.stream.compaction import SUMMARY_REQUEST, CompactionOverlays, TurnPol
 from jpweb.stream.transcript.categories import categorize_element
 from jpweb.stream.transcript.compacted import compact_item
 from jpweb.stream.transcript.items import Item, StandaloneItem, ToolCall
-from jpweb.web import access, converters, display_text
+from jpweb.web import access, annotation_blocks, converters, display_text
+from jpweb.web.templatetags.jpweb_annotations import render_annotations
 from jpweb.web.templatetags.jpweb_events import render_item as item_html
 from jpweb.web.views.transcript_modes import compaction_list
 from jpweb.web.views.transcript_modes.page_budget import PageBudget
@@ -45,6 +46,7 @@ def show_compacted(request: Request, conversation: Conversation) -> HttpResponse
     if compactions is None:
         return render(request, "transcript_modes/compacted.html", context | {"too_many": True})
     if compactions:
+        annotation_blocks.attach_bookmarks(request.user.pk, conversation)
         page = _CompactedPage(conversation, compactions)
         page.fill_page(start, converters.parse_number(request.GET.get("to")))
         context |= {
@@ -175,6 +177,7 @@ class _CompactedPage:
                 return False
             self._turn = turn.number
         html = item_html(shortened_item, self._conversation)
+        html += render_annotations(item, self._conversation)
         # An item that exceeds an empty page becomes a link, so that paging gets past it.
         anchor = item.elements[0].anchor
         fits = self._put_piece(

@@ -25,7 +25,8 @@ from jpweb.stream.transcript.model_view import (
     list_sent_events,
     split_requests,
 )
-from jpweb.web import access, converters, display_text, notice_text
+from jpweb.web import access, annotation_blocks, converters, display_text, notice_text
+from jpweb.web.templatetags.jpweb_annotations import render_annotations
 from jpweb.web.templatetags.jpweb_events import render_item as item_html
 from jpweb.web.views.transcript_modes import compaction_list
 from jpweb.web.views.transcript_modes.page_budget import PageBudget
@@ -56,6 +57,7 @@ def show_thread(request: Request, conversation: Conversation) -> HttpResponse:
     earlier_compactions = [
         compaction for compaction in compactions or () if compaction.overlay.position < start
     ]
+    annotation_blocks.attach_bookmarks(request.user.pk, conversation)
     page = _ThreadPage(conversation, _make_policy(earlier_compactions, turn))
     position = max(converters.parse_number(request.GET.get("from")) or 0, start)
     page.fill_page(turn, position, end)
@@ -141,6 +143,7 @@ class _ThreadPage:
             for sent_message in (list_sent_events([shortened_item]) if shortened_item else ())
         ]
         html = item_html(item, self._conversation)
+        html += render_annotations(item, self._conversation)
         if not self._budget.try_add(html, *(message_html for _, message_html in rendered)):
             if self.item_pieces:
                 return False
