@@ -85,7 +85,10 @@ class Interrupts:
 
 
 class CallInterrupts(Interrupts):
-    """The interrupts of a turn for one of its tool calls; the end of the call counts as one."""
+    """The interrupts of a turn for one of its tool calls, or for one question of such a call.
+
+    The end of the call, or of the question, counts as one.
+    """
 
     def __init__(self, turn: Interrupts) -> None:
         super().__init__()
@@ -93,19 +96,19 @@ class CallInterrupts(Interrupts):
 
     @property
     def pending(self) -> Interrupt | None:
-        """The pending interrupt of the turn; None where only the call ended."""
+        """The pending interrupt of the turn; None where only the call or the question ended."""
         return self._turn.pending
 
-    def end_call(self) -> None:
-        """End the waits of the call: its answers are no longer needed."""
+    def end_waits(self) -> None:
+        """End the waits for answers: the tool no longer needs them."""
         self._interrupted.set()
 
     def is_set(self) -> bool:
-        """Tell whether the turn was interrupted or the call ended."""
+        """Tell whether the turn was interrupted, or the call or the question ended."""
         return super().is_set() or self._turn.is_set()
 
     async def wait(self) -> None:
-        """Return once the turn is interrupted or the call ends."""
+        """Return once the turn is interrupted, or the call or the question ends."""
         waiters = [
             asyncio.create_task(waiter) for waiter in (self._interrupted.wait(), self._turn.wait())
         ]

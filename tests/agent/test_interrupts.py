@@ -187,7 +187,7 @@ def test_a_call_meets_the_interrupts_of_its_turn():
 def test_a_call_that_lets_go_interrupts_itself_alone():
     turn = Interrupts()
     call = CallInterrupts(turn)
-    call.end_call()
+    call.end_waits()
     assert call.is_set()
     assert call.pending is None
     assert not turn.is_set()
@@ -202,7 +202,7 @@ async def test_a_call_waits_for_either_and_leaves_nothing_behind(of_the_turn):
     if of_the_turn:
         turn.interrupt(Stop())
     else:
-        call.end_call()
+        call.end_waits()
     await waiting
     assert not other_tasks()
 

@@ -332,13 +332,14 @@ class ToolCoordinator:
         self, call: ToolCallRequest, answers: Mapping[str, Any], earlier_answers: EarlierAnswers
     ) -> Execution | Stopped:
         """Execute the tool once; ``earlier_answers`` are for the questions that it asks in it."""
-        interrupts = CallInterrupts(self._interrupts)
-        inquiry_runner = replace(self._inquiry_runner, interrupts=interrupts, in_call=True)
+        call_interrupts = CallInterrupts(self._interrupts)
         tool = self._configs[call.name]
         source = InquirySource.for_tool(call.name)
         numbers = itertools.count()
 
-        async def inquire(raw_question: Question) -> ToolAnswer | Unanswered:
+        async def inquire(
+            raw_question: Question, interrupts: CallInterrupts
+        ) -> ToolAnswer | Unanswered:
             question = configure_question(raw_question, tool)
             sourced = make_sourced_question(call.name, question, source)
             if isinstance(sourced, Failed):
@@ -348,9 +349,10 @@ class ToolCoordinator:
             if next(numbers) >= MAX_CALL_QUESTIONS:
                 text = model_messages.describe_too_many(call.name, MAX_CALL_QUESTIONS)
                 return Unanswered(CancellationReason.BACKEND_ERROR, CallResult(text))
+            inquiry_runner = replace(self._inquiry_runner, interrupts=interrupts, in_call=True)
             return await inquiry_runner.run_inquiry(call, tool, question, source)
 
-        async with InCallInquiries(inquire, interrupts) as in_call:
+        async with InCallInquiries(inquire, call_interrupts) as in_call:
             execution = self._executor.execute(
                 call.name, call.arguments, dict(answers), in_call.ask
             )

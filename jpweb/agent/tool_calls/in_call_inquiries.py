@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from jpweb.agent.interrupts import CallInterrupts
 from jpweb.agent.ports import Answer, Declined
@@ -14,29 +14,45 @@ from jpweb.agent.tool_calls.turn_state import AnsweredQuestion, is_request_of
 from jpweb.agent.tool_outcome import Question
 from jpweb.stream.inquiry import InquirySource
 
-RunInquiry: TypeAlias = Callable[[Question], Awaitable[ToolAnswer | Unanswered]]
+RunInquiry: TypeAlias = Callable[[Question, CallInterrupts], Awaitable[ToolAnswer | Unanswered]]
 
 
 class InCallInquiries:
     """Runs each question in a task of its own, independent of the tool.
 
     As a context: on leaving, open questions are closed; where the block was cancelled or failed
-    they stay open.
+    they stay open. A question that the tool itself gives up is closed at once.
     """
 
     def __init__(self, run_inquiry: RunInquiry, interrupts: CallInterrupts) -> None:
         self._run_inquiry = run_inquiry
         self._interrupts = interrupts
         self._tasks: set[asyncio.Task[ToolAnswer | Unanswered]] = set()
+        self._block_task: asyncio.Task[Any] | None = None
 
     async def ask(self, question: Question) -> Answer | Declined:
         """Ask a question; return the typed answer, or the reason why there is none."""
-        task = asyncio.ensure_future(self._run_inquiry(question))
+        interrupts = CallInterrupts(self._interrupts)
+        task = asyncio.ensure_future(self._run_inquiry(question, interrupts))
         self._tasks.add(task)
-        answer = await asyncio.shield(task)
+        try:
+            answer = await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not self._is_cancelled_or_failing():
+                interrupts.end_waits()
+            raise
         return Answer(answer.value) if isinstance(answer, ToolAnswer) else Declined(answer.reason)
 
+    def _is_cancelled_or_failing(self) -> bool:
+        """Tell whether the block is being cancelled, or will raise the error of a question."""
+        is_cancelled = self._block_task is not None and self._block_task.cancelling() > 0
+        return is_cancelled or any(
+            task.done() and not task.cancelled() and task.exception() is not None
+            for task in self._tasks
+        )
+
     async def __aenter__(self) -> Self:
+        self._block_task = asyncio.current_task()
         return self
 
     async def __aexit__(
@@ -46,7 +62,7 @@ class InCallInquiries:
         _trace: TracebackType | None,
     ) -> None:
         if error_type is None:
-            self._interrupts.end_call()
+            self._interrupts.end_waits()
         else:
             for task in self._tasks:
                 task.cancel()

@@ -207,6 +207,69 @@ async def test_a_tool_that_gives_up_on_its_question_closes_it_as_lost():
     assert not other_tasks()
 
 
+async def test_question_that_the_tool_gives_up_is_closed_while_the_tool_runs():
+    """An MCP server may cancel one form of several, and take its time with the rest."""
+
+    async def run(arguments, answers, ask) -> Any:
+        given_up, kept = (asyncio.ensure_future(ask(question)) for question in (CONFIRM, NAME))
+        await wait_until(lambda: len(bench.prompter.questions) == 2)
+        given_up.cancel()
+        await wait_until(lambda: bench.recorder.outcomes)
+        assert bench.prompter.withdrawn == [("c1.confirm.1", CancellationReason.LOST)]
+        name_event.set()
+        return Success((await kept).value)
+
+    async def give_name() -> Any:
+        await name_event.wait()
+        return Answer("Ada")
+
+    name_event = asyncio.Event()
+    bench = ToolBench((OutsideStub("outside", run),), [wait_forever(), give_name()])
+    await bench.run([CALL])
+    assert bench.recorder.outcomes == [LOST, Answered("Ada")]
+    assert bench.recorder.results == [("c1", "Ada", False)]
+    assert not other_tasks()
+
+
+async def test_cancellation_leaves_the_question_open_though_the_tool_takes_long_to_end():
+    async def run(arguments, answers, ask) -> Any:
+        try:
+            await ask(CONFIRM)
+        finally:
+            for _ in range(100):
+                await asyncio.sleep(0)
+
+    bench = ToolBench((OutsideStub("outside", run),), [wait_forever()])
+    task = asyncio.create_task(bench.run([CALL]))
+    await wait_until(lambda: bench.prompter.questions)
+    task.cancel()
+    await asyncio.wait([task])
+    assert bench.recorder.outcomes == []
+    assert not other_tasks()
+
+
+async def test_error_of_one_question_leaves_the_other_open_though_the_tool_takes_long_to_end():
+    async def fail() -> Any:
+        await wait_until(lambda: len(bench.prompter.questions) == 2)
+        raise LookupError("no such row")
+
+    async def run(arguments, answers, ask) -> Any:
+        other = asyncio.ensure_future(ask(CONFIRM))
+        await wait_until(lambda: bench.prompter.questions)
+        try:
+            await ask(NAME)
+        finally:
+            other.cancel()
+            for _ in range(100):
+                await asyncio.sleep(0)
+
+    bench = ToolBench((OutsideStub("outside", run),), [wait_forever(), fail()])
+    with pytest.raises(LookupError, match="no such row"):
+        await bench.run([CALL])
+    assert bench.recorder.outcomes == []
+    assert not other_tasks()
+
+
 async def test_a_tool_that_ends_without_waiting_for_its_question_closes_it_as_lost():
     waiting: list[Any] = []
 
@@ -251,7 +314,7 @@ async def test_what_a_tool_raises_leaves_its_question_open():
 async def test_what_breaks_while_asking_comes_out_though_the_tool_hides_it():
     questions: list[Question] = []
 
-    async def inquire(question) -> Any:
+    async def inquire(question, _interrupts) -> Any:
         if question is CONFIRM:
             raise LookupError("no such row")
         await interrupts.wait()

@@ -106,9 +106,10 @@ class Elicitation:
             except InvalidAnswer:
                 return ElicitationReply("decline")
             self._pause(True)
-            reply = await self._ask_fields(message, form_fields)
-            self._pause(False)
-            return reply
+            try:
+                return await self._ask_fields(message, form_fields)
+            finally:
+                self._pause(False)  # also where the server cancels its form
 
     async def _ask_fields(self, message: str, form_fields: list[FormField]) -> ElicitationReply:
         content: dict[str, Any] = {}

@@ -114,10 +114,11 @@ class PausableTimeout:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._limit = asyncio.timeout(None)
+        self._is_over = False
 
     def set_paused(self, is_paused: bool) -> None:
-        """Pause the limit, or start it again."""
-        if not self._limit.expired():
+        """Pause the limit, or start it again; does nothing once it is over."""
+        if not (self._is_over or self._limit.expired()):
             loop_time = asyncio.get_running_loop().time()
             self._limit.reschedule(None if is_paused else loop_time + self._seconds)
 
@@ -131,4 +132,5 @@ class PausableTimeout:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._is_over = True
         await self._limit.__aexit__(error_type, error, trace)

@@ -9,6 +9,7 @@ import itertools
 import json
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,18 @@ def request(method: str, params: dict[str, Any]) -> Any:
     return replies[number][1][0]
 
 
+def withdraw_form(form: dict[str, Any]) -> None:
+    """Ask a form, and cancel it once the client asks a person."""
+    send(id="withdrawn", method="elicitation/create", params=form)
+    while not (folder / "asking").exists():
+        time.sleep(0.01)
+    send(method="notifications/cancelled", params={"requestId": "withdrawn"})
+
+
 def call(number: int, name: str, arguments: dict[str, Any]) -> None:
+    if name == "withdraw":
+        withdraw_form(arguments["form"])
+        return
     replies = [request("elicitation/create", form) for form in arguments.get("forms", [])]
     if name == "refuse":
         words = [str(word) for reply in replies for word in reply["result"]["content"].values()]
@@ -54,7 +66,7 @@ def call(number: int, name: str, arguments: dict[str, Any]) -> None:
 
 
 def page(cursor: str | None) -> dict[str, Any]:
-    tool_names = ["ask", "refuse", "babble", "chat"]
+    tool_names = ["ask", "refuse", "babble", "chat", "withdraw"]
     names, next_page = (tool_names, {"nextCursor": "2"}) if cursor is None else (["hang"], {})
     return {
         "tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names],

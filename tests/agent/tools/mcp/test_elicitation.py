@@ -108,6 +108,22 @@ async def test_forms_that_come_at_once_are_asked_one_after_another():
     assert await replies == [ElicitationReply("accept", {"ok": True})] * 2
 
 
+async def test_form_that_the_server_cancels_ends_the_pause():
+    start_event = asyncio.Event()
+
+    async def ask(question):
+        start_event.set()
+        await asyncio.Event().wait()
+
+    elicitor, pauses = elicitation(ask)
+    task = asyncio.create_task(elicitor.answer_form("", NUMBER))
+    await start_event.wait()
+    task.cancel()  # as the SDK does
+    await asyncio.wait([task])
+    await asyncio.sleep(0)
+    assert pauses == [True, False]
+
+
 async def test_closing_cancels_what_is_asked():
     start_event = asyncio.Event()
 

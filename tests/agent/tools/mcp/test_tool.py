@@ -282,6 +282,31 @@ async def test_the_time_that_people_take_is_not_counted(tmp_path, monkeypatch):
     assert clocks[0]._limit.when() is not None, "it went on"
 
 
+async def test_time_counts_again_once_the_server_cancels_its_form(tmp_path):
+    """The SDK's servers cancel a form that is not answered in their own time."""
+    questions: list[Question] = []
+
+    async def ask(question):
+        questions.append(question)
+        (tmp_path / "asking").touch()
+        await asyncio.Event().wait()
+
+    limits = CallLimits(seconds=0.3)
+    async with connect_servers([older(tmp_path)], tmp_path, limits=limits) as connections:
+        async with asyncio.timeout(20):
+            outcome = await call_tool(connections, "withdraw", {"form": form()}, ask)
+    assert isinstance(outcome, Failed)
+    assert "did not answer within 0.3 seconds" in outcome.message
+    assert len(questions) == 1
+
+
+async def test_clock_ignores_a_form_that_ends_after_the_call():
+    clock = PausableTimeout(10)
+    async with clock:
+        clock.set_paused(True)
+    clock.set_paused(False)
+
+
 async def test_a_clock_that_has_run_out_stays_so():
     clock = PausableTimeout(0.01)
     with pytest.raises(TimeoutError):
