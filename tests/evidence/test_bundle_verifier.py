@@ -225,14 +225,16 @@ def test_redaction_after_the_fact_is_counted_and_no_damage(
 def edited_file_bundle(tmp_path: Path) -> Path:
     """Return a bundle of a mirrored conversation, redacted here and then edited in jp's file."""
     secret, marker = "hunter2-pass", "[removed]"
-    for text in (secret, marker):
+
+    def mirror_text(text: str) -> Conversation:
         elements = stream(ChatRequest(f"Use {text}"), ChatResponse("message", "Done"))
         write_folder(tmp_path, "17000000000-a-talk", elements)
         mirror.mirror_workspace(tmp_path)
-        talk = Conversation.objects.get()
-        if text == secret:
-            request = RedactionRequest("", "a leaked key", (secret,), is_conversation_wide=True)
-            application.redact(talk, request, making.person("ada"))
+        return Conversation.objects.get()
+
+    request = RedactionRequest("", "a leaked key", (secret,), is_conversation_wide=True)
+    application.redact(mirror_text(secret), request, making.person("ada"))
+    talk = mirror_text(marker)
     assert marker in JournalEntry.objects.get(conversation=talk, position=0).text
     assert list(verification.find_problems()) == []
     path = tmp_path / "bundle.zip"

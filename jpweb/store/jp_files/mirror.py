@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from jpweb.store import db_text, journal
 from jpweb.store.choices import FilesState, Origin, WritePolicy
@@ -182,10 +183,18 @@ def _mirror_folders(
     missing = [key for key in known_values if key not in present_ids]
     if missing:
         removed_rows = conversations.filter(origin=Origin.MIRRORED, jp_id__in=missing)
-        if refusals.has_archive:
-            removed_rows = removed_rows.filter(archived=False)
-        report.removed = removed_rows.update(removed_at=clock.now())
+        report.removed = _mark_removed(removed_rows, refusals)
     progress(len(folders), len(folders), "")
+
+
+def _mark_removed(removed_rows: QuerySet[Conversation], refusals: Refusals) -> int:
+    """Mark conversations that jp removed; returns their number.
+
+    Archived ones may still be in an archive that is refused.
+    """
+    if refusals.has_archive:
+        removed_rows = removed_rows.filter(archived=False)
+    return removed_rows.update(removed_at=clock.now())
 
 
 def _compared_values(folder: DiskConversation) -> tuple[str, bool, str]:

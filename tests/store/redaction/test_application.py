@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import secrets
 import subprocess
 import zipfile
 from dataclasses import replace
@@ -33,6 +35,7 @@ from jpweb.store.models import (
 )
 from jpweb.store.redaction import application, remains
 from jpweb.store.redaction.application import NotRedactable, RedactionRequest
+from jpweb.store.redaction.remains import NotErased
 from jpweb.store.search import indexer
 from jpweb.stream import base64_fields, wire
 from jpweb.stream.events import ChatRequest, EventKind, ToolCallRequest, ToolCallResponse
@@ -350,7 +353,15 @@ def test_redact_note_of_a_decline(home: Workspace, ada: Person):
 
 
 def read_database() -> bytes:
-    """Return the bytes of SQLite's database, with those of its write-ahead log."""
+    """Return the bytes of the database's files; SQLite's with those of its write-ahead log."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("CHECKPOINT")
+            cursor.execute(
+                "SELECT pg_read_binary_file(pg_relation_filepath(oid)) FROM pg_class"
+                " WHERE pg_relation_filepath(oid) IS NOT NULL AND NOT relisshared"
+            )
+            return b"".join(bytes(row[0]) for row in cursor.fetchall())
     name = str(connection.settings_dict["NAME"])
     if "memory" in name:
         data: bytes = connection.connection.serialize()
@@ -360,17 +371,46 @@ def read_database() -> bytes:
     return subprocess.run(["cat", *paths], check=True, capture_output=True).stdout
 
 
-def test_erase_remains_leaves_nothing_on_disk(talk: Conversation, ada: Person):
+def test_erase_remains_leaves_nothing_on_disk(home: Workspace, talk: Conversation, ada: Person):
     is_sqlite = connection.vendor == "sqlite"
-    if is_sqlite:
-        with connection.cursor() as cursor:
+    # Does not compress, so PostgreSQL keeps it as it is, in the TOAST table.
+    filler = secrets.token_urlsafe(9_000)
+    long = making.mirrored_conversation(home, ChatRequest(f"{filler} {CANARY} {filler}"))
+    with connection.cursor() as cursor:
+        if is_sqlite:
             cursor.execute("PRAGMA secure_delete=OFF")  # Debian's library has it on
+        else:
+            cursor.execute("ANALYZE")  # the statistics have values of columns
     redact(talk, ada, "", CANARY)
+    redact(long, ada, "", CANARY)
     index_all()
-    assert not is_sqlite or CANARY.encode() in read_database()
-    remains.erase_remains()
-    assert not is_sqlite or CANARY.encode() not in read_database()
+    assert CANARY.encode() in read_database()
+    statement_limits: list[str] = []
+
+    def note_limit(execute: Any, sql: str, *arguments: Any) -> Any:
+        if sql.startswith("VACUUM") and not is_sqlite:
+            row = connection.connection.execute("SHOW statement_timeout").fetchone()
+            statement_limits.append(row[0])
+        return execute(sql, *arguments)
+
+    with connection.execute_wrapper(note_limit):
+        remains.erase_remains()
+    assert CANARY.encode() not in read_database()
     assert CANARY not in dump_tables()
+    assert set(statement_limits) == (set() if is_sqlite else {"0"})
+
+
+@pytest.mark.skipif(os.environ.get("JPWEB_TEST_VENDOR") is None, reason="SQLite has no roles")
+def test_erase_remains_says_which_table_a_role_may_not_rewrite(home: Workspace):
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE ROLE jpweb_no_owner")
+        cursor.execute("SET ROLE jpweb_no_owner")
+        try:
+            with pytest.raises(NotErased, match=r'"store_\w+".*owner of the database'):
+                remains.erase_remains()
+        finally:
+            cursor.execute("RESET ROLE")
+            cursor.execute("DROP ROLE jpweb_no_owner")
 
 
 def test_redacted_note_of_a_written_conversation_is_never_written_to_its_file(

@@ -19,8 +19,14 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **_options: Any) -> None:
         try:
             bootstrap.prepare_database()
-            self.stdout.write("Rewriting the database. This takes as long as copying it.")
+            self.stdout.write(
+                "Rewriting the database. This takes as long as copying it. With PostgreSQL, each "
+                "table is locked while it is rewritten: what needs it waits, and may fail."
+            )
             remains.erase_remains()
         except (DatabaseUnavailable, StoreError) as error:
             raise CommandError(str(error)) from error
-        self.stdout.write("The database's files hold nothing that was redacted or deleted.")
+        self.stdout.write(
+            "The database's tables hold nothing that was redacted or deleted. With PostgreSQL, its "
+            "write-ahead log (WAL) and archives of that keep such texts for a while."
+        )
