@@ -16,7 +16,8 @@ from jpweb.runtime.inquiries.resolution import RowWaiters
 from jpweb.store import approvals, db_text
 from jpweb.store.choices import ApprovalKind, ApprovalState, RunState
 from jpweb.store.errors import AlreadyDecided
-from jpweb.stream.errors import InvalidAnswer
+from jpweb.stream.errors import InvalidAnswer, MalformedElement
+from jpweb.stream.event_kind import check_storable
 
 if TYPE_CHECKING:
     from jpweb.store.inquiries import Decider
@@ -95,6 +96,10 @@ def parse_edited_arguments(row: Approval, text: str | None) -> Mapping[str, Any]
         raise InvalidAnswer(f"Invalid JSON: {_describe_json_error(error)}.") from error
     if not isinstance(edited, dict):
         raise InvalidAnswer("The arguments must be a JSON object, such as {}.")
+    try:
+        check_storable({"metadata": {"jpweb": {"arguments": edited}}})  # of the call's response
+    except MalformedElement as error:
+        raise InvalidAnswer(f"The arguments cannot be recorded: {error}.") from error
     return None if is_unchanged else edited
 
 

@@ -146,6 +146,8 @@ async def test_arguments_that_no_database_takes_reach_the_tool_as_they_are(scene
         ('{"a": "\\u0000"}', "can't be stored"),
         ('{"a": "\\ud800"}', "can't be stored"),
         ("[" * 100_000, "nested too deeply"),
+        ('{"a": ' + "[" * 200 + "]" * 200 + "}", "cannot be recorded: nested too deeply"),
+        ('{"a": 1e999}', "cannot be recorded: inf is not a number"),
     ],
 )
 async def test_arguments_that_cannot_be_used_change_nothing(scene: Scene, text: str, message: str):
