@@ -182,16 +182,18 @@ def _mirror_folders(
     present_ids = refusals.jp_ids.union(folder.jp_id for folder in folders)
     missing = [key for key in known_values if key not in present_ids]
     if missing:
-        removed_rows = conversations.filter(origin=Origin.MIRRORED, jp_id__in=missing)
-        report.removed = _mark_removed(removed_rows, refusals)
+        report.removed = _mark_removed(conversations, missing, refusals)
     progress(len(folders), len(folders), "")
 
 
-def _mark_removed(removed_rows: QuerySet[Conversation], refusals: Refusals) -> int:
-    """Mark conversations that jp removed; returns their number.
+def _mark_removed(
+    conversations: QuerySet[Conversation], missing: list[int], refusals: Refusals
+) -> int:
+    """Mark missing conversations as removed by jp; returns their number.
 
     Archived ones may still be in an archive that is refused.
     """
+    removed_rows = conversations.filter(origin=Origin.MIRRORED, jp_id__in=missing)
     if refusals.has_archive:
         removed_rows = removed_rows.filter(archived=False)
     return removed_rows.update(removed_at=clock.now())

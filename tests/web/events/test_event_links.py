@@ -27,6 +27,12 @@ def settle(world: World) -> None:
     making.settle(world.question, Cancelled(CancellationReason.USER), owner)
 
 
+def parse_link(link: str) -> tuple[str, ...]:
+    match = EVENT_LINK.fullmatch(link)
+    assert match, link
+    return match.groups()
+
+
 def make_path(world: World, path: str) -> str:
     """Return a path with the keys of the world's question and of a link to answer it."""
     responder = world.people["responder"]
@@ -84,7 +90,7 @@ def test_answer_without_scripts_opens_the_conversation_around_the_question(
 ):
     address = f"/questions/{world.question.pk}/{action}"
     response = world.client("responder").post(address, {"answer": "true"})
-    assert EVENT_LINK.fullmatch(response["Location"])[1] == f"at={world.anchor}"
+    assert parse_link(response["Location"]) == (f"at={world.anchor}", world.anchor)
 
 
 def test_call_of_an_approval_opens_around_the_call(world: World):
@@ -92,7 +98,7 @@ def test_call_of_an_approval_opens_around_the_call(world: World):
     Approval.objects.update(tool_call_id="call_1")
     anchor = world.talk.journal.get(category="call").anchor
     response = world.client("auditor").get(address)
-    assert EVENT_LINK.fullmatch(response["Location"]).groups() == (f"at={anchor}", anchor)
+    assert parse_link(response["Location"]) == (f"at={anchor}", anchor)
     Approval.objects.update(tool_call_id="unknown", subject={})
     response = world.client("auditor").get(address)
     assert response["Location"] == f"/conversations/{world.talk.pk}"
