@@ -130,8 +130,8 @@ RACES = Part(
     ),
 )
 CORE = (
-    "tests/store/redaction/test_application.py::test_erase_remains_leaves_nothing_on_disk",
-    "tests/store/redaction/test_application.py::test_erase_remains_says_which_table_a_role_may_not_rewrite",
+    "tests/store/redaction/test_remains.py::test_erase_remains_leaves_nothing_on_disk",
+    "tests/store/redaction/test_remains.py::test_erase_remains_says_which_table_a_role_may_not_rewrite",
     "tests/store/backups/test_backups.py::test_backup_holds_one_moment_of_the_database",
     "tests/store/backups/test_backups.py::test_new_rows_follow_the_restored_keys",
     "tests/store/backups/test_backups.py::test_restored_rows_equal_the_saved_ones",

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
-import subprocess
 import zipfile
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
-from django.db import connection
 
 from jpweb.evidence import keyed_hashes
 from jpweb.store import journal
@@ -33,12 +28,10 @@ from jpweb.store.models import (
     Turn,
     Workspace,
 )
-from jpweb.store.redaction import application, remains
+from jpweb.store.redaction import application
 from jpweb.store.redaction.application import NotRedactable, RedactionRequest
-from jpweb.store.redaction.remains import NotErased
-from jpweb.store.search import indexer
 from jpweb.stream import base64_fields, wire
-from jpweb.stream.events import ChatRequest, EventKind, ToolCallRequest, ToolCallResponse
+from jpweb.stream.events import ChatRequest, EventKind, ToolCallRequest
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryResponse
 from tests.builders import (
     make_answer,
@@ -51,55 +44,9 @@ from tests.builders import (
 )
 from tests.store import making
 from tests.store.making import write_folder
+from tests.store.redaction.canary import CANARY, anchor_at, dump_tables, index_all, redact
 
 pytestmark = pytest.mark.django_db(transaction=True)
-CANARY = "canary-7f3a9c"
-
-
-def dump_tables() -> str:
-    """Return every row of every table as text."""
-    texts = []
-    for name in connection.introspection.table_names():
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(name)}")  # noqa: S608  the catalog's own name
-            texts += [repr(row) for row in cursor.fetchall()]
-    return "\n".join(texts)
-
-
-def index_all() -> None:
-    while indexer.index_next() is not None:
-        pass
-
-
-@pytest.fixture
-def ada(home: Workspace) -> Person:
-    return making.person("ada")
-
-
-@pytest.fixture
-def talk(home: Workspace, ada: Person) -> Conversation:
-    """Return a conversation whose only run has ended, with the canary in each kind of event."""
-    talk: Conversation = making.mirrored_conversation(
-        home,
-        ChatRequest(f"Log in with {CANARY}, please"),
-        ToolCallRequest("c", "vault", {"path": f"a {CANARY} b", "list": [CANARY]}),
-        make_inquiry("c.apply.1"),
-        InquiryResponse("c.apply.1", Answered(CANARY)),
-        ToolCallResponse("c", f"wrote {CANARY}", False),
-    )
-    talk.title = f"About {CANARY}"
-    talk.save()
-    index_all()
-    return talk
-
-
-def redact(talk: Conversation, person: Person, anchor: str = "", *strings: str) -> Any:
-    request = RedactionRequest(anchor, "a leaked key", strings, is_conversation_wide=not anchor)
-    return application.redact(talk, request, person)
-
-
-def anchor_at(talk: Conversation, position: int) -> str:
-    return JournalEntry.objects.get(conversation=talk, position=position).anchor
 
 
 def test_redact_strings_leaves_the_canary_in_no_table(
@@ -350,67 +297,6 @@ def test_redact_note_of_a_decline(home: Workspace, ada: Person):
     redact(talk, ada, anchor_at(talk, 0))
     assert CANARY not in dump_tables()
     assert journal.read_elements(talk.pk)[0].events[0].note["by"] == {"kind": "person"}
-
-
-def read_database() -> bytes:
-    """Return the bytes of the database's files; SQLite's with those of its write-ahead log."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("CHECKPOINT")
-            cursor.execute(
-                "SELECT pg_read_binary_file(pg_relation_filepath(oid)) FROM pg_class"
-                " WHERE pg_relation_filepath(oid) IS NOT NULL AND NOT relisshared"
-            )
-            return b"".join(bytes(row[0]) for row in cursor.fetchall())
-    name = str(connection.settings_dict["NAME"])
-    if "memory" in name:
-        data: bytes = connection.connection.serialize()
-        return data
-    paths = [path for path in (name, f"{name}-wal") if Path(path).exists()]
-    # Another process reads them: where one closes a file, it loses all its locks on that file.
-    return subprocess.run(["cat", *paths], check=True, capture_output=True).stdout
-
-
-def test_erase_remains_leaves_nothing_on_disk(home: Workspace, talk: Conversation, ada: Person):
-    is_sqlite = connection.vendor == "sqlite"
-    # Does not compress, so PostgreSQL keeps it as it is, in the TOAST table.
-    filler = secrets.token_urlsafe(9_000)
-    long = making.mirrored_conversation(home, ChatRequest(f"{filler} {CANARY} {filler}"))
-    with connection.cursor() as cursor:
-        if is_sqlite:
-            cursor.execute("PRAGMA secure_delete=OFF")  # Debian's library has it on
-        else:
-            cursor.execute("ANALYZE")  # the statistics have values of columns
-    redact(talk, ada, "", CANARY)
-    redact(long, ada, "", CANARY)
-    index_all()
-    assert CANARY.encode() in read_database()
-    statement_limits: list[str] = []
-
-    def note_limit(execute: Any, sql: str, *arguments: Any) -> Any:
-        if sql.startswith("VACUUM") and not is_sqlite:
-            row = connection.connection.execute("SHOW statement_timeout").fetchone()
-            statement_limits.append(row[0])
-        return execute(sql, *arguments)
-
-    with connection.execute_wrapper(note_limit):
-        remains.erase_remains()
-    assert CANARY.encode() not in read_database()
-    assert CANARY not in dump_tables()
-    assert set(statement_limits) == (set() if is_sqlite else {"0"})
-
-
-@pytest.mark.skipif(os.environ.get("JPWEB_TEST_VENDOR") is None, reason="SQLite has no roles")
-def test_erase_remains_says_which_table_a_role_may_not_rewrite(home: Workspace):
-    with connection.cursor() as cursor:
-        cursor.execute("CREATE ROLE jpweb_no_owner")
-        cursor.execute("SET ROLE jpweb_no_owner")
-        try:
-            with pytest.raises(NotErased, match=r'"store_\w+".*owner of the database'):
-                remains.erase_remains()
-        finally:
-            cursor.execute("RESET ROLE")
-            cursor.execute("DROP ROLE jpweb_no_owner")
 
 
 def test_redacted_note_of_a_written_conversation_is_never_written_to_its_file(

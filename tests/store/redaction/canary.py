@@ -1,0 +1,38 @@
+"""A secret in each kind of event, its redaction, and where it may be found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import connection
+
+from jpweb.store.models import Conversation, JournalEntry, Person
+from jpweb.store.redaction import application
+from jpweb.store.redaction.application import RedactionRequest
+from jpweb.store.search import indexer
+
+CANARY = "canary-7f3a9c"
+
+
+def dump_tables() -> str:
+    """Return every row of every table as text."""
+    texts = []
+    for name in connection.introspection.table_names():
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(name)}")  # noqa: S608  the catalog's own name
+            texts += [repr(row) for row in cursor.fetchall()]
+    return "\n".join(texts)
+
+
+def index_all() -> None:
+    while indexer.index_next() is not None:
+        pass
+
+
+def redact(talk: Conversation, person: Person, anchor: str = "", *strings: str) -> Any:
+    request = RedactionRequest(anchor, "a leaked key", strings, is_conversation_wide=not anchor)
+    return application.redact(talk, request, person)
+
+
+def anchor_at(talk: Conversation, position: int) -> str:
+    return JournalEntry.objects.get(conversation=talk, position=position).anchor

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from jpweb.store.models import Conversation, Person, Workspace
+from jpweb.stream.events import ChatRequest, ToolCallRequest, ToolCallResponse
+from jpweb.stream.inquiry import Answered, InquiryResponse
+from tests.builders import make_inquiry
+from tests.store import making
+from tests.store.redaction.canary import CANARY, index_all
+
+
+@pytest.fixture
+def ada(home: Workspace) -> Person:
+    return making.person("ada")
+
+
+@pytest.fixture
+def talk(home: Workspace, ada: Person) -> Conversation:
+    """Return a conversation whose only run has ended, with the canary in each kind of event."""
+    talk: Conversation = making.mirrored_conversation(
+        home,
+        ChatRequest(f"Log in with {CANARY}, please"),
+        ToolCallRequest("c", "vault", {"path": f"a {CANARY} b", "list": [CANARY]}),
+        make_inquiry("c.apply.1"),
+        InquiryResponse("c.apply.1", Answered(CANARY)),
+        ToolCallResponse("c", f"wrote {CANARY}", False),
+    )
+    talk.title = f"About {CANARY}"
+    talk.save()
+    index_all()
+    return talk

@@ -1,0 +1,82 @@
+"""What was redacted is in no file of the database once its remains are erased."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from jpweb.store.models import Conversation, Person, Workspace
+from jpweb.store.redaction import remains
+from jpweb.store.redaction.remains import NotErased
+from jpweb.stream.events import ChatRequest
+from tests.store import making
+from tests.store.redaction.canary import CANARY, dump_tables, index_all, redact
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def read_database() -> bytes:
+    """Return the bytes of the database's files; SQLite's with those of its write-ahead log."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("CHECKPOINT")
+            cursor.execute(
+                "SELECT pg_read_binary_file(pg_relation_filepath(oid)) FROM pg_class"
+                " WHERE pg_relation_filepath(oid) IS NOT NULL AND NOT relisshared"
+            )
+            return b"".join(bytes(row[0]) for row in cursor.fetchall())
+    name = str(connection.settings_dict["NAME"])
+    if "memory" in name:
+        data: bytes = connection.connection.serialize()
+        return data
+    paths = [path for path in (name, f"{name}-wal") if Path(path).exists()]
+    # Another process reads them: where one closes a file, it loses all its locks on that file.
+    return subprocess.run(["cat", *paths], check=True, capture_output=True).stdout
+
+
+def test_erase_remains_leaves_nothing_on_disk(home: Workspace, talk: Conversation, ada: Person):
+    is_sqlite = connection.vendor == "sqlite"
+    # Does not compress, so PostgreSQL keeps it as it is, in the TOAST table.
+    filler = secrets.token_urlsafe(9_000)
+    long = making.mirrored_conversation(home, ChatRequest(f"{filler} {CANARY} {filler}"))
+    with connection.cursor() as cursor:
+        if is_sqlite:
+            cursor.execute("PRAGMA secure_delete=OFF")  # Debian's library has it on
+        else:
+            cursor.execute("ANALYZE")  # the statistics have values of columns
+    redact(talk, ada, "", CANARY)
+    redact(long, ada, "", CANARY)
+    index_all()
+    assert CANARY.encode() in read_database()
+    statement_limits: list[str] = []
+
+    def note_limit(execute: Any, sql: str, *arguments: Any) -> Any:
+        if sql.startswith("VACUUM") and not is_sqlite:
+            row = connection.connection.execute("SHOW statement_timeout").fetchone()
+            statement_limits.append(row[0])
+        return execute(sql, *arguments)
+
+    with connection.execute_wrapper(note_limit):
+        remains.erase_remains()
+    assert CANARY.encode() not in read_database()
+    assert CANARY not in dump_tables()
+    assert set(statement_limits) == (set() if is_sqlite else {"0"})
+
+
+@pytest.mark.skipif(os.environ.get("JPWEB_TEST_VENDOR") is None, reason="SQLite has no roles")
+def test_erase_remains_says_which_table_a_role_may_not_rewrite(home: Workspace):
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE ROLE jpweb_no_owner")
+        cursor.execute("SET ROLE jpweb_no_owner")
+        try:
+            with pytest.raises(NotErased, match=r'"store_\w+".*owner of the database'):
+                remains.erase_remains()
+        finally:
+            cursor.execute("RESET ROLE")
+            cursor.execute("DROP ROLE jpweb_no_owner")
