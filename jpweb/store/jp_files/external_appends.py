@@ -13,6 +13,7 @@ from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import workspace
 from jpweb.store.jp_files.reader import MAX_ELEMENTS
 from jpweb.store.jp_files.workspace import DiskConversation
+from jpweb.store.masking import redacted_titles
 from jpweb.store.models import Conversation, JournalEntry, Redaction, Run
 from jpweb.store.suspected_secrets import derived_masks
 from jpweb.stream import anchor_ids, wire
@@ -94,10 +95,9 @@ def _append_elements(
 ) -> int:
     metadata = workspace.read_metadata(disk_conversation)
     if not metadata.problem:  # changed by jp or by jpweb
-        locked.title, locked.labels = (
-            db_text.clean_text(metadata.title)[:500],
-            db_text.clean_json(metadata.labels),
-        )
+        title = db_text.clean_text(metadata.title)[: redacted_titles.MAX_TITLE_CHARS]
+        locked.title = redacted_titles.choose_title(locked, title)
+        locked.labels = db_text.clean_json(metadata.labels)
         locked.pinned_at, locked.expires_at = metadata.pinned_at, metadata.expires_at
         locked.archived, locked.needs_indexing = disk_conversation.is_archived, True
     if len(elements) > known_count:

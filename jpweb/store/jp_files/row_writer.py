@@ -23,6 +23,7 @@ from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import redacted_elements, workspace
 from jpweb.store.jp_files.reader import ParsedConversation, ParsedStream
 from jpweb.store.jp_files.workspace import DiskConversation
+from jpweb.store.masking import redacted_titles
 from jpweb.store.models import Conversation, Workspace
 from jpweb.store.suspected_secrets import derived_masks
 
@@ -223,7 +224,7 @@ def _make_row(
         rows = Conversation.objects.select_for_update()
         conversation, _ = rows.get_or_create(**lookup, defaults=defaults)
     if not metadata.problem:
-        conversation.title = metadata.title
+        conversation.title = redacted_titles.choose_title(conversation, metadata.title)
         conversation.pinned_at = metadata.pinned_at
         conversation.labels = metadata.labels
         conversation.expires_at = metadata.expires_at

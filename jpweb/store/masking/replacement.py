@@ -42,6 +42,8 @@ _FORMATTED_KEY = "rendered_arguments"
 _MARKER_KEY = "redacted"
 #: Keys of an unknown kind whose values are no content.
 _NAMING_KEYS = ("type", "timestamp")
+#: What stands in place of redacted content: who redacted it, and why.
+REDACTION_MARKER = "[redacted by {person_name}: {reason}]"
 #: Shorter strings of a replaced payload are not looked for elsewhere.
 _MIN_COPY_CHARS = 4
 

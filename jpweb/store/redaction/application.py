@@ -60,7 +60,7 @@ class RedactionRequest:
     is_conversation_wide: bool = False
 
     def make_marker(self, person_name: str) -> str:
-        return f"[redacted by {person_name}: {self.reason}]"
+        return replacement.REDACTION_MARKER.format(person_name=person_name, reason=self.reason)
 
 
 @dataclass(slots=True)

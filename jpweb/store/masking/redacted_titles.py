@@ -1,0 +1,59 @@
+"""Titles of mirrored conversations in which something was redacted: files keep the old ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from jpweb.store.masking.replacement import REDACTION_MARKER
+from jpweb.store.models import Conversation, Redaction
+
+#: Characters of the longest title of a row.
+MAX_TITLE_CHARS = 500
+_MARKER_START = REDACTION_MARKER.partition("{")[0]
+
+
+def choose_title(conversation: Conversation, file_title: str) -> str:
+    """Return the title of the file; that of the row where it is the file's title, redacted.
+
+    A title that was redacted as a whole stays whatever jp calls the conversation. A query only
+    where the row's title holds a marker.
+    """
+    if _MARKER_START not in conversation.title:
+        return file_title
+    redactions = Redaction.objects.filter(conversation=conversation)
+    reasons = set(redactions.values_list("reason", flat=True))
+    kept_parts = _split_at_markers(conversation.title, reasons)
+    is_cut = len(conversation.title) == MAX_TITLE_CHARS
+    if is_cut and _MARKER_START in kept_parts[-1]:
+        kept_parts[-1:] = kept_parts[-1].split(_MARKER_START, maxsplit=1)
+    is_same = len(kept_parts) > 1 and _fits_between(kept_parts, file_title, is_cut=is_cut)
+    return conversation.title if is_same else file_title
+
+
+def _split_at_markers(title: str, reasons: set[str]) -> list[str]:
+    """Return what a title has before, between and after its markers with these reasons."""
+    markers = [
+        re.escape(REDACTION_MARKER)
+        .replace(re.escape("{person_name}"), ".+?")
+        .replace(re.escape("{reason}"), re.escape(reason))
+        for reason in reasons
+    ]
+    return re.split("|".join(markers), title, flags=re.DOTALL) if markers else [title]
+
+
+def _fits_between(kept_parts: Sequence[str], title: str, *, is_cut: bool) -> bool:
+    """Tell whether a title has these parts in their order, with text in place of each marker.
+
+    ``is_cut``: what follows the last marker, or that marker itself, is not whole.
+    """
+    first, *between, last = kept_parts
+    if not title.startswith(first):
+        return False
+    end = len(first)
+    for part in between:
+        found = title.find(part, end + 1)
+        if found < 0:
+            return False
+        end = found + len(part)
+    return is_cut or (title.endswith(last) and len(title) - len(last) > end)
