@@ -80,6 +80,15 @@ def test_snooze_moves_the_card_to_the_list_until_it_is_woken(world: World):
     assert show_queue(world, "responder").find_one(id=f"question-{world.question.pk}")
 
 
+def test_snooze_form_on_a_page_of_its_own_has_no_card_to_replace(world: World):
+    address, key = f"/questions/{world.question.pk}/snooze/choose", f"snooze-{world.question.pk}"
+    client = world.client("responder")
+    page_form = parse_page(client.get(address)).find_one(id=key)
+    assert not [name for name in page_form if name.startswith("hx-")]
+    card_form = parse_page(client.get(address, headers=HTMX)).find_one(id=key)
+    assert card_form["hx-target"] == f"#question-{world.question.pk}"
+
+
 @pytest.mark.parametrize(
     ("choice", "sentence"),
     [("1h", "it expires within minutes"), ("soon", "Choose for how long")],
