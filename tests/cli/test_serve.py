@@ -64,7 +64,7 @@ def test_server_that_ends_keeps_everything_for_the_next_start(live: Live):
     links = [server.link]
     for by, code in ((signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)):
         assert end_beside_a_socket(server, owner, by) == code
-        links.append(server.start(seconds=20).link)
+        links.append(server.start().link)
         page = owner.get()
         assert page.url == f"{server.url}/", "the sign-in outlives the process"
         assert before.count('href="/conversations/') == page.text.count('href="/conversations/')
