@@ -29,6 +29,8 @@ from jpweb.stream.turns import Place, TurnSpan, iter_events, match_events, split
 SUMMARY_REQUEST = "[Summary of previous conversation]"
 #: The tool's name where a result belongs to no call.
 UNKNOWN_TOOL_NAME = "unknown"
+#: The kinds of policies of an overlay; each is decided for itself.
+_POLICY_KEYS = ("summary", "reasoning", "tool_calls")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,21 @@ class CompactionOverlays:
                     policy |= opinions[key]
         return TurnPolicy(**policy)
 
+    def list_policies(self, turn_count: int) -> list[TurnPolicy]:
+        """Return the policy of each turn, as ``get_policy`` does.
+
+        Each overlay visits only the turns that no newer one has decided: looking at all overlays
+        for each turn took 5.5 s for 2,000 of both.
+        """
+        policies: list[dict[str, Any]] = [{} for _ in range(turn_count)]
+        for key in _POLICY_KEYS:
+            undecided = _UndecidedTurns(turn_count)
+            for _, overlay, opinions in self._newest_first:
+                if key in opinions:
+                    for turn in undecided.take_range(overlay.from_turn, overlay.to_turn):
+                        policies[turn] |= opinions[key]
+        return [TurnPolicy(**policy) for policy in policies]
+
     def find_summary_range(self, turn: int) -> tuple[int, int]:
         """Return the first and the last turn that are summarised together with this one.
 
@@ -115,6 +132,29 @@ class CompactionOverlays:
         return first, last
 
 
+class _UndecidedTurns:
+    """The turns without a decision: a disjoint-set forest, whose roots are those turns."""
+
+    def __init__(self, turn_count: int) -> None:
+        #: For each turn, an undecided one at or after it; ``turn_count`` stands for none.
+        self._next_turns = list(range(turn_count + 1))
+
+    def take_range(self, first: int, last: int) -> Iterator[int]:
+        """Yield the undecided turns of a range, and count them as decided."""
+        end = len(self._next_turns) - 1
+        turn = self._find_next(min(max(first, 0), end))
+        while turn < end and turn <= last:
+            self._next_turns[turn] = turn + 1
+            yield turn
+            turn = self._find_next(turn)
+
+    def _find_next(self, turn: int) -> int:
+        while self._next_turns[turn] != turn:
+            self._next_turns[turn] = self._next_turns[self._next_turns[turn]]
+            turn = self._next_turns[turn]
+        return turn
+
+
 def project_turns(elements: Sequence[Element]) -> tuple[ProjectedTurn, ...]:
     """Return the turns as the model gets them. Without a compaction they are unchanged."""
     turns = split_turns(elements)
@@ -123,7 +163,7 @@ def project_turns(elements: Sequence[Element]) -> tuple[ProjectedTurn, ...]:
         return tuple(
             ProjectedTurn(t.index, t.index, tuple(elements[t.start : t.end])) for t in turns
         )
-    policies = [overlays.get_policy(turn.index) for turn in turns]
+    policies = overlays.list_policies(len(turns))
     projected: list[ProjectedTurn] = []
     index = 0
     while index < len(turns):

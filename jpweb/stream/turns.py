@@ -25,6 +25,9 @@ from jpweb.stream.events import (
 from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 
 _TURN_EVENT_TAGS = frozenset(tag for tag, kind in KINDS.items() if not kind.OVERLAY)
+#: Dots of an inquiry's id, from its end, before which the id of its call is looked for. A lookup
+#: for each running call took 19 s for 2,000 calls and 8,000 inquiries.
+MAX_PREFIX_DOTS = 64
 Place: TypeAlias = tuple[int, int]
 
 
@@ -207,18 +210,15 @@ class _RunningCalls:
         self._places_by_id: dict[str, Place] = {}
         self._running_by_id: dict[str, dict[Place, None]] = defaultdict(dict)
         self._running_by_name: dict[str, dict[Place, None]] = defaultdict(dict)
-        self._id_lengths: dict[int, int] = defaultdict(int)
 
     def add_call(self, place: Place, call: ToolCallRequest) -> None:
         self._calls[place] = call
         self._places_by_id[call.id] = place
         self._running_by_id[call.id][place] = self._running_by_name[call.name][place] = None
-        self._id_lengths[len(call.id)] += 1
 
     def end_call(self, place: Place) -> None:
         call = self._calls.pop(place)
         del self._running_by_id[call.id][place], self._running_by_name[call.name][place]
-        self._id_lengths[len(call.id)] -= 1
 
     def find_asking_call(self, request: InquiryRequest, recorded_call_id: Any) -> Place | None:
         if isinstance(recorded_call_id, str) and recorded_call_id in self._places_by_id:
@@ -229,10 +229,14 @@ class _RunningCalls:
         return next((next(reversed(guess)) for guess in guesses if guess), None)
 
     def _calls_with_prefix(self, inquiry_id: str) -> dict[Place, None] | None:
-        lengths = [length for length, count in self._id_lengths.items() if count]
-        for length in sorted(lengths, reverse=True):
-            running = self._running_by_id.get(inquiry_id[:length])
-            if running and inquiry_id[length : length + 1] == ".":
+        """Return the running calls whose id stands before a dot; the longest such id decides."""
+        end = len(inquiry_id)
+        for _ in range(MAX_PREFIX_DOTS):
+            end = inquiry_id.rfind(".", 0, end)
+            if end < 0:
+                break
+            running = self._running_by_id.get(inquiry_id[:end])
+            if running:
                 return running
         return None
 

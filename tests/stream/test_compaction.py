@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from jpweb.stream import compaction
 from jpweb.stream.compaction import SUMMARY_REQUEST, project_turns
 from jpweb.stream.events import (
     ChatRequest,
@@ -167,6 +168,33 @@ def test_each_kind_is_decided_for_itself():
     )
     ((_, _, kinds_left),) = summarize_turns(*kinds)
     assert kinds_left == [START, ChatRequest("Say 0"), ChatResponse("message", "said 0")]
+
+
+class CountedPolicies(dict[str, Any]):
+    """Policies of an overlay that count how often they are looked at."""
+
+    look_count = 0
+
+    def __contains__(self, key: object) -> bool:
+        CountedPolicies.look_count += 1
+        return super().__contains__(key)
+
+    def keys(self) -> Any:
+        CountedPolicies.look_count += 1
+        return super().keys()
+
+
+def test_each_overlay_is_looked_at_a_few_times_however_many_turns_there_are(monkeypatch):
+    def read_counted(moment: str, overlay: Compaction) -> CountedPolicies:
+        return CountedPolicies(read_policies(moment, overlay))
+
+    read_policies = compaction._read_policies
+    monkeypatch.setattr(compaction, "_read_policies", read_counted)
+    monkeypatch.setattr(CountedPolicies, "look_count", 0)
+    count = 200
+    overlays = [make_compaction(0, count, reasoning="strip") for _ in range(count)]
+    assert len(project_turns(stream(*turns(count), *overlays))) == count
+    assert 0 < CountedPolicies.look_count <= 3 * count
 
 
 def test_stripped_calls_keep_who_was_called_and_how_it_ended():

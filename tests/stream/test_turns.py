@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from jpweb.stream.turns import (
     Streaming,
     TurnSpan,
     WaitingForInput,
+    find_owners,
     find_unfinished_turn,
     is_turn_incomplete,
     iter_events,
@@ -241,6 +243,33 @@ def test_a_question_whose_call_has_ended_waits_for_nothing():
         SAYS, make_call("a"), make_inquiry("a.q"), make_result("a"), make_call("b")
     ) == [(4, "b")]
     assert phase(SAYS, make_inquiry("stray")) == Streaming()
+
+
+class CountedId(str):
+    """The id of an inquiry that counts the parts that are taken of it."""
+
+    __slots__ = ("part_count",)
+
+    def __getitem__(self, key: Any) -> str:
+        self.part_count = getattr(self, "part_count", 0) + 1
+        return super().__getitem__(key)
+
+
+@pytest.mark.parametrize(
+    ("inquiry_id", "call_id"),
+    [("a" * 100 + ".q.1", "a" * 100), ("b.a.q", "b.a"), ("c" + "." * 900, "d"), ("stray", "d")],
+)
+def test_call_of_an_inquiry_is_found_at_its_dots_however_many_calls_run(inquiry_id, call_id):
+    calls = [make_call("a" * length) for length in range(1, 500)]
+    elements = stream(SAYS, make_call("b.a"), *calls, make_call("d"), make_inquiry(inquiry_id))
+    (turn,) = split_turns(elements)
+    events: Any = list(iter_events(elements, turn))
+    place, event = events.pop()
+    counted_id = CountedId(inquiry_id)
+    events.append((place, replace(event, kind=replace(event.kind, id=counted_id))))
+    (owner,) = find_owners(events, match_events(events)).values()
+    assert dict(events)[owner].kind.id == call_id
+    assert getattr(counted_id, "part_count", 0) <= 64
 
 
 @given(strategies.tangles)
