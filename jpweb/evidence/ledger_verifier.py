@@ -8,11 +8,11 @@ A ledger file is JSON lines. The first line is a signed head, each other line an
     {"sequence": 1, "text": "{...}"}
     {"sequence": 2, "text_hash": HEX}
 
-An entry's text is canonical JSON. The hash of the text alone stands for an entry that is purged,
-or that the reader may not see. ``text_hash`` is the text's SHA-256, ``chain_hash`` that of the
-previous entry's chain hash and the text hash, both in hexadecimal digits. A file that begins in
-the middle names the chain hash before it: ``"previous_hash"`` in the first line. ``tree_hash`` of
-the head is the root of the Merkle tree of all text hashes (RFC 9162, 2.1).
+The entries are all from the first to the head's. An entry's text is canonical JSON. The hash of
+the text alone stands for an entry that is purged, or that the reader may not see. ``text_hash`` is
+the text's SHA-256, ``chain_hash`` that of the previous entry's chain hash and the text hash, both
+in hexadecimal digits. ``tree_hash`` of the head is the root of the Merkle tree of all text hashes
+(RFC 9162, 2.1).
 
 Exit status: 0 where all holds, 1 where a problem was found, 2 where the file cannot be read.
 """
@@ -149,28 +149,28 @@ def find_head_problems(statement: dict[str, Any], public_key: str | None = None)
     return []
 
 
-def find_chain_problems(
-    links: Iterable[Link], previous_hash: str, first_sequence: int, head: dict[str, Any]
-) -> Iterator[Problem]:
-    """Yield the problems of a chain that begins after ``previous_hash``, up to its head."""
-    sequence = first_sequence - 1
+def find_chain_problems(links: Iterable[Link], head: dict[str, Any]) -> Iterator[Problem]:
+    """Yield the problems of a chain that has to hold every entry up to its head, and no other."""
+    previous_hash, sequence, last = GENESIS_HASH, 0, head["sequence"]
     for link in links:
+        if link.sequence > last:
+            yield Problem(link.sequence, "it is behind the signed head: it was added")
+            continue
         if link.sequence != sequence + 1:
             yield make_gap_problem(sequence + 1, link.sequence)
         sequence = max(sequence, link.sequence)
         if link.text is not None and hash_text(link.text) != link.text_hash:
             yield Problem(link.sequence, "its text was changed")
         previous_hash = hash_link(previous_hash, link.text_hash)
-        if link.sequence == head.get("sequence") and previous_hash != head.get("chain_hash"):
+        if link.sequence == last and previous_hash != head["chain_hash"]:
             yield Problem(link.sequence, "the chain up to here is not the one that was signed")
-    if sequence < head.get("sequence", 0):
-        yield make_gap_problem(sequence + 1, head["sequence"] + 1)
+    if sequence < last:
+        yield make_gap_problem(sequence + 1, last + 1)
 
 
 def find_tree_problems(links: Iterable[Link], head: dict[str, Any]) -> Iterator[Problem]:
     """Yield the problem that the tree of all entries is not the one that was signed."""
-    size = head.get("sequence", 0)
-    hashes = (link.text_hash for link in links if link.sequence <= size)
+    hashes = (link.text_hash for link in links)
     if "tree_hash" in head and compute_tree_hash(hashes) != head["tree_hash"]:
         yield Problem(0, "the tree of the entries is not the one that was signed")
 
@@ -280,9 +280,19 @@ def read_file(path: Path) -> tuple[dict[str, Any], Iterator[Link]]:
     """Return the first line of a ledger file, and its entries. Raises UnreadableFile."""
     lines = _read_lines(path)
     statement = next(lines, None)
-    if statement is None or statement.get("format") != FORMAT or "head" not in statement:
+    if statement is None or statement.get("format") != FORMAT or not _has_head(statement):
         raise UnreadableFile(f"{path} does not begin with a head of the format {FORMAT}.")
     return statement, (_read_link(path, line) for line in lines)
+
+
+def _has_head(statement: dict[str, Any]) -> bool:
+    head = statement.get("head")
+    names = ("chain_hash", "signed_at")
+    return (
+        isinstance(head, dict)
+        and type(head.get("sequence")) is int
+        and all(isinstance(head.get(name), str) for name in names)
+    )
 
 
 def verify_file(path: Path, public_key: str | None, known_head: Path | None) -> list[Problem]:
@@ -292,24 +302,20 @@ def verify_file(path: Path, public_key: str | None, known_head: Path | None) -> 
     """
     statement, links = read_file(path)
     problems = find_head_problems(statement, public_key)
-    first = int(statement.get("first_sequence", 1))
-    previous_hash = GENESIS_HASH if first == 1 else str(statement.get("previous_hash", ""))
     all_links = list(links)
-    problems += find_chain_problems(all_links, previous_hash, first, statement["head"])
-    if first == 1 and not problems:
+    problems += find_chain_problems(all_links, statement["head"])
+    if not problems:
         problems += find_tree_problems(all_links, statement["head"])
     if known_head is not None:
         kept_statement = next(_read_lines(known_head), {})
         problems += find_head_problems(kept_statement, public_key)
-        problems += _find_kept_problems(all_links, previous_hash, kept_statement.get("head", {}))
+        problems += _find_kept_problems(all_links, kept_statement.get("head", {}))
     return problems
 
 
-def _find_kept_problems(
-    links: list[Link], previous_hash: str, kept_head: dict[str, Any]
-) -> list[Problem]:
+def _find_kept_problems(links: list[Link], kept_head: dict[str, Any]) -> list[Problem]:
     """Return the problem that the chain does not contain a head that was kept elsewhere."""
-    hashes = iter_chain_hashes(previous_hash, (link.text_hash for link in links))
+    hashes = iter_chain_hashes(GENESIS_HASH, (link.text_hash for link in links))
     by_sequence = dict(zip((link.sequence for link in links), hashes, strict=True))
     sequence = kept_head.get("sequence", 0)
     if by_sequence.get(sequence) == kept_head.get("chain_hash"):

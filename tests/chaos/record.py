@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from jpweb.evidence import ledger_verifier
-from jpweb.evidence.ledger_verifier import GENESIS_HASH, Link
+from jpweb.evidence.ledger_verifier import Link
 
 _JOURNAL = """
 SELECT e.conversation_id, e.position, e.kind, e.anchor, e.text
@@ -144,8 +144,9 @@ def ledger_faults(place: Deployment) -> list[str]:
     """Return what is wrong with the ledger: its chain, and decisions not recorded exactly once."""
     ((sequence, chain_hash),) = place.rows(_HEAD)
     links = (Link(*values) for values in place.rows(_LEDGER))
+    sealed_links = (link for link in links if link.sequence <= sequence)  # others came meanwhile
     head = {"sequence": sequence, "chain_hash": chain_hash}
-    problems = ledger_verifier.find_chain_problems(links, GENESIS_HASH, 1, head)
+    problems = ledger_verifier.find_chain_problems(sealed_links, head)
     wrong = [f"ledger: {problem}" for problem in problems]
     entry_counts = dict(place.rows(_SETTLEMENTS))
     for key, *_ in place.rows(_INQUIRIES):

@@ -277,9 +277,30 @@ def change_head(lines: list[str]) -> list[str]:
     return [json.dumps(statement), *lines[1:-1]]
 
 
+FORGED = {"sequence": 1000, "text": '{"act":"answered"}'}
+
+
+def append_forged(lines: list[str]) -> list[str]:
+    return [*lines, json.dumps(FORGED)]
+
+
+def keep_head_alone(lines: list[str]) -> list[str]:
+    """Keep the genuine head, and have the entries begin after it."""
+    statement = json.loads(lines[0])
+    return [json.dumps(statement | {"first_sequence": statement["head"]["sequence"] + 1})]
+
+
+def replace_all(lines: list[str]) -> list[str]:
+    (head,) = keep_head_alone(lines)
+    return [head, json.dumps(FORGED)]
+
+
 @pytest.mark.parametrize(
     ("tamper", "problem"),
     [
+        (append_forged, "entry 1000: it is behind the signed head: it was added"),
+        (keep_head_alone, "entries 1 to"),
+        (replace_all, "entry 1000: it is behind the signed head: it was added"),
         (change_answer, "the chain up to here is not the one that was signed"),
         (drop_last, "is missing"),
         (swap_last, "it stands in the wrong place"),
@@ -289,9 +310,20 @@ def change_head(lines: list[str]) -> list[str]:
 def test_verifier_names_what_was_changed_in_a_file(file: Path, tamper: Any, problem: str):
     lines = file.read_text().splitlines()
     file.write_text("\n".join(tamper(lines)) + "\n")
-    done = verify(file)
+    done = verify(file, "--public-key", signing.get_public_key())
     assert (done.returncode, done.stderr) == (1, "")
     assert problem in done.stdout
+
+
+@pytest.mark.parametrize("sequence", [None, "4", 4.0, True])
+def test_file_whose_head_names_no_entry_is_no_ledger_file(file: Path, sequence: Any):
+    head, *entries = file.read_text().splitlines()
+    statement = json.loads(head)
+    statement["head"]["sequence"] = sequence
+    file.write_text("\n".join([json.dumps(statement), *entries]) + "\n")
+    done = verify(file)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "does not begin with a head" in done.stderr
 
 
 def test_verifier_refuses_a_file_signed_by_another_key(file: Path):
