@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,29 +14,47 @@ from jpweb.stream.outline import build_inquiry_outline
 from jpweb.stream.wire.partial import read_partial
 
 
-def load_texts(workspace_id: int, jp_id: int) -> dict[str, str]:
-    """Return the texts that the last redactions of a conversation left, by anchor; one query.
+class RedactedTexts(NamedTuple):
+    """The texts that the last redactions of a conversation left, by anchor.
+
+    ``texts_by_content`` have anchors without the number that tells equal elements apart.
+    """
+
+    texts_by_anchor: dict[str, str]
+    texts_by_content: dict[str, str]
+
+    def get_text(self, anchor: str, text: str) -> str:
+        """Return what a redaction of the element, or else of an equal one, left of its text."""
+        equal_text = self.texts_by_content.get(anchor_ids.strip_ordinal(anchor), text)
+        return self.texts_by_anchor.get(anchor, equal_text)
+
+
+#: Those of a conversation without redactions.
+NO_TEXTS = RedactedTexts({}, {})
+
+
+def load_texts(workspace_id: int, jp_id: int) -> RedactedTexts:
+    """Return the texts that the last redactions of a conversation left; one query.
 
     An element is found by its anchor, a hash of its content that survives when JP writes the file
-    again with other spacing.
+    again with other spacing. Equal elements may differ in their metadata, so each has its own text.
     """
     rows = Redaction.objects.filter(
         conversation__workspace=workspace_id, conversation__jp_id=jp_id
     ).exclude(text="")
-    return {
-        anchor_ids.strip_ordinal(anchor): text
-        for anchor, text in rows.order_by("id").values_list("anchor", "text")
-    }
+    texts = dict(rows.order_by("id").values_list("anchor", "text"))
+    return RedactedTexts(
+        texts, {anchor_ids.strip_ordinal(anchor): text for anchor, text in texts.items()}
+    )
 
 
-def replace_texts(stream: ParsedStream, texts_by_anchor: Mapping[str, str]) -> ParsedStream:
+def replace_texts(stream: ParsedStream, redacted_texts: RedactedTexts) -> ParsedStream:
     """Return the stream with the texts of redacted elements replaced."""
-    if not texts_by_anchor:
+    if redacted_texts == NO_TEXTS:
         return stream
     entries = stream.stream_rows.entries
     anchors = [entry[2] for entry in entries]
-    texts = [texts_by_anchor.get(anchor_ids.strip_ordinal(entry[2]), entry[0]) for entry in entries]
-    partials = [read_partial(text) for text in texts]
+    partials = [read_partial(redacted_texts.get_text(entry[2], entry[0])) for entry in entries]
     return msgspec.structs.replace(
         stream,
         stream_rows=from_stream.derive_stream_rows(partials, anchors),

@@ -22,6 +22,7 @@ from jpweb.store.derived_rows import from_stream, on_append
 from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import redacted_elements, workspace
 from jpweb.store.jp_files.reader import ParsedConversation, ParsedStream
+from jpweb.store.jp_files.redacted_elements import NO_TEXTS, RedactedTexts
 from jpweb.store.jp_files.workspace import DiskConversation
 from jpweb.store.masking import redacted_titles
 from jpweb.store.models import Conversation, Workspace
@@ -58,7 +59,7 @@ def copy_conversation(
     All or nothing where it is short. Raises ConcurrentCopy where it is long.
     """
     stream = parsed.stream
-    redacted_texts: dict[str, str] = {}
+    redacted_texts = NO_TEXTS
     if stream is not None and not is_new:
         redacted_texts = redacted_elements.load_texts(workspace_row.pk, disk_conversation.jp_id)
         stream = redacted_elements.replace_texts(stream, redacted_texts)
@@ -98,7 +99,7 @@ def _copy_at_once(
     workspace_row: Workspace,
     disk_conversation: DiskConversation,
     parsed: ParsedConversation,
-    redacted_texts: dict[str, str],
+    redacted_texts: RedactedTexts,
     *,
     is_new: bool,
 ) -> CopyResult:
@@ -125,7 +126,7 @@ def _copy_at_once(
 
 
 def _hide_content(
-    conversation: Conversation, stream: ParsedStream, redacted_texts: dict[str, str]
+    conversation: Conversation, stream: ParsedStream, redacted_texts: RedactedTexts
 ) -> ParsedStream:
     """Return the stream redacted, its derived rows masked; the title is masked too, not saved.
 
