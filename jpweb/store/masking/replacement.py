@@ -36,6 +36,9 @@ _CONTENT_KEYS: dict[type, tuple[str, ...]] = {
     ConfigDelta: ("delta",),
     Compaction: ("summary", "reasoning", "tool_calls"),
 }
+#: Keys of a question that say how its answer is used, and those that are no content.
+_QUESTION_SCOPE_KEYS = ("exclusive", "persistence")
+_QUESTION_FORM_KEYS = ("answer_type", *_QUESTION_SCOPE_KEYS)
 #: Key of a call's metadata: its arguments as the tool's own formatter wrote them, in base64.
 _FORMATTED_KEY = "rendered_arguments"
 #: Key of the marker where a whole object is replaced.
@@ -44,6 +47,8 @@ _MARKER_KEY = "redacted"
 _NAMING_KEYS = ("type", "timestamp")
 #: What stands in place of redacted content: who redacted it, and why.
 REDACTION_MARKER = "[redacted by {person_name}: {reason}]"
+#: Half of a character, which UTF-8 does not have.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 #: Shorter strings of a replaced payload are not looked for elsewhere.
 _MIN_COPY_CHARS = 4
 
@@ -104,11 +109,13 @@ def replace_in_element(element: Element, strings: Sequence[str], marker: str) ->
     fields = event.kind.to_fields()
     counts: dict[str, int] = {}
     for key in list_content_keys(event):
-        counts[key] = _count(fields[key], strings)
-        fields[key] = replace_strings(fields[key], strings, marker)
-        if isinstance(event.kind, InquiryRequest):
-            original = event.kind.question.to_fields()
-            fields[key]["answer_type"]["type"] = original["answer_type"]["type"]
+        original = fields[key]
+        fields[key] = (
+            _replace_in_question(original, strings, marker)
+            if isinstance(event.kind, InquiryRequest)
+            else replace_strings(original, strings, marker)
+        )
+        counts[key] = _count(original, strings) if fields[key] != original else 0
     metadata = decode_metadata(event.metadata)
     counts["metadata"] = _count(metadata, strings)
     counts = {key: number for key, number in counts.items() if number}
@@ -159,10 +166,9 @@ def _list_texts(element: Element) -> list[str]:
             for text in list_strings(event.kind.to_fields()[key])
         ]
     try:
-        value = json.loads(element.raw)
+        texts = _list_values(json.loads(element.raw))
     except (ValueError, RecursionError):
         return []
-    texts = _list_values(value)
     return [*texts, *map(base64_fields.decode_content, texts)]
 
 
@@ -178,9 +184,28 @@ def _list_values(value: Any) -> list[str]:
     return []
 
 
+def _replace_in_question(
+    question: dict[str, Any], strings: Sequence[str], marker: str
+) -> dict[str, Any]:
+    """Replace strings in what a question says; the names of its parts and its type stay."""
+    replaced = {
+        name: value if name in _QUESTION_FORM_KEYS else replace_strings(value, strings, marker)
+        for name, value in question.items()
+    }
+    options = question["answer_type"].get("options")
+    if options is not None:
+        replaced["answer_type"] = question["answer_type"] | {
+            "options": [
+                {name: replace_strings(part, strings, marker) for name, part in option.items()}
+                for option in options
+            ]
+        }
+    return replaced
+
+
 def _make_placeholder(event: ConversationEvent, value: Any, marker: str) -> Any:
     if isinstance(event.kind, InquiryRequest):
-        kept = {name: value[name] for name in ("exclusive", "persistence") if name in value}
+        kept = {name: value[name] for name in _QUESTION_SCOPE_KEYS if name in value}
         answer_type = _map_texts(lambda _: marker, value["answer_type"], keeps_keys=True)
         answer_type["type"] = value["answer_type"]["type"]
         return {"text": marker, "answer_type": answer_type} | kept
@@ -195,13 +220,22 @@ def _write(event: ConversationEvent, fields: dict[str, Any], metadata: dict[str,
 
 
 def _replace_in_raw(element: Element, strings: Sequence[str], marker: str) -> Replaced:
-    """Replace strings in an element of another layout, also inside base64."""
+    """Replace strings in an element of another layout, or in its text where that is no JSON.
+
+    So is one that is nested too deeply.
+    """
     try:
-        value = json.loads(element.raw)
+        return _replace_in_value(element, json.loads(element.raw), strings, marker)
     except (ValueError, RecursionError):
         count = _count_in_text(element.raw, strings)
         text = _replace_in_text(element.raw, strings, marker)
         return Replaced(wire.read_element(text), {element.tag: count} if count else {}, ())
+
+
+def _replace_in_value(
+    element: Element, value: Any, strings: Sequence[str], marker: str
+) -> Replaced:
+    """Replace strings in the JSON value of an element, also inside base64."""
 
     def replace_decoded(text: str) -> str:
         plain = base64_fields.decode_content(text)
@@ -219,7 +253,9 @@ def _replace_in_raw(element: Element, strings: Sequence[str], marker: str) -> Re
 
 
 def _read_json(value: Any) -> Element:
-    return wire.read_element(json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n  "))
+    """Return the element of a JSON value; halves of characters are escaped, as in JP's files."""
+    text = json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n  ")
+    return wire.read_element(_SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text))
 
 
 def _map_texts(change: Callable[[str], str], value: Any, *, keeps_keys: bool = False) -> Any:

@@ -1,0 +1,45 @@
+"""Replacing content in one element: what names its parts stays, whatever its layout."""
+
+from __future__ import annotations
+
+import pytest
+
+from jpweb.store.masking import replacement
+from jpweb.stream import wire
+from jpweb.stream.answer_type import Option, Select
+from jpweb.stream.inquiry import InquiryRequest
+from tests.builders import make_element, make_inquiry
+
+MARKER, SECRET = "[removed]", "hunter2-pass"
+
+
+@pytest.mark.parametrize("string", ["answer_type", "type", "options", "value", "select", "text"])
+def test_string_that_also_names_a_part_of_a_question_is_replaced_in_what_it_says(string: str):
+    options = Select((Option(string, f"a {string}"), Option(2)))
+    element = make_element(make_inquiry("c.q.1", f"Which {string}?", type=options))
+    replaced = replacement.replace_in_element(element, [string], MARKER).element
+    assert isinstance(replaced.kind, InquiryRequest)
+    assert replaced.kind.question.text == f"Which {MARKER}?"
+    assert replaced.kind.question.answer_type == Select((Option(MARKER, f"a {MARKER}"), Option(2)))
+
+
+def test_string_that_only_names_a_part_of_a_question_is_none_of_its_content():
+    element = make_element(make_inquiry("c.q.1", "Go on?"))
+    assert replacement.replace_in_element(element, ["answer_type"], MARKER).counts == {}
+
+
+@pytest.mark.parametrize("depth", [100, 600])
+def test_element_that_is_nested_deeply_is_replaced_in_its_text(depth: int):
+    nested = "[" * depth + f'"{SECRET}"' + "]" * depth
+    element = wire.read_element(f'{{"type": "novel", "x": {nested}}}')
+    replaced = replacement.replace_in_element(element, [SECRET], MARKER)
+    assert replaced.counts == {"novel": 1}
+    assert (SECRET in replaced.element.raw, MARKER in replaced.element.raw) == (False, True)
+    whole = replacement.replace_whole(element, MARKER).element
+    assert SECRET not in whole.raw
+
+
+def test_half_of_a_character_stays_escaped_beside_what_is_replaced():
+    element = wire.read_element(f'{{"type": "chat_response", "message": "{SECRET} \\ud800"}}')
+    replaced = replacement.replace_in_element(element, [SECRET], MARKER).element
+    assert f"{MARKER} \\ud800".encode() in replaced.raw.encode()
