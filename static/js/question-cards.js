@@ -160,7 +160,9 @@ for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
     if (!card) return;
     const problem = getProblemElement(card);
     requestSkipped(card);
-    problem.textContent = `${describeResult(event)}: ${describeError(event)}. Your input is still here. Try again.`;
+    problem.textContent = event.target.matches(".context-fold")
+      ? `Couldn't load the context: ${describeError(event)}. Its link opens it on a page of its own.`
+      : `${describeResult(event)}: ${describeError(event)}. Your input is still here. Try again.`;
     problem.hidden = false;
     // A disabled button loses the focus.
     setTimeout(() => {

@@ -14,7 +14,8 @@ from jpweb.store.database import clock
 from jpweb.store.inquiries import OPEN_STATE
 from jpweb.store.ledger import retention
 from jpweb.store.ledger.entries import SYSTEM
-from jpweb.store.models import AnswerLink, Heartbeat, NotificationDelivery, Presence, SignInLink
+from jpweb.store.models import AnswerLink, Heartbeat, Presence, SignInLink
+from jpweb.store.notifications.delivery_channels import CHANNELS
 
 #: Retention of links after their expiry, and of notifications after they were sent, for looking up
 #: what happened.
@@ -33,7 +34,8 @@ def delete_old_rows() -> None:
     AnswerLink.objects.filter(expires_at__lt=cutoff).delete()
     is_unseen = Q(mention__isnull=False, mention__seen_at=None)
     is_pending = Q(inquiry__state=OPEN_STATE) | Q(approval__state=ApprovalState.OPEN) | is_unseen
-    NotificationDelivery.objects.filter(sent_at__lt=cutoff).exclude(is_pending).delete()
+    for channel in CHANNELS:
+        channel.delivery_model.objects.filter(sent_at__lt=cutoff).exclude(is_pending).delete()
     Presence.objects.filter(seen_at__lt=Now() - PRESENCE_RETENTION).delete()
     Heartbeat.objects.filter(seen_at__lt=Now() - HEARTBEAT_RETENTION).delete()
     if settings.LEDGER_READ_DAYS:

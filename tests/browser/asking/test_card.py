@@ -250,6 +250,17 @@ def test_card_is_settled_while_its_context_loads(visit: Visit, way: str):
     route.continue_()
 
 
+def test_context_that_cannot_be_loaded_is_not_taken_for_an_answer(visit: Visit):
+    visit.pages.forgive("503|Response Status Error")
+    visit.begin("Slow link")
+    page = visit.open("/questions")
+    card = find_card(page, BOOLEAN)
+    page.route(re.compile("/context$"), lambda route: route.fulfill(status=503))
+    card.get_by_text("Show context").click()
+    expect(card.get_by_role("alert")).to_contain_text("Couldn't load the context")
+    expect(card.get_by_role("link", name="Last messages before this question")).to_be_visible()
+
+
 def test_answer_takes_precedence_over_a_snooze_that_is_sent(visit: Visit):
     visit.pages.forgive("htmx:(afterRequest|sendAbort)")
     visit.begin("Slow link")

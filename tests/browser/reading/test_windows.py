@@ -255,5 +255,6 @@ def test_window_that_overlaps_another_keeps_only_the_calls_that_lack(
     runs = window.locator(".call-run > summary")
     if summary:
         expect(runs).to_contain_text(re.compile(summary))
+        expect(runs).to_be_focused()
     else:
         expect(runs).to_have_count(0)

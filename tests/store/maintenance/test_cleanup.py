@@ -15,6 +15,8 @@ from jpweb.store.models import (
     NotificationDelivery,
     NotificationDestination,
     Presence,
+    PushDelivery,
+    PushSubscription,
     SignIn,
     SignInLink,
 )
@@ -76,6 +78,22 @@ def test_a_notice_stays_while_its_question_or_prompt_waits(question: Inquiry):
         of_question.pk,
         of_prompt.pk,
     }
+
+
+def test_messages_to_browsers_go_after_a_month_unless_their_question_waits(question: Inquiry):
+    person, moment = making.person(), timezone.now()
+    sign_in = SignIn.objects.create(
+        key_hash="browser", data="", expires_at=moment + DAY, seen_at=moment, person=person
+    )
+    browser = PushSubscription.objects.create(person=person, sign_in=sign_in, delay=60)
+    assert question.run is not None
+    settled = making.settle(making.question(question.run, text="And?"), Answered(True))
+    for inquiry in (question, settled):
+        PushDelivery.objects.create(
+            subscription=browser, inquiry=inquiry, sent_at=moment - 31 * DAY
+        )
+    cleanup.delete_old_rows()
+    assert [message.inquiry for message in PushDelivery.objects.all()] == [question]
 
 
 def test_a_notice_of_a_mention_stays_until_it_is_seen():
