@@ -88,10 +88,12 @@ def list_texts(element: Element) -> list[ContentText]:
     event = element.body
     if not isinstance(event, ConversationEvent):
         return [ContentText(element.tag, text) for text in _list_raw_texts(element)]
-    fields = event.kind.to_fields() | {"metadata": replacement.decode_metadata(event.metadata)}
+    unread = replacement.read_unread_fields(element)
+    metadata = {"metadata": replacement.decode_metadata(event.metadata)}
+    fields = event.kind.to_fields() | metadata | unread
     return [
         ContentText(name, text)
-        for name in [*replacement.list_content_keys(event), "metadata"]
+        for name in [*replacement.list_content_keys(event), "metadata", *unread]
         for text in replacement.list_strings(fields[name])
     ]
 

@@ -43,6 +43,8 @@ _QUESTION_FORM_KEYS = ("answer_type", *_QUESTION_SCOPE_KEYS)
 _FORMATTED_KEY = "rendered_arguments"
 #: Key of the marker where a whole object is replaced.
 _MARKER_KEY = "redacted"
+#: Keys of every event beside the fields of its kind.
+_EVENT_KEYS = ("type", "timestamp", "metadata")
 #: Keys of an unknown kind whose values are no content.
 _NAMING_KEYS = ("type", "timestamp")
 #: What stands in place of redacted content: who redacted it, and why.
@@ -90,6 +92,9 @@ def replace_whole(element: Element, marker: str) -> Replaced:
         strings += list_strings(fields[key])
         fields[key] = _make_placeholder(event, fields[key], marker)
         counts[key] = 1
+    for key, value in read_unread_fields(element).items():
+        strings += list_strings(value)
+        counts[key] = 1
     note = event.note
     if isinstance(note.get("note"), str):
         counts["note"] = 1
@@ -118,6 +123,8 @@ def replace_in_element(element: Element, strings: Sequence[str], marker: str) ->
         counts[key] = _count(original, strings) if fields[key] != original else 0
     metadata = decode_metadata(event.metadata)
     counts["metadata"] = _count(metadata, strings)
+    for key, value in read_unread_fields(element).items():  # the new element lacks them
+        counts[key] = _count(value, strings)
     counts = {key: number for key, number in counts.items() if number}
     if not counts:
         return Replaced(element, {}, tuple(strings))
@@ -140,6 +147,22 @@ def _encode_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(text, str):
         return metadata
     return metadata | {_FORMATTED_KEY: base64_fields.encode_text(text)}
+
+
+def read_unread_fields(element: Element) -> dict[str, Any]:
+    """Return the fields of an event's text that its kind does not read; JP's file may have any.
+
+    An element that is written again has none of them.
+    """
+    event = element.body
+    if not isinstance(event, ConversationEvent):
+        return {}
+    known = {*event.kind.to_fields(), *_EVENT_KEYS}
+    try:
+        value = json.loads(element.raw)
+    except (ValueError, RecursionError):
+        return {}
+    return {key: value[key] for key in value if key not in known}
 
 
 def list_content_keys(event: ConversationEvent) -> list[str]:

@@ -227,7 +227,7 @@ def _replace_entry(
     old_element = wire.read_element(old_text)
     derived_columns.replace_turn_title(conversation, entry.position, old_element, element)
     derived_columns.replace_inquiry_columns(conversation, entry.position, element)
-    suggestions.follow_redaction(conversation, entry.anchor, old_element, element, person)
+    suggestions.follow_redaction(conversation, entry, old_element, element, person)
     record_act(
         Act.REDACTED,
         Actor.from_person(person),

@@ -23,7 +23,7 @@ from typing import NamedTuple
 WINDOW_CHARS, OVERLAP_CHARS = 1_000, 300
 #: Characters of a text that are searched, and seconds of an event; what is beyond is not searched.
 MAX_TEXT_CHARS, MAX_EVENT_SECONDS = 1_000_000, 2.0
-#: Secrets of one text.
+#: Different secrets of one text, and of one event.
 MAX_SECRETS = 50
 #: Characters of a private key, with its first and last line.
 _MAX_PRIVATE_KEY_CHARS = 16_000
@@ -111,8 +111,11 @@ def start_event() -> float:
 
 
 def find_secrets(text: str, deadline: float) -> list[Finding]:
-    """Return what looks like secrets, in order and disjoint, as far as found in time."""
-    findings: dict[tuple[int, int], Finding] = {}
+    """Return what looks like secrets, in order and disjoint, as far as found in time.
+
+    Of equal ones it is the first: whatever masks it masks all.
+    """
+    findings: dict[str, Finding] = {}
     if not _choose_patterns(text[:MAX_TEXT_CHARS]):
         return []
     step = WINDOW_CHARS - OVERLAP_CHARS
@@ -121,7 +124,7 @@ def find_secrets(text: str, deadline: float) -> list[Finding]:
         if begun_at > deadline:
             break
         for finding in _search_window(text, offset):
-            findings.setdefault((finding.start, finding.end), finding)
+            findings.setdefault(text[finding.start : finding.end], finding)
         if len(findings) >= MAX_SECRETS or offset + WINDOW_CHARS >= len(text):
             break
         elapsed = time.monotonic() - begun_at

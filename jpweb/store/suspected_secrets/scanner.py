@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -32,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 #: Entries, and their characters, of one step; seconds after which it searches no further entry.
 BATCH_ENTRIES, BATCH_CHARS, BATCH_SECONDS = 100, 500_000, 5.0
+#: Texts of an event in which the same secret is a suspicion of its own.
+MAX_PLACES = 10
 #: Purpose of the digests, so that they differ from other uses of the installation's key.
 _DIGEST_SALT = "jpweb.suspected_secrets"
 
@@ -151,7 +154,9 @@ def _read_entries(key: int, first: int) -> list[_Entry]:
 
 
 def _search_entry(entry: _Entry) -> list[_Suspicion]:
+    """Return the suspicions of an entry; of a repeated secret those in its first texts."""
     suspicions: list[_Suspicion] = []
+    place_counts: Counter[str] = Counter()
     try:
         texts = masks.list_texts(entry.element)
     except RecursionError:
@@ -161,9 +166,11 @@ def _search_entry(entry: _Entry) -> list[_Suspicion]:
     for index, (place, text) in enumerate(texts):
         for finding in detector.find_secrets(text, deadline):
             digest = compute_digest(text[finding.start : finding.end])
-            clean_place = db_text.clean_text(place)[:60]
-            suspicions.append(_Suspicion(entry, clean_place, index, finding, digest))
-        if len(suspicions) >= detector.MAX_SECRETS:
+            place_counts[digest] += 1
+            if place_counts[digest] <= MAX_PLACES:
+                clean_place = db_text.clean_text(place)[:60]
+                suspicions.append(_Suspicion(entry, clean_place, index, finding, digest))
+        if len(place_counts) >= detector.MAX_SECRETS:
             break
     return suspicions
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -142,22 +143,50 @@ def resolve_markers(conversation_id: int, strings: Sequence[str]) -> tuple[str, 
 
 
 def follow_redaction(
-    conversation: Conversation, anchor: str, old: Element, new: Element, person: Person
+    conversation: Conversation, entry: JournalEntry, old: Element, new: Element, person: Person
 ) -> None:
-    """Close the rows whose secret a redaction has replaced, and move the others of the event."""
-    rows = SuspectedSecret.objects.filter(conversation=conversation, anchor=anchor)
+    """Close the rows whose secret a redaction has replaced in the event of an entry.
+
+    The others move to their new places, and what is derived from the event is masked by them: the
+    detector may be off. No run reads it any more. The caller saves the title.
+    """
+    rows = SuspectedSecret.objects.filter(conversation=conversation, anchor=entry.anchor)
     old_texts = masks.list_texts(old)
+    moved: list[tuple[SuspectedSecret, list[tuple[int, int]]]] = []
     for row in rows.filter(state=SuspicionState.OPEN).order_by("text_index", "start"):
         text = old_texts[row.text_index].text if row.text_index < len(old_texts) else ""
         secret = text[row.start : row.start + row.length]
-        place = _find_text(new, secret) if secret else None
-        # Deleted, since the next pass of the detector finds it at its new place.
-        if place is not None:
-            row.delete()
+        places = _find_places(new, secret) if secret else []
+        if places:
+            moved.append((row, places))
             continue
         row.state, row.needs_copies = SuspicionState.REDACTED, False
         row.decided_at, row.decided_by = clock.now(), person
         row.save(update_fields=["state", "needs_copies", "decided_at", "decided_by"])
+    open_rows = _move_rows(rows, moved)
+    if open_rows:
+        copies.mask_event(conversation, entry.position, new, open_rows)
+        copies.mask_settled(conversation, open_rows)
+
+
+def _move_rows(
+    rows: QuerySet[SuspectedSecret], moved: Sequence[tuple[SuspectedSecret, list[tuple[int, int]]]]
+) -> list[SuspectedSecret]:
+    """Give rows the first free of their places: text index and start. Returns those that have one.
+
+    A row without one is deleted: that of an equal secret masks its text.
+    """
+    rows.filter(pk__in=[row.pk for row, _ in moved]).delete()
+    taken = set(rows.values_list("text_index", "start"))
+    kept: list[SuspectedSecret] = []
+    for row, places in moved:
+        place = next((place for place in places if place not in taken), None)
+        if place is not None:
+            taken.add(place)
+            row.text_index, row.start = place
+            row.save(force_insert=True)
+            kept.append(row)
+    return kept
 
 
 def _list_audited(person_id: int, workspace_id: int | None) -> QuerySet[SuspectedSecret]:
@@ -195,9 +224,13 @@ def _make_context(row: SuspectedSecret, shown: str) -> SecretContext | None:
     return SecretContext(before[-_CONTEXT_CHARS:], shown, after[:_CONTEXT_CHARS])
 
 
-def _find_text(element: Element, secret: str) -> int | None:
-    texts = masks.list_texts(element)
-    return next((index for index, (_, text) in enumerate(texts) if secret in text), None)
+def _find_places(element: Element, secret: str) -> list[tuple[int, int]]:
+    """Return where a secret stands in the content of an element: text index and start."""
+    return [
+        (index, match.start())
+        for index, (_, text) in enumerate(masks.list_texts(element))
+        for match in re.finditer(re.escape(secret), text)
+    ]
 
 
 def _save_changed(conversation: Conversation) -> None:

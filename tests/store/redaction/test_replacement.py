@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from jpweb.store.masking import replacement
+from jpweb.store.masking import masks, replacement
 from jpweb.stream import wire
 from jpweb.stream.answer_type import Option, Select
 from jpweb.stream.inquiry import InquiryRequest
-from tests.builders import make_element, make_inquiry
+from tests.builders import AT, make_element, make_inquiry
 
 MARKER, SECRET = "[removed]", "hunter2-pass"
 
@@ -43,3 +43,25 @@ def test_half_of_a_character_stays_escaped_beside_what_is_replaced():
     element = wire.read_element(f'{{"type": "chat_response", "message": "{SECRET} \\ud800"}}')
     replaced = replacement.replace_in_element(element, [SECRET], MARKER).element
     assert f"{MARKER} \\ud800".encode() in replaced.raw.encode()
+
+
+UNREAD = [
+    pytest.param('"type": "chat_response", "message": "Hi", "thinking": ["SECRET"]', id="unknown"),
+    pytest.param('"type": "chat_response", "message": "Hi", "reasoning": "SECRET"', id="variant"),
+    pytest.param(
+        '"type": "inquiry_response", "id": "a", "outcome": "redacted", "answer": "SECRET"',
+        id="outcome",
+    ),
+]
+
+
+@pytest.mark.parametrize("fields", UNREAD)
+def test_field_that_an_event_of_its_kind_does_not_have_is_content(fields: str):
+    text = f'{{"timestamp": "{AT}", {fields.replace("SECRET", SECRET)}}}'
+    element = wire.read_element(text)
+    assert SECRET in [content.text for content in masks.list_texts(element)]
+    replaced = replacement.replace_in_element(element, [SECRET], MARKER)
+    assert (list(replaced.counts.values()), SECRET in replaced.element.raw) == ([1], False)
+    assert replaced.element.kind == element.kind
+    whole = replacement.replace_whole(element, MARKER)
+    assert (SECRET in whole.strings, SECRET in whole.element.raw) == (True, False)

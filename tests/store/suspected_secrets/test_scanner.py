@@ -170,6 +170,32 @@ def test_reveal_returns_the_secret_and_writes_an_entry(talk: Conversation, ada: 
     assert OTHER not in entry.text
 
 
+def test_redaction_of_one_text_keeps_the_masks_of_the_others(home: Workspace, ada: Person):
+    talk = making.mirrored_conversation(
+        home, make_inquiry("c.apply.1", f"pw9 for {SECRET} and {SECRET}, {OTHER}?")
+    )
+    scan_all()
+    row = SuspectedSecret.objects.get(digest=scanner.compute_digest(OTHER))
+    application.redact(talk, RedactionRequest(row.anchor, "leaked", ("pw9",)), ada)
+    exported = b"".join(chunk.data for chunk in exports.export_jp_json(talk)).decode()
+    assert ("pw9" in exported, SECRET in exported, OTHER in exported) == (False, False, False)
+    assert (SECRET in dump_copies(talk), OTHER in dump_copies(talk)) == (False, False)
+    assert suggestions.reveal(suggestions.get_suggestion(row.pk), ada).secret == OTHER
+
+
+def test_secret_that_is_repeated_hides_no_other(home: Workspace):
+    lines = "\n".join(f"{number} {SECRET}" for number in range(60))
+    listed = ToolCallRequest("c", "vault", {"list": [*lines.split("\n"), OTHER]})
+    talk = making.mirrored_conversation(
+        home, ToolCallResponse("c", f"{lines}\n{OTHER}", False), listed
+    )
+    scan_all()
+    exported = b"".join(chunk.data for chunk in exports.export_jp_json(talk)).decode()
+    assert (SECRET in exported, OTHER in exported) == (False, False)
+    digests = set(SuspectedSecret.objects.values_list("digest", flat=True))
+    assert digests == {scanner.compute_digest(SECRET), scanner.compute_digest(OTHER)}
+
+
 def test_redaction_by_marker_replaces_the_secret(talk: Conversation, ada: Person):
     scan_all()
     row = SuspectedSecret.objects.get(kind="GitHub Token")
