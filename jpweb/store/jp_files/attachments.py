@@ -138,6 +138,7 @@ def attach_files(conversation_id: int) -> Attachment | None:
                     LOCK_TIMEOUT_SECONDS,
                 )
             )
+            conversation = _get_conversation(conversation_id)  # the last holder may have changed it
             known_events = _read_known_events(conversation, disk_workspace)
         except OSError as error:
             raise StoreError(
@@ -165,6 +166,22 @@ def _adopt_mirrored(conversation: Conversation, disk_conversation: DiskConversat
 
     Raises StoreError where it cannot be continued; then it stays as it was.
     """
+    if _adopt_if_current(conversation.pk, disk_conversation):
+        return
+    mirror.refresh_conversation(conversation.workspace, disk_conversation)
+    if not _adopt_if_current(conversation.pk, disk_conversation):
+        raise StoreError(
+            "The turn can't start: the workspace is still being read. Try again in a moment."
+        )
+
+
+@transaction.atomic
+def _adopt_if_current(conversation_id: int, disk_conversation: DiskConversation) -> bool:
+    """Make a mirrored conversation native if its rows are those of its files; tell whether.
+
+    The row is locked, since a mirror pass may write an older reading at any time.
+    """
+    conversation = journal.lock_conversation(conversation_id)
     if has_redactions(conversation.pk):
         raise StoreError(
             "Events of this conversation were redacted here, and jpweb does not change what jp "
@@ -174,12 +191,12 @@ def _adopt_mirrored(conversation: Conversation, disk_conversation: DiskConversat
         disk_conversation.fingerprint,
         disk_conversation.is_archived,
     ):
-        mirror.refresh_conversation(conversation.workspace, disk_conversation)
-        conversation.refresh_from_db()
+        return False
     obstacle = conversation.problem or get_turn_obstacle(conversation)
     if obstacle:
         raise StoreError(f"The turn can't start: {obstacle.rstrip('.')}.")
     Conversation.objects.filter(pk=conversation.pk).update(origin=Origin.NATIVE)
+    return True
 
 
 def _make_events_file(conversation: Conversation) -> bytes:

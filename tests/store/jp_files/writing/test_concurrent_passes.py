@@ -10,8 +10,10 @@ import pytest
 
 from jpweb.store import journal, runs
 from jpweb.store.choices import Origin, RunState, WritePolicy
-from jpweb.store.jp_files import attachments, mirror, row_writer
+from jpweb.store.errors import StoreError
+from jpweb.store.jp_files import attachments, locks, mirror, reader, row_writer, workspace
 from jpweb.store.jp_files.attachments import Attachment
+from jpweb.store.jp_files.mirror import MirrorReport
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Run
 from jpweb.stream import wire
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
@@ -76,6 +78,13 @@ def before_each_write(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -
         write_reading(*args, **options)
 
     monkeypatch.setattr(mirror, "_write_reading", act_first)
+
+
+def parse(talk: Conversation) -> tuple[workspace.DiskConversation, reader.ParsedConversation]:
+    disk_workspace = workspace.find_workspace(Path(talk.workspace.root))
+    disk_conversation = workspace.find_conversation(disk_workspace, talk.jp_id)
+    assert disk_conversation is not None
+    return disk_conversation, reader.parse_conversation(disk_conversation)
 
 
 def test_pass_keeps_the_events_of_a_turn_that_began_after_it_read(
@@ -156,3 +165,62 @@ def test_copy_in_batches_stops_where_a_turn_begins_between_them(
     mirror.mirror_workspace(tmp_path)
     begun[0][0].release()
     assert read_journal(talk) == [element.raw for element in (*TWO_TURNS, *OPENING)]
+
+
+def test_turn_does_not_start_on_an_older_reading_of_a_pass(
+    talk: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    older_reading = parse(talk)
+    write_folder(tmp_path, NAME, TWO_TURNS)
+    refresh = mirror.refresh_conversation
+
+    def refresh_before_the_pass_writes(*args: Any) -> None:
+        refresh(*args)
+        mirror._write_reading(talk.workspace, *older_reading, MirrorReport(), is_new=False)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(mirror, "refresh_conversation", refresh_before_the_pass_writes)
+        with pytest.raises(StoreError, match="Try again"):
+            attachments.attach_files(talk.pk)
+    assert Conversation.objects.get(jp_id=JP_ID).origin == Origin.MIRRORED
+    attachment, _ = begin_turn(talk)
+    attachment.release()
+    assert read_file(talk) == [element.raw for element in (*TWO_TURNS, *OPENING)]
+
+
+def test_turn_does_not_start_on_a_reading_that_came_with_the_lock(
+    talk: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    older_reading = parse(talk)
+    write_folder(tmp_path, NAME, TWO_TURNS)
+    mirror.mirror_workspace(tmp_path)
+    hold_lock = locks.hold_lock
+
+    def hold_after_the_pass_wrote(*args: Any) -> Any:
+        mirror._write_reading(talk.workspace, *older_reading, MirrorReport(), is_new=False)
+        return hold_lock(*args)
+
+    monkeypatch.setattr(locks, "hold_lock", hold_after_the_pass_wrote)
+    attachment, _ = begin_turn(talk)
+    attachment.release()
+    assert read_file(talk) == [element.raw for element in (*TWO_TURNS, *OPENING)]
+
+
+def test_turn_follows_one_of_another_process_that_continued_it_first(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+):
+    hold_lock = locks.hold_lock
+
+    def hold_after_the_other(*args: Any) -> Any:
+        monkeypatch.setattr(locks, "hold_lock", hold_lock)
+        attachment, run = begin_turn(talk)
+        runs.end_run(run, RunState.DONE)
+        attachment.release()
+        return hold_lock(*args)
+
+    monkeypatch.setattr(locks, "hold_lock", hold_after_the_other)
+    attachment = attachments.attach_files(talk.pk)
+    assert attachment is not None
+    attachment.release()
+    assert read_journal(talk) == [element.raw for element in (*TURN, *OPENING)]
+    assert read_file(talk) == read_journal(talk)
