@@ -120,9 +120,10 @@ def get_turn_obstacle(conversation: Conversation) -> str:
 def attach_files(conversation_id: int) -> Attachment | None:
     """Take JP's lock of a conversation; None where its workspace is not attached.
 
-    Elements that ``jp`` appended since the last run are added to the journal first. A mirrored
-    conversation becomes native. Raises LockHeld where ``jp`` holds the lock, CopiesDiverged where
-    the copies differ, StoreError where the files cannot be used.
+    Elements that ``jp`` appended since the lock was last held here are added to the journal first.
+    A mirrored conversation becomes native. Raises LockHeld where ``jp`` holds the lock,
+    CopiesDiverged where the copies differ, RunOvertaken where ``jp`` began a turn after that of an
+    unfinished run, StoreError where the files cannot be used.
     """
     conversation = _get_conversation(conversation_id)
     if conversation.workspace.writing == WritePolicy.OFF:
@@ -154,7 +155,8 @@ def _read_known_events(conversation: Conversation, disk_workspace: DiskWorkspace
             if conversation.origin == Origin.MIRRORED:
                 _adopt_mirrored(conversation, disk_conversation)
             else:
-                external_appends.append_external(conversation, disk_conversation)
+                external_appends.append_external(conversation, disk_conversation, holds_lock=True)
+                external_appends.require_last_turn(conversation.pk)
             return workspace.read_events(disk_conversation)
     if conversation.origin == Origin.MIRRORED:
         raise StoreError("jp deleted this conversation meanwhile. Only this copy remains.")
