@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.conf import settings
 
 from jpweb.runtime import runs
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -15,6 +16,7 @@ from jpweb.store.jp_files import attachments, mirror
 from jpweb.store.jp_files.attachments import Attachment
 from jpweb.store.jp_files.external_appends import CopiesDiverged, RunOvertaken
 from jpweb.store.models import Conversation, Inquiry, Run
+from jpweb.store.run_queue import jobs
 from jpweb.stream.events import (
     ChatRequest,
     ChatResponse,
@@ -201,3 +203,21 @@ async def test_question_of_a_run_that_jp_overtook_is_closed(
     assert list(await stage.elements()) == stage.on_disk() == expected
     providers.use_provider(monkeypatch, providers.Says())
     assert (await stage.play_turn()).state == "done"
+
+
+async def test_message_that_waits_for_a_worker_is_in_the_file_before_what_jp_adds(
+    stage: Attached, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use_provider(monkeypatch, providers.Says())
+    with monkeypatch.context() as patched:
+        patched.setattr(settings, "RUNS", "workers")
+        patched.setattr(jobs, "enqueue_job", lambda _run_id: None)
+        run = await runs.start_turn(stage.talk, stage.ada, "Begin")
+    expected = [*stage.on_disk(), *JP_TURN]
+    assert [element.tag for element in expected[:3]] == ["turn_start", "chat_request", "turn_start"]
+    await run_in_db_thread(jp_writes, stage, *expected)
+    await run_executor.execute_run(run.pk)
+    assert "jp began another turn" in (await end_of(run)).problem
+    assert (await stage.play_turn()).state == "done"
+    assert stage.on_disk()[: len(expected)] == expected
+    assert stage.events() == await stage.exported()
