@@ -21,6 +21,7 @@ from jpweb.store.jp_files.workspace import DiskConversation, DiskWorkspace
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Conversation, Workspace
 from jpweb.store.redaction.application import has_redactions
+from jpweb.store.suspected_secrets import derived_masks
 from jpweb.stream import wire
 from jpweb.stream.errors import StreamError
 from jpweb.stream.events import ConversationEvent, Element
@@ -52,12 +53,13 @@ class Attachment:
             return
         conversation = _get_conversation(self.conversation_id)
         events = _make_events_file(conversation)
-        metadata: dict[str, Any] = {
-            "title": conversation.title,
-            "last_activated_at": conversation.last_activity,
-        }
+        metadata: dict[str, Any] = {"last_activated_at": conversation.last_activity}
         if self.known_events is None:  # later changes are written to the files first
-            metadata |= {"pinned_at": conversation.pinned_at, "labels": conversation.labels or None}
+            metadata |= {
+                "title": derived_masks.unmask_title(conversation) or None,
+                "pinned_at": conversation.pinned_at,
+                "labels": conversation.labels or None,
+            }
         try:
             files = writer.ConversationFiles(metadata, events)
             writer.write_conversation(
