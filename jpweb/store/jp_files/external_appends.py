@@ -11,7 +11,7 @@ from jpweb.store.choices import UNFINISHED_STATES
 from jpweb.store.derived_rows import from_stream
 from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import workspace
-from jpweb.store.jp_files.reader import MAX_ELEMENTS
+from jpweb.store.jp_files.reader import MAX_ELEMENTS, NUL
 from jpweb.store.jp_files.workspace import DiskConversation
 from jpweb.store.masking import redacted_titles
 from jpweb.store.models import Conversation, JournalEntry, Redaction, Run, Turn
@@ -109,6 +109,8 @@ def _keeps_redacted(
 def _read_elements(disk_conversation: DiskConversation) -> list[Element]:
     """Read the elements on disk. Raises OSError, MalformedStream."""
     data = workspace.read_events(disk_conversation)
+    if NUL in data:
+        raise MalformedStream(f"it holds a NUL at byte {data.index(NUL)}")
     if wire.has_more_elements(data, MAX_ELEMENTS):
         raise MalformedStream(f"it has more than {MAX_ELEMENTS:,} events")
     return [wire.read_element(text) for text in wire.split_array(data)]
