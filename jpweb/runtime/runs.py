@@ -105,6 +105,8 @@ async def _begin_run(
         )
         if settings.RUNS == "embedded":
             active = await run_executor.acquire_run(run.pk, attachment)
+        elif attachment is not None:  # what jp adds before a worker comes then follows the message
+            await run_in_background_thread(attachment.write_files)
     finally:  # on any error: nothing else releases the attachment
         if active is None and attachment is not None:
             attachment.release()

@@ -25,7 +25,7 @@ from jpweb.store.database.availability import INCONSISTENT_ROWS
 from jpweb.store.errors import AlreadyRunning, NothingToRetry, ReadOnlyConversation
 from jpweb.store.inquiries import OPEN_STATE, Decider
 from jpweb.store.ledger.entries import SYSTEM, Actor, Place, record_act
-from jpweb.store.models import Approval, Conversation, Inquiry, Person, Run
+from jpweb.store.models import Approval, Conversation, Inquiry, Person, Run, Turn
 from jpweb.store.run_queue import (
     call_checkpoints,
     heartbeats,
@@ -103,10 +103,13 @@ def require_no_run(conversation_id: int) -> None:
 
 
 def require_retryable(conversation_id: int) -> None:
-    """Raise NothingToRetry unless the newest run failed or was lost."""
+    """Raise NothingToRetry unless the newest run failed or was lost, and its turn is the last."""
     newest = get_newest(conversation_id)
     if newest is None or newest.state not in (RunState.FAILED, RunState.LOST):
         raise NothingToRetry("The last turn didn't fail. Send a message instead.")
+    turns, number = Turn.objects.filter(conversation=conversation_id), newest.turn_number
+    if number is not None and turns.filter(number__gt=number).exists():
+        raise NothingToRetry("jp began another turn since. Send a message instead.")
 
 
 @transaction.atomic

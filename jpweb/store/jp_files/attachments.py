@@ -21,6 +21,7 @@ from jpweb.store.jp_files.workspace import DiskConversation, DiskWorkspace
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Conversation, Workspace
 from jpweb.store.redaction.application import has_redactions
+from jpweb.store.suspected_secrets import derived_masks
 from jpweb.stream import wire
 from jpweb.stream.errors import StreamError
 from jpweb.stream.events import ConversationEvent, Element
@@ -52,12 +53,13 @@ class Attachment:
             return
         conversation = _get_conversation(self.conversation_id)
         events = _make_events_file(conversation)
-        metadata: dict[str, Any] = {
-            "title": conversation.title,
-            "last_activated_at": conversation.last_activity,
-        }
+        metadata: dict[str, Any] = {"last_activated_at": conversation.last_activity}
         if self.known_events is None:  # later changes are written to the files first
-            metadata |= {"pinned_at": conversation.pinned_at, "labels": conversation.labels or None}
+            metadata |= {
+                "title": derived_masks.unmask_title(conversation) or None,
+                "pinned_at": conversation.pinned_at,
+                "labels": conversation.labels or None,
+            }
         try:
             files = writer.ConversationFiles(metadata, events)
             writer.write_conversation(
@@ -120,9 +122,10 @@ def get_turn_obstacle(conversation: Conversation) -> str:
 def attach_files(conversation_id: int) -> Attachment | None:
     """Take JP's lock of a conversation; None where its workspace is not attached.
 
-    Elements that ``jp`` appended since the last run are added to the journal first. A mirrored
-    conversation becomes native. Raises LockHeld where ``jp`` holds the lock, CopiesDiverged where
-    the copies differ, StoreError where the files cannot be used.
+    Elements that ``jp`` appended since the lock was last held here are added to the journal first.
+    A mirrored conversation becomes native. Raises LockHeld where ``jp`` holds the lock,
+    CopiesDiverged where the copies differ, RunOvertaken where ``jp`` began a turn after that of an
+    unfinished run, StoreError where the files cannot be used.
     """
     conversation = _get_conversation(conversation_id)
     if conversation.workspace.writing == WritePolicy.OFF:
@@ -138,6 +141,7 @@ def attach_files(conversation_id: int) -> Attachment | None:
                     LOCK_TIMEOUT_SECONDS,
                 )
             )
+            conversation = _get_conversation(conversation_id)  # the last holder may have changed it
             known_events = _read_known_events(conversation, disk_workspace)
         except OSError as error:
             raise StoreError(
@@ -153,7 +157,8 @@ def _read_known_events(conversation: Conversation, disk_workspace: DiskWorkspace
             if conversation.origin == Origin.MIRRORED:
                 _adopt_mirrored(conversation, disk_conversation)
             else:
-                external_appends.append_external(conversation, disk_conversation)
+                external_appends.append_external(conversation, disk_conversation, holds_lock=True)
+                external_appends.require_last_turn(conversation.pk)
             return workspace.read_events(disk_conversation)
     if conversation.origin == Origin.MIRRORED:
         raise StoreError("jp deleted this conversation meanwhile. Only this copy remains.")
@@ -165,6 +170,22 @@ def _adopt_mirrored(conversation: Conversation, disk_conversation: DiskConversat
 
     Raises StoreError where it cannot be continued; then it stays as it was.
     """
+    if _adopt_if_current(conversation.pk, disk_conversation):
+        return
+    mirror.refresh_conversation(conversation.workspace, disk_conversation)
+    if not _adopt_if_current(conversation.pk, disk_conversation):
+        raise StoreError(
+            "The turn can't start: the workspace is still being read. Try again in a moment."
+        )
+
+
+@transaction.atomic
+def _adopt_if_current(conversation_id: int, disk_conversation: DiskConversation) -> bool:
+    """Make a mirrored conversation native if its rows are those of its files; tell whether.
+
+    The row is locked, since a mirror pass may write an older reading at any time.
+    """
+    conversation = journal.lock_conversation(conversation_id)
     if has_redactions(conversation.pk):
         raise StoreError(
             "Events of this conversation were redacted here, and jpweb does not change what jp "
@@ -174,12 +195,12 @@ def _adopt_mirrored(conversation: Conversation, disk_conversation: DiskConversat
         disk_conversation.fingerprint,
         disk_conversation.is_archived,
     ):
-        mirror.refresh_conversation(conversation.workspace, disk_conversation)
-        conversation.refresh_from_db()
+        return False
     obstacle = conversation.problem or get_turn_obstacle(conversation)
     if obstacle:
         raise StoreError(f"The turn can't start: {obstacle.rstrip('.')}.")
     Conversation.objects.filter(pk=conversation.pk).update(origin=Origin.NATIVE)
+    return True
 
 
 def _make_events_file(conversation: Conversation) -> bytes:

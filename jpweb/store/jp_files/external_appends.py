@@ -11,10 +11,10 @@ from jpweb.store.choices import UNFINISHED_STATES
 from jpweb.store.derived_rows import from_stream
 from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import workspace
-from jpweb.store.jp_files.reader import MAX_ELEMENTS
+from jpweb.store.jp_files.reader import MAX_ELEMENTS, NUL
 from jpweb.store.jp_files.workspace import DiskConversation
 from jpweb.store.masking import redacted_titles
-from jpweb.store.models import Conversation, JournalEntry, Redaction, Run
+from jpweb.store.models import Conversation, JournalEntry, Redaction, Run, Turn
 from jpweb.store.suspected_secrets import derived_masks
 from jpweb.stream import anchor_ids, wire
 from jpweb.stream.errors import MalformedStream
@@ -29,10 +29,18 @@ class CopiesDiverged(StoreError):
     """The file and the journal differ before the end of the shorter one."""
 
 
-def append_external(conversation: Conversation, disk_conversation: DiskConversation) -> int:
+class RunOvertaken(StoreError):
+    """``jp`` began a turn after that of an unfinished run, which so cannot go on."""
+
+
+def append_external(
+    conversation: Conversation, disk_conversation: DiskConversation, *, holds_lock: bool = False
+) -> int:
     """Append the elements on disk that the journal lacks; returns their number.
 
-    Raises CopiesDiverged, and then changes nothing but the conversation's problem.
+    During a run only where the caller ``holds_lock`` of JP: then no process executes the run and
+    writes its files. Raises CopiesDiverged, and then changes nothing but the conversation's
+    problem.
     """
     try:
         disk_elements = _read_elements(disk_conversation)
@@ -45,7 +53,7 @@ def append_external(conversation: Conversation, disk_conversation: DiskConversat
         raise _record_divergence(conversation, disk_conversation, reason)
     with transaction.atomic():
         locked = journal.lock_conversation(conversation.pk)
-        if Run.objects.filter(conversation=locked, state__in=UNFINISHED_STATES).exists():
+        if not holds_lock and _find_unfinished(locked.pk) is not None:
             return 0  # the run writes the files; the next pass after it compares again
         reason = "jp changed events that were run here"
         journal_elements = journal.read_elements(locked.pk)
@@ -66,6 +74,25 @@ def append_external(conversation: Conversation, disk_conversation: DiskConversat
     raise _record_divergence(conversation, disk_conversation, reason)
 
 
+def require_last_turn(conversation_id: int) -> None:
+    """Raise RunOvertaken where ``jp`` began a turn after that of the conversation's run.
+
+    A turn goes on from the end of the journal, which then holds another one.
+    """
+    run = _find_unfinished(conversation_id)
+    if run is None or run.turn_number is None:
+        return
+    if Turn.objects.filter(conversation=conversation_id, number__gt=run.turn_number).exists():
+        raise RunOvertaken(
+            "jp began another turn in this conversation. Send a message to continue after it."
+        )
+
+
+def _find_unfinished(conversation_id: int) -> Run | None:
+    runs = Run.objects.filter(conversation=conversation_id, state__in=UNFINISHED_STATES)
+    return runs.first()
+
+
 def _keeps_redacted(
     conversation: Conversation, journal_elements: Sequence[Element], disk_elements: list[Element]
 ) -> bool:
@@ -82,6 +109,8 @@ def _keeps_redacted(
 def _read_elements(disk_conversation: DiskConversation) -> list[Element]:
     """Read the elements on disk. Raises OSError, MalformedStream."""
     data = workspace.read_events(disk_conversation)
+    if NUL in data:
+        raise MalformedStream(f"it holds a NUL at byte {data.index(NUL)}")
     if wire.has_more_elements(data, MAX_ELEMENTS):
         raise MalformedStream(f"it has more than {MAX_ELEMENTS:,} events")
     return [wire.read_element(text) for text in wire.split_array(data)]

@@ -343,13 +343,7 @@ def _write_reading(
     if parsed.problem:
         report.problems.append(f"{db_text.clean_text(folder.folder.name)}: {parsed.problem}")
     try:
-        result = row_writer.copy_conversation(workspace_row, folder, parsed, is_new=is_new)
-    except IntegrityError:
-        if not is_new:
-            raise
-        result = row_writer.copy_conversation(
-            workspace_row, folder, parsed, is_new=False
-        )  # another pass inserted the row
+        result = _copy_into_row(workspace_row, folder, parsed, is_new=is_new)
     except row_writer.ConcurrentCopy as error:
         report.problems.append(f"{db_text.clean_text(folder.folder.name)}: {error}")
         return
@@ -359,3 +353,19 @@ def _write_reading(
     if parsed.stream is not None:
         report.unknown_elements += parsed.stream.unknown_count
         report.broken_elements += parsed.stream.broken_count
+
+
+def _copy_into_row(
+    workspace_row: Workspace,
+    folder: DiskConversation,
+    parsed: ParsedConversation,
+    *,
+    is_new: bool,
+) -> row_writer.CopyResult:
+    """Write a parsed conversation, where ``is_new`` also into a row that was inserted meanwhile."""
+    try:
+        return row_writer.copy_conversation(workspace_row, folder, parsed, is_new=is_new)
+    except IntegrityError:
+        if not is_new:
+            raise
+    return row_writer.copy_conversation(workspace_row, folder, parsed, is_new=False)

@@ -22,7 +22,8 @@ from jpweb.stream.wire.partial import PartialElement, read_partial
 
 #: Elements of one file at most.
 MAX_ELEMENTS = 250_000
-_NUL = b"\0"
+#: Neither JP nor PostgreSQL accepts it in an element.
+NUL = b"\0"
 
 
 class ParsedStream(msgspec.Struct, array_like=True, frozen=True):
@@ -66,8 +67,8 @@ def _parse_stream(disk_conversation: DiskConversation) -> tuple[ParsedStream | N
         data = directory_handles.read_file(
             disk_conversation.folder / name, workspace.MAX_STREAM_BYTES
         )
-        if _NUL in data:  # neither JP nor PostgreSQL accepts NUL
-            return None, f"{name} cannot be read: it holds a NUL at byte {data.index(_NUL)}"
+        if NUL in data:
+            return None, f"{name} cannot be read: it holds a NUL at byte {data.index(NUL)}"
         if wire.has_more_elements(data, MAX_ELEMENTS):
             return None, f"{name} has more than {MAX_ELEMENTS:,} elements. It was not read"
         texts, framing = wire.split_with_framing(data)

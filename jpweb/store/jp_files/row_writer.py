@@ -35,7 +35,10 @@ PAUSE_SECONDS = 0.1
 
 
 class ConcurrentCopy(StoreError):
-    """Another pass wrote the conversation between two batches; the next pass copies it again."""
+    """Another pass wrote the conversation between two batches, or it is no mirror any more.
+
+    The next pass copies it again, or leaves it alone.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ def copy_conversation(
 ) -> CopyResult:
     """Write a conversation; ``is_new`` where it has no row yet.
 
-    All or nothing where it is short. Raises ConcurrentCopy where it is long.
+    All or nothing where it is short. Raises ConcurrentCopy.
     """
     stream = parsed.stream
     redacted_texts = NO_TEXTS
@@ -159,7 +162,9 @@ def _keep_equal_rows(
 def _replace_inquiries(conversation: Conversation, stream: ParsedStream) -> Counter[str]:
     states: Counter[str] = Counter()
     inquiry_rows = stream.inquiries
-    inquiries.delete_stale(conversation, inquiry_rows)
+    with transaction.atomic():
+        _check_unchanged(conversation)
+        inquiries.delete_stale(conversation, inquiry_rows)
     for start in range(0, len(inquiry_rows), MAX_BATCH_ENTRIES):
         with transaction.atomic():
             _check_unchanged(conversation)
@@ -195,8 +200,8 @@ def _first_entries(stream_rows: from_stream.StreamRows, count: int) -> from_stre
 def _check_unchanged(conversation: Conversation) -> None:
     """Lock the row until the transaction ends. Raises ConcurrentCopy."""
     row = journal.lock_conversation(conversation.pk)
-    expected = (conversation.entry_count, conversation.revision, "")
-    if (row.entry_count, row.revision, row.fingerprint) != expected:
+    expected = (conversation.entry_count, conversation.revision, "", Origin.MIRRORED)
+    if (row.entry_count, row.revision, row.fingerprint, row.origin) != expected:
         raise ConcurrentCopy("it was written by another pass meanwhile.")
 
 
@@ -212,6 +217,7 @@ def _make_row(
     *,
     is_new: bool,
 ) -> Conversation:
+    """Return the row with the values of the files, not saved. Raises ConcurrentCopy."""
     metadata = parsed.metadata
     defaults = {
         "origin": Origin.MIRRORED,
@@ -224,6 +230,8 @@ def _make_row(
         # Locked, since ``save`` writes every column, also those that the search indexer updates.
         rows = Conversation.objects.select_for_update()
         conversation, _ = rows.get_or_create(**lookup, defaults=defaults)
+        if conversation.origin != Origin.MIRRORED:  # its journal has more than the files
+            raise ConcurrentCopy("it was continued here, or imported, meanwhile.")
     if not metadata.problem:
         conversation.title = redacted_titles.choose_title(conversation, metadata.title)
         conversation.pinned_at = metadata.pinned_at

@@ -60,11 +60,21 @@ def mask_rows(
 
 def mask_title(conversation: Conversation) -> None:
     """Mask the title where it repeats an event of the journal. The caller saves it."""
+    conversation.title = copies.mask_title(conversation.title, _read_markers(conversation))
+
+
+def unmask_title(conversation: Conversation) -> str:
+    """Return the title with the secrets that its masks stand for, as JP's files have it."""
+    secrets = {marker: secret for secret, marker in _read_markers(conversation).items()}
+    title: str = copies.replace_all(conversation.title, secrets)
+    return title
+
+
+def _read_markers(conversation: Conversation) -> dict[str, str]:
+    """Return the open suspicions of a conversation as secrets with their markers."""
     rows_by_anchor = masks.load_open_rows(conversation.pk)
-    if rows_by_anchor:
-        rows = [row for event_rows in rows_by_anchor.values() for row in event_rows]
-        markers = copies.read_markers(conversation.pk, rows)
-        conversation.title = copies.mask_title(conversation.title, markers)
+    rows = [row for event_rows in rows_by_anchor.values() for row in event_rows]
+    return copies.read_markers(conversation.pk, rows) if rows else {}
 
 
 def _mask_inquiry(row: InquiryColumns, markers: Mapping[str, str]) -> InquiryColumns:

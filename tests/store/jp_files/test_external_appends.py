@@ -127,6 +127,9 @@ DIFFERENT = {
     "rewritten": making.stream_file([OURS[0], make_element(ChatRequest("Goodbye"))]),
     "cut and grown": making.stream_file([OURS[0], *ADDED]),
     "emptied": b"[]\n",
+    "grown by a NUL": making.stream_file(
+        [*OURS, make_element(ChatRequest("Goodbye"), at=LATER)]
+    ).replace(b"Goodbye", b"Good\0bye"),
     "no JSON": b"[{",
     "no array": b"{}",
 }

@@ -1,0 +1,141 @@
+"""The title in metadata.json is jp's or a person's, and never what a page shows in its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpweb.store import conversations, journal, runs
+from jpweb.store.choices import RunState, WritePolicy
+from jpweb.store.jp_files import attachments, metadata_file, mirror
+from jpweb.store.models import Conversation, Workspace
+from jpweb.store.suspected_secrets import scanner
+from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
+from tests.builders import make_element
+from tests.store import making
+from tests.store.making import write_folder
+
+pytestmark = pytest.mark.django_db
+JP_ID = 17880786645
+SECRET = "AKIACANARYCANARY7F3A"
+AT = "2026-01-02 03:04:05.0"
+TURN = [
+    make_element(TurnStart()),
+    make_element(ChatRequest(f"Log in with {SECRET}")),
+    make_element(ChatResponse("message", "An answer of jp's")),
+]
+LONG_TITLE = "word " * 150 + "END"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Workspace:
+    (tmp_path / ".jp" / "conversations").mkdir(parents=True)
+    home_row, _ = mirror.mirror_workspace(tmp_path)
+    attachments.set_write_policy(home_row, WritePolicy.CURRENT)
+    return Workspace.objects.get(pk=home_row.pk)
+
+
+def scan_all() -> None:
+    while scanner.scan_next() is not None:
+        pass
+
+
+def play_turn(talk: Conversation) -> None:
+    """Let a turn begin and end, its files written."""
+    attachment = attachments.attach_files(talk.pk)
+    assert attachment is not None
+    events = [making.event(TurnStart()), making.event(ChatRequest(f"Log in with {SECRET}"))]
+    run = making.acquire_run(runs.start_run(talk.pk, making.person().pk, "scripted", "", events))
+    attachment.write_files()
+    journal.append_events(talk.pk, [making.event(ChatResponse("message", "Done"))], run)
+    attachment.write_files()
+    runs.end_run(run, RunState.DONE)
+    attachment.release()
+
+
+def find_folder(talk: Conversation) -> Path:
+    home = Path(talk.workspace.root) / ".jp" / "conversations"
+    (folder,) = home.glob(f"{talk.jp_id}*")
+    return folder
+
+
+def read_metadata(talk: Conversation) -> Any:
+    return json.loads((find_folder(talk) / "metadata.json").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        (f"Log in with {SECRET}", "Log in with [masked "),
+        (LONG_TITLE, LONG_TITLE[:500]),
+        (None, ""),
+    ],
+    ids=["masked", "longer than a row's", "none"],
+)
+def test_turn_leaves_the_title_of_jp(home: Workspace, title: str | None, shown: str):
+    name = f"{JP_ID}-of-jp" if title else str(JP_ID)
+    folder = write_folder(Path(home.root), name, TURN, last_activated_at=AT)
+    about = {"title": title, "last_activated_at": AT} if title else {"last_activated_at": AT}
+    (folder / "metadata.json").write_text(json.dumps(about))
+    mirror.mirror_workspace(Path(home.root))
+    scan_all()
+    talk = Conversation.objects.get(jp_id=JP_ID)
+    assert talk.title.startswith(shown)
+    play_turn(talk)
+    metadata = read_metadata(talk)
+    assert {key: metadata[key] for key in metadata if key != "last_activated_at"} == (
+        {"title": title} if title else {}
+    )
+    assert find_folder(talk) == folder
+
+
+@pytest.mark.parametrize("title", ["", "Ours"])
+def test_new_files_have_the_title_of_the_conversation(home: Workspace, title: str):
+    talk = conversations.create_conversation(home, title, making.person().pk)
+    play_turn(talk)
+    assert read_metadata(talk).get("title") == (title or None)
+    assert find_folder(talk).name == (f"{talk.jp_id}-ours" if title else str(talk.jp_id))
+
+
+def test_new_files_have_the_title_without_masks(home: Workspace):
+    talk = conversations.create_conversation(home, f"Log in with {SECRET}"[:-4], making.person().pk)
+    Workspace.objects.filter(pk=home.pk).update(writing=WritePolicy.OFF)
+    events = [making.event(TurnStart()), making.event(ChatRequest(f"Log in with {SECRET}"))]
+    run = making.acquire_run(runs.start_run(talk.pk, making.person().pk, "x", "", events))
+    runs.end_run(run, RunState.DONE)
+    scan_all()
+    talk.refresh_from_db()
+    assert "[masked " in talk.title
+    Workspace.objects.filter(pk=home.pk).update(writing=WritePolicy.CURRENT)
+    play_turn(talk)
+    assert read_metadata(talk)["title"].startswith(f"Log in with {SECRET}"[:-4])
+    talk.refresh_from_db()
+    assert "[masked " in talk.title
+
+
+def test_title_that_a_person_gives_stays_over_the_next_turn(home: Workspace):
+    talk = conversations.create_conversation(home, "Ours", making.person().pk)
+    play_turn(talk)
+    for title in ("Another", ""):
+        metadata_file.apply_change(talk.pk, metadata_file.make_title_change(title))
+        play_turn(talk)
+        talk.refresh_from_db()
+        assert (talk.title, read_metadata(talk).get("title")) == (title, title or None)
+
+
+def test_title_that_jp_gives_while_a_run_waits_stays(home: Workspace):
+    talk = conversations.create_conversation(home, "Ours", making.person().pk)
+    play_turn(talk)
+    events = [making.event(TurnStart()), making.event(ChatRequest("Again"))]
+    runs.start_run(talk.pk, making.person().pk, "scripted", "", events)
+    path = find_folder(talk) / "metadata.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | {"title": "Theirs"}))
+    attachment = attachments.attach_files(talk.pk)
+    assert attachment is not None
+    attachment.write_files()
+    attachment.release()
+    talk.refresh_from_db()
+    assert (read_metadata(talk)["title"], talk.title) == ("Theirs", "Theirs")
