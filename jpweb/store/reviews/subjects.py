@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from jpweb.evidence import ledger_verifier
+from jpweb.store.choices import InterruptKind
 from jpweb.store.inquiries import OPEN_STATE
-from jpweb.store.models import Approval, Conversation, Inquiry, JournalEntry, Run
+from jpweb.store.models import Approval, Conversation, Inquiry, JournalEntry, Run, RunInterrupt
 
 #: Entries that are fetched at once while a conversation is hashed.
 _FETCH_ENTRIES = 500
@@ -67,14 +68,16 @@ def is_own(subject: ReviewSubject, person_id: int) -> bool:
     """Tell whether a review by this person would be a self-review.
 
     They answered or declined the question. Of a conversation: they started it or one of its turns,
-    or decided a question or an approval in it.
+    responded to a turn that was running, or decided a question or an approval in it.
     """
     if subject.inquiry is not None:
         return subject.inquiry.decider_id == person_id
     conversation = subject.conversation
+    responses = RunInterrupt.objects.filter(kind=InterruptKind.RESPOND, person_id=person_id)
     return (
         conversation.started_by_id == person_id
         or Run.objects.filter(conversation=conversation, started_by_id=person_id).exists()
+        or responses.filter(run__conversation=conversation).exists()
         or Inquiry.objects.filter(conversation=conversation, decider_id=person_id).exists()
         or Approval.objects.filter(conversation=conversation, decider_id=person_id).exists()
     )
