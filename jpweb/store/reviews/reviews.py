@@ -56,6 +56,11 @@ class ShownReview(NamedTuple):
     is_latest: bool
     is_outdated: bool
 
+    @property
+    def is_withheld(self) -> bool:
+        """Whether the bundle from which the review was imported has neither verdict nor note."""
+        return not self.review.verdict
+
 
 class SubjectState(NamedTuple):
     """The state of a subject's reviews; ``verdict``: on which they agree, else empty."""
@@ -109,7 +114,8 @@ class ReviewHistory:
         return [
             ShownReview(
                 row,
-                is_hidden=not (
+                is_hidden=not row.verdict
+                or not (
                     is_disclosed or row.reviewer_id == person_id or self.is_complete(row.version)
                 ),
                 is_latest=latest_keys[row.version, row.round] == row.pk,
