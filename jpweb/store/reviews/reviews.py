@@ -104,8 +104,11 @@ class ReviewHistory:
 
     @property
     def is_changed(self) -> bool:
-        """Tell whether only other versions of the subject were reviewed."""
-        return bool(self.rows) and self.find_latest(FIRST) is None
+        """Tell whether only other versions of the subject were reviewed.
+
+        Of a review that an imported bundle withheld, nothing says to which version it belongs.
+        """
+        return any(row.verdict for row in self.rows) and self.find_latest(FIRST) is None
 
     def list_shown(self, person_id: int) -> list[ShownReview]:
         """Return the reviews as a person sees them, the newest first."""

@@ -189,6 +189,13 @@ def test_withheld_review_stays_hidden_when_a_review_completes_the_conversation(b
     assert "withheld from the imported bundle" in response.content.decode()
 
 
+def test_withheld_review_does_not_make_an_imported_conversation_a_changed_one(bundle: Path):
+    copy, _ = import_again(bundle)
+    history = reviews.load_history(subjects.load_conversation(copy))
+    assert len(history.rows) == 1
+    assert not history.is_changed
+
+
 def set_verdict(line: dict[str, Any]) -> None:
     line["verdict"] = "splendid"
 
