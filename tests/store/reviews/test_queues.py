@@ -105,6 +105,17 @@ def test_cost_of_queues_does_not_grow_with_questions(
         queues.load_page(queue.items)
 
 
+def test_cost_of_queues_does_not_grow_with_conversations(
+    desk: ReviewDesk, django_assert_max_num_queries: Any
+):
+    desk.require_two()
+    for _ in range(12):
+        send(subjects.load_conversation(making.conversation(desk.home)), desk.ada)
+    with django_assert_max_num_queries(7):
+        queue = queues.load_desk(desk.ben.pk).queues["second"]
+    assert len(queue.left) == 12
+
+
 def test_own_decision_is_left_for_others(desk: ReviewDesk):
     desk.close(DECLINED, making.decider(desk.ada))
     counts = {
@@ -112,6 +123,39 @@ def test_own_decision_is_left_for_others(desk: ReviewDesk):
         for person in (desk.ada, desk.ben)
     }
     assert counts == {"ada": 0, "ben": 1}
+
+
+def test_own_conversation_is_left_and_free_for_others(desk: ReviewDesk):
+    desk.require_two()
+    desk.close(by=making.decider(desk.ben))
+    desk.talk.refresh_from_db()
+    subject = subjects.load_conversation(desk.talk)
+    send(subject, desk.ada)
+    queue = queues.load_desk(desk.ben.pk).queues["second"]
+    assert queue.left == []
+    assert queues.reserve_next(queue, desk.ben.pk) is None
+    assert not ReviewTask.objects.exclude(holder=None).exists()
+    assert len(queues.load_desk(desk.cleo.pk).queues["second"].left) == 1
+    assert send(subject, desk.cleo).round == 2
+
+
+def test_conversation_that_became_an_own_one_is_no_longer_left(desk: ReviewDesk):
+    subject = subjects.load_conversation(desk.talk)
+    assignments.assign(subject, desk.ada.pk, Actor.from_person(desk.ben))
+    desk.close(by=making.decider(desk.ada))
+    queue = queues.load_desk(desk.ada.pk).queues["assigned"]
+    assert (len(queue.items), queue.left) == (1, [])
+
+
+def test_disagreement_on_an_own_decision_is_left_for_others(desk: ReviewDesk):
+    subject = load(desk.close(by=making.decider(desk.cleo)))
+    send(subject, desk.ada, Verdict.FINE)
+    send(subject, desk.ben, Verdict.WRONG, "No.")
+    counts = {
+        person.username: len(queues.load_desk(person.pk).queues["disagreed"].left)
+        for person in (desk.ada, desk.cleo)
+    }
+    assert counts == {"ada": 1, "cleo": 0}
 
 
 def test_half_reviewed_question_is_left_for_the_second_reviewer(desk: ReviewDesk):
