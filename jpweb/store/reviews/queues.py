@@ -7,6 +7,7 @@ Queues by outcome are made from the newest closed questions that a person audits
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,6 +37,8 @@ SAMPLE_DIVISOR = 20
 _ANSWERED_STATES = frozenset({"answered", "redacted"})
 #: Kinds of deciders that are no person.
 _AUTOMATIC_DECIDERS = frozenset({"configuration", "memory", "assistant"})
+#: An item's key: that of its conversation, and the anchor of its question.
+_ITEM_KEY = re.compile("([0-9]{1,18})-(.*)", re.DOTALL)
 _FINISHED_STATES = frozenset({ReviewState.DONE, ReviewState.DISAGREED})
 
 
@@ -43,6 +46,7 @@ _FINISHED_STATES = frozenset({ReviewState.DONE, ReviewState.DISAGREED})
 class QueueItem:
     """A question or, without ``inquiry_id``, a conversation; with the state of its reviews.
 
+    ``task_id`` is 0 where nobody assigned, reserved or reviewed it.
     ``is_own``: a review by the person whose queue it is in would be a self-review.
     """
 
@@ -54,6 +58,7 @@ class QueueItem:
     first_reviewer_id: int | None = None
     assignee_id: int | None = None
     holder_id: int | None = None
+    task_id: int = 0
 
     @property
     def key(self) -> str:
@@ -195,6 +200,7 @@ def _apply_task(item: QueueItem, task: ReviewTask) -> QueueItem:
         task.first_reviewer_id,
         task.assignee_id,
         task.holder_id if is_held else None,
+        task.pk,
     )
 
 
@@ -247,17 +253,30 @@ def _locate_tasks(tasks: Collection[ReviewTask], person_id: int) -> dict[int, Qu
 def reserve_next(queue: Queue, person_id: int, after_key: str = "") -> QueueItem | None:
     """Reserve the next item of a queue that is left for a person; None where there is none.
 
-    ``after_key`` names the item before. Items that others are reviewing are passed over.
+    ``after_key`` names the item before. The first item follows the last, because it may have been
+    skipped. Items that others are reviewing are passed over.
     """
-    keys = [item.key for item in queue.items]
-    start = keys.index(after_key) + 1 if after_key in keys else 0
+    start = _find_start(queue, after_key)
     left = {item.key for item in queue.left}
-    for item in queue.items[start:]:
+    for item in (*queue.items[start:], *queue.items[:start]):
         if item.key not in left or item.holder_id not in (None, person_id):
             continue
         if reservations.reserve(item.conversation_id, item.anchor, person_id):
             return item
     return None
+
+
+def _find_start(queue: Queue, after_key: str) -> int:
+    """Return the index of the item that follows ``after_key``; 0 where that has no place."""
+    keys = [item.key for item in queue.items]
+    if after_key in keys:
+        return keys.index(after_key) + 1
+    match = _ITEM_KEY.fullmatch(after_key)
+    if match is None or queue.name not in _TASK_QUEUES:
+        return 0
+    # A review removes its item from these queues, which have the newest task first.
+    task = ReviewTask.objects.filter(conversation_id=int(match[1]), anchor=match[2]).first()
+    return sum(item.task_id > task.pk for item in queue.items) if task else 0
 
 
 def load_page(items: list[QueueItem]) -> list[tuple[QueueItem, Inquiry | None, Conversation]]:

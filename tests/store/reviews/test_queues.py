@@ -197,7 +197,39 @@ def test_next_item_is_reserved_and_passes_over_those_of_others(desk: ReviewDesk)
     following = queues.reserve_next(queue, desk.ada.pk, item.key)
     assert following is not None
     assert following.inquiry_id == rows[3].pk
-    assert queues.reserve_next(queue, desk.ada.pk, following.key) is None
+    again = queues.reserve_next(queue, desk.ada.pk, following.key)
+    assert again is not None
+    assert again.inquiry_id == rows[2].pk
+
+
+def test_skipped_items_follow_the_last(desk: ReviewDesk):
+    rows = [desk.close(DECLINED) for _ in range(3)][::-1]
+    for row in rows[1:]:
+        send(load(row), desk.ada)
+    queue = queues.load_desk(desk.ada.pk).queues["cancelled"]
+    item = queues.reserve_next(queue, desk.ada.pk, f"{desk.talk.pk}-{rows[2].anchor}")
+    assert item is not None
+    assert item.inquiry_id == rows[0].pk
+    send(load(rows[0]), desk.ada)
+    queue = queues.load_desk(desk.ada.pk).queues["cancelled"]
+    assert queues.reserve_next(queue, desk.ada.pk, item.key) is None
+
+
+@pytest.mark.parametrize("name", ["assigned", "second"])
+def test_item_that_left_its_queue_keeps_its_place(desk: ReviewDesk, name: str):
+    desk.require_two()
+    rows = [desk.close() for _ in range(3)]
+    for row in rows:
+        if name == "assigned":
+            assignments.assign(load(row), desk.ben.pk, Actor.from_person(desk.ada))
+        else:
+            send(load(row), desk.ada)
+    following = []
+    for row in (rows[1], rows[0]):
+        send(load(row), desk.ben)
+        queue = queues.load_desk(desk.ben.pk).queues[name]
+        following.append(queues.reserve_next(queue, desk.ben.pk, load(row).key))
+    assert [item and item.inquiry_id for item in following] == [rows[0].pk, rows[2].pk]
 
 
 def test_of_two_people_who_take_the_next_item_each_gets_another(desk: ReviewDesk):
