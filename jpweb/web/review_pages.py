@@ -83,7 +83,7 @@ def build_panel(
         "reviews": [_describe_review(shown) for shown in shown_reviews],
         "slot": slot,
         "slot_label": _describe_slot(history, slot) if slot else "",
-        "is_blind": any(shown.is_hidden for shown in shown_reviews),
+        "is_blind": any(shown.is_hidden and not shown.is_withheld for shown in shown_reviews),
         "refusal": refusal,
         "reservation": None if is_mine else reservation,
         "shows_form": slot is not None and (is_mine or form is not None),

@@ -7,7 +7,8 @@ Queues by outcome are made from the newest closed questions that a person audits
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from jpweb.store.choices import ReviewState
 from jpweb.store.database import clock
 from jpweb.store.inquiries import OPEN_STATE
 from jpweb.store.models import Conversation, Inquiry, ReviewTask
-from jpweb.store.reviews import reservations
+from jpweb.store.reviews import reservations, subjects
 from jpweb.stream.answer_type import Secret
 
 #: Newest questions that queues are made from; 5,000 take 55 ms, also of 300,000.
@@ -36,21 +37,28 @@ SAMPLE_DIVISOR = 20
 _ANSWERED_STATES = frozenset({"answered", "redacted"})
 #: Kinds of deciders that are no person.
 _AUTOMATIC_DECIDERS = frozenset({"configuration", "memory", "assistant"})
+#: An item's key: that of its conversation, and the anchor of its question.
+_ITEM_KEY = re.compile("([0-9]{1,18})-(.*)", re.DOTALL)
 _FINISHED_STATES = frozenset({ReviewState.DONE, ReviewState.DISAGREED})
 
 
 @dataclass(frozen=True, slots=True)
 class QueueItem:
-    """A question or, without ``inquiry_id``, a conversation; with the state of its reviews."""
+    """A question or, without ``inquiry_id``, a conversation; with the state of its reviews.
+
+    ``task_id`` is 0 where nobody assigned, reserved or reviewed it.
+    ``is_own``: a review by the person whose queue it is in would be a self-review.
+    """
 
     conversation_id: int
     anchor: str
     inquiry_id: int | None
-    decider_id: int | None = None
+    is_own: bool = False
     state: ReviewState = ReviewState.UNREVIEWED
     first_reviewer_id: int | None = None
     assignee_id: int | None = None
     holder_id: int | None = None
+    task_id: int = 0
 
     @property
     def key(self) -> str:
@@ -64,7 +72,7 @@ class QueueItem:
     def is_left_for(self, person_id: int) -> bool:
         """Tell whether a person has yet to review it, and may."""
         is_done = self.state == ReviewState.PARTIAL and self.first_reviewer_id == person_id
-        return not self.is_finished and not is_done and self.decider_id != person_id
+        return not self.is_finished and not is_done and not self.is_own
 
 
 class Queue(NamedTuple):
@@ -132,7 +140,7 @@ QUEUE_NAMES = (*_TASK_QUEUES, *_CONDITIONS, "sample")
 
 
 def load_desk(person_id: int) -> Desk:
-    """Return all queues of a person; five queries. The demo is left out, unless it is all."""
+    """Return all queues of a person; seven queries. The demo is left out, unless it is all."""
     workspaces = audit.list_workspaces(person_id)
     keys = [row.pk for row in workspaces if not audit.is_demo(row)]
     return _load_desk(person_id, keys or [row.pk for row in workspaces])
@@ -143,7 +151,7 @@ def _load_desk(person_id: int, workspace_ids: list[int]) -> Desk:
     is_cut = len(questions) > MAX_QUEUE_QUESTIONS
     questions = questions[:MAX_QUEUE_QUESTIONS]
     tasks = _list_tasks({row.conversation_id for row in questions})
-    items = {row.pk: _make_item(row, tasks) for row in questions}
+    items = {row.pk: _make_item(row, tasks, person_id) for row in questions}
     queues = _list_task_items(person_id, workspace_ids)
     for name, is_member in (*_CONDITIONS.items(), ("sample", _make_sampler())):
         queues[name] = [items[row.pk] for row in questions if is_member(row)]
@@ -164,9 +172,10 @@ def _list_newest(workspace_ids: list[int]) -> list[_Row]:
 
 
 def _make_queue(name: str, items: list[QueueItem], person_id: int) -> Queue:
-    # Who is to settle a disagreement has reviewed already.
-    left = items if name == "disagreed" else [item for item in items if item.is_left_for(person_id)]
-    return Queue(name, items, left)
+    if name == "disagreed":
+        # Who is to settle a disagreement has reviewed already.
+        return Queue(name, items, [item for item in items if not item.is_own])
+    return Queue(name, items, [item for item in items if item.is_left_for(person_id)])
 
 
 def _list_tasks(conversation_ids: Iterable[int]) -> dict[tuple[int, str], ReviewTask]:
@@ -174,8 +183,8 @@ def _list_tasks(conversation_ids: Iterable[int]) -> dict[tuple[int, str], Review
     return {(row.conversation_id, row.anchor): row for row in rows}
 
 
-def _make_item(row: _Row, tasks: dict[tuple[int, str], ReviewTask]) -> QueueItem:
-    item = QueueItem(row.conversation_id, row.anchor, row.pk, row.decider_id)
+def _make_item(row: _Row, tasks: dict[tuple[int, str], ReviewTask], person_id: int) -> QueueItem:
+    item = QueueItem(row.conversation_id, row.anchor, row.pk, row.decider_id == person_id)
     task = tasks.get((row.conversation_id, row.anchor))
     return _apply_task(item, task) if task else item
 
@@ -186,11 +195,12 @@ def _apply_task(item: QueueItem, task: ReviewTask) -> QueueItem:
         item.conversation_id,
         item.anchor,
         item.inquiry_id,
-        item.decider_id,
+        item.is_own,
         ReviewState(task.state),
         task.first_reviewer_id,
         task.assignee_id,
         task.holder_id if is_held else None,
+        task.pk,
     )
 
 
@@ -200,7 +210,7 @@ def _list_task_items(person_id: int, workspace_ids: list[int]) -> dict[str, list
     mine = list(rows.filter(assignee_id=person_id)[:MAX_QUEUE_TASKS])
     reviewed = rows.filter(state__in=(ReviewState.PARTIAL, ReviewState.DISAGREED))
     reviewed_tasks = list(reviewed[:MAX_QUEUE_TASKS])
-    items = _locate_tasks({task.pk: task for task in (*mine, *reviewed_tasks)}.values())
+    items = _locate_tasks({task.pk: task for task in (*mine, *reviewed_tasks)}.values(), person_id)
 
     def pick(tasks: list[ReviewTask], state: ReviewState | None = None) -> list[QueueItem]:
         return [
@@ -217,18 +227,24 @@ def _list_task_items(person_id: int, workspace_ids: list[int]) -> dict[str, list
     }
 
 
-def _locate_tasks(tasks: Iterable[ReviewTask]) -> dict[int, QueueItem]:
+def _locate_tasks(tasks: Collection[ReviewTask], person_id: int) -> dict[int, QueueItem]:
     """Return the items of tasks by the tasks' keys; those of vanished questions are left out."""
-    tasks = list(tasks)
     rows = Inquiry.objects.filter(
         conversation_id__in={task.conversation_id for task in tasks},
         anchor__in={task.anchor for task in tasks},
     ).values_list("conversation_id", "anchor", "pk", "decider_id")
-    found = {(row[0], row[1]): QueueItem(*row) for row in rows}
+    found = {
+        (conversation_id, anchor): QueueItem(conversation_id, anchor, key, decider_id == person_id)
+        for conversation_id, anchor, key, decider_id in rows
+    }
+    conversation_ids = {task.conversation_id for task in tasks if not task.anchor}
+    own_ids = subjects.find_own_conversations(conversation_ids, person_id)
     items = {}
     for task in tasks:
         place = task.conversation_id, task.anchor
-        item = found.get(place) if task.anchor else QueueItem(*place, None)
+        item = found.get(place)
+        if not task.anchor:
+            item = QueueItem(*place, None, task.conversation_id in own_ids)
         if item is not None:
             items[task.pk] = _apply_task(item, task)
     return items
@@ -237,17 +253,30 @@ def _locate_tasks(tasks: Iterable[ReviewTask]) -> dict[int, QueueItem]:
 def reserve_next(queue: Queue, person_id: int, after_key: str = "") -> QueueItem | None:
     """Reserve the next item of a queue that is left for a person; None where there is none.
 
-    ``after_key`` names the item before. Items that others are reviewing are passed over.
+    ``after_key`` names the item before. The first item follows the last, because it may have been
+    skipped. Items that others are reviewing are passed over.
     """
-    keys = [item.key for item in queue.items]
-    start = keys.index(after_key) + 1 if after_key in keys else 0
+    start = _find_start(queue, after_key)
     left = {item.key for item in queue.left}
-    for item in queue.items[start:]:
+    for item in (*queue.items[start:], *queue.items[:start]):
         if item.key not in left or item.holder_id not in (None, person_id):
             continue
         if reservations.reserve(item.conversation_id, item.anchor, person_id):
             return item
     return None
+
+
+def _find_start(queue: Queue, after_key: str) -> int:
+    """Return the index of the item that follows ``after_key``; 0 where that has no place."""
+    keys = [item.key for item in queue.items]
+    if after_key in keys:
+        return keys.index(after_key) + 1
+    match = _ITEM_KEY.fullmatch(after_key)
+    if match is None or queue.name not in _TASK_QUEUES:
+        return 0
+    # A review removes its item from these queues, which have the newest task first.
+    task = ReviewTask.objects.filter(conversation_id=int(match[1]), anchor=match[2]).first()
+    return sum(item.task_id > task.pk for item in queue.items) if task else 0
 
 
 def load_page(items: list[QueueItem]) -> list[tuple[QueueItem, Inquiry | None, Conversation]]:

@@ -56,6 +56,11 @@ class ShownReview(NamedTuple):
     is_latest: bool
     is_outdated: bool
 
+    @property
+    def is_withheld(self) -> bool:
+        """Whether the bundle from which the review was imported has neither verdict nor note."""
+        return not self.review.verdict
+
 
 class SubjectState(NamedTuple):
     """The state of a subject's reviews; ``verdict``: on which they agree, else empty."""
@@ -99,8 +104,11 @@ class ReviewHistory:
 
     @property
     def is_changed(self) -> bool:
-        """Tell whether only other versions of the subject were reviewed."""
-        return bool(self.rows) and self.find_latest(FIRST) is None
+        """Tell whether only other versions of the subject were reviewed.
+
+        Of a review that an imported bundle withheld, nothing says to which version it belongs.
+        """
+        return any(row.verdict for row in self.rows) and self.find_latest(FIRST) is None
 
     def list_shown(self, person_id: int) -> list[ShownReview]:
         """Return the reviews as a person sees them, the newest first."""
@@ -109,7 +117,8 @@ class ReviewHistory:
         return [
             ShownReview(
                 row,
-                is_hidden=not (
+                is_hidden=not row.verdict
+                or not (
                     is_disclosed or row.reviewer_id == person_id or self.is_complete(row.version)
                 ),
                 is_latest=latest_keys[row.version, row.round] == row.pk,

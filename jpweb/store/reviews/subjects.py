@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from django.db.models import Q
+
 from jpweb.evidence import ledger_verifier
+from jpweb.store.choices import InterruptKind
 from jpweb.store.inquiries import OPEN_STATE
-from jpweb.store.models import Approval, Conversation, Inquiry, JournalEntry, Run
+from jpweb.store.models import Approval, Conversation, Inquiry, JournalEntry, Run, RunInterrupt
 
 #: Entries that are fetched at once while a conversation is hashed.
 _FETCH_ENTRIES = 500
@@ -66,18 +69,35 @@ def is_open(subject: ReviewSubject) -> bool:
 def is_own(subject: ReviewSubject, person_id: int) -> bool:
     """Tell whether a review by this person would be a self-review.
 
-    They answered or declined the question. Of a conversation: they started it or one of its turns,
-    or decided a question or an approval in it.
+    They answered or declined the question, or took part in the conversation.
     """
     if subject.inquiry is not None:
         return subject.inquiry.decider_id == person_id
-    conversation = subject.conversation
-    return (
-        conversation.started_by_id == person_id
-        or Run.objects.filter(conversation=conversation, started_by_id=person_id).exists()
-        or Inquiry.objects.filter(conversation=conversation, decider_id=person_id).exists()
-        or Approval.objects.filter(conversation=conversation, decider_id=person_id).exists()
+    return bool(find_own_conversations([subject.conversation.pk], person_id))
+
+
+def find_own_conversations(conversation_ids: Collection[int], person_id: int) -> set[int]:
+    """Return the keys of those conversations in which a person took part; one query.
+
+    They started the conversation or one of its turns, responded to a turn that was running, or
+    decided a question or an approval in it.
+    """
+    started = Conversation.objects.filter(pk__in=conversation_ids, started_by_id=person_id)
+    in_conversations = Q(conversation_id__in=conversation_ids)
+    turns = Run.objects.filter(in_conversations, started_by_id=person_id)
+    responses = RunInterrupt.objects.filter(
+        run__conversation_id__in=conversation_ids, kind=InterruptKind.RESPOND, person_id=person_id
     )
+    answers = Inquiry.objects.filter(in_conversations, decider_id=person_id)
+    approvals = Approval.objects.filter(in_conversations, decider_id=person_id)
+    # Each part is read by its own index, unlike conditions of one query that are joined by OR.
+    own_ids = started.values_list("pk", flat=True).union(
+        turns.values_list("conversation_id", flat=True),
+        responses.values_list("run__conversation_id", flat=True),
+        answers.values_list("conversation_id", flat=True),
+        approvals.values_list("conversation_id", flat=True),
+    )
+    return set(own_ids)
 
 
 def hash_content(subject: ReviewSubject) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from jpweb.evidence import bundle_verifier
 from jpweb.evidence.bundle_verifier import EVENTS, MANIFEST, REDACTIONS, REVIEWS
@@ -17,7 +18,7 @@ from jpweb.store.evidence import importer
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Review, ReviewTask
 from jpweb.store.redaction import application
 from jpweb.store.redaction.application import RedactionRequest
-from jpweb.store.reviews import subjects
+from jpweb.store.reviews import reviews, subjects
 from tests import bundles
 from tests.store import making
 from tests.store.reviews import desk
@@ -169,6 +170,30 @@ def test_review_of_an_imported_conversation_joins_the_imported_ones(bundle: Path
     again.write_bytes(bundles.make_bundle(copy))
     assert [line["reviewer"] for line in read_reviews(again)] == ["Ada", "Ben", "Ada", "Dora"]
     assert bundles.list_problems(again) == []
+
+
+def test_withheld_review_stays_hidden_when_a_review_completes_the_conversation(bundle: Path):
+    copy, _ = import_again(bundle)
+    dora = making.person("dora", Role.AUDITOR, copy.workspace)
+    subject = subjects.load_conversation(copy)
+    desk.send(subject, dora, Verdict.FINE)
+    shown = reviews.load_history(subject).list_shown(dora.pk)
+    assert [(row.review.reviewer_name, row.is_hidden) for row in shown] == [
+        ("Dora", False),
+        ("Ada", True),
+    ]
+    client = Client()
+    client.force_login(dora)
+    response = client.get(f"/conversations/{copy.pk}/reviews")
+    assert response.status_code == 200
+    assert "withheld from the imported bundle" in response.content.decode()
+
+
+def test_withheld_review_does_not_make_an_imported_conversation_a_changed_one(bundle: Path):
+    copy, _ = import_again(bundle)
+    history = reviews.load_history(subjects.load_conversation(copy))
+    assert len(history.rows) == 1
+    assert not history.is_changed
 
 
 def set_verdict(line: dict[str, Any]) -> None:

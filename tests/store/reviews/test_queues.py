@@ -105,6 +105,17 @@ def test_cost_of_queues_does_not_grow_with_questions(
         queues.load_page(queue.items)
 
 
+def test_cost_of_queues_does_not_grow_with_conversations(
+    desk: ReviewDesk, django_assert_max_num_queries: Any
+):
+    desk.require_two()
+    for _ in range(12):
+        send(subjects.load_conversation(making.conversation(desk.home)), desk.ada)
+    with django_assert_max_num_queries(7):
+        queue = queues.load_desk(desk.ben.pk).queues["second"]
+    assert len(queue.left) == 12
+
+
 def test_own_decision_is_left_for_others(desk: ReviewDesk):
     desk.close(DECLINED, making.decider(desk.ada))
     counts = {
@@ -112,6 +123,39 @@ def test_own_decision_is_left_for_others(desk: ReviewDesk):
         for person in (desk.ada, desk.ben)
     }
     assert counts == {"ada": 0, "ben": 1}
+
+
+def test_own_conversation_is_left_and_free_for_others(desk: ReviewDesk):
+    desk.require_two()
+    desk.close(by=making.decider(desk.ben))
+    desk.talk.refresh_from_db()
+    subject = subjects.load_conversation(desk.talk)
+    send(subject, desk.ada)
+    queue = queues.load_desk(desk.ben.pk).queues["second"]
+    assert queue.left == []
+    assert queues.reserve_next(queue, desk.ben.pk) is None
+    assert not ReviewTask.objects.exclude(holder=None).exists()
+    assert len(queues.load_desk(desk.cleo.pk).queues["second"].left) == 1
+    assert send(subject, desk.cleo).round == 2
+
+
+def test_conversation_that_became_an_own_one_is_no_longer_left(desk: ReviewDesk):
+    subject = subjects.load_conversation(desk.talk)
+    assignments.assign(subject, desk.ada.pk, Actor.from_person(desk.ben))
+    desk.close(by=making.decider(desk.ada))
+    queue = queues.load_desk(desk.ada.pk).queues["assigned"]
+    assert (len(queue.items), queue.left) == (1, [])
+
+
+def test_disagreement_on_an_own_decision_is_left_for_others(desk: ReviewDesk):
+    subject = load(desk.close(by=making.decider(desk.cleo)))
+    send(subject, desk.ada, Verdict.FINE)
+    send(subject, desk.ben, Verdict.WRONG, "No.")
+    counts = {
+        person.username: len(queues.load_desk(person.pk).queues["disagreed"].left)
+        for person in (desk.ada, desk.cleo)
+    }
+    assert counts == {"ada": 1, "cleo": 0}
 
 
 def test_half_reviewed_question_is_left_for_the_second_reviewer(desk: ReviewDesk):
@@ -153,7 +197,39 @@ def test_next_item_is_reserved_and_passes_over_those_of_others(desk: ReviewDesk)
     following = queues.reserve_next(queue, desk.ada.pk, item.key)
     assert following is not None
     assert following.inquiry_id == rows[3].pk
-    assert queues.reserve_next(queue, desk.ada.pk, following.key) is None
+    again = queues.reserve_next(queue, desk.ada.pk, following.key)
+    assert again is not None
+    assert again.inquiry_id == rows[2].pk
+
+
+def test_skipped_items_follow_the_last(desk: ReviewDesk):
+    rows = [desk.close(DECLINED) for _ in range(3)][::-1]
+    for row in rows[1:]:
+        send(load(row), desk.ada)
+    queue = queues.load_desk(desk.ada.pk).queues["cancelled"]
+    item = queues.reserve_next(queue, desk.ada.pk, f"{desk.talk.pk}-{rows[2].anchor}")
+    assert item is not None
+    assert item.inquiry_id == rows[0].pk
+    send(load(rows[0]), desk.ada)
+    queue = queues.load_desk(desk.ada.pk).queues["cancelled"]
+    assert queues.reserve_next(queue, desk.ada.pk, item.key) is None
+
+
+@pytest.mark.parametrize("name", ["assigned", "second"])
+def test_item_that_left_its_queue_keeps_its_place(desk: ReviewDesk, name: str):
+    desk.require_two()
+    rows = [desk.close() for _ in range(3)]
+    for row in rows:
+        if name == "assigned":
+            assignments.assign(load(row), desk.ben.pk, Actor.from_person(desk.ada))
+        else:
+            send(load(row), desk.ada)
+    following = []
+    for row in (rows[1], rows[0]):
+        send(load(row), desk.ben)
+        queue = queues.load_desk(desk.ben.pk).queues[name]
+        following.append(queues.reserve_next(queue, desk.ben.pk, load(row).key))
+    assert [item and item.inquiry_id for item in following] == [rows[0].pk, rows[2].pk]
 
 
 def test_of_two_people_who_take_the_next_item_each_gets_another(desk: ReviewDesk):

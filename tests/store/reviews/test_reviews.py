@@ -11,10 +11,11 @@ import pytest
 from django.db import connection
 
 from jpweb.store import journal
-from jpweb.store.choices import Act, ReviewState, Verdict
+from jpweb.store.choices import Act, InterruptKind, ReviewState, Verdict
 from jpweb.store.errors import ReviewRefused
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, LedgerEntry, Review, ReviewTask
 from jpweb.store.reviews import reservations, reviews, subjects
+from jpweb.store.run_queue import interrupts
 from jpweb.stream.events import ChatRequest
 from tests.store import making
 from tests.store.reviews.desk import DECLINED, ReviewDesk, load, send
@@ -46,13 +47,17 @@ def test_person_who_answered_or_declined_does_not_review(desk: ReviewDesk):
             send(load(desk.close(outcome, making.decider(desk.ada))), desk.ada)
 
 
-@pytest.mark.parametrize("part", ["starter", "turn", "answer", "approval"])
+@pytest.mark.parametrize("part", ["starter", "turn", "interrupt", "answer", "approval"])
 def test_person_who_took_part_does_not_review_the_conversation(desk: ReviewDesk, part: str):
     if part == "starter":
         Conversation.objects.filter(pk=desk.talk.pk).update(started_by=desk.ada)
     elif part == "turn":
         desk.run.started_by = desk.ada
         desk.run.save()
+    elif part == "interrupt":
+        sender = making.decider(desk.ada)
+        message = interrupts.add_interrupt(desk.run, InterruptKind.RESPOND, sender, "Wait.")
+        interrupts.mark_handled([message.pk])
     elif part == "answer":
         desk.close(by=making.decider(desk.ada))
     else:

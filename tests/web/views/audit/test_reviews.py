@@ -85,6 +85,10 @@ def test_queue_leads_through_its_questions_to_its_end(world: World):
     assert ReviewTask.objects.get(anchor=desk.rows[1].anchor).holder is None
     path = f"/questions/{desk.rows[2].pk}/review"
     address, page = follow(client, path, fill(page, "fine"))
+    path = f"/questions/{desk.rows[1].pk}"
+    assert address == f"{path}?queue=cancelled"
+    assert "2 of 3 reviewed, 1 left for you" in page
+    address, page = follow(client, f"{path}/review", fill(page, "fine"))
     assert address == "/audit/reviews/cancelled"
     assert "Nothing is left for you in “Cancelled”." in page
     assert 'data-review-state="done">Reviewed' in page
@@ -232,8 +236,11 @@ def test_unknown_queue_is_missing(world: World):
 
 @pytest.mark.parametrize("after", ["x", "-", "99999999999999999999-a", "7-\x00", "0-"])
 def test_odd_item_before_leads_to_the_first(desk: Desk, after: str):
-    address, _ = follow(signed_in(desk.ada), "/audit/reviews/cancelled/next", {"after": after})
+    client = signed_in(desk.ada)
+    address, _ = follow(client, "/audit/reviews/cancelled/next", {"after": after})
     assert address == f"{desk.path}?queue=cancelled"
+    address, _ = follow(client, "/audit/reviews/assigned/next", {"after": after})
+    assert address == "/audit/reviews/assigned"
 
 
 def test_states_of_reviews_are_there_for_the_audit_table(desk: Desk):
