@@ -43,15 +43,23 @@ def use_identity(proven: ProvenIdentity) -> Identity | None:
 
 
 @transaction.atomic
-def connect_identity(person: Person, proven: ProvenIdentity, *, is_own: bool) -> Identity:
+def connect_identity(
+    person: Person, proven: ProvenIdentity, *, is_own: bool, maker_id: int | None = None
+) -> Identity:
     """Let an identity sign a person in. Raises IdentityTaken.
 
-    ``is_own`` tells whether no sign-in link of another person can have led to the session.
+    ``is_own`` tells whether no sign-in link of another person can have led to the session, and
+    ``maker_id`` who made the link that did.
     """
     identity, is_new = Identity.objects.get_or_create(
         issuer=proven.issuer,
         subject=proven.subject,
-        defaults={"person": person, "email": proven.email, "is_own": is_own},
+        defaults={
+            "person": person,
+            "email": proven.email,
+            "is_own": is_own,
+            "maker_id": maker_id,
+        },
     )
     if identity.person_id != person.pk:
         raise IdentityTaken(
@@ -61,7 +69,7 @@ def connect_identity(person: Person, proven: ProvenIdentity, *, is_own: bool) ->
     if is_new:
         _record(Act.IDENTITY_CONNECTED, person, proven.provider)
     elif is_own and not identity.is_own:
-        Identity.objects.filter(pk=identity.pk).update(is_own=True)
+        Identity.objects.filter(pk=identity.pk).update(is_own=True, maker=None)
     return identity
 
 

@@ -56,10 +56,18 @@ def read_credential(passkey: Passkey) -> bytes:
 
 
 @transaction.atomic
-def add_passkey(person: Person, credential: NewCredential, name: str, *, is_own: bool) -> Passkey:
+def add_passkey(
+    person: Person,
+    credential: NewCredential,
+    name: str,
+    *,
+    is_own: bool,
+    maker_id: int | None = None,
+) -> Passkey:
     """Let a passkey sign a person in. Raises PasskeyRefused.
 
-    ``is_own`` tells whether no sign-in link of another person can have led to the session.
+    ``is_own`` tells whether no sign-in link of another person can have led to the session, and
+    ``maker_id`` who made the link that did.
     """
     Person.objects.select_for_update().get(pk=person.pk)
     if list_passkeys(person.pk).count() >= MAX_PASSKEYS_PER_PERSON:
@@ -76,6 +84,7 @@ def add_passkey(person: Person, credential: NewCredential, name: str, *, is_own:
             "credential": base64.b64encode(credential.data).decode(),
             "sign_count": credential.sign_count,
             "is_own": is_own,
+            "maker_id": maker_id,
         },
     )
     if not is_new:
