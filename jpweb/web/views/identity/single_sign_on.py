@@ -67,7 +67,7 @@ def disconnect_identity(request: Request) -> HttpResponse:
     identity_id = request.POST.get("identity", "")
     rows = {str(row.pk): row for row in identities.list_identities(request.user.pk)}
     row = rows.get(identity_id)
-    title = sign_in_page.name_issuer(row.issuer) if row else ""
+    title = identities.name_issuer(row.issuer) if row else ""
     if row and identities.disconnect_identity(request.user, row.pk, title):
         security_log.log_event("identity disconnected", request, provider=title)
         messages.success(request, notice_text.IDENTITY_DISCONNECTED.format(provider=title))
