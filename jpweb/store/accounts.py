@@ -100,7 +100,7 @@ def make_owner(person: Person, workspace: Workspace, actor: Actor = OPERATOR) ->
         )
         others = SignInLink.objects.filter(person=person, maker__isnull=False)
         others.exclude(maker=person).delete()
-        identities.remove_unproven(person.pk)
+        identities.remove_unproven(person.pk, actor)
         sessions.end_made_by_others(person.pk)
         record_membership(Act.MEMBER_ADDED, actor, workspace.pk, person.pk, Role.OWNER)
 

@@ -154,7 +154,7 @@ def any_workspace(role: Role) -> Callable[[View], View]:
 
 
 def first_person(view: View) -> View:
-    """Admit the first person of the installation, in a session that no one else's link began."""
+    """Admit the first person of the installation, in a session that no one else's link led to."""
 
     def check(request: Request) -> dict[str, Any]:
         if not is_first_person_session(request):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from django.test import Client
 
 from jpweb.store.choices import Role
+from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import Approval, Group, GroupRole, Membership, Person, SuspectedSecret
+from jpweb.store.people import groups
 from jpweb.store.suspected_secrets import scanner
 from jpweb.stream.events import ChatRequest
 from tests.store import making
@@ -56,6 +58,14 @@ class World:
         if is_new:
             GroupRole.objects.create(group=group, workspace=self.home, role=Role.READER)
         return group
+
+    def join_elsewhere(self, name: str) -> list[str]:
+        """Have a group let a person into the other workspace; return the ended sign-ins."""
+        rival = self.people["rival"]
+        actor = Actor.from_person(rival)
+        group = groups.create_group("Day shift", rival)
+        groups.give_role(group, self.other_home, Role.READER, actor)
+        return groups.add_person(group, self.people[name], actor)
 
     def member(self, name: str) -> Membership:
         return Membership.objects.get(person=self.people[name], workspace=self.home)

@@ -233,7 +233,8 @@ class Identity(models.Model):
     """An identity at an OpenID Connect provider, which signs its person in.
 
     ``is_own`` tells whether it was connected in a session of the person's own: one that no
-    sign-in link of another person can have led to.
+    sign-in link of another person can have led to. ``maker`` made the link that led to the
+    session, where that was another person.
     """
 
     person = models.ForeignKey(Person, models.CASCADE, related_name="identities")
@@ -241,6 +242,7 @@ class Identity(models.Model):
     subject = models.CharField(max_length=255)
     email = models.CharField(max_length=254, blank=True, help_text="verified; as it was last told")
     is_own = models.BooleanField(default=False)
+    maker = models.ForeignKey(Person, models.CASCADE, null=True, related_name="identities_led_to")
     connected_at = models.DateTimeField(default=clock.now)
     used_at = models.DateTimeField(null=True)
 

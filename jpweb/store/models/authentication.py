@@ -12,7 +12,8 @@ class Passkey(models.Model):
     """A discoverable WebAuthn credential, which signs its person in. It holds no secret.
 
     ``handle`` is the WebAuthn user handle: random, the same for all passkeys of a person.
-    ``is_own`` tells whether it was added in a session of the person's own, as for ``Identity``.
+    ``is_own`` tells whether it was added in a session of the person's own, and ``maker`` who made
+    the link that led to the session, as for ``Identity``.
     """
 
     person = models.ForeignKey(Person, models.CASCADE, related_name="passkeys")
@@ -24,6 +25,7 @@ class Passkey(models.Model):
     credential = models.TextField(help_text="AttestedCredentialData in base64: id and public key")
     sign_count = models.BigIntegerField(help_text="of the last use; 0 where it counts none")
     is_own = models.BooleanField(default=False)
+    maker = models.ForeignKey(Person, models.CASCADE, null=True, related_name="passkeys_led_to")
     added_at = models.DateTimeField(default=clock.now)
     used_at = models.DateTimeField(null=True)
 

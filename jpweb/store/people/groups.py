@@ -179,13 +179,13 @@ def _apply_roles(
             member = memberships.get((person_id, workspace_id))
             roles = granted_roles[person_id, workspace_id]
             if member is None and roles:
-                ended_session_hashes += _let_in(workspace_id, person_id)
+                ended_session_hashes += _let_in(workspace_id, person_id, actor)
             member = member or Membership(person_id=person_id, workspace_id=workspace_id)
             _apply_role(member, roles, actor, group_name)
     return ended_session_hashes
 
 
-def _let_in(workspace_id: int, person_id: int) -> list[str]:
+def _let_in(workspace_id: int, person_id: int, actor: Actor) -> list[str]:
     """Check the name of a person who becomes a member, and end what others made for them.
 
     An owner of another workspace could enter this one by an earlier sign-in link of the person.
@@ -193,7 +193,7 @@ def _let_in(workspace_id: int, person_id: int) -> list[str]:
     person = Person.objects.get(pk=person_id)
     invitations.require_free_name(workspace_id, person.display_name)
     SignInLink.objects.filter(person=person, maker__isnull=False).exclude(maker=person).delete()
-    identities.remove_unproven(person_id)
+    identities.remove_unproven(person_id, actor)
     return sessions.end_made_by_others(person_id)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
@@ -15,7 +16,8 @@ from jpweb.store.choices import Act
 from jpweb.store.database import clock
 from jpweb.store.errors import IdentityTaken
 from jpweb.store.ledger.entries import Actor, Place, record_act
-from jpweb.store.models import Identity, Passkey, Person
+from jpweb.store.models import Identity, Person
+from jpweb.store.people import passkeys
 
 
 class ProvenIdentity(NamedTuple):
@@ -25,6 +27,12 @@ class ProvenIdentity(NamedTuple):
     issuer: str
     subject: str
     email: str
+
+
+def name_issuer(issuer: str) -> str:
+    """Return what pages call the provider; its address where the settings no longer name it."""
+    titles = {provider.url: provider.title for provider in settings.OIDC_PROVIDERS.values()}
+    return titles.get(issuer, issuer)
 
 
 def list_identities(person_id: int) -> QuerySet[Identity]:
@@ -43,15 +51,23 @@ def use_identity(proven: ProvenIdentity) -> Identity | None:
 
 
 @transaction.atomic
-def connect_identity(person: Person, proven: ProvenIdentity, *, is_own: bool) -> Identity:
+def connect_identity(
+    person: Person, proven: ProvenIdentity, *, is_own: bool, maker_id: int | None = None
+) -> Identity:
     """Let an identity sign a person in. Raises IdentityTaken.
 
-    ``is_own`` tells whether no sign-in link of another person can have led to the session.
+    ``is_own`` tells whether no sign-in link of another person can have led to the session, and
+    ``maker_id`` who made the link that did.
     """
     identity, is_new = Identity.objects.get_or_create(
         issuer=proven.issuer,
         subject=proven.subject,
-        defaults={"person": person, "email": proven.email, "is_own": is_own},
+        defaults={
+            "person": person,
+            "email": proven.email,
+            "is_own": is_own,
+            "maker_id": maker_id,
+        },
     )
     if identity.person_id != person.pk:
         raise IdentityTaken(
@@ -59,9 +75,9 @@ def connect_identity(person: Person, proven: ProvenIdentity, *, is_own: bool) ->
             "disconnect it there first."
         )
     if is_new:
-        _record(Act.IDENTITY_CONNECTED, person, proven.provider)
+        _record(Act.IDENTITY_CONNECTED, Actor.from_person(person), person.pk, proven.provider)
     elif is_own and not identity.is_own:
-        Identity.objects.filter(pk=identity.pk).update(is_own=True)
+        Identity.objects.filter(pk=identity.pk).update(is_own=True, maker=None)
     return identity
 
 
@@ -70,20 +86,21 @@ def disconnect_identity(person: Person, identity_id: int, provider: str) -> bool
     """Remove an identity of a person; tells whether there was one. Sign-ins go on."""
     is_removed = bool(Identity.objects.filter(person=person, pk=identity_id).delete()[0])
     if is_removed:
-        _record(Act.IDENTITY_DISCONNECTED, person, provider)
+        _record(Act.IDENTITY_DISCONNECTED, Actor.from_person(person), person.pk, provider)
     return is_removed
 
 
-def remove_unproven(person_id: int) -> None:
+def remove_unproven(person_id: int, actor: Actor) -> None:
     """Remove the identities and passkeys of a person that another person can have added.
 
     An owner who makes a sign-in link for somebody can add either to the account. It would let the
-    owner into each workspace that the person joins later.
+    owner into each workspace that the person joins later. ``actor`` is who lets the person join.
     """
-    Identity.objects.filter(person_id=person_id, is_own=False).delete()
-    Passkey.objects.filter(person_id=person_id, is_own=False).delete()
+    for identity in list_identities(person_id).filter(is_own=False):
+        if Identity.objects.filter(pk=identity.pk).delete()[0]:
+            _record(Act.IDENTITY_DISCONNECTED, actor, person_id, name_issuer(identity.issuer))
+    passkeys.remove_unproven(person_id, actor)
 
 
-def _record(act: Act, person: Person, provider: str) -> None:
-    place = Place(subject=f"person:{person.pk}")
-    record_act(act, Actor.from_person(person), place, provider=provider)
+def _record(act: Act, actor: Actor, person_id: int, provider: str) -> None:
+    record_act(act, actor, Place(subject=f"person:{person_id}"), provider=provider)

@@ -122,7 +122,7 @@ def accept_invitation(
     else:
         require_free_name(row.workspace_id, person.display_name, person_id=person.pk)
         SignInLink.objects.filter(person=person).delete()
-        identities.remove_unproven(person.pk)
+        identities.remove_unproven(person.pk, Actor.from_person(person))
         ended_session_hashes = sessions.end_all(person.pk, but_key=session_key)
     _add_member(row, person)
     return AcceptedInvitation(person, row.workspace, Role(row.role), ended_session_hashes)

@@ -56,10 +56,18 @@ def read_credential(passkey: Passkey) -> bytes:
 
 
 @transaction.atomic
-def add_passkey(person: Person, credential: NewCredential, name: str, *, is_own: bool) -> Passkey:
+def add_passkey(
+    person: Person,
+    credential: NewCredential,
+    name: str,
+    *,
+    is_own: bool,
+    maker_id: int | None = None,
+) -> Passkey:
     """Let a passkey sign a person in. Raises PasskeyRefused.
 
-    ``is_own`` tells whether no sign-in link of another person can have led to the session.
+    ``is_own`` tells whether no sign-in link of another person can have led to the session, and
+    ``maker_id`` who made the link that did.
     """
     Person.objects.select_for_update().get(pk=person.pk)
     if list_passkeys(person.pk).count() >= MAX_PASSKEYS_PER_PERSON:
@@ -76,11 +84,12 @@ def add_passkey(person: Person, credential: NewCredential, name: str, *, is_own:
             "credential": base64.b64encode(credential.data).decode(),
             "sign_count": credential.sign_count,
             "is_own": is_own,
+            "maker_id": maker_id,
         },
     )
     if not is_new:
         raise PasskeyRefused("This passkey was added before.")
-    _record(Act.PASSKEY_ADDED, person, name)
+    _record(Act.PASSKEY_ADDED, Actor.from_person(person), person.pk, name)
     return passkey
 
 
@@ -90,8 +99,15 @@ def remove_passkey(person: Person, passkey_id: int) -> str | None:
     passkey = list_passkeys(person.pk).filter(pk=passkey_id).first()
     if passkey is None or not list_passkeys(person.pk).filter(pk=passkey.pk).delete()[0]:
         return None
-    _record(Act.PASSKEY_REMOVED, person, passkey.name)
+    _record(Act.PASSKEY_REMOVED, Actor.from_person(person), person.pk, passkey.name)
     return passkey.name
+
+
+def remove_unproven(person_id: int, actor: Actor) -> None:
+    """Remove the passkeys of a person that another person can have added."""
+    for passkey in list_passkeys(person_id).filter(is_own=False):
+        if Passkey.objects.filter(pk=passkey.pk).delete()[0]:
+            _record(Act.PASSKEY_REMOVED, actor, person_id, passkey.name)
 
 
 def record_use(passkey: Passkey, sign_count: int) -> bool:
@@ -110,6 +126,5 @@ def _hash_id(credential_id: bytes) -> str:
     return hashlib.sha256(credential_id).hexdigest()
 
 
-def _record(act: Act, person: Person, name: str) -> None:
-    place = Place(subject=f"person:{person.pk}")
-    record_act(act, Actor.from_person(person), place, passkey=name)
+def _record(act: Act, actor: Actor, person_id: int, name: str) -> None:
+    record_act(act, actor, Place(subject=f"person:{person_id}"), passkey=name)

@@ -22,7 +22,7 @@ from django.db.models.functions import Now
 from jpweb.store.models import SignIn
 from jpweb.store.sql.compiled_query import CompiledQuery
 
-#: Key in a session's data, of the person who made its sign-in link.
+#: Key in a session's data, of the other person who made the sign-in link that led to it.
 MAKER_KEY = "link_maker"
 #: Key in a session's data, of the name of the browser that signed in.
 BROWSER_KEY = "browser"
@@ -154,7 +154,7 @@ def end_one(person_id: int, key_hash: str) -> str | None:
 
 
 def end_made_by_others(person_id: int) -> list[str]:
-    """End the sign-ins of a person that began by another person's link; returns their hashes."""
+    """End the sign-ins of a person that another person's link led to; returns their hashes."""
     others = SignIn.objects.filter(person_id=person_id, maker__isnull=False)
     return _end(others.exclude(maker_id=person_id))
 

@@ -35,10 +35,11 @@ def begin_session(
 ) -> list[str]:
     """Sign a person in; return the hashes of the sessions that this ends.
 
-    ``maker_id`` is the person who made the sign-in link. ``way`` is what else the ledger says:
-    ``second_factor``; or without a link ``provider``, the title of the identity provider, or
-    ``passkey``, its name. ``is_own`` tells whether no other person's link can have led here: a
-    person's own link does not prove it, which somebody signed in by another's link can make.
+    ``maker_id`` is the person who made the sign-in link; for a passkey or an identity the one whose
+    link led to it. ``way`` is what else the ledger says: ``second_factor``; or without a link
+    ``provider``, the title of the identity provider, or ``passkey``, its name. ``is_own`` tells
+    whether no other person's link can have led here: a person's own link does not prove it, which
+    somebody signed in by another's link can make.
     """
     previous_key = request.session.session_key
     request.session.pop(_CODE_ENTRY_KEY, None)

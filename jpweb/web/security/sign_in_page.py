@@ -20,12 +20,6 @@ def render_page(request: HttpRequest, problem: str = "", status: int = 200) -> H
     return render(request, "auth/sign_in.html", context, status=status)
 
 
-def name_issuer(issuer: str) -> str:
-    """Return what pages call the provider; its address where the settings no longer name it."""
-    titles = {provider.url: provider.title for provider in settings.OIDC_PROVIDERS.values()}
-    return titles.get(issuer, issuer)
-
-
 def find_passkey_domain(request: HttpRequest) -> str:
     """Return the domain that passkeys of this site belong to; empty where browsers make none.
 

@@ -140,7 +140,7 @@ def _render_page(request: Request, *, link: str = "", problem: str = "") -> Http
     context = {
         "sign_ins": sessions.list_open(request.user.pk, request.session.session_key),
         "identities": [
-            (row, sign_in_page.name_issuer(row.issuer))
+            (row, identities.name_issuer(row.issuer))
             for row in identities.list_identities(request.user.pk)
         ],
         "providers": settings.OIDC_PROVIDERS.values(),

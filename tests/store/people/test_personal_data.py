@@ -30,6 +30,8 @@ pytestmark = pytest.mark.django_db
 #: Columns that name a person and are in no file, with the reason.
 OMITTED = {
     ("SignIn", "maker"): "in the list of the person who signed in",
+    ("Passkey", "maker"): "in the list of the person whom it signs in",
+    ("Identity", "maker"): "in the list of the person whom it signs in",
 }
 
 

@@ -17,7 +17,7 @@ from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.errors import PasskeyRefused
 from jpweb.store.people import passkeys
-from jpweb.store.people.sessions import OWN_KEY
+from jpweb.store.people.sessions import MAKER_KEY, OWN_KEY
 from jpweb.web import access, converters, notice_text
 from jpweb.web.security import (
     browser_names,
@@ -52,10 +52,12 @@ def add_passkey(request: Request) -> HttpResponse:
     name = request.POST.get("name", "").strip()[: passkeys.MAX_NAME_CHARACTERS]
     name = name or browser_names.describe_browser(request.headers.get("User-Agent", ""))
     name = name or notice_text.PASSKEY_DEFAULT_NAME
-    is_own = bool(request.session.get(OWN_KEY))
+    is_own, maker_id = bool(request.session.get(OWN_KEY)), request.session.get(MAKER_KEY)
     try:
         credential = webauthn.finish_adding(request, request.POST.get("credential", ""))
-        passkey = passkeys.add_passkey(request.user, credential, name, is_own=is_own)
+        passkey = passkeys.add_passkey(
+            request.user, credential, name, is_own=is_own, maker_id=maker_id
+        )
     except webauthn.InvalidReply:
         messages.error(request, notice_text.PASSKEY_NOT_ADDED)
     except PasskeyRefused as error:
@@ -116,7 +118,11 @@ def _sign_in(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
     if not passkeys.record_use(passkey, sign_count):
         return _refuse(request, cause="counter", passkey=passkey.pk, of=passkey.person_id), []
     ended_sessions = browser_sessions.begin_session(
-        request, passkey.person, None, passkey=passkey.name, is_own=passkey.is_own
+        request,
+        passkey.person,
+        passkey.maker_id,
+        passkey=passkey.name,
+        is_own=passkey.is_own,
     )
     return redirect("home"), ended_sessions
 

@@ -20,7 +20,7 @@ from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.errors import IdentityTaken, NameTaken
 from jpweb.store.people import identities, single_sign_on
-from jpweb.store.people.sessions import OWN_KEY
+from jpweb.store.people.sessions import MAKER_KEY, OWN_KEY
 from jpweb.web import access, notice_text
 from jpweb.web.security import browser_sessions, rate_limits, security_log, sign_in_page
 
@@ -67,7 +67,7 @@ def disconnect_identity(request: Request) -> HttpResponse:
     identity_id = request.POST.get("identity", "")
     rows = {str(row.pk): row for row in identities.list_identities(request.user.pk)}
     row = rows.get(identity_id)
-    title = sign_in_page.name_issuer(row.issuer) if row else ""
+    title = identities.name_issuer(row.issuer) if row else ""
     if row and identities.disconnect_identity(request.user, row.pk, title):
         security_log.log_event("identity disconnected", request, provider=title)
         messages.success(request, notice_text.IDENTITY_DISCONNECTED.format(provider=title))
@@ -140,15 +140,19 @@ def _sign_in(request: HttpRequest, proven: ProvenIdentity) -> tuple[HttpResponse
         security_log.log_event("sign-on refused", request, provider=proven.provider)
         return render(request, "auth/unknown_identity.html", {"identity": proven}, status=403), []
     ended_sessions = browser_sessions.begin_session(
-        request, identity.person, None, provider=proven.provider, is_own=identity.is_own
+        request,
+        identity.person,
+        identity.maker_id,
+        provider=proven.provider,
+        is_own=identity.is_own,
     )
     return redirect("home"), ended_sessions
 
 
 def _connect(request: Request, proven: ProvenIdentity) -> HttpResponse:
-    is_own = bool(request.session.get(OWN_KEY))
+    is_own, maker_id = bool(request.session.get(OWN_KEY)), request.session.get(MAKER_KEY)
     try:
-        identities.connect_identity(request.user, proven, is_own=is_own)
+        identities.connect_identity(request.user, proven, is_own=is_own, maker_id=maker_id)
     except IdentityTaken as error:
         messages.error(request, str(error))
     else:

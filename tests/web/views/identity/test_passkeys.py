@@ -18,9 +18,11 @@ from fido2.webauthn import AuthenticatorData
 from jpweb.store import accounts
 from jpweb.store.choices import Act, Role
 from jpweb.store.database import clock
-from jpweb.store.models import LedgerEntry, Passkey, SignIn
+from jpweb.store.models import LedgerEntry, Passkey, SignIn, SignInLink
 from jpweb.store.people import invitations, passkeys
+from jpweb.store.people.sessions import hash_key
 from jpweb.web.security import rate_limits, webauthn
+from tests.store import making
 from tests.web.reading import parse_page
 from tests.web.views.identity.authenticator import Authenticator, add_passkey, at_domain, sign_in
 from tests.web.world import World, signed_in
@@ -182,6 +184,27 @@ def test_passkey_added_by_anothers_link_ends_when_the_person_joins_elsewhere(wor
     assert sign_in(client, authenticators[1])["Location"] == "/"
     assert client.session["is_own"] is True
     assert sign_in(make_client(), authenticators[0]).status_code == 403
+
+
+@pytest.mark.parametrize(("maker", "is_ended"), [("owner", True), ("reader", False)])
+def test_session_by_a_passkey_of_anothers_link_ends_on_joining(
+    world: World, maker: str, is_ended: bool
+):
+    """A group lets the person in, and nobody accepts an invitation."""
+    person, authenticator, client = world.people["reader"], Authenticator(), make_client()
+    client.post("/sign-in", {"code": accounts.issue_link(person, world.people[maker])})
+    add_passkey(client, authenticator)
+    client.post("/sign-out")
+    assert sign_in(client, authenticator)["Location"] == "/"
+    key_hash = hash_key(client.session.session_key or "")
+    client.post("/account/link")
+    link = SignInLink.objects.get(used_at=None)
+    assert world.join_elsewhere("reader") == ([key_hash] if is_ended else [])
+    assert SignInLink.objects.filter(pk=link.pk).exists() is not is_ended
+    page = f"/conversations/{making.conversation(world.other_home).pk}"
+    assert client.get(page).status_code == (302 if is_ended else 200)
+    assert signed_in(person).get(page).status_code == 200
+    assert not Passkey.objects.exists()
 
 
 def test_passkey_of_another_account_and_one_too_many_are_refused(

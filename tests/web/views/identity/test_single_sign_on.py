@@ -16,6 +16,7 @@ from jpweb.store import accounts
 from jpweb.store.choices import Act, Role
 from jpweb.store.models import Identity, LedgerEntry, Membership, Person, SignIn
 from jpweb.store.people import invitations
+from jpweb.store.people.sessions import hash_key
 from tests.machine.ports import free_port
 from tests.web.reading import parse_page
 from tests.web.views.identity.provider import Provider, run_provider
@@ -256,6 +257,15 @@ def test_identity_connected_by_another_persons_link_ends_with_a_new_role(
     assert not Identity.objects.exists()
     provider.sign_on(client, "ada", CONNECT)
     assert Identity.objects.get(person=eve).is_own
+
+
+def test_session_by_an_identity_of_anothers_link_ends_on_joining(world: World, provider: Provider):
+    client, link = Client(), accounts.issue_link(world.people["reader"], world.people["owner"])
+    client.post("/sign-in", {"code": link})
+    provider.sign_on(client, "ada", CONNECT)
+    client.post("/sign-out")
+    assert provider.sign_on(client, "ada")["Location"] == "/"
+    assert world.join_elsewhere("reader") == [hash_key(client.session.session_key or "")]
 
 
 def test_secret_and_codes_are_in_no_log_line(

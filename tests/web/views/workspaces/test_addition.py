@@ -11,6 +11,7 @@ import pytest
 from django.db.models import F
 from django.test import Client
 
+from jpweb.store import accounts
 from jpweb.store.choices import Act, Role
 from jpweb.store.jp_files import mirror, pass_progress
 from jpweb.store.jp_files.pass_progress import PassCounter
@@ -25,6 +26,7 @@ from jpweb.store.models import (
 from jpweb.store.people import sessions
 from tests.store import making
 from tests.web.reading import parse_page
+from tests.web.views.identity.authenticator import Authenticator, add_passkey, at_domain, sign_in
 from tests.web.world import World, signed_in
 
 LIST = "/conversations"
@@ -163,6 +165,17 @@ def test_add_workspace_in_a_session_made_by_another_is_denied(world: World, gard
     assert client.get(ADD).status_code == 403
     assert client.post(CONFIRM, {"folder": str(garden)}).status_code == 403
     assert ADD not in client.get("/settings").content.decode()
+
+
+def test_add_workspace_by_a_passkey_of_anothers_link_is_denied(world: World, garden: Path):
+    co_owner = making.person("olga", Role.OWNER, world.home)
+    authenticator, client = Authenticator(), at_domain(Client())
+    client.post("/sign-in", {"code": accounts.issue_link(world.people["owner"], co_owner)})
+    add_passkey(client, authenticator)
+    client.post("/sign-out")
+    assert sign_in(client, authenticator)["Location"] == "/"
+    assert client.get(ADD).status_code == 403
+    assert client.post(CONFIRM, {"folder": str(garden)}).status_code == 403
 
 
 def read_files(client: Client, row: Workspace, path: str = "/settings") -> tuple[str, bool]:
