@@ -23,6 +23,7 @@
   + PasskeyRefused        the passkey cannot be added; says why
   + LastOwner             a workspace keeps at least one owner
   + RoleByGroup           a group gives the person a role in the workspace; names the group
+  + UnmanagedGroup        the group was deleted, or the person may no longer change it
   + InvalidConfigFile     a configuration file, or the overrides, cannot be read
   + StaleVersion          the row was changed since the person saw it
   + ReviewRefused         the person may not review this, or not now; says why
@@ -129,6 +130,10 @@ class LastOwner(StoreError):
 
 class RoleByGroup(StoreError):
     """A group gives the person a role in the workspace; names the group."""
+
+
+class UnmanagedGroup(StoreError):
+    """The group was deleted, or has a role in a workspace that the actor does not own."""
 
 
 class InvalidConfigFile(StoreError):
