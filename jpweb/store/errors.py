@@ -23,6 +23,7 @@
   + PasskeyRefused        the passkey cannot be added; says why
   + LastOwner             a workspace keeps at least one owner
   + RoleByGroup           a group gives the person a role in the workspace; names the group
+  + MembershipEnded       the person was removed from the workspace meanwhile
   + UnmanagedGroup        the group was deleted, or the person may no longer change it
   + InvalidConfigFile     a configuration file, or the overrides, cannot be read
   + StaleVersion          the row was changed since the person saw it
@@ -130,6 +131,10 @@ class LastOwner(StoreError):
 
 class RoleByGroup(StoreError):
     """A group gives the person a role in the workspace; names the group."""
+
+
+class MembershipEnded(StoreError):
+    """The person was removed from the workspace after the membership was read; names them."""
 
 
 class UnmanagedGroup(StoreError):

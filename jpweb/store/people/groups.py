@@ -99,8 +99,9 @@ def add_person(group: Group, person: Person, actor: Actor) -> list[str]:
     member of such a workspace has a name that looks the same.
     """
     _, workspace_ids = _lock_managed_group(group, actor)
-    GroupMember.objects.get_or_create(group=group, person=person)
-    _record_change(group, actor, "person added", person=person)
+    _, is_new = GroupMember.objects.get_or_create(group=group, person=person)
+    if is_new:
+        _record_change(group, actor, "person added", person=person)
     return _apply_roles([person.pk], workspace_ids, actor, group.name)
 
 

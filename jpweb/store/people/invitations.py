@@ -94,11 +94,13 @@ def find_invitation(token: str) -> Invitation:
 def withdraw_invitation(
     workspace_id: int, invitation_id: int, actor: Actor = OPERATOR
 ) -> str | None:
-    """Remove an invitation into a workspace; returns its name, or None where there is none."""
+    """Remove an invitation into a workspace; returns its name, or None where there is none.
+
+    One that is accepted while this waits for its row is none.
+    """
     row = Invitation.objects.filter(workspace_id=workspace_id, pk=invitation_id).first()
-    if row is None:
+    if row is None or not row.delete()[0]:
         return None
-    row.delete()
     record_act(Act.INVITATION_WITHDRAWN, actor, Place(workspace_id), name=row.name)
     return row.name
 

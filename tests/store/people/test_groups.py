@@ -178,6 +178,12 @@ def test_group_that_was_deleted_since_it_was_read_is_refused(
         changes[change]()
 
 
+def test_person_who_is_in_the_group_already_is_no_entry(group: Group, ada: Person):
+    last_key = LedgerEntry.objects.latest("pk").pk
+    groups.add_person(group, ada, by())
+    assert LedgerEntry.objects.latest("pk").pk == last_key
+
+
 def test_letting_somebody_in_ends_links_that_another_owner_made(
     group: Group, ada: Person, owner: Person, home: Workspace, orchard: Workspace
 ):
