@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from jpweb.store import db_text
+from jpweb.store.annotations import mentions
 from jpweb.store.choices import Act, Density, Role, Theme
 from jpweb.store.database import clock
 from jpweb.store.errors import (
@@ -109,6 +110,7 @@ def make_owner(person: Person, workspace: Workspace, actor: Actor = OPERATOR) ->
         identities.remove_unproven(person.pk)
         sessions.end_made_by_others(person.pk)
         record_membership(Act.MEMBER_ADDED, actor, workspace.pk, person.pk, Role.OWNER)
+        mentions.count_unseen([person.pk])
 
 
 class UsedLink(NamedTuple):
@@ -328,6 +330,7 @@ def remove_member(member: Membership, actor: Actor = OPERATOR) -> None:
     _require_remaining_owner(member, None)
     record_membership(Act.MEMBER_REMOVED, actor, member.workspace_id, member.person_id)
     member.delete()
+    mentions.count_unseen([member.person_id])
 
 
 def _make_roles(role: Role) -> dict[str, Role]:

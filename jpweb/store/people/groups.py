@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from jpweb.store.annotations import mentions
 from jpweb.store.choices import Act, Role
 from jpweb.store.errors import LastOwner, NameTaken, UnmanagedGroup
 from jpweb.store.ledger.entries import Actor, Place, record_act
@@ -215,6 +216,7 @@ def _apply_roles(
                 ended_session_hashes += _let_in(workspace_id, person_id)
             member = member or Membership(person_id=person_id, workspace_id=workspace_id)
             _apply_role(member, roles, actor, group_name)
+    mentions.count_unseen(person_ids)
     return ended_session_hashes
 
 

@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 
+from jpweb.store.annotations import mentions
 from jpweb.store.choices import Act, Role
 from jpweb.store.errors import InvalidLink, NameTaken, TooManyLinks
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
@@ -155,6 +156,7 @@ def _add_member(row: Invitation, person: Person) -> None:
     place = Place(row.workspace_id, subject=f"person:{person.pk}")
     role_label = Role(row.role).label
     record_act(Act.MEMBER_ADDED, Actor.from_person(person), place, role=role_label)
+    mentions.count_unseen([person.pk])
 
 
 def require_free_name(
