@@ -14,9 +14,16 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from jpweb.store import db_text
+from jpweb.store.annotations import mentions
 from jpweb.store.choices import Act, Density, Role, Theme
 from jpweb.store.database import clock
-from jpweb.store.errors import CodeRequired, InvalidLink, LastOwner, RoleByGroup
+from jpweb.store.errors import (
+    CodeRequired,
+    InvalidLink,
+    LastOwner,
+    MembershipEnded,
+    RoleByGroup,
+)
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import (
     AnswerLink,
@@ -103,6 +110,7 @@ def make_owner(person: Person, workspace: Workspace, actor: Actor = OPERATOR) ->
         identities.remove_unproven(person.pk, actor)
         sessions.end_made_by_others(person.pk)
         record_membership(Act.MEMBER_ADDED, actor, workspace.pk, person.pk, Role.OWNER)
+        mentions.count_unseen([person.pk])
 
 
 class UsedLink(NamedTuple):
@@ -291,13 +299,16 @@ def get_membership(membership_id: int) -> Membership | None:
 def change_role(member: Membership, role: Role, actor: Actor = OPERATOR) -> Role:
     """Give a member another role; return theirs then, in which their groups count.
 
-    Raises LastOwner.
+    Nothing is recorded where they have the role already. Raises LastOwner, and MembershipEnded for
+    a person who was removed since ``member`` was read.
     """
+    current_member = _lock_member(member)
     group_roles = member_roles.list_roles([member.person_id], [member.workspace_id])
     combined_role = Role.combine([role, *(granted.role for granted in group_roles)]) or role
     _require_remaining_owner(member, combined_role)
-    Membership.objects.filter(pk=member.pk).update(role=combined_role, direct_role=role)
-    record_membership(Act.ROLE_CHANGED, actor, member.workspace_id, member.person_id, role)
+    if (current_member.role, current_member.direct_role) != (combined_role, role):
+        Membership.objects.filter(pk=member.pk).update(role=combined_role, direct_role=role)
+        record_membership(Act.ROLE_CHANGED, actor, member.workspace_id, member.person_id, role)
     return combined_role
 
 
@@ -305,8 +316,10 @@ def change_role(member: Membership, role: Role, actor: Actor = OPERATOR) -> Role
 def remove_member(member: Membership, actor: Actor = OPERATOR) -> None:
     """Remove a person from a workspace; their answers stay recorded.
 
-    Raises LastOwner, and RoleByGroup for a member of a group with a role there.
+    Raises LastOwner, RoleByGroup for a member of a group with a role there, and MembershipEnded for
+    a person who was removed since ``member`` was read.
     """
+    _lock_member(member)
     group_roles = member_roles.list_roles([member.person_id], [member.workspace_id])
     if group_roles:
         raise RoleByGroup(
@@ -317,10 +330,24 @@ def remove_member(member: Membership, actor: Actor = OPERATOR) -> None:
     _require_remaining_owner(member, None)
     record_membership(Act.MEMBER_REMOVED, actor, member.workspace_id, member.person_id)
     member.delete()
+    mentions.count_unseen([member.person_id])
 
 
 def _make_roles(role: Role) -> dict[str, Role]:
     return {"role": role, "direct_role": role}
+
+
+def _lock_member(member: Membership) -> Membership:
+    """Return the row as it is now, locked. Raises MembershipEnded where it is gone.
+
+    The workspace is locked first, as groups do: its owners' rows are locked next, in any order.
+    """
+    Workspace.objects.select_for_update().get(pk=member.workspace_id)
+    current_member = Membership.objects.select_for_update().filter(pk=member.pk).first()
+    if current_member is None:
+        name = member.person.display_name
+        raise MembershipEnded(f"{name} is no longer in {member.workspace.name}.")
+    return current_member
 
 
 def _require_remaining_owner(member: Membership, role: Role | None) -> None:

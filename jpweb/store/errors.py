@@ -23,6 +23,8 @@
   + PasskeyRefused        the passkey cannot be added; says why
   + LastOwner             a workspace keeps at least one owner
   + RoleByGroup           a group gives the person a role in the workspace; names the group
+  + MembershipEnded       the person was removed from the workspace meanwhile
+  + UnmanagedGroup        the group was deleted, or the person may no longer change it
   + InvalidConfigFile     a configuration file, or the overrides, cannot be read
   + StaleVersion          the row was changed since the person saw it
   + ReviewRefused         the person may not review this, or not now; says why
@@ -129,6 +131,14 @@ class LastOwner(StoreError):
 
 class RoleByGroup(StoreError):
     """A group gives the person a role in the workspace; names the group."""
+
+
+class MembershipEnded(StoreError):
+    """The person was removed from the workspace after the membership was read; names them."""
+
+
+class UnmanagedGroup(StoreError):
+    """The group was deleted, or has a role in a workspace that the actor does not own."""
 
 
 class InvalidConfigFile(StoreError):

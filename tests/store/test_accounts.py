@@ -7,10 +7,10 @@ from django.test import Client
 from django.utils import timezone
 
 from jpweb.store import accounts
-from jpweb.store.choices import Role
+from jpweb.store.choices import Act, Role
 from jpweb.store.database import clock
-from jpweb.store.errors import InvalidLink, LastOwner
-from jpweb.store.models import Membership, Person, SignIn, SignInLink, Workspace
+from jpweb.store.errors import InvalidLink, LastOwner, MembershipEnded
+from jpweb.store.models import LedgerEntry, Membership, Person, SignIn, SignInLink, Workspace
 from jpweb.store.people.sessions import hash_key
 from tests.store import making
 
@@ -194,6 +194,26 @@ def test_the_last_owner_stays(home: Workspace, owner: Person):
         accounts.remove_member(member)
     accounts.change_role(member, Role.OWNER)
     assert accounts.get_role(owner.pk, home.pk) == Role.OWNER
+
+
+def test_removal_of_a_member_is_recorded_once(home: Workspace, owner: Person):
+    """Two owners act at once, or one presses twice: each request has read the membership."""
+    eve = making.person("eve", Role.READER, home)
+    first_read, second_read = (Membership.objects.get(person=eve) for _ in range(2))
+    accounts.remove_member(first_read)
+    with pytest.raises(MembershipEnded, match="Eve is no longer in Garden"):
+        accounts.change_role(second_read, Role.OWNER)
+    with pytest.raises(MembershipEnded):
+        accounts.remove_member(second_read)
+    assert list(LedgerEntry.objects.values_list("act", flat=True)) == [Act.MEMBER_REMOVED]
+
+
+def test_change_to_the_role_that_a_member_has_is_no_entry(home: Workspace, owner: Person):
+    eve = making.person("eve", Role.READER, home)
+    first_read, second_read = (Membership.objects.get(person=eve) for _ in range(2))
+    for member in (first_read, second_read):
+        assert accounts.change_role(member, Role.AUDITOR) == Role.AUDITOR
+    assert LedgerEntry.objects.filter(act=Act.ROLE_CHANGED).count() == 1
 
 
 def test_with_a_second_owner_the_first_may_go(home: Workspace, owner: Person):

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from jpweb.store import accounts
 from jpweb.store.choices import Role
 from jpweb.store.models import Membership, Person, Workspace
 from jpweb.store.people import invitations
@@ -183,6 +184,25 @@ def test_who_is_removed_is_an_outsider_at_once(world: World):
     post(world, f"/memberships/{world.member('reader').pk}/remove")
     assert client.get(f"/conversations/{world.talk.pk}").status_code == 404
     assert Person.objects.filter(username="reader").exists()
+
+
+@pytest.mark.parametrize(("action", "data"), [("role", {"role": "30"}), ("remove", {})])
+def test_page_says_of_a_member_removed_meanwhile_that_they_are_gone(
+    world: World, action: str, data: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    get_membership = accounts.get_membership
+
+    def get_before_the_removal(membership_id: int) -> Membership | None:
+        member = get_membership(membership_id)
+        Membership.objects.filter(pk=membership_id).delete()
+        return member
+
+    monkeypatch.setattr(accounts, "get_membership", get_before_the_removal)
+    path = f"/memberships/{world.member('reader').pk}/{action}"
+    page = parse_page(world.client("owner").post(path, data, follow=True))
+    assert "Reader is no longer in Garden." in page.text
+    assert "is now" not in page.text
+    assert "Removed" not in page.text
 
 
 def test_the_refusal_is_told_on_the_next_page(world: World):

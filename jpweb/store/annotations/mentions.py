@@ -97,8 +97,11 @@ def list_mentioned(comment_id: int) -> list[int]:
 
 
 def count_unseen(person_ids: Iterable[int]) -> None:
-    """Store for each of these people how many mentions they have not seen."""
-    for person_id in person_ids:
+    """Store for each of these people how many mentions they have not seen, where they may read.
+
+    In the order of their keys, so that two transactions cannot wait for each other's rows.
+    """
+    for person_id in sorted(person_ids):
         count = _filter_readable(person_id).filter(seen_at=None).count()
         Person.objects.filter(pk=person_id).update(unseen_mention_count=count)
 

@@ -72,8 +72,13 @@ def list_actors(person_id: int) -> dict[int, str]:
 
 
 def list_conversation_readers(person_id: int) -> list[ConversationReader]:
-    """Return who else opened the conversations that a person started, the latest first."""
-    conversations = Conversation.objects.filter(started_by_id=person_id)
+    """Return who else opened the conversations that a person started, the latest first.
+
+    Those of workspaces in which the person has no role any more are left out.
+    """
+    conversations = Conversation.objects.filter(
+        started_by_id=person_id, workspace__memberships__person_id=person_id
+    )
     reads = LedgerEntry.objects.filter(
         act__in=(Act.READ, Act.EXPORTED), conversation_id__in=conversations.values("pk")
     ).exclude(person_id=person_id)

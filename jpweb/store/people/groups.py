@@ -1,8 +1,9 @@
 """Groups: people who get their roles in workspaces together.
 
 Whoever changes a group owns each workspace in which it has a role, since a change may let people
-into any of them. A group without a role is changed by its maker. Each change writes the roles that
-result to ``Membership.role``, the one column that access rules read.
+into any of them. A group without a role is changed by its maker. Each change checks that under its
+locks, since another owner may give the group a role after the page was loaded. It writes the roles
+that result to ``Membership.role``, the one column that access rules read.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Any, NamedTuple
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from jpweb.store.annotations import mentions
 from jpweb.store.choices import Act, Role
-from jpweb.store.errors import LastOwner, NameTaken
+from jpweb.store.errors import LastOwner, NameTaken, UnmanagedGroup
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import (
     Group,
@@ -27,6 +29,11 @@ from jpweb.store.models import (
     Workspace,
 )
 from jpweb.store.people import identities, invitations, member_roles, names, sessions
+
+_UNMANAGED = (
+    "This group was deleted meanwhile, or has a role in a workspace that you don't own. Nothing was"
+    " changed."
+)
 
 
 class GroupSummary(NamedTuple):
@@ -77,8 +84,8 @@ def create_group(name: str, maker: Person) -> Group:
 
 @transaction.atomic
 def delete_group(group: Group, actor: Actor) -> None:
-    """Delete a group, and with it the roles that it gave. Raises LastOwner."""
-    person_ids, workspace_ids = _lock_group(group)
+    """Delete a group, and with it the roles that it gave. Raises LastOwner and UnmanagedGroup."""
+    person_ids, workspace_ids = _lock_managed_group(group, actor)
     GroupRole.objects.filter(group=group).delete()
     _apply_roles(person_ids, workspace_ids, actor, group.name)
     _record_change(group, actor, "deleted")
@@ -89,19 +96,20 @@ def delete_group(group: Group, actor: Actor) -> None:
 def add_person(group: Group, person: Person, actor: Actor) -> list[str]:
     """Add a person to a group, and to the workspaces in which it has a role.
 
-    Returns the hashes of the sign-ins that this ended. Raises NameTaken where a member of such a
-    workspace has a name that looks the same.
+    Returns the hashes of the sign-ins that this ended. Raises UnmanagedGroup, and NameTaken where a
+    member of such a workspace has a name that looks the same.
     """
-    _, workspace_ids = _lock_group(group)
-    GroupMember.objects.get_or_create(group=group, person=person)
-    _record_change(group, actor, "person added", person=person)
+    _, workspace_ids = _lock_managed_group(group, actor)
+    _, is_new = GroupMember.objects.get_or_create(group=group, person=person)
+    if is_new:
+        _record_change(group, actor, "person added", person=person)
     return _apply_roles([person.pk], workspace_ids, actor, group.name)
 
 
 @transaction.atomic
 def remove_person(group: Group, person: Person, actor: Actor) -> None:
-    """Take a person out of a group. Raises LastOwner."""
-    _, workspace_ids = _lock_group(group)
+    """Take a person out of a group. Raises LastOwner and UnmanagedGroup."""
+    _, workspace_ids = _lock_managed_group(group, actor)
     if GroupMember.objects.filter(group=group, person=person).delete()[0]:
         _record_change(group, actor, "person removed", person=person)
         _apply_roles([person.pk], workspace_ids, actor, group.name)
@@ -111,10 +119,11 @@ def remove_person(group: Group, person: Person, actor: Actor) -> None:
 def give_role(group: Group, workspace: Workspace, role: Role, actor: Actor) -> list[str]:
     """Give the members of a group a role in a workspace, in place of the group's earlier one.
 
-    Returns the hashes of the sign-ins that this ended. Raises LastOwner, and NameTaken where a
-    member of the workspace has a name that looks like that of a person of the group.
+    Returns the hashes of the sign-ins that this ended. Raises LastOwner, UnmanagedGroup, and
+    NameTaken where a member of the workspace has a name that looks like that of a person of the
+    group.
     """
-    person_ids, _ = _lock_group(group, workspace.pk)
+    person_ids, _ = _lock_managed_group(group, actor, workspace.pk)
     GroupRole.objects.update_or_create(group=group, workspace=workspace, defaults={"role": role})
     _record_change(group, actor, "role given", workspace_id=workspace.pk, role=role)
     return _apply_roles(person_ids, [workspace.pk], actor, group.name)
@@ -122,7 +131,10 @@ def give_role(group: Group, workspace: Workspace, role: Role, actor: Actor) -> l
 
 @transaction.atomic
 def take_role(group: Group, workspace: Workspace, actor: Actor) -> None:
-    """Take a group out of a workspace. Raises LastOwner."""
+    """Take a group out of a workspace, also one that the actor does not manage.
+
+    Raises LastOwner, and UnmanagedGroup for a group that was deleted.
+    """
     person_ids, _ = _lock_group(group, workspace.pk)
     if GroupRole.objects.filter(group=group, workspace=workspace).delete()[0]:
         _record_change(group, actor, "role taken", workspace_id=workspace.pk)
@@ -148,9 +160,31 @@ def _summarise(group: Group) -> GroupSummary:
     return GroupSummary(group, people, roles)
 
 
+def _lock_managed_group(
+    group: Group, actor: Actor, workspace_id: int | None = None
+) -> tuple[list[int], list[int]]:
+    """Lock a group as ``_lock_group`` does. Raises UnmanagedGroup where the actor may not."""
+    keys = _lock_group(group, workspace_id)
+    owner_id = actor.person_id
+    if owner_id is None or not _may_change(group.pk, owner_id, workspace_id):
+        raise UnmanagedGroup(_UNMANAGED)
+    return keys
+
+
+def _may_change(group_id: int, owner_id: int, workspace_id: int | None) -> bool:
+    """Tell whether an owner manages a group, and owns the workspace where it is given a role."""
+    owned = _list_owned(owner_id)
+    is_owned = workspace_id is None or owned.filter(workspace_id=workspace_id).exists()
+    return is_owned and _filter_managed(owner_id).filter(pk=group_id).exists()
+
+
 def _lock_group(group: Group, workspace_id: int | None = None) -> tuple[list[int], list[int]]:
-    """Lock a group and its workspaces, and this one; return the keys of people and workspaces."""
-    Group.objects.select_for_update().get(pk=group.pk)
+    """Lock a group and its workspaces, and this one; return the keys of people and workspaces.
+
+    Raises UnmanagedGroup where the group was deleted.
+    """
+    if Group.objects.select_for_update().filter(pk=group.pk).first() is None:
+        raise UnmanagedGroup(_UNMANAGED)
     workspace_ids = list(group.roles.values_list("workspace_id", flat=True))
     locked_ids = {*workspace_ids, *([workspace_id] if workspace_id else [])}
     list(Workspace.objects.select_for_update().filter(pk__in=locked_ids).order_by("pk"))
@@ -182,6 +216,7 @@ def _apply_roles(
                 ended_session_hashes += _let_in(workspace_id, person_id, actor)
             member = member or Membership(person_id=person_id, workspace_id=workspace_id)
             _apply_role(member, roles, actor, group_name)
+    mentions.count_unseen(person_ids)
     return ended_session_hashes
 
 

@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 
+from jpweb.store.annotations import mentions
 from jpweb.store.choices import Act, Role
 from jpweb.store.errors import InvalidLink, NameTaken, TooManyLinks
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
@@ -94,11 +95,13 @@ def find_invitation(token: str) -> Invitation:
 def withdraw_invitation(
     workspace_id: int, invitation_id: int, actor: Actor = OPERATOR
 ) -> str | None:
-    """Remove an invitation into a workspace; returns its name, or None where there is none."""
+    """Remove an invitation into a workspace; returns its name, or None where there is none.
+
+    One that is accepted while this waits for its row is none.
+    """
     row = Invitation.objects.filter(workspace_id=workspace_id, pk=invitation_id).first()
-    if row is None:
+    if row is None or not row.delete()[0]:
         return None
-    row.delete()
     record_act(Act.INVITATION_WITHDRAWN, actor, Place(workspace_id), name=row.name)
     return row.name
 
@@ -153,6 +156,7 @@ def _add_member(row: Invitation, person: Person) -> None:
     place = Place(row.workspace_id, subject=f"person:{person.pk}")
     role_label = Role(row.role).label
     record_act(Act.MEMBER_ADDED, Actor.from_person(person), place, role=role_label)
+    mentions.count_unseen([person.pk])
 
 
 def require_free_name(

@@ -26,6 +26,7 @@ PAGE_ROWS = 50
 MAX_NOTE_CHARS = 500
 #: Characters around a secret that its page shows.
 _CONTEXT_CHARS = 120
+_ALREADY_DECIDED = "Someone has already decided about this suggestion."
 
 
 class NotSuspected(StoreError):
@@ -92,6 +93,9 @@ def load_context(row: SuspectedSecret) -> SecretContext | None:
 @transaction.atomic
 def reveal(row: SuspectedSecret, person: Person) -> SecretContext:
     """Return the secret with the masked text around it, and record that. Raises NotSuspected."""
+    journal.lock_conversation(row.conversation_id)
+    if find_suggestion(row.conversation_id, row.pk) is None:
+        raise NotSuspected(_ALREADY_DECIDED)
     secret = _read_secret(row)
     context = _make_context(row, secret)
     if context is None:
@@ -112,7 +116,7 @@ def dismiss(row: SuspectedSecret, person: Person, note: str) -> int:
     )
     dismissed = list(rows)
     if row.pk not in {same.pk for same in dismissed}:
-        raise NotSuspected("Someone has already decided about this suggestion.")
+        raise NotSuspected(_ALREADY_DECIDED)
     markers = copies.read_markers(conversation.pk, dismissed)
     if any(secret in note for secret in markers):
         raise NotSuspected("The note repeats the text. Say it in other words.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from jpweb.store.annotations import mentions
 from jpweb.store.choices import Act, Role
 from jpweb.store.errors import RoleByGroup
 from jpweb.store.jp_files.mirror import DEMO_ROOT
@@ -23,8 +24,9 @@ def hide_demo(person_id: int) -> None:
     The demo may stay without an owner: nothing in it can be changed. Raises RoleByGroup where a
     group gives the role.
     """
+    workspace = _lock_demo()
     person = Person.objects.select_for_update().get(pk=person_id)
-    membership = Membership.objects.filter(person=person, workspace__root=DEMO_ROOT).first()
+    membership = Membership.objects.filter(person=person, workspace=workspace).first()
     if membership is None:
         return
     workspace_id = membership.workspace_id
@@ -39,13 +41,14 @@ def hide_demo(person_id: int) -> None:
     actor = Actor.from_person(person)
     member_roles.record_membership(Act.MEMBER_REMOVED, actor, workspace_id, person_id)
     membership.delete()
+    mentions.count_unseen([person_id])
 
 
 @transaction.atomic
 def show_demo(person_id: int) -> None:
     """Give a person the role in the demo back that ``hide_demo`` set aside."""
+    workspace = _lock_demo()
     person = Person.objects.select_for_update().get(pk=person_id)
-    workspace = Workspace.objects.filter(root=DEMO_ROOT).first()
     if person.hidden_demo_role is None or workspace is None:
         return
     role = Role(person.hidden_demo_role)
@@ -57,3 +60,9 @@ def show_demo(person_id: int) -> None:
     if is_new:
         actor = Actor.from_person(person)
         member_roles.record_membership(Act.MEMBER_ADDED, actor, workspace.pk, person_id, role)
+        mentions.count_unseen([person_id])
+
+
+def _lock_demo() -> Workspace | None:
+    """Return the demo, locked before its person, as other changes of memberships lock them."""
+    return Workspace.objects.select_for_update().filter(root=DEMO_ROOT).first()

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from jpweb.store import accounts
 from jpweb.store.choices import Act, Role
-from jpweb.store.errors import LastOwner, NameTaken, RoleByGroup
+from jpweb.store.errors import LastOwner, NameTaken, RoleByGroup, UnmanagedGroup
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import Group, LedgerEntry, Membership, Person, SignInLink, Workspace
 from jpweb.store.people import groups
@@ -39,14 +41,18 @@ def group(owner: Person, ada: Person) -> Group:
     return new_group
 
 
-def give(group: Group, workspace: Workspace, role: Role) -> list[str]:
-    return groups.give_role(group, workspace, role, Actor("person"))
+def by(name: str = "owner") -> Actor:
+    return Actor.from_person(Person.objects.get(username=name))
+
+
+def give(group: Group, workspace: Workspace, role: Role, name: str = "owner") -> list[str]:
+    return groups.give_role(group, workspace, role, by(name))
 
 
 def test_group_lets_its_people_in_and_out_again(group: Group, ada: Person, orchard: Workspace):
     give(group, orchard, Role.RESPONDER)
     assert accounts.get_role(ada.pk, orchard.pk) == Role.RESPONDER
-    groups.take_role(group, orchard, Actor("person"))
+    groups.take_role(group, orchard, by())
     assert accounts.get_role(ada.pk, orchard.pk) is None
 
 
@@ -67,7 +73,7 @@ def test_role_of_the_group_adds_to_the_own_one(
     accounts.change_role(member, own_role)
     give(group, home, group_role)
     assert accounts.get_role(member.person_id, home.pk) == combined_role
-    groups.delete_group(group, Actor("person"))
+    groups.delete_group(group, by())
     assert accounts.get_role(member.person_id, home.pk) == own_role
 
 
@@ -83,7 +89,7 @@ def test_member_by_a_group_is_taken_out_of_the_group_first(group: Group, orchard
     member = Membership.objects.get(workspace=orchard, person__username="ada")
     with pytest.raises(RoleByGroup, match="Ada is in Orchard by the group “Night shift”"):
         accounts.remove_member(member)
-    groups.remove_person(group, member.person, Actor("person"))
+    groups.remove_person(group, member.person, by())
     assert accounts.get_role(member.person_id, orchard.pk) is None
 
 
@@ -93,10 +99,10 @@ def test_last_owner_cannot_lose_the_role_by_a_group(
     give(group, orchard, Role.OWNER)
     accounts.remove_member(Membership.objects.get(workspace=orchard, person=owner))
     for lose in (
-        lambda: groups.remove_person(group, ada, Actor("person")),
-        lambda: groups.take_role(group, orchard, Actor("person")),
-        lambda: groups.delete_group(group, Actor("person")),
-        lambda: give(group, orchard, Role.READER),
+        lambda: groups.remove_person(group, ada, by("ada")),
+        lambda: groups.take_role(group, orchard, by("ada")),
+        lambda: groups.delete_group(group, by("ada")),
+        lambda: give(group, orchard, Role.READER, "ada"),
     ):
         with pytest.raises(LastOwner):
             lose()
@@ -122,6 +128,60 @@ def test_maker_who_owns_no_workspace_of_it_any_more_manages_it_no_more(
     making.person("olga", Role.OWNER, home)
     accounts.change_role(Membership.objects.get(workspace=home, person=owner), Role.RESPONDER)
     assert groups.get_managed(group.pk, owner.pk) is None
+
+
+@pytest.mark.parametrize("change", ["add", "remove", "delete", "give"])
+def test_group_with_a_role_elsewhere_since_it_was_read_is_not_changed(
+    group: Group, ada: Person, home: Workspace, orchard: Workspace, change: str
+):
+    """Olga owns one workspace; its other owner gives the group a role in a second one."""
+    olga = making.person("olga", Role.OWNER, home)
+    ben = making.person("ben", Role.READER, home)
+    give(group, home, Role.READER)
+    assert groups.get_managed(group.pk, olga.pk)
+    give(group, orchard, Role.AUDITOR)
+    changes: dict[str, Callable[[], object]] = {
+        "add": lambda: groups.add_person(group, ben, by("olga")),
+        "remove": lambda: groups.remove_person(group, ada, by("olga")),
+        "delete": lambda: groups.delete_group(group, by("olga")),
+        "give": lambda: give(group, home, Role.OWNER, "olga"),
+    }
+    last_key = LedgerEntry.objects.latest("pk").pk
+    with pytest.raises(UnmanagedGroup, match="a workspace that you don't own"):
+        changes[change]()
+    assert accounts.get_roles(ben.pk) == {home.pk: Role.READER}
+    assert accounts.get_role(ada.pk, orchard.pk) == Role.AUDITOR
+    assert LedgerEntry.objects.latest("pk").pk == last_key
+    groups.take_role(group, home, by("olga"))
+    assert [given.workspace for given in group.roles.all()] == [orchard]
+
+
+def test_group_gets_no_role_in_a_workspace_of_others(group: Group):
+    foreign_workspace = making.workspace("Foreign")
+    with pytest.raises(UnmanagedGroup):
+        give(group, foreign_workspace, Role.READER)
+    assert not group.roles.exists()
+
+
+@pytest.mark.parametrize("change", ["add", "delete", "take"])
+def test_group_that_was_deleted_since_it_was_read_is_refused(
+    group: Group, ada: Person, home: Workspace, change: str
+):
+    give(group, home, Role.READER)
+    groups.delete_group(Group.objects.get(pk=group.pk), by())
+    changes: dict[str, Callable[[], object]] = {
+        "add": lambda: groups.add_person(group, ada, by()),
+        "delete": lambda: groups.delete_group(group, by()),
+        "take": lambda: groups.take_role(group, home, by()),
+    }
+    with pytest.raises(UnmanagedGroup):
+        changes[change]()
+
+
+def test_person_who_is_in_the_group_already_is_no_entry(group: Group, ada: Person):
+    last_key = LedgerEntry.objects.latest("pk").pk
+    groups.add_person(group, ada, by())
+    assert LedgerEntry.objects.latest("pk").pk == last_key
 
 
 def test_letting_somebody_in_ends_links_that_another_owner_made(
@@ -151,7 +211,7 @@ def test_each_role_that_a_group_gives_is_an_entry_that_names_it(
     last_key = LedgerEntry.objects.latest("pk").pk
     give(group, orchard, Role.READER)
     give(group, orchard, Role.AUDITOR)
-    groups.delete_group(group, Actor("person"))
+    groups.delete_group(group, by())
     entries = LedgerEntry.objects.filter(pk__gt=last_key, workspace_id=orchard.pk)
     acts = list(entries.filter(subject=f"person:{ada.pk}").order_by("pk"))
     assert [entry.act for entry in acts] == [
@@ -167,6 +227,6 @@ def test_adding_a_person_reaches_all_workspaces_of_the_group(
     give(group, orchard, Role.READER)
     ben = making.person("ben", Role.READER, home)
     assert ben in groups.list_candidates(group, owner.pk)
-    groups.add_person(group, ben, Actor("person"))
+    groups.add_person(group, ben, by())
     assert accounts.get_roles(ben.pk) == {home.pk: Role.RESPONDER, orchard.pk: Role.READER}
     assert ben not in groups.list_candidates(group, owner.pk)

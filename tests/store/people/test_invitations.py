@@ -8,9 +8,9 @@ from django.test import Client
 from django.utils import timezone
 
 from jpweb.store import accounts
-from jpweb.store.choices import Role
+from jpweb.store.choices import Act, Role
 from jpweb.store.errors import InvalidLink, InvalidName, NameTaken, TooManyLinks
-from jpweb.store.models import Invitation, Membership, Person, Workspace
+from jpweb.store.models import Invitation, LedgerEntry, Membership, Person, Workspace
 from jpweb.store.people import invitations
 from tests.store import making
 
@@ -91,6 +91,23 @@ def test_take_of_what_is_no_invitation_any_more_is_refused(
             token = ""
     with pytest.raises(InvalidLink):
         invitations.accept_invitation(token, None, None)
+
+
+def test_withdraw_of_an_invitation_accepted_meanwhile_is_no_entry(
+    home: Workspace, owner: Person, monkeypatch: pytest.MonkeyPatch
+):
+    """PostgreSQL lets the acceptance commit between the withdrawal's SELECT and its DELETE."""
+    token = invitations.create_invitation(home, "eve", Role.READER, owner)
+    delete_row = Invitation.delete
+
+    def delete_after_acceptance(row: Invitation) -> Any:
+        invitations.accept_invitation(token, None, None)
+        return delete_row(row)
+
+    monkeypatch.setattr(Invitation, "delete", delete_after_acceptance)
+    assert invitations.withdraw_invitation(home.pk, Invitation.objects.get().pk) is None
+    assert Membership.objects.filter(person__first_name="eve").exists()
+    assert not LedgerEntry.objects.filter(act=Act.INVITATION_WITHDRAWN).exists()
 
 
 def test_withdraw_of_another_workspace_does_nothing(home: Workspace, owner: Person):

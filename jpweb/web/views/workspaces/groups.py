@@ -13,7 +13,7 @@ from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import accounts
 from jpweb.store.choices import Role
-from jpweb.store.errors import InvalidName, LastOwner, NameTaken
+from jpweb.store.errors import InvalidName, LastOwner, NameTaken, UnmanagedGroup
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.people import groups
 from jpweb.web import access, converters, notice_text
@@ -68,7 +68,7 @@ async def add_person(request: Request, summary: GroupSummary) -> HttpResponse:
     """Add a member of the owner's workspaces; this may end sign-ins that others made for them."""
     ended_sessions = await run_in_db_thread(_add_person, request, summary)
     await publisher.publish_signed_out(ended_sessions)
-    return redirect("group", group_id=summary.group.pk)
+    return await run_in_db_thread(_redirect_to_group, request, summary.group.pk)
 
 
 def _add_person(request: Request, summary: GroupSummary) -> list[str]:
@@ -80,7 +80,7 @@ def _add_person(request: Request, summary: GroupSummary) -> list[str]:
         return []
     try:
         ended_sessions = groups.add_person(group, person, Actor.from_person(request.user))
-    except NameTaken as error:
+    except (NameTaken, UnmanagedGroup) as error:
         messages.error(request, str(error))
         return []
     security_log.log_event("added to group", request, group=group.name, of=person.pk)
@@ -99,9 +99,9 @@ def remove_person(request: Request, summary: GroupSummary) -> HttpResponse:
         return redirect("group", group_id=group.pk)
     try:
         groups.remove_person(group, person, Actor.from_person(request.user))
-    except LastOwner as error:
+    except (LastOwner, UnmanagedGroup) as error:
         messages.error(request, str(error))
-        return redirect("group", group_id=group.pk)
+        return _redirect_to_group(request, group.pk)
     security_log.log_event("removed from group", request, group=group.name, of=person.pk)
     notice = notice_text.GROUP_PERSON_REMOVED
     messages.success(request, notice.format(name=person.display_name, group=group.name))
@@ -114,9 +114,9 @@ def delete_group(request: Request, summary: GroupSummary) -> HttpResponse:
     group = summary.group
     try:
         groups.delete_group(group, Actor.from_person(request.user))
-    except LastOwner as error:
+    except (LastOwner, UnmanagedGroup) as error:
         messages.error(request, str(error))
-        return redirect("group", group_id=group.pk)
+        return _redirect_to_group(request, group.pk)
     security_log.log_event("group deleted", request, group=group.name)
     messages.success(request, notice_text.GROUP_DELETED.format(group=group.name))
     return redirect("groups")
@@ -149,7 +149,7 @@ def _choose_role(request: Request, workspace: Workspace) -> tuple[HttpResponse, 
         else:
             ended_sessions = groups.give_role(summary.group, workspace, role, actor)
             notice = notice_text.GROUP_ROLE_GIVEN.format(role=role.label.capitalize(), **names)
-    except (LastOwner, NameTaken) as error:
+    except (LastOwner, NameTaken, UnmanagedGroup) as error:
         messages.error(request, str(error))
         return _redirect_to_group(request, key), []
     security_log.log_event("role of group changed", request, of=workspace.pk, **names)
@@ -168,7 +168,7 @@ def take_role(request: Request, workspace: Workspace) -> HttpResponse:
         return redirect("people", workspace_id=workspace.pk)
     try:
         groups.take_role(given.group, workspace, Actor.from_person(request.user))
-    except LastOwner as error:
+    except (LastOwner, UnmanagedGroup) as error:
         messages.error(request, str(error))
         return redirect("people", workspace_id=workspace.pk)
     names = {"group": given.group.name, "workspace": workspace.name}

@@ -15,6 +15,7 @@ from jpweb.store.choices import Role, WritePolicy
 from jpweb.store.errors import (
     InvalidName,
     LastOwner,
+    MembershipEnded,
     NameTaken,
     RoleByGroup,
     StoreError,
@@ -138,7 +139,7 @@ def change_role(request: Request, member: Membership) -> HttpResponse:
                 name=member.person.display_name, role=role.label.capitalize()
             )
             messages.success(request, changed_text)
-    except LastOwner as error:
+    except (LastOwner, MembershipEnded) as error:
         messages.error(request, str(error))
     return redirect("people", workspace_id=member.workspace_id)
 
@@ -152,7 +153,7 @@ def remove_member(request: Request, member: Membership) -> HttpResponse:
         security_log.log_event("member removed", request, **log_fields)
         name = member.person.display_name
         messages.success(request, notice_text.MEMBER_REMOVED.format(name=name))
-    except (LastOwner, RoleByGroup) as error:
+    except (LastOwner, MembershipEnded, RoleByGroup) as error:
         messages.error(request, str(error))
     return redirect("people", workspace_id=member.workspace_id)
 

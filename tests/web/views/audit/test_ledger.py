@@ -352,5 +352,16 @@ def test_starter_sees_who_read_their_conversation(
     assert "Nobody else" in world.client("reader").get("/account/readers").content.decode()
 
 
+def test_starter_who_was_removed_sees_no_readers_of_their_conversation(
+    world: World, gathered_reads: Counter[read_log.Read]
+):
+    world.client("reader").get(make_address("conversation", world))
+    read_log.write_reads(gathered_reads)
+    world.member("owner").delete()
+    page = world.client("owner").get("/account/readers").content.decode()
+    assert world.talk.title not in page
+    assert "Nobody else" in page
+
+
 def test_role_below_auditor_sees_no_ledger(world: World):
     assert world.client("responder").get("/audit/ledger").status_code == 403

@@ -11,7 +11,7 @@ from jpweb.store.models import Conversation, JournalEntry, LedgerEntry, Suspecte
 from jpweb.store.redaction import application
 from jpweb.store.redaction.application import RedactionRequest
 from jpweb.store.search import indexer
-from jpweb.store.suspected_secrets import scanner
+from jpweb.store.suspected_secrets import scanner, suggestions
 from jpweb.stream.events import ChatRequest, ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import Answered, InquiryResponse
 from jpweb.web.websocket.conversation_updates import RenderedState, find_conversation_updates
@@ -116,6 +116,22 @@ def test_reveal_shows_the_secret_in_its_response_alone(world: World):
     entry = LedgerEntry.objects.get(act=Act.TEXT_REVEALED)
     assert entry.person_id == world.people["auditor"].pk
     assert SECRET not in entry.text
+
+
+@pytest.mark.parametrize("decision", ["dismissed", "redacted"])
+def test_reveal_of_a_decided_suggestion_shows_and_records_nothing(world: World, decision: str):
+    """Another auditor decides while the page is open."""
+    row, auditor = world.suggestion, world.people["auditor"]
+    if decision == "dismissed":
+        suggestions.dismiss(row, auditor, "an example")
+    else:
+        request = RedactionRequest(row.anchor, "leaked", (row.marker,))
+        application.redact(row.conversation, request, auditor)
+    client, page = world.client("auditor"), reverse("secret", args=[row.pk])
+    response = client.post(reverse("secret-reveal", args=[row.pk]))
+    assert (response.status_code, response["Location"]) == (302, page)
+    assert "Someone has already decided about this suggestion." in read_page(client, page)
+    assert not LedgerEntry.objects.filter(act=Act.TEXT_REVEALED).exists()
 
 
 def test_dismissal_shows_the_text_again(world: World):

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from jpweb.store import accounts
 from jpweb.store.choices import Role
 from jpweb.store.models import Group, Membership
+from jpweb.store.people import groups
 from tests.store import making
 from tests.web.reading import parse_page
 from tests.web.world import World
@@ -55,6 +58,33 @@ def test_owner_takes_a_group_out_that_others_manage(world: World):
     assert client.get(f"/groups/{group.pk}").status_code == 404
     client.post(f"/workspaces/{world.home.pk}/groups/take", {"group": group.pk})
     assert [given.workspace for given in group.roles.all()] == [world.other_home]
+
+
+@pytest.mark.parametrize("action", ["add", "remove", "delete", "choose"])
+def test_change_of_a_group_that_got_a_role_elsewhere_meanwhile_is_refused(
+    world: World, action: str, monkeypatch: pytest.MonkeyPatch
+):
+    """The owner's right to it is checked before the other owner's role for it is there."""
+    group, reader = world.group, world.people["reader"]
+    candidate = making.person("ada", Role.READER, world.home)
+    group.members.create(person=reader)
+    get_managed = groups.get_managed
+
+    def get_managed_before_the_role(group_id: int, owner_id: int) -> Any:
+        summary = get_managed(group_id, owner_id)
+        group.roles.get_or_create(workspace=world.other_home, role=Role.READER)
+        return summary
+
+    monkeypatch.setattr(groups, "get_managed", get_managed_before_the_role)
+    data = {"person": reader.pk if action == "remove" else candidate.pk}
+    path = f"/groups/{group.pk}/{action}"
+    if action == "choose":
+        path = f"/workspaces/{world.home.pk}/groups/choose"
+        data = {"group": group.pk, "role": Role.OWNER}
+    page = parse_page(post(world, path, **data))
+    assert "or has a role in a workspace that you don't own" in page.text
+    assert [member.person for member in group.members.all()] == [reader]
+    assert accounts.get_role(candidate.pk, world.other_home.pk) is None
 
 
 def test_name_of_a_second_group_must_differ(world: World):
