@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from jpweb.cli.data_folder_lock import lock_data_dir
 from jpweb.cli.management.commands.serve import Command
 from jpweb.runtime.exports import FORMATS
 from jpweb.store import accounts, exports, journal
@@ -268,6 +270,13 @@ def test_export_into_a_folder_that_is_not_there_is_one_line(tmp_path: Path):
     mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     target = tmp_path / "away" / "out"
     assert get_refusal("export", str(TOUR), "--output", target).startswith(f"{target} cannot be")
+
+
+def test_erase_remains_refuses_the_folder_of_a_running_jpweb(settings: Any, tmp_path: Path):
+    settings.DATA_DIR = tmp_path
+    with closing(lock_data_dir()):
+        assert get_refusal("erase_remains").startswith(f"jpweb is already running on {tmp_path}.")
+    assert "tables hold nothing that was redacted" in capture_command("erase_remains")[0]
 
 
 def test_sign_in_link_signs_the_owner_in_once():

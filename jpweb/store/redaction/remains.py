@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.apps import apps
 from django.db import DatabaseError, connection
 
 from jpweb.store.database import timeouts
 from jpweb.store.errors import StoreError
 
+if TYPE_CHECKING:
+    from django.db.backends.utils import CursorWrapper
+
 #: PostgreSQL's table of samples from columns, which the planner uses.
 _STATISTICS_TABLE = "pg_catalog.pg_statistic"
+_ADVICE = "Stop jpweb and backups of it, and run this again."
 
 
 class NotErased(StoreError):
@@ -27,7 +33,7 @@ def erase_remains() -> None:
         with timeouts.lift_timeouts():
             _rewrite_tables()
     except DatabaseError as error:
-        raise NotErased(f"{error}. Stop jpweb, and run this again.") from error
+        raise NotErased(f"{error}. {_ADVICE}") from error
 
 
 def _rewrite_tables() -> None:
@@ -37,7 +43,7 @@ def _rewrite_tables() -> None:
                 "INSERT INTO store_passage_words(store_passage_words) VALUES('optimize')"
             )
             cursor.execute("VACUUM")
-            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            _empty_log(cursor)
             return
         # VACUUM passes over a table that its role does not own, and only warns of it.
         warnings: list[str] = []
@@ -50,3 +56,17 @@ def _rewrite_tables() -> None:
         cursor.execute(f"VACUUM (FULL) {_STATISTICS_TABLE}")
     if warnings:
         raise NotErased(f"{warnings[0]}. Run this as the owner of the database.")
+
+
+def _empty_log(cursor: CursorWrapper) -> None:
+    """Copy SQLite's write-ahead log (WAL) into the database's file. Raises NotErased.
+
+    A reader in another process blocks that, which is no error of SQLite but the result "busy". The
+    file then still has its old pages, because VACUUM has written the new ones into the log.
+    """
+    cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    is_busy, _, _ = cursor.fetchone()
+    if is_busy:
+        raise NotErased(
+            f"Another process reads the database, so its file keeps old text. {_ADVICE}"
+        )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,24 @@ def test_erase_remains_leaves_nothing_on_disk(home: Workspace, talk: Conversatio
     assert CANARY.encode() not in read_database()
     assert CANARY not in dump_tables()
     assert set(statement_limits) == (set() if is_sqlite else {"0"})
+
+
+def test_erase_remains_fails_while_another_process_reads_the_database(
+    talk: Conversation, ada: Person
+):
+    redact(talk, ada, "", CANARY)
+    with closing(sqlite3.connect(connection.settings_dict["NAME"])) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM store_person").fetchone()
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA busy_timeout = 50")
+        try:
+            with pytest.raises(NotErased, match=r"reads the database.*Stop jpweb and backups"):
+                remains.erase_remains()
+        finally:
+            connection.close()  # and with it the short timeout
+    remains.erase_remains()
+    assert CANARY.encode() not in read_database()
 
 
 @pytest.mark.skipif(os.environ.get("JPWEB_TEST_VENDOR") is None, reason="SQLite has no roles")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing, nullcontext
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from jpweb.cli.data_folder_lock import lock_data_dir
 from jpweb.store import bootstrap
 from jpweb.store.errors import DatabaseUnavailable, StoreError
 from jpweb.store.redaction import remains
@@ -17,6 +20,15 @@ class Command(BaseCommand):
     help = "Rewrite the database's files without what was redacted or deleted."
 
     def handle(self, *_args: Any, **_options: Any) -> None:
+        # With PostgreSQL a server may run: tables are locked, not the data folder.
+        with closing(lock_data_dir()) if settings.IS_SQLITE else nullcontext():
+            self._erase_remains()
+        self.stdout.write(
+            "The database's tables hold nothing that was redacted or deleted. With PostgreSQL, its "
+            "write-ahead log (WAL) and archives of that keep such texts for a while."
+        )
+
+    def _erase_remains(self) -> None:
         try:
             bootstrap.prepare_database()
             self.stdout.write(
@@ -26,7 +38,3 @@ class Command(BaseCommand):
             remains.erase_remains()
         except (DatabaseUnavailable, StoreError) as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(
-            "The database's tables hold nothing that was redacted or deleted. With PostgreSQL, its "
-            "write-ahead log (WAL) and archives of that keep such texts for a while."
-        )
