@@ -135,7 +135,16 @@ async def send_signal(group_name: str, signal: Signal) -> None:
 
 async def receive_signals() -> None:
     """Receive signals of other processes until cancelled; return at once without a layer."""
-    while get_channel_layer() is not None:
+    if get_channel_layer() is None:
+        return
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(_join_repeatedly())
+        tasks.create_task(_ChangePoller().poll_changes())
+
+
+async def _join_repeatedly() -> None:
+    """Join and receive until cancelled, again after each failure of the layer."""
+    while True:
         try:
             await _LayerReceiver().join_and_read()
         except* LAYER_ERRORS as errors:
@@ -149,7 +158,6 @@ class _LayerReceiver:
     def __init__(self) -> None:
         self.layer: Any = get_channel_layer()
         self.ping_event = asyncio.Event()
-        self.states: dict[str, dict[int, Any]] = {"conversation": {}, "workspace": {}}
 
     async def join_and_read(self) -> None:
         """Join the groups and receive until cancelled. Raises a group of the layer's errors."""
@@ -162,7 +170,6 @@ class _LayerReceiver:
                 raise
             tasks.create_task(self._read_signals(channel))
             tasks.create_task(self._ping_itself())
-            tasks.create_task(self._watch_changes())
 
     async def _join_groups(self) -> str:
         """Return a new channel that is in every group of this process."""
@@ -208,11 +215,22 @@ class _LayerReceiver:
             is_first = False
             await asyncio.sleep(PING_SECONDS)
 
-    async def _watch_changes(self) -> None:
-        """Compare the last changes of watched rows at intervals, and notify local subscribers.
+    async def _drop_layer(self) -> None:
+        """Discard the layer with its connections; the next receiver opens a new one."""
+        with suppress(*LAYER_ERRORS):
+            async with asyncio.timeout(LAYER_TIMEOUT_SECONDS):
+                await self.layer.flush()
+        channel_layers.backends.pop(DEFAULT_CHANNEL_LAYER, None)
 
-        So a lost signal costs a delay.
-        """
+
+class _ChangePoller:
+    """Polls the change marks of watched rows: a lost signal or an outage costs a delay."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, dict[int, Any]] = {"conversation": {}, "workspace": {}}
+
+    async def poll_changes(self) -> None:
+        """Compare the marks with the previous ones at intervals, and notify local subscribers."""
         while True:
             await asyncio.sleep(WATCH_POLL_SECONDS)
             try:
@@ -230,10 +248,3 @@ class _LayerReceiver:
         for key in keys:
             if key not in previous_states or previous_states[key] != current_states.get(key):
                 local_bus.notify_local(subject, key)
-
-    async def _drop_layer(self) -> None:
-        """Discard the layer with its connections; the next receiver opens a new one."""
-        with suppress(*LAYER_ERRORS):
-            async with asyncio.timeout(LAYER_TIMEOUT_SECONDS):
-                await self.layer.flush()
-        channel_layers.backends.pop(DEFAULT_CHANNEL_LAYER, None)

@@ -286,7 +286,7 @@ def _is_held_back(model: type[Model]) -> Q:
 
 
 def _is_still_due(due_notification: DueNotification) -> bool:
-    """Tell whether the question or approval is open, and the person may answer it now.
+    """Tell whether the question or approval is open, not held back, and the person may answer it.
 
     A mention is due until its person has seen it.
     """
@@ -309,7 +309,10 @@ def _is_still_due(due_notification: DueNotification) -> bool:
     receivers = channel.list_usable().filter(
         pk=due_notification.destination_id, person_id=due_notification.person_id
     )
-    return open_rows.filter(Exists(responders), run_is_unfinished()).exists() and receivers.exists()
+    due_rows = open_rows.annotate(told_person=Value(due_notification.person_id)).filter(
+        ~_is_held_back(open_rows.model), Exists(responders), run_is_unfinished()
+    )
+    return due_rows.exists() and receivers.exists()
 
 
 def _receiver_id(row: WaitingRow) -> int:

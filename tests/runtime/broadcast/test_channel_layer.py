@@ -58,19 +58,24 @@ async def reading() -> AsyncIterator[list[Any]]:
     resyncs: list[Any] = []
     resync_topic = local_bus.make_kind_topic(local_bus.RESYNC)
     local_bus.add_subscriber(resync_topic, resyncs.append)
-    task = asyncio.create_task(channel_layer.receive_signals())
-
-    async def has_resynced() -> bool:
-        return bool(resyncs)
-
     try:
-        await eventually(has_resynced)
-        yield resyncs
+        async with receiving():
+            await until(lambda: bool(resyncs))
+            yield resyncs
+    finally:
+        local_bus.remove_subscriber(resync_topic, resyncs.append)
+
+
+@asynccontextmanager
+async def receiving() -> AsyncIterator[None]:
+    """Run the reader, whether it reaches Redis or not."""
+    task = asyncio.create_task(channel_layer.receive_signals())
+    try:
+        yield
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-        local_bus.remove_subscriber(resync_topic, resyncs.append)
         layer = get_channel_layer()
         if layer is not None:
             with suppress(OSError, *channel_layer.LAYER_ERRORS):
@@ -285,13 +290,8 @@ async def test_what_passes_through_redis_is_sealed(
     assert sealed.deserialize(message["data"])["text"] == "Some text of a model"
 
 
-async def test_what_changed_without_a_signal_is_told_at_the_next_look(
-    redis_url: str,
-    use_redis_layer: Callable[[str], None],
-    scene: Scene,
-    monkeypatch: pytest.MonkeyPatch,
-):
-    use_redis_layer(redis_url)
+def count_looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that grows with each comparison of watched workspaces from here on."""
     look_counts: list[int] = []
     real = queue.get_inbox_marks
 
@@ -300,6 +300,17 @@ async def test_what_changed_without_a_signal_is_told_at_the_next_look(
         return real(keys)
 
     monkeypatch.setattr(queue, "get_inbox_marks", desks)
+    return look_counts
+
+
+async def test_what_changed_without_a_signal_is_told_at_the_next_look(
+    redis_url: str,
+    use_redis_layer: Callable[[str], None],
+    scene: Scene,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    use_redis_layer(redis_url)
+    look_counts = count_looks(monkeypatch)
     run = await run_in_db_thread(making.start_run, scene.talk, scene.ada)
     async with (
         subscribe(publisher.make_conversation_topic(scene.talk.pk)) as talk,
@@ -318,6 +329,22 @@ async def test_what_changed_without_a_signal_is_told_at_the_next_look(
         assert await talk() == {"kind": "conversation"}
         await run_in_db_thread(Conversation.objects.filter(pk=scene.talk.pk).update, revision=9)
         assert await talk() == {"kind": "conversation"}
+
+
+async def test_changes_are_told_while_the_layer_is_down(
+    use_redis_layer: Callable[[str], None], scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(channel_layer, "WATCH_POLL_SECONDS", 0.1)
+    use_redis_layer(f"redis://127.0.0.1:{free_port()}/0")
+    look_counts = count_looks(monkeypatch)
+    run = await run_in_db_thread(making.start_run, scene.talk, scene.ada)
+    async with subscribe(publisher.make_workspace_topic(scene.home.pk)) as home, receiving():
+        assert await home() == {"kind": "questions"}, "the first look tells everybody"
+        await until(lambda: len(look_counts) > 6)
+        assert channel_layer._outage_log.started_at is not None
+        assert home.take_all() == [], "what was seen is known after the reader has begun again"
+        await run_in_db_thread(making.question, run)
+        assert await home() == {"kind": "questions"}
 
 
 async def test_where_there_is_no_layer_nothing_is_read():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -9,11 +10,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from jpweb.store import approvals
+from jpweb.store import approvals, journal
+from jpweb.store.annotations import threads
 from jpweb.store.choices import UNFINISHED_STATES, Role, RunState
-from jpweb.store.inbox import queue
+from jpweb.store.inbox import claims, queue, snoozes
 from jpweb.store.inbox.queue import PendingQueue
-from jpweb.store.models import Membership, Run
+from jpweb.store.models import Membership, QuestionClaim, Run
 from jpweb.stream.inquiry import Answered
 from tests.store import making
 
@@ -155,6 +157,9 @@ CHANGES: dict[str, Callable[[Run], object]] = {
     "gone": lambda run: type(run.conversation).objects.update(removed_at=timezone.now()),
     "archived": lambda run: type(run.conversation).objects.update(archived=True),
     "revision": lambda run: type(run.conversation).objects.update(revision=7),
+    "comment": lambda run: threads.add_comment(
+        run.conversation, journal.find_anchor(run.conversation_id, 1), making.person(), "Look"
+    ),
 }
 
 
@@ -184,3 +189,66 @@ def test_a_desk_differs_once_something_came_or_went():
         == 4
     )
     assert {marks[other_home.pk] for marks in (empty, first, second)} == {()}
+
+
+def count_marks(marks: list[dict[int, Any]]) -> int:
+    """Return how many of these successive marks differ from those before."""
+    return sum(before != after for before, after in itertools.pairwise(marks))
+
+
+@pytest.mark.parametrize("subject", ["question", "approval"])
+def test_a_desk_differs_once_somebody_is_on_a_card_or_no_more(subject: str):
+    home = making.workspace("Garden")
+    ada, ben = (making.person(name, Role.RESPONDER, home) for name in ("ada", "ben"))
+    run = making.start_run(making.conversation(home))
+    row: Any = making.question(run) if subject == "question" else making.prompt(run)
+    claim: Any = claims.claim_question if subject == "question" else claims.claim_approval
+    marks = [queue.get_inbox_marks([home.pk])]
+    for person in (ada, ben):
+        for change in (claim, claims.release_claim):
+            assert change(row, person)
+            marks.append(queue.get_inbox_marks([home.pk]))
+    assert count_marks(marks) == 4
+    assert claim(row, ada)
+    by_ada = queue.get_inbox_marks([home.pk])
+    claims.release_claim(row, ada)
+    assert claim(row, ben)
+    assert queue.get_inbox_marks([home.pk]) != by_ada, "another person is on it"
+
+
+def test_a_desk_differs_once_a_claim_has_lapsed():
+    home = making.workspace("Garden")
+    ada = making.person("ada", Role.RESPONDER, home)
+    claims.claim_question(making.question(making.start_run(making.conversation(home))), ada)
+    before = queue.get_inbox_marks([home.pk])
+    QuestionClaim.objects.update(until=timezone.now())
+    assert queue.get_inbox_marks([home.pk]) != before
+
+
+def test_a_desk_differs_once_a_question_is_snoozed_for_another_time_or_back():
+    home = making.workspace("Garden")
+    ada = making.person("ada", Role.RESPONDER, home)
+    run = making.start_run(making.conversation(home))
+    first, second = making.question(run), making.question(run)
+    marks = [queue.get_inbox_marks([home.pk])]
+    for question, hours in ((first, 1), (second, 20), (first, 2)):
+        snoozes.snooze_question(question, ada.pk, timezone.now() + timedelta(hours=hours))
+        marks.append(queue.get_inbox_marks([home.pk]))
+    snoozes.wake_question(first, ada.pk)
+    marks.append(queue.get_inbox_marks([home.pk]))
+    assert count_marks(marks) == 4
+
+
+def test_the_cost_of_marks_does_not_grow_with_workspaces_and_claims():
+    keys: list[int] = []
+    for _ in range(3):
+        home = making.workspace()
+        ada = making.person("", Role.RESPONDER, home)
+        run = making.start_run(making.conversation(home))
+        for _ in range(2):
+            claims.claim_question(making.question(run), ada)
+            claims.claim_approval(making.prompt(run), ada)
+        keys.append(home.pk)
+        with CaptureQueriesContext(connection) as captured:
+            assert all(queue.get_inbox_marks(keys).values())
+        assert len(captured) == 5

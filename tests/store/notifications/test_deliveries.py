@@ -191,3 +191,26 @@ def test_list_due_leaves_out_a_question_that_its_person_snoozed(run: Run):
     until = timezone.now() + timedelta(hours=1)
     snoozes.snooze_question(question, destination.person_id, until)
     assert [due.destination_id for due in deliveries.list_due(10)] == [other.pk]
+
+
+@pytest.mark.parametrize("subject", ["question", "approval"])
+def test_claim_delivery_of_what_a_person_is_on_since_is_none(run: Run, subject: str):
+    address(run)
+    row: Any = making.question(run) if subject == "question" else making.prompt(run)
+    claim: Any = claims.claim_question if subject == "question" else claims.claim_approval
+    (due,) = deliveries.list_due(10)
+    other = making.person("", Role.RESPONDER, run.conversation.workspace)
+    assert claim(row, other)
+    assert deliveries.claim_delivery(due) is None
+    claims.release_claim(row, other)
+    assert deliveries.list_due(10) == [due], "it is due once nobody is on it"
+    assert deliveries.claim_delivery(due) is not None
+
+
+def test_claim_delivery_of_a_question_that_its_person_snoozed_is_none(run: Run):
+    destination, other, question = address(run), address(run), making.question(run)
+    due_by_destination = {due.destination_id: due for due in deliveries.list_due(10)}
+    until = timezone.now() + timedelta(hours=1)
+    snoozes.snooze_question(question, destination.person_id, until)
+    assert deliveries.claim_delivery(due_by_destination[destination.pk]) is None
+    assert deliveries.claim_delivery(due_by_destination[other.pk]) is not None
