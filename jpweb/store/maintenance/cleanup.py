@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
@@ -14,8 +15,15 @@ from jpweb.store.database import clock
 from jpweb.store.inquiries import OPEN_STATE
 from jpweb.store.ledger import retention
 from jpweb.store.ledger.entries import SYSTEM
-from jpweb.store.models import AnswerLink, Heartbeat, Presence, SignInLink, TaskLease
-from jpweb.store.notifications.delivery_channels import CHANNELS
+from jpweb.store.models import (
+    AnswerLink,
+    Heartbeat,
+    NotificationDelivery,
+    Presence,
+    PushDelivery,
+    SignInLink,
+    TaskLease,
+)
 
 #: Retention of links after their expiry, and of notifications after they were sent, for looking up
 #: what happened.
@@ -34,8 +42,9 @@ def delete_old_rows() -> None:
     AnswerLink.objects.filter(expires_at__lt=cutoff).delete()
     is_unseen = Q(mention__isnull=False, mention__seen_at=None)
     is_pending = Q(inquiry__state=OPEN_STATE) | Q(approval__state=ApprovalState.OPEN) | is_unseen
-    for channel in CHANNELS:
-        channel.delivery_model.objects.filter(sent_at__lt=cutoff).exclude(is_pending).delete()
+    deliveries: tuple[Any, ...] = (NotificationDelivery, PushDelivery)
+    for model in deliveries:
+        model.objects.filter(sent_at__lt=cutoff).exclude(is_pending).delete()
     Presence.objects.filter(seen_at__lt=Now() - PRESENCE_RETENTION).delete()
     Heartbeat.objects.filter(seen_at__lt=Now() - HEARTBEAT_RETENTION).delete()
     TaskLease.objects.filter(lease_until__lt=Now() - LEASE_RETENTION).delete()
