@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from jpweb.store.search import cjk, word_forms
@@ -45,6 +47,30 @@ def test_what_is_no_english_word_has_no_other_form(word: str):
 )
 def test_words_that_only_begin_alike_stay_apart(word: str, other: str):
     assert other == "rusting" or other not in word_forms.list_forms(word)
+
+
+@pytest.mark.parametrize(
+    ("typed", "text", "is_found"),
+    [
+        ("Python入門", "CPYTHON入門の本", True),
+        ("Python入門", "Ruby入門の本", False),
+        ("Python入門", "Python\uff08入門\uff09", True),
+        ("東京、大阪", "東京\n大阪", True),
+        ("東京、大阪", "東京と大阪", False),
+        ("東京、大阪", "東京大阪", False),
+        ("東京都", "京都と東京", False),
+        ("C++入門", "C 入門", True),
+        ("GPT模型", "GPTé模型", False),
+        ("GPT模型", "GPT\uff38模型", False),
+        ("café店", "cafe\u0301店", True),
+        ("ọ店", "Ọ店", True),
+        ("straße店", "STRAßE店", True),
+        ("⑴İ店", "⑴i店", True),
+        ("ภาษาไทย", "เรียนภาษาไทยกัน", True),
+    ],
+)
+def test_a_pattern_is_found_in_text_that_has_it(typed: str, text: str, is_found: bool):
+    assert (re.search(cjk.make_pattern(typed), text) is not None) is is_found
 
 
 def test_text_without_blanks_has_a_term_for_each_character_and_pair():
