@@ -23,6 +23,11 @@ RELATED = [
     ("build", "built", "builds", "building"),
     ("slow", "slowly", "slower"),
     ("highlight", "highlighting", "highlights"),
+    ("respond", "responds", "response", "responses", "responding"),
+    ("erode", "erosion"),
+    ("migrate", "migration", "migrated"),
+    ("retry", "retries", "retried"),
+    ("subscribe", "subscription", "subscribed"),
 ]
 
 
@@ -71,6 +76,34 @@ def test_words_that_only_begin_alike_stay_apart(word: str, other: str):
 )
 def test_a_pattern_is_found_in_text_that_has_it(typed: str, text: str, is_found: bool):
     assert (re.search(cjk.make_pattern(typed), text) is not None) is is_found
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [
+        ("card", "cars"),
+        ("create", "creed"),
+        ("fact", "face"),
+        ("format", "form"),
+        ("lease", "lead"),
+        ("less", "letter"),
+        ("pass", "pat"),
+        ("template", "temple"),
+        ("threat", "three"),
+        ("treat", "trees"),
+        ("word", "worse"),
+    ],
+)
+def test_words_of_another_stem_stay_apart(word: str, other: str):
+    assert other not in word_forms.list_forms(word)
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [("citation", "cited"), ("organization", "organize"), ("production", "produced")],
+)
+def test_a_noun_of_an_action_finds_its_verb(word: str, other: str):
+    assert other in word_forms.list_forms(word)
 
 
 def test_text_without_blanks_has_a_term_for_each_character_and_pair():
