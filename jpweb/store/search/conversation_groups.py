@@ -47,7 +47,7 @@ _FUNCTION_WORDS = {
 
 @dataclass(slots=True)
 class ConversationGroup:
-    """A conversation with its best hits; ``missing`` are the words that it does not have."""
+    """A conversation with its best hits; ``missing`` are the words, as typed, that it lacks."""
 
     conversation_id: int
     event_count: int
@@ -114,9 +114,11 @@ def group_hits(search: Search, offset: int = 0) -> GroupedHits:
             conversation_id,
             len(found[conversation_id].terms_by_event),
             tuple(
-                " ".join(split_words(term.text))
-                for index, term in enumerate(terms)
-                if not found[conversation_id].has_term(index)
+                dict.fromkeys(
+                    term.text
+                    for index, term in enumerate(terms)
+                    if not found[conversation_id].has_term(index)
+                )
             ),
         )
         for conversation_id in page_ids

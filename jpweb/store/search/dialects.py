@@ -17,10 +17,14 @@ TermGroup: TypeAlias = tuple[tuple[str, ...], bool]
 
 @dataclass(frozen=True, slots=True)
 class SearchDialect:
-    """Parts of a statement over passages ``p``. ``expression`` builds the argument of ``match``."""
+    """Parts of a statement over passages ``p``. ``expression`` builds the argument of ``match``.
+
+    ``body_match`` compares a row's text with a regular expression, which no index does.
+    """
 
     source: str
     match: str
+    body_match: str
     key: str
     newest: str
     expression: Callable[[Sequence[QueryTerm], Sequence[TermGroup]], str]
@@ -75,6 +79,7 @@ def _any_lexeme(group: TermGroup) -> str:
 SQLITE = SearchDialect(
     source="store_passage_words f CROSS JOIN store_passage p ON p.id = f.rowid",
     match="store_passage_words MATCH %s",
+    body_match="p.body REGEXP %s",
     key="f.rowid",
     newest="f.rowid DESC",
     expression=build_fts5,
@@ -82,6 +87,7 @@ SQLITE = SearchDialect(
 POSTGRESQL = SearchDialect(
     source="store_passage p",
     match="p.lexemes @@ %s::tsquery",
+    body_match="p.body ~ %s",
     key="p.id",
     newest="p.id DESC",
     expression=build_tsquery,

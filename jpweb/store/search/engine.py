@@ -87,8 +87,7 @@ class Search:
         The query's filters, dates and excluded words count as well.
         """
         excluded = [other for other in self.query.terms if other.is_negated]
-        expression = _build_expression([term, *excluded], self._groups)
-        where, params = self._build_where(0, expression)
+        where, params = self._build_where(0, [term, *excluded])
         dialect = dialects.get_dialect()
         statement = (
             f"SELECT {dialect.key}, p.conversation_id, p.category"  # noqa: S608  own names
@@ -157,10 +156,19 @@ class Search:
             for body, *columns in rows
         ]
 
-    def _build_where(self, before: int, expression: str = "") -> tuple[str, list[Any]]:
+    def _build_where(
+        self, before: int, terms: Sequence[QueryTerm] | None = None
+    ) -> tuple[str, list[Any]]:
+        """Return the condition of the query, or of some terms with the query's filters.
+
+        Texts are compared last, so only those of rows that the index found.
+        """
         dialect = dialects.get_dialect()
+        expression = self._match_expression
+        if terms is not None:
+            expression = _build_expression(terms, self._groups)
         conditions = [dialect.match, _READABLE_CONDITION]
-        params: list[Any] = [expression or self._match_expression, self.person_id]
+        params: list[Any] = [expression, self.person_id]
         bounds = [(">=", self.query.after and passage_ids.first_id_at(self.query.after))]
         bounds += [
             ("<", self.query.before and passage_ids.first_id_at(self.query.before)),
@@ -170,6 +178,9 @@ class Search:
             if bound is not None:
                 conditions.append(f"{dialect.key} {sign} %s")
                 params.append(bound)
+        for term in filter(_needs_comparison, self.query.terms if terms is None else terms):
+            conditions.append("NOT " * term.is_negated + dialect.body_match)
+            params.append(cjk.make_pattern(term.text))
         return " AND ".join(conditions), params
 
 
@@ -240,11 +251,14 @@ def _readable_workspaces(person_id: int) -> tuple[list[int], bool]:
 
 
 def _build_expression(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -> str:
-    """Return the index expression of terms and filters, in the present database's dialect."""
+    """Return the index expression of terms and filters, in the present database's dialect.
+
+    It excludes no text of which it knows the pairs alone: other text may have them too.
+    """
     pairs = [
-        ((tag,), False)
+        ((tag,), term.is_negated)
         for term in terms
-        if _is_cjk(term)
+        if _is_cjk(term) and not (term.is_negated and _needs_comparison(term))
         for tag in cjk.list_query_terms(term.text)
     ]
     words = [term for term in terms if not _is_cjk(term)]
@@ -253,15 +267,20 @@ def _build_expression(terms: Sequence[QueryTerm], groups: Sequence[TermGroup]) -
 
 def _is_cjk(term: QueryTerm) -> bool:
     """Tell whether a term is looked up by pairs of characters instead of words."""
-    return not term.is_negated and cjk.has_cjk(term.text)
+    return cjk.has_cjk(term.text)
+
+
+def _needs_comparison(term: QueryTerm) -> bool:
+    """Tell whether rows that have a term's pairs may not have the term itself."""
+    return _is_cjk(term) and not cjk.is_indexed(term.text)
 
 
 def _make_highlighter(all_terms: Sequence[QueryTerm]) -> Callable[[str], tokenizer.Spans]:
     terms = [term for term in all_terms if not term.is_negated]
-    literals = [term.text for term in terms if _is_cjk(term)]
+    patterns = [cjk.make_pattern(term.text) for term in terms if _is_cjk(term)]
     words = frozenset[str]().union(*(term.forms for term in terms))
     phrases = [_make_phrase(term) for term in terms if not term.forms and not _is_cjk(term)]
-    return tokenizer.make_highlighter(phrases, words, *literals)
+    return tokenizer.make_highlighter(phrases, words, *patterns)
 
 
 def _make_phrase(term: QueryTerm) -> tokenizer.FoldedPhrase:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from jpweb.store import db_text
 from jpweb.store.inquiries import INQUIRY_STATES
-from jpweb.store.search import word_forms
+from jpweb.store.search import cjk, word_forms
 from jpweb.store.search.tokenizer import split_words
 
 #: Characters of a query, and its terms and filters; the rest is dropped and reported in
@@ -120,12 +120,15 @@ class SearchQuery:
 
         A word is there in the form in which it stands; all terms where nothing is highlighted.
         """
-        folded_texts = list(dict.fromkeys(" ".join(split_words(t)) for t in highlighted_texts))
+        texts = list(dict.fromkeys(highlighted_texts))
+        folded_texts = list(dict.fromkeys(" ".join(split_words(text)) for text in texts))
         words: list[str] = []
         for term in (term for term in self.terms if not term.is_negated):
             first_word = split_words(term.text)[0]
             if term.forms:
                 words += [text for text in folded_texts if text in term.forms]
+            elif cjk.has_cjk(term.text):
+                words += _format_spellings(term, texts)
             elif any(text.startswith(first_word) for text in folded_texts):
                 words.append(_format_term(term))
         return " ".join(dict.fromkeys(words)) or self.highlighted_words
@@ -237,6 +240,13 @@ def _format_filter(query_filter: QueryFilter) -> str:
     value = query_filter.value
     quoted = f'"{value}"' if re.search(r"\s", value) else value
     return "-" * query_filter.is_negated + f"{query_filter.name}:{quoted}"
+
+
+def _format_spellings(term: QueryTerm, texts: Iterable[str]) -> list[str]:
+    """Return the texts that are a term, as typed; a quote cannot be typed."""
+    pattern = re.compile(cjk.make_pattern(term.text))
+    spellings = [text for text in texts if pattern.fullmatch(text) and '"' not in text]
+    return [_format_term(QueryTerm(spelling)) for spelling in spellings]
 
 
 def _format_term(term: QueryTerm) -> str:

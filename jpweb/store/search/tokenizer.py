@@ -70,24 +70,24 @@ Spans: TypeAlias = list[tuple[int, int]]
 
 
 def make_highlighter(
-    phrases: Iterable[FoldedPhrase], words: frozenset[str] = frozenset(), *literals: str
+    phrases: Iterable[FoldedPhrase], words: frozenset[str] = frozenset(), *patterns: str
 ) -> Callable[[str], Spans]:
     """Return a function that finds phrases in a text, as ordered, disjoint spans.
 
     A phrase matches as a whole; of a long one the first ``_MAX_PHRASE_WORDS`` words. ``words``
-    are folded words that each match alone, ``literals`` texts that also match inside of words.
+    are folded words that each match alone, ``patterns`` also match inside of words.
     """
     find_phrases = _make_phrase_highlighter(phrases)
-    literal = re.compile("|".join(map(re.escape, literals)), re.IGNORECASE) if literals else None
+    pattern = re.compile("|".join(patterns)) if patterns else None
 
     def highlight(text: str) -> Spans:
         spans = find_phrases(text)
         if words:
             matches = WORD_PATTERN.finditer(text)
             spans += [match.span() for match in matches if fold_text(match[0]) in words]
-        if literal:
-            spans += [match.span() for match in literal.finditer(text)]
-        return _make_disjoint(spans) if words or literal else spans
+        if pattern:
+            spans += [match.span() for match in pattern.finditer(text)]
+        return _make_disjoint(spans) if words or pattern else spans
 
     return highlight
 

@@ -8,6 +8,7 @@ other forms.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 import snowballstemmer
@@ -24,11 +25,17 @@ _SUFFIXES_OF_OTHERS = ("", "e", "es", "ed", "ing", "ion", "ions", "s", "ly", "er
 _SUFFIXES_OF_DOUBLED = ("ed", "er", "ing")
 #: Ends that the stemmer leaves: slow(er), fail(ur), slow(li), prun(e).
 _STEMMED_ENDS = ("er", "ur", "li", "e")
-#: Ends of stems that the same word has in other forms: decis(ion), decid(e).
+#: Ends of stems that verbs and their nouns have: decid(e), decis(ion).
 _STEM_ENDS = (
     ("ss", "t"), ("t", "ss"), ("ns", "nd"), ("nd", "ns"), ("s", "d"), ("d", "s"), ("pt", "b"),
-    ("b", "pt"), ("i", "y"), ("ct", "c"), ("at", ""), ("izat", "iz"),
+    ("b", "pt"),
 )  # fmt: skip
+#: Ends of stems of nouns, and those of their verbs: reduct(ion), citat(ion).
+_NOUN_STEM_ENDS = (*_STEM_ENDS, ("ct", "c"), ("at", ""), ("izat", "iz"))
+_NOUN_ENDS = ("ion", "ions")
+#: Letters of the shortest stem with another end that is tried with each suffix, unless the word is
+#: such a noun. Shorter ones are words of their own: word, worse; lease, lead.
+_MIN_STEM_LETTERS = 5
 _IRREGULAR = (
     "become became", "begin began begun", "break broke broken", "bring brought",
     "build built", "choose chose chosen", "come came", "draw drew drawn", "drive drove driven",
@@ -71,11 +78,22 @@ def _find_irregular(word: str) -> frozenset[str]:
 def _list_inflections(word: str) -> set[str]:
     stem = _stemmer.stemWord(word)
     others = [stem.removesuffix(end) for end in _STEMMED_ENDS if stem.endswith(end)]
-    others += [stem.removesuffix(end) + other for end, other in _STEM_ENDS if stem.endswith(end)]
+    others += [stem.removesuffix("i") + "y"] if stem.endswith("i") else []
+    changed_stems = _change_ends(stem, _STEM_ENDS)
+    if word.endswith(_NOUN_ENDS):
+        others += _change_ends(stem, _NOUN_STEM_ENDS)
+    else:
+        others += [base for base in changed_stems if len(base) >= _MIN_STEM_LETTERS]
     stems = {base for base in (stem, word, *others) if len(base) >= _MIN_LETTERS - 1}
     doubled = {base + base[-1] for base in stems if base[-1] not in "aeiouwxy"}  # stop, stopped
     return (
         {stem + suffix for suffix in _SUFFIXES}
         | {base + suffix for base in stems for suffix in _SUFFIXES_OF_OTHERS}
         | {base + suffix for base in doubled for suffix in _SUFFIXES_OF_DOUBLED}
+        | {base + suffix for base in changed_stems for suffix in _NOUN_ENDS}
     )
+
+
+def _change_ends(stem: str, ends: Sequence[tuple[str, str]]) -> list[str]:
+    changed = (stem.removesuffix(end) + other for end, other in ends if stem.endswith(end))
+    return [base for base in changed if len(base) >= _MIN_LETTERS - 1]

@@ -73,6 +73,12 @@ def test_where_nothing_has_all_words_those_with_most_come_first(home: Workspace,
     assert grouped.groups[0].missing == ("quince",)
 
 
+def test_words_that_a_conversation_lacks_are_named_as_typed(home: Workspace, group: Group):
+    talk(home, "One", "pear")
+    grouped = group('pear データ Größe "src/a b.rs" 데이터 데이터')
+    assert grouped.groups[0].missing == ("データ", "Größe", "src/a b.rs", "데이터")
+
+
 def test_a_title_counts_more_than_a_result_that_has_everything(home: Workspace, group: Group):
     wanted = talk(home, "Wit highlighting", "some words")
     other = making.conversation(home, "Dump")

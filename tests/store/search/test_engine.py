@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -106,6 +108,71 @@ def test_what_is_typed_finds_what_it_says(
         "a well-known thing",
     )
     assert {hit.position for hit in find(query_text)} == expected
+
+
+@pytest.mark.parametrize(
+    ("query_text", "expected"),
+    [
+        ("Python入門", {0}),
+        ('"Python入門"', {0}),
+        ("PYTHON入門", {0}),
+        ("Python入門*", {0}),
+        ('"Python 入門"', {0}),
+        ("入門", {0, 1, 5}),
+        ("本 -入門", {2}),
+        ("本 -Python入門", {1, 2}),
+        ('本 -"python 入門" -kind:title', {1, 2}),
+        ("本 -門入", {0, 1, 2}),
+        ("-入門 -本 -kind:title", {3, 4, 6, 7, 8}),
+        ("-Python入門 -kind:title", {1, 2, 3, 4, 5, 6, 7, 8}),
+        ("GPT模型", {3, 4}),
+        ('"GPT模型"', {3, 4}),
+        ("模型 -gpt模型", {6}),
+        ("話の本", {2}),
+        ("東京都", set()),
+        ("京都 -東京都", {8}),
+        ("GPT모델", {7}),
+        ("BERT모델", set()),
+        ("모델 -BERT모델", {7}),
+        ("Ｐｙｔｈｏｎ入門", {5}),
+        ("ｐＹＴＨＯＮ入門", {5}),
+        ("入門 -ｐｙｔｈｏｎ入門", {0, 1}),
+        ("cafe店", {6}),
+        ("CAFÉ店 -茶", {6}),
+        ('"le café店 の"', set()),
+        ('"un café店"', {6}),
+    ],
+)
+def test_text_without_blanks_is_found_with_the_letters_beside_it(
+    talk: Conversation, find: Find, query_text: str, expected: set[int]
+):
+    say(
+        talk,
+        "Python入門の本",
+        "Ruby入門の本",
+        "話の本の",
+        "训练GPT模型。",
+        "gpt 模型",
+        "Ｐｙｔｈｏｎ入門",
+        "BERT模型 de un\ncafé店",
+        "GPT모델을",
+        "京都と東京",
+    )
+    hits = find(query_text)
+    assert {hit.position for hit in hits} == expected
+    if not query_text.startswith("-"):
+        assert all(list_highlights(hit) for hit in hits)
+
+
+def test_texts_are_compared_of_queries_with_such_text_alone(talk: Conversation, reader: Person):
+    statements = []
+    for query_text in ("pear -plum", "東京 -都", "東京都"):
+        search = engine.make_search(reader.pk, query_parser.parse_query(query_text))
+        with CaptureQueriesContext(connection) as captured:
+            search.list_newest()
+        statements += [statement["sql"] for statement in captured]
+    comparison = dialects.get_dialect().body_match.removesuffix("%s")
+    assert [comparison in statement for statement in statements] == [False, False, True]
 
 
 def test_other_kinds_of_assistant_titles(talk: Conversation, find: Find):

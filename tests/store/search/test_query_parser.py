@@ -170,6 +170,21 @@ def test_the_words_alone_are_what_a_page_lights(query_text: str, words: str):
     assert parse_query(query_text).highlighted_words == words
 
 
+@pytest.mark.parametrize(
+    ("query_text", "highlighted", "words"),
+    [
+        ("GPT模型 -東京", ["gpt模型", "GPT 模型"], 'gpt模型 "GPT 模型"'),
+        ("東京 pear", ["東京"], "東京"),
+        ("GPT模型 pear", ['GPT"模型', "pear"], "pear"),
+        ("東京 pear", [], "東京 pear"),
+    ],
+)
+def test_text_without_blanks_is_lit_in_the_form_in_which_it_stands(
+    query_text: str, highlighted: list[str], words: str
+):
+    assert parse_query(query_text).find_words(highlighted) == words
+
+
 TYPED = st.lists(
     st.one_of(
         st.text(max_size=8),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from jpweb.store.search import cjk, word_forms
@@ -21,6 +23,11 @@ RELATED = [
     ("build", "built", "builds", "building"),
     ("slow", "slowly", "slower"),
     ("highlight", "highlighting", "highlights"),
+    ("respond", "responds", "response", "responses", "responding"),
+    ("erode", "erosion"),
+    ("migrate", "migration", "migrated"),
+    ("retry", "retries", "retried"),
+    ("subscribe", "subscription", "subscribed"),
 ]
 
 
@@ -45,6 +52,58 @@ def test_what_is_no_english_word_has_no_other_form(word: str):
 )
 def test_words_that_only_begin_alike_stay_apart(word: str, other: str):
     assert other == "rusting" or other not in word_forms.list_forms(word)
+
+
+@pytest.mark.parametrize(
+    ("typed", "text", "is_found"),
+    [
+        ("Python入門", "CPYTHON入門の本", True),
+        ("Python入門", "Ruby入門の本", False),
+        ("Python入門", "Python\uff08入門\uff09", True),
+        ("東京、大阪", "東京\n大阪", True),
+        ("東京、大阪", "東京と大阪", False),
+        ("東京、大阪", "東京大阪", False),
+        ("東京都", "京都と東京", False),
+        ("C++入門", "C 入門", True),
+        ("GPT模型", "GPTé模型", False),
+        ("GPT模型", "GPT\uff38模型", False),
+        ("café店", "cafe\u0301店", True),
+        ("ọ店", "Ọ店", True),
+        ("straße店", "STRAßE店", True),
+        ("⑴İ店", "⑴i店", True),
+        ("ภาษาไทย", "เรียนภาษาไทยกัน", True),
+    ],
+)
+def test_a_pattern_is_found_in_text_that_has_it(typed: str, text: str, is_found: bool):
+    assert (re.search(cjk.make_pattern(typed), text) is not None) is is_found
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [
+        ("card", "cars"),
+        ("create", "creed"),
+        ("fact", "face"),
+        ("format", "form"),
+        ("lease", "lead"),
+        ("less", "letter"),
+        ("pass", "pat"),
+        ("template", "temple"),
+        ("threat", "three"),
+        ("treat", "trees"),
+        ("word", "worse"),
+    ],
+)
+def test_words_of_another_stem_stay_apart(word: str, other: str):
+    assert other not in word_forms.list_forms(word)
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [("citation", "cited"), ("organization", "organize"), ("production", "produced")],
+)
+def test_a_noun_of_an_action_finds_its_verb(word: str, other: str):
+    assert other in word_forms.list_forms(word)
 
 
 def test_text_without_blanks_has_a_term_for_each_character_and_pair():
