@@ -36,6 +36,6 @@ def delete_old_rows() -> None:
     NotificationDelivery.objects.filter(sent_at__lt=cutoff).exclude(is_pending).delete()
     Presence.objects.filter(seen_at__lt=Now() - PRESENCE_RETENTION).delete()
     Heartbeat.objects.filter(seen_at__lt=Now() - HEARTBEAT_RETENTION).delete()
+    call_command("clearsessions")
     if settings.LEDGER_READ_DAYS:
         retention.purge_all(clock.now() - timedelta(days=settings.LEDGER_READ_DAYS), SYSTEM)
-    call_command("clearsessions")
