@@ -142,6 +142,26 @@ async def test_head_is_appended_once_and_sent(
     assert sent == ["mailto://ada@example.org jpweb: ledger head 2 2"]
 
 
+async def test_head_whose_sending_failed_is_sent_in_the_next_round(
+    settings: Any, heads_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    sent: list[int] = []
+    results = ["No response.", "", ""]
+
+    async def send_message(_key: int, _url: str, _title: str, body: str) -> str:
+        sent.append(json.loads(body)["head"]["sequence"])
+        return results[len(sent) - 1]
+
+    monkeypatch.setattr(apprise_sender, "send_message", send_message)
+    settings.LEDGER_HEAD_URL = "mailto://ada@example.org"
+    await run_in_background_thread(record_roles, 1)
+    await run_in_background_thread(sealing.seal_entries)
+    for _ in range(3):
+        await publish_ledger_head.publish_head()
+    assert sent == [1, 1]
+    assert read_kept(heads_path) == (1, 0o600)
+
+
 async def test_head_that_cannot_be_sent_is_logged(
     settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
