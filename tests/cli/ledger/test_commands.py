@@ -119,6 +119,8 @@ def test_purge_ledger_empties_old_reads_alone():
     assert call("purge_ledger", "--older-than", "1") == "0 entries emptied.\n"
     with pytest.raises(CommandError, match="--older-than must be at least 1, not 0"):
         call("purge_ledger", "--older-than", "0")
+    with pytest.raises(CommandError, match="--older-than must be at most 36500 days, not 20240101"):
+        call("purge_ledger", "--older-than", "20240101")
     LedgerEntry.objects.filter(act=Act.READ).update(at="2020-01-01T00:00:00Z")
     assert call("purge_ledger", "--older-than", "1") == "1 entry emptied.\n"
 
