@@ -44,8 +44,10 @@ def find_problems(
     """
     heads_by_sequence: dict[int, str] = {}
     for statement in kept_heads:
-        yield from ledger_verifier.find_head_problems(statement)
-        heads_by_sequence[statement["head"]["sequence"]] = statement["head"]["chain_hash"]
+        statement_problems = ledger_verifier.find_head_problems(statement)
+        yield from statement_problems
+        if not statement_problems:
+            heads_by_sequence[statement["head"]["sequence"]] = statement["head"]["chain_hash"]
     # The head is read after what it has to cover: kept heads and sealed entries only grow.
     last_sequence = _read_last_sequence()
     head = get_head()

@@ -99,7 +99,10 @@ def test_ledger_head_of_an_empty_ledger_is_refused():
         call("ledger_head")
 
 
-@pytest.mark.parametrize("text", ["{}\n", "no json\n", "[]\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["{}\n", "no json\n", "[]\n", '{"head": {"sequence": 1}}\n', '{"head": {"chain_hash": ""}}\n'],
+)
 def test_file_without_heads_is_refused_by_name(tmp_path: Path, text: str):
     path = tmp_path / "other.txt"
     path.write_text(text)

@@ -273,3 +273,10 @@ def test_inserted_entry_is_found_also_while_acts_are_sealed(monkeypatch: pytest.
     LedgerEntry.objects.filter(sequence=7).update(sequence=99)
     problems = list_problems(progress=lambda *_: seal_read())
     assert "entry 7: it is behind the signed head: it was inserted" in problems
+
+
+@pytest.mark.usefixtures("chain")
+def test_kept_head_without_a_signature_is_one_problem():
+    assert list_problems(kept_heads=[{"head": {"sequence": 1}}]) == [
+        "head: it has no head, public_key and signature in hexadecimal digits"
+    ]
