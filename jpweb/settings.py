@@ -19,17 +19,9 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from jpweb import datafolder, identity_providers, installation
+from jpweb.number_settings import MAX_DAYS, MAX_HOURS, MAX_PORT, MAX_SECONDS, read_number
 
 env = environ.Env()
-
-
-def read_number(name: str, default: float) -> float:
-    """Return a number from the environment. Raises ImproperlyConfigured with one line."""
-    text = env.str(name, default="")
-    try:
-        return float(text) if text else default
-    except ValueError:
-        raise ImproperlyConfigured(f"{name} must be a number, not “{text}”.") from None
 
 
 def read_site_url(name: str) -> SplitResult | None:
@@ -67,7 +59,7 @@ DATA_DIR = (
     .expanduser()
     .resolve()
 )
-PORT = int(read_number("JPWEB_PORT", 8000))
+PORT = int(read_number("JPWEB_PORT", 8000, 1, MAX_PORT))
 
 
 def _load_secret_key() -> str:
@@ -195,7 +187,7 @@ TEMPLATES: list[dict[str, Any]] = [
 # Seconds that a write to SQLite waits for the write lock (busy timeout).
 SQLITE_LOCK_SECONDS = 5
 # Seconds that a PostgreSQL statement may take, and that a page or a turn waits for its reply.
-STATEMENT_SECONDS = read_number("JPWEB_STATEMENT_SECONDS", 30)
+STATEMENT_SECONDS = read_number("JPWEB_STATEMENT_SECONDS", 30, 0.1, MAX_SECONDS)
 DATABASES: dict[str, dict[str, Any]] = {
     "default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'jpweb.sqlite3'}")
 }
@@ -250,16 +242,16 @@ LEDGER_HEADS = Path(
 ).expanduser()
 LEDGER_HEAD_URL = env.str("JPWEB_LEDGER_HEAD_URL", default="")
 # Days after which entries of reads, searches and sign-ins are emptied; 0: never.
-LEDGER_READ_DAYS = read_number("JPWEB_LEDGER_READ_DAYS", 0)
+LEDGER_READ_DAYS = read_number("JPWEB_LEDGER_READ_DAYS", 0, 0, MAX_DAYS)
 #: Whether new events are searched for secrets, which pages then mask.
 DETECT_SECRETS = env.bool("JPWEB_DETECT_SECRETS", default=True)
 
 # Seconds until a run's lease expires without a renewal; seconds of hold time before a run that
 # only waits for people is parked.
-LEASE = read_number("JPWEB_LEASE", 15)
-HOLD = read_number("JPWEB_HOLD", 30)
+LEASE = read_number("JPWEB_LEASE", 15, 1, MAX_SECONDS)
+HOLD = read_number("JPWEB_HOLD", 30, 0, MAX_SECONDS)
 # Seconds in which a person can undo an answer that they gave by one press; 0: sent at once.
-UNDO_SECONDS = read_number("JPWEB_UNDO", 5)
+UNDO_SECONDS = read_number("JPWEB_UNDO", 5, 0, MAX_SECONDS)
 
 # OpenID Connect providers that sign people in, by name.
 OIDC_PROVIDERS = identity_providers.read_providers(env.str("JPWEB_OIDC", default=""), os.environ)
@@ -274,8 +266,8 @@ SESSION_COOKIE_NAME = "jpweb_session"
 CSRF_COOKIE_NAME = "jpweb_csrf"
 SESSION_ENGINE = "jpweb.store.people.sessions"
 # Seconds until a sign-in ends; seconds until it ends without a request.
-SESSION_COOKIE_AGE = int(read_number("JPWEB_SESSION_DAYS", 30) * 86_400)
-SESSION_IDLE_SECONDS = read_number("JPWEB_IDLE_HOURS", 12) * 3600
+SESSION_COOKIE_AGE = int(read_number("JPWEB_SESSION_DAYS", 30, 0.01, MAX_DAYS) * 86_400)
+SESSION_IDLE_SECONDS = read_number("JPWEB_IDLE_HOURS", 12, 0.01, MAX_HOURS) * 3600
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
@@ -316,7 +308,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # jpweb.agent.providers.PROVIDERS, and "scripted", which has one model.
 PROVIDER, _, MODEL = env.str("JPWEB_MODEL", default="scripted/script").partition("/")
 # Seconds between the pieces that the scripted provider sends.
-SCRIPT_PACE = read_number("JPWEB_SCRIPT_PACE", 0.03)
+SCRIPT_PACE = read_number("JPWEB_SCRIPT_PACE", 0.03, 0, MAX_SECONDS)
 
 # The public address of this installation, with which links in messages begin. With https a
 # reverse proxy terminates TLS, and has to set X-Forwarded-Proto.

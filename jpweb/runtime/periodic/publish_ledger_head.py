@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import deque
 from typing import Any
 
 from django.conf import settings
@@ -17,10 +18,15 @@ logger = logging.getLogger(__name__)
 
 #: Key of the message in ``apprise_sender``; those of notification destinations are positive.
 _SENDER_KEY = -1
+#: The newest kept head, until it is sent.
+_unsent_heads: deque[dict[str, Any]] = deque(maxlen=1)
 
 
 async def publish_head() -> None:
-    """Append the head to the file of kept heads and send it, unless it is the last one there."""
+    """Append the head to the file of kept heads, unless it is the last one there, and send it.
+
+    A head whose sending failed is sent in the next round, or the newer one that is kept by then.
+    """
     try:
         statement = await run_in_background_thread(kept_heads.append_head, settings.LEDGER_HEADS)
     except StoreError as error:
@@ -30,8 +36,10 @@ async def publish_head() -> None:
             error,
         )
         return
-    if statement is not None and settings.LEDGER_HEAD_URL:
-        await _send_head(statement)
+    if statement is not None:
+        _unsent_heads.append(statement)
+    if _unsent_heads and settings.LEDGER_HEAD_URL:
+        await _send_head(_unsent_heads[-1])
 
 
 async def _send_head(statement: dict[str, Any]) -> None:
@@ -44,3 +52,5 @@ async def _send_head(statement: dict[str, Any]) -> None:
     )
     if problem:
         logger.warning("Could not send the ledger head %d: %s", sequence, problem)
+    else:
+        _unsent_heads.clear()

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Max, Q
 
 from jpweb.evidence import keyed_hashes, ledger_verifier
 from jpweb.evidence.ledger_verifier import Problem
@@ -40,20 +40,23 @@ def find_problems(
     """Yield the problems of the ledger; ``progress`` gets the entries done, and all.
 
     ``kept_heads`` are signed heads that were kept outside the database, each as
-    ``signing.make_statement`` returns it.
+    ``signing.make_statement`` returns it. Servers may record, seal and purge entries meanwhile.
     """
-    head = get_head()
-    purged_sequences = retention.read_purged_sequences()
     heads_by_sequence: dict[int, str] = {}
     for statement in kept_heads:
-        yield from ledger_verifier.find_head_problems(statement)
-        heads_by_sequence[statement["head"]["sequence"]] = statement["head"]["chain_hash"]
+        statement_problems = ledger_verifier.find_head_problems(statement)
+        yield from statement_problems
+        if not statement_problems:
+            heads_by_sequence[statement["head"]["sequence"]] = statement["head"]["chain_hash"]
+    # The head is read after what it has to cover: kept heads and sealed entries only grow.
+    last_sequence = _read_last_sequence()
+    head = get_head()
     last = 0
     tree_check = _TreeCheck(head)
-    for entry in _read_chain():
+    for entry in _read_chain(up_to=max(last_sequence, head.sequence)):
         if entry.sequence % _BATCH_ENTRIES == 0:
             progress(entry.sequence, head.sequence)
-        problems = list(_find_entry_problems(entry, is_purged=entry.sequence in purged_sequences))
+        problems = list(_find_entry_problems(entry))
         yield from problems
         tree_check.add_entry(entry, problems)
         last = entry.sequence
@@ -70,9 +73,12 @@ def find_problems(
 class _Entry:
     """A sealed entry, and what is wrong with its place in the chain."""
 
-    def __init__(self, values: tuple[Any, ...], previous: _Entry | None) -> None:
-        self.columns = dict(zip(_COLUMNS, values, strict=True))
+    def __init__(
+        self, columns: dict[str, Any], previous: _Entry | None, purged_sequences: frozenset[int]
+    ) -> None:
+        self.columns = columns
         self.sequence: int = self.columns["sequence"]
+        self.is_purged = self.sequence in purged_sequences
         self.chain_hash: str = self.columns["chain_hash"]
         self.expected_sequence = previous.sequence + 1 if previous else 1
         self.previous_hash = previous.chain_hash if previous else ledger_verifier.GENESIS_HASH
@@ -96,29 +102,40 @@ class _TreeCheck:
             yield Problem(0, "the tree of the entries is not the one that was signed")
 
 
-def _read_chain() -> Iterator[_Entry]:
-    """Yield the sealed entries in the order of the chain, a batch a query."""
+def _read_last_sequence() -> int:
+    """Return the sequence of the last sealed entry; 0 for an empty ledger."""
+    last: int | None = LedgerEntry.objects.aggregate(last=Max("sequence"))["last"]
+    return last or 0
+
+
+def _read_chain(up_to: int) -> Iterator[_Entry]:
+    """Yield the sealed entries up to a sequence in the order of the chain, a batch a query."""
     previous: _Entry | None = None
+    purged_sequences: frozenset[int] = frozenset()
     while True:
-        rows = LedgerEntry.objects.filter(sequence__isnull=False).order_by("sequence")
+        rows = LedgerEntry.objects.filter(sequence__lte=up_to).order_by("sequence")
         if previous is not None:
             rows = rows.filter(sequence__gt=previous.sequence)
-        batch = list(rows.values_list(*_COLUMNS)[:_BATCH_ENTRIES])
-        for values in batch:
-            previous = _Entry(values, previous)
+        batch = list(rows.values(*_COLUMNS)[:_BATCH_ENTRIES])
+        empty_sequences = {columns["sequence"] for columns in batch if not columns["text"]}
+        if not empty_sequences <= purged_sequences:
+            # Read after the batch: a purge that emptied one of its texts is on record by then.
+            purged_sequences = retention.read_purged_sequences()
+        for columns in batch:
+            previous = _Entry(columns, previous, purged_sequences)
             yield previous
         if len(batch) < _BATCH_ENTRIES:
             return
 
 
-def _find_entry_problems(entry: _Entry, *, is_purged: bool) -> Iterator[Problem]:
+def _find_entry_problems(entry: _Entry) -> Iterator[Problem]:
     if entry.sequence != entry.expected_sequence:
         yield ledger_verifier.make_gap_problem(entry.expected_sequence, entry.sequence)
     text, text_hash = entry.columns["text"], entry.columns["text_hash"]
     if ledger_verifier.hash_link(entry.previous_hash, text_hash) != entry.chain_hash:
         yield Problem(entry.sequence, "it does not follow the entry before it")
     if not text:
-        if not is_purged:
+        if not entry.is_purged:
             yield Problem(entry.sequence, "its text is gone, and no purge is on record")
         return
     if ledger_verifier.hash_text(text) != text_hash:

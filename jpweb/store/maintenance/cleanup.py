@@ -48,6 +48,6 @@ def delete_old_rows() -> None:
     Presence.objects.filter(seen_at__lt=Now() - PRESENCE_RETENTION).delete()
     Heartbeat.objects.filter(seen_at__lt=Now() - HEARTBEAT_RETENTION).delete()
     TaskLease.objects.filter(lease_until__lt=Now() - LEASE_RETENTION).delete()
+    call_command("clearsessions")
     if settings.LEDGER_READ_DAYS:
         retention.purge_all(clock.now() - timedelta(days=settings.LEDGER_READ_DAYS), SYSTEM)
-    call_command("clearsessions")

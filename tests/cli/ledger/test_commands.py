@@ -99,7 +99,10 @@ def test_ledger_head_of_an_empty_ledger_is_refused():
         call("ledger_head")
 
 
-@pytest.mark.parametrize("text", ["{}\n", "no json\n", "[]\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["{}\n", "no json\n", "[]\n", '{"head": {"sequence": 1}}\n', '{"head": {"chain_hash": ""}}\n'],
+)
 def test_file_without_heads_is_refused_by_name(tmp_path: Path, text: str):
     path = tmp_path / "other.txt"
     path.write_text(text)
@@ -119,6 +122,8 @@ def test_purge_ledger_empties_old_reads_alone():
     assert call("purge_ledger", "--older-than", "1") == "0 entries emptied.\n"
     with pytest.raises(CommandError, match="--older-than must be at least 1, not 0"):
         call("purge_ledger", "--older-than", "0")
+    with pytest.raises(CommandError, match="--older-than must be at most 36500 days, not 20240101"):
+        call("purge_ledger", "--older-than", "20240101")
     LedgerEntry.objects.filter(act=Act.READ).update(at="2020-01-01T00:00:00Z")
     assert call("purge_ledger", "--older-than", "1") == "1 entry emptied.\n"
 
@@ -140,6 +145,26 @@ async def test_head_is_appended_once_and_sent(
     await publish_ledger_head.publish_head()
     assert read_kept(heads_path) == (1, 0o600)
     assert sent == ["mailto://ada@example.org jpweb: ledger head 2 2"]
+
+
+async def test_head_whose_sending_failed_is_sent_in_the_next_round(
+    settings: Any, heads_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    sent: list[int] = []
+    results = ["No response.", "", ""]
+
+    async def send_message(_key: int, _url: str, _title: str, body: str) -> str:
+        sent.append(json.loads(body)["head"]["sequence"])
+        return results[len(sent) - 1]
+
+    monkeypatch.setattr(apprise_sender, "send_message", send_message)
+    settings.LEDGER_HEAD_URL = "mailto://ada@example.org"
+    await run_in_background_thread(record_roles, 1)
+    await run_in_background_thread(sealing.seal_entries)
+    for _ in range(3):
+        await publish_ledger_head.publish_head()
+    assert sent == [1, 1]
+    assert read_kept(heads_path) == (1, 0o600)
 
 
 async def test_head_that_cannot_be_sent_is_logged(

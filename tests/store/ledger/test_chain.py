@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -223,3 +223,60 @@ def test_purge_covers_only_the_entries_that_it_lists():
     sealing.seal_entries()
     LedgerEntry.objects.filter(act=Act.ROLE_CHANGED).update(text="")
     assert list_problems() == ["entry 7: its text is gone, and no purge is on record"]
+
+
+def purge_oldest() -> None:
+    retention.purge_entries(clock.now() + timedelta(seconds=1), OPERATOR)
+
+
+def seal_read() -> None:
+    record_reads(1)
+    sealing.seal_entries()
+
+
+ACTS_OF_A_SERVER = [seal_read, purge_oldest]
+
+
+@pytest.mark.usefixtures("chain")
+@pytest.mark.parametrize("act", ACTS_OF_A_SERVER, ids=lambda act: act.__name__)
+def test_act_while_kept_heads_are_read_is_no_problem(act: Callable[[], None]):
+    def act_and_keep_head() -> Iterator[dict[str, Any]]:
+        act()
+        sealing.seal_entries()
+        yield signing.make_statement(sealing.get_head())
+
+    assert list_problems(kept_heads=act_and_keep_head()) == []
+
+
+@pytest.mark.usefixtures("chain")
+@pytest.mark.parametrize("act", ACTS_OF_A_SERVER, ids=lambda act: act.__name__)
+def test_acts_while_the_chain_is_read_are_no_problem(
+    monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]
+):
+    monkeypatch.setattr(verification, "_BATCH_ENTRIES", 2)
+    monkeypatch.setattr(retention, "MAX_PURGED_ENTRIES", 3)
+    done: list[int] = []
+
+    def act_in_between(entries: int, _total: int) -> None:
+        done.append(entries)
+        act()
+
+    purge_oldest()
+    assert list_problems(progress=act_in_between) == []
+    assert done == [2, 4, 6]
+
+
+@pytest.mark.usefixtures("chain")
+def test_inserted_entry_is_found_also_while_acts_are_sealed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(verification, "_BATCH_ENTRIES", 2)
+    insert_row()
+    LedgerEntry.objects.filter(sequence=7).update(sequence=99)
+    problems = list_problems(progress=lambda *_: seal_read())
+    assert "entry 7: it is behind the signed head: it was inserted" in problems
+
+
+@pytest.mark.usefixtures("chain")
+def test_kept_head_without_a_signature_is_one_problem():
+    assert list_problems(kept_heads=[{"head": {"sequence": 1}}]) == [
+        "head: it has no head, public_key and signature in hexadecimal digits"
+    ]

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from jpweb.store.annotations import threads
+from jpweb.store.ledger import retention
 from jpweb.store.maintenance import cleanup
 from jpweb.store.models import (
     AnswerLink,
@@ -141,3 +144,18 @@ def test_sessions_go_once_they_expired_or_were_idle():
         )
     cleanup.delete_old_rows()
     assert [sign_in.pk for sign_in in SignIn.objects.all()] == ["lasts"]
+
+
+def test_sessions_go_also_where_the_purge_of_the_ledger_fails(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_arguments: Any) -> int:
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr(retention, "purge_all", fail)
+    settings.LEDGER_READ_DAYS = 30
+    moment = timezone.now()
+    SignIn.objects.create(key_hash="over", data="", expires_at=moment - DAY, seen_at=moment)
+    with pytest.raises(OperationalError):
+        cleanup.delete_old_rows()
+    assert not SignIn.objects.exists()

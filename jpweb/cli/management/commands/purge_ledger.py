@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from jpweb.number_settings import MAX_DAYS
 from jpweb.store import bootstrap
 from jpweb.store.database import clock
 from jpweb.store.errors import DatabaseUnavailable
@@ -29,6 +30,8 @@ class Command(BaseCommand):
         days = options["older_than"]
         if days < 1:
             raise CommandError(f"--older-than must be at least 1, not {days}.")
+        if days > MAX_DAYS:
+            raise CommandError(f"--older-than must be at most {MAX_DAYS} days, not {days}.")
         try:
             bootstrap.prepare_database()
         except DatabaseUnavailable as error:

@@ -36,6 +36,7 @@ class Command(BaseCommand):
         try:
             bootstrap.prepare_database()
             sealing.seal_entries()
+            head = sealing.get_head()
             with show_progress("Verifying the ledger") as progress:
                 heads = _read_heads(options["heads"])
                 for problem in verification.find_problems(heads, progress):
@@ -46,7 +47,6 @@ class Command(BaseCommand):
         if problem_count:
             noun = "problem" if problem_count == 1 else "problems"
             raise CommandError(f"The ledger has {problem_count} {noun}.")
-        head = sealing.get_head()
         self.stdout.write(
             f"No problems in {head.sequence} entries. Signed by the key {head.public_key}."
             if head.sequence

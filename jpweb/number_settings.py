@@ -1,0 +1,27 @@
+"""Settings that are numbers, each within bounds."""
+
+from __future__ import annotations
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+#: Upper bounds of settings that are times: a longer one overflows dates, PostgreSQL's timeouts
+#: (32 bits of milliseconds) or those of browsers.
+MAX_SECONDS, MAX_HOURS, MAX_DAYS = 1_000_000, 876_000, 36_500
+MAX_PORT = 65_535
+
+_env = environ.Env()
+
+
+def read_number(name: str, default: float, minimum: float, maximum: float) -> float:
+    """Return a number from the environment. Raises ImproperlyConfigured with one line."""
+    text = _env.str(name, default="")
+    try:
+        number = float(text) if text else default
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} must be a number, not “{text}”.") from None
+    if not minimum <= number <= maximum:  # also for NaN
+        raise ImproperlyConfigured(
+            f"{name} must be a number from {minimum:,} to {maximum:,}, not “{text}”."
+        )
+    return number
