@@ -21,6 +21,11 @@ def get_installation_name() -> str:
 _PROCESS_SUFFIX = f"{os.getpid()}-{secrets.token_hex(4)}"
 
 
+def get_process_suffix() -> str:
+    """Return the end of this process's name, which no other process has: at most 20 characters."""
+    return _PROCESS_SUFFIX
+
+
 def get_process_name() -> str:
     """Return the name of this process; it starts with the installation's."""
     return f"{get_installation_name()}#{_PROCESS_SUFFIX}"

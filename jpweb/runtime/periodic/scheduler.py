@@ -95,8 +95,9 @@ class LeaderScheduler:
 
     async def stop(self) -> None:
         """Cancel the tasks and release the leases where the database is available."""
-        if self._competing_task is not None:
-            await cancel_and_wait(self._competing_task)
+        if self._competing_task is None:  # it has not run, so it holds no lease
+            return
+        await cancel_and_wait(self._competing_task)
         await self._finish_renewal()
         with suppress(*DATABASE_UNAVAILABLE):
             await run_in_background_thread(task_leases.release_all, self._name)
@@ -174,7 +175,17 @@ async def _work_in_pause(work: CoroutineFunction) -> None:
     await work()
 
 
-_scheduler = LeaderScheduler(process_identity.get_process_name(), PERIODIC_TASKS)
+async def _wait_until_cancelled() -> None:
+    await asyncio.Event().wait()
+
+
+#: A lease that this process alone competes for. It tells a restoration that the process runs: web
+#: servers beside workers lead no other task, and workers may lead none.
+OWN_LEASE = PeriodicTask(
+    f"process {process_identity.get_process_suffix()}", _wait_until_cancelled, interval_seconds=0
+)
+_scheduler = LeaderScheduler(process_identity.get_process_name(), (*PERIODIC_TASKS, OWN_LEASE))
+_server_scheduler = LeaderScheduler(process_identity.get_process_name(), (OWN_LEASE,))
 
 
 async def run_scheduler() -> None:
@@ -188,9 +199,16 @@ async def run_scheduler() -> None:
             )
     await _scheduler.run_until_stopped()
     # Returning would make the supervisor restart the tasks while the process shuts down.
-    await asyncio.Event().wait()
+    await _wait_until_cancelled()
+
+
+async def hold_own_lease() -> None:
+    """Hold the lease of a process that leads no task; return only by cancellation, as above."""
+    await _server_scheduler.run_until_stopped()
+    await _wait_until_cancelled()
 
 
 async def stop_scheduler() -> None:
-    """Cancel the tasks of this process and release their leases."""
+    """Cancel the tasks of this process and release its leases."""
     await _scheduler.stop()
+    await _server_scheduler.stop()

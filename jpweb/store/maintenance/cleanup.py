@@ -14,12 +14,19 @@ from jpweb.store.database import clock
 from jpweb.store.inquiries import OPEN_STATE
 from jpweb.store.ledger import retention
 from jpweb.store.ledger.entries import SYSTEM
-from jpweb.store.models import AnswerLink, Heartbeat, NotificationDelivery, Presence, SignInLink
+from jpweb.store.models import (
+    AnswerLink,
+    Heartbeat,
+    NotificationDelivery,
+    Presence,
+    SignInLink,
+    TaskLease,
+)
 
 #: Retention of links after their expiry, and of notifications after they were sent, for looking up
 #: what happened.
 LINK_AND_NOTIFICATION_RETENTION = timedelta(days=30)
-PRESENCE_RETENTION = HEARTBEAT_RETENTION = timedelta(days=1)
+PRESENCE_RETENTION = HEARTBEAT_RETENTION = LEASE_RETENTION = timedelta(days=1)
 
 
 def delete_old_rows() -> None:
@@ -36,6 +43,7 @@ def delete_old_rows() -> None:
     NotificationDelivery.objects.filter(sent_at__lt=cutoff).exclude(is_pending).delete()
     Presence.objects.filter(seen_at__lt=Now() - PRESENCE_RETENTION).delete()
     Heartbeat.objects.filter(seen_at__lt=Now() - HEARTBEAT_RETENTION).delete()
+    TaskLease.objects.filter(lease_until__lt=Now() - LEASE_RETENTION).delete()
     if settings.LEDGER_READ_DAYS:
         retention.purge_all(clock.now() - timedelta(days=settings.LEDGER_READ_DAYS), SYSTEM)
     call_command("clearsessions")

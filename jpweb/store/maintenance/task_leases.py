@@ -1,5 +1,7 @@
 """Leases of periodic tasks: for each task, one leader among the processes of a database.
 
+Servers and workers also hold a lease of their own each, by which they count as running.
+
 Leases expire by the database's clock, so that processes whose clocks differ agree on the holder.
 """
 
@@ -66,5 +68,5 @@ def expire_installation(installation: str) -> None:
 
 
 def is_any_held() -> bool:
-    """Tell whether a process holds a task lease, which every jpweb that executes runs does."""
+    """Tell whether a process holds a task lease: each server and worker holds one of its own."""
     return TaskLease.objects.filter(lease_until__gte=Now()).exists()

@@ -160,10 +160,7 @@ async def test_renewal_under_way_does_not_outlive_the_lease_that_is_released(
         assert not await run_in_db_thread(Row.objects.exists)
 
 
-async def test_leaving_without_a_duty_or_a_database_is_no_problem(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    await LeaderScheduler("nobody", ()).stop()
+async def test_leaving_without_having_run_asks_no_database(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(task_leases, "release_all", raise_unavailable)
     await LeaderScheduler("nobody", ()).stop()
 

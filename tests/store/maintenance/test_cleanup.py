@@ -17,6 +17,7 @@ from jpweb.store.models import (
     Presence,
     SignIn,
     SignInLink,
+    TaskLease,
 )
 from jpweb.stream.events import ChatRequest
 from jpweb.stream.inquiry import Answered
@@ -104,6 +105,14 @@ def test_a_presence_goes_after_a_day():
         )
     cleanup.delete_old_rows()
     assert [presence.process for presence in Presence.objects.all()] == ["alive"]
+
+
+def test_lease_of_a_killed_process_goes_after_a_day():
+    for name, hours in (("dead", 25), ("restarting", 1)):
+        lease_until = timezone.now() - timedelta(hours=hours)
+        TaskLease.objects.create(name=name, holder=name, lease_until=lease_until)
+    cleanup.delete_old_rows()
+    assert [lease.name for lease in TaskLease.objects.all()] == ["restarting"]
 
 
 def test_sessions_go_once_they_expired_or_were_idle():

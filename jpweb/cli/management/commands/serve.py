@@ -68,6 +68,8 @@ class Command(BaseCommand):
                 "leases": run_executor.maintain_leases,
                 "periodic tasks": scheduler.run_scheduler,
             }
+        else:
+            work_by_name["own lease"] = scheduler.hold_own_lease
         background_work = [
             run_with_restart(name, work, DATABASE_UNAVAILABLE)
             for name, work in work_by_name.items()
