@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 from django.apps import apps
 from django.conf import settings
@@ -65,6 +66,35 @@ def hold_prepare_lock() -> Iterator[None]:
             yield
         finally:
             _has_lock = False
+
+
+@contextmanager
+def use_existing_database() -> Iterator[None]:
+    """Raise DatabaseUnavailable unless the database is of this version, and for its errors.
+
+    In contrast to ``prepare_database`` this makes no database in a data folder that has none: who
+    looks for what a jpweb has stored has named another folder than that jpweb.
+    """
+    with translate_errors():
+        _require_current_schema()
+        yield
+
+
+def _require_current_schema() -> None:
+    database = Path(settings.DATABASES["default"]["NAME"])
+    is_missing = connection.vendor == "sqlite" and not database.exists()  # a connection makes it
+    executor = None if is_missing else MigrationExecutor(connection)
+    if executor is None or not any(app == "store" for app, _ in executor.loader.applied_migrations):
+        raise DatabaseUnavailable(
+            f"{_database_name()} holds no jpweb. Set JPWEB_DATA, or DATABASE_URL, as for the "
+            "server, or start jpweb first."
+        )
+    _require_known_schema(executor.loader)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes("store")):
+        raise DatabaseUnavailable(
+            f"{_database_name()} is of an older jpweb. Start this one once, which brings it up "
+            "to date."
+        )
 
 
 def _migrate() -> None:

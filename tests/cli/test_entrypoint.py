@@ -13,6 +13,7 @@ from django.core.management import find_commands
 from jpweb import installation
 from jpweb.cli import entrypoint
 from tests.machine.serving import ROOT
+from tests.machine.sizes import mark_proof
 from tests.machine.templates import inherit_environment
 
 
@@ -87,6 +88,46 @@ def test_bad_setting_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     )
     assert result.returncode == 1
     assert result.stderr == "jpweb: JPWEB_PORT must be a number, not “many”.\n"
+
+
+#: Arguments with which each command does what it can on an empty data folder.
+ARGUMENTS_BY_COMMAND = {
+    "backup": ["file"],
+    "check_stream": ["file"],
+    "erase_remains": [],
+    "export": ["17"],
+    "import_evidence": ["file", "--workspace", "Garden"],
+    "index": [],
+    "ledger_head": [],
+    "mirror": ["."],
+    "purge_ledger": ["--older-than", "1"],
+    "restore": ["file"],
+    "sign_in_link": [],
+    "sign_out": ["ada"],
+    "verify_evidence": ["file"],
+    "verify_ledger": [],
+    "work": [],
+}
+#: Commands that work on what a jpweb has stored, so they make no database.
+READING_COMMANDS = ("export", "sign_in_link", "sign_out")
+
+
+def test_each_command_that_ends_is_tried_on_an_empty_data_folder():
+    assert ARGUMENTS_BY_COMMAND.keys() == entrypoint.COMMANDS.keys() - {"serve", "team"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*READING_COMMANDS, *mark_proof(*sorted({*ARGUMENTS_BY_COMMAND} - {*READING_COMMANDS}))],
+)
+def test_command_on_an_empty_data_folder_prints_no_traceback(tmp_path: Path, name: str):
+    result = run_jpweb(tmp_path, name, *ARGUMENTS_BY_COMMAND[name])
+    assert len(result.stderr.splitlines()) == (1 if result.returncode else 0), result.stderr
+    assert "Traceback" not in result.stderr
+    if name in READING_COMMANDS:
+        database = tmp_path / "data" / "jpweb.sqlite3"
+        assert f"The database {database} holds no jpweb. Set JPWEB_DATA" in result.stderr
+        assert not database.exists()
 
 
 def test_command_whose_reader_stops_ends_without_a_traceback(tmp_path: Path):

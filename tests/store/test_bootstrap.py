@@ -77,3 +77,38 @@ def test_prepare_refuses_a_table_that_lacks_a_column(transactional_db: None):
         with connection.schema_editor() as editor:
             editor.add_field(TaskLease, field)
     assert "\n" not in str(error.value)
+
+
+def require_refusal(words: str) -> None:
+    """Require that commands for an existing database refuse this one in one line."""
+    with (
+        pytest.raises(DatabaseUnavailable, match=words) as error,
+        bootstrap.use_existing_database(),
+    ):
+        pytest.fail("it was used")
+    assert "\n" not in str(error.value)
+
+
+def test_existing_database_without_tables_holds_no_jpweb(db: None):
+    MigrationRecorder(connection).migration_qs.all().delete()
+    require_refusal(r"holds no jpweb\. Set JPWEB_DATA")
+
+
+def test_existing_database_of_an_older_version_has_to_be_started_once(db: None):
+    recorder = MigrationRecorder(connection)
+    newest = max(name for app, name in recorder.applied_migrations() if app == "store")
+    recorder.record_unapplied("store", newest)
+    require_refusal(r"of an older jpweb\. Start this one once")
+
+
+def test_existing_database_of_a_newer_version_is_refused(db: None):
+    MigrationRecorder(connection).record_applied("store", "9999_future")
+    require_refusal("was made by a newer jpweb")
+
+
+def test_existing_database_that_fails_while_it_is_used_is_one_line(db: None):
+    with (
+        pytest.raises(DatabaseUnavailable, match=r"cannot be used: .*connection refused"),
+        bootstrap.use_existing_database(),
+    ):
+        raise OperationalError("connection refused\nis the server running?")

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from jpweb.cli.existing_database import use_existing_database
 from jpweb.runtime.exports import FORMATS
 from jpweb.store import conversations
 from jpweb.store.choices import Act
@@ -28,6 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("--comments", action="store_true", help="with the comments")
         parser.add_argument("--output", type=Path, metavar="FILE", help="default: standard output")
 
+    @use_existing_database()
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             conversation = conversations.find_by_jp_id(options["conversation"])

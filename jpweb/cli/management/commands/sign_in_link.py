@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from jpweb.cli.account_lookup import find_account
+from jpweb.cli.existing_database import use_existing_database
 from jpweb.store import accounts
 from jpweb.store.ledger.entries import OPERATOR
 from jpweb.store.people import second_factors
@@ -33,6 +34,7 @@ class Command(BaseCommand):
             help="also turn the second factor off, for a person who lost app and recovery codes",
         )
 
+    @use_existing_database()
     def handle(self, *args: Any, **options: Any) -> None:
         person = find_account(options["name"])
         if options["remove_second_factor"]:

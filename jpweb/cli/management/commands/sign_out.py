@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from jpweb.cli.account_lookup import find_account
+from jpweb.cli.existing_database import use_existing_database
 from jpweb.store import accounts
 
 security_logger = logging.getLogger("jpweb.security")
@@ -22,6 +23,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
 
+    @use_existing_database()
     def handle(self, *args: Any, **options: Any) -> None:
         person = find_account(options["name"])
         count = len(accounts.end_sign_ins(person.pk))
