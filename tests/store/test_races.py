@@ -15,13 +15,14 @@ import pytest
 from django.db import connection, connections, transaction
 
 from jpweb.store import accounts, approvals, conversations, journal, runs
-from jpweb.store.choices import Role
+from jpweb.store.choices import Act, Role
 from jpweb.store.errors import (
     AlreadyDecided,
     AlreadyRunning,
     AlreadySettled,
     InvalidLink,
     LastOwner,
+    MembershipEnded,
     StoreError,
 )
 from jpweb.store.inquiries import Decider
@@ -31,6 +32,7 @@ from jpweb.store.models import (
     Conversation,
     Inquiry,
     JournalEntry,
+    LedgerEntry,
     Membership,
     Run,
     SignInLink,
@@ -169,6 +171,17 @@ def test_of_two_owners_who_leave_at_once_one_stays():
     results = at_once(5, lambda n: accounts.remove_member(members[n]))
     assert results == {"won": 4, LastOwner.__name__: 1}
     assert Membership.objects.filter(workspace=home, role=Role.OWNER).count() == 1
+
+
+def test_of_five_removals_of_a_member_at_once_one_is_recorded():
+    home = making.workspace()
+    making.person(role=Role.OWNER, home=home)
+    person = making.person(role=Role.READER, home=home)
+    members = [Membership.objects.get(person=person) for _ in range(5)]
+    results = at_once(5, lambda n: accounts.remove_member(members[n]))
+    assert results == {"won": 1, MembershipEnded.__name__: 4}
+    entries = LedgerEntry.objects.filter(workspace_id=home.pk)
+    assert [entry.act for entry in entries] == [Act.MEMBER_REMOVED]
 
 
 def test_conversations_begun_at_once_all_begin():
