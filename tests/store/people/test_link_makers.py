@@ -19,6 +19,7 @@ from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import (
     Identity,
     LedgerEntry,
+    Membership,
     Passkey,
     Person,
     SignIn,
@@ -75,6 +76,8 @@ def join_by_invitation(person: Person) -> None:
 def join_by_own_group(person: Person) -> None:
     """Have an owner of another workspace join it by a group, which is their own act, too."""
     home, actor = making.workspace("Orchard"), Actor.from_person(person)
+    for owner in (person, making.person("co-owner")):
+        Membership.objects.create(person=owner, workspace=home, role=Role.OWNER)
     group = groups.create_group("Day shift", person)
     groups.give_role(group, home, Role.READER, actor)
     groups.add_person(group, person, actor)
