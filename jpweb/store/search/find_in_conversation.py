@@ -24,7 +24,7 @@ COUNT_LIMIT = 1000
 #: Characters of a query, and its terms; the rest is ignored.
 MAX_QUERY_CHARS = 200
 MAX_TERMS = 8
-_TERM = re.compile(r'"([^"]*)"?|(\S+)')
+_TERM = re.compile(r'(-?)"([^"]*)"?|(\S+)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,11 @@ class ConversationMatches:
 def parse_terms(query_text: str) -> tuple[str, ...]:
     """Return the terms of a query: each word, and each phrase in double quotes.
 
-    Other syntax of the search box is left out: a ``*`` at the end, and a word after ``-``.
+    Other syntax of the search box is left out: a ``*`` at the end, and what follows a ``-``.
     """
     parsed_terms = []
-    for phrase, word in _TERM.findall(db_text.clean_text(query_text)[:MAX_QUERY_CHARS]):
-        if word.startswith("-") and len(word) > 1:
+    for minus, phrase, word in _TERM.findall(db_text.clean_text(query_text)[:MAX_QUERY_CHARS]):
+        if minus or (word.startswith("-") and len(word) > 1):
             continue
         term = phrase.strip() or word.rstrip("*").strip('"')
         if term:

@@ -44,6 +44,7 @@ def positions(talk: Conversation, words: str, **options: Any) -> list[int]:
         ("one  two", ("one", "two")),
         ('"one two" three*', ("one two", "three")),
         ("one -two", ("one",)),
+        ('one -"two three"', ("one",)),
         ("-", ("-",)),
         ("one one", ("one",)),
         ('"open', ("open",)),
