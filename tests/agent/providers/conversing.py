@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from jpweb.agent.config import ModelConfig, ProviderConfig, ToolConfig
@@ -73,6 +74,12 @@ def make_provider(
     config = ModelConfig(standin.name, model or MODELS[standin.name], parameters or {})
     base = {"base_url": standin.base_url} | provider
     return PROVIDERS[standin.name](config, ProviderConfig(**base), key)
+
+
+def load_vendor(name: str) -> None:
+    """Import what a vendor's first reply needs: seconds that no bound of a test is for."""
+    import_module("jpweb.agent.providers.adapter.model_request")
+    import_module(f"jpweb.agent.providers.{name}")
 
 
 async def receive_events(

@@ -25,6 +25,7 @@ from tests.agent.providers.conversing import (
     Recorded,
     get_failure,
     join_text,
+    load_vendor,
     make_event,
     make_provider,
     make_request,
@@ -372,6 +373,7 @@ async def test_closing_a_reply_closes_the_connection(name: str):
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_cancelling_a_wait_closes_the_connection(name: str):
+    load_vendor(name)
     with run_vendor(name, [Reply(end="hang")]) as standin:
         waiting = asyncio.create_task(receive_events(make_provider(standin)))
         assert await asyncio.to_thread(standin.request_event.wait, 5)
