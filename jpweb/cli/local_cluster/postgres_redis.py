@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import pwd
 import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -61,18 +61,19 @@ def prepare_cluster_folder(folder: Path) -> Path:
     """Return the data folder of a cluster at ``folder``, created where it is missing.
 
     The account often cannot enter root's folders, so root's cluster is in the account's home, and
-    ``folder`` links there.
+    ``folder`` links there. Without that link the cluster is a new one: an earlier one of the same
+    path belongs to a data folder that was deleted.
     """
     if os.geteuid() != 0:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
-    name = hashlib.sha256(str(folder).encode()).hexdigest()[:12]
-    account_folder = Path(_get_account_entry().pw_dir) / f"jpweb-{name}"
+    if not folder.is_symlink():
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        home = _get_account_entry().pw_dir
+        folder.symlink_to(tempfile.mkdtemp(prefix="jpweb-", dir=home))
+    account_folder = folder.readlink()
     account_folder.mkdir(mode=0o700, exist_ok=True)
     give_to_account(account_folder)
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not folder.is_symlink():
-        folder.symlink_to(account_folder)
     return account_folder
 
 
