@@ -117,6 +117,7 @@ def test_a_narrow_window_and_a_sheet_of_paper_have_every_column(visit: Visit):
 
 
 def test_the_window_of_a_small_notebook_has_every_column(visit: Visit):
+    visit.begin("A title with AKeyOfFortyLettersThatNoLineCanBreak")
     page = visit.open("/audit?demo=1", size=NOTEBOOK)
     demo = page.locator("select[name=workspace] option", has_text="Demo").get_attribute("value")
     page = visit.open(f"/audit?workspace={demo}", size=NOTEBOOK)  # others have what tests ask
