@@ -280,12 +280,13 @@ def read_file(path: Path) -> tuple[dict[str, Any], Iterator[Link]]:
     """Return the first line of a ledger file, and its entries. Raises UnreadableFile."""
     lines = _read_lines(path)
     statement = next(lines, None)
-    if statement is None or statement.get("format") != FORMAT or not _has_head(statement):
+    if statement is None or statement.get("format") != FORMAT or not has_head(statement):
         raise UnreadableFile(f"{path} does not begin with a head of the format {FORMAT}.")
     return statement, (_read_link(path, line) for line in lines)
 
 
-def _has_head(statement: dict[str, Any]) -> bool:
+def has_head(statement: dict[str, Any]) -> bool:
+    """Tell whether a statement has a head that names an entry, its chain hash and a time."""
     head = statement.get("head")
     names = ("chain_hash", "signed_at")
     return (
@@ -308,8 +309,10 @@ def verify_file(path: Path, public_key: str | None, known_head: Path | None) -> 
         problems += find_tree_problems(all_links, statement["head"])
     if known_head is not None:
         kept_statement = next(_read_lines(known_head), {})
+        if not has_head(kept_statement):
+            raise UnreadableFile(f"{known_head} holds no signed head.")
         problems += find_head_problems(kept_statement, public_key)
-        problems += _find_kept_problems(all_links, kept_statement.get("head", {}))
+        problems += _find_kept_problems(all_links, kept_statement["head"])
     return problems
 
 
@@ -317,8 +320,8 @@ def _find_kept_problems(links: list[Link], kept_head: dict[str, Any]) -> list[Pr
     """Return the problem that the chain does not contain a head that was kept elsewhere."""
     hashes = iter_chain_hashes(GENESIS_HASH, (link.text_hash for link in links))
     by_sequence = dict(zip((link.sequence for link in links), hashes, strict=True))
-    sequence = kept_head.get("sequence", 0)
-    if by_sequence.get(sequence) == kept_head.get("chain_hash"):
+    sequence = kept_head["sequence"]
+    if by_sequence.get(sequence) == kept_head["chain_hash"]:
         return []
     return [Problem(0, f"the chain does not contain the head that was kept, entry {sequence}")]
 

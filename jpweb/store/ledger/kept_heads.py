@@ -40,22 +40,13 @@ def read_heads(path: Path) -> Iterator[dict[str, Any]]:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 statement = json.loads(line)
-                if not _has_head(statement):
+                if not isinstance(statement, dict) or not ledger_verifier.has_head(statement):
                     raise StoreError(f"{path}, line {number}: this is no signed head.")
                 yield statement
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
         raise StoreError(f"{path} is no file of signed heads: {error}.") from error
-
-
-def _has_head(statement: Any) -> bool:
-    head = statement.get("head") if isinstance(statement, dict) else None
-    return (
-        isinstance(head, dict)
-        and isinstance(head.get("sequence"), int)
-        and isinstance(head.get("chain_hash"), str)
-    )
 
 
 def _append_line(path: Path, line: str) -> None:
