@@ -162,7 +162,7 @@ def read_unread_fields(element: Element) -> dict[str, Any]:
         value = json.loads(element.raw)
     except (ValueError, RecursionError):
         return {}
-    return {key: value[key] for key in value if key not in known}
+    return {key: value[key] for key in value if key not in known and value[key] is not None}
 
 
 def list_content_keys(event: ConversationEvent) -> list[str]:
@@ -243,9 +243,9 @@ def _write(event: ConversationEvent, fields: dict[str, Any], metadata: dict[str,
 
 
 def _replace_in_raw(element: Element, strings: Sequence[str], marker: str) -> Replaced:
-    """Replace strings in an element of another layout, or in its text where that is no JSON.
+    """Replace strings in an element of another layout.
 
-    So is one that is nested too deeply.
+    An element that is no JSON, or is nested too deeply to be read, is searched as text.
     """
     try:
         return _replace_in_value(element, json.loads(element.raw), strings, marker)

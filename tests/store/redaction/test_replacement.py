@@ -65,3 +65,9 @@ def test_field_that_an_event_of_its_kind_does_not_have_is_content(fields: str):
     assert replaced.element.kind == element.kind
     whole = replacement.replace_whole(element, MARKER)
     assert (SECRET in whole.strings, SECRET in whole.element.raw) == (True, False)
+
+
+def test_field_without_a_value_is_no_content():
+    text = f'{{"timestamp": "{AT}", "type": "inquiry_response", "id": "a", "outcome": "cancelled", '
+    element = wire.read_element(text + '"reason": "user", "answer": null}')
+    assert replacement.replace_whole(element, MARKER).counts == {}
