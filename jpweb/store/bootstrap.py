@@ -72,8 +72,8 @@ def hold_prepare_lock() -> Iterator[None]:
 def use_existing_database() -> Iterator[None]:
     """Raise DatabaseUnavailable unless the database is of this version, and for its errors.
 
-    In contrast to ``prepare_database`` this makes no database in a data folder that has none: who
-    looks for what a jpweb has stored has named another folder than that jpweb.
+    Unlike ``prepare_database`` this makes no database in a data folder that has none: a command
+    that works on stored data was then given the wrong folder.
     """
     with translate_errors():
         _require_current_schema()

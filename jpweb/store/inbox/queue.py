@@ -209,7 +209,7 @@ def get_inbox_marks(workspace_ids: Collection[int]) -> dict[int, tuple[Any, ...]
 def _mark_holds(model: Any, field: str, keys: list[int]) -> QuerySet[Any, Any]:
     """Return the marks of current claims or snoozes by workspace.
 
-    A second snooze of a question changes its time alone, which so is part of the sum. Closed rows
+    A second snooze of a question changes only its time, so the sum includes times. Closed rows
     are left out, so that a planner that begins with these workspaces reads few.
     """
     scope_column = f"{field}__workspace_id"

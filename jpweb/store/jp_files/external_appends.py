@@ -30,7 +30,7 @@ class CopiesDiverged(StoreError):
 
 
 class RunOvertaken(StoreError):
-    """``jp`` began a turn after that of an unfinished run, which so cannot go on."""
+    """``jp`` began a turn after that of an unfinished run, which therefore cannot go on."""
 
 
 def append_external(

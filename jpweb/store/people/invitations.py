@@ -97,7 +97,7 @@ def withdraw_invitation(
 ) -> str | None:
     """Remove an invitation into a workspace; returns its name, or None where there is none.
 
-    One that is accepted while this waits for its row is none.
+    An invitation that is accepted while this waits for its row counts as none.
     """
     row = Invitation.objects.filter(workspace_id=workspace_id, pk=invitation_id).first()
     if row is None or not row.delete()[0]:

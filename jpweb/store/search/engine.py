@@ -179,7 +179,7 @@ class Search:
                 conditions.append(f"{dialect.key} {sign} %s")
                 params.append(bound)
         for term in filter(_needs_comparison, self.query.terms if terms is None else terms):
-            conditions.append("NOT " * term.is_negated + dialect.body_match)
+            conditions.append(("NOT " if term.is_negated else "") + dialect.body_match)
             params.append(cjk.make_pattern(term.text))
         return " AND ".join(conditions), params
 
