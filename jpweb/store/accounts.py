@@ -8,10 +8,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from django.contrib.auth import get_user
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import HttpRequest
 
 from jpweb.store import db_text
 from jpweb.store.annotations import mentions
@@ -35,7 +33,6 @@ from jpweb.store.models import (
 )
 from jpweb.store.people import identities, member_roles, second_factors, sessions
 from jpweb.store.people.member_roles import record_membership
-from jpweb.store.people.sessions import SessionStore
 from jpweb.store.sql.compiled_query import CompiledQuery
 
 LINK_LIFETIME = timedelta(days=7)
@@ -58,10 +55,9 @@ def is_first_person(person: Person) -> bool:
 
 def get_signed_in_person(session_key: str | None) -> Person | None:
     """Return the person of a session, read from the database; None where the session has ended."""
-    request = HttpRequest()
-    request.session = SessionStore(session_key)
-    user = get_user(request)
-    return user if isinstance(user, Person) else None
+    sign_in = sessions.find_live(session_key)
+    person = sign_in.person if sign_in else None
+    return person if person is not None and person.is_active else None
 
 
 def find_by_name(name: str) -> list[Person]:

@@ -19,6 +19,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
+from jpweb.store.database import clock
 from jpweb.store.models import SignIn
 from jpweb.store.sql.compiled_query import CompiledQuery
 
@@ -108,6 +109,16 @@ def hash_key(session_key: str) -> str:
     return hashlib.sha256(session_key.encode(errors="replace")).hexdigest()
 
 
+def find_live(session_key: str | None) -> SignIn | None:
+    """Return the sign-in of a session with its person; None where it has ended."""
+    rows: list[SignIn] = _sign_in_query([hash_key(session_key)]) if session_key else []
+    idle = timedelta(seconds=settings.SESSION_IDLE_SECONDS)
+    current_time = clock.now()
+    return next(
+        (row for row in rows if current_time < min(row.expires_at, row.seen_at + idle)), None
+    )
+
+
 def list_open(person_id: int, session_key: str | None) -> list[OpenSignIn]:
     """Return the sign-ins of a person that have not ended, the newest request first."""
     current = hash_key(session_key or "")
@@ -180,6 +191,11 @@ _session_query = CompiledQuery(
     lambda key_hashes: SignIn.objects.filter(pk__in=key_hashes).values_list(
         "data", "expires_at", "seen_at", Now()
     )
+)
+#: Run for every answer over a socket: Django's ``get_user`` took 0.3 ms longer, for a second query,
+#: the signature of the session's data, and a password that nobody has.
+_sign_in_query = CompiledQuery(
+    lambda key_hashes: SignIn.objects.filter(pk__in=key_hashes).select_related("person")
 )
 
 

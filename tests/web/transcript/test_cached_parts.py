@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from django.middleware.csrf import CSRF_TOKEN_LENGTH
 from django.template import Context, Template
 from django.test import Client
 from django.utils.safestring import SafeString
@@ -38,6 +41,30 @@ def test_values_that_are_equal_but_look_different_have_blocks_of_their_own(
     source = '{% cached_html "alike" value %}{{ value }}{% endcached_html %}'
     assert render(source, value=value) == str(value)
     assert render(source, value=similar) == str(similar)
+
+
+def test_one_block_serves_all_values_that_have_a_name():
+    source = (
+        '{% cached_html "named" kind key=row.pk token=token|default:"" %}{{ other }} '
+        "{% url 'question' key %} {{ key }} {{ token }}{% endcached_html %}"
+    )
+    first = render(source, kind="a", row={"pk": 7}, token="one", other="first")
+    assert first == "first /questions/7 7 one"
+    second = render(source, kind="a", row={"pk": 77}, token='"><b>', other="second")
+    assert second == "first /questions/77 77 &quot;&gt;&lt;b&gt;"
+    assert render(source, kind="a", row={"pk": 7}, other="third") == "first /questions/7 7 "
+    assert render(source, kind="b", row={"pk": 7}, other="fourth") == "fourth /questions/7 7 "
+
+
+def test_cards_of_one_page_have_forms_of_their_own(world: World):
+    questions = [making.question(world.run) for _ in range(2)]
+    page = world.client("responder").get(f"/conversations/{world.talk.pk}").text
+    tokens = set(re.findall('name="csrfmiddlewaretoken" value="([^"]*)"', page))
+    assert len(tokens) == 1
+    assert len(tokens.pop()) == CSRF_TOKEN_LENGTH
+    for row in questions:
+        for act in ("answer", "decline", "claim/choose", "snooze/choose"):
+            assert f'"/questions/{row.pk}/{act}"' in page, act
 
 
 def test_key_keeps_no_long_text():
