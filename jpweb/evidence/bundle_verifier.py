@@ -42,6 +42,7 @@ MANIFEST, SIGNATURE = "manifest.json", "signature.json"
 HEAD, ENTRIES, PROOF = "ledger/head.json", "ledger/entries.jsonl", "ledger/proof.json"
 EVENTS, METADATA = "events.jsonl", "conversation.json"
 REVIEWS, REDACTIONS = "reviews.jsonl", "redactions.jsonl"
+APPROVALS, RECEIPTS = "approvals.jsonl", "shown.jsonl"
 #: Bounds of what is read, so that a hostile file costs little.
 MAX_FILES, MAX_FILE_BYTES, MAX_TOTAL_BYTES = 20_000, 1 << 30, 4 << 30
 MAX_JSON_BYTES, MAX_LINE_BYTES = 32 << 20, 128 << 20

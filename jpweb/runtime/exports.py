@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from jpweb.runtime import rendering
-from jpweb.store import exports
+from jpweb.store import approvals, exports
 from jpweb.store.annotations import thread_listing
 from jpweb.store.annotations.thread_listing import ShownThread
 from jpweb.store.database import clock
@@ -230,7 +230,7 @@ def _describe_approval(row: CallDecision) -> ApprovalDecision:
     return ApprovalDecision(
         row.kind,
         is_allowed=record.get("allow") is True,
-        is_edited="arguments" in record or "content" in record,
+        is_edited=approvals.is_edited(record),
         is_for_turn=record.get("remember") is True,
         decider=row.decider_name,
         asked_at=row.asked_at,

@@ -29,6 +29,10 @@ from jpweb.store.sql.compiled_query import CompiledQuery
 
 #: Key in ``subject``, though no page shows it: the definition of the tool that is decided on.
 _DEFINITION_KEY = "definition"
+#: Key in the decision of an imported approval: it was edited, and the new text is in the events.
+EDITED_KEY = "edited"
+#: Keys in a decision that was edited.
+_EDIT_KEYS = ("arguments", "content", EDITED_KEY)
 _RETAINED_KEYS = ("described", "is_error", _DEFINITION_KEY)
 
 
@@ -72,6 +76,11 @@ def request_approval(
         digest=digest,
     )
     return get_approval(approval.pk)
+
+
+def is_edited(decision: Mapping[str, Any]) -> bool:
+    """Tell whether a person edited the arguments or the result that they decided about."""
+    return any(key in decision for key in _EDIT_KEYS)
 
 
 def mark_spent(approval_id: int) -> None:
@@ -201,7 +210,8 @@ def decide_approval(approval_id: int, decision: Mapping[str, Any], decider: Deci
         decider_name=db_text.clean_text(decider.name)[:200],
     )
     _record(Act.APPROVAL_DECIDED, Actor.from_decider(decider), row, **_describe_decision(decision))
-    return get_approval(approval_id) if leases.requeue_parked(row.run_id) else row
+    is_requeued = row.run is not None and leases.requeue_parked(row.run.pk)
+    return get_approval(approval_id) if is_requeued else row
 
 
 @transaction.atomic

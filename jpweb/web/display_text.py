@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from django.utils.timesince import timesince
 
+from jpweb.store import approvals
 from jpweb.store.choices import FilesState, Origin, WritePolicy
 from jpweb.store.conversation_list.filters import Sort
 from jpweb.store.database import clock
@@ -293,11 +294,11 @@ def describe_reason(tag: str) -> str:
 
 def describe_decision(kind: str, state: str, record: Mapping[str, object]) -> tuple[str, str, str]:
     """Return an approval's outcome tag, its label and its mark."""
-    if state != "decided":
-        return "unanswered", "Withdrawn", "○"
+    if state != "decided":  # an open one has a card, unless it was imported
+        return "unanswered", "Not decided" if state == "open" else "Withdrawn", "○"
     allowed = record.get("allow") is True
     label, mark = DECISION_LABELS[kind, allowed]
-    if "arguments" in record or "content" in record:
+    if approvals.is_edited(record):
         label += ", edited"
     if record.get("remember") is True:
         label += ", for this turn"

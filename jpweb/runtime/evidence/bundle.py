@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jpweb.evidence import bundle_script, ledger_verifier
 from jpweb.evidence.bundle_verifier import (
+    APPROVALS,
     BUNDLE_FORMAT,
     ENTRIES,
     EVENTS,
@@ -23,6 +24,7 @@ from jpweb.evidence.bundle_verifier import (
     MANIFEST,
     METADATA,
     PROOF,
+    RECEIPTS,
     REDACTIONS,
     REVIEWS,
     SIGNATURE,
@@ -84,8 +86,8 @@ PARTS: tuple[BundlePart, ...] = (
     BundlePart(METADATA, _rows_of(lambda row: iter([contents.describe_conversation(row)]))),
     BundlePart(EVENTS, _bytes_of(exports.export_event_lines)),
     BundlePart("questions.jsonl", _rows_of(contents.export_questions)),
-    BundlePart("approvals.jsonl", _rows_of(contents.export_approvals)),
-    BundlePart("shown.jsonl", _rows_of(contents.export_receipts)),
+    BundlePart(APPROVALS, _rows_of(contents.export_approvals)),
+    BundlePart(RECEIPTS, _rows_of(contents.export_receipts)),
     BundlePart(REVIEWS, lambda source: review_lines.write_reviews(*source)),
     BundlePart(REDACTIONS, _rows_of(contents.export_redactions)),
     BundlePart("conversation.md", _bytes_of(formats.make_markdown)),

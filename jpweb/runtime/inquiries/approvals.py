@@ -51,7 +51,7 @@ async def decide_approval(approval_key: int, verdict: Verdict, decider: Decider)
     Raises UnknownApproval, InvalidAnswer, AlreadyDecided.
     """
     row = await run_in_db_thread(approvals.get_approval, approval_key)
-    if row.state != ApprovalState.OPEN:
+    if row.state != ApprovalState.OPEN or row.run is None:  # an imported one has no run
         raise AlreadyDecided(row)
     decision = (
         _build_run_decision(row, verdict)
@@ -76,8 +76,8 @@ async def wait_until_decided(row: Approval) -> Approval:
 async def publish_decided(row: Approval) -> None:
     """Wake the waiting call and publish the change to pages."""
     await publisher.publish_approval_decided(row.pk)
-    if row.run.state == RunState.QUEUED:
-        await publisher.publish_run_changed(row.run_id)  # parked until now, requeued
+    if row.run is not None and row.run.state == RunState.QUEUED:
+        await publisher.publish_run_changed(row.run.pk)  # parked until now, requeued
     await publisher.publish_questions_changed(row.conversation.workspace_id)
 
 

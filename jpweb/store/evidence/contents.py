@@ -14,6 +14,7 @@ from jpweb.store import audit, inquiries
 from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import ApprovalKind, ApprovalState, Role
 from jpweb.store.errors import StoreError
+from jpweb.store.evidence import approval_lines, receipt_lines
 from jpweb.store.models import (
     Approval,
     Comment,
@@ -90,13 +91,14 @@ def export_questions(conversation: Conversation) -> Iterator[bytes]:
 def export_approvals(conversation: Conversation) -> Iterator[bytes]:
     """Yield the decisions about tool calls and their results."""
     rows = Approval.objects.filter(conversation=conversation)
-    return _write_lines(rows, _describe_approval)
+    return _write_lines(rows, approval_lines.describe_approval)
 
 
 def export_receipts(conversation: Conversation) -> Iterator[bytes]:
     """Yield the showing proof: when each question first reached whom."""
     rows = DisplayReceipt.objects.filter(inquiry__conversation=conversation)
-    return _write_lines(rows.select_related("inquiry", "person"), _describe_receipt)
+    rows = rows.select_related("inquiry", "person")
+    return _write_lines(rows, receipt_lines.describe_receipt)
 
 
 def export_redactions(conversation: Conversation) -> Iterator[bytes]:
@@ -162,33 +164,6 @@ def _describe_question(row: Inquiry) -> dict[str, Any]:
         "asked_at": _format_time(row.asked_at),
         "settled_at": _format_time(row.settled_at),
         "waited_seconds": inquiries.waiting_seconds(row),
-    }
-
-
-def _describe_approval(row: Approval) -> dict[str, Any]:
-    decision = row.decision or {}
-    return {
-        "kind": row.kind,
-        "tool_call": row.tool_call_id,
-        "tool": row.tool_name,
-        "digest": row.digest,
-        "outcome": row.state,
-        "allowed": decision.get("allow"),
-        "for_the_turn": decision.get("remember"),
-        "decider": row.decider_name,
-        "asked_at": _format_time(row.asked_at),
-        "settled_at": _format_time(row.settled_at),
-    }
-
-
-def _describe_receipt(row: DisplayReceipt) -> dict[str, Any]:
-    return {
-        "event": row.inquiry.anchor,
-        "person": row.person.display_name,
-        "delivered_at": _format_time(row.delivered_at),
-        "visible_at": _format_time(row.visible_at),
-        "focused_at": _format_time(row.focused_at),
-        "draft_at": _format_time(row.draft_at),
     }
 
 

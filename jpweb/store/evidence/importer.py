@@ -7,16 +7,18 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, NamedTuple
+from typing import Annotated, Any, BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 from django.db import IntegrityError, transaction
 
 from jpweb.evidence import bundle_verifier
 from jpweb.evidence.bundle_verifier import (
+    APPROVALS,
     EVENTS,
     MANIFEST,
     METADATA,
+    RECEIPTS,
     REVIEWS,
     Bundle,
     InvalidBundle,
@@ -25,7 +27,9 @@ from jpweb.evidence.bundle_verifier import (
 from jpweb.store import db_text, inquiries, journal
 from jpweb.store.choices import Act, Origin
 from jpweb.store.errors import ImportRefused
-from jpweb.store.evidence import review_lines
+from jpweb.store.evidence import approval_lines, receipt_lines, review_lines
+from jpweb.store.evidence.approval_lines import ApprovalLine
+from jpweb.store.evidence.receipt_lines import ReceiptLine
 from jpweb.store.evidence.review_lines import ReviewLine
 from jpweb.store.jp_files.reader import MAX_ELEMENTS
 from jpweb.store.jp_files.workspace import MAX_STREAM_BYTES
@@ -34,6 +38,8 @@ from jpweb.store.models import Conversation, Workspace
 from jpweb.stream import wire
 from jpweb.stream.outline import build_inquiry_outline
 from jpweb.stream.wire.partial import read_partial
+
+L = TypeVar("L", ApprovalLine, ReceiptLine, ReviewLine)
 
 _ANCHOR = re.compile(r"e-[A-Za-z0-9-]{1,58}", re.ASCII)
 #: Problems that a refusal names.
@@ -103,6 +109,8 @@ def _import_all(bundle: Bundle, workspace: Workspace, report: Report, actor: Act
     for row in report.manifest["conversations"]:
         folder = str(row["folder"])
         conversation = _import_conversation(bundle, workspace, folder)
+        _import_approvals(bundle, conversation, f"{folder}/{APPROVALS}")
+        _import_receipts(bundle, conversation, f"{folder}/{RECEIPTS}")
         details: dict[str, object] = {
             "manifest_hash": manifest_hash,
             "public_key": report.manifest["public_key"],
@@ -142,26 +150,50 @@ def _import_conversation(bundle: Bundle, workspace: Workspace, folder: str) -> C
     return conversation
 
 
+def _import_approvals(bundle: Bundle, conversation: Conversation, name: str) -> None:
+    approval_lines.insert_approvals(conversation, _convert_lines(bundle, name, ApprovalLine))
+
+
+def _import_receipts(bundle: Bundle, conversation: Conversation, name: str) -> None:
+    lines = _convert_lines(bundle, name, ReceiptLine)
+    unknown_anchors = receipt_lines.insert_receipts(conversation, lines)
+    if unknown_anchors:
+        raise ImportRefused(f"{name} cannot be used: there is no question {unknown_anchors[0]}.")
+
+
 def _import_reviews(bundle: Bundle, conversation: Conversation, name: str) -> str:
     """Import the reviews of a conversation byte for byte; return the hash of their file."""
-    try:
-        lines = [
-            msgspec.convert(line, ReviewLine, strict=False) for line in _read_lines(bundle, name)
-        ]
-        texts = [text for line in lines for text in (line.reviewer, line.note)]
-        is_zoned = all(line.reviewed_at.tzinfo for line in lines)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise ImportRefused(f"{name} cannot be used: {error}.") from error
-    if not is_zoned:
-        raise ImportRefused(f"{name} cannot be used: reviewed_at has no time zone.")
-    for text in texts:
-        _check_text(name, text)
+    lines = _convert_lines(bundle, name, ReviewLine)
     try:
         with transaction.atomic():
             review_lines.insert_reviews(conversation, lines)
     except IntegrityError as error:
         raise ImportRefused(f"{name} cannot be used: a review is there twice.") from error
     return bundle.hash_file(name)
+
+
+def _convert_lines(bundle: Bundle, name: str, line_type: type[L]) -> list[L]:
+    """Return the lines of a file; none where it is missing, as in a bundle of an earlier jpweb."""
+    if name not in bundle.names:
+        return []
+    try:
+        lines = [
+            msgspec.convert(line, line_type, strict=False) for line in _read_lines(bundle, name)
+        ]
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ImportRefused(f"{name} cannot be used: {error}.") from error
+    for line in lines:
+        _check_values(name, line)
+    return lines
+
+
+def _check_values(name: str, line: ApprovalLine | ReceiptLine | ReviewLine) -> None:
+    """Raise ImportRefused for a time without a zone, and a text that no database keeps."""
+    for field, value in msgspec.structs.asdict(line).items():
+        if isinstance(value, datetime) and value.tzinfo is None:
+            raise ImportRefused(f"{name} cannot be used: {field} has no time zone.")
+        if isinstance(value, str):
+            _check_text(name, value)
 
 
 def _read_lines(bundle: Bundle, name: str) -> list[dict[str, Any]]:

@@ -111,10 +111,14 @@ class Inquiry(models.Model):
 
 
 class DisplayReceipt(models.Model):
-    """The first times at which one person received, saw and began a question."""
+    """The first times at which one person received, saw and began a question.
+
+    That of an imported question has the name of its person alone.
+    """
 
     inquiry = models.ForeignKey(Inquiry, models.CASCADE, related_name="display_receipts")
-    person = models.ForeignKey(Person, models.CASCADE, related_name="display_receipts")
+    person = models.ForeignKey(Person, models.CASCADE, null=True, related_name="display_receipts")
+    person_name = models.CharField(max_length=200, blank=True, db_default="")
     delivered_at = models.DateTimeField(help_text="its card was sent to one of their pages")
     visible_at = models.DateTimeField(null=True, help_text="the card was on their screen")
     focused_at = models.DateTimeField(null=True, help_text="they went into the card")
@@ -127,6 +131,11 @@ class DisplayReceipt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.inquiry_id} shown to {self.person_id}"
+
+    @property
+    def reader_name(self) -> str:
+        """The name of the person."""
+        return self.person.display_name if self.person else self.person_name
 
 
 class Presence(models.Model):

@@ -99,7 +99,9 @@ class Approval(models.Model):
     workspace = models.ForeignKey(
         Workspace, models.CASCADE, null=True, db_index=False, related_name="approvals"
     )
-    run = models.ForeignKey(Run, models.CASCADE, related_name="approvals")
+    run = models.ForeignKey(
+        Run, models.CASCADE, null=True, related_name="approvals", help_text="null: imported"
+    )
     kind = models.CharField(max_length=10, choices=ApprovalKind.choices)
     tool_call_id = models.TextField()
     tool_name = models.CharField(max_length=200)

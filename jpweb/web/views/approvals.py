@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 def show_approval(request: Request, approval: Approval) -> HttpResponse:
     """Show one approval in full, or its decision."""
     claims.attach_claims([approval])
-    name = "approvals/_card.html" if approval.state == "open" else "approvals/_settled.html"
+    is_pending = approval.state == "open" and approval.run is not None
+    name = "approvals/_card.html" if is_pending else "approvals/_settled.html"
     context = {"row": approval, "is_full": True, "shows_conversation": True, "fragment": name}
     return render(request, "approvals/detail.html", context)
 

@@ -271,7 +271,7 @@ def _build_timeline(row: Inquiry, receipts: ReceiptLog | None) -> list[dict[str,
         receipt = receipt_log.find_earliest(receipts.display_receipts, column) if receipts else None
         if receipt is not None:
             at = getattr(receipt, column)
-            steps.append(make_step(column, at, receipt.person.display_name))
+            steps.append(make_step(column, at, receipt.reader_name))
     for delivery in receipts.notifications if receipts else ():
         person_name = delivery.destination.person.display_name
         steps.append(make_step("notified", delivery.sent_at, person_name, problem=delivery.problem))

@@ -202,6 +202,15 @@ async def test_a_prompt_that_is_not_there_cannot_be_decided(scene: Scene):
         await approvals.decide_approval(10**9, ALLOW, decider(scene.ada))
 
 
+async def test_an_imported_prompt_cannot_be_decided(scene: Scene):
+    run = await begin_run(scene)
+    row = await run_in_db_thread(making.prompt, run)
+    await run_in_db_thread(Approval.objects.filter(pk=row.pk).update, run=None)
+    with pytest.raises(AlreadyDecided):
+        await approvals.decide_approval(row.pk, ALLOW, decider(scene.ada))
+    assert (await run_in_db_thread(rows.get_approval, row.pk)).state == "open"
+
+
 PUT: list[tuple[RunPrompt | DeliverPrompt, Any]] = [(RUN, Skipped()), (RESULT, Withheld())]
 
 

@@ -8,18 +8,32 @@ from typing import Any
 
 import pytest
 
-from jpweb.evidence.bundle_verifier import EVENTS, METADATA
-from jpweb.store import exports, inquiries, journal
-from jpweb.store.choices import Act, Origin
+from jpweb.evidence.bundle_verifier import APPROVALS, EVENTS, METADATA, RECEIPTS
+from jpweb.store import approvals, exports, inquiries, journal
+from jpweb.store.choices import Act, ApprovalKind, ApprovalState, Origin, Role
+from jpweb.store.database import clock
 from jpweb.store.errors import ImportRefused, ReadOnlyConversation
 from jpweb.store.evidence import importer
+from jpweb.store.inquiries import Decider
 from jpweb.store.jp_files import metadata_file, mirror
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
-from jpweb.store.models import Conversation, Inquiry, JournalEntry, LedgerEntry, Workspace
+from jpweb.store.models import (
+    Approval,
+    Conversation,
+    DisplayReceipt,
+    Inquiry,
+    JournalEntry,
+    LedgerEntry,
+    Run,
+    Workspace,
+)
 from jpweb.stream.events import TurnStart
+from jpweb.stream.inquiry import InquirySource
 from tests import bundles
+from tests.builders import make_inquiry
 from tests.exporting import join_pieces
 from tests.store import making
+from tests.web.world import signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -60,6 +74,126 @@ def test_demo_survives_export_import_and_export(tmp_path: Path, target: Workspac
         assert inquiries.count_by_state([copy.pk]).get(copy.pk) == inquiries.count_by_state(
             [original.pk]
         ).get(original.pk)
+
+
+def decide(run: Run, kind: ApprovalKind, decision: dict[str, Any]) -> Approval:
+    """Return an approval of the run's call, decided by Ada."""
+    content = {"described": "vault (local)", "arguments": {"path": "a.md"}}
+    row = approvals.request_approval(run.conversation_id, kind, "call_1", "vault", content)
+    decided = approvals.decide_approval(row.pk, decision, Decider("person", "Ada", None))
+    approvals.mark_spent(row.pk)
+    return decided
+
+
+@pytest.fixture
+def decided_talk() -> Conversation:
+    """A conversation with decisions about its call, and a question that was shown to Ada."""
+    home = making.workspace("Garden")
+    talk: Conversation = making.conversation(home)
+    run = making.start_run(talk)
+    request = make_inquiry("call_1.sure.1", source=InquirySource.for_tool("vault"))
+    journal.append_events(talk.pk, [making.event(request)], run)
+    question = Inquiry.objects.get(conversation=talk)
+    making.settle(question, making.ANSWER, Decider("person", "Ada"))
+    decide(run, ApprovalKind.RUN, {"allow": False, "remember": False, "reason": "Not <now>."})
+    decide(run, ApprovalKind.RUN, {"allow": True, "remember": True, "arguments": {"path": "b"}})
+    decide(run, ApprovalKind.DELIVER, {"allow": True, "content": "Less."})
+    making.prompt(run)
+    now = clock.now()
+    DisplayReceipt.objects.create(
+        inquiry=question, person=making.person("ada"), delivered_at=now, visible_at=now
+    )
+    record_act(Act.EXPORTED, OPERATOR, Place(home.pk, talk.pk))
+    return talk
+
+
+#: Files of a conversation that name the installation: its workspace, and its own redactions.
+OWN_FILES = {METADATA, "redactions.jsonl"}
+
+
+def list_record_files(files: bundles.Files) -> dict[str, list[str]]:
+    """Return the lines of the files of conversations, but for those with an address."""
+    return {
+        name: [line for line in data.decode().splitlines() if "jpweb.example" not in line]
+        for name, data in files.items()
+        if name.startswith("conversations/") and name.rpartition("/")[2] not in OWN_FILES
+    }
+
+
+def test_second_bundle_has_the_same_record(
+    tmp_path: Path, target: Workspace, decided_talk: Conversation
+):
+    path, again = tmp_path / "bundle.zip", tmp_path / "again.zip"
+    path.write_bytes(bundles.make_bundle(decided_talk))
+    (key,) = importer.import_bundle(path, target.name).conversation_ids
+    again.write_bytes(bundles.make_bundle(Conversation.objects.get(pk=key)))
+    record = list_record_files(bundles.read_files(path))
+    text = json.dumps(record)
+    for words in ("Denied", "Allowed, edited", "for the rest of the turn", "Not <now>.", "Ada"):
+        assert words in text
+    assert list_record_files(bundles.read_files(again)) == record
+    assert bundles.list_problems(again) == []
+
+
+def test_imported_prompt_waits_for_nobody(
+    tmp_path: Path, target: Workspace, decided_talk: Conversation
+):
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundles.make_bundle(decided_talk))
+    (key,) = importer.import_bundle(path, target.name).conversation_ids
+    owner = making.person("owner", Role.OWNER, target)
+    assert approvals.list_waiting(owner.pk) == []
+    prompt = Approval.objects.get(conversation_id=key, state=ApprovalState.OPEN)
+    page = signed_in(owner).get(f"/prompts/{prompt.pk}").text
+    assert "Not decided" in page
+    assert "<button" not in page.split("<main")[1].split("</main>")[0]
+
+
+def test_imported_decisions_and_receipts_are_on_the_auditors_pages(
+    tmp_path: Path, target: Workspace, decided_talk: Conversation
+):
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundles.make_bundle(decided_talk))
+    (key,) = importer.import_bundle(path, target.name).conversation_ids
+    auditor = signed_in(making.person("auditor", Role.AUDITOR, target))
+    decisions = auditor.get("/audit/decisions").text
+    assert "Not &lt;now&gt;." in decisions
+    assert ", edited" in decisions
+    assert "Not &lt;now&gt;." in auditor.get(f"/conversations/{key}?open=all").text
+    question = Inquiry.objects.get(conversation_id=key)
+    assert 'data-receipt=""' in auditor.get(f"/questions/{question.pk}").text
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "problem"),
+    [
+        (APPROVALS, {"kind": "other"}, "kind"),
+        (APPROVALS, {"extra": 1}, "extra"),
+        (APPROVALS, {"asked_at": "2026-11-01T12:00:00"}, "asked_at has no time zone"),
+        (APPROVALS, {"reason": "a\0b"}, "characters that are not stored"),
+        (RECEIPTS, {"event": "e-nowhere"}, "there is no question e-nowhere"),
+        (RECEIPTS, {"person": ""}, "person"),
+        (RECEIPTS, {"delivered_at": None}, "delivered_at"),
+    ],
+)
+def test_hostile_decision_or_receipt_is_refused(
+    tmp_path: Path,
+    target: Workspace,
+    decided_talk: Conversation,
+    name: str,
+    change: dict[str, Any],
+    problem: str,
+):
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundles.make_bundle(decided_talk))
+    files = bundles.read_files(path)
+    file = bundles.find_name(files, name)
+    files[file] = bundles.edit_lines(files[file], lambda lines: lines[0].update(change))
+    bundles.sign_again(files)
+    bundles.write_files(path, files)
+    with pytest.raises(ImportRefused, match=problem):
+        importer.import_bundle(path, target.name)
+    assert not Conversation.objects.filter(workspace=target).exists()
 
 
 def test_anchor_of_a_redacted_event_is_kept(tmp_path: Path, target: Workspace):
