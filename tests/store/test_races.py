@@ -114,6 +114,7 @@ def test_a_decision_and_the_end_of_its_run_do_not_hurt_each_other():
 
 def close_or_decide(row: Approval, number: int) -> None:
     if number:
+        assert row.run is not None
         runs.close_open(row.run, CancellationReason.LOST)
     else:
         approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
@@ -195,6 +196,7 @@ def test_conversations_begun_at_once_all_begin():
 def close_or_answer(row: Inquiry, number: int) -> None:
     assert row.run is not None
     if number:
+        assert row.run is not None
         runs.close_open(row.run, CancellationReason.LOST)
     else:
         making.settle(row, Answered(True))

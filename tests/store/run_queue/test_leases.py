@@ -188,7 +188,7 @@ def test_a_decision_wakes_the_run_as_an_answer_does(run: Run):
     row = making.prompt(run)
     assert runs.park_run(run, [], [row.pk])
     decided_approval = approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
-    assert (decided_approval.state, decided_approval.run.state) == ("decided", "queued")
+    assert (decided_approval.state, fresh(run).state) == ("decided", "queued")
 
 
 def test_what_was_decided_while_nobody_executed_the_run_stands(run: Run):
