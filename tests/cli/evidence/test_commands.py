@@ -8,18 +8,11 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from jpweb.store import bootstrap
 from jpweb.store.models import Conversation
 from tests import bundles
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def prepared_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test's database has its tables; preparing it would close its connection."""
-    monkeypatch.setattr(bootstrap, "prepare_database", lambda: None)
 
 
 @pytest.fixture

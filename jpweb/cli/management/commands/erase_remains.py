@@ -9,8 +9,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from jpweb.cli.data_folder_lock import lock_data_dir
-from jpweb.store import bootstrap
-from jpweb.store.errors import DatabaseUnavailable, StoreError
+from jpweb.cli.existing_database import use_existing_database
+from jpweb.store.errors import StoreError
 from jpweb.store.redaction import remains
 
 
@@ -28,13 +28,13 @@ class Command(BaseCommand):
             "write-ahead log (WAL) and archives of that keep such texts for a while."
         )
 
+    @use_existing_database()
     def _erase_remains(self) -> None:
         try:
-            bootstrap.prepare_database()
             self.stdout.write(
                 "Rewriting the database. This takes as long as copying it. With PostgreSQL, each "
                 "table is locked while it is rewritten: what needs it waits, and may fail."
             )
             remains.erase_remains()
-        except (DatabaseUnavailable, StoreError) as error:
+        except StoreError as error:
             raise CommandError(str(error)) from error

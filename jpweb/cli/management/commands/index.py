@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
+from jpweb.cli.existing_database import use_existing_database
 from jpweb.cli.progress import show_progress
-from jpweb.store import bootstrap
-from jpweb.store.errors import DatabaseUnavailable
 from jpweb.store.search import indexer
 
 
@@ -20,11 +19,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--all", action="store_true", help="rebuild the index from scratch")
 
+    @use_existing_database()
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            bootstrap.prepare_database()
-        except DatabaseUnavailable as error:
-            raise CommandError(str(error)) from error
         if options["all"]:
             self._clear_index()
         total = indexer.pending_count()

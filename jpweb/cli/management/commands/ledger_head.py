@@ -6,9 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from jpweb.cli.existing_database import use_existing_database
 from jpweb.evidence import ledger_verifier
-from jpweb.store import bootstrap
-from jpweb.store.errors import DatabaseUnavailable
 from jpweb.store.ledger import sealing, signing
 
 
@@ -17,11 +16,8 @@ class Command(BaseCommand):
 
     help = "Print the signed head of the ledger: one line of JSON, for verify_ledger --heads FILE."
 
+    @use_existing_database()
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            bootstrap.prepare_database()
-        except DatabaseUnavailable as error:
-            raise CommandError(str(error)) from error
         sealing.seal_entries()
         head = sealing.get_head()
         if head.signed_at is None:

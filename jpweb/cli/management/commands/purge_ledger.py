@@ -7,10 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from jpweb.cli.existing_database import use_existing_database
 from jpweb.number_settings import MAX_DAYS
-from jpweb.store import bootstrap
 from jpweb.store.database import clock
-from jpweb.store.errors import DatabaseUnavailable
 from jpweb.store.ledger import retention, sealing
 from jpweb.store.ledger.entries import OPERATOR
 
@@ -32,10 +31,7 @@ class Command(BaseCommand):
             raise CommandError(f"--older-than must be at least 1, not {days}.")
         if days > MAX_DAYS:
             raise CommandError(f"--older-than must be at most {MAX_DAYS} days, not {days}.")
-        try:
-            bootstrap.prepare_database()
-        except DatabaseUnavailable as error:
-            raise CommandError(str(error)) from error
-        sealing.seal_entries()
-        count = retention.purge_all(clock.now() - timedelta(days=days), OPERATOR)
+        with use_existing_database():
+            sealing.seal_entries()
+            count = retention.purge_all(clock.now() - timedelta(days=days), OPERATOR)
         self.stdout.write(f"{count} {'entry' if count == 1 else 'entries'} emptied.")

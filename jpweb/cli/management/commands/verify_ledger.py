@@ -10,9 +10,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from jpweb.cli.existing_database import use_existing_database
 from jpweb.cli.progress import show_progress
-from jpweb.store import bootstrap
-from jpweb.store.errors import DatabaseUnavailable, StoreError
+from jpweb.store.errors import StoreError
 from jpweb.store.ledger import kept_heads, sealing, verification
 
 
@@ -31,10 +31,10 @@ class Command(BaseCommand):
             help="signed heads that were kept elsewhere, one a line; may be given several times",
         )
 
+    @use_existing_database()
     def handle(self, *args: Any, **options: Any) -> None:
         problem_count = 0
         try:
-            bootstrap.prepare_database()
             sealing.seal_entries()
             head = sealing.get_head()
             with show_progress("Verifying the ledger") as progress:
@@ -42,7 +42,7 @@ class Command(BaseCommand):
                 for problem in verification.find_problems(heads, progress):
                     self.stdout.write(str(problem))
                     problem_count += 1
-        except (DatabaseUnavailable, StoreError) as error:
+        except StoreError as error:
             raise CommandError(str(error)) from error
         if problem_count:
             noun = "problem" if problem_count == 1 else "problems"

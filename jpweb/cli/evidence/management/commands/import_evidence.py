@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from jpweb.cli.existing_database import use_existing_database
 from jpweb.evidence import bundle_verifier
-from jpweb.store import bootstrap
 from jpweb.store.errors import StoreError
 from jpweb.store.evidence import importer
 
@@ -23,10 +23,10 @@ class Command(BaseCommand):
         parser.add_argument("--workspace", required=True, metavar="NAME")
         parser.add_argument("--public-key", help="the key that has to have signed it")
 
+    @use_existing_database()
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["file"]
         try:
-            bootstrap.prepare_database()
             imported = importer.import_bundle(path, options["workspace"], options["public_key"])
         except StoreError as error:
             raise CommandError(bundle_verifier.escape_line(str(error))) from error
