@@ -36,8 +36,8 @@ class InquiryRow(NamedTuple):
 
 
 find_pending = CompiledQuery(
-    lambda: (
-        Conversation.objects.filter(needs_indexing=True)
+    lambda excluded_keys: (
+        Conversation.objects.filter(~Q(pk__in=excluded_keys), needs_indexing=True)
         .order_by("-last_activity", "-id")
         .values_list("pk")[:1]
     )

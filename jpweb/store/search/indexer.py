@@ -8,7 +8,7 @@ expected ones, so that it continues after a kill and equal passages keep their k
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import starmap
 from operator import itemgetter
@@ -70,12 +70,12 @@ def pending_count() -> int:
     return Conversation.objects.filter(needs_indexing=True).count()
 
 
-def index_next() -> int | None:
-    """Index the next batches of the newest unindexed conversation.
+def index_next(postponed_keys: Collection[int] = ()) -> int | None:
+    """Index the next batches of the newest unindexed conversation that is not postponed.
 
-    Returns its key, or None where all are indexed.
+    Returns its key, or None where all others are indexed.
     """
-    rows = passage_queries.find_pending()
+    rows = passage_queries.find_pending(sorted(postponed_keys) or [0])
     if not rows:
         return None
     key: int = rows[0][0]

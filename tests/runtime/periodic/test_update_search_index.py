@@ -41,12 +41,41 @@ async def test_index_changed_during_a_call_begins_after_it(monkeypatch: pytest.M
     gate = threading.Event()
     call = asyncio.create_task(run_in_db_thread(gate.wait, SOON))
     steps: list[bool] = []
-    monkeypatch.setattr(indexer, "index_next", lambda: steps.append(call.done()))
+    monkeypatch.setattr(indexer, "index_next", lambda _: steps.append(call.done()))
     indexing = asyncio.create_task(update_search_index.index_changed())
     await asyncio.sleep(0)
     await run_in_background_thread(gate.set)
     assert await wait_for_task(indexing) == 0
     assert steps == [True]
+
+
+async def test_conversation_that_changes_without_a_pause_is_indexed_at_intervals(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    pauses: list[bool] = []
+
+    async def wait_for_pause() -> bool:
+        return pauses.pop(0)
+
+    def change() -> None:
+        for talk in Conversation.objects.all():
+            journal.append_events(talk.pk, [making.event(ChatResponse("message", "Again."))])
+
+    async def index(*next_pauses: bool) -> int:
+        await run_in_db_thread(change)
+        pauses[:] = next_pauses
+        return await update_search_index.index_changed()
+
+    monkeypatch.setattr(db_threads.thread_use, "wait_until_quiet", wait_for_pause)
+    monkeypatch.setattr(update_search_index, "REINDEX_SECONDS", SOON)
+    await run_in_db_thread(talks)
+    assert await index(False, False, False, False) == 3
+    assert await index(False) == 0
+    assert await index(True, True, True, True) == 3
+    assert await index(True, False) == 1, "the pause ended"
+    monkeypatch.setattr(update_search_index, "REINDEX_SECONDS", 0.0)
+    assert await index(False, False, False, False) == 3
+    assert pauses == []
 
 
 async def test_conversation_that_is_broken_keeps_no_other_from_the_index(
