@@ -107,8 +107,7 @@ def require_retryable(conversation_id: int) -> None:
     newest = get_newest(conversation_id)
     if newest is None or newest.state not in (RunState.FAILED, RunState.LOST):
         raise NothingToRetry("The last turn didn't fail. Send a message instead.")
-    turns, number = Turn.objects.filter(conversation=conversation_id), newest.turn_number
-    if number is not None and turns.filter(number__gt=number).exists():
+    if newest.is_overtaken(Turn.objects.filter(conversation=conversation_id).count()):
         raise NothingToRetry("jp began another turn since. Send a message instead.")
 
 

@@ -80,9 +80,8 @@ def require_last_turn(conversation_id: int) -> None:
     A turn goes on from the end of the journal, which then holds another one.
     """
     run = _find_unfinished(conversation_id)
-    if run is None or run.turn_number is None:
-        return
-    if Turn.objects.filter(conversation=conversation_id, number__gt=run.turn_number).exists():
+    turns = Turn.objects.filter(conversation=conversation_id)
+    if run is not None and run.is_overtaken(turns.count()):
         raise RunOvertaken(
             "jp began another turn in this conversation. Send a message to continue after it."
         )

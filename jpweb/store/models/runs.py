@@ -88,6 +88,15 @@ class Run(models.Model):
         """Whether it has not ended."""
         return self.state in UNFINISHED_STATES
 
+    def can_be_retried(self, turn_count: int) -> bool:
+        """Tell whether it failed or was lost, and its turn is the last of so many."""
+        has_failed = self.state in (RunState.FAILED, RunState.LOST)
+        return has_failed and not self.is_overtaken(turn_count)
+
+    def is_overtaken(self, turn_count: int) -> bool:
+        """Tell whether another turn followed that of the run; its conversation has so many."""
+        return self.turn_number is not None and self.turn_number + 1 < turn_count
+
 
 class Approval(models.Model):
     """A permission or delivery prompt of a run (RFD 018). No inquiry: in no journal.

@@ -352,6 +352,7 @@ def _build_run_context(
         "conversation": conversation,
         "run": run,
         "run_key": _make_run_key(run),
+        "can_be_retried": run is not None and run.can_be_retried(conversation.turns),
         "may_run": may_run,
         "turn_obstacle": attachments.get_turn_obstacle(conversation),
     }

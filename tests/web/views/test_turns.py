@@ -75,6 +75,15 @@ def test_what_failed_can_be_tried_again(world: World, state: str, expected: set[
     assert actions(foot(world, "reader")) == set()
 
 
+@pytest.mark.parametrize(("turn_count", "can_retry"), [(3, True), (4, False)])
+def test_failed_turn_that_another_followed_cannot_be_tried_again(
+    world: World, turn_count: int, can_retry: bool
+):
+    Run.objects.update(state="failed", turn_number=2)
+    Conversation.objects.filter(pk=world.talk.pk).update(turns=turn_count)
+    assert ("retry" in actions(foot(world))) is can_retry
+
+
 @pytest.mark.parametrize("kind", display_text.FAILURE_TEXTS)
 def test_a_failure_says_what_it_means_and_what_the_provider_said(world: World, kind: str):
     Run.objects.update(state="failed", failure=kind, problem="429: <slow down>")
