@@ -26,7 +26,7 @@ ROUND = [
     ("is_anyone_present", 1),
     ("record_events", 9),
     ("find_inbox_updates", 7),  # roles, snoozes, questions, approvals; card, answers, claims
-    ("_attempt_answer", 4 + 7),  # session, person, question, role; response and ledger entry
+    ("_attempt_answer", 3 + 7),  # sign-in and person, question, role; response and ledger entry
 ]
 #: A batch that waits for what follows a change, and the samples of the load: outside of any round.
 ASIDE = {"find_conversation_updates", "_do_nothing"}
