@@ -67,8 +67,9 @@ def _describe_decider(row: dict[str, Any]) -> str:
     """Return who decided, as the table says it."""
     if "entry" in row:
         return str(row["actor"])
-    decided = row.get("inquiry") or row["approval"]
-    return display_text.describe_decider(decided.decided_by, decided.decider_name)
+    if "approval" in row:  # people alone decide approvals
+        return display_text.describe_decider("person", row["approval"].decider_name)
+    return display_text.describe_decider(row["inquiry"].decided_by, row["inquiry"].decider_name)
 
 
 def _make_mark(day: date, decision: Decision, row: dict[str, Any]) -> Mark:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from jpweb.store import approvals
 from jpweb.store.choices import DecisionKind
 from jpweb.store.models import Inquiry
 from jpweb.store.reviews.decisions import Cursor, Decision
@@ -57,6 +58,15 @@ def test_each_decider_has_a_lane_and_those_of_many_share_the_last():
     (day,) = build(*(decide(NOON, f"Person {number}") for number in range(20)))
     assert len(day.lanes) == decision_timeline.MAX_LANES
     assert (day.lanes[-1].name, len(day.lanes[-1].marks)) == ("Others", 13)
+
+
+def test_timeline_has_approvals_of_calls_and_results(world: World):
+    decider = making.decider(world.people["owner"])
+    row = approvals.decide_approval(world.prompt.pk, {"allow": False, "reason": "Bees"}, decider)
+    page = parse_page(world.client("auditor").get("/audit/decisions?view=timeline"))
+    (item,) = [tag for tag in page if tag.get("id") == f"approval-{row.pk}"]
+    for part in ("vault", "by Owner", "Bees"):
+        assert part in item.text
 
 
 def test_timeline_has_the_rows_of_the_table_and_keeps_the_filters(world: World):
