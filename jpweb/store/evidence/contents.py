@@ -83,8 +83,11 @@ def describe_conversation(conversation: Conversation) -> bytes:
 
 
 def export_questions(conversation: Conversation) -> Iterator[bytes]:
-    """Yield the questions of a conversation: who answered what, when, after how long."""
-    rows = Inquiry.objects.filter(conversation=conversation)
+    """Yield the questions of a conversation: who answered what, when, after how long.
+
+    As its events, those of before the conversation was loaded.
+    """
+    rows = Inquiry.objects.filter(conversation=conversation, position__lt=conversation.entry_count)
     return _write_lines(rows, _describe_question)
 
 
@@ -95,8 +98,10 @@ def export_approvals(conversation: Conversation) -> Iterator[bytes]:
 
 
 def export_receipts(conversation: Conversation) -> Iterator[bytes]:
-    """Yield the showing proof: when each question first reached whom."""
-    rows = DisplayReceipt.objects.filter(inquiry__conversation=conversation)
+    """Yield the showing proof of these questions: when each first reached whom."""
+    rows = DisplayReceipt.objects.filter(
+        inquiry__conversation=conversation, inquiry__position__lt=conversation.entry_count
+    )
     rows = rows.select_related("inquiry", "person")
     return _write_lines(rows, receipt_lines.describe_receipt)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, NamedTuple, TypeVar
 
@@ -155,10 +155,7 @@ def _import_approvals(bundle: Bundle, conversation: Conversation, name: str) -> 
 
 
 def _import_receipts(bundle: Bundle, conversation: Conversation, name: str) -> None:
-    lines = _convert_lines(bundle, name, ReceiptLine)
-    unknown_anchors = receipt_lines.insert_receipts(conversation, lines)
-    if unknown_anchors:
-        raise ImportRefused(f"{name} cannot be used: there is no question {unknown_anchors[0]}.")
+    receipt_lines.insert_receipts(conversation, _convert_lines(bundle, name, ReceiptLine))
 
 
 def _import_reviews(bundle: Bundle, conversation: Conversation, name: str) -> str:
@@ -188,10 +185,10 @@ def _convert_lines(bundle: Bundle, name: str, line_type: type[L]) -> list[L]:
 
 
 def _check_values(name: str, line: ApprovalLine | ReceiptLine | ReviewLine) -> None:
-    """Raise ImportRefused for a time without a zone, and a text that no database keeps."""
+    """Raise ImportRefused for a time or a text that no database keeps."""
     for field, value in msgspec.structs.asdict(line).items():
-        if isinstance(value, datetime) and value.tzinfo is None:
-            raise ImportRefused(f"{name} cannot be used: {field} has no time zone.")
+        if isinstance(value, datetime):
+            _check_time(name, field, value)
         if isinstance(value, str):
             _check_text(name, value)
 
@@ -216,8 +213,7 @@ def _read_metadata(bundle: Bundle, name: str) -> _Metadata:
         metadata = msgspec.json.decode(bundle.read_bytes(name), type=_Metadata)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ImportRefused(f"{name} cannot be used: {error}.") from error
-    if metadata.last_activity.tzinfo is None:
-        raise ImportRefused(f"{name} cannot be used: last_activity has no time zone.")
+    _check_time(name, "last_activity", metadata.last_activity)
     for text in (metadata.title, metadata.framing, *metadata.labels, *metadata.labels.values()):
         _check_text(name, text)
     return metadata
@@ -238,6 +234,16 @@ def _check_texts(name: str, lines: list[dict[str, Any]]) -> Iterator[str]:
             raise ImportRefused(f"{name} cannot be used: an event has no text.")
         _check_text(name, text)
         yield text
+
+
+def _check_time(name: str, field: str, value: datetime) -> None:
+    """Raise ImportRefused for a time without a zone, and one that UTC cannot express."""
+    if value.tzinfo is None:
+        raise ImportRefused(f"{name} cannot be used: {field} has no time zone.")
+    try:
+        value.astimezone(UTC)
+    except OverflowError as error:
+        raise ImportRefused(f"{name} cannot be used: {field} is out of range.") from error
 
 
 def _check_text(name: str, text: str) -> None:

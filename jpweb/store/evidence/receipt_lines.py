@@ -35,10 +35,11 @@ def describe_receipt(row: DisplayReceipt) -> dict[str, Any]:
     }
 
 
-def insert_receipts(conversation: Conversation, lines: list[ReceiptLine]) -> list[str]:
+def insert_receipts(conversation: Conversation, lines: list[ReceiptLine]) -> None:
     """Insert the receipts of an imported conversation; they have a name and no person.
 
-    Returns the anchors that no question has.
+    A bundle of an earlier jpweb may have some of a question that was asked after its events were
+    written: those are left out.
     """
     keys = dict(conversation.inquiries.values_list("anchor", "pk"))
     rows = [
@@ -54,7 +55,6 @@ def insert_receipts(conversation: Conversation, lines: list[ReceiptLine]) -> lis
         if line.event in keys
     ]
     DisplayReceipt.objects.bulk_create(rows, _BATCH_ROWS)
-    return [line.event for line in lines if line.event not in keys]
 
 
 def _format_time(moment: datetime | None) -> str | None:

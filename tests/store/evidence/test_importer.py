@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import zipfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from jpweb.store import approvals, exports, inquiries, journal
 from jpweb.store.choices import Act, ApprovalKind, ApprovalState, Origin, Role
 from jpweb.store.database import clock
 from jpweb.store.errors import ImportRefused, ReadOnlyConversation
-from jpweb.store.evidence import importer
+from jpweb.store.evidence import contents, importer
 from jpweb.store.inquiries import Decider
 from jpweb.store.jp_files import metadata_file, mirror
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
@@ -161,7 +163,63 @@ def test_imported_decisions_and_receipts_are_on_the_auditors_pages(
     assert ", edited" in decisions
     assert "Not &lt;now&gt;." in auditor.get(f"/conversations/{key}?open=all").text
     question = Inquiry.objects.get(conversation_id=key)
+    timeline = auditor.get("/audit/decisions?view=timeline").text
+    assert "Not &lt;now&gt;." in timeline
     assert 'data-receipt=""' in auditor.get(f"/questions/{question.pk}").text
+
+
+def test_bundle_has_no_question_that_was_asked_after_its_events(decided_talk: Conversation):
+    loaded = Conversation.objects.get(pk=decided_talk.pk)
+    later = making.question(Run.objects.get(conversation=loaded), text="And then?")
+    DisplayReceipt.objects.create(inquiry=later, person=making.person(), delivered_at=clock.now())
+    for export in (contents.export_questions, contents.export_receipts):
+        (line,) = b"".join(export(loaded)).splitlines()
+        assert later.anchor not in line.decode()
+
+
+def test_receipt_of_a_question_that_a_bundle_lacks_is_left_out(
+    tmp_path: Path, target: Workspace, decided_talk: Conversation
+):
+    path = tmp_path / "bundle.zip"
+    files = edit_first_line(decided_talk, RECEIPTS, {"event": "e-nowhere"})
+    bundles.write_files(path, files)
+    (key,) = importer.import_bundle(path, target.name).conversation_ids
+    assert not DisplayReceipt.objects.filter(inquiry__conversation=key).exists()
+
+
+def test_approval_of_an_earlier_jpweb_is_imported(
+    tmp_path: Path, target: Workspace, decided_talk: Conversation
+):
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundles.make_bundle(decided_talk))
+    files = bundles.read_files(path)
+    name = bundles.find_name(files, APPROVALS)
+    files[name] = bundles.edit_lines(files[name], forget_edits)
+    bundles.sign_again(files)
+    bundles.write_files(path, files)
+    (key,) = importer.import_bundle(path, target.name).conversation_ids
+    decisions = Approval.objects.filter(conversation_id=key).order_by("pk")
+    assert list(decisions.values_list("decision", flat=True)) == [
+        {"allow": False, "remember": False},
+        {"allow": True, "remember": True},
+        {"allow": True},
+        None,
+    ]
+
+
+def forget_edits(lines: list[dict[str, Any]]) -> None:
+    for line in lines:
+        del line["edited"], line["reason"]
+
+
+def edit_first_line(talk: Conversation, name: str, change: dict[str, Any]) -> bundles.Files:
+    """Return the files of a bundle that is signed with a changed line."""
+    with zipfile.ZipFile(BytesIO(bundles.make_bundle(talk))) as archive:
+        files = {member: archive.read(member) for member in archive.namelist()}
+    file = bundles.find_name(files, name)
+    files[file] = bundles.edit_lines(files[file], lambda lines: lines[0].update(change))
+    bundles.sign_again(files)
+    return files
 
 
 @pytest.mark.parametrize(
@@ -171,7 +229,8 @@ def test_imported_decisions_and_receipts_are_on_the_auditors_pages(
         (APPROVALS, {"extra": 1}, "extra"),
         (APPROVALS, {"asked_at": "2026-11-01T12:00:00"}, "asked_at has no time zone"),
         (APPROVALS, {"reason": "a\0b"}, "characters that are not stored"),
-        (RECEIPTS, {"event": "e-nowhere"}, "there is no question e-nowhere"),
+        (APPROVALS, {"settled_at": "9999-12-31T23:59:59-14:00"}, "settled_at is out of range"),
+        (RECEIPTS, {"visible_at": "0001-01-01T00:00:00+14:00"}, "visible_at is out of range"),
         (RECEIPTS, {"person": ""}, "person"),
         (RECEIPTS, {"delivered_at": None}, "delivered_at"),
     ],
@@ -185,12 +244,7 @@ def test_hostile_decision_or_receipt_is_refused(
     problem: str,
 ):
     path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(decided_talk))
-    files = bundles.read_files(path)
-    file = bundles.find_name(files, name)
-    files[file] = bundles.edit_lines(files[file], lambda lines: lines[0].update(change))
-    bundles.sign_again(files)
-    bundles.write_files(path, files)
+    bundles.write_files(path, edit_first_line(decided_talk, name, change))
     with pytest.raises(ImportRefused, match=problem):
         importer.import_bundle(path, target.name)
     assert not Conversation.objects.filter(workspace=target).exists()
@@ -329,6 +383,7 @@ def test_hostile_event_is_refused(bundle: Path, target: Workspace, edit: Any, pr
         {"labels": []},
         {"last_activity": "yesterday"},
         {"last_activity": "2026-11-01T12:00:00"},
+        {"last_activity": "9999-12-31T23:59:59-14:00"},
         {"framing": None},
     ],
     ids=str,
