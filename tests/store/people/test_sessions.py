@@ -35,6 +35,18 @@ def test_save_keeps_the_hash_of_the_key_alone():
     assert SessionStore(row.key_hash).load() == {}, "the hash opens nothing"
 
 
+def test_find_live_finds_the_person_of_signed_data_alone(settings: Any):
+    person, other = making.person(), making.person()
+    key = begin(person)
+    assert (row := sessions.find_live(key)) is not None
+    assert row.person == person
+    SignIn.objects.update(person=other)
+    assert sessions.find_live(key) is None
+    SignIn.objects.update(person=person)
+    settings.SECRET_KEY = "another key"
+    assert sessions.find_live(key) is None
+
+
 def test_load_after_the_idle_limit_is_empty(settings: Any):
     key = begin(making.person())
     settings.SESSION_IDLE_SECONDS = 60
