@@ -26,11 +26,12 @@ async def index_changed() -> int:
         is_quiet = await thread_use.wait_until_quiet()
         recent_keys = _list_recent()
         postponed_keys = frozenset() if is_quiet else recent_keys
-        key = await run_in_background_thread(indexer.index_next, postponed_keys)
-        if key is None:
+        step = await run_in_background_thread(indexer.index_next, postponed_keys)
+        if step is None:
             return step_count
-        _indexed_at.pop(key, None)
-        _indexed_at[key] = monotonic()
+        if step.is_last:
+            _indexed_at.pop(step.key, None)
+            _indexed_at[step.key] = monotonic()
         step_count += 1
 
 

@@ -70,17 +70,24 @@ def pending_count() -> int:
     return Conversation.objects.filter(needs_indexing=True).count()
 
 
-def index_next(postponed_keys: Collection[int] = ()) -> int | None:
+class IndexStep(NamedTuple):
+    """A conversation of which batches were indexed; ``is_last``: those that it had then."""
+
+    key: int
+    is_last: bool
+
+
+def index_next(postponed_keys: Collection[int] = ()) -> IndexStep | None:
     """Index the next batches of the newest unindexed conversation that is not postponed.
 
-    Returns its key, or None where all others are indexed.
+    Returns None where all others are indexed.
     """
     rows = passage_queries.find_pending(sorted(postponed_keys) or [0])
     if not rows:
         return None
     key: int = rows[0][0]
     try:
-        index_conversation(key)
+        return IndexStep(key, index_conversation(key))
     except (_ConversationChanged, IntegrityError) as conflict:
         # The conversation was changed, or another process indexes it; it stays unindexed, so a
         # later call finds it.
@@ -89,7 +96,7 @@ def index_next(postponed_keys: Collection[int] = ()) -> int | None:
         # Cleared, so that the queue does not stall; the next change of the conversation sets it.
         logger.error("Conversation %s could not be indexed: %r", key, error)  # noqa: TRY400  the traceback would contain the row
         Conversation.objects.filter(pk=key).update(needs_indexing=False)
-    return key
+    return IndexStep(key, is_last=True)
 
 
 def clear_index(conversation_id: int) -> None:
@@ -106,10 +113,10 @@ def all_conversation_ids() -> Iterator[int]:
     yield from Conversation.objects.order_by("pk").values_list("pk", flat=True).iterator()
 
 
-def index_conversation(key: int) -> None:
+def index_conversation(key: int) -> bool:
     """Index up to ``BATCHES_PER_STEP`` batches of a conversation's new entries.
 
-    Raises _ConversationChanged.
+    Returns whether these were all. Raises _ConversationChanged.
     """
     state, common = _begin_indexing(key)
     first = state.first_position
@@ -119,7 +126,7 @@ def index_conversation(key: int) -> None:
         if not entries:
             _reindex_settled(state, common)
             _finish_indexing(state)
-            return
+            return True
         end = entries[-1].position + 1
         drafts = _build_passages(key, entries, common)
         changes = _find_changes(key, passage_queries.find_range([key], [first], [end]), drafts)
@@ -127,6 +134,7 @@ def index_conversation(key: int) -> None:
             _write_changes(key, changes)
             _record_progress(state, first, end)
         first = end
+    return False
 
 
 def _begin_indexing(key: int) -> tuple[_IndexingState, passages.ConversationTerms]:

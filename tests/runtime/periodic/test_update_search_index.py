@@ -4,6 +4,7 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -76,6 +77,23 @@ async def test_conversation_that_changes_without_a_pause_is_indexed_at_intervals
     monkeypatch.setattr(update_search_index, "REINDEX_SECONDS", 0.0)
     assert await index(False, False, False, False) == 3
     assert pauses == []
+
+
+async def test_long_conversation_is_indexed_to_its_end_without_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    def append() -> None:
+        talk = making.conversation(making.workspace())
+        words = [making.event(ChatResponse("message", f"word {n}")) for n in range(3)]
+        journal.append_events(talk.pk, words)
+
+    monkeypatch.setattr(db_threads.thread_use, "wait_until_quiet", AsyncMock(return_value=False))
+    monkeypatch.setattr(update_search_index, "REINDEX_SECONDS", SOON)
+    monkeypatch.setattr(indexer, "BATCHES_PER_STEP", 1)
+    monkeypatch.setattr(indexer, "BATCH_ENTRIES", 1)
+    await run_in_db_thread(append)
+    assert await update_search_index.index_changed() == 4, "the last finds no more"
+    assert await run_in_db_thread(Passage.objects.filter(category="message").count) == 3
 
 
 async def test_conversation_that_is_broken_keeps_no_other_from_the_index(

@@ -281,7 +281,7 @@ def test_two_at_once_lose_nothing(home: Workspace, find: Find, monkeypatch: pyte
     talk = making.conversation(home)
     journal.append_events(talk.pk, make_messages("one"))
     monkeypatch.setattr(indexer, "_begin_indexing", refusing)
-    assert indexer.index_next() == talk.pk
+    assert indexer.index_next() == (talk.pk, True)
     monkeypatch.undo()
     assert len(find("one")) == 1
 
@@ -293,8 +293,8 @@ def refusing(_key: int) -> Any:
 def test_the_newest_come_first(home: Workspace):
     older, newer = making.conversation(home), making.conversation(home)
     assert (indexer.index_next(), indexer.index_next(), indexer.index_next()) == (
-        newer.pk,
-        older.pk,
+        (newer.pk, True),
+        (older.pk, True),
         None,
     )
 

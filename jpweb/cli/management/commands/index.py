@@ -26,8 +26,8 @@ class Command(BaseCommand):
         total = indexer.pending_count()
         indexed_keys: set[int] = set()
         with show_progress("Indexing") as progress:
-            while (key := indexer.index_next()) is not None:
-                indexed_keys.add(key)
+            while (step := indexer.index_next()) is not None:
+                indexed_keys.add(step.key)
                 progress(len(indexed_keys), max(total, len(indexed_keys)), "")
         self.stdout.write(f"{len(indexed_keys)} conversations indexed.")
 
