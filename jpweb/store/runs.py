@@ -105,7 +105,7 @@ def require_no_run(conversation_id: int) -> None:
 def require_retryable(conversation_id: int) -> None:
     """Raise NothingToRetry unless the newest run failed or was lost, and its turn is the last."""
     newest = get_newest(conversation_id)
-    if newest is None or newest.state not in (RunState.FAILED, RunState.LOST):
+    if newest is None or not newest.has_failed:
         raise NothingToRetry("The last turn didn't fail. Send a message instead.")
     if newest.is_overtaken(Turn.objects.filter(conversation=conversation_id).count()):
         raise NothingToRetry("jp began another turn since. Send a message instead.")

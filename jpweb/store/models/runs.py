@@ -88,10 +88,14 @@ class Run(models.Model):
         """Whether it has not ended."""
         return self.state in UNFINISHED_STATES
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it failed or was lost."""
+        return self.state in (RunState.FAILED, RunState.LOST)
+
     def can_be_retried(self, turn_count: int) -> bool:
         """Tell whether it failed or was lost, and its turn is the last of so many."""
-        has_failed = self.state in (RunState.FAILED, RunState.LOST)
-        return has_failed and not self.is_overtaken(turn_count)
+        return self.has_failed and not self.is_overtaken(turn_count)
 
     def is_overtaken(self, turn_count: int) -> bool:
         """Tell whether another turn followed that of the run; its conversation has so many."""

@@ -9,8 +9,7 @@ from django.contrib.auth.models import AnonymousUser
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import journal
-from jpweb.store.choices import RunState
-from jpweb.store.models import Membership, Run
+from jpweb.store.models import Membership
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from jpweb.stream.inquiry import Answered
 from tests.builders import make_result
@@ -171,18 +170,6 @@ async def test_a_card_that_is_open_but_no_longer_ones_own_goes(shared_world: Wor
         html = await socket.receive_all()
     assert "no longer available" in html
     assert "Go on?" not in html
-
-
-async def test_a_run_that_ends_changes_the_foot(shared_world: World):
-    hello = await run_in_db_thread(make_hello, shared_world)
-    async with connect_page(shared_world.people["responder"], **hello) as socket:
-        await socket.receive_all()
-        fields = {"state": RunState.FAILED, "ended_at": datetime.now(UTC)}
-        await run_in_db_thread(Run.objects.filter(pk=shared_world.run.pk).update, **fields)
-        await publisher.publish_conversation_changed(shared_world.talk.pk)
-        html_page = parse_page(await socket.receive_all())
-    assert html_page.find_one(id="composer")["data-run"] == f"{shared_world.run.pk}-failed"
-    assert [e["id"] for e in html_page if "hx-swap-oob" in e] == ["composer"]
 
 
 async def test_what_is_being_received_is_shown_as_it_is(shared_world: World):

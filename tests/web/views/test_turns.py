@@ -1,20 +1,24 @@
-"""Saying something to a turn that is under way, and trying again one that failed."""
+"""Saying something to a turn that is under way, trying again one that failed, and its composer."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
 
 from jpweb.runtime import runs
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor
-from jpweb.store.choices import Origin, WritePolicy
+from jpweb.store.choices import Origin, RunState, WritePolicy
 from jpweb.store.errors import NothingToRetry
 from jpweb.store.models import Conversation, Run, Workspace
 from jpweb.web import display_text
 from tests.store import making
 from tests.web.reading import ParsedPage, parse_page
+from tests.web.sockets import connect_page, make_hello
 from tests.web.world import World
 
 
@@ -182,3 +186,31 @@ def test_without_a_configured_model_the_default_one_is_named_before(world: World
     page = send(world, "turns", text="Hello")
     assert "nobody" in page.text
     assert Run.objects.count() == 1
+
+
+async def test_a_run_that_ends_changes_the_foot(shared_world: World):
+    hello = await run_in_db_thread(make_hello, shared_world)
+    async with connect_page(shared_world.people["responder"], **hello) as socket:
+        await socket.receive_all()
+        fields = {"state": RunState.FAILED, "ended_at": datetime.now(UTC)}
+        await run_in_db_thread(Run.objects.filter(pk=shared_world.run.pk).update, **fields)
+        await publisher.publish_conversation_changed(shared_world.talk.pk)
+        html_page = parse_page(await socket.receive_all())
+    assert html_page.find_one(id="composer")["data-run"] == f"{shared_world.run.pk}-failed"
+    assert [e["id"] for e in html_page if "hx-swap-oob" in e] == ["composer"]
+
+
+async def test_failed_run_that_another_turn_followed_is_no_longer_offered(shared_world: World):
+    runs = Run.objects.filter(pk=shared_world.run.pk)
+    await run_in_db_thread(runs.update, state=RunState.FAILED, turn_number=0)
+    hello = await run_in_db_thread(make_hello, shared_world)
+    hello["run"] = f"{shared_world.run.pk}-failed"
+    async with connect_page(shared_world.people["responder"], **hello) as socket:
+        await socket.receive_all()
+        turns = Conversation.objects.filter(pk=shared_world.talk.pk)
+        await run_in_db_thread(turns.update, turns=2)
+        await publisher.publish_conversation_changed(shared_world.talk.pk)
+        html_page = parse_page(await socket.receive_all())
+    composer = html_page.find_one(id="composer")
+    assert composer["data-run"] == f"{shared_world.run.pk}-failed-overtaken"
+    assert "Try again" not in html_page.text
