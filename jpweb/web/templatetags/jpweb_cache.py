@@ -74,13 +74,15 @@ def cached_html(parser: Parser, token: Token) -> CachedHtml:
 
     Named values, as in ``key=row.pk``, are keys and tokens that the block only shows: one cached
     HTML serves all of them. The block shows ``key`` and no text that anybody wrote. Without the
-    blocks of ``questions/_card.html`` a card took 1.7 ms of processor time.
+    blocks of ``questions/_card.html`` a card took 1.4 ms of processor time instead of 0.6.
     """
     _, *expressions = token.split_contents()
     values: list[str] = []
     while expressions and not _is_named(expressions[0]):
         values.append(expressions.pop(0))
     named_values = token_kwargs(expressions, parser)
+    if expressions:
+        raise template.TemplateSyntaxError(f"named values are last, unlike {expressions[0]}")
     nodelist = parser.parse(("endcached_html",))
     parser.delete_first_token()
     return CachedHtml(nodelist, [parser.compile_filter(text) for text in values], named_values)

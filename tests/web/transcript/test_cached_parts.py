@@ -6,7 +6,7 @@ import re
 
 import pytest
 from django.middleware.csrf import CSRF_TOKEN_LENGTH
-from django.template import Context, Template
+from django.template import Context, Template, TemplateSyntaxError
 from django.test import Client
 from django.utils.safestring import SafeString
 
@@ -54,6 +54,11 @@ def test_one_block_serves_all_values_that_have_a_name():
     assert second == "first /questions/77 77 &quot;&gt;&lt;b&gt;"
     assert render(source, kind="a", row={"pk": 7}, other="third") == "first /questions/7 7 "
     assert render(source, kind="b", row={"pk": 7}, other="fourth") == "fourth /questions/7 7 "
+
+
+def test_value_after_a_named_one_is_refused():
+    with pytest.raises(TemplateSyntaxError, match="named values are last, unlike kind"):
+        render('{% cached_html "x" key=row.pk kind %}{% endcached_html %}')
 
 
 def test_cards_of_one_page_have_forms_of_their_own(world: World):
