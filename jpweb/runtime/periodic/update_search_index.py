@@ -8,7 +8,7 @@ from jpweb.runtime.db_threads import run_in_background_thread, thread_use
 from jpweb.store.search import indexer
 
 #: Seconds until a conversation is indexed again while there is no pause of other work: a running
-#: turn changes it several times a second, and a step takes 4 to 20 ms of processor time.
+#: turn changes it several times a second, and a step takes 4 ms of processor time or more.
 REINDEX_SECONDS = 5.0
 
 #: When each conversation was indexed, for those of the last REINDEX_SECONDS, the latest last.

@@ -85,7 +85,7 @@ def describe_conversation(conversation: Conversation) -> bytes:
 def export_questions(conversation: Conversation) -> Iterator[bytes]:
     """Yield the questions of a conversation: who answered what, when, after how long.
 
-    As its events, those of before the conversation was loaded.
+    Like the events of the bundle, they end where the conversation ended when it was loaded.
     """
     rows = Inquiry.objects.filter(conversation=conversation, position__lt=conversation.entry_count)
     return _write_lines(rows, _describe_question)

@@ -71,7 +71,7 @@ def pending_count() -> int:
 
 
 class IndexStep(NamedTuple):
-    """A conversation of which batches were indexed; ``is_last``: those that it had then."""
+    """A conversation whose batches were indexed; ``is_last``: none that it had then is left."""
 
     key: int
     is_last: bool

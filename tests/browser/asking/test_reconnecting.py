@@ -70,12 +70,15 @@ def notice(page: Page):
     return page.locator("#connection")
 
 
-def count_takings(server: Server, conversation: int) -> int:
-    """Return how often a process has taken the run of a conversation; 0 while none has it."""
+def read_fence(server: Server, conversation: int) -> int:
+    """Return the fence of a running run, which rises with each process that acquires the run.
+
+    It is 0 while none has it.
+    """
     path = f"file:{server.data / 'jpweb.sqlite3'}?mode=ro"
     query = "SELECT fence FROM store_run WHERE state = 'running' AND conversation_id = ?"
     with closing(sqlite3.connect(path, uri=True)) as database:
-        return sum(fence for (fence,) in database.execute(query, [conversation]))
+        return sum(row[0] for row in database.execute(query, [conversation]))
 
 
 @pytest.mark.chaos
@@ -88,7 +91,7 @@ def test_after_a_kill_the_pages_come_back_by_themselves_and_the_question_still_w
         wait_until_connected(tab)
         find_card(tab, BOOLEAN)
     server, talk = mortal_visit.server, number_of(page)
-    takings = count_takings(server, talk)
+    fence = read_fence(server, talk)
     with stay_on_page(page), stay_on_page(desk):
         mortal_visit.server.kill()
         expect(notice(page)).to_be_visible()
@@ -100,7 +103,7 @@ def test_after_a_kill_the_pages_come_back_by_themselves_and_the_question_still_w
             expect(find_waiting_count(tab)).to_have_attribute("data-count", "1")
         expect(page.get_by_text("Resumed after a server restart")).to_be_visible()
         # Of an answer that comes before, nobody knows whether it had reached the call.
-        wait_until(lambda: count_takings(server, talk) > takings, "the run is taken over")
+        wait_until(lambda: read_fence(server, talk) > fence, "the run is taken over")
         answer_question(page, BOOLEAN, "Yes")
         find_card(page, SELECT)
     records = evidence.pair_inquiries(evidence.read_journal(server, talk))
