@@ -5,12 +5,13 @@ A line has who decided what, when, and with which words; arguments and results a
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from jpweb.store import approvals
+from jpweb.store.evidence.line_times import format_time
 from jpweb.store.models import Approval, Conversation
 
 _BATCH_ROWS = 250
@@ -47,8 +48,8 @@ def describe_approval(row: Approval) -> dict[str, Any]:
         "edited": approvals.is_edited(decision),
         "reason": decision.get("reason", ""),
         "decider": row.decider_name,
-        "asked_at": row.asked_at.astimezone(UTC).isoformat(),
-        "settled_at": row.settled_at.astimezone(UTC).isoformat() if row.settled_at else None,
+        "asked_at": format_time(row.asked_at),
+        "settled_at": format_time(row.settled_at),
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -15,6 +14,7 @@ from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import ApprovalKind, ApprovalState, Role
 from jpweb.store.errors import StoreError
 from jpweb.store.evidence import approval_lines, receipt_lines
+from jpweb.store.evidence.line_times import format_time
 from jpweb.store.models import (
     Approval,
     Comment,
@@ -76,7 +76,7 @@ def describe_conversation(conversation: Conversation) -> bytes:
         "workspace_jp_id": conversation.workspace.jp_id,
         "labels": conversation.labels,
         "archived": conversation.archived,
-        "last_activity": _format_time(conversation.last_activity),
+        "last_activity": format_time(conversation.last_activity),
         "framing": conversation.framing,
     }
     return (ledger_verifier.encode_canonical(content) + "\n").encode()
@@ -166,15 +166,11 @@ def _describe_question(row: Inquiry) -> dict[str, Any]:
         "comment": row.note,
         "decided_by": row.decided_by,
         "decider": row.decider_name,
-        "asked_at": _format_time(row.asked_at),
-        "settled_at": _format_time(row.settled_at),
+        "asked_at": format_time(row.asked_at),
+        "settled_at": format_time(row.settled_at),
         "waited_seconds": inquiries.waiting_seconds(row),
     }
 
 
 def _describe_redaction(row: Redaction) -> dict[str, Any]:
     return {"event": row.anchor, "text_key": keyed_hashes.derive_text_key(row.key)}
-
-
-def _format_time(moment: datetime | None) -> str | None:
-    return moment.astimezone(UTC).isoformat() if moment else None

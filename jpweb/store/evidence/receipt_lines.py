@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
 
+from jpweb.store.evidence.line_times import format_time
 from jpweb.store.models import Conversation, DisplayReceipt
 
 _BATCH_ROWS = 250
@@ -28,10 +29,10 @@ def describe_receipt(row: DisplayReceipt) -> dict[str, Any]:
     return {
         "event": row.inquiry.anchor,
         "person": row.reader_name,
-        "delivered_at": _format_time(row.delivered_at),
-        "visible_at": _format_time(row.visible_at),
-        "focused_at": _format_time(row.focused_at),
-        "draft_at": _format_time(row.draft_at),
+        "delivered_at": format_time(row.delivered_at),
+        "visible_at": format_time(row.visible_at),
+        "focused_at": format_time(row.focused_at),
+        "draft_at": format_time(row.draft_at),
     }
 
 
@@ -55,7 +56,3 @@ def insert_receipts(conversation: Conversation, lines: list[ReceiptLine]) -> Non
         if line.event in keys
     ]
     DisplayReceipt.objects.bulk_create(rows, _BATCH_ROWS)
-
-
-def _format_time(moment: datetime | None) -> str | None:
-    return moment.astimezone(UTC).isoformat() if moment else None

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from jpweb.evidence import ledger_verifier
 from jpweb.store.choices import Act, ReviewState
+from jpweb.store.evidence.line_times import format_time
 from jpweb.store.models import Conversation, LedgerEntry, Review, ReviewTask
 from jpweb.store.reviews import reviews, subjects
 from jpweb.store.reviews.reviews import SECOND, ReviewHistory
@@ -97,7 +98,7 @@ def _describe_review(row: Review, *, is_complete: bool) -> dict[str, Any]:
         "rounds_required": row.rounds_required,
         "content_hash": row.content_hash,
         "reviewer": row.reviewer_name,
-        "reviewed_at": row.reviewed_at.astimezone(UTC).isoformat(),
+        "reviewed_at": format_time(row.reviewed_at),
         "withheld": withheld,
         "verdict": str(row.verdict) if is_shown else "",
         "note": row.note if is_shown else "",
