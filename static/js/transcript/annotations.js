@@ -18,10 +18,12 @@ function announce(text) {
   showToast(Object.assign(document.createElement("p"), { className: "toast", textContent: text }));
 }
 
+const parse = (html) => document.createRange().createContextualFragment(html.trim());
+
 // Replace the block below an item, or insert or remove it.
 function showBlock(item, html) {
   const old = findBlock(item);
-  const content = document.createRange().createContextualFragment(html.trim());
+  const content = parse(html);
   const block = content.firstElementChild;
   keepPosition(() => {
     if (old && block) old.replaceWith(content);
@@ -31,20 +33,40 @@ function showBlock(item, html) {
   if (block) htmx.process(block);
   return block;
 }
+// Insert or remove the mark alone: a block in which a person writes stays.
+function showMark(block, html) {
+  const mark = parse(html).querySelector(".bookmark-mark");
+  keepPosition(() => {
+    for (const old of findAll(".bookmark-mark", block)) old.remove();
+    if (mark) block.prepend(mark);
+  });
+}
 async function request(path, options = {}) {
   const headers = { "HX-Request": "true", "X-CSRFToken": document.querySelector("meta[name=csrf-token]").content };
   return fetch(`${getPageUrl()}/${path}`, { ...options, headers }).catch(() => null);
 }
-async function loadBlock(anchor, query = "") {
+// One request at a time: what was read before a change is never shown after it.
+let lastRequest = Promise.resolve();
+function runInTurn(work) {
+  const result = lastRequest.then(work);
+  lastRequest = result.catch(() => {});
+  return result;
+}
+const loadBlock = (anchor, query = "") => runInTurn(async () => {
   const response = await request(`comments/${anchor}${query}`);
   const item = findItem(anchor);
   if (!item || !response || !(response.ok || response.status === 404)) return null;
-  return showBlock(item, response.ok ? await response.text() : "");
-}
+  const html = response.ok ? await response.text() : "";
+  const block = findBlock(item);
+  const isKept = query ? findDraft : isInUse;
+  return block && isKept(block) ? block : showBlock(item, html);
+});
 
 // A block in which a person writes stays; what changed meanwhile is shown once they have sent it.
-const isInUse = (block) => findAll("textarea", block).some((field) => field.value !== field.defaultValue)
-  || block.contains(document.activeElement);
+// A text that was refused is the field's default value.
+const findDraft = (block) => findAll("textarea", block)
+  .find((field) => field.value !== field.defaultValue || block.querySelector("[role=alert]"));
+const isInUse = (block) => Boolean(findDraft(block)) || block.contains(document.activeElement);
 const readBookmarks = () => (byId("bookmark-form").dataset.bookmarks || "").split(" ").filter(Boolean);
 
 // Load the blocks that a window shown again lacks, and those whose comments changed.
@@ -77,21 +99,26 @@ async function updateBlocks() {
 
 async function openForm(anchor) {
   const block = await loadBlock(anchor, "?form=1");
-  const field = block && (block.querySelector(`#comment-form-${anchor} textarea`) || block.querySelector("textarea"));
+  const field = block && (findDraft(block) || block.querySelector(`#comment-form-${anchor} textarea`) || block.querySelector("textarea"));
   if (field) field.focus();
   else location.href = `${getPageUrl()}/comments/${anchor}`;
 }
 
-async function toggleBookmark(anchor) {
+const toggleBookmark = (anchor) => runInTurn(async () => {
   const response = await request("bookmark", { method: "POST", body: new URLSearchParams({ anchor }) });
   if (!response || !response.ok) return announce("Not bookmarked. Try again.");
   const isSet = response.headers.get("X-Bookmarked") === "1";
   const others = readBookmarks().filter((other) => other !== anchor);
   byId("bookmark-form").dataset.bookmarks = [...others, ...(isSet && anchor ? [anchor] : [])].join(" ");
-  const item = anchor && findItem(anchor);
-  if (item) showBlock(item, await response.text());
-  else if (!anchor) document.querySelector(".bookmark-toggle").setAttribute("aria-pressed", String(isSet));
+  if (anchor) showBookmark(anchor, await response.text());
+  else document.querySelector(".bookmark-toggle").setAttribute("aria-pressed", String(isSet));
   return announce(isSet ? "Bookmarked." : "Bookmark removed.");
+});
+function showBookmark(anchor, html) {
+  const item = findItem(anchor);
+  const block = item && findBlock(item);
+  if (block && findDraft(block)) showMark(block, html);
+  else if (item) showBlock(item, html);
 }
 
 // Go to the next open comment after the last one, in the order of the events.

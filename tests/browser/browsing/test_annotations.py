@@ -9,10 +9,16 @@ from playwright.sync_api import expect
 
 from tests.browser.looks import check_accessibility
 from tests.browser.pages import Visit
+from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
 
 TOUR = "A tour of questions and answers"
+#: What a new revision does: the transcript is shown again, and the blocks below its items are not.
+SHOW_WITHOUT_BLOCKS = """() => {
+  for (const block of document.querySelectorAll(".annotations")) block.remove();
+  document.dispatchEvent(new Event("htmx:wsAfterMessage"));
+}"""
 
 
 def test_comment_is_written_in_place_and_appears_on_another_page(visit: Visit):
@@ -50,6 +56,42 @@ def test_keys_bookmark_the_event_and_lead_to_the_next_conversation(visit: Visit)
     expect(page).to_have_url(re.compile(r"/conversations/\d+$"))
     page.keyboard.press("<")
     expect(page.get_by_role("heading", level=1)).to_contain_text(TOUR)
+
+
+def test_block_that_is_loaded_while_its_bookmark_is_removed_does_not_show_it_again(visit: Visit):
+    page = visit.open(visit.find(TOUR))
+    page.keyboard.press("j")
+    page.keyboard.press("b")
+    expect(page.locator(".bookmark-mark")).to_have_count(1)
+    requests, held = [], []
+    page.route(re.compile("/comments/e-"), lambda route: held.append((route, route.fetch().body())))
+    page.on("request", lambda request: requests.append(request.method))
+    with page.expect_request(re.compile("/comments/e-")):
+        page.evaluate(SHOW_WITHOUT_BLOCKS)
+    page.keyboard.press("b")
+    wait_until(lambda: page.evaluate("true") and held, "the block is read")
+    assert requests == ["GET"]
+    [(route, body)] = held
+    route.fulfill(body=body, content_type="text/html")
+    expect(page.locator("#announcer")).to_have_text("Bookmark removed.")
+    expect(page.locator(".bookmark-mark")).to_have_count(0)
+
+
+def test_comment_in_writing_stays_when_its_event_is_bookmarked_or_c_is_pressed_again(visit: Visit):
+    page = visit.open(visit.find(TOUR))
+    page.keyboard.press("j")
+    page.keyboard.press("c")
+    field = page.get_by_role("textbox", name="Comment")
+    expect(field).to_be_focused()
+    field.fill("Half a thought")
+    for mark_count in (1, 0):
+        page.locator("main h1").click()
+        page.keyboard.press("b")
+        expect(page.locator(".bookmark-mark")).to_have_count(mark_count)
+        expect(field).to_have_value("Half a thought")
+    page.keyboard.press("c")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("Half a thought")
 
 
 def test_bookmark_button_beside_what_the_model_saw_marks_its_event(visit: Visit):
