@@ -1,5 +1,7 @@
 // Submits the code of a one-time link, which follows the # of the URL. A browser may render the page
 // before a person opens it; nothing is sent until then.
+import { findAll } from "./dom.js";
+
 const form = document.querySelector("[data-code-form]");
 
 function submitCode() {
@@ -10,6 +12,17 @@ function submitCode() {
   form.requestSubmit();
 }
 
-if (document.prerendering) document.addEventListener("prerenderingchange", submitCode, { once: true });
-else submitCode();
-addEventListener("hashchange", submitCode);
+// Where a page that wants a sign-in redirected here, the browser has kept that page's fragment: it is
+// no code, and belongs to the page that opens after the sign-in.
+function keepFragment() {
+  for (const field of findAll("input[name=next]")) {
+    if (!field.value.includes("#")) field.value += location.hash;
+  }
+}
+
+if (form && form.elements.next) keepFragment();
+else {
+  if (document.prerendering) document.addEventListener("prerenderingchange", submitCode, { once: true });
+  else submitCode();
+  addEventListener("hashchange", submitCode);
+}

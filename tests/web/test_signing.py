@@ -139,6 +139,34 @@ def test_the_way_back_is_named_but_never_to_another_site(world: World):
     response = Client().get("/questions?a=1")
     assert response["Location"] == "/sign-in?next=%2Fquestions%3Fa%3D1"
     assert use(Client(), code(world), "/sign-in?next=//evil.example")["Location"] == "/"
+    assert parse_page(Client().get(response["Location"])).find_one(name="next")["value"] == (
+        "/questions?a=1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("next_url", "location"),
+    [
+        ("/questions?a=1", "/questions?a=1"),
+        ("/conversations/1?at=e-1#e-1", "/conversations/1?at=e-1#e-1"),
+        ("/a\r\nSet-Cookie: a=b", "/a%0D%0ASet-Cookie:%20a=b"),
+        ("questions", "/"),
+        ("//evil.example", "/"),
+        ("/\\evil.example", "/"),
+        ("https://evil.example/questions", "/"),
+        ("javascript:alert(1)", "/"),
+        ("#e-1", "/"),
+    ],
+)
+def test_sign_in_leads_to_the_page_of_this_site_that_its_form_names(
+    world: World, next_url: str, location: str
+):
+    assert use(Client(), code(world), next=next_url)["Location"] == location
+
+
+def test_link_that_was_refused_still_leads_to_the_page_that_wanted_the_sign_in(world: World):
+    page = parse_page(use(Client(), "used-up", next="/questions#e-1"))
+    assert {field["value"] for field in page.find_all(name="next")} == {"/questions#e-1"}
 
 
 def test_an_invitation_is_shown_before_it_is_taken(world: World):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from django.contrib.auth import login, logout
 from django.http import HttpRequest, HttpResponse
@@ -23,6 +23,13 @@ AUTH_BACKEND = "jpweb.store.people.person_backend.PersonBackend"
 CODE_ENTRY_SECONDS = 600
 #: Key in a session's data, of the sign-in link that waits for a code.
 _CODE_ENTRY_KEY = "code_entry"
+
+
+class CodeEntry(NamedTuple):
+    """A sign-in link that waits for a code, and the page to open afterwards."""
+
+    link_id: int
+    next_url: str
 
 
 def begin_session(
@@ -55,17 +62,21 @@ def begin_session(
     return [hash_key(previous_key)] if previous_key else []
 
 
-def begin_code_entry(request: HttpRequest, link_id: int) -> None:
-    """Have the session wait for the code that a sign-in link also asks for."""
-    request.session[_CODE_ENTRY_KEY] = {"link": link_id, "began_at": clock.now_timestamp()}
+def begin_code_entry(request: HttpRequest, link_id: int, next_url: str) -> None:
+    """Have the session wait for the code that a sign-in link also asks for.
+
+    ``next_url`` is the page of this site to open once the person is signed in.
+    """
+    entry = {"link": link_id, "next_url": next_url, "began_at": clock.now_timestamp()}
+    request.session[_CODE_ENTRY_KEY] = entry
 
 
-def find_code_entry(request: HttpRequest) -> int | None:
+def find_code_entry(request: HttpRequest) -> CodeEntry | None:
     """Return the sign-in link for whose code the session waits; None after a while."""
     entry = request.session.get(_CODE_ENTRY_KEY)
     if entry is None or clock.now_timestamp() - entry["began_at"] > CODE_ENTRY_SECONDS:
         return None
-    return int(entry["link"])
+    return CodeEntry(int(entry["link"]), entry.get("next_url") or reverse("home"))
 
 
 def end_session(request: HttpRequest, response: HttpResponse) -> None:

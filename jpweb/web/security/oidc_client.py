@@ -43,10 +43,14 @@ class SignOnFailed(Exception):
 
 
 class SignOn(NamedTuple):
-    """A finished sign-on; ``person_id`` is who connects the identity, None: it signs in."""
+    """A finished sign-on; ``person_id`` is who connects the identity, None: it signs in.
+
+    ``next_url`` is the page of this site to open once the person is signed in.
+    """
 
     identity: ProvenIdentity
     person_id: int | None
+    next_url: str
 
 
 class _Adapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth has no types
@@ -76,14 +80,18 @@ class _Provider(OpenIDConnectProvider):  # type: ignore[misc]  # as above
         return _Adapter(request, self)
 
 
-def make_address(request: HttpRequest, provider: IdentityProvider, person_id: int | None) -> str:
+def make_address(
+    request: HttpRequest, provider: IdentityProvider, person_id: int | None, next_url: str
+) -> str:
     """Return the provider's address to which the browser goes. Raises SignOnFailed.
 
-    ``person_id`` is the signed-in person who connects an identity; None: it is to sign in.
+    ``person_id`` is the signed-in person who connects an identity; None: it is to sign in, and
+    ``next_url`` is the page of this site to open then.
     """
+    data = {"person": person_id, "next_url": next_url}
     try:
         response = _make_provider(request, provider).redirect(
-            request, process="connect" if person_id else "login", data={"person": person_id}
+            request, process="connect" if person_id else "login", data=data
         )
         address = str(response["Location"])
     except (requests.RequestException, UpdateError, *_INVALID_REPLY) as error:
@@ -106,7 +114,8 @@ def verify_callback(request: HttpRequest, provider: IdentityProvider) -> SignOn:
         raise SignOnFailed(notice_text.PROVIDER_UNREACHABLE, provider, 502) from error
     except _INVALID_REPLY as error:
         raise SignOnFailed(notice_text.SIGN_ON_INVALID, provider) from error
-    return SignOn(identity, state["data"]["person"])
+    data = state["data"]
+    return SignOn(identity, data["person"], data.get("next_url") or reverse("home"))
 
 
 def _make_provider(request: HttpRequest, provider: IdentityProvider) -> _Provider:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import Resolver404, resolve
 from django.views.decorators.cache import never_cache
@@ -40,19 +40,21 @@ async def sign_in(request: HttpRequest) -> HttpResponse:
 @sensitive_variables("code")
 def _use_sign_in_link(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
     code = browser_sessions.read_code(request.POST.get("code", ""))
+    next_url = sign_in_page.find_next_url(request)
     try:
         link = accounts.use_link(code)
     except CodeRequired as error:
-        browser_sessions.begin_code_entry(request, error.link_id)
+        browser_sessions.begin_code_entry(request, error.link_id, next_url)
         return redirect("sign-in-code"), []
     except InvalidLink as error:
         security_log.log_event("sign-in link refused", request)
         if request.user.is_authenticated:
-            return redirect("home"), []
+            return HttpResponseRedirect(next_url), []
         address = security_log.find_client_address(request)
         page = sign_in_page.render_page(request, str(error), status=403)
         return rate_limits.refuse_link(address) or page, []
-    return redirect("home"), browser_sessions.begin_session(request, link.person, link.maker_id)
+    ended_sessions = browser_sessions.begin_session(request, link.person, link.maker_id)
+    return HttpResponseRedirect(next_url), ended_sessions
 
 
 @access.public

@@ -5,7 +5,14 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.pages import Visit, path_of, wait_until_connected
+from tests.browser.pages import (
+    BOOLEAN,
+    Visit,
+    find_card,
+    find_composer,
+    path_of,
+    wait_until_connected,
+)
 from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
@@ -51,3 +58,38 @@ def test_signing_out_removes_the_drafts_of_every_tab(visit: Visit):
     expect(page.get_by_role("status").filter(has_text="Signed out.")).to_be_visible()
     for tab in (page, second_page):
         wait_until(lambda: not list_drafts(tab), "drafts are gone")  # noqa: B023  called at once
+
+
+def test_link_to_an_event_opens_it_after_the_sign_in_that_it_wants(visit: Visit):
+    path = visit.find("A tour of questions and answers")
+    anchor = visit.open(path).locator("[data-kind=chat_request]").last.get_attribute("id")
+    page = visit.pages(f"{visit.server.url}{path}?at={anchor}#{anchor}")
+    assert path_of(page) == "/sign-in"
+    page_html = visit.home.owner.post("/account/link", "/account").text
+    page.get_by_label("Link, or the part after its #").fill(
+        re.findall("data-link>([^<]+)<", page_html)[0]
+    )
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"**{path}?at={anchor}#{anchor}")
+    expect(page.locator(f"[id='{anchor}']")).to_be_in_viewport()
+
+
+def test_page_of_an_ended_session_keeps_what_it_shows_and_what_was_written(visit: Visit):
+    visit.pages.forgive("403")
+    page = visit.begin("Ended session")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    field = find_composer(page)
+    field.fill("written at length")
+    cookies = page.context.cookies()
+    page.context.clear_cookies(name=re.compile("session"))
+    page.get_by_role("heading", level=1).click()
+    page.keyboard.press("b")
+    expect(page.locator("body > .toast")).to_have_text("Not bookmarked. Try again.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    page.context.add_cookies(cookies)  # type: ignore[arg-type]  # the same keys
+    page.goto(f"{visit.server.url}{visit.begun_paths[-1]}")
+    expect(field).to_have_value("written at length")
+    page.get_by_role("button", name="Send").click()
+    find_card(page, BOOLEAN)
+    assert list_drafts(page) == []

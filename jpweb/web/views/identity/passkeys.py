@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
@@ -124,7 +124,7 @@ def _sign_in(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
         passkey=passkey.name,
         is_own=passkey.is_own,
     )
-    return redirect("home"), ended_sessions
+    return HttpResponseRedirect(sign_in_page.find_next_url(request)), ended_sessions
 
 
 def _refuse(request: HttpRequest, **log_fields: object) -> HttpResponse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.request import split_domain_port
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from jpweb.store.models import Person, SecondFactor
     from jpweb.store.people.second_factors import CodeCheck
     from jpweb.web.http import Request
+    from jpweb.web.security.browser_sessions import CodeEntry
 
 
 @access.public
@@ -108,32 +109,34 @@ def turn_off(request: Request) -> HttpResponse:
 
 @sensitive_variables()
 def _enter_code(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
-    link_id = browser_sessions.find_code_entry(request)
-    if link_id is None and request.method == "POST":
+    entry = browser_sessions.find_code_entry(request)
+    if entry is None and request.method == "POST":
         return sign_in_page.render_page(request, notice_text.CODE_EXPIRED, status=403), []
-    if link_id is None:
+    if entry is None:
         return redirect("sign-in"), []
     try:
-        person = accounts.find_person_of_link(link_id)
+        person = accounts.find_person_of_link(entry.link_id)
         if request.method == "POST":
-            return _use_code(request, link_id, person)
+            return _use_code(request, entry, person)
     except InvalidLink as error:
         return sign_in_page.render_page(request, str(error), status=403), []
     return _render_entry(request, second_factors.find_factor(person.pk)), []
 
 
-def _use_code(request: HttpRequest, link_id: int, person: Person) -> tuple[HttpResponse, list[str]]:
+def _use_code(
+    request: HttpRequest, entry: CodeEntry, person: Person
+) -> tuple[HttpResponse, list[str]]:
     check = second_factors.check_code(person.pk, request.POST.get("code", ""))
     if not check.method:
         _log_refusal(request, person, check)
         factor = second_factors.find_factor(person.pk)
         page = _render_entry(request, factor, notice_text.CODE_WRONG, status=403)
         return rate_limits.refuse_link(security_log.find_client_address(request)) or page, []
-    link = accounts.use_link_after_code(link_id)
+    link = accounts.use_link_after_code(entry.link_id)
     ended_sessions = browser_sessions.begin_session(
         request, link.person, link.maker_id, second_factor=check.method
     )
-    return redirect("home"), ended_sessions
+    return HttpResponseRedirect(entry.next_url), ended_sessions
 
 
 def _log_refusal(request: HttpRequest, person: Person, check: CodeCheck) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
@@ -93,7 +93,8 @@ def _lead_to_provider(
     if refusal := rate_limits.refuse_sign_on(address):
         return refusal
     try:
-        provider_address = oidc_client.make_address(request, provider, person_id)
+        next_url = sign_in_page.find_next_url(request)
+        provider_address = oidc_client.make_address(request, provider, person_id, next_url)
     except oidc_client.SignOnFailed as error:
         return _refuse(request, provider, error)
     context = {"provider": provider, "address": provider_address}
@@ -114,7 +115,7 @@ def _finish_sign_on(
     except oidc_client.SignOnFailed as error:
         return _refuse(request, provider, error), []
     if sign_on.person_id is None:
-        return _sign_in(request, sign_on.identity)
+        return _sign_in(request, sign_on.identity, sign_on.next_url)
     if sign_on.person_id != request.user.pk:
         failure = oidc_client.SignOnFailed(notice_text.SIGN_ON_EXPIRED, provider)
         return _refuse(request, provider, failure), []
@@ -131,7 +132,9 @@ def _refuse(request: HttpRequest, provider: IdentityProvider, error: Exception) 
     return sign_in_page.render_page(request, str(error), getattr(error, "status", 403))
 
 
-def _sign_in(request: HttpRequest, proven: ProvenIdentity) -> tuple[HttpResponse, list[str]]:
+def _sign_in(
+    request: HttpRequest, proven: ProvenIdentity, next_url: str
+) -> tuple[HttpResponse, list[str]]:
     try:
         identity = single_sign_on.admit_person(proven)
     except NameTaken as error:
@@ -146,7 +149,7 @@ def _sign_in(request: HttpRequest, proven: ProvenIdentity) -> tuple[HttpResponse
         provider=proven.provider,
         is_own=identity.is_own,
     )
-    return redirect("home"), ended_sessions
+    return HttpResponseRedirect(next_url), ended_sessions
 
 
 def _connect(request: Request, proven: ProvenIdentity) -> HttpResponse:

@@ -93,9 +93,9 @@ def add_passkey(client: Client, authenticator: Authenticator, name: str = "Phone
     return client.post("/account/passkeys/add", {"name": name, "credential": reply})
 
 
-def sign_in(client: Client, authenticator: Authenticator) -> Any:
+def sign_in(client: Client, authenticator: Authenticator, **fields: str) -> Any:
     """Sign in with the authenticator's passkey; return the response."""
     options = client.post("/sign-in/passkey/options").json()
     reply = json.dumps(authenticator.get(options))
     authenticator.counter += 1
-    return client.post("/sign-in/passkey", {"credential": reply})
+    return client.post("/sign-in/passkey", {"credential": reply, **fields})

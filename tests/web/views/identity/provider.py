@@ -34,10 +34,15 @@ class Provider:
         return f"{location.path}?{location.query}"
 
     def sign_on(
-        self, client: Client, subject: str, start: str = "/sign-in/with/company", **form: str
+        self,
+        client: Client,
+        subject: str,
+        start: str = "/sign-in/with/company",
+        next_url: str = "",
+        **form: str,
     ) -> Any:
         """Go from jpweb to the provider and back; return jpweb's last response."""
-        page = parse_page(client.post(start))
+        page = parse_page(client.post(start, {"next": next_url} if next_url else {}))
         address = page.find_one(rel="noreferrer")["href"]
         return client.get(self.authorize(str(address), subject, **form))
 

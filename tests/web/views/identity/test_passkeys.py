@@ -57,7 +57,7 @@ def check_refused(response: Any) -> None:
 
 def test_person_adds_a_passkey_signs_in_with_it_and_removes_it(world: World, phone: Authenticator):
     client = make_client()
-    assert sign_in(client, phone)["Location"] == "/"
+    assert sign_in(client, phone, next="/questions")["Location"] == "/questions"
     row = parse_page(client.get("/account")).find_one(**{"data-passkey-name": "Phone"})
     assert "last used" in row.text
     removal = {"passkey": Passkey.objects.get().pk}

@@ -49,10 +49,11 @@ class App:
     def wait(self, **duration: float) -> None:
         self.moment += timedelta(**(duration or {"seconds": totp.STEP_SECONDS}))
 
-    def open_link(self, maker: Person | None = None) -> Client:
+    def open_link(self, maker: Person | None = None, next_url: str = "/") -> Client:
         """Return a browser that opened a new sign-in link of the person."""
         client = Client()
-        response = client.post("/sign-in", {"code": accounts.issue_link(self.person, maker)})
+        fields = {"code": accounts.issue_link(self.person, maker), "next": next_url}
+        response = client.post("/sign-in", fields)
         assert response["Location"] == CODE_PAGE
         return client
 
@@ -108,7 +109,7 @@ def test_person_sets_up_a_factor_and_gets_key_and_recovery_codes_once(world: Wor
 
 @pytest.mark.parametrize("maker", [None, "owner"])
 def test_link_of_anybody_also_asks_for_a_code(world: World, app: App, maker: str | None):
-    client = app.open_link(world.people[maker] if maker else None)
+    client = app.open_link(world.people[maker] if maker else None, "/questions#e-1")
     assert client.get("/")["Location"].startswith("/sign-in")
     assert parse_page(client.get(CODE_PAGE)).find_one(name="code")["autocomplete"]
     response = enter(client, app.wrong_code)
@@ -116,7 +117,7 @@ def test_link_of_anybody_also_asks_for_a_code(world: World, app: App, maker: str
     assert SignInLink.objects.get().used_at is None
     assert client.get("/")["Location"].startswith("/sign-in")
     before = client.session.session_key
-    assert enter(client, app.code)["Location"] == "/"
+    assert enter(client, app.code)["Location"] == "/questions#e-1"
     assert client.session.session_key != before
     assert "Reader" in parse_page(client.get("/")).text
     maker_id = world.people[maker].pk if maker else None

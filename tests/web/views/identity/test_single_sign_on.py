@@ -61,8 +61,8 @@ def list_details(act: Act) -> list[dict[str, Any]]:
 def test_connected_identity_signs_in_as_the_ledger_says(world: World, provider: Provider):
     connect(world, provider)
     client = Client()
-    response = provider.sign_on(client, "ada")
-    assert (response.status_code, response["Location"]) == (302, "/")
+    response = provider.sign_on(client, "ada", next_url="/questions?a=1#e-1")
+    assert (response.status_code, response["Location"]) == (302, "/questions?a=1#e-1")
     assert "reader" in parse_page(client.get("/account")).text
     assert list_details(Act.SIGNED_IN) == [{"provider": "Company"}]
     assert Identity.objects.get().used_at is not None
