@@ -88,7 +88,7 @@ urlpatterns = [
     path(f"{_CONVERSATION}/stop", conversations.stop_run, name="conversation-stop"),
     path(f"{_CONVERSATION}/retry", turns.retry_turn, name="conversation-retry"),
     path(f"{_CONVERSATION}/restart", turns.restart_tool_calls, name="conversation-restart"),
-    path(f"{_CONVERSATION}/respond", turns.respond_to_turn, name="conversation-respond"),
+    path(f"{_CONVERSATION}/respond", conversations.respond_to_turn, name="conversation-respond"),
     path(f"{_CONVERSATION}/events/<slug:anchor>", events.show_event, name="event"),
     path(f"{_CONVERSATION}/events/<slug:anchor>.json", events.download_item, name="event-whole"),
     path(

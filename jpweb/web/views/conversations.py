@@ -1,4 +1,4 @@
-"""Conversation pages: windows, outline of a turn, read marks, export, and starting turns."""
+"""Conversation pages: windows, outline of a turn, read marks, export, and what turns are told."""
 
 from __future__ import annotations
 
@@ -236,6 +236,7 @@ async def _create_conversation(request: Request, workspace: Workspace, text: str
         await runs.start_turn(conversation, request.user, text)
     except StoreError as error:
         messages.error(request, notice_text.TURN_NOT_STARTED.format(problem=error))
+        return await _render_rejected_text(request, conversation, text)
     return redirect("conversation", conversation_id=conversation.pk)
 
 
@@ -251,9 +252,20 @@ async def start_turn(request: Request, conversation: Conversation) -> HttpRespon
             await runs.start_turn(conversation, request.user, text)
         except StoreError as error:
             messages.error(request, str(error))
-            return await run_in_db_thread(
-                _render_conversation, request, conversation, TranscriptQuery(), text
-            )
+            return await _render_rejected_text(request, conversation, text)
+    return _redirect_to_end(conversation)
+
+
+@require_POST
+@access.conversation(Role.RESPONDER)
+async def respond_to_turn(request: Request, conversation: Conversation) -> HttpResponse:
+    """Cancel the running calls, and send the model this text in the same turn."""
+    text = request.POST.get("text", "").strip()
+    if not text:
+        messages.error(request, notice_text.MESSAGE_REQUIRED)
+    elif not await runs.interrupt_run(conversation.pk, _make_decider(request), "respond", text):
+        messages.error(request, notice_text.NO_TURN_TO_INTERRUPT)
+        return await _render_rejected_text(request, conversation, text)
     return _redirect_to_end(conversation)
 
 
@@ -261,10 +273,22 @@ async def start_turn(request: Request, conversation: Conversation) -> HttpRespon
 @access.conversation(Role.RESPONDER)
 async def stop_run(request: Request, conversation: Conversation) -> HttpResponse:
     """Stop the run of a conversation; its open questions are cancelled."""
-    decider = Decider("person", request.user.display_name, request.user.pk)
-    if not await runs.stop_run(conversation.pk, decider):
+    if not await runs.stop_run(conversation.pk, _make_decider(request)):
         messages.info(request, notice_text.NO_TURN_RUNNING)
     return _redirect_to_end(conversation)
+
+
+async def _render_rejected_text(
+    request: Request, conversation: Conversation, text: str
+) -> HttpResponse:
+    """Render the end of a conversation with a text that was not sent, so that nobody loses it."""
+    return await run_in_db_thread(
+        _render_conversation, request, conversation, TranscriptQuery(), text
+    )
+
+
+def _make_decider(request: Request) -> Decider:
+    return Decider("person", request.user.display_name, request.user.pk)
 
 
 def _redirect_to_end(conversation: Conversation) -> HttpResponse:

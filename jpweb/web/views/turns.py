@@ -1,4 +1,4 @@
-"""Retry a failed turn; restart a running turn's tool calls, or interrupt it with a text."""
+"""Retry a failed turn, and restart a running turn's tool calls."""
 
 from __future__ import annotations
 
@@ -35,28 +35,13 @@ async def retry_turn(request: Request, conversation: Conversation) -> HttpRespon
 @access.conversation(Role.RESPONDER)
 async def restart_tool_calls(request: Request, conversation: Conversation) -> HttpResponse:
     """Cancel the running tool calls, and run them again."""
-    if not await runs.interrupt_run(conversation.pk, _make_decider(request), "restart"):
+    decider = Decider("person", request.user.display_name, request.user.pk)
+    if not await runs.interrupt_run(conversation.pk, decider, "restart"):
         messages.info(request, notice_text.NO_CALLS_TO_RERUN)
     return _redirect_to_end(conversation)
 
 
-@require_POST
-@access.conversation(Role.RESPONDER)
-async def respond_to_turn(request: Request, conversation: Conversation) -> HttpResponse:
-    """Cancel the running calls, and send the model this text in the same turn."""
-    text = request.POST.get("text", "").strip()
-    if not text:
-        messages.error(request, notice_text.MESSAGE_REQUIRED)
-    elif not await runs.interrupt_run(conversation.pk, _make_decider(request), "respond", text):
-        messages.info(request, notice_text.NO_TURN_TO_INTERRUPT)
-    return _redirect_to_end(conversation)
-
-
-def _make_decider(request: Request) -> Decider:
-    return Decider("person", request.user.display_name, request.user.pk)
-
-
 def _redirect_to_end(conversation: Conversation) -> HttpResponse:
     response = redirect("conversation", conversation_id=conversation.pk)
-    response["Location"] += "#composer"
+    response["Location"] += "?at=end#composer"
     return response

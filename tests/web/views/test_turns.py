@@ -14,7 +14,7 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor
 from jpweb.store.choices import Origin, RunState, WritePolicy
 from jpweb.store.errors import NothingToRetry
-from jpweb.store.models import Conversation, Run, Workspace
+from jpweb.store.models import Approval, Conversation, Inquiry, Run, Workspace
 from jpweb.web import display_text
 from tests.store import making
 from tests.web.reading import ParsedPage, parse_page
@@ -123,6 +123,30 @@ def test_what_is_said_reaches_the_turn(
 def test_what_nobody_hears_is_told(world: World, interrupt_mock: AsyncMock, action: str):
     interrupt_mock.return_value = False
     assert "running; nothing was" in send(world, action, text="Hello").text
+
+
+def test_reply_that_no_turn_hears_is_kept_in_the_field_for_a_message(
+    world: World, interrupt_mock: AsyncMock
+):
+    Run.objects.update(state="done")
+    interrupt_mock.return_value = False
+    client = world.client("responder")
+    response = client.post(f"/conversations/{world.talk.pk}/respond", {"text": "Use b."})
+    assert response.status_code == 422
+    assert parse_page(response).find_one(id="text").text.strip() == "Use b."
+
+
+def test_page_of_a_running_turn_reloads_itself_unless_somebody_writes(world: World):
+    Inquiry.objects.all().delete()
+    Approval.objects.all().delete()
+    client, path = world.client("responder"), f"/conversations/{world.talk.pk}"
+    refreshing, writing = '<meta http-equiv="refresh"', "?at=end&amp;refresh=off"
+    page = client.get(path).content.decode()
+    assert (refreshing in page, writing in page) == (True, True)
+    page = client.get(f"{path}?at=end&refresh=off").content.decode()
+    assert (refreshing in page, writing in page) == (False, False)
+    refused = client.post(f"{path}/turns", {"text": "Hello"}).content.decode()
+    assert (refreshing in refused, "Hello" in refused) == (False, True)
 
 
 def test_an_empty_answer_reaches_nobody(world: World, interrupt_mock: AsyncMock):
