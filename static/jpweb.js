@@ -12,14 +12,15 @@ import "./js/menus.js";
 import "./js/review.js";
 import "./js/search-page.js";
 import "./js/sign-in.js";
+import "./js/single-submit.js";
 import "./js/passkeys.js";
 import "./js/push.js";
 import "./js/transcript/shortcuts.js";
 import "./js/transcript/print.js";
-import { clearOtherPeople, restoreDrafts } from "./js/drafts.js";
+import { clearOtherPeople, restoreDrafts, settleSentDrafts } from "./js/drafts.js";
 import "./js/card-keys.js";
 import "./js/palette.js";
-import { announceNewCards, focusNextCard, numberCards, revealHash } from "./js/question-cards.js";
+import { announceNewCards, focusNextCard, focusSettledCard, numberCards, revealHash } from "./js/question-cards.js";
 import { updateTimes } from "./js/relative-time.js";
 import { observeCards } from "./js/read-receipts.js";
 import { showToggle, updateCount } from "./js/notifications.js";
@@ -27,6 +28,7 @@ import { showToggle, updateCount } from "./js/notifications.js";
 on("htmx:wsAfterMessage", () => {
   numberCards();
   announceNewCards();
+  focusSettledCard();
   focusNextCard();
   updateCount();
   removeSettledCards();
@@ -80,6 +82,7 @@ setInterval(() => refreshQuestion(), 30000);
 
 on("DOMContentLoaded", () => {
   clearOtherPeople();
+  settleSentDrafts();
   restoreDrafts();
   updateCount(false);
   showToggle();

@@ -1,12 +1,13 @@
 // Copies a message, a tool call or a link; focuses a payload whose rest was requested.
 import { byId, on } from "./dom.js";
+import { fetchResponse } from "./requests.js";
 
 // CSS shows the buttons only where this script runs.
 document.documentElement.classList.add("scripted");
 
 async function fetchText(url) {
-  const response = await fetch(url, { headers: { Accept: "text/plain, application/json" } });
-  if (!response.ok) throw new Error(response.status);
+  const response = await fetchResponse(url, { headers: { Accept: "text/plain, application/json" } });
+  if (!response || !response.ok) throw new Error(`${url} was not loaded`);
   return response.text();
 }
 

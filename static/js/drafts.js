@@ -48,11 +48,25 @@ on("input", (event) => {
   const holder = event.target.closest("[data-draft]");
   if (holder) sessionStorage.setItem(getKey(holder), JSON.stringify(readValues(holder)));
 });
-// A form that loads a new page deletes its draft; that of a card stays until the server has replied.
+// A form that loads a new page keeps its draft until that page has come: the session may have ended, or
+// the server be out of reach. The draft of a card stays until the server has replied.
+const SENT_KEY = "sent-drafts";
 on("submit", (event) => {
   if (event.target.hasAttribute("hx-post")) return;
-  for (const holder of findAll("[data-draft]", event.target)) sessionStorage.removeItem(getKey(holder));
+  const keys = findAll("[data-draft]", event.target).map(getKey);
+  if (keys.length) sessionStorage.setItem(SENT_KEY, JSON.stringify(keys));
 });
+// Delete the drafts that the page before has sent. The server accepted them if it led on to a page, or
+// shows them itself where it refused them.
+const REFUSED_STATUS = 422;
+export function settleSentDrafts() {
+  const keys = JSON.parse(sessionStorage.getItem(SENT_KEY) || "[]");
+  sessionStorage.removeItem(SENT_KEY);
+  const [visit] = performance.getEntriesByType("navigation");
+  const { redirectCount, responseStatus = 200 } = visit;
+  const isAccepted = redirectCount && responseStatus === 200;
+  if (personId && (isAccepted || responseStatus === REFUSED_STATUS)) removeKeys(keys);
+}
 
 const listKeys = () => Object.keys(sessionStorage).filter((key) => key.startsWith("draft:"));
 const removeKeys = (keys) => { for (const key of keys) sessionStorage.removeItem(key); };

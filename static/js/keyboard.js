@@ -27,11 +27,12 @@ const hasNoModifier = (event) =>
   event.getModifierState("AltGraph") || !(event.ctrlKey || event.metaKey || event.altKey);
 let previousKey = { key: "", time: 0 };
 // A person whose field was removed while typing means no shortcut until they click or move on.
-let isFieldRemoved = false;
-on("jpweb:field-removed", () => { isFieldRemoved = true; });
-for (const name of ["pointerdown", "focusin"]) on(name, () => { isFieldRemoved = false; }, true);
+let wasFieldRemoved = false;
+export const isFieldRemoved = () => wasFieldRemoved;
+on("jpweb:field-removed", () => { wasFieldRemoved = true; });
+for (const name of ["pointerdown", "focusin"]) on(name, () => { wasFieldRemoved = false; }, true);
 on("keydown", (event) => {
-  if (event.defaultPrevented || isFieldRemoved || !(groups.length + listedGroups.length) || event.isComposing || !hasNoModifier(event)) return;
+  if (event.defaultPrevented || wasFieldRemoved || !(groups.length + listedGroups.length) || event.isComposing || !hasNoModifier(event)) return;
   const { target, key } = event;
   if (!target.closest || target.closest(EXCLUDED)) return;
   if (CONTROL_KEYS.includes(key) && target.closest(CONTROLS)) return;

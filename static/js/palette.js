@@ -1,6 +1,7 @@
 // The command palette: every page, conversations by title, and the shortcuts of this page.
 import { findAll, on, personId } from "./dom.js";
 import { GLOBAL_TITLE, bindKeys, findPageShortcuts } from "./keyboard.js";
+import { fetchResponse } from "./requests.js";
 
 const TYPING_PAUSE = 150; // milliseconds
 const palettePath = () => document.querySelector("[data-open-palette]").getAttribute("href");
@@ -37,13 +38,28 @@ function filterRows(dialog, query) {
   }
 }
 
+const getQuery = (dialog) => dialog.querySelector("input").value.trim();
 async function loadDestinations(dialog, query) {
   const url = `${palettePath()}?${new URLSearchParams({ q: query })}`;
-  const response = await fetch(url, { headers: { "HX-Request": "true" } }).catch(() => null);
-  const field = dialog.querySelector("input");
-  if (!response || !response.ok || field.value.trim() !== query) return;
-  dialog.querySelector(".palette-pages").innerHTML = await response.text();
+  const response = await fetchResponse(url, { headers: { "HX-Request": "true" } });
+  const html = response && response.ok && await response.text();
+  if (!html || getQuery(dialog) !== query) return;
+  const pages = dialog.querySelector(".palette-pages");
+  const focusedPath = pages.contains(document.activeElement) && document.activeElement.getAttribute("href");
+  pages.innerHTML = html;
+  dialog.dataset.query = query;
   filterRows(dialog, query);
+  if (!focusedPath) return;
+  const sameLink = findAll("a", pages).find((link) => link.getAttribute("href") === focusedPath);
+  (sameLink || dialog.querySelector("input")).focus();
+}
+
+// Open the first choice of what was typed, whose conversations may have to be loaded first.
+async function openFirst(dialog) {
+  const query = getQuery(dialog);
+  if (dialog.dataset.query !== query) await loadDestinations(dialog, query);
+  const [first] = listChoices(dialog);
+  if (first && dialog.dataset.query === query && getQuery(dialog) === query) first.click();
 }
 
 const listChoices = (dialog) => findAll("a, .destinations button", dialog).filter((choice) => choice.checkVisibility());
@@ -70,7 +86,7 @@ function openPalette() {
   field.addEventListener("input", () => {
     filterRows(dialog, field.value);
     clearTimeout(timer);
-    timer = setTimeout(() => loadDestinations(dialog, field.value.trim()), TYPING_PAUSE);
+    timer = setTimeout(() => loadDestinations(dialog, getQuery(dialog)), TYPING_PAUSE);
   });
   dialog.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
@@ -78,8 +94,7 @@ function openPalette() {
       moveChoice(dialog, event.key === "ArrowDown" ? 1 : -1);
     } else if (event.key === "Enter" && event.target === field) {
       event.preventDefault();
-      const [first] = listChoices(dialog);
-      if (first) first.click();
+      openFirst(dialog);
     }
   });
   // The browser returns the focus to where it was.

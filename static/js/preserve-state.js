@@ -53,7 +53,10 @@ function reportRemovedField() {
   typedField = null;
   if (!field || field.isConnected || (document.activeElement && document.activeElement !== document.body)) return;
   document.dispatchEvent(new CustomEvent("jpweb:field-removed"));
-  if (field.dataset.draft) byId("announcer").textContent = "The field was removed. Your draft is kept and returns with it.";
+  const hasDraft = field.closest("[data-draft]");
+  if (field.closest(".card")) {
+    byId("announcer").textContent = `This was settled meanwhile.${hasDraft ? " Your draft is kept in its card." : ""}`;
+  } else if (hasDraft) byId("announcer").textContent = "The field was removed. Your draft is kept and returns with it.";
 }
 
 on("htmx:oobBeforeSwap", (event) => {

@@ -21,10 +21,19 @@ export async function registerWorker() {
   return navigator.serviceWorker.ready;
 }
 
-// Have the service worker close notifications of what is settled.
-export async function closeSettledNotifications() {
-  const registration = await findWorker();
-  if (registration) registration.active.postMessage("settled");
+// Have the service worker close notifications of what is settled. It asks the server about each that it
+// shows, so it is told once in a while, however many messages a turn sends.
+const SETTLED_PAUSE = 2000; // milliseconds
+let settledTimer = 0;
+let lastSettledTime = -SETTLED_PAUSE;
+export function closeSettledNotifications() {
+  if (settledTimer) return;
+  settledTimer = setTimeout(async () => {
+    settledTimer = 0;
+    lastSettledTime = performance.now();
+    const registration = await findWorker();
+    if (registration) registration.active.postMessage("settled");
+  }, Math.max(0, lastSettledTime + SETTLED_PAUSE - performance.now()));
 }
 
 function describeLack() {

@@ -2,6 +2,7 @@
 import { DECISION_FORMS, byId, findAll, findOpenCards, on, revealElement } from "./dom.js";
 import { isSnooze } from "./claims.js";
 import { deleteDrafts, restoreDrafts } from "./drafts.js";
+import { isFieldRemoved } from "./keyboard.js";
 import { NO_POSITION, buildUrl, readAnchors, readParameter } from "./transcript/url-state.js";
 import { sendPageState } from "./socket.js";
 import { isUndoable } from "./undo-send.js";
@@ -56,10 +57,22 @@ on("htmx:oobBeforeSwap", (event) => {
   }
   const settledCard = card && event.detail.fragment.querySelector(".card");
   if (settledCard) {
+    if (card.contains(document.activeElement)) settledFocusId = card.id;
     appendDrafts(settledCard, readDrafts(card));
     deleteDrafts(card);
   }
 });
+
+// Whoever was on a button of a card that was settled meanwhile stays on the card. Who was typing gets
+// no focus there: their next keys would be shortcuts (preserve-state.js announces it).
+let settledFocusId = "";
+export function focusSettledCard() {
+  const card = byId(settledFocusId);
+  settledFocusId = "";
+  if (!card || isFieldRemoved() || document.activeElement !== document.body) return;
+  card.tabIndex = -1;
+  card.focus({ preventScroll: true });
+}
 
 // The response to a card's form.
 const STATUS_OPEN = 422;
@@ -185,6 +198,8 @@ export function numberCards() {
 
 const announcedIds = new Set(findOpenCards().map((card) => card.id));
 export function announceNewCards() {
+  // A card that has left, such as a snoozed one, is announced when it comes back.
+  for (const id of announcedIds) if (!byId(id)) announcedIds.delete(id);
   for (const card of findOpenCards()) {
     if (announcedIds.has(card.id)) continue;
     announcedIds.add(card.id);

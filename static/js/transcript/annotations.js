@@ -1,5 +1,7 @@
 // Annotations of events: comments and bookmarks in place, and the steps to the next open comment.
 import { byId, findAll, on } from "../dom.js";
+import { deleteDrafts, restoreDrafts } from "../drafts.js";
+import { fetchResponse } from "../requests.js";
 import { findCurrent, goTo, showToast } from "./navigation.js";
 import { findFirstInView, keepPosition } from "./scroll-position.js";
 
@@ -30,7 +32,10 @@ function showBlock(item, html) {
     else if (old) old.remove();
     else if (block) item.after(content);
   });
-  if (block) htmx.process(block);
+  if (block) {
+    htmx.process(block);
+    restoreDrafts(block);
+  }
   return block;
 }
 // Insert or remove the mark alone: a block in which a person writes stays.
@@ -43,7 +48,7 @@ function showMark(block, html) {
 }
 async function request(path, options = {}) {
   const headers = { "HX-Request": "true", "X-CSRFToken": document.querySelector("meta[name=csrf-token]").content };
-  return fetch(`${getPageUrl()}/${path}`, { ...options, headers }).catch(() => null);
+  return fetchResponse(`${getPageUrl()}/${path}`, { ...options, headers });
 }
 // One request at a time: what was read before a change is never shown after it.
 let lastRequest = Promise.resolve();
@@ -71,7 +76,9 @@ const readBookmarks = () => (byId("bookmark-form").dataset.bookmarks || "").spli
 
 // Load the blocks that a window shown again lacks, and those whose comments changed.
 let isUpdating = false;
+let isUpdateWanted = false; // something changed while blocks were loaded
 async function updateBlocks() {
+  isUpdateWanted = isUpdating;
   if (isUpdating) return;
   const summaries = findAll("#comment-status [data-summary]");
   const stale = new Map();
@@ -95,6 +102,7 @@ async function updateBlocks() {
   try {
     for (const anchor of stale.values()) await loadBlock(anchor);
   } finally { isUpdating = false; }
+  if (isUpdateWanted) await updateBlocks();
 }
 
 async function openForm(anchor) {
@@ -131,7 +139,11 @@ export async function goToNextComment() {
 }
 const findChosen = () => findCurrent() || findFirstInView();
 export const commentOnItem = () => { const item = findChosen(); return Boolean(item) && void openForm(item.id); };
-export const bookmarkItem = () => { const item = findChosen(); return Boolean(item) && void toggleBookmark(item.id); };
+export function bookmarkItem(event) {
+  const item = findChosen();
+  if (item && !event.repeat) toggleBookmark(item.id);
+  return Boolean(item);
+}
 export const openNeighbour = (direction) => () => {
   const link = document.querySelector(`[data-neighbour=${direction}]`);
   if (link) link.click();
@@ -150,6 +162,18 @@ if (byId("transcript")) {
     else openForm(target.dataset.comment);
   });
   for (const name of ["htmx:wsAfterMessage", "htmx:afterSwap"]) on(name, () => updateBlocks());
+  on("focusout", (event) => {
+    if (event.target.closest(".annotations")) setTimeout(updateBlocks);
+  });
+  on("htmx:beforeSwap", (event) => {
+    const { xhr, requestConfig } = event.detail;
+    if (xhr.status === 200 && requestConfig.elt.matches(".annotations form")) deleteDrafts(requestConfig.elt);
+  });
+  for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
+    on(name, (event) => {
+      if (event.target.closest(".annotations form")) announce("Not saved. What you typed is still here. Reload the page, and try again.");
+    });
+  }
   // The form that was sent is gone: its block gets the focus.
   on("htmx:load", (event) => {
     if (!event.target.matches(".annotations") || document.activeElement !== document.body) return;

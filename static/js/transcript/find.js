@@ -73,12 +73,13 @@ export async function findMatch(direction) {
   currentMatch = result.anchor ? result : null;
   form.querySelector(".find-steps").hidden = false;
   byId("transcript").dataset.query = buildQueryString(words);
-  if (currentMatch) await goTo(currentMatch, { q: words }, showItem);
+  const match = currentMatch;
+  if (match) await goTo(match, { q: words }, (item) => { if (currentMatch === match) showItem(item); });
   else {
     clearHighlights();
     replaceUrl({ q: words });
   }
-  status.textContent = describeCount(result);
+  if (query === words && currentMatch === match) status.textContent = describeCount(result);
 }
 
 function showItem(item) {

@@ -22,7 +22,7 @@ jumpLink.hidden = true;
 let readCount = 0;
 let knownCount = 0;
 function updateJumpLink() {
-  if (isAtEnd()) knownCount = readCount = getEntryCount();
+  if (isAtEnd() && !document.hidden) knownCount = readCount = getEntryCount();
   const newCount = getEntryCount() - knownCount;
   const areCardsHidden = findOpenCards().every(isOutOfView);
   const pendingText = describePending();
@@ -121,6 +121,9 @@ function reportReadCount() {
 }
 if (byId("transcript")) {
   startFollowing();
-  on("visibilitychange", () => { if (document.hidden) reportReadCount(); });
+  on("visibilitychange", () => {
+    if (document.hidden) reportReadCount();
+    else updateJumpLink();
+  });
   window.addEventListener("pagehide", reportReadCount);
 }

@@ -1,6 +1,7 @@
 // Loads earlier and later windows while a person scrolls towards them; the view keeps its position.
 import { byId, findAll, on } from "../dom.js";
 import { replaceElement } from "../preserve-state.js";
+import { fetchResponse } from "../requests.js";
 import { sendPageState } from "../socket.js";
 import { findWindows, focusItem, keepPosition } from "./scroll-position.js";
 import { pushUrl } from "./url-state.js";
@@ -123,13 +124,17 @@ export const loadWindow = (loadMore) => new Promise((resolve) => {
   if (loading !== loadMore) requestWindow(loadMore);
 });
 
-// Replace the transcript by another part of the conversation, with a new URL; tell whether it loaded.
+// Replace the transcript by another part of the conversation, with a new URL. Resolve to whether it was
+// loaded; to null where another part was asked for meanwhile, which is shown instead.
+let lastPartNumber = 0;
 export async function showPart(query, url) {
+  const number = ++lastPartNumber;
   const { href, query: filterQuery } = byId("transcript").dataset;
   const requestUrl = `${href}?${[query, filterQuery].filter(Boolean).join("&")}`;
-  const response = await fetch(requestUrl, { headers: { Accept: "text/html" } }).catch(() => null);
-  if (!response || !response.ok) return false;
-  const html = await response.text();
+  const response = await fetchResponse(requestUrl, { headers: { Accept: "text/html" } });
+  const html = response && response.ok && await response.text();
+  if (number !== lastPartNumber) return null;
+  if (!html) return false;
   if (url) pushUrl(url);
   const outlineBody = document.querySelector(".outline-body");
   for (const id of ["#outline", "#transcript"]) if (document.querySelector(id)) swapIn(id, html, id);

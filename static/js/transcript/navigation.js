@@ -1,5 +1,6 @@
 // The current item, and steps to the next or previous item of a sort, also where it is not loaded.
 import { byId, findAll } from "../dom.js";
+import { fetchResponse } from "../requests.js";
 import { loadWindow, showPart } from "./infinite-scroll.js";
 import { findFirstInView, findItems, focusItem, getHeaderEdge, getTop } from "./scroll-position.js";
 import { NO_POSITION, buildUrl, replaceUrl } from "./url-state.js";
@@ -60,9 +61,10 @@ const findByAnchor = (anchor) => {
 export async function goTo({ anchor, item }, parameters = {}, onArrival = makeCurrent) {
   const findTarget = () => findByAnchor(anchor) || findByAnchor(item);
   const url = buildUrl({ ...NO_POSITION, at: anchor, ...parameters }, `#${anchor}`);
-  if (!findTarget() && !(await showPart(`at=${anchor}`, url))) {
-    announce(LOAD_FAILED_TEXT);
-    return null;
+  if (!findTarget()) {
+    const isLoaded = await showPart(`at=${anchor}`, url);
+    if (isLoaded === false) announce(LOAD_FAILED_TEXT);
+    if (!isLoaded) return null;
   }
   const target = findTarget();
   if (target) onArrival(target);
@@ -131,7 +133,7 @@ async function takeStep(sort, step) {
 // Return the JSON of one of the conversation's pages, null where the request failed.
 export async function fetchJson(path, query) {
   const url = `${byId("transcript").dataset.href}/${path}?${new URLSearchParams(query)}`;
-  const response = await fetch(url, { headers: { Accept: "application/json" } }).catch(() => null);
+  const response = await fetchResponse(url, { headers: { Accept: "application/json" } });
   return response && response.ok ? response.json() : null;
 }
 
@@ -139,7 +141,11 @@ export async function fetchJson(path, query) {
 export async function goToEnd(step) {
   const loadMore = document.querySelector(`#transcript > .load-more[data-direction=${step > 0 ? "later" : "earlier"}]`);
   const position = step > 0 ? "end" : "0";
-  if (loadMore && !(await showPart(`at=${position}`, buildUrl({ ...NO_POSITION, at: position }, "")))) return announce(LOAD_FAILED_TEXT);
+  if (loadMore) {
+    const isLoaded = await showPart(`at=${position}`, buildUrl({ ...NO_POSITION, at: position }, ""));
+    if (isLoaded === false) announce(LOAD_FAILED_TEXT);
+    if (!isLoaded) return;
+  }
   const item = findItems().at(step > 0 ? -1 : 0);
   if (item) makeCurrent(item);
   if (step < 0) window.scrollTo({ top: 0, behavior: "instant" });

@@ -1,6 +1,7 @@
 // The outline beside a conversation: it marks the turn that a person reads. Its links, and those of
 // cards, move to loaded items without loading a page.
 import { byId, findAll, on, readSetting, saveSetting } from "../dom.js";
+import { fetchResponse } from "../requests.js";
 import { findCurrent, makeCurrent } from "./navigation.js";
 import { getHeaderEdge, getTop } from "./scroll-position.js";
 import { NO_POSITION, buildUrl, pushUrl } from "./url-state.js";
@@ -47,7 +48,7 @@ function markTurn(number) {
 // Load the outline around a turn; tell whether it was replaced.
 async function fetchOutline(number) {
   const url = `${byId("transcript").dataset.href}?turn=${number}`;
-  const response = await fetch(url, { headers: { Accept: "text/html" } }).catch(() => null);
+  const response = await fetchResponse(url, { headers: { Accept: "text/html" } });
   if (!response || !response.ok || markedTurn !== number || byId("outline").contains(document.activeElement)) return false;
   const isOpen = document.querySelector(".outline-body").open;
   const openTurns = findAll("#outline li > details[open]").map((element) => element.parentElement.dataset.turn);
@@ -103,7 +104,7 @@ async function updateOutline(isNewRevision) {
   const items = row && row.querySelector("ol.outline-items");
   if (!items) return true;
   const url = `${byId("transcript").dataset.href}/outline?turn=${number}`;
-  const response = await fetch(url, { headers: { "HX-Request": "true" } }).catch(() => null);
+  const response = await fetchResponse(url, { headers: { "HX-Request": "true" } });
   if (!response || !response.ok || items.contains(document.activeElement)) return false;
   if (!items.isConnected) return updateOutline(false);
   htmx.swap(items, await response.text(), { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0 });

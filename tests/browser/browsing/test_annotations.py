@@ -39,6 +39,7 @@ def test_comment_is_written_in_place_and_appears_on_another_page(visit: Visit):
     expect(reader_page.get_by_text("Resolved by")).to_be_visible()
     expect(reader_page.locator("#comment-status a")).to_have_count(0)
     page.get_by_role("link", name="Reply, edit or reopen").click()
+    page.locator(".annotations summary", has_text="Delete").click()
     page.get_by_role("button", name=re.compile("^Delete")).click()
     for shown_page in (page, reader_page):
         expect(shown_page.locator(".annotations")).to_have_count(0)
@@ -92,6 +93,29 @@ def test_comment_in_writing_stays_when_its_event_is_bookmarked_or_c_is_pressed_a
     page.keyboard.press("c")
     expect(field).to_be_focused()
     expect(field).to_have_value("Half a thought")
+
+
+def test_comment_in_writing_outlives_a_reload_and_is_gone_once_sent(visit: Visit):
+    visit.pages.forgive("ERR_INTERNET_DISCONNECTED|htmx:|WebSocket")
+    page = visit.open(visit.find(TOUR))
+    page.keyboard.press("j")
+    page.keyboard.press("c")
+    field = page.get_by_role("textbox", name="Comment")
+    field.fill("Half a thought")
+    page.context.set_offline(True)
+    page.get_by_role("button", name="Comment", exact=True).click()
+    expect(page.locator("body > .toast")).to_contain_text("Not saved.")
+    page.context.set_offline(False)
+    page.reload()
+    page.keyboard.press("c")
+    expect(field).to_have_value("Half a thought")
+    page.get_by_role("button", name="Comment", exact=True).click()
+    expect(page.locator(".comment-text")).to_have_text("Half a thought")
+    page.keyboard.press("c")
+    expect(page.get_by_role("textbox", name="Reply")).to_have_value("")
+    page.locator(".annotations summary", has_text="Delete").click()
+    page.get_by_role("button", name=re.compile("^Delete")).click()
+    expect(page.locator(".comment-text")).to_have_count(0)
 
 
 def test_bookmark_button_beside_what_the_model_saw_marks_its_event(visit: Visit):

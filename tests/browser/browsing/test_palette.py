@@ -40,6 +40,16 @@ def test_the_palette_leads_to_pages_conversations_and_actions(visit: Visit):
     expect(page.locator("details[data-kind=tool_call_request]").first).to_have_attribute("open", "")
 
 
+def test_enter_opens_what_was_typed_also_before_it_is_listed(visit: Visit):
+    page = visit.open("/conversations")
+    page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Go to")
+    expect(palette.locator("[data-group=conversations] a").first).to_be_visible()
+    page.keyboard.type("tour of questions")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("A tour of questions")
+
+
 def test_keys_lead_from_page_to_page(visit: Visit):
     page = visit.open("/search?q=backup")
     for keys, path in (("gc", "/conversations"), ("ga", "/audit"), ("gq", "/questions")):
