@@ -21,6 +21,7 @@ from weakref import finalize
 
 from django.conf import settings
 
+from jpweb import datafolder
 from jpweb.runtime.db_threads import run_in_background_thread
 from jpweb.store.exports import ExportChunk
 from jpweb.store.people.downloads import ContentVersion
@@ -110,6 +111,7 @@ class _NamelessFile:
     """A file of the data folder without a name; it ends with this object."""
 
     def __init__(self) -> None:
+        datafolder.make_folder(settings.DATA_DIR)  # a web server of a team keeps nothing else there
         with tempfile.TemporaryFile(dir=settings.DATA_DIR) as file:
             self._descriptor = os.dup(file.fileno())
         finalize(self, os.close, self._descriptor)

@@ -40,6 +40,7 @@ def restore_backup(
             raise SchemaMismatch(
                 f"{path} is of a newer jpweb ({manifest.jpweb}). Install that, then restore."
             )
+        _check_older_target(replace=replace)
         bootstrap.prepare_database()
         _check_target(replace=replace)
         if manifest.migration != schemas.get_newest_migration():
@@ -68,12 +69,34 @@ def _record_restoration(file_name: str, manifest: Manifest, replaced_rows: int) 
     )
 
 
-def _check_target(*, replace: bool) -> None:
+def _check_older_target(*, replace: bool) -> None:
+    """Refuse a database of an older jpweb before it is migrated.
+
+    Raises DatabaseUnavailable, DatabaseNotEmpty and DatabaseInUse.
+    """
+    with bootstrap.translate_errors():
+        applied = schemas.read_migrations(connection)
+        if not applied or applied >= set(schemas.list_migrations()):
+            return
+        if not replace:
+            raise DatabaseNotEmpty(
+                "The database is of an older jpweb. Use an empty one, or --force, which deletes "
+                "all of its rows."
+            )
+        if task_leases.TABLE in connection.introspection.table_names():
+            _check_not_running()
+
+
+def _check_not_running() -> None:
     if task_leases.is_any_held():
         raise DatabaseInUse(
             "A jpweb runs on this database. Stop it first; one that was killed counts as "
             "running for some seconds."
         )
+
+
+def _check_target(*, replace: bool) -> None:
+    _check_not_running()
     rows = tables.count_rows(connection)
     if rows and not replace:
         raise DatabaseNotEmpty(

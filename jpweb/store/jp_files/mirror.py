@@ -238,7 +238,7 @@ def _check_name(name: str) -> None:
     except InvalidName as error:
         raise InvalidName(
             f"“{ascii(name)[1:-1]}” cannot be a workspace's name. {error} Give it another one: "
-            "manage.py mirror PATH --name NAME"
+            "jpweb mirror PATH --name NAME"
         ) from error
 
 

@@ -16,6 +16,9 @@ from django.db.models.functions import Now
 
 from jpweb.store.models import TaskLease
 
+#: Name of the table, which a database of an older jpweb may lack.
+TABLE = TaskLease._meta.db_table  # noqa: SLF001  Django's documented model API
+
 
 def acquire_or_renew(name: str, process: str, lease_seconds: float) -> bool:
     """Acquire a free task lease, or renew the process's lease; tells whether the process holds it.

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from jpweb.store import accounts, conversations
@@ -245,6 +246,20 @@ def test_database_with_rows_is_refused_without_replace(backup: Path):
         DatabaseNotEmpty, match=r"holds \d+ rows already\. Use an empty one, or --force"
     ):
         restoration.restore_backup(backup, ignore_progress)
+
+
+def test_database_of_an_older_jpweb_is_refused_before_it_is_migrated(backup: Path):
+    newest = schemas.get_newest_migration()
+    MigrationRecorder(connection).record_unapplied("store", newest)
+    try:
+        with pytest.raises(DatabaseNotEmpty, match="of an older jpweb. Use an empty one"):
+            restoration.restore_backup(backup, ignore_progress)
+        task_leases.acquire_or_renew("expiry", "another", 60)
+        with pytest.raises(DatabaseInUse, match="A jpweb runs on this database"):
+            restoration.restore_backup(backup, ignore_progress, replace=True)
+        assert newest not in schemas.read_migrations(connection)
+    finally:
+        MigrationRecorder(connection).record_applied("store", newest)
 
 
 def test_database_of_a_running_jpweb_is_refused(backup: Path):
