@@ -58,18 +58,23 @@ _anchors_query = CompiledQuery(
 )
 
 
-def list_bookmarks(person_id: int, before: int | None = None) -> list[ShownBookmark]:
-    """Return a page of a person's bookmarks where they may read, the newest first."""
+def get_page(person_id: int, before: int | None = None) -> tuple[list[ShownBookmark], int | None]:
+    """Return a page of a person's bookmarks where they may read, the newest first.
+
+    Beside it the key after which the next page begins; None for the last page.
+    """
     memberships = Membership.objects.filter(
         person_id=person_id, workspace_id=OuterRef("conversation__workspace_id")
     )
     rows = Bookmark.objects.filter(Exists(memberships), person_id=person_id)
     if before is not None:
         rows = rows.filter(pk__lt=before)
-    page = list(rows.select_related("conversation__workspace").order_by("-id")[:PAGE_ROWS])
+    found = list(rows.select_related("conversation__workspace").order_by("-id")[: PAGE_ROWS + 1])
+    page = found[:PAGE_ROWS]
     lines = thread_listing.load_first_lines([(row.conversation_id, row.anchor) for row in page])
-    return [
+    shown_rows = [
         ShownBookmark(row, line or "", bool(row.anchor) and line is None)
         for row in page
         for line in [lines.get((row.conversation_id, row.anchor))]
     ]
+    return shown_rows, page[-1].pk if len(found) > PAGE_ROWS else None

@@ -43,6 +43,16 @@ def test_bookmark_is_private(world: World):
     assert "Bookmarked</p>" not in read(client, reverse("conversation", args=[world.talk.pk]))
 
 
+@pytest.mark.parametrize(("page_rows", "has_older"), [(1, True), (2, False)])
+def test_only_a_page_that_is_not_the_last_leads_to_older_bookmarks(
+    world: World, monkeypatch: pytest.MonkeyPatch, page_rows: int, has_older: bool
+):
+    monkeypatch.setattr(bookmarks, "PAGE_ROWS", page_rows)
+    toggle(world, "reader")
+    client = toggle(world, "reader", world.anchor)
+    assert ("?before=" in read(client, "/bookmarks")) is has_older
+
+
 @pytest.mark.parametrize("is_event", [True, False])
 def test_second_toggle_removes_the_bookmark(world: World, is_event: bool):
     anchor = world.anchor if is_event else ""

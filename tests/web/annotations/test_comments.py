@@ -82,7 +82,9 @@ def test_refused_edit_keeps_the_comment_and_names_the_reason(world: World):
     data = {"comment": row.pk, "text": "Other words"}
     response = world.client("owner").post(make_url(world, "edit"), data)
     assert response.status_code == 422
-    assert "Only its author can edit" in response.content.decode()
+    page = response.content.decode()
+    assert "Only its author can edit" in page
+    assert f"readonly>{data['text']}</textarea>" in page
     row.refresh_from_db()
     assert row.text == "First"
 

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 def list_bookmarks(request: Request) -> HttpResponse:
     """List the person's bookmarks where they may still read."""
     before = converters.parse_key(request.GET.get("before"))
-    rows = bookmarks.list_bookmarks(request.user.pk, before or None)
-    has_more = len(rows) == bookmarks.PAGE_ROWS
-    context = {"rows": rows, "next_key": rows[-1].bookmark.pk if has_more else None}
+    rows, next_key = bookmarks.get_page(request.user.pk, before or None)
+    context = {"rows": rows, "next_key": next_key}
     return render(request, "annotations/bookmarks.html", context)
 
 

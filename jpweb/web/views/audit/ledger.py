@@ -46,7 +46,7 @@ def show_ledger(request: Request) -> HttpResponse:
     workspace_names = {workspace.pk: workspace.name for workspace in workspaces}
     context = {
         "form": form,
-        "rows": [_make_row(entry, workspace_names) for entry in rows],
+        "rows": [_make_row(entry, workspace_names, access.get_roles(request)) for entry in rows],
         "head": sealing.get_head(),
         "acts": tuple(ledger_labels.ACT_LABELS.items()),
         "workspaces": workspaces,
@@ -89,8 +89,13 @@ def _seal_and_get_head() -> LedgerHead:
     return sealing.get_head()
 
 
-def _make_row(entry: LedgerEntry, workspace_names: dict[int, str]) -> dict[str, Any]:
-    """Return the template values of an entry; those of a purged one are empty."""
+def _make_row(
+    entry: LedgerEntry, workspace_names: dict[int, str], roles: dict[int, Role]
+) -> dict[str, Any]:
+    """Return the template values of an entry; those of a purged one are empty.
+
+    ``roles`` are those of the person in their workspaces, by key: the others open nothing.
+    """
     content = listing.read_content(entry)
     actor = content.get("by", {})
     details = content.get("details", {})
@@ -100,6 +105,7 @@ def _make_row(entry: LedgerEntry, workspace_names: dict[int, str]) -> dict[str, 
         "act": ledger_labels.ACT_LABELS.get(entry.act, entry.act),
         "actor": display_text.describe_decider(actor.get("kind", ""), actor.get("name", "")),
         "workspace": workspace_names.get(entry.workspace_id or 0, ""),
+        "may_open": (entry.workspace_id or 0) in roles,
         "inquiry_id": int(key) if kind == "inquiry" else None,
         "details": [
             (ledger_labels.LEDGER_DETAIL_LABELS[name], value)

@@ -16,7 +16,7 @@ from django.db.models import Max
 from jpweb.runtime import read_log
 from jpweb.store.choices import Act
 from jpweb.store.ledger import sealing, signing
-from jpweb.store.models import LedgerEntry
+from jpweb.store.models import LedgerEntry, Membership
 from jpweb.web.security.read_recording import EXPORT_ROUTES, LISTING_ROUTES, METADATA_ROUTES
 from tests.store import making
 from tests.web.security.route_rules import ROUTES
@@ -192,6 +192,17 @@ def test_ledger_page_shows_entries_of_audited_workspaces_alone(world: World):
     assert "Question answered" in auditor.partition("<tbody>")[2]
     assert "Question answered" not in rival.partition("<tbody>")[2]
     assert "Turn started" in rival.partition("<tbody>")[2]
+
+
+def test_own_entry_of_a_workspace_that_was_left_links_to_no_page(world: World):
+    auditor = world.client("auditor")
+    auditor.post(make_address("question-answer", world), {"answer": "true"})
+    link = f'href="/questions/{world.question.pk}"'
+    assert link in auditor.get("/audit/ledger").content.decode()
+    Membership.objects.filter(person=world.people["auditor"]).update(workspace=world.other_home)
+    page = auditor.get("/audit/ledger").content.decode()
+    assert "Question answered" in page.partition("<tbody>")[2]
+    assert link not in page
 
 
 @pytest.mark.parametrize(
