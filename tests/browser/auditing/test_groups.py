@@ -27,5 +27,6 @@ def test_owner_makes_a_group_and_gives_it_a_role(visit: Visit):
     row.get_by_role("button", name="Save").click()
     expect(page.locator(".notice")).to_contain_text("at least the role Auditor in Demo")
     check_accessibility(page)
-    page.get_by_role("button", name="Delete this group").click()
+    page.get_by_text("Delete this group…").click()
+    page.get_by_role("button", name="Delete Night shift").click()
     expect(page).to_have_url(re.compile("/groups$"))
