@@ -248,9 +248,7 @@ def _get_title(conversation: Conversation) -> str:
 
 
 FORMATS = {
-    "jp": ExportFormat(
-        ".events.json", "application/json", "JP file (exact copy)", exports.export_jp_json
-    ),
+    "jp": ExportFormat(".events.json", "application/json", "JP file", exports.export_jp_json),
     "jsonl": ExportFormat(
         ".jsonl", "application/jsonl", "JSON Lines, one event per line", exports.export_json_lines
     ),
