@@ -133,7 +133,7 @@ LIST_SORT_LABELS = {
 
 ORIGIN_LABELS = {
     Origin.NATIVE: "Web",
-    Origin.MIRRORED: "From jp (read-only)",
+    Origin.MIRRORED: "From jp",
     Origin.IMPORTED: "Imported evidence (read-only)",
 }
 

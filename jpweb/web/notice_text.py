@@ -109,7 +109,9 @@ NO_LATER_EVENT = "No later {sort}."
 CONVERSATION_NOT_STARTED = "Can't start a conversation in {workspace}. {problem}"
 TURN_NOT_STARTED = "The turn didn't start. {problem}"
 NO_TURN_RUNNING = "No turn is running."
-NO_TURN_TO_INTERRUPT = "No turn is running; nothing was sent."
+NO_TURN_TO_INTERRUPT = (
+    "No turn is running; nothing was sent. Your text is below: send it as a message."
+)
 NO_CALLS_TO_RERUN = "No tool calls are running; nothing was rerun."
 
 # What the model saw
@@ -155,11 +157,13 @@ GROUP_PERSON_ADDED = "Added {name} to {group}."
 GROUP_PERSON_REMOVED = "Removed {name} from {group}."
 GROUP_ROLE_GIVEN = "Everyone in {group} now has at least the role {role} in {workspace}."
 GROUP_ROLE_TAKEN = "{group} no longer gives a role in {workspace}."
-WRITE_POLICY_SAVED = "Write conversations to {folder}: {policy}."
+WRITE_POLICY_SAVED = "Saved. Write conversations to {folder}: {policy}."
 FOLLOWING_STOPPED = "{name} is no longer followed. Its conversations stay as they are now."
-FOLLOWING_RESUMED = "{name} is followed again. What changed is here within some seconds."
+FOLLOWING_RESUMED = "{name} is followed again. Changes made meanwhile appear within seconds."
 COPIES_CONFIRMED = "jpweb now reads the user-local copies."
-WORKSPACE_ADDED = "Added {workspace}. Its conversations are read now, and follow its files."
+WORKSPACE_ADDED = (
+    "Added {workspace}. jpweb is reading its conversations, and then follows its files."
+)
 QUESTIONS_EXPIRE = "New unanswered questions in {workspace} expire after {time}."
 QUESTIONS_NEVER_EXPIRE = "New unanswered questions in {workspace} never expire."
 
@@ -182,7 +186,7 @@ REVIEW_HELD = "{name} is reviewing this until {time} UTC. Choose another, or com
 REVIEW_ASSIGNED = "Assigned to {name}."
 REVIEW_UNASSIGNED = "Assigned to nobody."
 QUEUE_EMPTY = "Nothing is left for you in “{queue}”."
-REVIEW_COUNT_SAVED = "New reviews in {workspace}: {count}."
+REVIEW_COUNT_SAVED = "Saved. Each question of {workspace} now needs {count}."
 
 # Redaction
 REDACTION_SCOPE_REQUIRED = "Choose what to replace."
@@ -192,7 +196,7 @@ REDACTION_TOO_MANY_STRINGS = "Enter at most {limit} strings. Redact the others a
 REDACTION_REASON_REQUIRED = "Give a reason. It is shown in place of the content."
 REDACTION_REASON_TOO_LONG = "Shorten the reason to {limit} characters."
 EVENT_REDACTED = "Redacted. The ledger says who, when and why."
-SUSPICION_STATE_UNKNOWN = "Unknown state. The list shows open suggestions."
+SUSPICION_STATE_UNKNOWN = "Unknown state. The list shows the open ones."
 SUSPICION_NOTE_REQUIRED = "Say why it is not a secret."
 SUSPICION_NOTE_TOO_LONG = "Shorten the note to {limit} characters."
 SUSPICION_DISMISSED = "Dismissed. The text is shown again."

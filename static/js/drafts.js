@@ -62,8 +62,7 @@ const REFUSED_STATUS = 422;
 export function settleSentDrafts() {
   const keys = JSON.parse(sessionStorage.getItem(SENT_KEY) || "[]");
   sessionStorage.removeItem(SENT_KEY);
-  const [visit] = performance.getEntriesByType("navigation");
-  const { redirectCount, responseStatus = 200 } = visit;
+  const [{ redirectCount = 0, responseStatus = 200 } = {}] = performance.getEntriesByType("navigation");
   const isAccepted = redirectCount && responseStatus === 200;
   if (personId && (isAccepted || responseStatus === REFUSED_STATUS)) removeKeys(keys);
 }

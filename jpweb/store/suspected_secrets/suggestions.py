@@ -61,7 +61,7 @@ def get_suggestion(key: int) -> SuspectedSecret:
     rows = SuspectedSecret.objects.select_related("conversation__workspace", "decided_by")
     row = rows.filter(pk=key).first()
     if row is None:
-        raise NotSuspected("There is no such suggestion.")
+        raise NotSuspected("This suspected secret no longer exists.")
     return row
 
 

@@ -30,7 +30,7 @@ QUEUE_LABELS: Mapping[str, tuple[str, str]] = {
         "Answered automatically",
         "by a configured value or override, a remembered answer or a second model",
     ),
-    "secret": ("Secrets", "questions for a secret"),
+    "secret": ("Secret questions", "questions for a secret"),
     "sample": ("Random sample", "one in 20 questions, other ones each week"),
 }
 #: Labels of the rounds of a review.

@@ -342,6 +342,12 @@ def elapsed_time(seconds: int) -> str:
 
 
 @register.filter
+def delay_label(seconds: int) -> str:
+    """Return the text of the delay of a notification."""
+    return display_text.describe_delay(seconds)
+
+
+@register.filter
 def time_after_asking(at: datetime | None, row: Row) -> str:
     """Return the time from a question's asking to an instant."""
     return durations.format_duration(max((at - row.asked_at).total_seconds(), 0)) if at else ""

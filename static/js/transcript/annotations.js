@@ -167,7 +167,8 @@ if (byId("transcript")) {
   });
   on("htmx:beforeSwap", (event) => {
     const { xhr, requestConfig } = event.detail;
-    if (xhr.status === 200 && requestConfig.elt.matches(".annotations form")) deleteDrafts(requestConfig.elt);
+    const form = requestConfig && requestConfig.elt.closest(".annotations form");
+    if (form && xhr.status === 200) deleteDrafts(form);
   });
   for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
     on(name, (event) => {

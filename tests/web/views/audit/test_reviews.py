@@ -209,7 +209,7 @@ def test_assignment_reaches_the_queue_of_the_person(desk: Desk):
 def test_owner_chooses_how_many_reviews_are_needed(world: World):
     client, path = world.client("owner"), f"/workspaces/{world.home.pk}"
     _, page = follow(client, f"{path}/reviews", {"reviews_required": "2"})
-    assert "New reviews in Garden: two reviews by different people." in page
+    assert "Saved. Each question of Garden now needs two reviews by different people." in page
     world.home.refresh_from_db()
     assert world.home.reviews_required == 2
     _, page = follow(client, f"{path}/reviews", {"reviews_required": "3"})
