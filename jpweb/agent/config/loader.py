@@ -146,8 +146,8 @@ def _read_request(table: TableReader) -> RequestConfig:
         defaults.max_retries if retries is None else retries,
         defaults.base_backoff if base is None else base / 1000,
         defaults.max_backoff if maximum is None else float(maximum),
-        max_bytes or 0,
-        float(idle_seconds or 0),
+        defaults.max_response_bytes if max_bytes is None else max_bytes,
+        defaults.idle_seconds if idle_seconds is None else float(idle_seconds),
         cache,
     )
 

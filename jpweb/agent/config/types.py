@@ -227,8 +227,8 @@ class RequestConfig:
     max_retries: int = 5
     base_backoff: float = 1.0
     max_backoff: float = 60.0
-    max_response_bytes: int = 0
-    idle_seconds: float = 0.0
+    max_response_bytes: int = 1_048_576
+    idle_seconds: float = 60.0
     cache: bool | str = True
 
 

@@ -165,12 +165,6 @@ def test_a_name_that_is_no_alias_is_refused_with_those_there_are():
     )
 
 
-@pytest.mark.parametrize("seconds", [1, 9])
-def test_too_short_a_time_without_activity_is_refused(seconds: int):
-    text = get_refusal(f"assistant.request.stream_idle_timeout_secs = {seconds}")
-    assert f"secs is {seconds}. It must be 0 for no limit, or at least 10." in text
-
-
 def test_an_assistant_is_read_whole():
     assistant = read_configuration(
         """
@@ -191,26 +185,6 @@ def test_an_assistant_is_read_whole():
     assert read_configuration("").assistant.request == RequestConfig()
     assert (
         read_configuration('assistant.tool_choice = {function = "t"}').assistant.tool_choice == "t"
-    )
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("false", False), ('"off"', False), ("true", True), ('"short"', True), ('"long"', "1h"),
-        ('"10m"', "5m"), ('"1799s"', "5m"), ('"30m"', "1h"), ('"2h"', "1h"), ('"1d"', "1h"),
-    ],
-)  # fmt: skip
-def test_the_cache_of_prompts_has_a_word_or_a_time(value: str, expected: bool | str):
-    assert (
-        read_configuration(f"assistant.request.cache = {value}").assistant.request.cache == expected
-    )
-
-
-@pytest.mark.parametrize("value", ['"soon"', "5", '"5"', '"-5m"', "[]"])
-def test_another_cache_of_prompts_is_refused(value: str):
-    assert 'must be off, short, long, or a time such as "10m"' in get_refusal(
-        f"assistant.request.cache = {value}"
     )
 
 

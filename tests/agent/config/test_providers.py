@@ -63,3 +63,46 @@ def test_an_alias_may_name_another_one():
 def test_a_circle_of_aliases_is_named_even_where_none_is_used():
     text = get_refusal('[providers.llm.aliases]\na = "b"\nb = "a"')
     assert "aliases.a is a circle of aliases: a -> b -> a." in text
+
+
+@pytest.mark.parametrize("seconds", [1, 9])
+def test_too_short_a_time_without_activity_is_refused(seconds: int):
+    text = get_refusal(f"assistant.request.stream_idle_timeout_secs = {seconds}")
+    assert f"secs is {seconds}. It must be 0 for no limit, or at least 10." in text
+
+
+def test_replies_have_jps_limits_where_none_is_configured():
+    request = read_configuration("assistant.request.max_retries = 1").assistant.request
+    assert (request.max_response_bytes, request.idle_seconds) == (1_048_576, 60)
+    assert read_configuration("").assistant.request.idle_seconds == 60
+
+
+def test_a_limit_of_a_reply_that_is_zero_stays_zero():
+    request = read_configuration(
+        """
+        [assistant.request]
+        max_response_bytes = 0
+        stream_idle_timeout_secs = 0
+        """
+    ).assistant.request
+    assert (request.max_response_bytes, request.idle_seconds) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("false", False), ('"off"', False), ("true", True), ('"short"', True), ('"long"', "1h"),
+        ('"10m"', "5m"), ('"1799s"', "5m"), ('"30m"', "1h"), ('"2h"', "1h"), ('"1d"', "1h"),
+    ],
+)  # fmt: skip
+def test_the_cache_of_prompts_has_a_word_or_a_time(value: str, expected: bool | str):
+    assert (
+        read_configuration(f"assistant.request.cache = {value}").assistant.request.cache == expected
+    )
+
+
+@pytest.mark.parametrize("value", ['"soon"', "5", '"5"', '"-5m"', "[]"])
+def test_another_cache_of_prompts_is_refused(value: str):
+    assert 'must be off, short, long, or a time such as "10m"' in get_refusal(
+        f"assistant.request.cache = {value}"
+    )

@@ -12,6 +12,7 @@ from pydantic_ai import exceptions as library
 
 from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.providers.adapter.factory import ModelEndpoint
+from jpweb.agent.providers.adapter.retry_advice import read_retry_advice
 from jpweb.agent.providers.adapter.surrogates import join_surrogates
 from jpweb.agent.redaction import SecretAnswer, redact_text
 
@@ -81,7 +82,7 @@ _SENTENCES: Mapping[FailureKind, str] = {
 
 def map_error(error: Exception, endpoint: ModelEndpoint) -> ProviderFailed:
     """Return the ProviderFailed to raise in place of the error."""
-    retry_after = error.retry_after if isinstance(error, library.ModelAPIError) else None
+    retry_after = read_retry_advice(error, endpoint.model.provider)
     return make_failure(_classify_error(error), endpoint, _error_detail(error), retry_after)
 
 

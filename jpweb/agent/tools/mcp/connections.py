@@ -89,8 +89,7 @@ async def connect_servers(
         leave_event.set()
         for connection in connections:
             connection.cancel_start()
-        for connection in connections:
-            await connection.wait_ended()
+        await asyncio.gather(*(connection.wait_ended() for connection in connections))
 
 
 def _mcp_source(declared: ToolConfig) -> Mcp:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 #: The end of a server's stderr that is read (bytes), and that is logged (characters).
 _MAX_STDERR_BYTES, _MAX_LOGGED_CHARS = 65536, 1000
+#: Seconds for a server's end before it is cut off: over HTTP the answer to one request (DELETE),
+#: of a command longer than the SDK takes to kill it (12), which must not be cut off.
+_SESSION_END_SECONDS, _COMMAND_END_SECONDS = 3.0, 20.0
 _log = logging.getLogger(__name__)
 
 
@@ -76,8 +79,14 @@ class ServerConnection:
             self._task.cancel()
 
     async def wait_ended(self) -> None:
-        """Wait until the server has ended; one that never connected has its problem then."""
-        await asyncio.wait({self._task})
+        """Wait until the server has ended; one that never connected has its problem then.
+
+        A server that does not answer the end of its session is cut off: a turn waits for this.
+        """
+        seconds = _COMMAND_END_SECONDS if self._config.url is None else _SESSION_END_SECONDS
+        while not self._task.done():
+            await asyncio.wait({self._task}, timeout=seconds)
+            self._task.cancel()
         if self._stderr_file.closed:
             return
         with self._stderr_file:

@@ -13,7 +13,7 @@ from jpweb import datafolder
 from jpweb.agent.config import McpServer, ToolConfig
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.tool_outcome import Failed, Success
-from jpweb.agent.tools.mcp import connect_servers
+from jpweb.agent.tools.mcp import CallLimits, connect_servers, server_connection
 from tests.agent.tools.local.commands import has_ended, wait_until
 from tests.agent.tools.mcp.serving import (
     OLDER,
@@ -23,6 +23,7 @@ from tests.agent.tools.mcp.serving import (
     make_tool_config,
     over_http,
 )
+from tests.agent.tools.mcp.stalling import serve_stalling
 
 
 async def test_a_server_that_is_a_command_lists_its_tools_and_is_called(tmp_path):
@@ -201,6 +202,33 @@ async def test_an_address_that_ends_in_the_middle_fails_its_calls(tmp_path):
         async with connect_servers([McpServer("probe", url=url)], tmp_path) as connections:
             for _ in range(2):
                 assert isinstance(await call_tool(connections, "end"), Failed)
+
+
+@pytest.mark.parametrize(
+    "stalled",
+    [("DELETE",), ("tools/call", "notifications/cancelled", "DELETE")],
+    ids=["at its end", "since the call"],
+)
+async def test_an_address_that_does_not_answer_the_end_of_its_session_ends_no_later(
+    tmp_path, monkeypatch, stalled
+):
+    monkeypatch.setattr(server_connection, "_SESSION_END_SECONDS", 0.1)
+    async with serve_stalling(*stalled) as server, asyncio.timeout(20):
+        async with connect_servers(
+            [McpServer("probe", url=server.url)], tmp_path, limits=CallLimits(seconds=0.1)
+        ) as connections:
+            await call_tool(connections, "add")
+        assert server.methods[-1] == "DELETE"
+
+
+async def test_an_address_that_lists_no_tools_is_unavailable_when_its_time_is_over(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(server_connection, "_SESSION_END_SECONDS", 0.1)
+    async with serve_stalling("tools/list", "DELETE") as server, asyncio.timeout(20):
+        config = McpServer("bad", url=server.url, start_seconds=2.0)
+        async with connect_servers([config], tmp_path) as connections:
+            assert connections.unavailable == {"bad": "it did not answer within 2 seconds"}
 
 
 @pytest.mark.parametrize("argument", ["stdio", "silent"])

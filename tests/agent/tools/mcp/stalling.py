@@ -1,0 +1,79 @@
+"""An MCP server over HTTP that begins a session, and then stops answering."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.machine.ports import LOOPBACK
+
+_LENGTH = re.compile(r"^content-length: *(\d+)", re.IGNORECASE | re.MULTILINE)
+_RESULTS: dict[str, dict[str, Any]] = {
+    "initialize": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "stalling", "version": "1"},
+    },
+    "tools/list": {"tools": [{"name": "add", "inputSchema": {"type": "object"}}]},
+}
+
+
+@dataclass
+class StallingServer:
+    """Leaves the requests of the ``stalled`` methods without an answer, their connections open."""
+
+    stalled: frozenset[str]
+    url: str = ""
+    methods: list[str] = field(default_factory=list)
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        length = _LENGTH.search(head)
+        body = await reader.readexactly(int(length[1]) if length else 0)
+        message = json.loads(body) if body else {"method": head.split()[0]}
+        self.methods.append(message["method"])
+        if message["method"] in self.stalled:
+            await reader.read()  # until the client hangs up
+        else:
+            writer.write(_make_response(message))
+        writer.close()
+
+
+@asynccontextmanager
+async def serve_stalling(*stalled: str) -> AsyncIterator[StallingServer]:
+    """Serve on loopback; ``stalled`` names methods of HTTP and of MCP."""
+    stalling = StallingServer(frozenset(stalled))
+    async with await asyncio.start_server(stalling.handle, LOOPBACK, 0) as server:
+        stalling.url = f"http://{LOOPBACK}:{server.sockets[0].getsockname()[1]}/mcp"
+        yield stalling
+
+
+def _make_response(message: dict[str, Any]) -> bytes:
+    if message["method"] == "GET":
+        return _format_response("405 Method Not Allowed")
+    if "id" not in message:
+        return _format_response("202 Accepted")
+    reply: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
+    if message["method"] in _RESULTS:
+        reply["result"] = _RESULTS[message["method"]]
+    else:
+        reply["error"] = {"code": -32601, "message": "no such method"}
+    return _format_response("200 OK", json.dumps(reply))
+
+
+def _format_response(status: str, body: str = "") -> bytes:
+    lines = (
+        f"HTTP/1.1 {status}",
+        "Content-Type: application/json",
+        "Mcp-Session-Id: s1",
+        "Connection: close",
+        f"Content-Length: {len(body)}",
+        "",
+        body,
+    )
+    return "\r\n".join(lines).encode()
