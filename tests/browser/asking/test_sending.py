@@ -176,3 +176,23 @@ def test_a_secret_that_could_not_be_sent_stays_in_its_field_and_nowhere_else(
     press(page)
     expect(find_composer(page)).to_be_visible()
     expect(find_inquiries(page).last).to_have_attribute("data-outcome", "redacted")
+
+
+def test_form_that_is_pressed_again_before_its_page_has_come_is_sent_once(visit: Visit):
+    visit.pages.forgive(LOST)
+    page = visit.open("/conversations/new")
+    page.get_by_label("First message").fill("Once")
+    routes: list[Route] = []
+
+    def hold_posts(route: Route) -> None:
+        if route.request.method == "POST":
+            routes.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/conversations/new", hold_posts)
+    for _ in range(2):
+        page.get_by_role("button", name="Start").click(no_wait_after=True)
+    wait_until(lambda: page.title() and routes, "the form is sent")
+    assert len(routes) == 1
+    routes[0].abort()

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import pairwise
 
 import pytest
-from playwright.sync_api import CDPSession, Page, expect
+from playwright.sync_api import CDPSession, Page, Route, expect
 
 from tests.browser.pages import Visit
 from tests.browser.reading.conftest import LENGTH, MANY_CALLS, MIDDLE
@@ -32,6 +32,8 @@ pytestmark = pytest.mark.browser
 
 #: Windows that stay, and pixels by which what is read may move.
 MOST, STILL = 8, 2
+#: What the page does with a response that has come, it has done by then.
+AFTER_TASKS = "new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
 #: Events of the longest item of the long conversation; a window has several times as many.
 MEMBERS = 6
 #: Positions up to which somebody scrolls whose page's weight is taken.
@@ -258,3 +260,18 @@ def test_window_that_overlaps_another_keeps_only_the_calls_that_lack(
         expect(runs).to_be_focused()
     else:
         expect(runs).to_have_count(0)
+
+
+def test_of_two_parts_that_are_asked_for_the_last_one_stays(shelf: Visit):
+    page = shelf.open(f"{long_one(shelf)}?at={MIDDLE}")
+    routes: list[Route] = []
+    page.route(re.compile("at=end"), routes.append)
+    page.keyboard.press("G")
+    wait_until(lambda: page.title() and routes, "the end is asked for")
+    page.keyboard.type("gg")
+    wait_until(lambda: list_window_ranges(page)[0][0] == 0, "the beginning is shown")
+    with page.expect_response(re.compile("at=end")) as response:
+        routes[0].continue_()
+    response.value.finished()
+    page.evaluate(AFTER_TASKS)
+    assert list_window_ranges(page)[0][0] == 0
