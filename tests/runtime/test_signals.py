@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -20,9 +22,9 @@ from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
 from jpweb.store import inquiries
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import Run
-from jpweb.stream.answer_type import Boolean
+from jpweb.stream.answer_type import Boolean, Secret
 from jpweb.stream.events import ChatResponse
-from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquirySource
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquirySource, Redacted
 from tests.builders import make_inquiry
 from tests.runtime.playing import Scene, start_waiting, subscribe, wait_for_task
 from tests.store import making
@@ -107,6 +109,17 @@ async def test_a_question_is_withdrawn_once(scene: Scene):
     await prompter.withdraw(make_prompt(row.inquiry_id), CancellationReason.LOST)
     assert len(await scene.elements()) == length
     assert (await scene.reload(row)).reason == "user"
+
+
+async def test_secret_that_went_to_an_ended_call_is_lost_and_not_declined(scene: Scene):
+    row = await scene.question(Secret())
+    await run_in_db_thread(making.settle, row, Redacted())
+    prompter = BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: Decider("system"))
+    prompt = replace(
+        make_prompt(row.inquiry_id), question=Question("q", "What is the word?", Secret())
+    )
+    reply = await wait_for_task(asyncio.create_task(prompter.ask(prompt)))
+    assert reply == Declined(CancellationReason.LOST)
 
 
 def test_a_provider_that_nobody_wrote_is_told_at_the_start(settings: Settings):

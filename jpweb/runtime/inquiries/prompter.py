@@ -176,6 +176,8 @@ def _make_reply(settlement: SettledInquiry) -> Answer | Declined:
     row = settlement.inquiry
     if row.state == "answered":
         return Answer(row.answer, settlement.is_remembered)
+    if row.state == "redacted":  # the call that had the secret has ended
+        return Declined(CancellationReason.LOST)
     row_reason = read_reason(row.reason)
     cancel_reason = (
         row_reason if isinstance(row_reason, CancellationReason) else CancellationReason.USER
