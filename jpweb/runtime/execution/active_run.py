@@ -40,8 +40,10 @@ class ActiveRun:
     _delivered_ids: set[int] = field(default_factory=set)
 
     def deliver_interrupt(self, interrupt: RunInterrupt) -> bool:
-        """Interrupt the turn, once for each interrupt; return whether it is new to the turn."""
-        if interrupt.pk in self._delivered_ids or self.is_over:
+        """Interrupt the turn, once for each interrupt; return whether it was, now or earlier."""
+        if interrupt.pk in self._delivered_ids:
+            return True
+        if self.is_over:
             return False
         self._delivered_ids.add(interrupt.pk)
         self.interrupted_by = Decider("person", interrupt.person_name, interrupt.person_id)
