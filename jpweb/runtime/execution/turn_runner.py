@@ -149,9 +149,7 @@ async def _record_end(active: ActiveRun, end: RunEnd) -> bool:
 async def _commit_end(active: ActiveRun, end: RunEnd) -> bool:
     run = active.run
     if end.state is RunState.DONE:
-        is_recorded = await run_in_db_thread(
-            runs.end_run, run, end.state, given_interrupt_ids=tuple(active.interrupt_ids)
-        )
+        is_recorded = await run_in_db_thread(runs.end_run, run, end.state)
     else:
         is_stopped = end.state is RunState.STOPPED
         reason = CancellationReason.USER if is_stopped else CancellationReason.LOST

@@ -12,12 +12,13 @@ from django.db import OperationalError
 from jpweb.agent.tool_calls import model_messages
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor, turn_runner
+from jpweb.runtime.recorder import JournalRecorder
 from jpweb.runtime.tasks import create_detached_task
 from jpweb.store import runs
 from jpweb.store.choices import InterruptKind
 from jpweb.store.models import Inquiry, Run, RunInterrupt
 from jpweb.store.run_queue import interrupts
-from jpweb.stream.events import ChatRequest, ToolCallResponse
+from jpweb.stream.events import ChatRequest, ChatResponse, ConversationEvent, ToolCallResponse
 from tests.runtime import providers
 from tests.runtime.playing import Scene, cut_off, eventually, wait_for_task
 from tests.store.making import decider
@@ -45,6 +46,29 @@ async def test_words_that_a_stop_overtakes_begin_the_next_turn(
     results = [kind.content for kind in kinds if isinstance(kind, ToolCallResponse)]
     assert results == [model_messages.STOPPED]
     assert kinds[-1] == ChatRequest("no", author="Ada")
+
+
+async def test_words_that_come_with_a_stop_as_the_last_reply_is_committed_are_kept(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use_provider(monkeypatch, providers.Says())
+    record = JournalRecorder.record
+
+    async def record_and_interrupt(
+        recorder: JournalRecorder, *events: ConversationEvent, **options: Any
+    ) -> None:
+        await record(recorder, *events, **options)
+        if options.get("is_last"):
+            sent = ((InterruptKind.RESPOND, "no"), (InterruptKind.STOP, ""))
+            await deliver_at_once(scene, recorder.run, *sent)
+
+    monkeypatch.setattr(JournalRecorder, "record", record_and_interrupt)
+    run, task = await scene.start()
+    await wait_for_task(task)
+    kinds = [element.kind for element in await scene.elements()]
+    assert kinds[-2:] == [ChatResponse("message", "A word.\n"), ChatRequest("no", author="Ada")]
+    assert await run_in_db_thread(interrupts.list_replies, run) == []
+    assert (await run_in_db_thread(Run.objects.get, pk=run.pk)).state == "stopped"
 
 
 async def test_words_of_two_people_that_end_a_call_are_handled_by_its_response(
