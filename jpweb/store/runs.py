@@ -112,17 +112,14 @@ def require_retryable(conversation_id: int) -> None:
 
 
 @transaction.atomic
-def end_run(
-    run: Run, state: RunState, problem: str = "", given_interrupt_ids: Iterable[int] = ()
-) -> bool:
+def end_run(run: Run, state: RunState, problem: str = "") -> bool:
     """End a run that its holder executes; tells whether it did.
 
-    A run is not done where a person sent words during it, other than
-    ``given_interrupt_ids``. Raises LeaseLost.
+    A run is not done where a person sent words during it that no event holds yet. Raises LeaseLost.
     """
     journal.lock_conversation(run.conversation_id)
     leases.assert_held(run)
-    if state == RunState.DONE and interrupts.list_replies(run, given_interrupt_ids):
+    if state == RunState.DONE and interrupts.list_replies(run):
         return False
     if _waits_for_people(run):
         close_open(

@@ -9,9 +9,16 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import DetachedPolicy, Mode, QuestionConfig, QuestionTarget
+from jpweb.agent.config import (
+    DetachedPolicy,
+    Mode,
+    QuestionConfig,
+    QuestionTarget,
+    StaticAnswer,
+)
+from jpweb.agent.errors import SettlementConflict
 from jpweb.agent.interrupts import Respond, Restart, Stop
-from jpweb.agent.ports import Answer, ReplyFinished, Skipped, TextDelta
+from jpweb.agent.ports import Answer, Declined, ReplyFinished, Skipped, TextDelta
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_outcome import CallProgress, Question, Success
 from jpweb.agent.turn import TurnEnd, resume_turn
@@ -231,6 +238,52 @@ async def test_of_two_that_wait_each_is_gone_on_with_under_its_own_number():
         "c1.confirm.1",
     ]
     assert turn.recorder.results == [("c1", "[True, False]", False)]
+
+
+class AnsweredFirst(ListRecorder):
+    """Lets a person answer the question just before the first response of the turn to it."""
+
+    is_answered = False
+
+    async def record(self, *events: ConversationEvent, **options: Any) -> None:
+        ids = [event.kind.id for event in events if isinstance(event.kind, InquiryResponse)]
+        if ids == [WAITS.id] and not self.is_answered:
+            self.is_answered = True  # the prompter commits the person's reply after this
+            raise SettlementConflict("This question is already settled.")
+        await super().record(*events, **options)
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome"),
+    [
+        (Answer(value=False), Answered(answer=False)),
+        (Declined(CancellationReason.USER), USER),
+    ],
+    ids=["answered", "declined"],
+)
+@pytest.mark.parametrize("route", ["remembered", "static", "refused"])
+async def test_question_settled_on_the_way_back_to_it_keeps_that_outcome(route, reply, outcome):
+    configs = {
+        "static": QuestionConfig(answer=StaticAnswer(True)),
+        "refused": QuestionConfig(answer=StaticAnswer("neither")),
+    }
+    first_call = make_call("c0", "tool")
+    first = event(replace(WAITS, id="c0.confirm.1"), **WITH_PERSON | {"tool_call_id": "c0"})
+    response = InquiryResponse("c0.confirm.1", Answered(answer=True))
+    answer = event(response, remember=route == "remembered", by={"kind": "person"})
+    turn = make_turn(
+        *(first_call, CALL, first, event(WAITS, **WITH_PERSON), answer),
+        tools=[make_asker(CONFIRM, config=configs.get(route))],
+        replies=[reply],
+    )
+    turn.recorder = turn.prompter.recorder = AnsweredFirst(turn.recorder.events)
+    turn.ports = replace(turn.ports, recorder=turn.recorder)
+    assert await resume(turn) is TurnEnd.COMPLETE
+    assert list_closed_questions(turn) == [
+        ("c0.confirm.1", Answered(answer=True)),
+        ("c1.confirm.1", outcome),
+    ]
+    assert ({"confirm": False} in turn.tools[0].runs) is isinstance(reply, Answer)
 
 
 async def test_beside_the_request_stands_whether_people_are_asked():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -18,11 +20,12 @@ from jpweb.runtime.inquiries import resolution
 from jpweb.runtime.inquiries.prompter import BrowserPrompter
 from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
 from jpweb.store import inquiries
+from jpweb.store.choices import Act
 from jpweb.store.inquiries import Decider
-from jpweb.store.models import Run
-from jpweb.stream.answer_type import Boolean
+from jpweb.store.models import LedgerEntry, Run
+from jpweb.stream.answer_type import Boolean, Secret
 from jpweb.stream.events import ChatResponse
-from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquirySource
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquirySource, Redacted
 from tests.builders import make_inquiry
 from tests.runtime.playing import Scene, start_waiting, subscribe, wait_for_task
 from tests.store import making
@@ -107,6 +110,32 @@ async def test_a_question_is_withdrawn_once(scene: Scene):
     await prompter.withdraw(make_prompt(row.inquiry_id), CancellationReason.LOST)
     assert len(await scene.elements()) == length
     assert (await scene.reload(row)).reason == "user"
+
+
+async def test_question_that_nobody_interrupted_is_closed_by_the_system(scene: Scene):
+    row = await scene.question()
+    earlier_interrupter = making.decider(scene.eve)
+    prompter = BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: earlier_interrupter)
+    await prompter.withdraw(make_prompt(row.inquiry_id), CancellationReason.LOST)
+    row = await scene.reload(row)
+    assert (row.reason, row.decided_by, row.decider_name) == ("lost", "system", "")
+    (event,) = (await scene.elements())[-1].events
+    assert event.note == {"by": {"kind": "system"}, "withdrawn": True}
+    entry = await run_in_db_thread(
+        LedgerEntry.objects.get, act=Act.INQUIRY_CANCELLED, subject=f"inquiry:{row.pk}"
+    )
+    assert entry.person_id is None
+
+
+async def test_secret_that_went_to_an_ended_call_is_lost_and_not_declined(scene: Scene):
+    row = await scene.question(Secret())
+    await run_in_db_thread(making.settle, row, Redacted())
+    prompter = BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: Decider("system"))
+    prompt = replace(
+        make_prompt(row.inquiry_id), question=Question("q", "What is the word?", Secret())
+    )
+    reply = await wait_for_task(asyncio.create_task(prompter.ask(prompt)))
+    assert reply == Declined(CancellationReason.LOST)
 
 
 def test_a_provider_that_nobody_wrote_is_told_at_the_start(settings: Settings):

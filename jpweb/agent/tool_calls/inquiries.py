@@ -164,6 +164,22 @@ class InquiryRunner:
         chosen_route: Route,
     ) -> ToolAnswer | Unanswered:
         match chosen_route:
+            case AskBackend():
+                return await self._ask_backend(call, prompt, config)
+            case AskPerson():
+                return await self._ask_person(prompt)
+            case UseRemembered() | UseStatic() | Refuse():
+                try:
+                    return await self._settle_at_once(prompt, chosen_route)
+                except SettlementConflict:
+                    # The question was open before; a person answered first, or it expired.
+                    return await self._ask_person(prompt)
+
+    async def _settle_at_once(
+        self, prompt: QuestionPrompt, chosen_route: UseRemembered | UseStatic | Refuse
+    ) -> ToolAnswer | Unanswered:
+        """Record the outcome that memory or configuration decides. Raises SettlementConflict."""
+        match chosen_route:
             case UseRemembered(value):
                 await self._record_response(prompt, Answered(value), "memory")
                 return ToolAnswer(value)
@@ -174,10 +190,6 @@ class InquiryRunner:
                 return ToolAnswer(value)
             case Refuse(reason):
                 return await self._refuse_question(prompt, reason)
-            case AskBackend():
-                return await self._ask_backend(call, prompt, config)
-            case AskPerson():
-                return await self._ask_person(prompt)
 
     async def _refuse_question(self, prompt: QuestionPrompt, reason: RefusalReason) -> Unanswered:
         is_misconfigured = reason is CancellationReason.INVALID_STATIC_ANSWER

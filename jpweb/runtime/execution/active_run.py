@@ -23,7 +23,6 @@ class ActiveRun:
 
     ``interrupted_by``: the author of the last interrupt. ``is_over``: the turn has ended.
     ``is_abandoned``: the lease is lost, so this process may write nothing more of the run.
-    ``interrupt_ids``: interrupts whose text the turn was given.
     """
 
     run: Run
@@ -36,12 +35,13 @@ class ActiveRun:
     task: asyncio.Task[None] | None = None
     is_over: bool = False
     is_abandoned: bool = False
-    interrupt_ids: list[int] = field(default_factory=list)
     _delivered_ids: set[int] = field(default_factory=set)
 
     def deliver_interrupt(self, interrupt: RunInterrupt) -> bool:
-        """Interrupt the turn, once for each interrupt; return whether it is new to the turn."""
-        if interrupt.pk in self._delivered_ids or self.is_over:
+        """Interrupt the turn, once for each interrupt; return whether it was, now or earlier."""
+        if interrupt.pk in self._delivered_ids:
+            return True
+        if self.is_over:
             return False
         self._delivered_ids.add(interrupt.pk)
         self.interrupted_by = Decider("person", interrupt.person_name, interrupt.person_id)
@@ -49,7 +49,6 @@ class ActiveRun:
             case InterruptKind.RESTART:
                 self.interrupts.interrupt(Restart())
             case InterruptKind.RESPOND:
-                self.interrupt_ids.append(interrupt.pk)
                 author = interrupt.person_name or None
                 self.interrupts.interrupt(Respond(interrupt.text, author, (interrupt.pk,)))
             case _:

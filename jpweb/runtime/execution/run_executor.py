@@ -17,6 +17,7 @@ from jpweb.runtime.execution import parking, turn_runner
 from jpweb.runtime.execution.active_run import ActiveRun
 from jpweb.runtime.execution.lease_renewal import LeaseRenewer
 from jpweb.runtime.execution.load_gauge import AdmissionControl
+from jpweb.runtime.execution.lock_waits import LockWaits
 from jpweb.runtime.tasks import BackgroundTasks, cancel_once, create_detached_task
 from jpweb.store import runs
 from jpweb.store.choices import RunState
@@ -40,6 +41,7 @@ OUTAGE_POLL_SECONDS = 1.0
 _active_runs: dict[int, ActiveRun] = {}
 admission = AdmissionControl()
 _background_tasks = BackgroundTasks()
+_lock_waits = LockWaits()
 
 
 async def execute_run(run_id: int) -> None:
@@ -194,7 +196,11 @@ def _start_run(run_id: int) -> None:
 
 
 async def _acquire_with_files(run_id: int) -> ActiveRun | None:
-    """Acquire a run and attach its files; a run that cannot continue is ended as failed."""
+    """Acquire a run and attach its files; a run that cannot continue is ended as failed.
+
+    A run whose files another process of jpweb still has is queued again: that process was starved
+    and lets go of them once it notices that it has lost the run.
+    """
     active = await acquire_run(run_id, None)
     if active is None:
         return None
@@ -203,7 +209,11 @@ async def _acquire_with_files(run_id: int) -> ActiveRun | None:
             attachments.attach_files, active.conversation.pk
         )
     except (StoreError, OSError) as error:
-        await _end_stuck_run(active.run, str(error))
+        if _lock_waits.may_wait(active.run, error):
+            logger.info("Run %s waits for its files: %s", run_id, error)
+            await run_in_db_thread(leases.postpone_run, active.run)
+        else:
+            await _end_stuck_run(active.run, str(error))
         return None
     return active
 

@@ -14,6 +14,7 @@ from jpweb.runtime import wiring
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries.prompter import BrowserPrompter
 from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
+from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store import approvals, runs
 from jpweb.store.choices import RunPhase, RunState
 from jpweb.store.database import clock
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from jpweb.runtime.wiring import TurnResources
 
 logger = logging.getLogger(__name__)
+
+_marking_tasks = BackgroundTasks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +68,18 @@ async def play_turn(active: ActiveRun) -> None:
 
 
 async def deliver_interrupts(*actives: ActiveRun) -> None:
-    """Deliver waiting interrupts to turns, each once, with one query for all."""
+    """Deliver waiting interrupts to turns, each once, with one query for all.
+
+    One that was delivered is marked also where that failed before, and where the caller is
+    cancelled meanwhile: the next holder of the run would act on it again.
+    """
     by_run = {active.run.pk: active for active in actives}
     active_runs = [active.run for active in actives]
     for interrupt in await run_in_db_thread(interrupts.list_pending, active_runs):
         if by_run[interrupt.run_id].deliver_interrupt(interrupt):
-            await run_in_db_thread(interrupts.mark_delivered, interrupt)
+            await _marking_tasks.run_shielded(
+                run_in_db_thread(interrupts.mark_delivered, interrupt)
+            )
 
 
 async def _execute_turn(active: ActiveRun) -> RunEnd:
@@ -140,9 +149,7 @@ async def _record_end(active: ActiveRun, end: RunEnd) -> bool:
 async def _commit_end(active: ActiveRun, end: RunEnd) -> bool:
     run = active.run
     if end.state is RunState.DONE:
-        is_recorded = await run_in_db_thread(
-            runs.end_run, run, end.state, given_interrupt_ids=tuple(active.interrupt_ids)
-        )
+        is_recorded = await run_in_db_thread(runs.end_run, run, end.state)
     else:
         is_stopped = end.state is RunState.STOPPED
         reason = CancellationReason.USER if is_stopped else CancellationReason.LOST

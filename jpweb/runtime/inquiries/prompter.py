@@ -24,14 +24,13 @@ from jpweb.store import approvals as rows
 from jpweb.store import inquiries
 from jpweb.store.choices import ApprovalKind
 from jpweb.store.errors import AlreadyDecided, AlreadySettled, UnknownApproval
-from jpweb.store.inquiries import SettledInquiry
+from jpweb.store.inquiries import Decider, SettledInquiry
 from jpweb.stream.inquiry import CancellationReason, Cancelled, read_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from jpweb.agent.ports import QuestionPrompt
-    from jpweb.store.inquiries import Decider
     from jpweb.store.models import Approval, Inquiry, Run
 
 
@@ -69,9 +68,9 @@ class AwaitedRows:
 class BrowserPrompter:
     """Prompter of one conversation.
 
-    ``get_withdrawer`` returns the decider for inquiries of an interrupted run. ``run`` is the run
-    as this process holds it. ``opened_rows`` are those of questions that it has just recorded.
-    Raises LeaseLost once another process has the run.
+    ``get_withdrawer`` returns the person who interrupted the run, for inquiries that this closes.
+    ``run`` is the run as this process holds it. ``opened_rows`` are those of questions that it has
+    just recorded. Raises LeaseLost once another process has the run.
     """
 
     conversation_id: int
@@ -105,9 +104,11 @@ class BrowserPrompter:
 
     async def withdraw(self, prompt: QuestionPrompt, reason: CancellationReason) -> None:
         row = await self._get_row(prompt)
+        is_interrupted = reason is CancellationReason.USER
+        decider = self.get_withdrawer() if is_interrupted else Decider("system")
         try:
             await resolution.settle_inquiry(
-                row, Cancelled(reason), self.get_withdrawer(), self.run, withdrawn=True
+                row, Cancelled(reason), decider, self.run, withdrawn=True
             )
         except AlreadySettled:
             return  # an earlier settlement wins (compare-and-set)
@@ -176,6 +177,8 @@ def _make_reply(settlement: SettledInquiry) -> Answer | Declined:
     row = settlement.inquiry
     if row.state == "answered":
         return Answer(row.answer, settlement.is_remembered)
+    if row.state == "redacted":  # the call that had the secret has ended
+        return Declined(CancellationReason.LOST)
     row_reason = read_reason(row.reason)
     cancel_reason = (
         row_reason if isinstance(row_reason, CancellationReason) else CancellationReason.USER

@@ -38,10 +38,10 @@ def list_pending(runs: Iterable[Run]) -> list[RunInterrupt]:
     ]
 
 
-def list_replies(run: Run, given_ids: Iterable[int] = ()) -> list[RunInterrupt]:
-    """Return the unhandled interrupts with text, except those that the turn was given."""
+def list_replies(run: Run) -> list[RunInterrupt]:
+    """Return the interrupts whose text no event holds yet, in the order of sending."""
     replies = RunInterrupt.objects.filter(run=run, handled_at=None, kind=InterruptKind.RESPOND)
-    return list(replies.exclude(text="").exclude(pk__in=list(given_ids)).order_by("id"))
+    return list(replies.exclude(text="").order_by("id"))
 
 
 def mark_delivered(interrupt: RunInterrupt) -> None:

@@ -91,6 +91,19 @@ def release_lease(run: Run) -> bool:
     return _requeue(held_run, run.pk, resume_count=F("resume_count") + 1)
 
 
+def postpone_run(run: Run) -> bool:
+    """Queue a run that its holder could not begin, as it was; tells whether the lease was held.
+
+    No job is enqueued, so that no worker tries it at once: that is left to the next poll.
+    """
+    held_run = Run.objects.filter(pk=run.pk, fence=run.fence, state=RunState.RUNNING)
+    return bool(
+        held_run.update(
+            state=RunState.QUEUED, phase=run.phase, holder="", lease_until=None, queued_at=Now()
+        )
+    )
+
+
 @transaction.atomic
 def requeue_parked(run_id: int) -> bool:
     """Queue a parked run; tells whether it was parked."""

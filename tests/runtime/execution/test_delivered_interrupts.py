@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from typing import Any
+
 import pytest
+from django.db import OperationalError
 
 from jpweb.agent.tool_calls import model_messages
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.runtime.execution import run_executor
+from jpweb.runtime.execution import run_executor, turn_runner
+from jpweb.runtime.recorder import JournalRecorder
+from jpweb.runtime.tasks import create_detached_task
 from jpweb.store import runs
 from jpweb.store.choices import InterruptKind
-from jpweb.store.models import Run
+from jpweb.store.models import Inquiry, Run, RunInterrupt
 from jpweb.store.run_queue import interrupts
-from jpweb.stream.events import ChatRequest, ToolCallResponse
+from jpweb.stream.events import ChatRequest, ChatResponse, ConversationEvent, ToolCallResponse
 from tests.runtime import providers
-from tests.runtime.playing import Scene, wait_for_task
+from tests.runtime.playing import Scene, cut_off, eventually, wait_for_task
 from tests.store.making import decider
 
 
@@ -41,6 +48,29 @@ async def test_words_that_a_stop_overtakes_begin_the_next_turn(
     assert kinds[-1] == ChatRequest("no", author="Ada")
 
 
+async def test_words_that_come_with_a_stop_as_the_last_reply_is_committed_are_kept(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use_provider(monkeypatch, providers.Says())
+    record = JournalRecorder.record
+
+    async def record_and_interrupt(
+        recorder: JournalRecorder, *events: ConversationEvent, **options: Any
+    ) -> None:
+        await record(recorder, *events, **options)
+        if options.get("is_last"):
+            sent = ((InterruptKind.RESPOND, "no"), (InterruptKind.STOP, ""))
+            await deliver_at_once(scene, recorder.run, *sent)
+
+    monkeypatch.setattr(JournalRecorder, "record", record_and_interrupt)
+    run, task = await scene.start()
+    await wait_for_task(task)
+    kinds = [element.kind for element in await scene.elements()]
+    assert kinds[-2:] == [ChatResponse("message", "A word.\n"), ChatRequest("no", author="Ada")]
+    assert await run_in_db_thread(interrupts.list_replies, run) == []
+    assert (await run_in_db_thread(Run.objects.get, pk=run.pk)).state == "stopped"
+
+
 async def test_words_of_two_people_that_end_a_call_are_handled_by_its_response(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
@@ -55,3 +85,84 @@ async def test_words_of_two_people_that_end_a_call_are_handled_by_its_response(
     results = [kind.content for kind in kinds if isinstance(kind, ToolCallResponse)]
     assert results == [model_messages.describe_response("no\n\nLeave it.")]
     assert await run_in_db_thread(interrupts.list_replies, run) == []
+
+
+async def begin_and_restart(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a run that waited for an answer when a person restarted its tools, with its task."""
+    providers.use_provider(monkeypatch, providers.Asks())
+    run, task = await scene.start()
+    await scene.get_question()
+    await run_in_db_thread(
+        runs.interrupt_run, scene.talk.pk, InterruptKind.RESTART, decider(scene.ada)
+    )
+    return run_executor._active_runs[run.pk], task
+
+
+async def list_unhandled() -> list[RunInterrupt]:
+    return await run_in_db_thread(list, RunInterrupt.objects.filter(handled_at=None))
+
+
+async def wait_for_questions(count: int) -> None:
+    async def are_asked() -> bool:
+        return await run_in_db_thread(Inquiry.objects.count) == count
+
+    await eventually(are_asked)
+    await asyncio.sleep(0.05)
+
+
+async def stop_and_wait(scene: Scene, task: asyncio.Task[None]) -> None:
+    await run_in_db_thread(
+        runs.interrupt_run, scene.talk.pk, InterruptKind.STOP, decider(scene.ada)
+    )
+    await run_executor.renew_and_recover()
+    await wait_for_task(task)
+
+
+async def test_restart_that_could_not_be_marked_is_marked_later_and_not_repeated(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    active, task = await begin_and_restart(scene, monkeypatch)
+    mark_delivered = interrupts.mark_delivered
+
+    def fail_once(_interrupt: RunInterrupt) -> None:
+        monkeypatch.setattr(interrupts, "mark_delivered", mark_delivered)
+        raise OperationalError("the server closed the connection")
+
+    monkeypatch.setattr(interrupts, "mark_delivered", fail_once)
+    with pytest.raises(OperationalError):
+        await turn_runner.deliver_interrupts(active)
+    await wait_for_questions(2)
+    await run_executor.renew_and_recover()
+    assert await list_unhandled() == []
+    await wait_for_questions(2)
+    await stop_and_wait(scene, task)
+
+
+async def test_restart_is_marked_though_its_delivery_is_cancelled(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    """A server that ends cancels the delivery, whose write waits behind others."""
+    active, task = await begin_and_restart(scene, monkeypatch)
+    loop, can_go_on = asyncio.get_running_loop(), threading.Event()
+    list_pending = interrupts.list_pending
+    blocking: list[asyncio.Task[Any]] = []
+
+    def list_and_block(*arguments: Any) -> list[RunInterrupt]:
+        monkeypatch.setattr(interrupts, "list_pending", list_pending)
+        block = run_in_db_thread(can_go_on.wait)
+        loop.call_soon_threadsafe(lambda: blocking.append(create_detached_task(block)))
+        return list_pending(*arguments)
+
+    monkeypatch.setattr(interrupts, "list_pending", list_and_block)
+    delivery = asyncio.create_task(turn_runner.deliver_interrupts(active))
+
+    async def is_delivered() -> bool:
+        return bool(active._delivered_ids)
+
+    await eventually(is_delivered)
+    await asyncio.sleep(0.02)
+    await cut_off(delivery)
+    can_go_on.set()
+    await asyncio.gather(*blocking)
+    assert await list_unhandled() == []
+    await stop_and_wait(scene, task)

@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from jpweb.store.run_queue import job_engine, jobs
+from jpweb.store import runs
+from jpweb.store.models import Run, Workspace
+from jpweb.store.run_queue import job_engine, jobs, leases
+from jpweb.stream.inquiry import Answered
+from tests.store import making
 
 
 def test_where_the_server_executes_runs_itself_nobody_is_told(monkeypatch: pytest.MonkeyPatch):
@@ -18,3 +22,21 @@ def test_workers_are_told_the_key_of_the_run(settings, monkeypatch: pytest.Monke
     monkeypatch.setattr(job_engine, "defer_job", run_ids.append)
     jobs.enqueue_job(7)
     assert run_ids == [7]
+
+
+@pytest.mark.django_db
+def test_postponed_run_is_as_it_was_and_no_worker_is_told(
+    home: Workspace, monkeypatch: pytest.MonkeyPatch
+):
+    run = making.start_run(making.conversation(home, "A talk"))
+    row = making.question(run)
+    assert runs.park_run(run, [row.pk], [])
+    making.settle(row, Answered(True))
+    monkeypatch.setattr(jobs, "enqueue_job", lambda _run_id: pytest.fail("it enqueued a job"))
+    assert leases.postpone_run(making.acquire_run(run)) is True
+    postponed = Run.objects.get(pk=run.pk)
+    assert (postponed.state, postponed.phase, postponed.holder) == ("queued", "waiting", "")
+    assert (postponed.resume_count, postponed.lease_until) == (0, None)
+    assert leases.list_queued() == [run.pk]
+    assert leases.list_queued(3600) == []
+    assert leases.postpone_run(run) is False, "an older fence postpones nothing"

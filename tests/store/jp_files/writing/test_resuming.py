@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 from django.conf import settings
 
 from jpweb.runtime import runs
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.runtime.execution import run_executor
+from jpweb.runtime.execution import lock_waits, run_executor
 from jpweb.store import journal
 from jpweb.store import runs as stored
 from jpweb.store.choices import RunState
 from jpweb.store.errors import NothingToRetry
-from jpweb.store.jp_files import attachments, mirror
+from jpweb.store.jp_files import attachments, locks, mirror
 from jpweb.store.jp_files.attachments import Attachment
 from jpweb.store.jp_files.external_appends import CopiesDiverged, RunOvertaken
 from jpweb.store.models import Conversation, Inquiry, Run
@@ -221,3 +223,48 @@ async def test_message_that_waits_for_a_worker_is_in_the_file_before_what_jp_add
     assert (await stage.play_turn()).state == "done"
     assert stage.on_disk()[: len(expected)] == expected
     assert stage.events() == await stage.exported()
+
+
+async def take_over_while_locked(
+    stage: Attached, monkeypatch: pytest.MonkeyPatch, session: str
+) -> tuple[Run, ExitStack]:
+    """Let this process take a run over whose files a living process has locked."""
+    monkeypatch.setattr(attachments, "LOCK_TIMEOUT_SECONDS", 0.05)
+    run = await begin_and_release(stage, monkeypatch)
+    monkeypatch.setattr(locks, "LOCK_SESSION", session)
+    stack = ExitStack()
+    stack.enter_context(locks.hold_lock(stage.silo, stage.root / ".jp", stage.talk.jp_id))
+    monkeypatch.setattr(locks, "LOCK_SESSION", "jpweb")
+    await run_executor.execute_run(run.pk)
+    return await run_in_db_thread(Run.objects.get, pk=run.pk), stack
+
+
+async def test_run_whose_last_process_still_has_the_files_resumes_once_they_are_free(
+    stage: Attached, monkeypatch: pytest.MonkeyPatch
+):
+    run, stack = await take_over_while_locked(stage, monkeypatch, "jpweb")
+    with stack:
+        assert (run.state, run.problem, run.phase) == ("queued", "", "replying")
+        assert run.resume_count == 1, "only the process that let go of it counts"
+    await wait_for_task(await stage.resume(run))
+    assert (await end_of(run)).state == "done"
+    assert stage.events() == await stage.exported()
+
+
+async def test_run_whose_files_jpweb_keeps_locked_for_long_fails_and_says_so(
+    stage: Attached, monkeypatch: pytest.MonkeyPatch
+):
+    run, stack = await take_over_while_locked(stage, monkeypatch, "jpweb")
+    with stack:
+        monkeypatch.setattr(lock_waits, "MAX_WAIT_LEASES", 0)
+        await run_executor.execute_run(run.pk)
+        ended_run = await end_of(run)
+    assert (ended_run.state, "session jpweb" in ended_run.problem) == ("failed", True)
+
+
+async def test_run_whose_files_jp_has_locked_fails_at_once(
+    stage: Attached, monkeypatch: pytest.MonkeyPatch
+):
+    run, stack = await take_over_while_locked(stage, monkeypatch, "terminal")
+    with stack:
+        assert (run.state, "session terminal" in run.problem) == ("failed", True)
