@@ -255,6 +255,21 @@ def park_run(run: Run, questions: Iterable[int], decisions: Iterable[int]) -> bo
     )
 
 
+@transaction.atomic
+def postpone_run(run: Run) -> bool:
+    """Queue a run that its holder could not begin; tells whether it is queued.
+
+    A stop that a person sent meanwhile ends it instead.
+    """
+    journal.lock_conversation(run.conversation_id)
+    for interrupt in interrupts.list_pending([run]):
+        if interrupt.kind == InterruptKind.STOP:
+            _stop_idle(run, Decider("person", interrupt.person_name, interrupt.person_id))
+            interrupts.mark_handled([interrupt.pk])
+            return False
+    return leases.postpone_run(run)
+
+
 def lose_run(run: Run, problem: str) -> None:
     """Mark a run as lost that no process can continue; does nothing where its row has changed."""
     with transaction.atomic():

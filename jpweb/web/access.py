@@ -29,6 +29,8 @@ from jpweb.store.suspected_secrets import suggestions
 from jpweb.web.security import cache_headers, read_recording, security_log, session_activity
 
 if TYPE_CHECKING:
+    from django_htmx.middleware import HtmxDetails
+
     from jpweb.store.models import (
         Approval,
         Conversation,
@@ -315,13 +317,19 @@ def _check_access(
         raise
 
 
+def _make_sign_in_url(next_url: str) -> str:
+    """Return the path of the sign-in page, which leads on to a page of this site."""
+    query = urlencode({"next": next_url}) if next_url else ""
+    return reverse("sign-in") + (f"?{query}" if query else "")
+
+
 def _redirect_to_sign_in(request: HttpRequest) -> HttpResponse:
-    sign_in_url = reverse("sign-in")
-    if request.headers.get("HX-Request"):
+    htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # set by its middleware
+    if htmx:
         # htmx would follow a redirect and swap the sign-in page in as a fragment.
-        return HttpResponseClientRedirect(sign_in_url)
-    query = urlencode({"next": request.get_full_path()}) if request.method == "GET" else ""
-    response = HttpResponseRedirect(sign_in_url + (f"?{query}" if query else ""))
+        return HttpResponseClientRedirect(_make_sign_in_url(htmx.current_url_abs_path or ""))
+    next_url = request.get_full_path() if request.method == "GET" else ""
+    response = HttpResponseRedirect(_make_sign_in_url(next_url))
     if settings.SESSION_COOKIE_NAME in request.COOKIES:
         # The session expired or was ended on another device; drafts in the browser's storage stay.
         cache_headers.clear_site_data(response, storage=False)

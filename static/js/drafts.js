@@ -44,27 +44,33 @@ export function deleteDrafts(root) {
   }
 }
 
+// Keys of the drafts whose form was sent last.
+const SENT_KEY = "sent-drafts";
 on("input", (event) => {
   const holder = event.target.closest("[data-draft]");
-  if (holder) sessionStorage.setItem(getKey(holder), JSON.stringify(readValues(holder)));
+  if (!holder) return;
+  sessionStorage.setItem(getKey(holder), JSON.stringify(readValues(holder)));
+  sessionStorage.removeItem(SENT_KEY); // whoever goes on typing has sent something else
 });
 // A form that loads a new page keeps its draft until that page has come: the session may have ended, or
 // the server be out of reach. The draft of a card stays until the server has replied.
-const SENT_KEY = "sent-drafts";
 on("submit", (event) => {
   if (event.target.hasAttribute("hx-post")) return;
   const keys = findAll("[data-draft]", event.target).map(getKey);
-  if (keys.length) sessionStorage.setItem(SENT_KEY, JSON.stringify(keys));
+  sessionStorage.setItem(SENT_KEY, JSON.stringify(keys));
 });
-// Delete the drafts that the page before has sent. The server accepted them if it led on to a page, or
-// shows them itself where it refused them.
+// Delete the drafts that the page before has sent, if the server accepted them: it led on to a page.
+// Where it refused a text and shows it in a field, that is newer than the field's own draft.
 const REFUSED_STATUS = 422;
 export function settleSentDrafts() {
   const keys = JSON.parse(sessionStorage.getItem(SENT_KEY) || "[]");
   sessionStorage.removeItem(SENT_KEY);
   const [{ redirectCount = 0, responseStatus = 200 } = {}] = performance.getEntriesByType("navigation");
-  const isAccepted = redirectCount && responseStatus === 200;
-  if (personId && (isAccepted || responseStatus === REFUSED_STATUS)) removeKeys(keys);
+  if (!personId) return;
+  if (redirectCount && responseStatus === 200) removeKeys(keys);
+  if (responseStatus !== REFUSED_STATUS) return;
+  const refusedFields = findAll("[data-draft]").filter((field) => field.defaultValue);
+  if (refusedFields.length) removeKeys([...keys, ...refusedFields.map(getKey)]);
 }
 
 const listKeys = () => Object.keys(sessionStorage).filter((key) => key.startsWith("draft:"));

@@ -53,10 +53,14 @@ function reportRemovedField() {
   typedField = null;
   if (!field || field.isConnected || (document.activeElement && document.activeElement !== document.body)) return;
   document.dispatchEvent(new CustomEvent("jpweb:field-removed"));
-  const hasDraft = field.closest("[data-draft]");
-  if (field.closest(".card")) {
+  const card = field.closest(".card");
+  const settledCard = card && byId(card.id);
+  if (settledCard) {
+    const hasDraft = settledCard.querySelector("textarea[readonly]");
     byId("announcer").textContent = `This was settled meanwhile.${hasDraft ? " Your draft is kept in its card." : ""}`;
-  } else if (hasDraft) byId("announcer").textContent = "The field was removed. Your draft is kept and returns with it.";
+  } else if (field.closest("[data-draft]")) {
+    byId("announcer").textContent = "The field was removed. Your draft is kept and returns with it.";
+  }
 }
 
 on("htmx:oobBeforeSwap", (event) => {

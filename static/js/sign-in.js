@@ -21,8 +21,7 @@ function keepFragment() {
 }
 
 if (form && form.elements.next) keepFragment();
-else {
-  if (document.prerendering) document.addEventListener("prerenderingchange", submitCode, { once: true });
-  else submitCode();
-  addEventListener("hashchange", submitCode);
-}
+else if (document.prerendering) document.addEventListener("prerenderingchange", submitCode, { once: true });
+else submitCode();
+// A link that is pasted into the address of this page.
+addEventListener("hashchange", submitCode);

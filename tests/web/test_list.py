@@ -103,7 +103,9 @@ def test_a_filter_that_finds_nothing_says_so(world: World):
     assert "No conversation has “<nothing>” in its title" in page.text
     assert page.find_one(id="q")["value"] == "<nothing>"
     for narrowed in ({"workspace": str(world.home.pk)}, {"sort": "waiting"}):
-        assert "No matching conversations." in parse_page(get(world, q="<nothing>", **narrowed)).text
+        assert (
+            "No matching conversations." in parse_page(get(world, q="<nothing>", **narrowed)).text
+        )
     assert "No archived conversations" in parse_page(get(world, archived="1")).text
     assert "No conversations yet" in parse_page(get(world, "outsider")).text
 

@@ -145,6 +145,22 @@ def test_the_way_back_is_named_but_never_to_another_site(world: World):
 
 
 @pytest.mark.parametrize(
+    ("page_url", "location"),
+    [
+        (
+            "http://testserver/conversations/1?at=e-1#e-1",
+            "/sign-in?next=%2Fconversations%2F1%3Fat%3De-1%23e-1",
+        ),
+        ("https://evil.example/conversations/1", "/sign-in"),
+    ],
+)
+def test_htmx_leads_a_page_to_the_sign_in_and_back(world: World, page_url: str, location: str):
+    headers = {"HX-Request": "true", "HX-Current-URL": page_url}
+    response = Client().get("/questions", headers=headers)
+    assert response["HX-Redirect"] == location
+
+
+@pytest.mark.parametrize(
     ("next_url", "location"),
     [
         ("/questions?a=1", "/questions?a=1"),

@@ -211,9 +211,11 @@ async def _acquire_with_files(run_id: int) -> ActiveRun | None:
     except (StoreError, OSError) as error:
         if _lock_waits.may_wait(active.run, error):
             logger.info("Run %s waits for its files: %s", run_id, error)
-            await run_in_db_thread(leases.postpone_run, active.run)
+            await run_in_db_thread(runs.postpone_run, active.run)
         else:
             await _end_stuck_run(active.run, str(error))
+        await publisher.publish_conversation_changed(active.run.conversation_id)
+        await publisher.publish_questions_changed(active.run.conversation.workspace_id)
         return None
     return active
 
@@ -227,8 +229,6 @@ async def _end_stuck_run(run: Run, problem: str) -> None:
         await run_in_db_thread(
             runs.fail_run, run, CancellationReason.LOST, RunState.FAILED, problem
         )
-    await publisher.publish_conversation_changed(run.conversation_id)
-    await publisher.publish_questions_changed(run.conversation.workspace_id)
 
 
 async def _execute_active(active: ActiveRun) -> None:

@@ -150,6 +150,18 @@ export const openNeighbour = (direction) => () => {
   return Boolean(link);
 };
 
+// Also on the page of an event's comments.
+on("htmx:beforeSwap", (event) => {
+  const { xhr, requestConfig } = event.detail;
+  const form = requestConfig && requestConfig.elt.closest(".annotations form");
+  if (form && xhr.status === 200) deleteDrafts(form);
+});
+for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
+  on(name, (event) => {
+    if (event.target.closest(".annotations form")) announce("Not saved. What you typed is still here. Reload the page, and try again.");
+  });
+}
+
 // Other pages that show events submit their form of bookmarks.
 if (byId("transcript")) {
   on("click", (event) => {
@@ -165,16 +177,6 @@ if (byId("transcript")) {
   on("focusout", (event) => {
     if (event.target.closest(".annotations")) setTimeout(updateBlocks);
   });
-  on("htmx:beforeSwap", (event) => {
-    const { xhr, requestConfig } = event.detail;
-    const form = requestConfig && requestConfig.elt.closest(".annotations form");
-    if (form && xhr.status === 200) deleteDrafts(form);
-  });
-  for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
-    on(name, (event) => {
-      if (event.target.closest(".annotations form")) announce("Not saved. What you typed is still here. Reload the page, and try again.");
-    });
-  }
   // The form that was sent is gone: its block gets the focus.
   on("htmx:load", (event) => {
     if (!event.target.matches(".annotations") || document.activeElement !== document.body) return;

@@ -118,6 +118,21 @@ def test_comment_in_writing_outlives_a_reload_and_is_gone_once_sent(visit: Visit
     expect(page.locator(".comment-text")).to_have_count(0)
 
 
+def test_reply_on_the_page_of_comments_is_no_draft_once_sent(visit: Visit):
+    path = visit.find(TOUR)
+    page = visit.open(path)
+    anchor = page.locator("[data-kind=chat_request]").first.get_attribute("id")
+    page.goto(f"{visit.server.url}{path}/comments/{anchor}")
+    page.get_by_role("textbox", name="Comment").fill("First")
+    page.get_by_role("button", name="Comment", exact=True).click()
+    expect(page.locator(".comment-text")).to_have_text("First")
+    page.reload()
+    expect(page.get_by_role("textbox", name="Reply")).to_have_value("")
+    page.locator(".annotations summary", has_text="Delete").click()
+    page.get_by_role("button", name=re.compile("^Delete")).click()
+    expect(page.locator(".comment-text")).to_have_count(0)
+
+
 def test_bookmark_button_beside_what_the_model_saw_marks_its_event(visit: Visit):
     page = visit.open(f"{visit.find(TOUR)}/thread")
     prompt = page.locator("[data-kind=chat_request]").first

@@ -62,14 +62,15 @@ def test_signing_out_removes_the_drafts_of_every_tab(visit: Visit):
 
 def test_link_to_an_event_opens_it_after_the_sign_in_that_it_wants(visit: Visit):
     path = visit.find("A tour of questions and answers")
+    visit.pages.forgive("403")
     anchor = visit.open(path).locator("[data-kind=chat_request]").last.get_attribute("id")
     page = visit.pages(f"{visit.server.url}{path}?at={anchor}#{anchor}")
     assert path_of(page) == "/sign-in"
-    page_html = visit.home.owner.post("/account/link", "/account").text
-    page.get_by_label("Link, or the part after its #").fill(
-        re.findall("data-link>([^<]+)<", page_html)[0]
-    )
+    page.get_by_label("Link, or the part after its #").fill("used-up")
     page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    page_html = visit.home.owner.post("/account/link", "/account").text
+    page.goto(re.findall("data-link>([^<]+)<", page_html)[0])
     page.wait_for_url(f"**{path}?at={anchor}#{anchor}")
     expect(page.locator(f"[id='{anchor}']")).to_be_in_viewport()
 

@@ -108,6 +108,7 @@ async def wait_for_questions(count: int) -> None:
 
     await eventually(are_asked)
     await asyncio.sleep(0.05)
+    assert await are_asked()
 
 
 async def stop_and_wait(scene: Scene, task: asyncio.Task[None]) -> None:
@@ -133,6 +134,7 @@ async def test_restart_that_could_not_be_marked_is_marked_later_and_not_repeated
         await turn_runner.deliver_interrupts(active)
     await wait_for_questions(2)
     await run_executor.renew_and_recover()
+    assert active.interrupts.pending is None
     assert await list_unhandled() == []
     await wait_for_questions(2)
     await stop_and_wait(scene, task)

@@ -252,7 +252,7 @@ def test_database_of_an_older_jpweb_is_refused_before_it_is_migrated(backup: Pat
     newest = schemas.get_newest_migration()
     MigrationRecorder(connection).record_unapplied("store", newest)
     try:
-        with pytest.raises(DatabaseNotEmpty, match="of an older jpweb. Use an empty one"):
+        with pytest.raises(DatabaseNotEmpty, match=r"of an older jpweb\. Use an empty one"):
             restoration.restore_backup(backup, ignore_progress)
         task_leases.acquire_or_renew("expiry", "another", 60)
         with pytest.raises(DatabaseInUse, match="A jpweb runs on this database"):

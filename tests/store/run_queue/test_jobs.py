@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jpweb.store import runs
+from jpweb.store.choices import InterruptKind, Role
 from jpweb.store.models import Run, Workspace
 from jpweb.store.run_queue import job_engine, jobs, leases
 from jpweb.stream.inquiry import Answered
@@ -40,3 +41,15 @@ def test_postponed_run_is_as_it_was_and_no_worker_is_told(
     assert leases.list_queued() == [run.pk]
     assert leases.list_queued(3600) == []
     assert leases.postpone_run(run) is False, "an older fence postpones nothing"
+
+
+@pytest.mark.django_db
+def test_stop_that_comes_while_a_run_tries_its_files_ends_it(home: Workspace):
+    run = making.start_run(making.conversation(home, "A talk"))
+    row = making.question(run)
+    stopper = making.decider(making.person("ada", Role.RESPONDER, home))
+    assert runs.interrupt_run(run.conversation_id, InterruptKind.STOP, stopper) == run
+    assert runs.postpone_run(run) is False
+    ended = Run.objects.get(pk=run.pk)
+    row.refresh_from_db()
+    assert (ended.state, row.reason, row.decider_name) == ("stopped", "user", stopper.name)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 #: The end of a server's stderr that is read (bytes), and that is logged (characters).
 _MAX_STDERR_BYTES, _MAX_LOGGED_CHARS = 65536, 1000
-#: Seconds for a server's end before it is cut off: over HTTP the answer to one request (DELETE),
-#: of a command longer than the SDK takes to kill it (12), which must not be cut off.
+#: Seconds for a server's end before it is cut off: over HTTP those of one request (DELETE). A
+#: command has more than the 12 seconds that the SDK takes to kill it: that must not be cut off.
 _SESSION_END_SECONDS, _COMMAND_END_SECONDS = 3.0, 20.0
 _log = logging.getLogger(__name__)
 
