@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from playwright.sync_api import Page
 
 from tests.machine.serving import Server
+from tests.spellings import has_secret, list_spellings
 
 STORAGE = "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])"
 
@@ -59,7 +60,7 @@ def list_results(events: list[dict[str, Any]]) -> list[str]:
 def find_traces(canary: str, data: Path, *texts: str) -> list[str]:
     """Return where a secret is found, in any spelling: files under a folder, and texts."""
     places = [str(path) for path in data.rglob("*") if path.is_file() and _in(canary, path)]
-    places += [text[:200] for text in texts if any(s in text.encode() for s in _spellings(canary))]
+    places += [text[:200] for text in texts if has_secret(text, canary)]
     return places
 
 
@@ -70,10 +71,4 @@ def kept_by(page: Page) -> str:
 
 def _in(canary: str, path: Path) -> bool:
     content = path.read_bytes()
-    return any(spelling in content for spelling in _spellings(canary))
-
-
-def _spellings(canary: str) -> list[bytes]:
-    """Return the secret as it is, and as the stream would encode it."""
-    plain = canary.encode()
-    return [plain, base64.b64encode(plain).rstrip(b"="), plain.hex().encode()]
+    return any(spelling.encode() in content for spelling in list_spellings(canary))

@@ -55,6 +55,7 @@ from tests.agent.doubles import (
 )
 from tests.agent.tools.local import commands
 from tests.builders import make_call
+from tests.spellings import has_secret
 
 CALL = ToolCallRequest("call_1", "fs", {})
 PASSPHRASE = Question("key", "Passphrase?", Secret())
@@ -172,7 +173,7 @@ async def test_secret_prompter_answer():
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Redacted()]
     assert bench.tools[0].runs[-1] == {"key": CANARY}
-    assert CANARY not in bench.recorder.raw()
+    assert not has_secret(bench.recorder.raw(), CANARY)
 
 
 async def test_secret_static_answer():
@@ -181,7 +182,7 @@ async def test_secret_static_answer():
     await bench.run([CALL])
     assert bench.recorder.outcomes == [Redacted()]
     assert bench.tools[0].runs[-1] == {"key": CANARY}
-    assert CANARY not in bench.recorder.raw()
+    assert not has_secret(bench.recorder.raw(), CANARY)
 
 
 OPENING = """
@@ -205,7 +206,7 @@ async def test_local_tool_secret(tmp_path):
     assert bench.recorder.outcomes == [Redacted()]
     text = f"Opened with {REDACTED_TEXT} of {len(CANARY)}\n"
     assert bench.recorder.results == [("call_1", text, False)]
-    assert CANARY not in bench.recorder.raw()
+    assert not has_secret(bench.recorder.raw(), CANARY)
 
 
 async def test_cache_bypass():

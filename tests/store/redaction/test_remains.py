@@ -17,6 +17,7 @@ from jpweb.store.models import Conversation, Person, Workspace
 from jpweb.store.redaction import remains
 from jpweb.store.redaction.remains import NotErased
 from jpweb.stream.events import ChatRequest
+from tests.spellings import has_secret
 from tests.store import making
 from tests.store.redaction.canary import CANARY, dump_tables, index_all, redact
 
@@ -67,10 +68,13 @@ def test_erase_remains_leaves_nothing_on_disk(home: Workspace, talk: Conversatio
     with connection.execute_wrapper(note_limit):
         remains.erase_remains()
     assert CANARY.encode() not in read_database()
-    assert CANARY not in dump_tables()
+    assert not has_secret(dump_tables(), CANARY)
     assert set(statement_limits) == (set() if is_sqlite else {"0"})
 
 
+@pytest.mark.skipif(
+    os.environ.get("JPWEB_TEST_VENDOR") is not None, reason="PostgreSQL's readers stop no erasure"
+)
 def test_erase_remains_fails_while_another_process_reads_the_database(
     talk: Conversation, ada: Person
 ):
