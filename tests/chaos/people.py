@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import re
-import secrets
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count, cycle
@@ -18,11 +19,15 @@ from websockets import Origin
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
+from tests.chaos import stage
 from tests.chaos.record import Deployment
 from tests.machine.serving import ROOT
 
 #: What breaks while servers are killed. People try again.
 BROKEN = (httpx2.TransportError,)
+#: What a page or form may be answered with, whatever is killed: 409 for who was not the first,
+#: 503 where the database or Redis is away.
+EXPECTED_STATUSES = {200, 302, 409, 503}
 #: Seconds after which somebody's page sends a form for what its socket does not answer.
 PATIENCE = 5.0
 _CARD = re.compile(r'data-question="(\d+)"[^>]*data-answer-type="(\w+)"')
@@ -61,19 +66,26 @@ class CrowdPerson:
     client: httpx2.AsyncClient
     servers: ServersInTurn
     name: str
+    #: What this person chooses; the same seed chooses the same again.
+    dice: random.Random
     numbers: count[int] = field(default_factory=count)
+    statuses: Counter[int] = field(default_factory=Counter)
     #: What was acknowledged: the text by the question's key.
     settled: dict[int, str] = field(default_factory=dict)
     #: Who was first, as the latest answer was told.
     winner_name: str = ""
 
     async def get(self, path: str) -> httpx2.Response:
-        return await self.client.get(path)
+        return self._note_status(await self.client.get(path))
 
     async def post(self, path: str, **fields: str) -> httpx2.Response:
         token = self.client.cookies.get("jpweb_csrf") or ""
         headers = {"X-CSRFToken": token, "HX-Request": "true"}
-        return await self.client.post(path, data=fields, headers=headers)
+        return self._note_status(await self.client.post(path, data=fields, headers=headers))
+
+    def _note_status(self, reply: httpx2.Response) -> httpx2.Response:
+        self.statuses[reply.status_code] += 1
+        return reply
 
     async def questions(self) -> list[tuple[int, str]]:
         """Return what waits, by key and type."""
@@ -86,9 +98,11 @@ class CrowdPerson:
         ``by``: ``socket`` or ``form`` alone; else as a page does, which sends the form where no
         reply comes.
         """
-        answer_text = secrets.choice(_TYPED.get(kind, (f"{self.name} says {next(self.numbers)}",)))
+        answer_text = self.dice.choice(
+            _TYPED.get(kind, (f"{self.name} says {next(self.numbers)}",))
+        )
         status, html = 0, ""
-        if kind != "secret" and (by or secrets.choice(("socket", "form"))) == "socket":
+        if kind != "secret" and (by or self.dice.choice(("socket", "form"))) == "socket":
             status, html = await self._over_socket(key, answer_text)
         if not status and by != "socket":
             reply = await self.post(f"/questions/{key}/answer", answer=answer_text)
@@ -129,6 +143,7 @@ class CrowdPerson:
 
 def make_people(place: Deployment, size: int, name: str) -> tuple[int, dict[str, str]]:
     """Return the workspace, and sign-in links of so many people; their names begin so."""
+    print(f"JPWEB_CHAOS_SEED={stage.SEED}")
     result = subprocess.run(
         [sys.executable, "-m", "tests.chaos.cast", str(size), name],
         cwd=ROOT,
@@ -157,12 +172,19 @@ async def signed_in(place: Deployment, link: str, name: str) -> CrowdPerson:
     assert (await client.post(address, data=form)).status_code == 302
     assert (await client.get("/conversations/new")).status_code == 200
     assert client.cookies.get("jpweb_csrf")
-    return CrowdPerson(client, servers, name)
+    dice = random.Random(f"{stage.SEED} {name}")  # noqa: S311  the same seed chooses the same again
+    return CrowdPerson(client, servers, name, dice)
 
 
 async def all_signed_in(place: Deployment, links: dict[str, str]) -> list[CrowdPerson]:
     """Let everybody sign in, by their names and links."""
     return list(await asyncio.gather(*(signed_in(place, links[name], name) for name in links)))
+
+
+def list_unexpected_statuses(members: Iterable[CrowdPerson]) -> list[int]:
+    """Return the statuses that nobody should have been answered with."""
+    statuses = {status for person in members for status in person.statuses}
+    return sorted(statuses - EXPECTED_STATUSES)
 
 
 async def first_question(person: CrowdPerson) -> tuple[int, str]:

@@ -60,6 +60,7 @@ class ConversationJournal:
     anchors: list[str] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
     call_count: int = 0
+    tally_ids: set[str] = field(default_factory=set)
     calls: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     results: dict[str, list[tuple[int, dict[str, Any]]]] = field(
         default_factory=lambda: defaultdict(list)
@@ -78,6 +79,8 @@ class ConversationJournal:
                 self.call_count += event.get("content", "").count("/call ")
             case "tool_call_request":
                 self.calls[event["id"]].append(position)
+                if event.get("name") == "tally":
+                    self.tally_ids.add(event["id"])
             case "tool_call_response":
                 self.results[event["id"]].append((position, event))
             case "inquiry_request":
@@ -99,6 +102,23 @@ class ConversationJournal:
             yield f"its reply made {self.call_count} calls, and {len(self.calls)} are on record"
         yield from self._unpaired("call", self.calls, self.results)
         yield from self._unpaired("question", self.questions, self.answers)
+
+    def find_tally_faults(self, run_counts: Mapping[str, int]) -> Iterator[str]:
+        """Say what the tool did more or less often than the record says; counts by word.
+
+        Only the call that was under way when its process ended may run again, and its result
+        says so.
+        """
+        for name in self.tally_ids:
+            for _, response in self.results[name]:
+                text = b64decode(response["content"]).decode()
+                word = text.partition("counted ")[2].strip()
+                run_count = run_counts.get(word, 0)
+                was_rerun = response.get("metadata", {}).get("jpweb", {}).get("again", False)
+                if not word:
+                    yield f"call {name} ended without the tool's result: {text}"
+                elif run_count == 0 or (run_count > 1 and not was_rerun):
+                    yield f"{word} ran {run_count} times; told: {was_rerun}"
 
     def _unpaired(
         self,
@@ -156,21 +176,13 @@ def ledger_faults(place: Deployment) -> list[str]:
     return wrong
 
 
-def list_repeated_runs(place: Deployment, run_counts: Mapping[str, int]) -> list[str]:
-    """Return what the tool did more often than the record says; ``run_counts``: by word.
-
-    Only the call that was under way when its process ended may run again, and its result says so.
-    """
-    wrong = []
-    for talk in list_journals(place):
-        for response in (response for ends in talk.results.values() for _, response in ends):
-            word = b64decode(response["content"]).decode().partition("counted ")[2].strip()
-            was_rerun = response.get("metadata", {}).get("jpweb", {}).get("again", False)
-            if word and (
-                run_counts.get(word, 0) != 1 if not was_rerun else not run_counts.get(word)
-            ):
-                wrong.append(f"{word} ran {run_counts.get(word, 0)} times; told: {was_rerun}")
-    return wrong
+def list_tally_faults(place: Deployment, run_counts: Mapping[str, int]) -> list[str]:
+    """Return what the tool did more or less often than the record says; counts by word."""
+    return [
+        f"conversation {talk.key}: {fault}"
+        for talk in list_journals(place)
+        for fault in talk.find_tally_faults(run_counts)
+    ]
 
 
 def list_answers(place: Deployment) -> dict[int, Any]:

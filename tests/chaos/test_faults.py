@@ -19,7 +19,7 @@ import pytest
 from jpweb.store.database.timeouts import make_connection_options
 from tests.chaos import people, record, stage
 from tests.chaos.crew import LEASE_SECONDS, Crew, run_crew
-from tests.chaos.turns import answer_all, begin_turns, wait_until_settled
+from tests.chaos.turns import PATIENCE, answer_all, begin_turns, wait_until_settled
 from tests.machine.faults.starving import pause_process, starve_process
 from tests.machine.servers import Cluster
 from tests.machine.sizes import choose_size
@@ -33,6 +33,7 @@ FAULT_SECONDS = choose_size(2, 4) * LEASE_SECONDS
 Fault = Callable[[Crew], Awaitable[None]]
 
 _LOCKED = "SELECT id FROM store_conversation WHERE origin = 'native' FOR UPDATE"
+_HELD = "SELECT id FROM store_run WHERE state = 'running' AND holder LIKE %s"
 _RUNS_LOCKED = "SELECT id FROM store_run WHERE state = 'running' FOR UPDATE"
 
 
@@ -81,10 +82,16 @@ async def starve_workers(crew: Crew) -> None:
 
 
 async def cut_replies(crew: Crew) -> None:
-    """Kill workers while replies come, call by call."""
-    for name in ("worker1", "worker2"):
-        await asyncio.sleep(LEASE_SECONDS / 4)
-        crew.kill(name)
+    """Kill workers while replies come, until two of their turns were cut off."""
+    cut_count = 0
+    async with asyncio.timeout(PATIENCE):
+        while cut_count < 2:
+            await asyncio.sleep(0.05)
+            for name in ("worker1", "worker2"):
+                held_by = f"%#{crew.pid(name)}-%"
+                if crew.rows(_HELD, held_by):
+                    crew.kill(name)
+                    cut_count += len(crew.rows(_HELD, held_by))
 
 
 FAULTS: dict[str, Fault] = {
@@ -149,8 +156,9 @@ async def test_fault_costs_no_question_no_call_and_no_turn(
         stop_event.set()
 
     assert record.list_faults(staff) == [], staff.log_text()[-4000:]
-    assert record.list_repeated_runs(staff, Counter(stage.read_tally(shop))) == []
+    assert record.list_tally_faults(staff, Counter(stage.read_tally(shop))) == []
     assert "Traceback" not in staff.log_text()
+    assert people.list_unexpected_statuses(members) == []
 
 
 async def test_pages_open_while_a_silent_connection_holds_their_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -53,3 +54,33 @@ def test_a_fault_is_named(entries: list[Entry], fault: str):
 def test_gaps_and_twins_are_named():
     assert faults(WHOLE, first=1) == ["its positions have gaps"]
     assert faults(WHOLE, twins=1) == ["two events have one name"]
+
+
+def list_tally_faults(
+    content: str, run_count: int, metadata: dict[str, Any] | None = None
+) -> list[str]:
+    talk = ConversationJournal(1)
+    talk.add(0, "tool_call_request", "name-0", {"id": "c", "name": "tally"})
+    result = {"id": "c", "content": b64encode(content.encode()).decode()}
+    talk.add(1, "tool_call_response", "name-1", result | {"metadata": metadata or {}})
+    return list(talk.find_tally_faults({"word-1": run_count}))
+
+
+def test_a_tool_that_ran_once_or_again_as_told_is_no_fault():
+    assert list_tally_faults("counted word-1\n", 1) == []
+    assert list_tally_faults("counted word-1\n", 2, {"jpweb": {"again": True}}) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "run_count", "fault"),
+    [
+        ("counted word-1\n", 2, "word-1 ran 2 times; told: False"),
+        ("counted word-1\n", 0, "word-1 ran 0 times; told: False"),
+        ("Tool call was interrupted.", 1, "call c ended without the tool's result: Tool call"),
+    ],
+)
+def test_a_tool_that_ran_more_or_less_often_than_told_is_named(
+    content: str, run_count: int, fault: str
+):
+    (found_fault,) = list_tally_faults(content, run_count)
+    assert found_fault.startswith(fault)

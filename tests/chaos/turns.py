@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from contextlib import suppress
 from itertools import count
 
@@ -36,11 +35,10 @@ async def begin_turns(
 
 async def answer_all(person: CrowdPerson, stop_event: asyncio.Event) -> None:
     """Answer whatever waits, in no order, until everything is done."""
-    dice = random.Random(person.name)  # noqa: S311  people differ
     while not stop_event.is_set():
         with suppress(*BROKEN):
             waiting = await person.questions()
-            for key, kind in dice.sample(waiting, min(4, len(waiting))):
+            for key, kind in person.dice.sample(waiting, min(4, len(waiting))):
                 await person.answer(key, kind)
         await asyncio.sleep(0.2)
 
