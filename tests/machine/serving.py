@@ -125,7 +125,13 @@ class Server:
     def _asked_for_link(self) -> str:
         command = [sys.executable, "manage.py", "sign_in_link"]
         result = subprocess.run(
-            command, cwd=ROOT, env=self._environment(), capture_output=True, text=True, check=True
+            command,
+            cwd=ROOT,
+            env=self._environment(),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
         )
         return result.stdout
 
