@@ -106,7 +106,9 @@ def test_the_longest_answer_of_a_page_is_taken(ada: Visitor):
         assert json.loads(line.recv(timeout=SOON)) == {"reply": 1, "status": 404}
 
 
-def test_hellos_that_name_too_many_cards_close_and_cost_nobody(server: Server, ada: Visitor):
+def test_hellos_that_name_too_many_cards_close_their_socket_and_no_other(
+    server: Server, ada: Visitor
+):
     """Three sockets that named 20,000 cards a second made an answer of others take 5.9 s."""
     flooding = json.dumps({"inbox": True, "questions": list(range(10**6, 10**6 + 20_000))})
     with ada.socket() as neighbour:

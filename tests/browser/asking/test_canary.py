@@ -153,11 +153,14 @@ def test_a_secret_that_came_too_late_is_nowhere(debug_visit: Visit, canary: str,
 
 
 @pytest.mark.parametrize(
-    ("cookie", "ends_at"),
-    [("jpweb_session", "Sign in"), pytest.param("jpweb_csrf", "", marks=pytest.mark.proof)],
+    ("cookie", "status", "heading"),
+    [
+        ("jpweb_session", 302, "Sign in"),
+        pytest.param("jpweb_csrf", 403, None, marks=pytest.mark.proof),
+    ],
 )
 def test_a_secret_sent_without_the_right_to_is_nowhere(
-    debug_visit: Visit, canary: str, cookie: str, ends_at: str
+    debug_visit: Visit, canary: str, cookie: str, status: int, heading: str | None
 ):
     debug_visit.pages.forgive("status of 403")
     page = debug_visit.begin("Canary")
@@ -165,8 +168,10 @@ def test_a_secret_sent_without_the_right_to_is_nowhere(
     second_page = debug_visit.open(path_of(page), javascript=False)
     second_page.get_by_label("Secret", exact=True).fill(canary)
     second_page.context.clear_cookies(name=cookie)
-    second_page.get_by_role("button", name="Answer").click()
-    expect(second_page.get_by_role("heading", name=ends_at or None).first).to_be_visible()
+    with second_page.expect_response(lambda response: response.request.method == "POST") as sent:
+        second_page.get_by_role("button", name="Answer").click()
+    assert sent.value.status == status
+    expect(second_page.get_by_role("heading", name=heading).first).to_be_visible()
     find_card(page, SECRET)
     check_traces(debug_visit, canary, page, second_page)
 

@@ -27,7 +27,7 @@ from jpweb.store.models import Inquiry, Run
 from jpweb.store.run_queue import jobs, leases
 from jpweb.stream.events import ChatResponse
 from tests.runtime import providers
-from tests.runtime.playing import Scene, eventually, subscribe, wait_for_task
+from tests.runtime.playing import SOON, Scene, eventually, subscribe, wait_for_task
 from tests.store.making import decider
 
 
@@ -72,13 +72,13 @@ async def test_who_is_taken_for_dead_writes_nothing_more_and_lets_go(
     provider = Twice()
     providers.use_provider(monkeypatch, provider)
     run, task = await scene.start()
-    await provider.start_event.wait()
+    await asyncio.wait_for(provider.start_event.wait(), SOON)
     await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
     await run_in_db_thread(rows.recover_expired, settings.LEASE)
     assert await run_in_db_thread(leases.acquire_lease, run.pk, "another", 60) is not None
     await run_executor.renew_and_recover()
-    await asyncio.wait([task], timeout=5)
-    assert task.cancelled()
+    with pytest.raises(asyncio.CancelledError):
+        await wait_for_task(task)
     row = await fresh(run)
     assert (row.state, row.holder, row.fence) == ("running", "another", 3)
     assert list_responses(await scene.elements()) == [], (
@@ -94,7 +94,7 @@ async def test_a_process_that_cannot_renew_in_time_lets_go_of_everything(
     providers.use_provider(monkeypatch, provider)
     monkeypatch.setattr(settings, "LEASE", 0.05)
     run, task = await scene.start()
-    await provider.start_event.wait()
+    await asyncio.wait_for(provider.start_event.wait(), SOON)
     outage = [True]
     real = leases.renew_leases
 
@@ -105,8 +105,8 @@ async def test_a_process_that_cannot_renew_in_time_lets_go_of_everything(
 
     monkeypatch.setattr(leases, "renew_leases", renew)
     tending = asyncio.create_task(run_executor.maintain_leases())
-    await asyncio.wait([task], timeout=5)
-    assert task.cancelled()
+    with pytest.raises(asyncio.CancelledError):
+        await wait_for_task(task)
     assert (await fresh(run)).state == "running", "nothing was put on record"
     monkeypatch.setattr(settings, "LEASE", 5)
     outage.clear()
@@ -139,7 +139,7 @@ async def test_tend_after_an_outage_takes_up_what_waits_at_once(
     monkeypatch.setattr(run_executor, "OUTAGE_POLL_SECONDS", 0.01)
     outage, failure_event = fail_list_queued(monkeypatch)
     tending = asyncio.create_task(run_executor.maintain_leases())
-    await failure_event.wait()
+    await asyncio.wait_for(failure_event.wait(), SOON)
     opening_events = make_opening_events("Begin", None, clock.now())
     run = await run_in_db_thread(
         rows.start_run, scene.talk.pk, scene.ada.pk, "scripted", "", opening_events
@@ -167,7 +167,7 @@ async def test_tend_after_an_outage_offers_what_waits_to_workers_at_once(
     )
     outage, failure_event = fail_list_queued(monkeypatch)
     tending = asyncio.create_task(run_executor.maintain_leases())
-    await failure_event.wait()
+    await asyncio.wait_for(failure_event.wait(), SOON)
     outage.clear()
     assert await offers.get() == [run.pk], "it was queued for less than a lease"
     tending.cancel()
@@ -235,7 +235,7 @@ async def test_a_stop_that_nobody_heard_is_found(scene: Scene, monkeypatch: pyte
     provider = Twice()
     providers.use_provider(monkeypatch, provider)
     run, task = await scene.start()
-    await provider.start_event.wait()
+    await asyncio.wait_for(provider.start_event.wait(), SOON)
     monkeypatch.setattr(run_executor, "_on_run_signal", lambda _signal: None)
     await run_in_db_thread(
         rows.interrupt_run, scene.talk.pk, InterruptKind.STOP, decider(scene.eve)
@@ -270,10 +270,10 @@ async def test_a_job_that_is_cancelled_leaves_its_run_to_others(
     providers.use_provider(monkeypatch, provider)
     run = await runs.start_turn(scene.talk, scene.ada, "Begin")
     job = asyncio.create_task(run_executor.execute_run(run.pk))
-    await provider.start_event.wait()
+    await asyncio.wait_for(provider.start_event.wait(), SOON)
     job.cancel()
-    await asyncio.wait([job], timeout=5)
-    assert job.cancelled()
+    with pytest.raises(asyncio.CancelledError):
+        await wait_for_task(job)
     assert ((await fresh(run)).state, job_ids) == ("queued", [run.pk, run.pk])
     await run_executor.execute_run(run.pk)
     assert (await fresh(run)).state == "done"
@@ -321,7 +321,7 @@ async def test_a_server_without_workers_takes_up_no_more_than_it_has_room_for(
     provider = Twice()
     providers.use_provider(monkeypatch, provider)
     run, _ = await scene.start()
-    await provider.start_event.wait()
+    await asyncio.wait_for(provider.start_event.wait(), SOON)
     await runs.release_runs()
     monkeypatch.setattr(run_executor, "MAX_EMBEDDED_RUNS", 0)
     await run_executor.renew_and_recover()

@@ -9,7 +9,9 @@ each module that depends on the engine.
 from __future__ import annotations
 
 import os
+import random
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -203,7 +205,8 @@ REST = {
 def run_tests(tests: Sequence[str], cluster: Cluster, data: Path) -> None:
     """Run tests on a migrated database, in a process of their own; fail with what it prints.
 
-    It is a copy: migrating an empty one took 14 s.
+    It is a copy: migrating an empty one took 14 s. The order of the tests follows from the seed of
+    this process, and is printed with a failure.
     """
     # pytest-django puts this in front of the name; --reuse-db takes what is there.
     database = cluster.make_migrated(prefix="test_").replace("/test_", "/")
@@ -213,8 +216,10 @@ def run_tests(tests: Sequence[str], cluster: Cluster, data: Path) -> None:
         "JPWEB_TEST_VENDOR": "postgresql",
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--reuse-db"]
-    command += [*([] if IS_PROOF else ["-m", "not proof"]), *tests]
+    seed = random.getrandbits(31)
+    command += [f"--randomly-seed={seed}", *([] if IS_PROOF else ["-m", "not proof"]), *tests]
     result = subprocess.run(
         command, check=False, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600
     )
-    assert result.returncode == 0, result.stdout[-8000:] + result.stderr[-2000:]
+    output = result.stdout[-8000:] + result.stderr[-2000:]
+    assert result.returncode == 0, f"{shlex.join(command)}\n{output}"

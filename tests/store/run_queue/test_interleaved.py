@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
-from hypothesis.strategies import sampled_from
+from hypothesis.strategies import integers, sampled_from
 
 from jpweb.store import journal, run_events, runs
 from jpweb.store.choices import InterruptKind, RunState
@@ -97,11 +97,12 @@ class Lives(RuleBasedStateMachine):
     def recover(self) -> None:
         runs.recover_expired(LEASE)
 
-    @rule(text=sampled_from(["yes", "no"]))
-    def answer(self, text: str) -> None:
-        row = Inquiry.objects.filter(run=self.run).order_by("?").first()
-        if row is None:
+    @rule(text=sampled_from(["yes", "no"]), number=integers(0, 20))
+    def answer(self, text: str, number: int) -> None:
+        rows = list(Inquiry.objects.filter(run=self.run).order_by("pk"))
+        if not rows:
             return
+        row = rows[number % len(rows)]
         try:
             making.settle(row, Answered(text), Decider("person", text))
         except AlreadySettled:

@@ -25,7 +25,9 @@ def toggle(world: World, name: str, anchor: str = "") -> Client:
 
 
 def read(client: Client, url: str) -> str:
-    return client.get(url).content.decode()
+    response = client.get(url)
+    assert response.status_code == 200, url
+    return response.content.decode()
 
 
 def test_bookmark_is_listed_with_the_first_line_and_marked_in_the_transcript(world: World):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -142,10 +143,17 @@ async def test_full_disk_ends_the_chance_to_resume_and_not_the_download(
         assert receiver.status == 200
 
 
-async def test_kept_bytes_have_no_name_in_the_data_folder(shelf: Shelf):
-    names = {path.name for path in settings.DATA_DIR.glob("*")}
-    await cut(shelf)
-    assert {path.name for path in settings.DATA_DIR.glob("*")} == names
+def list_contents(folder: Path) -> list[Path]:
+    return list(folder.rglob("*"))
+
+
+async def test_kept_bytes_have_no_name_in_the_data_folder(
+    shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(settings, "DATA_DIR", tmp_path)
+    part, etag = await cut(shelf)
+    assert list_contents(tmp_path) == []
+    assert (await resume(shelf, ask_for(len(part), etag)))[0] == 206
 
 
 async def test_process_keeps_the_newest_downloads():

@@ -23,7 +23,9 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def start(world: World, person_name: str = "responder") -> ParsedPage:
-    return parse_page(world.client(person_name).get("/"))
+    response = world.client(person_name).get("/")
+    assert response.status_code == 200
+    return parse_page(response)
 
 
 def part(page: ParsedPage, title: str) -> list[str]:

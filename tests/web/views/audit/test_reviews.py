@@ -178,6 +178,7 @@ def test_second_reviewer_sees_nothing_of_the_first_review(desk: Desk):
     for path in ("/audit/reviews/second", "/audit/ledger", "/audit/ledger.jsonl"):
         response = other.get(path)
         body = b"".join(response) if response.streaming else response.content
+        assert response.status_code == 200, path
         assert b"escalate" not in body.lower(), path
     _, page = follow(other, f"{desk.path}/review", fill(page, "fine"))
     assert "Reviewers disagree" in page
