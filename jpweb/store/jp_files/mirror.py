@@ -87,15 +87,18 @@ def mirror_workspace(
     path: Path,
     name: str = "",
     progress: Callable[[int, int, str], None] = _ignore_progress,
+    *,
+    is_root: bool = False,
 ) -> tuple[Workspace, MirrorReport]:
-    """Copy the changed conversations of the workspace at or above ``path``.
+    """Copy the changed conversations of the workspace at ``path``, or above unless ``is_root``.
 
     ``progress`` gets (done, total, folder name) before each conversation. A conversation
     that cannot be read keeps its previous rows, with the problem. Raises NoWorkspace,
     InvalidName.
     """
     report = MirrorReport()
-    disk_workspace = workspace.find_workspace(path)
+    find = workspace.find_workspace_at if is_root else workspace.find_workspace
+    disk_workspace = find(path)
     existing_row = next(
         iter(Workspace.objects.filter(root=_database_root(disk_workspace))[:1]), None
     )
@@ -106,7 +109,7 @@ def mirror_workspace(
         if silo_bindings.can_bind(disk_workspace)
         else ""
     )
-    disk_workspace = workspace.find_workspace(path, bound_id)
+    disk_workspace = workspace.find_workspace_at(disk_workspace.root, bound_id)
     report.problems += filter(
         None,
         (*disk_workspace.notes, db_text.clean_text(silo_bindings.describe_unbound(disk_workspace))),
@@ -325,7 +328,7 @@ def list_watched_folders(root: Path) -> list[Path]:
     workspace_row = Workspace.objects.filter(root=str(root)).first()
     try:
         return workspace.list_folders(
-            workspace.find_workspace(root, workspace_row.copies_id if workspace_row else "")
+            workspace.find_workspace_at(root, workspace_row.copies_id if workspace_row else "")
         )
     except NoWorkspace:
         return []
