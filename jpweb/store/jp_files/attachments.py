@@ -67,11 +67,13 @@ class Attachment:
             )
         except (OSError, StoreError, StreamError) as error:
             self.has_failed = True
-            problem = f"No longer saved to {self.disk_workspace.root}: {error}"
+            problem = f"{external_appends.SAVE_FAILURE} {self.disk_workspace.root}: {error}"
             logger.warning("jp-c%s: %s", conversation.jp_id, problem)
             Conversation.objects.filter(pk=conversation.pk).update(problem=problem[:500])
         else:
             self.known_events = events
+            if conversation.problem.startswith(external_appends.SAVE_FAILURE):
+                Conversation.objects.filter(pk=conversation.pk).update(problem="")
 
     def release(self) -> None:
         """Release JP's lock on the conversation."""

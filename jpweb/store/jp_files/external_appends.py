@@ -23,6 +23,8 @@ from jpweb.stream.outline import build_outline
 
 #: Elements that are appended in one transaction; more count as a divergence.
 MAX_ADDED_ELEMENTS = 10_000
+#: Beginning of the problem of a conversation whose file lacks the end of its journal.
+SAVE_FAILURE = "No longer saved to"
 
 
 class CopiesDiverged(StoreError):
@@ -57,20 +59,10 @@ def append_external(
             return 0  # the run writes the files; the next pass after it compares again
         reason = "jp changed events that were run here"
         journal_elements = journal.read_elements(locked.pk)
-        journal_anchors, disk_anchors = (
-            anchor_ids.make_anchors(journal_elements),
-            anchor_ids.make_anchors(disk_elements),
-        )
-        common_length = min(len(journal_anchors), len(disk_anchors))
         if _keeps_redacted(locked, journal_elements, disk_elements):
             reason = "events were redacted here, and jpweb does not change them in the file"
-        elif common_length and journal_anchors[:common_length] == disk_anchors[:common_length]:
-            return _append_elements(
-                locked,
-                disk_conversation,
-                [*journal_elements, *disk_elements[len(journal_elements) :]],
-                len(journal_elements),
-            )
+        elif _are_equal(journal_elements, disk_elements):
+            return _append_elements(locked, disk_conversation, journal_elements, disk_elements)
     raise _record_divergence(conversation, disk_conversation, reason)
 
 
@@ -115,12 +107,21 @@ def _read_elements(disk_conversation: DiskConversation) -> list[Element]:
     return [wire.read_element(text) for text in wire.split_array(data)]
 
 
+def _are_equal(journal_elements: Sequence[Element], disk_elements: Sequence[Element]) -> bool:
+    """Tell whether both are the same up to the end of the shorter one, which has an element."""
+    common_length = min(len(journal_elements), len(disk_elements))
+    return common_length > 0 and anchor_ids.make_anchors(
+        journal_elements[:common_length]
+    ) == anchor_ids.make_anchors(disk_elements[:common_length])
+
+
 def _append_elements(
     locked: Conversation,
     disk_conversation: DiskConversation,
-    elements: list[Element],
-    known_count: int,
+    journal_elements: Sequence[Element],
+    disk_elements: list[Element],
 ) -> int:
+    added_elements = disk_elements[len(journal_elements) :]
     metadata = workspace.read_metadata(disk_conversation)
     if not metadata.problem:  # changed by jp or by jpweb
         title = db_text.clean_text(metadata.title)[: redacted_titles.MAX_TITLE_CHARS]
@@ -128,13 +129,15 @@ def _append_elements(
         locked.labels = db_text.clean_json(metadata.labels)
         locked.pinned_at, locked.expires_at = metadata.pinned_at, metadata.expires_at
         locked.archived, locked.needs_indexing = disk_conversation.is_archived, True
-    if len(elements) > known_count:
-        _replace_rows(locked, elements)
+    if added_elements:
+        _replace_rows(locked, [*journal_elements, *added_elements])
     else:
         derived_masks.mask_title(locked)
-    locked.fingerprint, locked.problem = disk_conversation.fingerprint, ""
+    if len(disk_elements) >= len(journal_elements) or not locked.problem.startswith(SAVE_FAILURE):
+        locked.problem = ""
+    locked.fingerprint = disk_conversation.fingerprint
     locked.save()
-    return len(elements) - known_count
+    return len(added_elements)
 
 
 def _replace_rows(locked: Conversation, elements: list[Element]) -> None:
