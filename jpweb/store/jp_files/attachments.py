@@ -162,7 +162,7 @@ def _read_known_events(conversation: Conversation, disk_workspace: DiskWorkspace
                 external_appends.append_external(conversation, disk_conversation, holds_lock=True)
                 external_appends.require_last_turn(conversation.pk)
             return workspace.read_events(disk_conversation)
-    if conversation.origin == Origin.MIRRORED:
+    if conversation.origin == Origin.MIRRORED or conversation.fingerprint:  # a file was seen
         raise StoreError("jp deleted this conversation meanwhile. Only this copy remains.")
     return None
 

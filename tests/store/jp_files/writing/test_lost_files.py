@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
 import pytest
 
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.store.errors import NoWorkspace
+from jpweb.store.errors import NoWorkspace, StoreError
 from jpweb.store.jp_files import mirror, writer
 from jpweb.store.models import Run
 from tests.runtime import providers
@@ -29,6 +30,20 @@ async def test_workspace_without_its_jp_is_not_the_one_above_it(
         await stage.play_turn()
     assert read_tree(outer) == before
     assert await run_in_db_thread(Run.objects.count) == 0
+
+
+async def test_conversation_that_jp_deleted_is_not_written_again(
+    stage: Attached, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use_provider(monkeypatch, providers.Says())
+    await stage.play_turn()
+    await run_in_db_thread(mirror.mirror_workspace, stage.root)
+    for copy in stage.copies:
+        shutil.rmtree(copy)
+    with pytest.raises(StoreError, match="jp deleted this conversation"):
+        await stage.play_turn()
+    assert stage.copies == []
+    assert await run_in_db_thread(Run.objects.count) == 1
 
 
 async def test_failure_to_save_is_shown_until_the_file_has_all_events(
