@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from django.db import transaction
 
 from jpweb.store import db_text, inquiries, journal
-from jpweb.store.choices import UNFINISHED_STATES
+from jpweb.store.choices import UNFINISHED_STATES, WritePolicy
 from jpweb.store.derived_rows import from_stream
 from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import workspace
@@ -123,7 +123,7 @@ def _append_elements(
 ) -> int:
     added_elements = disk_elements[len(journal_elements) :]
     metadata = workspace.read_metadata(disk_conversation)
-    if not metadata.problem:  # changed by jp or by jpweb
+    if not metadata.problem and _is_written(locked):  # changed by jp or by jpweb
         title = db_text.clean_text(metadata.title)[: redacted_titles.MAX_TITLE_CHARS]
         locked.title = redacted_titles.choose_title(locked, title)
         locked.labels = db_text.clean_json(metadata.labels)
@@ -138,6 +138,11 @@ def _append_elements(
     locked.fingerprint = disk_conversation.fingerprint
     locked.save()
     return len(added_elements)
+
+
+def _is_written(conversation: Conversation) -> bool:
+    """Tell whether metadata of the files counts: while writing is off, people change it here."""
+    return conversation.workspace.writing != WritePolicy.OFF
 
 
 def _replace_rows(locked: Conversation, elements: list[Element]) -> None:

@@ -248,18 +248,16 @@ def _check_name(name: str) -> None:
 def _append_external(
     workspace_row: Workspace, folders: list[DiskConversation], report: MirrorReport
 ) -> list[DiskConversation]:
-    """Append what ``jp`` added to native conversations that were written for it.
-
-    Returns the other conversations.
-    """
+    """Append what ``jp`` added to native conversations that have files; returns the other ones."""
     native = {
         c.jp_id: c
         for c in Conversation.objects.filter(workspace=workspace_row, origin=Origin.NATIVE)
     }
+    is_written = workspace_row.writing != WritePolicy.OFF
     native_folders = [folder for folder in folders if folder.jp_id in native]
-    for folder in native_folders if workspace_row.writing != WritePolicy.OFF else ():
+    for folder in native_folders:
         conversation = native[folder.jp_id]
-        if conversation.fingerprint == folder.fingerprint:
+        if _is_unchanged(conversation, folder, is_written=is_written):
             continue
         try:
             if external_appends.append_external(conversation, folder):
@@ -267,6 +265,18 @@ def _append_external(
         except external_appends.CopiesDiverged as error:
             report.problems.append(f"jp-c{conversation.jp_id}: {error}")
     return [folder for folder in folders if folder.jp_id not in native]
+
+
+def _is_unchanged(
+    conversation: Conversation, folder: DiskConversation, *, is_written: bool
+) -> bool:
+    """Tell whether a native conversation's files are those that its journal was compared with.
+
+    While writing is off, files count only of a conversation that had them before.
+    """
+    if not is_written:
+        return conversation.fingerprint in ("", folder.fingerprint)
+    return conversation.fingerprint == folder.fingerprint
 
 
 def refresh_conversation(workspace_row: Workspace, disk_conversation: DiskConversation) -> None:
