@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -16,9 +18,9 @@ from jpweb.store.jp_files.workspace import DiskConversation
 from jpweb.store.masking import redacted_titles
 from jpweb.store.models import Conversation, JournalEntry, Redaction, Run, Turn
 from jpweb.store.suspected_secrets import derived_masks
-from jpweb.stream import anchor_ids, wire
+from jpweb.stream import anchor_ids, timestamps, wire
 from jpweb.stream.errors import MalformedStream
-from jpweb.stream.events import Element
+from jpweb.stream.events import ConversationEvent, Element
 from jpweb.stream.outline import build_outline
 
 #: Elements that are appended in one transaction; more count as a divergence.
@@ -131,6 +133,7 @@ def _append_elements(
         locked.archived, locked.needs_indexing = disk_conversation.is_archived, True
     if added_elements:
         _replace_rows(locked, [*journal_elements, *added_elements])
+        locked.last_activity = _find_last_time(added_elements) or locked.last_activity
     else:
         derived_masks.mask_title(locked)
     if len(disk_elements) >= len(journal_elements) or not locked.problem.startswith(SAVE_FAILURE):
@@ -143,6 +146,17 @@ def _append_elements(
 def _is_written(conversation: Conversation) -> bool:
     """Tell whether metadata of the files counts: while writing is off, people change it here."""
     return conversation.workspace.writing != WritePolicy.OFF
+
+
+def _find_last_time(elements: Sequence[Element]) -> datetime | None:
+    """Return the time of the last element that has one."""
+    bodies = (element.body for element in reversed(elements))
+    moments = (
+        timestamps.parse_timestamp(body.timestamp)
+        for body in bodies
+        if isinstance(body, ConversationEvent)
+    )
+    return next(filter(None, moments), None)
 
 
 def _replace_rows(locked: Conversation, elements: list[Element]) -> None:
@@ -162,7 +176,11 @@ def _record_divergence(
     conversation: Conversation, disk_conversation: DiskConversation, reason: str
 ) -> CopiesDiverged:
     problem = f"The copy in the workspace differs: {reason}. This page shows the version run here"
-    Conversation.objects.filter(pk=conversation.pk).update(
-        problem=problem[:500], fingerprint=disk_conversation.fingerprint
-    )
+    values: dict[str, Any] = {
+        "problem": problem[:500],
+        "fingerprint": disk_conversation.fingerprint,
+    }
+    if disk_conversation.is_archived and _is_written(conversation):
+        values |= {"archived": True, "needs_indexing": True}
+    Conversation.objects.filter(pk=conversation.pk).update(**values)
     return CopiesDiverged(problem)

@@ -276,7 +276,8 @@ def _is_unchanged(
     """
     if not is_written:
         return conversation.fingerprint in ("", folder.fingerprint)
-    return conversation.fingerprint == folder.fingerprint
+    is_newly_archived = folder.is_archived and not conversation.archived
+    return conversation.fingerprint == folder.fingerprint and not is_newly_archived
 
 
 def refresh_conversation(workspace_row: Workspace, disk_conversation: DiskConversation) -> None:

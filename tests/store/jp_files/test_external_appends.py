@@ -13,6 +13,7 @@ from jpweb.store.choices import RunState, WritePolicy
 from jpweb.store.jp_files import attachments, external_appends, mirror, workspace
 from jpweb.store.jp_files.external_appends import CopiesDiverged
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
+from jpweb.stream import timestamps
 from jpweb.stream.events import ChatRequest, Element, TurnStart
 from tests.builders import make_answer, make_call, make_element, make_inquiry, make_result
 from tests.exporting import join_pieces
@@ -94,6 +95,7 @@ def test_what_jp_added_is_taken_in_by_a_pass_once(talk: Conversation):
         "Ours",
         "native",
     )
+    assert grown_talk.last_activity == timestamps.parse_timestamp(LATER)
     assert list(grown_talk.journal.order_by("position").values_list("pk", flat=True))[:2] == keys
     assert join_pieces(exports.export_jp_json(grown_talk)) == making.stream_file([*OURS, *ADDED])
     assert mirror_again(talk).changed_ids == []
@@ -190,6 +192,19 @@ def test_the_archived_copy_is_followed_too(talk: Conversation):
     (home / ".archive").mkdir()
     (home / str(talk.jp_id)).rename(home / ".archive" / str(talk.jp_id))
     assert mirror_again(talk).changed_ids == [talk.pk]
+
+
+def test_folder_that_was_only_moved_is_archived_once(talk: Conversation):
+    home = on_disk(talk, OURS).parent
+    mirror_again(talk)
+    (home / ".archive").mkdir()
+    (home / str(talk.jp_id)).rename(home / ".archive" / str(talk.jp_id))
+    mirror_again(talk)
+    assert fresh(talk).archived
+    (home / ".archive" / str(talk.jp_id) / "events.json").write_bytes(DIFFERENT["rewritten"])
+    Conversation.objects.update(archived=False)
+    assert [len(mirror_again(talk).problems) for _ in range(2)] == [1, 0]
+    assert fresh(talk).archived
 
 
 def test_take_in_tells_how_many(talk: Conversation):
