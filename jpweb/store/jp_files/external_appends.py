@@ -12,7 +12,7 @@ from jpweb.store import db_text, inquiries, journal
 from jpweb.store.choices import UNFINISHED_STATES, WritePolicy
 from jpweb.store.derived_rows import from_stream
 from jpweb.store.errors import StoreError
-from jpweb.store.jp_files import workspace
+from jpweb.store.jp_files import directory_handles, workspace, writer
 from jpweb.store.jp_files.reader import MAX_ELEMENTS, NUL
 from jpweb.store.jp_files.workspace import DiskConversation
 from jpweb.store.masking import redacted_titles
@@ -20,8 +20,9 @@ from jpweb.store.models import Conversation, JournalEntry, Redaction, Run, Turn
 from jpweb.store.suspected_secrets import derived_masks
 from jpweb.stream import anchor_ids, timestamps, wire
 from jpweb.stream.errors import MalformedStream
-from jpweb.stream.events import ConversationEvent, Element
+from jpweb.stream.events import ConfigDelta, ConversationEvent, Element
 from jpweb.stream.outline import build_outline
+from jpweb.stream.sanitize import sanitize_stream
 
 #: Elements that are appended in one transaction; more count as a divergence.
 MAX_ADDED_ELEMENTS = 10_000
@@ -42,9 +43,9 @@ def append_external(
 ) -> int:
     """Append the elements on disk that the journal lacks; returns their number.
 
+    It is at least one where jp also gave earlier ones another form, which the journal then has.
     During a run only where the caller ``holds_lock`` of JP: then no process executes the run and
-    writes its files. Raises CopiesDiverged, and then changes nothing but the conversation's
-    problem.
+    writes its files. Raises CopiesDiverged, and then changes no event.
     """
     try:
         disk_elements = _read_elements(disk_conversation)
@@ -57,14 +58,25 @@ def append_external(
         raise _record_divergence(conversation, disk_conversation, reason)
     with transaction.atomic():
         locked = journal.lock_conversation(conversation.pk)
-        if not holds_lock and _find_unfinished(locked.pk) is not None:
+        is_running = _find_unfinished(locked.pk) is not None
+        if is_running and not holds_lock:
             return 0  # the run writes the files; the next pass after it compares again
         reason = "jp changed events that were run here"
+        kept_elements: Sequence[Element] | None = None
         journal_elements = journal.read_elements(locked.pk)
         if _keeps_redacted(locked, journal_elements, disk_elements):
             reason = "events were redacted here, and jpweb does not change them in the file"
         elif _are_equal(journal_elements, disk_elements):
-            return _append_elements(locked, disk_conversation, journal_elements, disk_elements)
+            kept_elements = journal_elements
+        elif not is_running:
+            kept_elements = _find_rewritten(
+                locked, disk_conversation, journal_elements, disk_elements
+            )
+        if kept_elements is not None:
+            is_rewritten = kept_elements is not journal_elements
+            return _append_elements(
+                locked, disk_conversation, kept_elements, disk_elements, is_rewritten=is_rewritten
+            )
     raise _record_divergence(conversation, disk_conversation, reason)
 
 
@@ -117,13 +129,45 @@ def _are_equal(journal_elements: Sequence[Element], disk_elements: Sequence[Elem
     ) == anchor_ids.make_anchors(disk_elements[:common_length])
 
 
+def _find_rewritten(
+    conversation: Conversation,
+    disk_conversation: DiskConversation,
+    journal_elements: Sequence[Element],
+    disk_elements: Sequence[Element],
+) -> Sequence[Element] | None:
+    """Return the elements of the journal as jp rewrites them, if the file begins with those.
+
+    jp moves the configuration at the beginning of an older layout into base_config.json, and
+    inserts missing beginnings of turns and results (jp-storage-format, sections 12 and 18). None
+    also where it would remove an event, or where one was redacted here.
+    """
+    if Redaction.objects.filter(conversation=conversation).exists():
+        return None
+    elements = journal_elements
+    base_config_path = disk_conversation.folder / writer.BASE_CONFIG_NAME
+    has_base_config = directory_handles.stat_path(base_config_path) is not None
+    if has_base_config and elements and isinstance(elements[0].kind, ConfigDelta):
+        elements = elements[1:]
+    sanitized = sanitize_stream(elements)
+    candidates: list[Sequence[Element]] = [elements]
+    if all(change.action == "inserted" for change in sanitized.changes):
+        candidates.append(sanitized.elements)
+    for candidate in candidates:
+        if len(candidate) <= len(disk_elements) and _are_equal(candidate, disk_elements):
+            return candidate
+    return None
+
+
 def _append_elements(
     locked: Conversation,
     disk_conversation: DiskConversation,
-    journal_elements: Sequence[Element],
+    kept_elements: Sequence[Element],
     disk_elements: list[Element],
+    *,
+    is_rewritten: bool,
 ) -> int:
-    added_elements = disk_elements[len(journal_elements) :]
+    """Append what follows ``kept_elements`` on disk; where ``is_rewritten`` these are new too."""
+    added_elements = disk_elements[len(kept_elements) :]
     metadata = workspace.read_metadata(disk_conversation)
     if not metadata.problem and _is_written(locked):  # changed by jp or by jpweb
         title = db_text.clean_text(metadata.title)[: redacted_titles.MAX_TITLE_CHARS]
@@ -131,16 +175,16 @@ def _append_elements(
         locked.labels = db_text.clean_json(metadata.labels)
         locked.pinned_at, locked.expires_at = metadata.pinned_at, metadata.expires_at
         locked.archived, locked.needs_indexing = disk_conversation.is_archived, True
-    if added_elements:
-        _replace_rows(locked, [*journal_elements, *added_elements])
+    if added_elements or is_rewritten:
+        _replace_rows(locked, [*kept_elements, *added_elements])
         locked.last_activity = _find_last_time(added_elements) or locked.last_activity
     else:
         derived_masks.mask_title(locked)
-    if len(disk_elements) >= len(journal_elements) or not locked.problem.startswith(SAVE_FAILURE):
+    if len(disk_elements) >= len(kept_elements) or not locked.problem.startswith(SAVE_FAILURE):
         locked.problem = ""
     locked.fingerprint = disk_conversation.fingerprint
     locked.save()
-    return len(added_elements)
+    return len(added_elements) or int(is_rewritten)
 
 
 def _is_written(conversation: Conversation) -> bool:
@@ -175,7 +219,10 @@ def _replace_rows(locked: Conversation, elements: list[Element]) -> None:
 def _record_divergence(
     conversation: Conversation, disk_conversation: DiskConversation, reason: str
 ) -> CopiesDiverged:
-    problem = f"The copy in the workspace differs: {reason}. This page shows the version run here"
+    problem = (
+        f"The copy in the workspace differs: {reason}. This page shows the version run here. "
+        "Continue the other one with jp, or start a new conversation here"
+    )
     values: dict[str, Any] = {
         "problem": problem[:500],
         "fingerprint": disk_conversation.fingerprint,

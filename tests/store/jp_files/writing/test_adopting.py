@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from jpweb.store.jp_files import attachments, metadata_file, mirror
 from jpweb.store.models import Conversation, JournalEntry, Run
 from jpweb.store.redaction import application
 from jpweb.stream import wire
-from jpweb.stream.events import ChatRequest, ChatResponse, Element, TurnStart
+from jpweb.stream.events import ChatRequest, ChatResponse, ConfigDelta, Element, TurnStart
 from tests.builders import make_call, make_element, make_inquiry
 from tests.runtime import providers
 from tests.store import making
@@ -124,6 +125,41 @@ async def test_jp_goes_on_with_it_afterwards(stage: Attached, monkeypatch: pytes
     await run_in_db_thread(jp.save, [*jp.read(), ADDED])
     assert (await stage.elements())[-1].raw == ADDED.raw
     assert (await stage.row()).problem == ""
+
+
+@pytest.mark.parametrize("turn", [TURN, TURN[1:]], ids=["with", "without turn_start"])
+async def test_older_layout_that_jp_renews_stays_the_same_conversation(
+    stage: Attached, monkeypatch: pytest.MonkeyPatch, turn: list[Element]
+):
+    config = make_element(ConfigDelta(json.loads(BASE)))
+    jp = await begin(stage, [config, *turn])
+    (jp.folder / "base_config.json").unlink()
+    providers.use_provider(monkeypatch, providers.Says())
+    assert (await stage.play_turn()).state == "done"
+    first, *ours = jp.read()
+    assert (first.raw, (await stage.row()).turns) == (config.raw, 2)
+    renewed = [*TURN, *ours[len(turn) :], ADDED]
+    await run_in_db_thread(jp.save, renewed)
+    row = await stage.row()
+    assert (row.problem, row.turns) == ("", 2)
+    assert [e.raw for e in await stage.elements()] == [e.raw for e in renewed]
+    assert await run_in_db_thread(read_model, row) == "openai/of-jp"
+    assert (await stage.play_turn()).state == "done"
+    assert [e.raw for e in jp.read()[: len(renewed)]] == [e.raw for e in renewed]
+
+
+async def test_rewritten_older_layout_without_an_event_is_refused(
+    stage: Attached, monkeypatch: pytest.MonkeyPatch
+):
+    config = make_element(ConfigDelta(json.loads(BASE)))
+    jp = await begin(stage, [config, *TURN])
+    providers.use_provider(monkeypatch, providers.Says())
+    await stage.play_turn()
+    before, written = await stage.elements(), jp.read()
+    for elements in (written[1:-1], [*written[2:], ADDED]):
+        await run_in_db_thread(jp.save, elements)
+        assert "The copy in the workspace differs" in (await stage.row()).problem
+        assert await stage.elements() == before
 
 
 async def test_what_jp_adds_is_taken_in_after_writing_was_turned_off(
