@@ -172,6 +172,10 @@ def _adopt_mirrored(conversation: Conversation, disk_conversation: DiskConversat
 
     Raises StoreError where it cannot be continued; then it stays as it was.
     """
+    if workspace.find_stream_file(disk_conversation.folder).name != writer.EVENTS_NAME:
+        raise StoreError(
+            "This conversation was saved by an older version of jp. Continue it in jp."
+        )
     if _adopt_if_current(conversation.pk, disk_conversation):
         return
     mirror.refresh_conversation(conversation.workspace, disk_conversation)

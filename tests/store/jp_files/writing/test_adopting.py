@@ -210,6 +210,10 @@ def redact(jp: JpConversation) -> None:
     application.redact(jp.row, request, jp.stage.ada)
 
 
+def age(jp: JpConversation) -> None:
+    (jp.folder / "events.json").rename(jp.folder / "messages.json")
+
+
 def forbid(jp: JpConversation) -> None:
     jp.stage.write(WritePolicy.OFF)
 
@@ -221,6 +225,7 @@ def forbid(jp: JpConversation) -> None:
         (archive, StoreError, "jp archived this conversation"),
         (spoil, StoreError, "events.json cannot be read"),
         (redact, StoreError, "redacted here"),
+        (age, StoreError, "saved by an older version of jp"),
         (forbid, ReadOnlyConversation, "Continue it in a terminal"),
     ],
 )
