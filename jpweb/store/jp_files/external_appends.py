@@ -21,6 +21,7 @@ from jpweb.store.suspected_secrets import derived_masks
 from jpweb.stream import anchor_ids, timestamps, wire
 from jpweb.stream.errors import MalformedStream
 from jpweb.stream.events import ConfigDelta, ConversationEvent, Element
+from jpweb.stream.inquiry import Answered, InquiryResponse
 from jpweb.stream.outline import build_outline
 from jpweb.stream.sanitize import sanitize_stream
 
@@ -122,11 +123,29 @@ def _read_elements(disk_conversation: DiskConversation) -> list[Element]:
 
 
 def _are_equal(journal_elements: Sequence[Element], disk_elements: Sequence[Element]) -> bool:
-    """Tell whether both are the same up to the end of the shorter one, which has an element."""
-    common_length = min(len(journal_elements), len(disk_elements))
-    return common_length > 0 and anchor_ids.make_anchors(
-        journal_elements[:common_length]
-    ) == anchor_ids.make_anchors(disk_elements[:common_length])
+    """Tell whether both are the same up to the end of the shorter one, which has an element.
+
+    An older jp drops the outcome of a question without an answer, which stays in the journal.
+    """
+    pairs = list(zip(journal_elements, disk_elements, strict=False))
+    compared_elements = [
+        ours if _has_lost_outcome(ours, theirs) else theirs for ours, theirs in pairs
+    ]
+    return bool(pairs) and anchor_ids.make_anchors(compared_elements) == anchor_ids.make_anchors(
+        ours for ours, _ in pairs
+    )
+
+
+def _has_lost_outcome(ours: Element, theirs: Element) -> bool:
+    """Tell whether an element on disk is a cancelled or redacted one whose outcome jp dropped."""
+    match ours.body, theirs.body:
+        case (
+            ConversationEvent(our_time, InquiryResponse(our_id, outcome)),
+            ConversationEvent(their_time, InquiryResponse(their_id, Answered(None))),
+        ) if not isinstance(outcome, Answered):
+            normalize = anchor_ids.normalize_timestamp
+            return our_id == their_id and normalize(our_time) == normalize(their_time)
+    return False
 
 
 def _find_rewritten(

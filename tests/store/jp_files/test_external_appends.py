@@ -15,7 +15,8 @@ from jpweb.store.jp_files.external_appends import CopiesDiverged
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.stream import timestamps
 from jpweb.stream.events import ChatRequest, Element, TurnStart
-from tests.builders import make_answer, make_call, make_element, make_inquiry, make_result
+from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse, Redacted
+from tests.builders import make_answer, make_call, make_element, make_inquiry, make_result, raw
 from tests.exporting import join_pieces
 from tests.store import making
 from tests.store.making import write_folder
@@ -158,6 +159,26 @@ def test_copies_that_agree_again_are_taken_in_and_the_problem_is_gone(talk: Conv
     on_disk(talk, [*OURS, ADDED[0]])
     assert mirror_again(talk).changed_ids == [talk.pk]
     assert (fresh(talk).problem, fresh(talk).entry_count) == ("", 3)
+
+
+@pytest.mark.parametrize(
+    "outcome", [Cancelled(CancellationReason.USER), Redacted()], ids=["cancelled", "redacted"]
+)
+def test_outcome_that_an_older_jp_dropped_stays(talk: Conversation, outcome: Cancelled | Redacted):
+    asked = [*OURS, *ADDED[:2]]
+    response = make_element(InquiryResponse("c.q.1", outcome), at=LATER)
+    on_disk(talk, [*asked, response])
+    mirror_again(talk)
+    fields = {"timestamp": LATER, "type": "inquiry_response", "id": "c.q.1", "answer": None}
+    on_disk(talk, [*asked, raw(fields), ADDED[3]])
+    assert mirror_again(talk).changed_ids == [talk.pk]
+    assert (fresh(talk).problem, Inquiry.objects.get().state) == ("", outcome.TAG)
+    assert [element.raw for element in journal.read_elements(talk.pk)[4:]] == [
+        response.raw,
+        ADDED[3].raw,
+    ]
+    on_disk(talk, [*asked, raw(fields | {"id": "c.q.2"}), ADDED[3]])
+    assert "differs" in mirror_again(talk).problems[0]
 
 
 def test_a_file_that_is_gone_is_no_loss_here(talk: Conversation):
