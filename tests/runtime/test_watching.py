@@ -128,6 +128,18 @@ async def test_a_workspace_that_went_away_is_a_line_in_the_log(
     assert "cannot be mirrored" in caplog.text
 
 
+async def test_workspace_whose_jp_went_away_is_not_followed_as_the_one_above(root: Path):
+    inner = root / "service"
+    write_folder(inner, "17000000005-inner", stream(ChatResponse("message", "One")))
+    await run_in_db_thread(mirror.mirror_workspace, inner)
+    (inner / ".jp").rename(inner / "away")
+    await watch_workspaces.mirror_changes(inner, lambda _report: None)
+    roots = await run_in_db_thread(lambda: list(Workspace.objects.values_list("root", flat=True)))
+    assert roots == [str(inner)]
+    await asyncio.wait_for(watch_workspaces.follow_workspace(inner), 20)
+    assert await run_in_db_thread(mirror.list_watched_folders, inner) == []
+
+
 async def describe_files() -> FilesReport:
     def describe() -> FilesReport:
         (report,) = pass_progress.describe_files(Workspace.objects.all()).values()

@@ -116,7 +116,9 @@ async def mirror_changes(root: Path, on_report: Callable[[MirrorReport], None]) 
     counter = PassCounter()
     async with _record_heartbeats(root, counter):
         (result,) = await asyncio.gather(
-            run_in_background_thread(mirror.mirror_workspace, root, progress=counter.set_counts),
+            run_in_background_thread(
+                mirror.mirror_workspace, root, progress=counter.set_counts, is_root=True
+            ),
             return_exceptions=True,
         )
     if isinstance(result, BaseException):

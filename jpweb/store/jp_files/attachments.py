@@ -67,11 +67,13 @@ class Attachment:
             )
         except (OSError, StoreError, StreamError) as error:
             self.has_failed = True
-            problem = f"No longer saved to {self.disk_workspace.root}: {error}"
+            problem = f"{external_appends.SAVE_FAILURE} {self.disk_workspace.root}: {error}"
             logger.warning("jp-c%s: %s", conversation.jp_id, problem)
             Conversation.objects.filter(pk=conversation.pk).update(problem=problem[:500])
         else:
             self.known_events = events
+            if conversation.problem.startswith(external_appends.SAVE_FAILURE):
+                Conversation.objects.filter(pk=conversation.pk).update(problem="")
 
     def release(self) -> None:
         """Release JP's lock on the conversation."""
@@ -160,7 +162,7 @@ def _read_known_events(conversation: Conversation, disk_workspace: DiskWorkspace
                 external_appends.append_external(conversation, disk_conversation, holds_lock=True)
                 external_appends.require_last_turn(conversation.pk)
             return workspace.read_events(disk_conversation)
-    if conversation.origin == Origin.MIRRORED:
+    if conversation.origin == Origin.MIRRORED or conversation.fingerprint:  # a file was seen
         raise StoreError("jp deleted this conversation meanwhile. Only this copy remains.")
     return None
 
@@ -170,6 +172,10 @@ def _adopt_mirrored(conversation: Conversation, disk_conversation: DiskConversat
 
     Raises StoreError where it cannot be continued; then it stays as it was.
     """
+    if workspace.find_stream_file(disk_conversation.folder).name != writer.EVENTS_NAME:
+        raise StoreError(
+            "This conversation was saved by an older version of jp. Continue it in jp."
+        )
     if _adopt_if_current(conversation.pk, disk_conversation):
         return
     mirror.refresh_conversation(conversation.workspace, disk_conversation)

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
 from jpweb.store import db_text, inquiries, journal
-from jpweb.store.choices import UNFINISHED_STATES
+from jpweb.store.choices import UNFINISHED_STATES, WritePolicy
 from jpweb.store.derived_rows import from_stream
 from jpweb.store.errors import StoreError
-from jpweb.store.jp_files import workspace
+from jpweb.store.jp_files import directory_handles, workspace, writer
 from jpweb.store.jp_files.reader import MAX_ELEMENTS, NUL
 from jpweb.store.jp_files.workspace import DiskConversation
 from jpweb.store.masking import redacted_titles
 from jpweb.store.models import Conversation, JournalEntry, Redaction, Run, Turn
 from jpweb.store.suspected_secrets import derived_masks
-from jpweb.stream import anchor_ids, wire
+from jpweb.stream import anchor_ids, timestamps, wire
 from jpweb.stream.errors import MalformedStream
-from jpweb.stream.events import Element
+from jpweb.stream.events import ConfigDelta, ConversationEvent, Element
+from jpweb.stream.inquiry import Answered, InquiryResponse
 from jpweb.stream.outline import build_outline
+from jpweb.stream.sanitize import sanitize_stream
 
 #: Elements that are appended in one transaction; more count as a divergence.
 MAX_ADDED_ELEMENTS = 10_000
+#: Beginning of the problem of a conversation whose file lacks the end of its journal.
+SAVE_FAILURE = "No longer saved to"
 
 
 class CopiesDiverged(StoreError):
@@ -38,9 +44,9 @@ def append_external(
 ) -> int:
     """Append the elements on disk that the journal lacks; returns their number.
 
+    It is at least one where jp also gave earlier ones another form, which the journal then has.
     During a run only where the caller ``holds_lock`` of JP: then no process executes the run and
-    writes its files. Raises CopiesDiverged, and then changes nothing but the conversation's
-    problem.
+    writes its files. Raises CopiesDiverged, and then changes no event.
     """
     try:
         disk_elements = _read_elements(disk_conversation)
@@ -53,23 +59,24 @@ def append_external(
         raise _record_divergence(conversation, disk_conversation, reason)
     with transaction.atomic():
         locked = journal.lock_conversation(conversation.pk)
-        if not holds_lock and _find_unfinished(locked.pk) is not None:
+        is_running = _find_unfinished(locked.pk) is not None
+        if is_running and not holds_lock:
             return 0  # the run writes the files; the next pass after it compares again
         reason = "jp changed events that were run here"
+        kept_elements: Sequence[Element] | None = None
         journal_elements = journal.read_elements(locked.pk)
-        journal_anchors, disk_anchors = (
-            anchor_ids.make_anchors(journal_elements),
-            anchor_ids.make_anchors(disk_elements),
-        )
-        common_length = min(len(journal_anchors), len(disk_anchors))
         if _keeps_redacted(locked, journal_elements, disk_elements):
             reason = "events were redacted here, and jpweb does not change them in the file"
-        elif common_length and journal_anchors[:common_length] == disk_anchors[:common_length]:
+        elif _are_equal(journal_elements, disk_elements):
+            kept_elements = journal_elements
+        elif not is_running:
+            kept_elements = _find_rewritten(
+                locked, disk_conversation, journal_elements, disk_elements
+            )
+        if kept_elements is not None:
+            is_rewritten = kept_elements is not journal_elements
             return _append_elements(
-                locked,
-                disk_conversation,
-                [*journal_elements, *disk_elements[len(journal_elements) :]],
-                len(journal_elements),
+                locked, disk_conversation, kept_elements, disk_elements, is_rewritten=is_rewritten
             )
     raise _record_divergence(conversation, disk_conversation, reason)
 
@@ -115,26 +122,104 @@ def _read_elements(disk_conversation: DiskConversation) -> list[Element]:
     return [wire.read_element(text) for text in wire.split_array(data)]
 
 
+def _are_equal(journal_elements: Sequence[Element], disk_elements: Sequence[Element]) -> bool:
+    """Tell whether both are the same up to the end of the shorter one, which has an element.
+
+    An older jp drops the outcome of a question without an answer, which stays in the journal.
+    """
+    pairs = list(zip(journal_elements, disk_elements, strict=False))
+    compared_elements = [
+        ours if _has_lost_outcome(ours, theirs) else theirs for ours, theirs in pairs
+    ]
+    return bool(pairs) and anchor_ids.make_anchors(compared_elements) == anchor_ids.make_anchors(
+        ours for ours, _ in pairs
+    )
+
+
+def _has_lost_outcome(ours: Element, theirs: Element) -> bool:
+    """Tell whether an element on disk is a cancelled or redacted one whose outcome jp dropped."""
+    match ours.body, theirs.body:
+        case (
+            ConversationEvent(our_time, InquiryResponse(our_id, outcome)),
+            ConversationEvent(their_time, InquiryResponse(their_id, Answered(None))),
+        ) if not isinstance(outcome, Answered):
+            normalize = anchor_ids.normalize_timestamp
+            return our_id == their_id and normalize(our_time) == normalize(their_time)
+    return False
+
+
+def _find_rewritten(
+    conversation: Conversation,
+    disk_conversation: DiskConversation,
+    journal_elements: Sequence[Element],
+    disk_elements: Sequence[Element],
+) -> Sequence[Element] | None:
+    """Return the elements of the journal as jp rewrites them, if the file begins with those.
+
+    jp moves the configuration at the beginning of an older layout into base_config.json, and
+    inserts missing beginnings of turns and results (jp-storage-format, sections 12 and 18). None
+    also where it would remove an event, or where one was redacted here.
+    """
+    if Redaction.objects.filter(conversation=conversation).exists():
+        return None
+    elements = journal_elements
+    base_config_path = disk_conversation.folder / writer.BASE_CONFIG_NAME
+    has_base_config = directory_handles.stat_path(base_config_path) is not None
+    if has_base_config and elements and isinstance(elements[0].kind, ConfigDelta):
+        elements = elements[1:]
+    sanitized = sanitize_stream(elements)
+    candidates: list[Sequence[Element]] = [elements]
+    if all(change.action == "inserted" for change in sanitized.changes):
+        candidates.append(sanitized.elements)
+    for candidate in candidates:
+        if len(candidate) <= len(disk_elements) and _are_equal(candidate, disk_elements):
+            return candidate
+    return None
+
+
 def _append_elements(
     locked: Conversation,
     disk_conversation: DiskConversation,
-    elements: list[Element],
-    known_count: int,
+    kept_elements: Sequence[Element],
+    disk_elements: list[Element],
+    *,
+    is_rewritten: bool,
 ) -> int:
+    """Append what follows ``kept_elements`` on disk; where ``is_rewritten`` these are new too."""
+    added_elements = disk_elements[len(kept_elements) :]
     metadata = workspace.read_metadata(disk_conversation)
-    if not metadata.problem:  # changed by jp or by jpweb
+    if not metadata.problem and _is_written(locked):  # changed by jp or by jpweb
         title = db_text.clean_text(metadata.title)[: redacted_titles.MAX_TITLE_CHARS]
         locked.title = redacted_titles.choose_title(locked, title)
         locked.labels = db_text.clean_json(metadata.labels)
         locked.pinned_at, locked.expires_at = metadata.pinned_at, metadata.expires_at
         locked.archived, locked.needs_indexing = disk_conversation.is_archived, True
-    if len(elements) > known_count:
-        _replace_rows(locked, elements)
+    if added_elements or is_rewritten:
+        _replace_rows(locked, [*kept_elements, *added_elements])
+        locked.last_activity = _find_last_time(added_elements) or locked.last_activity
     else:
         derived_masks.mask_title(locked)
-    locked.fingerprint, locked.problem = disk_conversation.fingerprint, ""
+    if len(disk_elements) >= len(kept_elements) or not locked.problem.startswith(SAVE_FAILURE):
+        locked.problem = ""
+    locked.fingerprint = disk_conversation.fingerprint
     locked.save()
-    return len(elements) - known_count
+    return len(added_elements) or int(is_rewritten)
+
+
+def _is_written(conversation: Conversation) -> bool:
+    """Tell whether metadata of the files counts: while writing is off, people change it here."""
+    return conversation.workspace.writing != WritePolicy.OFF
+
+
+def _find_last_time(elements: Sequence[Element]) -> datetime | None:
+    """Return the time of the last element that has one."""
+    bodies = (element.body for element in reversed(elements))
+    moments = (
+        timestamps.parse_timestamp(body.timestamp)
+        for body in bodies
+        if isinstance(body, ConversationEvent)
+    )
+    return next(filter(None, moments), None)
 
 
 def _replace_rows(locked: Conversation, elements: list[Element]) -> None:
@@ -153,8 +238,15 @@ def _replace_rows(locked: Conversation, elements: list[Element]) -> None:
 def _record_divergence(
     conversation: Conversation, disk_conversation: DiskConversation, reason: str
 ) -> CopiesDiverged:
-    problem = f"The copy in the workspace differs: {reason}. This page shows the version run here"
-    Conversation.objects.filter(pk=conversation.pk).update(
-        problem=problem[:500], fingerprint=disk_conversation.fingerprint
+    problem = (
+        f"The copy in the workspace differs: {reason}. This page shows the version run here. "
+        "Continue the other one with jp, or start a new conversation here"
     )
+    values: dict[str, Any] = {
+        "problem": problem[:500],
+        "fingerprint": disk_conversation.fingerprint,
+    }
+    if disk_conversation.is_archived and _is_written(conversation):
+        values |= {"archived": True, "needs_indexing": True}
+    Conversation.objects.filter(pk=conversation.pk).update(**values)
     return CopiesDiverged(problem)

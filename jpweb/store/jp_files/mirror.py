@@ -87,15 +87,18 @@ def mirror_workspace(
     path: Path,
     name: str = "",
     progress: Callable[[int, int, str], None] = _ignore_progress,
+    *,
+    is_root: bool = False,
 ) -> tuple[Workspace, MirrorReport]:
-    """Copy the changed conversations of the workspace at or above ``path``.
+    """Copy the changed conversations of the workspace at ``path``, or above unless ``is_root``.
 
     ``progress`` gets (done, total, folder name) before each conversation. A conversation
     that cannot be read keeps its previous rows, with the problem. Raises NoWorkspace,
     InvalidName.
     """
     report = MirrorReport()
-    disk_workspace = workspace.find_workspace(path)
+    find = workspace.find_workspace_at if is_root else workspace.find_workspace
+    disk_workspace = find(path)
     existing_row = next(
         iter(Workspace.objects.filter(root=_database_root(disk_workspace))[:1]), None
     )
@@ -106,7 +109,7 @@ def mirror_workspace(
         if silo_bindings.can_bind(disk_workspace)
         else ""
     )
-    disk_workspace = workspace.find_workspace(path, bound_id)
+    disk_workspace = workspace.find_workspace_at(disk_workspace.root, bound_id)
     report.problems += filter(
         None,
         (*disk_workspace.notes, db_text.clean_text(silo_bindings.describe_unbound(disk_workspace))),
@@ -245,18 +248,16 @@ def _check_name(name: str) -> None:
 def _append_external(
     workspace_row: Workspace, folders: list[DiskConversation], report: MirrorReport
 ) -> list[DiskConversation]:
-    """Append what ``jp`` added to native conversations that were written for it.
-
-    Returns the other conversations.
-    """
+    """Append what ``jp`` added to native conversations that have files; returns the other ones."""
     native = {
         c.jp_id: c
         for c in Conversation.objects.filter(workspace=workspace_row, origin=Origin.NATIVE)
     }
+    is_written = workspace_row.writing != WritePolicy.OFF
     native_folders = [folder for folder in folders if folder.jp_id in native]
-    for folder in native_folders if workspace_row.writing != WritePolicy.OFF else ():
+    for folder in native_folders:
         conversation = native[folder.jp_id]
-        if conversation.fingerprint == folder.fingerprint:
+        if _is_unchanged(conversation, folder, is_written=is_written):
             continue
         try:
             if external_appends.append_external(conversation, folder):
@@ -264,6 +265,19 @@ def _append_external(
         except external_appends.CopiesDiverged as error:
             report.problems.append(f"jp-c{conversation.jp_id}: {error}")
     return [folder for folder in folders if folder.jp_id not in native]
+
+
+def _is_unchanged(
+    conversation: Conversation, folder: DiskConversation, *, is_written: bool
+) -> bool:
+    """Tell whether a native conversation's files are those that its journal was compared with.
+
+    While writing is off, files count only of a conversation that had them before.
+    """
+    if not is_written:
+        return conversation.fingerprint in ("", folder.fingerprint)
+    is_newly_archived = folder.is_archived and not conversation.archived
+    return conversation.fingerprint == folder.fingerprint and not is_newly_archived
 
 
 def refresh_conversation(workspace_row: Workspace, disk_conversation: DiskConversation) -> None:
@@ -325,7 +339,7 @@ def list_watched_folders(root: Path) -> list[Path]:
     workspace_row = Workspace.objects.filter(root=str(root)).first()
     try:
         return workspace.list_folders(
-            workspace.find_workspace(root, workspace_row.copies_id if workspace_row else "")
+            workspace.find_workspace_at(root, workspace_row.copies_id if workspace_row else "")
         )
     except NoWorkspace:
         return []

@@ -105,7 +105,7 @@ def record_end(
 def record_unwatched(root: Path) -> None:
     """Record why a workspace has no folder to watch: its conversations cannot be read, or none."""
     try:
-        list(workspace.iterate_conversations(workspace.find_workspace(root)))
+        list(workspace.iterate_conversations(workspace.find_workspace_at(root)))
     except NoWorkspace as error:
         record_end(root, PassCounter(), str(error))
     else:

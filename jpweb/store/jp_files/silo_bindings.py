@@ -24,7 +24,7 @@ def find_bound(workspace_row: Workspace) -> DiskWorkspace:
     root = Path(workspace_row.root)
     if not root.is_absolute():
         raise NoWorkspace("The demo is part of jpweb and has no folder of its own.")
-    return workspace.find_workspace(root, workspace_row.copies_id)
+    return workspace.find_workspace_at(root, workspace_row.copies_id)
 
 
 def find_bound_silo(workspace_row: Workspace) -> Path | None:

@@ -118,6 +118,20 @@ def find_workspace(path: Path, bound_id: str = "") -> DiskWorkspace:
     )
 
 
+def find_workspace_at(root: Path, bound_id: str = "") -> DiskWorkspace:
+    """As ``find_workspace``, for a known root. Raises NoWorkspace where it is none any more.
+
+    Without its ``.jp``, a folder inside of another workspace would be taken for that one.
+    """
+    disk_workspace = find_workspace(root, bound_id)
+    if disk_workspace.root != root:
+        raise NoWorkspace(
+            f"{root} is no JP workspace any more: the next “.jp” is in {disk_workspace.root}. "
+            "Bring its “.jp” back, or add that folder as a workspace of its own."
+        )
+    return disk_workspace
+
+
 def iterate_conversations(
     disk_workspace: DiskWorkspace, refusals: Refusals | None = None
 ) -> Iterator[DiskConversation]:

@@ -90,7 +90,8 @@ def has_changes(conversation: Conversation) -> bool:
 def has_files(conversation: Conversation) -> bool:
     """Tell whether a conversation may have files in its workspace."""
     if conversation.origin == Origin.NATIVE:
-        return conversation.workspace.writing != WritePolicy.OFF
+        is_written = conversation.workspace.writing != WritePolicy.OFF
+        return is_written or bool(conversation.fingerprint)
     return conversation.origin == Origin.MIRRORED
 
 

@@ -13,8 +13,10 @@ from jpweb.store.choices import RunState, WritePolicy
 from jpweb.store.jp_files import attachments, external_appends, mirror, workspace
 from jpweb.store.jp_files.external_appends import CopiesDiverged
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
+from jpweb.stream import timestamps
 from jpweb.stream.events import ChatRequest, Element, TurnStart
-from tests.builders import make_answer, make_call, make_element, make_inquiry, make_result
+from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse, Redacted
+from tests.builders import make_answer, make_call, make_element, make_inquiry, make_result, raw
 from tests.exporting import join_pieces
 from tests.store import making
 from tests.store.making import write_folder
@@ -94,6 +96,7 @@ def test_what_jp_added_is_taken_in_by_a_pass_once(talk: Conversation):
         "Ours",
         "native",
     )
+    assert grown_talk.last_activity == timestamps.parse_timestamp(LATER)
     assert list(grown_talk.journal.order_by("position").values_list("pk", flat=True))[:2] == keys
     assert join_pieces(exports.export_jp_json(grown_talk)) == making.stream_file([*OURS, *ADDED])
     assert mirror_again(talk).changed_ids == []
@@ -158,6 +161,26 @@ def test_copies_that_agree_again_are_taken_in_and_the_problem_is_gone(talk: Conv
     assert (fresh(talk).problem, fresh(talk).entry_count) == ("", 3)
 
 
+@pytest.mark.parametrize(
+    "outcome", [Cancelled(CancellationReason.USER), Redacted()], ids=["cancelled", "redacted"]
+)
+def test_outcome_that_an_older_jp_dropped_stays(talk: Conversation, outcome: Cancelled | Redacted):
+    asked = [*OURS, *ADDED[:2]]
+    response = make_element(InquiryResponse("c.q.1", outcome), at=LATER)
+    on_disk(talk, [*asked, response])
+    mirror_again(talk)
+    fields = {"timestamp": LATER, "type": "inquiry_response", "id": "c.q.1", "answer": None}
+    on_disk(talk, [*asked, raw(fields), ADDED[3]])
+    assert mirror_again(talk).changed_ids == [talk.pk]
+    assert (fresh(talk).problem, Inquiry.objects.get().state) == ("", outcome.TAG)
+    assert [element.raw for element in journal.read_elements(talk.pk)[4:]] == [
+        response.raw,
+        ADDED[3].raw,
+    ]
+    on_disk(talk, [*asked, raw(fields | {"id": "c.q.2"}), ADDED[3]])
+    assert "differs" in mirror_again(talk).problems[0]
+
+
 def test_a_file_that_is_gone_is_no_loss_here(talk: Conversation):
     (on_disk(talk, OURS) / "events.json").unlink()
     with pytest.raises(CopiesDiverged, match="can't be read"):
@@ -190,6 +213,19 @@ def test_the_archived_copy_is_followed_too(talk: Conversation):
     (home / ".archive").mkdir()
     (home / str(talk.jp_id)).rename(home / ".archive" / str(talk.jp_id))
     assert mirror_again(talk).changed_ids == [talk.pk]
+
+
+def test_folder_that_was_only_moved_is_archived_once(talk: Conversation):
+    home = on_disk(talk, OURS).parent
+    mirror_again(talk)
+    (home / ".archive").mkdir()
+    (home / str(talk.jp_id)).rename(home / ".archive" / str(talk.jp_id))
+    mirror_again(talk)
+    assert fresh(talk).archived
+    (home / ".archive" / str(talk.jp_id) / "events.json").write_bytes(DIFFERENT["rewritten"])
+    Conversation.objects.update(archived=False)
+    assert [len(mirror_again(talk).problems) for _ in range(2)] == [1, 0]
+    assert fresh(talk).archived
 
 
 def test_take_in_tells_how_many(talk: Conversation):

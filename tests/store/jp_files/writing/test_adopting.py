@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ from jpweb.runtime import conversation_config
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.choices import Origin, WritePolicy
 from jpweb.store.errors import ReadOnlyConversation, StoreError
-from jpweb.store.jp_files import attachments, mirror
+from jpweb.store.jp_files import attachments, metadata_file, mirror
 from jpweb.store.models import Conversation, JournalEntry, Run
 from jpweb.store.redaction import application
 from jpweb.stream import wire
-from jpweb.stream.events import ChatRequest, ChatResponse, Element, TurnStart
+from jpweb.stream.events import ChatRequest, ChatResponse, ConfigDelta, Element, TurnStart
 from tests.builders import make_call, make_element, make_inquiry
 from tests.runtime import providers
 from tests.store import making
@@ -30,6 +31,7 @@ TURN = [
     make_element(ChatRequest("From a terminal")),
     make_element(ChatResponse("message", "An answer of jp's")),
 ]
+ADDED = make_element(ChatResponse("message", "jp again"))
 
 
 class JpConversation:
@@ -48,6 +50,17 @@ class JpConversation:
 
     def write(self, elements: list[Element]) -> None:
         (self.folder / "events.json").write_bytes(making.stream_file(elements))
+
+    def read(self) -> list[Element]:
+        texts = wire.split_array((self.folder / "events.json").read_bytes())
+        return [wire.read_element(text) for text in texts]
+
+    def save(self, elements: list[Element]) -> None:
+        """Save the conversation as jp does, in each root, and let a pass read it."""
+        for copy in self.copies:
+            (copy / "base_config.json").write_bytes(BASE)
+            (copy / "events.json").write_bytes(making.stream_file(elements))
+        self.refresh()
 
     @property
     def copies(self) -> list[Path]:
@@ -77,14 +90,14 @@ async def test_a_turn_here_is_appended_to_the_file_of_jp(
     assert (await stage.row()).origin == Origin.NATIVE
 
 
+def read_model(row: Conversation) -> str:
+    return conversation_config.name_model(
+        conversation_config.load_conversation_config(row).configuration
+    )
+
+
 async def test_its_turns_run_under_its_own_base_configuration(stage: Attached):
     jp = await begin(stage)
-
-    def read_model(row: Conversation) -> str:
-        return conversation_config.name_model(
-            conversation_config.load_conversation_config(row).configuration
-        )
-
     assert await run_in_db_thread(read_model, jp.row) == "openai/of-jp"
     attachment = await run_in_db_thread(attachments.attach_files, jp.row.pk)
     assert attachment is not None
@@ -109,16 +122,60 @@ async def test_jp_goes_on_with_it_afterwards(stage: Attached, monkeypatch: pytes
     jp = await begin(stage)
     providers.use_provider(monkeypatch, providers.Says())
     await stage.play_turn()
-    written = [
-        wire.read_element(text)
-        for text in wire.split_array((jp.folder / "events.json").read_bytes())
-    ]
-    added = make_element(ChatResponse("message", "jp again"))
-    for copy in jp.copies:
-        (copy / "events.json").write_bytes(making.stream_file([*written, added]))
-    await run_in_db_thread(jp.refresh)
-    assert (await stage.elements())[-1].raw == added.raw
+    await run_in_db_thread(jp.save, [*jp.read(), ADDED])
+    assert (await stage.elements())[-1].raw == ADDED.raw
     assert (await stage.row()).problem == ""
+
+
+@pytest.mark.parametrize("turn", [TURN, TURN[1:]], ids=["with", "without turn_start"])
+async def test_older_layout_that_jp_renews_stays_the_same_conversation(
+    stage: Attached, monkeypatch: pytest.MonkeyPatch, turn: list[Element]
+):
+    config = make_element(ConfigDelta(json.loads(BASE)))
+    jp = await begin(stage, [config, *turn])
+    (jp.folder / "base_config.json").unlink()
+    providers.use_provider(monkeypatch, providers.Says())
+    assert (await stage.play_turn()).state == "done"
+    first, *ours = jp.read()
+    assert (first.raw, (await stage.row()).turns) == (config.raw, 2)
+    renewed = [*TURN, *ours[len(turn) :], ADDED]
+    await run_in_db_thread(jp.save, renewed)
+    row = await stage.row()
+    assert (row.problem, row.turns) == ("", 2)
+    assert [e.raw for e in await stage.elements()] == [e.raw for e in renewed]
+    assert await run_in_db_thread(read_model, row) == "openai/of-jp"
+    assert (await stage.play_turn()).state == "done"
+    assert [e.raw for e in jp.read()[: len(renewed)]] == [e.raw for e in renewed]
+
+
+async def test_rewritten_older_layout_without_an_event_is_refused(
+    stage: Attached, monkeypatch: pytest.MonkeyPatch
+):
+    config = make_element(ConfigDelta(json.loads(BASE)))
+    jp = await begin(stage, [config, *TURN])
+    providers.use_provider(monkeypatch, providers.Says())
+    await stage.play_turn()
+    before, written = await stage.elements(), jp.read()
+    for elements in (written[1:-1], [*written[2:], ADDED]):
+        await run_in_db_thread(jp.save, elements)
+        assert "The copy in the workspace differs" in (await stage.row()).problem
+        assert await stage.elements() == before
+
+
+async def test_what_jp_adds_is_taken_in_after_writing_was_turned_off(
+    stage: Attached, monkeypatch: pytest.MonkeyPatch
+):
+    jp = await begin(stage)
+    providers.use_provider(monkeypatch, providers.Says())
+    await stage.play_turn()
+    await run_in_db_thread(stage.write, WritePolicy.OFF)
+    title_change = metadata_file.make_title_change("Named here")
+    await run_in_db_thread(metadata_file.apply_change, jp.row.pk, title_change)
+    await run_in_db_thread(jp.save, [*jp.read(), ADDED])
+    row = await stage.row()
+    assert (await stage.elements())[-1].raw == ADDED.raw
+    assert (row.problem, row.title) == ("", "Named here")
+    assert await run_in_db_thread(read_model, row) == "openai/of-jp"
 
 
 async def test_a_call_that_jp_left_open_does_not_stop_the_next_turn(
@@ -153,6 +210,10 @@ def redact(jp: JpConversation) -> None:
     application.redact(jp.row, request, jp.stage.ada)
 
 
+def age(jp: JpConversation) -> None:
+    (jp.folder / "events.json").rename(jp.folder / "messages.json")
+
+
 def forbid(jp: JpConversation) -> None:
     jp.stage.write(WritePolicy.OFF)
 
@@ -164,6 +225,7 @@ def forbid(jp: JpConversation) -> None:
         (archive, StoreError, "jp archived this conversation"),
         (spoil, StoreError, "events.json cannot be read"),
         (redact, StoreError, "redacted here"),
+        (age, StoreError, "saved by an older version of jp"),
         (forbid, ReadOnlyConversation, "Continue it in a terminal"),
     ],
 )
