@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,21 @@ def test_what_is_replaced_is_indexed_anew(home: Workspace, find: Find):
     )
     assert [hit.key for hit in find("ash")] == [first_hit.key]
     assert (len(find("birch")), len(find("cedar")), len(find("dogwood"))) == (0, 0, 1)
+    check_index()
+
+
+@pytest.mark.parametrize("new_word", ["ash", "birch"])
+def test_what_is_replaced_by_another_time_is_found_at_that(
+    home: Workspace, find: Find, new_word: str
+):
+    talk = making.conversation(home)
+    replace_elements(talk, builders.stream(ChatResponse("message", "ash")))
+    assert find("after:2026-05 ash") == []
+    new_kind = ChatResponse("message", new_word)
+    replace_elements(talk, [builders.make_element(new_kind, at="2026-06-02 00:00:00.0")])
+    (hit,) = find(f"after:2026-05 {new_word}")
+    assert hit.at == Passage.objects.get(position=0).at == datetime(2026, 6, 2, tzinfo=UTC)
+    assert find(f"before:2026-05 {new_word}") == []
     check_index()
 
 
