@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from jpweb.store import journal, rebuild
 from jpweb.store.inquiries import Decider
 from jpweb.store.jp_files import mirror
-from jpweb.store.models import Conversation, Passage, Workspace
-from jpweb.store.search import filter_terms, indexer
+from jpweb.store.models import Conversation, JournalEntry, Passage, Workspace
+from jpweb.store.search import filter_terms, indexer, passages
 from jpweb.stream.answer_type import Boolean
 from jpweb.stream.events import (
     ChatResponse,
@@ -347,6 +347,23 @@ def test_passages_of_an_older_version_are_made_again(home: Workspace, find: Find
     Conversation.objects.update(derived_version=1)
     rebuild.rebuild_all(lambda *_: None)
     assert [hit.key for hit in find('"default false"')] == [before.key]
+    check_index()
+
+
+def test_only_passages_of_version_2_are_made_again(
+    home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
+):
+    """Of version 2 PostgreSQL found no phrase after 255 occurrences of one of its words."""
+    talk = making.conversation(home)
+    journal.append_events(talk.pk, make_messages("spam eggs\n" * 300 + "spam ham"))
+    with monkeypatch.context() as patch:
+        patch.setattr(passages, "_split_body", lambda body, _: [body])
+        up_to_date()
+    JournalEntry.objects.update(category="left")
+    Conversation.objects.update(derived_version=2)
+    assert rebuild.rebuild_all(lambda *_: None) == 0
+    assert len(find('"spam ham"')) == 1
+    assert JournalEntry.objects.get().category == "left"
     check_index()
 
 
