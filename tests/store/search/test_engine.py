@@ -92,7 +92,7 @@ def talk(home: Workspace) -> Conversation:
         ("before:2026-03-02 tree", {0}),
         ("after:2026-03-02 tree", {1}),
         ("after:2026-03-02 before:2026-03-03", {1}),
-        ("after:2027", set()),
+        ("after:2100", set()),
         ("before:1950", set()),
     ],
 )
