@@ -20,6 +20,7 @@ def rebuild_all(progress: Callable[[int, int], None]) -> int:
     ``progress`` gets the number done, and of all. After an interruption the next call
     continues.
     """
+    _renew_passages()
     stale = Conversation.objects.exclude(derived_version=on_append.DERIVED_VERSION).order_by("pk")
     conversation_ids = list(stale.values_list("pk", flat=True))
     for done_count, conversation_id in enumerate(conversation_ids):
@@ -28,6 +29,16 @@ def rebuild_all(progress: Callable[[int, int], None]) -> int:
     if conversation_ids:
         progress(len(conversation_ids), len(conversation_ids))
     return len(conversation_ids)
+
+
+def _renew_passages() -> None:
+    """Have conversations indexed again of which the passages alone are of an older version."""
+    versions = range(on_append.COLUMNS_VERSION, on_append.DERIVED_VERSION)
+    conversations = Conversation.objects.filter(derived_version__in=versions)
+    if conversations.exists():  # an update takes SQLite's lock even if it finds none
+        conversations.update(
+            derived_version=on_append.DERIVED_VERSION, needs_indexing=True, indexed_entry_count=0
+        )
 
 
 @transaction.atomic

@@ -20,7 +20,9 @@ from jpweb.stream.transcript.grouping import extract_title
 from jpweb.stream.turns import EventMatches, find_owners
 
 #: Version of derived columns and of passages; those of an older version are rebuilt.
-DERIVED_VERSION = 2
+DERIVED_VERSION = 3
+#: Version since which derived columns are the same; of a later one, passages alone are rebuilt.
+COLUMNS_VERSION = 2
 #: Columns of a conversation that an appended entry changes.
 GROWTH_COLUMNS = ("entry_count", "turns", "category_counts", "derived_version", "needs_indexing")
 

@@ -13,7 +13,7 @@ from jpweb.store.models import Conversation, Inquiry, Passage
 from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream.answer_type import Secret
 
-#: Columns by which a stored passage and a draft are compared; key and instant never change.
+#: Columns by which a stored passage and a draft are compared, where their instant is the same.
 COMPARED_COLUMNS = (
     "position", "part", "item_position", "anchor", "category", "body", "tags", "tool", "who",
     "state", "reason",

@@ -20,6 +20,7 @@ class SearchDialect:
     """Parts of a statement over passages ``p``. ``expression`` builds the argument of ``match``.
 
     ``body_match`` compares a row's text with a regular expression, which no index does.
+    ``find_index_end`` returns where a text's words begin to have no position in its index.
     """
 
     source: str
@@ -28,6 +29,7 @@ class SearchDialect:
     key: str
     newest: str
     expression: Callable[[Sequence[QueryTerm], Sequence[TermGroup]], str]
+    find_index_end: Callable[[str], int]
 
 
 def get_dialect() -> SearchDialect:
@@ -83,6 +85,7 @@ SQLITE = SearchDialect(
     key="f.rowid",
     newest="f.rowid DESC",
     expression=build_fts5,
+    find_index_end=len,
 )
 POSTGRESQL = SearchDialect(
     source="store_passage p",
@@ -91,4 +94,5 @@ POSTGRESQL = SearchDialect(
     key="p.id",
     newest="p.id DESC",
     expression=build_tsquery,
+    find_index_end=tokenizer.find_index_end,
 )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import F, Q, QuerySet, Value
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Collate, Lower, StrIndex
 from django.db.models.lookups import GreaterThan
 
@@ -122,12 +122,15 @@ def find_spans(text: str, search_terms: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _filter_matching(conversation_id: int, search_terms: Sequence[str]) -> QuerySet[Passage]:
+    """Return the passages with the first term, of events that hold every term."""
     passages = Passage.objects.filter(conversation_id=conversation_id, position__gte=0)
     if not search_terms:
         return passages.none()
-    for term in search_terms:
-        passages = passages.filter(_holds_term(term))
-    return passages
+    matching = passages.filter(_holds_term(search_terms[0]))
+    for term in search_terms[1:]:
+        same_event = passages.filter(_holds_term(term), position=OuterRef("position"))
+        matching = matching.filter(_holds_term(term) | Q(Exists(same_event)))
+    return matching
 
 
 def _holds_term(term: str) -> Q:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import starmap
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -320,12 +320,14 @@ def _find_changes(
     obsolete_ids = []
     rows: list[tuple[int, passages.PassageDraft]] = []
     for slot, (passage_id, at, values) in stored.items():
-        matching_draft = pending.pop(slot, None)
-        if matching_draft is not None and _compared_values(matching_draft) == values:
+        matching_draft = pending.get(slot)
+        if matching_draft is None or matching_draft.at != at:  # a new instant takes a new id
+            obsolete_ids.append(passage_id)
             continue
-        obsolete_ids.append(passage_id)
-        if matching_draft is not None:
-            rows.append((passage_id, replace(matching_draft, at=at)))
+        del pending[slot]
+        if _compared_values(matching_draft) != values:
+            obsolete_ids.append(passage_id)
+            rows.append((passage_id, matching_draft))
     new_drafts = [*pending.values()]
     new_ids = passage_ids.allot_ids(
         [

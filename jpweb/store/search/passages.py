@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from jpweb.store import db_text
-from jpweb.store.search import cjk, filter_terms
+from jpweb.store.search import cjk, dialects, filter_terms
 from jpweb.stream import anchor_ids, timestamps
 from jpweb.stream.answer_type import Secret, Select
 from jpweb.stream.events import (
@@ -29,11 +29,11 @@ from jpweb.stream.events import (
 from jpweb.stream.inquiry import Answered, InquiryQuestion, InquiryRequest, InquiryResponse
 from jpweb.stream.transcript.categories import categorize_element
 
-#: Characters of a passage; a PostgreSQL ``tsvector`` distinguishes 16,000 word positions.
+#: Characters of a passage; on PostgreSQL it ends where its index has no position for a word.
 MAX_PASSAGE_CHARS = 50_000
 #: Passages of one entry; text beyond ten million characters is not indexed.
 MAX_PASSAGES_PER_ENTRY = 200
-#: Characters before the limit in which a passage is cut at a blank instead of inside a word.
+#: Characters before the limit in which a passage is cut at a line end, or else at a blank.
 _BREAK_SEARCH_CHARS = 500
 
 
@@ -132,7 +132,8 @@ def make_passages(
         body = db_text.clean_text("\n".join(text for text in searchable.texts if text))
         inquiry = searchable.inquiry
         terms = conversation_terms.terms | _make_terms(category_name, searchable)
-        for piece in list(_split_body(body)) or _filter_only_piece(category_name):
+        max_passages = max(MAX_PASSAGES_PER_ENTRY // len(entry.element.events), 1)
+        for piece in list(_split_body(body, max_passages)) or _filter_only_piece(category_name):
             if part == MAX_PASSAGES_PER_ENTRY:
                 return
             yield PassageDraft(
@@ -246,15 +247,29 @@ def _filter_only_piece(category_name: str) -> list[str]:
     return [""] if category_name == "question" else []
 
 
-def _split_body(body: str) -> Iterator[str]:
+def _split_body(body: str, max_passages: int) -> Iterator[str]:
+    """Yield the pieces of a text, at most ``max_passages`` unless these would be too long.
+
+    A piece ends before the first word that would have no position in its index, where that takes
+    no more pieces.
+    """
+    find_index_end = dialects.get_dialect().find_index_end
+    min_chars = min(len(body) // max_passages + 1, MAX_PASSAGE_CHARS - _BREAK_SEARCH_CHARS)
     begin = 0
     while begin < len(body):
-        end = begin + MAX_PASSAGE_CHARS
-        if end < len(body):
-            blank = max(
-                body.rfind(" ", end - _BREAK_SEARCH_CHARS, end),
-                body.rfind("\n", end - _BREAK_SEARCH_CHARS, end),
-            )
-            end = blank + 1 if blank > 0 else end
-        yield body[begin:end]
-        begin = end
+        piece = body[begin : begin + MAX_PASSAGE_CHARS]
+        end = find_index_end(piece)
+        if end < min_chars:
+            end = min_chars + _BREAK_SEARCH_CHARS
+        if begin + end < len(body):
+            end = _find_break(piece, max(min_chars, end - _BREAK_SEARCH_CHARS, 0), end)
+        yield piece[:end]
+        begin += end
+
+
+def _find_break(text: str, first: int, last: int) -> int:
+    """Return where to cut a text between two places: after a line end or a blank, or the last."""
+    for separator in "\n ":
+        if (index := text.rfind(separator, first, last)) >= 0:
+            return index + 1
+    return last

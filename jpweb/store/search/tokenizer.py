@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
@@ -62,6 +63,22 @@ def make_tsvector(body: str, tags: str) -> str:
         for word, word_positions in positions.items()
     ]
     return " ".join([*lexemes, *(f"'#{tag}'" for tag in tags.split())])
+
+
+def find_index_end(text: str) -> int:
+    """Return where the first word begins that has no position in the text's ``tsvector``.
+
+    Returns the text's length where each word has one. A phrase with such a word is not found.
+    """
+    if len(text) <= 2 * _MAX_POSITIONS:  # a word and a blank each
+        return len(text)
+    counts: Counter[str] = Counter()
+    for position, match in enumerate(WORD_PATTERN.finditer(text), 1):
+        word = fold_text(match[0])
+        if counts[word] == _MAX_POSITIONS or position > _LAST_POSITION:
+            return match.start()
+        counts[word] += 1
+    return len(text)
 
 
 #: Consecutive folded words; with True the last one is a prefix.

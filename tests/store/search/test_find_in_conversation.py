@@ -147,3 +147,10 @@ def test_the_queries_do_not_grow(talk: Conversation, django_assert_num_queries: 
         find_in_conversation.find_matches(talk.pk, "apple")
     with django_assert_num_queries(3):
         find_next(talk.pk, "apple", 0)
+
+
+def test_words_far_apart_in_a_long_event_are_found(home: Workspace):
+    talk = making.conversation(home)
+    say(talk, "pear " + "filler " * 20_000 + "plum", "plum", "pear")
+    up_to_date()
+    assert positions(talk, "pear plum") == positions(talk, "plum pear") == [0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from jpweb.store import journal, rebuild
 from jpweb.store.inquiries import Decider
 from jpweb.store.jp_files import mirror
-from jpweb.store.models import Conversation, Passage, Workspace
-from jpweb.store.search import filter_terms, indexer
+from jpweb.store.models import Conversation, JournalEntry, Passage, Workspace
+from jpweb.store.search import filter_terms, indexer, passages
 from jpweb.stream.answer_type import Boolean
 from jpweb.stream.events import (
     ChatResponse,
@@ -70,6 +71,21 @@ def test_what_is_replaced_is_indexed_anew(home: Workspace, find: Find):
     )
     assert [hit.key for hit in find("ash")] == [first_hit.key]
     assert (len(find("birch")), len(find("cedar")), len(find("dogwood"))) == (0, 0, 1)
+    check_index()
+
+
+@pytest.mark.parametrize("new_word", ["ash", "birch"])
+def test_what_is_replaced_by_another_time_is_found_at_that(
+    home: Workspace, find: Find, new_word: str
+):
+    talk = making.conversation(home)
+    replace_elements(talk, builders.stream(ChatResponse("message", "ash")))
+    assert find("after:2026-05 ash") == []
+    new_kind = ChatResponse("message", new_word)
+    replace_elements(talk, [builders.make_element(new_kind, at="2026-06-02 00:00:00.0")])
+    (hit,) = find(f"after:2026-05 {new_word}")
+    assert hit.at == Passage.objects.get(position=0).at == datetime(2026, 6, 2, tzinfo=UTC)
+    assert find(f"before:2026-05 {new_word}") == []
     check_index()
 
 
@@ -331,6 +347,23 @@ def test_passages_of_an_older_version_are_made_again(home: Workspace, find: Find
     Conversation.objects.update(derived_version=1)
     rebuild.rebuild_all(lambda *_: None)
     assert [hit.key for hit in find('"default false"')] == [before.key]
+    check_index()
+
+
+def test_only_passages_of_version_2_are_made_again(
+    home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
+):
+    """Of version 2 PostgreSQL found no phrase after 255 occurrences of one of its words."""
+    talk = making.conversation(home)
+    journal.append_events(talk.pk, make_messages("spam eggs\n" * 300 + "spam ham"))
+    with monkeypatch.context() as patch:
+        patch.setattr(passages, "_split_body", lambda body, _: [body])
+        up_to_date()
+    JournalEntry.objects.update(category="left")
+    Conversation.objects.update(derived_version=2)
+    assert rebuild.rebuild_all(lambda *_: None) == 0
+    assert len(find('"spam ham"')) == 1
+    assert JournalEntry.objects.get().category == "left"
     check_index()
 
 

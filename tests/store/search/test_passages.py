@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from jpweb.store import journal
 from jpweb.store.jp_files import mirror
 from jpweb.store.models import Passage, Workspace
-from jpweb.store.search import passages
+from jpweb.store.search import dialects, passages, tokenizer
 from jpweb.stream.answer_type import AnswerType, Boolean, Option, Secret, Select, Text
 from jpweb.stream.events import (
     ChatRequest,
@@ -150,7 +151,7 @@ def test_a_secret_is_nowhere(home: Workspace, find: Find, tmp_path: Path):
 
 def test_long_ones_are_several_and_found_to_their_end(home: Workspace, find: Find):
     talk = making.conversation(home)
-    text = "filler " * 20_000 + "needle"
+    text = "".join(f"filler{n} " for n in range(12_000)) + "needle"
     journal.append_events(talk.pk, make_messages(text))
     (hit,) = find("needle")
     assert hit.position == 0
@@ -169,3 +170,57 @@ def test_what_is_longer_than_all_parts_is_cut(home: Workspace, monkeypatch: pyte
     journal.append_events(talk.pk, make_messages("x" * 100))
     up_to_date()
     assert list(Passage.objects.values_list("body", flat=True)) == ["x" * 10] * 2
+
+
+@pytest.fixture
+def postgresql_dialect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dialects, "get_dialect", lambda: dialects.POSTGRESQL)
+
+
+def list_bodies(text: str) -> list[str]:
+    """Return the bodies of the passages of a message."""
+    source = passages.SourceEntry(0, 0, "a", builders.make_element(ChatResponse("message", text)))
+    terms = passages.ConversationTerms(datetime(2026, 1, 1, tzinfo=UTC), frozenset())
+    context = passages.EntryContext({}, {}, {})
+    return [draft.body for draft in passages.make_passages(source, terms, context)]
+
+
+def list_positions(body: str) -> list[int]:
+    """Return the positions of all words of a passage in PostgreSQL's index."""
+    lexemes = tokenizer.make_tsvector(body, "").split(" ")
+    return sorted(
+        int(position) for lexeme in lexemes for position in lexeme.rpartition(":")[2].split(",")
+    )
+
+
+@pytest.mark.usefixtures("postgresql_dialect")
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        pytest.param("spam eggs\n" * 255 + "ham", 1, id="as often as a word has positions"),
+        pytest.param("spam eggs\n" * 300 + "spam ham", 2, id="more often"),
+        pytest.param("".join(f"{n} Späm\n" for n in range(600)), 3, id="with accents"),
+        pytest.param("".join(f"{n % 256:02x} " for n in range(16_600)), 2, id="many words"),
+    ],
+)
+def test_each_word_of_a_passage_has_its_position_on_postgresql(text: str, count: int):
+    bodies = list_bodies(text)
+    assert ("".join(bodies), len(bodies)) == (text, count)
+    for body in bodies:
+        assert list_positions(body) == [*range(1, len(tokenizer.split_words(body)) + 1)]
+    assert "\n" not in text or {body[-1] for body in bodies[:-1]} <= {"\n"}
+
+
+@pytest.mark.usefixtures("postgresql_dialect")
+def test_a_long_text_of_one_word_is_indexed_to_its_end():
+    text = "ab " * 100_000 + "needle"
+    bodies = list_bodies(text)
+    assert "".join(bodies) == text
+    assert {body[-1] for body in bodies[:-1]} == {" "}
+    assert len(bodies) <= passages.MAX_PASSAGES_PER_ENTRY
+
+
+def test_text_that_repeats_a_word_is_one_passage_on_sqlite(monkeypatch: pytest.MonkeyPatch):
+    """FTS5 knows all places of a word, and finds words of one event together in one passage."""
+    monkeypatch.setattr(dialects, "get_dialect", lambda: dialects.SQLITE)
+    assert len(list_bodies("spam eggs\n" * 300)) == 1
