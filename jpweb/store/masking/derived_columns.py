@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from jpweb.store import db_text
@@ -63,12 +63,18 @@ def replace_inquiry_columns(conversation: Conversation, position: int, element: 
 
 
 def change_columns(
-    row: Any, columns: Sequence[str], strings: Sequence[str], marker: str
+    row: Any, columns: Sequence[str], strings: Sequence[str], keys: Collection[str], marker: str
 ) -> dict[str, Any]:
+    """Return the columns in which these strings, or these keys of objects, are replaced."""
     changes: dict[str, Any] = {}
     for column in columns:
         value = getattr(row, column)
-        replaced = replacement.replace_strings(value, strings, marker)
+        if isinstance(row, Approval) and isinstance(value, dict):  # its own keys are jpweb's
+            replaced: Any = {
+                name: _replace_in_value(part, strings, keys, marker) for name, part in value.items()
+            }
+        else:
+            replaced = _replace_in_value(value, strings, keys, marker)
         if replaced != value:
             limit = row._meta.get_field(column).max_length  # noqa: SLF001  Django documents it
             changes[column] = replaced[:limit] if limit else replaced
@@ -77,3 +83,10 @@ def change_columns(
     if changes and isinstance(row, Comment | Review):
         changes["nonce"] = ""  # with it, a short secret could be guessed from the ledger's hash
     return changes
+
+
+def _replace_in_value(
+    value: Any, strings: Sequence[str], keys: Collection[str], marker: str
+) -> Any:
+    replaced = replacement.replace_strings(value, strings, marker)
+    return replacement.replace_keys(replaced, keys, marker)

@@ -6,7 +6,7 @@ by which ``jpweb.store.ledger.verification`` accepts it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -120,15 +120,17 @@ def _redact(conversation_id: int, request: RedactionRequest, person: Person) -> 
     request = replace(request, strings=resolved)
     preview = Preview(file=conversation.source)
     strings: tuple[str, ...] = request.strings
+    keys: set[str] = set()
     for entry, replaced in _find_replacements(conversation, request, marker):
         _replace_entry(conversation, entry, replaced, request, person)
         strings = strings or replaced.strings
+        keys |= replaced.keys
         preview.events.append(
             PreviewedEvent(entry.anchor, entry.position, entry.kind, replaced.counts)
         )
     if not preview.events:
         raise NotRedactable("None of these strings is in the content. Check their spelling.")
-    preview.copies = _replace_copies(conversation, strings, marker)
+    preview.copies = _replace_copies(conversation, strings, keys, marker)
     conversation.revision += 1
     conversation.needs_indexing = True
     conversation.save(update_fields=["revision", "needs_indexing", "title"])
@@ -252,7 +254,7 @@ def _update_category_count(conversation: Conversation, old: str, new: str) -> No
 
 
 def _replace_copies(
-    conversation: Conversation, strings: Sequence[str], marker: str
+    conversation: Conversation, strings: Sequence[str], keys: Collection[str], marker: str
 ) -> dict[str, int]:
     """Replace strings in what else the database keeps of the conversation; returns counts."""
     counts: dict[str, int] = {}
@@ -274,7 +276,7 @@ def _replace_copies(
     ]
     for name, rows, columns in sources:
         for row in rows.iterator(chunk_size=200):
-            if changes := derived_columns.change_columns(row, columns, strings, marker):
+            if changes := derived_columns.change_columns(row, columns, strings, keys, marker):
                 counts[name] = counts.get(name, 0) + 1
                 type(row).objects.filter(pk=row.pk).update(**changes)
     return counts
