@@ -14,6 +14,9 @@ from jpweb.stream.events import ChatRequest, ConversationEvent, Element
 from jpweb.stream.inquiry import Answered, InquiryRequest, InquiryResponse
 from jpweb.stream.transcript.grouping import extract_title
 
+#: Columns that may hold the beginning of a longer text, with the characters of the shortest one.
+_CUT_CHARS = {"title": 60, "problem": 1000}
+
 
 def replace_turn_title(
     conversation: Conversation, position: int, old: Element, new: Element
@@ -68,14 +71,8 @@ def change_columns(
     """Return the columns in which these strings, or these keys of objects, are replaced."""
     changes: dict[str, Any] = {}
     for column in columns:
-        value = getattr(row, column)
-        if isinstance(row, Approval) and isinstance(value, dict):  # its own keys are jpweb's
-            replaced: Any = {
-                name: _replace_in_value(part, strings, keys, marker) for name, part in value.items()
-            }
-        else:
-            replaced = _replace_in_value(value, strings, keys, marker)
-        if replaced != value:
+        replaced = _replace_in_column(row, column, strings, keys, marker)
+        if replaced != getattr(row, column):
             limit = row._meta.get_field(column).max_length  # noqa: SLF001  Django documents it
             changes[column] = replaced[:limit] if limit else replaced
     if changes and isinstance(row, Approval):
@@ -85,8 +82,25 @@ def change_columns(
     return changes
 
 
-def _replace_in_value(
-    value: Any, strings: Sequence[str], keys: Collection[str], marker: str
+def replace_in_cut_text(column: str, text: str, strings: Sequence[str], marker: str) -> str:
+    """Return the text of a column with strings replaced, also one that its end cuts."""
+    replaced: str = replacement.replace_strings(text, strings, marker)
+    # A marker, in brackets, may have made it shorter than what was cut.
+    may_be_cut = len(text) >= _CUT_CHARS[column] or text.endswith("…") or "[" in text
+    markers = dict.fromkeys(strings, marker) if may_be_cut else {}
+    return replacement.replace_cut_end(replaced, markers)
+
+
+def _replace_in_column(
+    row: Any, column: str, strings: Sequence[str], keys: Collection[str], marker: str
 ) -> Any:
-    replaced = replacement.replace_strings(value, strings, marker)
-    return replacement.replace_keys(replaced, keys, marker)
+    def replace_all(value: Any) -> Any:
+        replaced = replacement.replace_strings(value, strings, marker)
+        return replacement.replace_keys(replaced, keys, marker)
+
+    value = getattr(row, column)
+    if column in _CUT_CHARS:
+        return replace_in_cut_text(column, value, strings, marker)
+    if isinstance(row, Approval) and isinstance(value, dict):  # its own keys are jpweb's
+        return {name: replace_all(part) for name, part in value.items()}
+    return replace_all(value)

@@ -258,10 +258,11 @@ def _replace_copies(
 ) -> dict[str, int]:
     """Replace strings in what else the database keeps of the conversation; returns counts."""
     counts: dict[str, int] = {}
-    title = replacement.replace_strings(conversation.title, strings, marker)[:500]
-    if any(conversation.title.rstrip("…") in string for string in strings):
-        title = marker[:500] if conversation.title else ""
-    if title != conversation.title:
+    old_title = conversation.title
+    title = derived_columns.replace_in_cut_text("title", old_title, strings, marker)[:500]
+    if any(old_title.rstrip("…") in string for string in strings):
+        title = marker[:500] if old_title else ""
+    if title != old_title:
         conversation.title, counts["title"] = title, 1
     Passage.objects.filter(conversation=conversation, position=Passage.TITLE_POSITION).delete()
     runs = Run.objects.filter(conversation=conversation)

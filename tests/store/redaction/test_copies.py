@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from jpweb.store.annotations import threads
-from jpweb.store.choices import ApprovalKind, ApprovalState
-from jpweb.store.models import Approval, Conversation, Person, Workspace
+from jpweb.store.choices import ApprovalKind, ApprovalState, RunState
+from jpweb.store.models import Approval, Conversation, Person, Run, Turn, Workspace
 from jpweb.store.redaction import application
 from jpweb.store.redaction.application import RedactionRequest
 from jpweb.stream.answer_type import Option, Select, Text
 from jpweb.stream.events import ChatRequest, ToolCallRequest
-from jpweb.stream.inquiry import InquiryQuestion, InquiryRequest, InquirySource
+from jpweb.stream.inquiry import Answered, InquiryQuestion, InquiryRequest, InquirySource
 from tests.builders import make_answer
 from tests.store import making
 from tests.store.redaction.canary import CANARY, anchor_at, dump_tables, redact
@@ -117,3 +117,34 @@ def test_keys_of_a_decision_itself_stay(home: Workspace, ada: Person, strings: t
     redact(talk, ada, anchor_at(talk, 0), *strings)
     approval.refresh_from_db()
     assert approval.decision == {"allow": True, "reason": f"I {MARKER} it."}
+
+
+@pytest.mark.parametrize("strings", [(), (CANARY,)], ids=["whole", "strings"])
+def test_beginning_of_a_secret_goes_from_texts_that_were_cut_in_it(
+    home: Workspace, ada: Person, strings: tuple[str, ...]
+):
+    run = making.start_run(making.conversation(home, f"{'x' * 52}{CANARY}"[:60]))
+    question = making.settle(making.question(run), Answered(CANARY))
+    assert question.response_position is not None
+    Run.objects.update(state=RunState.DONE, problem=f"{'x' * 992}{CANARY}"[:1000])
+    Turn.objects.update(title=f"{'x' * 192}{CANARY}"[:200])
+    redact(run.conversation, ada, anchor_at(run.conversation, question.response_position), *strings)
+    assert Conversation.objects.get().title == f"{'x' * 52}{MARKER}"
+    assert CANARY[:8] not in dump_tables()
+
+
+@pytest.mark.parametrize(
+    ("title", "redacted_title"),
+    [
+        (f"About {CANARY[:8]}…", f"About {MARKER}"),
+        (f"[redacted by Bo: old] {CANARY[:8]}", f"[redacted by Bo: old] {MARKER}"),
+        (f"About {CANARY[:6]}", f"About {CANARY[:6]}"),
+    ],
+    ids=["ellipsis", "shortened", "short"],
+)
+def test_end_of_a_title_counts_only_where_it_may_be_cut(
+    talk: Conversation, ada: Person, title: str, redacted_title: str
+):
+    Conversation.objects.update(title=title)
+    redact(talk, ada, "", CANARY)
+    assert Conversation.objects.get().title == redacted_title
