@@ -35,16 +35,20 @@ _KEY_BY_COLUMN = {
 
 
 def find_problems(
-    kept_heads: Iterable[dict[str, Any]] = (),
+    kept_heads: Iterable[dict[str, Any] | Problem] = (),
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Iterator[Problem]:
     """Yield the problems of the ledger; ``progress`` gets the entries done, and all.
 
     ``kept_heads`` are signed heads that were kept outside the database, each as
-    ``signing.make_statement`` returns it. Servers may record, seal and purge entries meanwhile.
+    ``signing.make_statement`` returns it, and the problems of their files. Servers may record, seal
+    and purge entries meanwhile.
     """
     heads_by_sequence: dict[int, str] = {}
     for statement in kept_heads:
+        if isinstance(statement, Problem):
+            yield statement
+            continue
         statement_problems = ledger_verifier.find_head_problems(statement)
         yield from statement_problems
         if not statement_problems:
