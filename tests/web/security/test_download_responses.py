@@ -214,6 +214,19 @@ async def test_download_ends_with_the_right_to_read(
         assert receiver.has_left
 
 
+@pytest.mark.parametrize("route", ["/audit.csv", "/audit.jsonl"])
+async def test_file_of_the_audit_is_cut_where_the_next_rows_are_not_readable(
+    shelf: Shelf, route: str
+):
+    async with send_request(route, shelf.cookie) as receiver:
+        await receiver.take()
+        membership = Membership.objects.filter(person=shelf.person)
+        await run_in_background_thread(membership.update, role=Role.READER)
+        await receiver.take_all()
+        assert receiver.has_left
+        await wait_for_no_mark(shelf)
+
+
 async def test_download_that_nobody_closes_loses_its_mark_when_it_is_dropped(shelf: Shelf):
     begin = partial(
         under_way.begin_download, shelf.person.pk, "a.csv", ExportChunk(b"", 1, 2), iter(())
