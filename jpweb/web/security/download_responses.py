@@ -58,7 +58,10 @@ async def send_file(
         return await _resume(request, resumed, file_name, content_type, headers, may_continue)
     # Before the first piece: what is hidden meanwhile ends the chance to resume.
     key = await run_in_db_thread(_make_key, request)
-    first_piece = await downloads.read_first_piece(pieces)
+    try:
+        first_piece = await downloads.read_first_piece(pieces)
+    except ExportBroken:
+        return HttpResponse(notice_text.DOWNLOAD_CHANGED, status=412, content_type="text/plain")
     if first_piece.is_last:
         return HttpResponse(first_piece.data, content_type=content_type, headers=headers)
     kept = KeptDownload(key, pieces)

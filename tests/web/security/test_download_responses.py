@@ -177,6 +177,22 @@ async def test_conversation_rewritten_meanwhile_cuts_the_connection(shelf: Shelf
         await wait_for_no_mark(shelf)
 
 
+@pytest.mark.parametrize("route", ["export/jp", "export/jsonl"])
+async def test_conversation_rewritten_before_the_first_piece_is_told(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, route: str
+):
+    make_key = download_responses._make_key
+
+    def rewrite(request: Any) -> Any:
+        Conversation.objects.filter(pk=shelf.talk.pk).update(revision=shelf.talk.revision + 1)
+        return make_key(request)
+
+    monkeypatch.setattr(download_responses, "_make_key", rewrite)
+    async with send_request(shelf.path(route), shelf.cookie) as receiver:
+        assert receiver.status == 412
+        assert b"Download it again" in await receiver.take_all()
+
+
 async def test_database_that_goes_away_cuts_the_connection(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
