@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from django.db.models import Q
+
 from jpweb.store import db_text
+from jpweb.store.choices import ReviewState
 from jpweb.store.derived_rows import from_stream
 from jpweb.store.inquiries import clean_note
 from jpweb.store.masking import replacement
-from jpweb.store.models import Approval, Comment, Conversation, Inquiry, Review, Turn
+from jpweb.store.models import (
+    Approval,
+    Comment,
+    Conversation,
+    Inquiry,
+    Review,
+    ReviewTask,
+    Turn,
+)
 from jpweb.stream.events import ChatRequest, ConversationEvent, Element
 from jpweb.stream.inquiry import Answered, InquiryRequest, InquiryResponse
 from jpweb.stream.transcript.grouping import extract_title
@@ -63,6 +74,18 @@ def replace_inquiry_columns(conversation: Conversation, position: int, element: 
         inquiries.filter(response_position=position).update(
             answer=answer, note=clean_note(str(event.note.get("note") or ""))
         )
+
+
+def mark_unreviewed(conversation: Conversation, positions: Collection[int]) -> None:
+    """Store that a conversation, and its questions with changed events, have no review as they are.
+
+    ``positions`` are those of the events. The reviews stay, of an earlier version.
+    """
+    inquiries = Inquiry.objects.filter(conversation=conversation)
+    changed = inquiries.filter(Q(position__in=positions) | Q(response_position__in=positions))
+    ReviewTask.objects.filter(
+        Q(anchor="") | Q(anchor__in=changed.values("anchor")), conversation=conversation
+    ).update(state=ReviewState.UNREVIEWED, verdict="", first_reviewer=None)
 
 
 def change_columns(

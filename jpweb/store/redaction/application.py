@@ -131,6 +131,7 @@ def _redact(conversation_id: int, request: RedactionRequest, person: Person) -> 
     if not preview.events:
         raise NotRedactable("None of these strings is in the content. Check their spelling.")
     preview.copies = _replace_copies(conversation, strings, keys, marker)
+    derived_columns.mark_unreviewed(conversation, [event.position for event in preview.events])
     conversation.revision += 1
     conversation.needs_indexing = True
     conversation.save(update_fields=["revision", "needs_indexing", "title"])
