@@ -90,6 +90,15 @@ def find_download(person_id: int) -> DownloadLease | None:
     return mark.lease if mark is not None else downloads.find_lease(person_id)
 
 
+def find_rival(person_id: int) -> DownloadLease | None:
+    """Return the lease by which a person's further download is refused.
+
+    That of a download which has ended here refuses none: its release is awaited.
+    """
+    lease = find_download(person_id)
+    return None if person_id in _ending_marks else lease
+
+
 async def begin_download(
     person_id: int,
     file_name: str,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
-from jpweb.store import accounts
+from jpweb.store import accounts, exports
 from jpweb.store.choices import Role
 from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.models import Conversation, Inquiry, Membership, Workspace
@@ -120,15 +120,16 @@ def filter_inquiries(person_id: int, filters: AuditFilters) -> QuerySet[Inquiry]
 def read_batches(person_id: int, filters: AuditFilters) -> Iterator[ReviewedBatch]:
     """Yield the rows of ``list_inquiries`` in batches, each by its own query; at least one batch.
 
-    A row that is inserted meanwhile is newer than all that follow, so it is in no batch.
+    A row that is inserted meanwhile is newer than all that follow, so it is in no batch. Raises
+    ExportBroken where the person's roles are changed meanwhile.
     """
     # An index has the rows in this order. With a join, or a condition on an indexed column, SQLite
     # would choose another index and sort all rows for each batch.
-    memberships = _list_filtered_memberships(person_id, filters).filter(
-        workspace__conversations=OuterRef("conversation_id")
-    )
+    memberships = _list_filtered_memberships(person_id, filters)
+    workspace_ids = exports.list_workspace_ids(memberships)
+    is_audited = Exists(memberships.filter(workspace__conversations=OuterRef("conversation_id")))
     rows = Inquiry.objects.annotate(any_state=Coalesce("state", Value("")))
-    rows = rows.filter(Exists(memberships), *_make_conditions(filters, state="any_state"))
+    rows = rows.filter(is_audited, *_make_conditions(filters, state="any_state"))
     rows = rows.order_by("-asked_at", "-id")
     total = done_count = 0
     key: tuple[datetime, int] | None = None
@@ -136,6 +137,8 @@ def read_batches(person_id: int, filters: AuditFilters) -> Iterator[ReviewedBatc
         if key and not total:
             total = list_inquiries(person_id, filters).order_by().count()
         batch_rows = _read_rows(rows, key)
+        if key:  # a file of one batch is what one query found
+            exports.check_memberships(memberships, workspace_ids)
         is_last = len(batch_rows) <= BATCH_ROWS
         batch_rows = batch_rows[:BATCH_ROWS]
         done_count += len(batch_rows)

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
+from django.db.models import QuerySet
 
 from jpweb.evidence import ledger_verifier
 from jpweb.store.errors import ExportBroken
 from jpweb.store.masking import masks
-from jpweb.store.models import Conversation, JournalEntry
+from jpweb.store.models import Conversation, JournalEntry, Membership
 from jpweb.stream import wire
 
 #: Entries of one chunk at most, and characters after which a chunk takes no further entry.
@@ -71,6 +72,21 @@ def check_unchanged(conversation: Conversation) -> None:
     matching = Conversation.objects.filter(pk=conversation.pk)
     if matching.values_list("revision", flat=True).first() != conversation.revision:
         raise ExportBroken("The conversation was rewritten while it was downloaded.")
+
+
+def list_workspace_ids(memberships: QuerySet[Membership]) -> frozenset[int]:
+    """Return the keys of the workspaces whose rows an export takes."""
+    return frozenset(memberships.values_list("workspace_id", flat=True))
+
+
+def check_memberships(memberships: QuerySet[Membership], workspace_ids: frozenset[int]) -> None:
+    """Raise ExportBroken where a person's roles let an export take rows of other workspaces.
+
+    It is called after the rows of a chunk were read: where a role ends, they are fewer, and the
+    file would look complete.
+    """
+    if list_workspace_ids(memberships) != workspace_ids:
+        raise ExportBroken("The person's roles were changed while this was downloaded.")
 
 
 def _iterate_texts(conversation: Conversation) -> Iterator[tuple[int, list[str]]]:

@@ -9,6 +9,7 @@ import pytest
 from jpweb.store import audit
 from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import Role
+from jpweb.store.errors import ExportBroken
 from jpweb.store.jp_files import mirror
 from jpweb.store.models import Inquiry, Membership, Person, Workspace
 from tests.store import making
@@ -93,6 +94,17 @@ def test_the_batches_cover_every_row_once_the_newest_first(
     batches = list(audit.read_batches(auditor.pk, AuditFilters()))
     assert [row.pk for batch in batches for row in batch.rows] == [row.pk for row in all_rows]
     assert [batch.done < batch.total for batch in batches] == [True] * (len(batches) - 1) + [False]
+
+
+def test_batches_end_with_an_error_when_the_role_ends(
+    auditor: Person, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(audit, "BATCH_ROWS", 1)
+    batches = audit.read_batches(auditor.pk, AuditFilters())
+    assert next(batches).rows
+    Membership.objects.filter(person=auditor).update(role=Role.READER)
+    with pytest.raises(ExportBroken):
+        next(batches)
 
 
 @pytest.mark.parametrize("role", [None, Role.READER, Role.RESPONDER])

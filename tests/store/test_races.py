@@ -15,7 +15,8 @@ import pytest
 from django.db import connection, connections, transaction
 
 from jpweb.store import accounts, approvals, conversations, journal, runs
-from jpweb.store.choices import Act, Role
+from jpweb.store.annotations import threads
+from jpweb.store.choices import Act, Role, Verdict
 from jpweb.store.errors import (
     AlreadyDecided,
     AlreadyRunning,
@@ -29,17 +30,22 @@ from jpweb.store.inquiries import Decider
 from jpweb.store.jp_files import mirror, row_writer
 from jpweb.store.models import (
     Approval,
+    Comment,
     Conversation,
     Inquiry,
     JournalEntry,
     LedgerEntry,
     Membership,
+    Person,
+    Review,
     Run,
     SignInLink,
     Turn,
 )
 from jpweb.store.redaction import application
 from jpweb.store.redaction.application import RedactionRequest
+from jpweb.store.reviews import reviews, subjects
+from jpweb.store.reviews.reviews import ReviewInput
 from jpweb.stream.events import ChatRequest, ChatResponse, EventKind
 from jpweb.stream.inquiry import Answered, CancellationReason, InquiryResponse
 from tests.builders import stream
@@ -255,3 +261,50 @@ def test_redaction_that_a_mirror_pass_waits_for_is_kept(
     assert making.count_entries(talk.pk) == 3
     assert not JournalEntry.objects.filter(text__contains="canary-7f3a").exists()
     assert not Turn.objects.filter(title__contains="canary-7f3a").exists()
+
+
+def add_comment(talk: Conversation, author: Person, text: str) -> None:
+    threads.add_comment(talk, journal.find_anchor(talk.pk, 0), author, text)
+
+
+def edit_comment(talk: Conversation, author: Person, text: str) -> None:
+    anchor = journal.find_anchor(talk.pk, 0)
+    threads.edit_comment(talk, anchor, Comment.objects.get().pk, author, text)
+
+
+def review(talk: Conversation, auditor: Person, text: str) -> None:
+    subject = subjects.load_conversation(talk)
+    sent = ReviewInput(Verdict.FINE, text, subject.version, 0)
+    reviews.submit_review(subject, auditor, sent)
+
+
+@pytest.mark.parametrize("write", [add_comment, edit_comment, review])
+def test_redaction_replaces_a_text_whose_transaction_began_before(
+    write: Callable[[Conversation, Person, str], None],
+):
+    home = making.workspace()
+    talk = making.mirrored_conversation(home, ChatRequest("Log in with canary-7f3a"))
+    ada = making.person("ada", Role.AUDITOR, home)
+    add_comment(talk, ada, "First.")
+    request = RedactionRequest("", "leaked", ("canary-7f3a",), is_conversation_wide=True)
+    is_written, is_redacted = Event(), Event()
+
+    def pause(execute: Callable[..., Any], sql: str, *words: Any) -> Any:
+        is_last_step = '"comment_revision"' in sql and sql.startswith("UPDATE")
+        if (is_last_step or "store_ledgerentry" in sql) and not is_written.is_set():
+            is_written.set()
+            is_redacted.wait(1)  # which the redaction can't be while it waits for this
+        return execute(sql, *words)
+
+    def write_slowly(_number: int) -> None:
+        with connection.execute_wrapper(pause):
+            write(talk, ada, "It says canary-7f3a here.")
+
+    with ThreadPoolExecutor(1) as pool:
+        results = pool.submit(at_once, 1, write_slowly)
+        assert is_written.wait(30)
+        application.redact(talk, request, ada)
+        is_redacted.set()
+        assert results.result() == {"won": 1}
+    assert not Comment.objects.filter(text__contains="canary-7f3a").exists()
+    assert not Review.objects.filter(note__contains="canary-7f3a").exists()

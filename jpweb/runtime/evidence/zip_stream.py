@@ -7,9 +7,13 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from typing import IO, NamedTuple, cast
 
+from jpweb.evidence.bundle_verifier import MAX_FILE_BYTES, MAX_TOTAL_BYTES
+from jpweb.store.errors import ExportBroken
+
 #: A fixed time: the same content is the same zip. It is the earliest that a zip can name.
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX, _FILE_MODE = 3, 0o100644
+_TOO_LARGE = "The bundle is larger than what verify_bundle.py reads. Narrow the filters."
 
 
 class WrittenFile(NamedTuple):
@@ -27,6 +31,7 @@ class ZipStream:
         self._sink = _Sink()
         self._archive = zipfile.ZipFile(cast("IO[bytes]", self._sink), "w")
         self.files: list[WrittenFile] = []
+        self._total_bytes = 0
 
     @property
     def pending_bytes(self) -> int:
@@ -34,7 +39,10 @@ class ZipStream:
         return self._sink.size
 
     def write_file(self, name: str, pieces: Iterable[bytes]) -> Iterator[None]:
-        """Write a file; yields after each piece."""
+        """Write a file; yields after each piece.
+
+        Raises ExportBroken beyond what ``verify_bundle.py`` reads of a file, or of all.
+        """
         info = zipfile.ZipInfo(name, _FIXED_TIME)
         info.compress_type = zipfile.ZIP_DEFLATED
         info.create_system, info.external_attr = _UNIX, _FILE_MODE << 16
@@ -43,6 +51,9 @@ class ZipStream:
             for piece in pieces:
                 digest.update(piece)
                 size += member.write(piece)
+                self._total_bytes += len(piece)
+                if size > MAX_FILE_BYTES or self._total_bytes > MAX_TOTAL_BYTES:
+                    raise ExportBroken(_TOO_LARGE)
                 yield
         self.files.append(WrittenFile(name, size, digest.hexdigest()))
 

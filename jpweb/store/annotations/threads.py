@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import F
 
 from jpweb.evidence import ledger_verifier
-from jpweb.store import db_text
+from jpweb.store import db_text, journal
 from jpweb.store.annotations import mentions
 from jpweb.store.choices import Act
 from jpweb.store.database import clock
@@ -31,7 +31,8 @@ _NONCE_BYTES = 16
 def add_comment(conversation: Conversation, anchor: str, author: Person, text: str) -> Comment:
     """Add a comment to an event, which opens its thread again.
 
-    Raises CommentRefused, and UnknownAnchor where neither the event nor a thread of it is there.
+    Raises CommentRefused, UnknownConversation, and UnknownAnchor where neither the event nor a
+    thread of it is there.
     """
     text = _clean_text(text)
     thread = _lock_thread(conversation, anchor) or _make_thread(conversation, anchor)
@@ -118,6 +119,11 @@ def _clean_text(text: str) -> str:
 
 
 def _lock_thread(conversation: Conversation, anchor: str) -> CommentThread | None:
+    """Return the thread of an event, locked after its conversation.
+
+    A redaction locks the conversation first, too: it finds each text that was written before.
+    """
+    journal.lock_conversation(conversation.pk)
     rows = CommentThread.objects.select_for_update()
     return rows.filter(conversation=conversation, anchor=anchor).first()
 

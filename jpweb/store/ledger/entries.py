@@ -7,6 +7,7 @@ afterwards, as in Certificate Transparency (maximum merge delay, RFC 9162).
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -78,6 +79,14 @@ def record_acts(new_acts: Iterable[NewAct]) -> None:
     """Insert the entries of several acts, all or none."""
     for new_act in new_acts:
         compiled_write.insert_row(_make_entry(new_act))
+
+
+def read_details(text: str, text_hash: str) -> dict[str, Any]:
+    """Return the details of an entry; none where its text is not the one of its hash."""
+    if ledger_verifier.hash_text(text) != text_hash:
+        return {}
+    details: dict[str, Any] = json.loads(text).get("details", {})
+    return details
 
 
 def _make_entry(new_act: NewAct) -> LedgerEntry:

@@ -10,6 +10,7 @@ from typing import Any
 
 from jpweb import datafolder
 from jpweb.evidence import ledger_verifier
+from jpweb.evidence.ledger_verifier import Problem
 from jpweb.store.errors import StoreError
 from jpweb.store.ledger import sealing, signing
 
@@ -34,26 +35,37 @@ def append_head(path: Path) -> dict[str, Any] | None:
     return statement
 
 
-def read_heads(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the heads of a file. Raises StoreError for a file that is unreadable or damaged."""
+def read_heads(path: Path) -> Iterator[dict[str, Any] | Problem]:
+    """Yield the heads of a file, and a problem for each line that is none.
+
+    A line may be torn: its process ended, or the disk was full, while it was written. Raises
+    StoreError for a file that is unreadable.
+    """
     try:
-        with path.open(encoding="utf-8") as file:
+        with path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                statement = json.loads(line)
-                if not isinstance(statement, dict) or not ledger_verifier.has_head(statement):
-                    raise StoreError(f"{path}, line {number}: this is no signed head.")
-                yield statement
+                yield _parse_head(line) or Problem(0, f"{path}, line {number} is no signed head")
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise StoreError(f"{path} is no file of signed heads: {error}.") from error
+
+
+def _parse_head(line: bytes) -> dict[str, Any] | None:
+    try:
+        statement = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    is_head = isinstance(statement, dict) and ledger_verifier.has_head(statement)
+    return statement if is_head else None
 
 
 def _append_line(path: Path, line: str) -> None:
     datafolder.make_folder(path.parent)
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "wb") as file:
-        file.write(f"{line}\n".encode())
+        size = os.fstat(descriptor).st_size
+        is_torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+        line_end = "\n" if is_torn else ""
+        file.write(f"{line_end}{line}\n".encode())
         file.flush()
         os.fsync(file.fileno())
 

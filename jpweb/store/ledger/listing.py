@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Max, Q, QuerySet
 
 from jpweb.evidence import ledger_verifier
+from jpweb.store import exports
 from jpweb.store.choices import Act, Role
 from jpweb.store.exports import ExportChunk
 from jpweb.store.ledger import sealing, signing
@@ -112,8 +113,11 @@ def make_ledger_file(person_id: int) -> Iterator[ExportChunk]:
     """Yield a ledger file: the signed head, and every sealed entry up to it.
 
     Entries that the person may not see are hashes: the chain verifies, and they stay hidden.
-    Raises ValueError for an empty ledger.
+    Raises ValueError for an empty ledger, and ExportBroken where the person's roles are changed
+    meanwhile.
     """
+    audited = _list_audited(person_id)
+    workspace_ids = exports.list_workspace_ids(audited)
     head = sealing.get_head()
     first_line = ledger_verifier.encode_canonical(signing.make_statement(head))
     visible = set(LedgerEntry.objects.filter(_is_visible(person_id)).values_list("pk", flat=True))
@@ -121,6 +125,7 @@ def make_ledger_file(person_id: int) -> Iterator[ExportChunk]:
     last = 0
     while True:
         batch = _read_batch(last, head.sequence)
+        exports.check_memberships(audited, workspace_ids)
         text += "".join(_format_line(values, visible) for values in batch)
         last = (batch[-1][1] if batch else None) or head.sequence
         yield ExportChunk(text.encode("utf-8", "surrogatepass"), last, head.sequence)
@@ -140,8 +145,12 @@ def _format_line(values: tuple[int, int | None, str, str], visible: set[int]) ->
     return ledger_verifier.encode_canonical({"sequence": sequence} | content) + "\n"
 
 
-def _is_visible(person_id: int) -> Q:
-    audited = Membership.objects.filter(
+def _list_audited(person_id: int) -> QuerySet[Membership]:
+    return Membership.objects.filter(
         person_id=person_id, role__in=Role.list_including(Role.AUDITOR)
     )
+
+
+def _is_visible(person_id: int) -> Q:
+    audited = _list_audited(person_id)
     return Q(workspace_id__in=audited.values("workspace_id")) | Q(person_id=person_id)

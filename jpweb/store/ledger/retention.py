@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import groupby
@@ -10,7 +9,7 @@ from itertools import groupby
 from django.db import transaction
 
 from jpweb.store.choices import Act
-from jpweb.store.ledger.entries import Actor, Place, record_act
+from jpweb.store.ledger.entries import Actor, Place, read_details, record_act
 from jpweb.store.models import LedgerEntry
 
 #: Acts whose entries a purge may empty: they say who looked, not who decided.
@@ -49,12 +48,16 @@ def purge_all(before: datetime, actor: Actor) -> int:
 
 
 def read_purged_sequences() -> frozenset[int]:
-    """Return the sequences of all entries that a purge in the ledger lists."""
-    texts = LedgerEntry.objects.filter(act=Act.PURGED).values_list("text", flat=True)
+    """Return the sequences of all entries that a purge in the ledger lists.
+
+    A purge whose text was changed lists none: the check of the chain names it.
+    """
+    rows = LedgerEntry.objects.filter(act=Act.PURGED).values_list("text", "text_hash")
     return frozenset(
         sequence
-        for text in texts
-        for sequence in _parse_ranges(json.loads(text)["details"]["sequences"])
+        for text, text_hash in rows
+        if (ranges := read_details(text, text_hash).get("sequences"))
+        for sequence in _parse_ranges(ranges)
     )
 
 

@@ -12,6 +12,7 @@ from jpweb.evidence import keyed_hashes, ledger_verifier
 from jpweb.evidence.ledger_verifier import Problem
 from jpweb.store.choices import Act
 from jpweb.store.ledger import retention, signing, tree
+from jpweb.store.ledger.entries import read_details
 from jpweb.store.ledger.sealing import get_head
 from jpweb.store.models import Conversation, JournalEntry, LedgerEntry, LedgerHead, Redaction
 from jpweb.stream import anchor_ids
@@ -34,16 +35,20 @@ _KEY_BY_COLUMN = {
 
 
 def find_problems(
-    kept_heads: Iterable[dict[str, Any]] = (),
+    kept_heads: Iterable[dict[str, Any] | Problem] = (),
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Iterator[Problem]:
     """Yield the problems of the ledger; ``progress`` gets the entries done, and all.
 
     ``kept_heads`` are signed heads that were kept outside the database, each as
-    ``signing.make_statement`` returns it. Servers may record, seal and purge entries meanwhile.
+    ``signing.make_statement`` returns it, and the problems of their files. Servers may record, seal
+    and purge entries meanwhile.
     """
     heads_by_sequence: dict[int, str] = {}
     for statement in kept_heads:
+        if isinstance(statement, Problem):
+            yield statement
+            continue
         statement_problems = ledger_verifier.find_head_problems(statement)
         yield from statement_problems
         if not statement_problems:
@@ -159,9 +164,9 @@ def _select_derived(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find_event_problems(entry: _Entry, content: dict[str, Any]) -> Iterator[Problem]:
-    if entry.columns["act"] in SETTLING_ACTS:
+    if content["act"] in SETTLING_ACTS:
         yield from _find_journal_problems(entry, content)
-    elif entry.columns["act"] == Act.REDACTED:
+    elif content["act"] == Act.REDACTED:
         yield from _find_redaction_problems(entry, content)
 
 
@@ -206,10 +211,10 @@ def is_redacted(conversation_id: int, anchor: str, text: str) -> bool:
     entries = LedgerEntry.objects.filter(
         conversation_id=conversation_id, act=Act.REDACTED, subject=f"event:{anchor}"
     )
-    entry_text = entries.order_by("-id").values_list("text", flat=True).first()
-    if not entry_text:
+    texts = entries.order_by("-id").values_list("text", "text_hash").first()
+    details = read_details(*texts) if texts else {}
+    if "redaction" not in details:
         return False
-    details = json.loads(entry_text)["details"]
     key = (
         Redaction.objects.filter(pk=details["redaction"], anchor=anchor)
         .values_list("key", flat=True)

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from django.db.models import Q
+
 from jpweb.store import db_text
+from jpweb.store.choices import ReviewState
 from jpweb.store.derived_rows import from_stream
 from jpweb.store.inquiries import clean_note
 from jpweb.store.masking import replacement
-from jpweb.store.models import Approval, Comment, Conversation, Inquiry, Review, Turn
+from jpweb.store.models import (
+    Approval,
+    Comment,
+    Conversation,
+    Inquiry,
+    Review,
+    ReviewTask,
+    Turn,
+)
 from jpweb.stream.events import ChatRequest, ConversationEvent, Element
 from jpweb.stream.inquiry import Answered, InquiryRequest, InquiryResponse
 from jpweb.stream.transcript.grouping import extract_title
+
+#: Columns that may hold the beginning of a longer text, with the characters of the shortest one.
+_CUT_CHARS = {"title": 60, "problem": 1000}
 
 
 def replace_turn_title(
@@ -62,14 +76,26 @@ def replace_inquiry_columns(conversation: Conversation, position: int, element: 
         )
 
 
+def mark_unreviewed(conversation: Conversation, positions: Collection[int]) -> None:
+    """Store that a conversation, and its questions with changed events, have no review as they are.
+
+    ``positions`` are those of the events. The reviews stay, of an earlier version.
+    """
+    inquiries = Inquiry.objects.filter(conversation=conversation)
+    changed = inquiries.filter(Q(position__in=positions) | Q(response_position__in=positions))
+    ReviewTask.objects.filter(
+        Q(anchor="") | Q(anchor__in=changed.values("anchor")), conversation=conversation
+    ).update(state=ReviewState.UNREVIEWED, verdict="", first_reviewer=None)
+
+
 def change_columns(
-    row: Any, columns: Sequence[str], strings: Sequence[str], marker: str
+    row: Any, columns: Sequence[str], strings: Sequence[str], keys: Collection[str], marker: str
 ) -> dict[str, Any]:
+    """Return the columns in which these strings, or these keys of objects, are replaced."""
     changes: dict[str, Any] = {}
     for column in columns:
-        value = getattr(row, column)
-        replaced = replacement.replace_strings(value, strings, marker)
-        if replaced != value:
+        replaced = _replace_in_column(row, column, strings, keys, marker)
+        if replaced != getattr(row, column):
             limit = row._meta.get_field(column).max_length  # noqa: SLF001  Django documents it
             changes[column] = replaced[:limit] if limit else replaced
     if changes and isinstance(row, Approval):
@@ -77,3 +103,27 @@ def change_columns(
     if changes and isinstance(row, Comment | Review):
         changes["nonce"] = ""  # with it, a short secret could be guessed from the ledger's hash
     return changes
+
+
+def replace_in_cut_text(column: str, text: str, strings: Sequence[str], marker: str) -> str:
+    """Return the text of a column with strings replaced, also one that its end cuts."""
+    replaced: str = replacement.replace_strings(text, strings, marker)
+    # A marker, in brackets, may have made it shorter than what was cut.
+    may_be_cut = len(text) >= _CUT_CHARS[column] or text.endswith("…") or "[" in text
+    markers = dict.fromkeys(strings, marker) if may_be_cut else {}
+    return replacement.replace_cut_end(replaced, markers)
+
+
+def _replace_in_column(
+    row: Any, column: str, strings: Sequence[str], keys: Collection[str], marker: str
+) -> Any:
+    def replace_all(value: Any) -> Any:
+        replaced = replacement.replace_strings(value, strings, marker)
+        return replacement.replace_keys(replaced, keys, marker)
+
+    value = getattr(row, column)
+    if column in _CUT_CHARS:
+        return replace_in_cut_text(column, value, strings, marker)
+    if isinstance(row, Approval) and isinstance(value, dict):  # its own keys are jpweb's
+        return {name: replace_all(part) for name, part in value.items()}
+    return replace_all(value)

@@ -11,6 +11,8 @@ from jpweb.store.models import Conversation, Redaction
 #: Characters of the longest title of a row.
 MAX_TITLE_CHARS = 500
 _MARKER_START = REDACTION_MARKER.partition("{")[0]
+#: How a title ends whose last characters are the beginning of a marker.
+_CUT_MARKERS = tuple(_MARKER_START[:length] for length in range(len(_MARKER_START) - 1, 0, -1))
 
 
 def choose_title(conversation: Conversation, file_title: str) -> str:
@@ -19,14 +21,15 @@ def choose_title(conversation: Conversation, file_title: str) -> str:
     A title that was redacted as a whole stays whatever jp calls the conversation. A query only
     where the row's title holds a marker.
     """
-    if _MARKER_START not in conversation.title:
+    is_cut = len(conversation.title) == MAX_TITLE_CHARS
+    has_cut_marker = is_cut and conversation.title.endswith(_CUT_MARKERS)
+    if _MARKER_START not in conversation.title and not has_cut_marker:
         return file_title
     redactions = Redaction.objects.filter(conversation=conversation)
     reasons = set(redactions.values_list("reason", flat=True))
     kept_parts = _split_at_markers(conversation.title, reasons)
-    is_cut = len(conversation.title) == MAX_TITLE_CHARS
-    if is_cut and _MARKER_START in kept_parts[-1]:
-        kept_parts[-1:] = kept_parts[-1].split(_MARKER_START, maxsplit=1)
+    if is_cut:
+        kept_parts[-1:] = _split_at_cut_marker(kept_parts[-1])
     is_same = len(kept_parts) > 1 and _fits_between(kept_parts, file_title, is_cut=is_cut)
     return conversation.title if is_same else file_title
 
@@ -40,6 +43,14 @@ def _split_at_markers(title: str, reasons: set[str]) -> list[str]:
         for reason in reasons
     ]
     return re.split("|".join(markers), title, flags=re.DOTALL) if markers else [title]
+
+
+def _split_at_cut_marker(end: str) -> list[str]:
+    """Return what the end of a cut title has before and after the start of a cut marker."""
+    if _MARKER_START in end:
+        return end.split(_MARKER_START, maxsplit=1)
+    start = next((start for start in _CUT_MARKERS if end.endswith(start)), "")
+    return [end.removesuffix(start), ""] if start else [end]
 
 
 def _fits_between(kept_parts: Sequence[str], title: str, *, is_cut: bool) -> bool:

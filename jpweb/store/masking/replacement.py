@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -51,16 +51,27 @@ _NAMING_KEYS = ("type", "timestamp")
 REDACTION_MARKER = "[redacted by {person_name}: {reason}]"
 #: Half of a character, which UTF-8 does not have.
 _SURROGATE = re.compile("[\ud800-\udfff]")
+#: A key of this form names a part, such as ``old_text``; any other may be content itself.
+_PART_NAME = re.compile(r"[a-z_$][A-Za-z_]{0,29}")
+#: Words of a request's JSON Schema that are no content.
+_SCHEMA_TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 #: Shorter strings of a replaced payload are not looked for elsewhere.
 _MIN_COPY_CHARS = 4
+#: Characters of a secret's beginning that the end of a cut text may show.
+_MIN_CUT_CHARS = 4
 
 
 class Replaced(NamedTuple):
-    """A new element, the number of replacements by place, and the strings that were replaced."""
+    """A new element, the number of replacements by place, and the strings that were replaced.
+
+    ``keys`` are those of a call's arguments: copies of these have them, and no other text is
+    searched for them.
+    """
 
     element: Element
     counts: dict[str, int]
     strings: tuple[str, ...]
+    keys: frozenset[str] = frozenset()
 
 
 def list_strings(value: Any) -> list[str]:
@@ -79,6 +90,33 @@ def replace_strings(value: Any, strings: Sequence[str], marker: str) -> Any:
     return _map_texts(lambda text: _replace_in_text(text, strings, marker), value)
 
 
+def replace_cut_end(text: str, markers: Mapping[str, str]) -> str:
+    """Return a text whose end may be the beginning of a secret, with its marker there instead.
+
+    ``markers`` are those of the secrets. Of several that fit, the longest beginning counts.
+    """
+    shown = text.rstrip("…")
+    longest, replaced = _MIN_CUT_CHARS - 1, text
+    for secret, marker in markers.items():
+        for length in range(min(len(secret), len(shown)), longest, -1):
+            if shown.endswith(secret[:length]):
+                longest, replaced = length, f"{shown[:-length]}{marker}"
+                break
+    return replaced
+
+
+def replace_keys(value: Any, keys: Collection[str], marker: str) -> Any:
+    """Return a JSON value with these keys replaced in its objects."""
+    if isinstance(value, list):
+        return [replace_keys(item, keys, marker) for item in value]
+    if isinstance(value, dict):
+        return {
+            marker if key in keys else key: replace_keys(item, keys, marker)
+            for key, item in value.items()
+        }
+    return value
+
+
 def replace_whole(element: Element, marker: str) -> Replaced:
     """Replace all content of an element. The caller has checked that it has some."""
     event = element.body
@@ -89,11 +127,11 @@ def replace_whole(element: Element, marker: str) -> Replaced:
     counts: dict[str, int] = {}
     strings: list[str] = []
     for key in list_content_keys(event):
-        strings += list_strings(fields[key])
+        strings += _list_copied_texts(event, key, fields[key])
         fields[key] = _make_placeholder(event, fields[key], marker)
         counts[key] = 1
     for key, value in read_unread_fields(element).items():
-        strings += list_strings(value)
+        strings += _list_values(value)
         counts[key] = 1
     note = event.note
     if isinstance(note.get("note"), str):
@@ -101,9 +139,10 @@ def replace_whole(element: Element, marker: str) -> Replaced:
         strings.append(note["note"])
         note = note | {"note": marker}
     copies = _select_copies(strings)
+    keys = _list_argument_keys(event)
     note = replace_strings(note, copies, marker)
     # Metadata of providers holds content in forms that cannot be searched, such as signatures.
-    return Replaced(_write(event, fields, {"jpweb": note} if note else {}), counts, copies)
+    return Replaced(_write(event, fields, {"jpweb": note} if note else {}), counts, copies, keys)
 
 
 def replace_in_element(element: Element, strings: Sequence[str], marker: str) -> Replaced:
@@ -179,6 +218,16 @@ def _select_copies(strings: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(copies, key=len, reverse=True))
 
 
+def _list_copied_texts(event: ConversationEvent, key: str, value: Any) -> list[str]:
+    """Return the strings of a content field that other columns may repeat: no words of its form."""
+    if isinstance(event.kind, InquiryRequest):
+        options = value["answer_type"].get("options", ())
+        parts = [value[name] for name in value if name not in _QUESTION_FORM_KEYS]
+        return _list_values([*parts, *(part for option in options for part in option.values())])
+    texts = _list_values(value)
+    return [text for text in texts if text not in _SCHEMA_TYPES] if key == "schema" else texts
+
+
 def _list_texts(element: Element) -> list[str]:
     """Return the content of an element of another layout, as written and out of base64."""
     if isinstance(element.body, LegacyEvents):
@@ -186,24 +235,43 @@ def _list_texts(element: Element) -> list[str]:
             text
             for event in element.body.events
             for key in list_content_keys(event)
-            for text in list_strings(event.kind.to_fields()[key])
+            for text in _list_copied_texts(event, key, event.kind.to_fields()[key])
         ]
     try:
-        texts = _list_values(json.loads(element.raw))
+        texts = _list_values(json.loads(element.raw), _NAMING_KEYS)
     except (ValueError, RecursionError):
         return []
     return [*texts, *map(base64_fields.decode_content, texts)]
 
 
-def _list_values(value: Any) -> list[str]:
-    """Return the string values in a JSON value, without those that name a kind or a time."""
+def _list_values(value: Any, skipped_keys: Sequence[str] = ()) -> list[str]:
+    """Return the string values in a JSON value, and the keys that are no names of its parts.
+
+    The values of ``skipped_keys`` are left out.
+    """
     if isinstance(value, str):
         return [value]
     if isinstance(value, list):
-        return [text for item in value for text in _list_values(item)]
+        return [text for item in value for text in _list_values(item, skipped_keys)]
     if isinstance(value, dict):
-        items = [value[key] for key in value if key not in _NAMING_KEYS]
-        return [text for item in items for text in _list_values(item)]
+        keys = [key for key in value if not _PART_NAME.fullmatch(key)]
+        items = [value[key] for key in value if key not in skipped_keys]
+        return [*keys, *(text for item in items for text in _list_values(item, skipped_keys))]
+    return []
+
+
+def _list_argument_keys(event: ConversationEvent) -> frozenset[str]:
+    """Return the keys of a tool call's arguments, also of the objects in them."""
+    if not isinstance(event.kind, ToolCallRequest):
+        return frozenset()
+    return frozenset(_list_keys(event.kind.arguments))
+
+
+def _list_keys(value: Any) -> list[str]:
+    if isinstance(value, list):
+        return [key for item in value for key in _list_keys(item)]
+    if isinstance(value, dict):
+        return [*value, *(key for item in value.values() for key in _list_keys(item))]
     return []
 
 
@@ -215,22 +283,29 @@ def _replace_in_question(
         name: value if name in _QUESTION_FORM_KEYS else replace_strings(value, strings, marker)
         for name, value in question.items()
     }
-    options = question["answer_type"].get("options")
-    if options is not None:
-        replaced["answer_type"] = question["answer_type"] | {
-            "options": [
-                {name: replace_strings(part, strings, marker) for name, part in option.items()}
-                for option in options
-            ]
-        }
-    return replaced
+    return replaced | {
+        "answer_type": _map_options(
+            lambda text: _replace_in_text(text, strings, marker), question["answer_type"]
+        )
+    }
+
+
+def _map_options(change: Callable[[str], str], answer_type: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer type with the texts of its options changed; the names of its parts stay."""
+    options = answer_type.get("options")
+    if options is None:
+        return answer_type
+    return answer_type | {
+        "options": [
+            {name: _map_texts(change, part) for name, part in option.items()} for option in options
+        ]
+    }
 
 
 def _make_placeholder(event: ConversationEvent, value: Any, marker: str) -> Any:
     if isinstance(event.kind, InquiryRequest):
         kept = {name: value[name] for name in _QUESTION_SCOPE_KEYS if name in value}
-        answer_type = _map_texts(lambda _: marker, value["answer_type"], keeps_keys=True)
-        answer_type["type"] = value["answer_type"]["type"]
+        answer_type = _map_options(lambda _: marker, value["answer_type"])
         return {"text": marker, "answer_type": answer_type} | kept
     if isinstance(value, dict):
         return {_MARKER_KEY: marker}
@@ -281,16 +356,13 @@ def _read_json(value: Any) -> Element:
     return wire.read_element(_SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text))
 
 
-def _map_texts(change: Callable[[str], str], value: Any, *, keeps_keys: bool = False) -> Any:
+def _map_texts(change: Callable[[str], str], value: Any) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
-        return [_map_texts(change, item, keeps_keys=keeps_keys) for item in value]
+        return [_map_texts(change, item) for item in value]
     if isinstance(value, dict):
-        return {
-            key if keeps_keys else change(key): _map_texts(change, item, keeps_keys=keeps_keys)
-            for key, item in value.items()
-        }
+        return {change(key): _map_texts(change, item) for key, item in value.items()}
     return value
 
 

@@ -6,7 +6,7 @@ by which ``jpweb.store.ledger.verification`` accepts it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -120,15 +120,18 @@ def _redact(conversation_id: int, request: RedactionRequest, person: Person) -> 
     request = replace(request, strings=resolved)
     preview = Preview(file=conversation.source)
     strings: tuple[str, ...] = request.strings
+    keys: set[str] = set()
     for entry, replaced in _find_replacements(conversation, request, marker):
         _replace_entry(conversation, entry, replaced, request, person)
         strings = strings or replaced.strings
+        keys |= replaced.keys
         preview.events.append(
             PreviewedEvent(entry.anchor, entry.position, entry.kind, replaced.counts)
         )
     if not preview.events:
         raise NotRedactable("None of these strings is in the content. Check their spelling.")
-    preview.copies = _replace_copies(conversation, strings, marker)
+    preview.copies = _replace_copies(conversation, strings, keys, marker)
+    derived_columns.mark_unreviewed(conversation, [event.position for event in preview.events])
     conversation.revision += 1
     conversation.needs_indexing = True
     conversation.save(update_fields=["revision", "needs_indexing", "title"])
@@ -252,14 +255,15 @@ def _update_category_count(conversation: Conversation, old: str, new: str) -> No
 
 
 def _replace_copies(
-    conversation: Conversation, strings: Sequence[str], marker: str
+    conversation: Conversation, strings: Sequence[str], keys: Collection[str], marker: str
 ) -> dict[str, int]:
     """Replace strings in what else the database keeps of the conversation; returns counts."""
     counts: dict[str, int] = {}
-    title = replacement.replace_strings(conversation.title, strings, marker)[:500]
-    if any(conversation.title.rstrip("…") in string for string in strings):
-        title = marker[:500] if conversation.title else ""
-    if title != conversation.title:
+    old_title = conversation.title
+    title = derived_columns.replace_in_cut_text("title", old_title, strings, marker)[:500]
+    if any(old_title.rstrip("…") in string for string in strings):
+        title = marker[:500] if old_title else ""
+    if title != old_title:
         conversation.title, counts["title"] = title, 1
     Passage.objects.filter(conversation=conversation, position=Passage.TITLE_POSITION).delete()
     runs = Run.objects.filter(conversation=conversation)
@@ -274,7 +278,7 @@ def _replace_copies(
     ]
     for name, rows, columns in sources:
         for row in rows.iterator(chunk_size=200):
-            if changes := derived_columns.change_columns(row, columns, strings, marker):
+            if changes := derived_columns.change_columns(row, columns, strings, keys, marker):
                 counts[name] = counts.get(name, 0) + 1
                 type(row).objects.filter(pk=row.pk).update(**changes)
     return counts

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from django.db import IntegrityError, transaction
 
 from jpweb.evidence import ledger_verifier
-from jpweb.store import db_text
+from jpweb.store import db_text, journal
 from jpweb.store.choices import Act, ReviewState, Verdict
 from jpweb.store.database import clock
-from jpweb.store.errors import ReviewRefused
+from jpweb.store.errors import ReviewRefused, UnknownConversation
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import Inquiry, Person, Review, ReviewTask
 from jpweb.store.reviews import reservations, subjects
@@ -195,6 +195,10 @@ def submit_review(subject: ReviewSubject, person: Person, sent: ReviewInput) -> 
 
 
 def _insert_review(subject: ReviewSubject, person: Person, sent: ReviewInput) -> Review:
+    try:
+        journal.lock_conversation(subject.conversation.pk)  # first, as a redaction of the note does
+    except UnknownConversation as error:
+        raise ReviewRefused(str(error)) from error
     tasks = ReviewTask.objects.select_for_update()
     task, _ = tasks.get_or_create(conversation=subject.conversation, anchor=subject.anchor)
     try:

@@ -25,8 +25,6 @@ from jpweb.store.models import (
 from jpweb.stream import wire
 from jpweb.stream.events import Element
 
-#: Characters of a secret's beginning that the end of a cut title may show.
-MIN_CUT_CHARS = 4
 #: Columns of a question that a run does not read again, and those that it does.
 _QUESTION_COLUMNS, _ANSWER_COLUMNS = ("question", "label"), ("answer", "note")
 
@@ -107,18 +105,7 @@ def replace_all(value: Any, replacements: Mapping[str, str]) -> Any:
 
 def mask_title(title: str, markers: Mapping[str, str]) -> str:
     """Return the title of a conversation, masked."""
-    return _mask_cut_end(replace_all(title, markers)[:500], markers)[:500]
-
-
-def _mask_cut_end(title: str, markers: Mapping[str, str]) -> str:
-    """Return a title whose end may be the beginning of a secret, masked there too."""
-    shown = title.rstrip("…")
-    for secret, marker in markers.items():
-        longest = min(len(secret), len(shown))
-        for length in range(longest, MIN_CUT_CHARS - 1, -1):
-            if shown.endswith(secret[:length]):
-                return f"{shown[:-length]}{marker}"
-    return title
+    return replacement.replace_cut_end(replace_all(title, markers)[:500], markers)[:500]
 
 
 def _replace_in_inquiries(

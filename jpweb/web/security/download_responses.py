@@ -39,9 +39,11 @@ async def send_file(
     file_name: str,
     content_type: str,
     may_read: Callable[[], bool] = lambda: True,
+    record: Callable[[], None] = lambda: None,
 ) -> HttpResponseBase:
     """Return a file to download; a person's second large download at a time is refused.
 
+    ``record`` records the export of a file that is not refused; a resumed one is no other export.
     A file of one piece is small. ``may_read`` and the session are checked again while a large one
     is sent. A large one that was cut is resumed where the request asks for that.
     """
@@ -53,21 +55,23 @@ async def send_file(
     def may_continue() -> bool:
         return accounts.get_signed_in_person(session_key) is not None and may_read()
 
-    resumed = await run_in_db_thread(find_resumed, request)
+    resumed = await run_in_db_thread(_find_resumed, request)
     if resumed is not None:
         return await _resume(request, resumed, file_name, content_type, headers, may_continue)
     # Before the first piece: what is hidden meanwhile ends the chance to resume.
     key = await run_in_db_thread(_make_key, request)
-    first_piece = await downloads.read_first_piece(pieces)
-    if first_piece.is_last:
-        return HttpResponse(first_piece.data, content_type=content_type, headers=headers)
-    kept = KeptDownload(key, pieces)
     try:
+        first_piece = await _read_first_piece(request, pieces, record)
+        if first_piece.is_last:
+            return HttpResponse(first_piece.data, content_type=content_type, headers=headers)
+        kept = KeptDownload(key, pieces)
         download = await downloads.begin_download(
             request.user.pk, file_name, first_piece, kept, may_continue
         )
     except DownloadUnderWay as refusal:
         return await run_in_db_thread(_refuse_download, request, refusal)
+    except ExportBroken:
+        return HttpResponse(notice_text.DOWNLOAD_CHANGED, status=412, content_type="text/plain")
     await run_in_background_thread(kept.keep, first_piece.data)
     kept_downloads.keep_download(kept)
     headers |= {"ETag": kept.etag, "Accept-Ranges": "bytes"}
@@ -76,7 +80,26 @@ async def send_file(
     )
 
 
-def find_resumed(request: Request) -> KeptDownload | None:
+async def _read_first_piece(
+    request: Request, pieces: Iterator[ExportChunk], record: Callable[[], None]
+) -> ExportChunk:
+    """Return the first piece, and record the export. Raises DownloadUnderWay, ExportBroken.
+
+    It is recorded before the piece is made, because a bundle and personal data hold that entry;
+    beside another download only once the piece shows that the file is small.
+    """
+    lease = await run_in_db_thread(downloads.find_rival, request.user.pk)
+    if lease is None:
+        await run_in_db_thread(record)
+    piece = await downloads.read_first_piece(pieces)
+    if lease is not None:
+        if not piece.is_last:
+            raise DownloadUnderWay(lease)
+        await run_in_db_thread(record)
+    return piece
+
+
+def _find_resumed(request: Request) -> KeptDownload | None:
     """Return the download that a request resumes; None where it begins a new one.
 
     The answer is the same for the whole request, however long it takes.

@@ -8,7 +8,6 @@ from jpweb.runtime import read_log
 from jpweb.runtime.read_log import Read
 from jpweb.store.choices import Act
 from jpweb.store.ledger.entries import Actor, Place, record_act
-from jpweb.web.security import download_responses
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -56,12 +55,7 @@ def note_search(request: Request, text: str) -> None:
 
 
 def record_export(request: Request, place: Place, **details: str) -> None:
-    """Record that a person exports something, before its first byte is sent.
-
-    A resumed download is no other export.
-    """
-    if request.method == "HEAD" or download_responses.find_resumed(request) is not None:
-        return
+    """Record that a person exports something, before its first byte is sent."""
     record_act(Act.EXPORTED, Actor.from_person(request.user), place, **details)
 
 

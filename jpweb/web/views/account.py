@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -58,11 +59,10 @@ def show_download(request: Request) -> HttpResponse:
 @access.signed_in
 async def download_personal_data(request: Request) -> HttpResponseBase:
     """Download what jpweb holds about the person."""
-    await run_in_db_thread(
-        read_recording.record_export, request, Place(), file=PERSONAL_DATA_FILE_NAME
-    )
+    name = PERSONAL_DATA_FILE_NAME
+    record = partial(read_recording.record_export, request, Place(), file=name)
     pieces = personal_data.make_personal_data(request.user, apprise_sender.redact_address)
-    return await send_file(request, pieces, PERSONAL_DATA_FILE_NAME, "application/json")
+    return await send_file(request, pieces, name, "application/json", record=record)
 
 
 @require_POST

@@ -198,8 +198,9 @@ async def export_conversation(
     details = {"format": format_name, "file": file_name}
     if has_comments:
         details["comments"] = "included"
-    await run_in_db_thread(partial(read_recording.record_export, request, place, **details))
-    return await send_file(request, pieces, file_name, export_format.content_type, may_read)
+    record = partial(read_recording.record_export, request, place, **details)
+    content_type = export_format.content_type
+    return await send_file(request, pieces, file_name, content_type, may_read, record)
 
 
 @access.any_workspace(Role.RESPONDER)

@@ -110,6 +110,27 @@ def test_file_without_heads_is_refused_by_name(tmp_path: Path, text: str):
         call("verify_ledger", "--heads", str(path))
 
 
+@pytest.mark.parametrize("count", [0, 2], ids=["only", "last"])
+def test_verify_ledger_names_a_torn_line_of_the_kept_heads_and_goes_on(
+    heads_path: Path, capsys: pytest.CaptureFixture[str], count: int
+):
+    record_roles(3)
+    for _ in range(count):
+        with heads_path.open("a") as file:
+            file.write(call("ledger_head"))
+    with heads_path.open("a") as file:
+        file.write('{"head": {"seq')
+    sealing.seal_entries()
+    LedgerEntry.objects.filter(sequence=2).delete()
+    with pytest.raises(CommandError, match=r"^The ledger has 3 problems\.$"):
+        call_command("verify_ledger")
+    assert capsys.readouterr().out.splitlines() == [
+        f"head: {heads_path}, line {count + 1} is no signed head",
+        "entry 2: entry 2 is missing",
+        "entry 3: it does not follow the entry before it",
+    ]
+
+
 def test_missing_file_of_heads_is_refused_by_name(tmp_path: Path):
     with pytest.raises(CommandError, match=r"missing\.jsonl cannot be read"):
         call("verify_ledger", "--heads", str(tmp_path / "missing.jsonl"))

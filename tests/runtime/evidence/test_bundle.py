@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from jpweb.evidence.bundle_verifier import ENTRIES, EVENTS, MANIFEST, PROOF, SIGNATURE
-from jpweb.runtime.evidence import bundle
+from jpweb.runtime.evidence import bundle, zip_stream
 from jpweb.store import approvals, journal
 from jpweb.store.annotations import threads
 from jpweb.store.choices import ApprovalKind
@@ -164,3 +164,12 @@ def test_long_bundle_comes_in_pieces(conversation: Conversation, monkeypatch: py
     pieces = list(bundle.build_bundle(order))
     assert len(pieces) > 5
     assert [piece.done_rows for piece in pieces] == sorted(piece.done_rows for piece in pieces)
+
+
+@pytest.mark.parametrize("bound", ["MAX_FILE_BYTES", "MAX_TOTAL_BYTES"])
+def test_bundle_that_its_verifier_would_refuse_breaks_off(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch, bound: str
+):
+    monkeypatch.setattr(zip_stream, bound, 1000, raising=False)
+    with pytest.raises(ExportBroken, match="Narrow the filters"):
+        bundles.make_bundle(conversation)

@@ -127,8 +127,17 @@ def change_time() -> None:
     LedgerEntry.objects.filter(sequence=3).update(at=clock.now())
 
 
-def empty_text() -> None:
-    LedgerEntry.objects.filter(sequence=3).update(text="")
+def change_act_to_purge() -> None:
+    LedgerEntry.objects.filter(sequence=3).update(act=Act.PURGED)
+    empty_text(4)
+
+
+def change_act_to_answer() -> None:
+    LedgerEntry.objects.filter(sequence=3).update(act=Act.INQUIRY_ANSWERED)
+
+
+def empty_text(sequence: int = 3) -> None:
+    LedgerEntry.objects.filter(sequence=sequence).update(text="")
 
 
 def change_head() -> None:
@@ -161,6 +170,11 @@ TAMPERINGS: dict[Callable[[], None], list[str]] = {
     ],
     change_columns: ["entry 3: the columns that pages filter by differ from its text"],
     change_time: ["entry 3: the columns that pages filter by differ from its text"],
+    change_act_to_purge: [
+        "entry 3: the columns that pages filter by differ from its text",
+        "entry 4: its text is gone, and no purge is on record",
+    ],
+    change_act_to_answer: ["entry 3: the columns that pages filter by differ from its text"],
     empty_text: ["entry 3: its text is gone, and no purge is on record"],
     change_head: ["head: the signature does not fit: the head was changed after it was signed"],
     delete_head: ["head: it is missing, and there are entries up to 6"],
@@ -223,6 +237,23 @@ def test_purge_covers_only_the_entries_that_it_lists():
     sealing.seal_entries()
     LedgerEntry.objects.filter(act=Act.ROLE_CHANGED).update(text="")
     assert list_problems() == ["entry 7: its text is gone, and no purge is on record"]
+
+
+@pytest.mark.usefixtures("chain")
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("", "its text is gone, and no purge is on record"), ("{", "its text was changed")],
+    ids=["emptied", "changed"],
+)
+def test_purge_whose_text_is_gone_or_changed_is_named(text: str, problem: str):
+    retention.purge_all(clock.now() + timedelta(seconds=1), OPERATOR)
+    sealing.seal_entries()
+    LedgerEntry.objects.filter(act=Act.PURGED).update(text=text)
+    unlisted = "its text is gone, and no purge is on record"
+    assert list_problems() == [
+        *(f"entry {sequence}: {unlisted}" for sequence in range(1, ENTRY_COUNT + 1)),
+        f"entry {ENTRY_COUNT + 1}: {problem}",
+    ]
 
 
 def purge_oldest() -> None:

@@ -148,6 +148,21 @@ def test_verification_accepts_a_redaction_and_no_other_change(home: Workspace, a
     assert [problem for problem in verification.find_problems() if "changed" in str(problem)]
 
 
+def test_verification_names_the_entry_of_a_redaction_that_was_damaged(home: Workspace, ada: Person):
+    run = making.start_run(making.conversation(home))
+    question = making.settle(making.question(run), Answered(CANARY))
+    run.__class__.objects.filter(pk=run.pk).update(state="done")
+    assert question.response_position is not None
+    anchor = anchor_at(run.conversation, question.response_position)
+    redact(run.conversation, ada, anchor)
+    sealing.seal_entries()
+    assert list(verification.find_problems()) == []
+    LedgerEntry.objects.filter(act=Act.REDACTED).update(text="{")
+    answer_problem, redaction_problem = map(str, verification.find_problems())
+    assert answer_problem.endswith(f"its event {anchor} was changed in the journal")
+    assert redaction_problem.endswith("its text was changed")
+
+
 def test_verification_finds_redacted_content_that_is_there_again(talk: Conversation, ada: Person):
     entry = JournalEntry.objects.get(conversation=talk, position=3)
     redact(talk, ada, entry.anchor)

@@ -41,6 +41,17 @@ def test_title_stays_redacted_when_jp_adds_an_event(
     assert not has_secret(dump_tables(), CANARY)
 
 
+def test_title_that_was_cut_in_the_secret_stays_redacted(tmp_path: Path, ada: Person):
+    title = "x" * 492 + CANARY
+    write_folder(tmp_path, FOLDER, stream(ASKED), title=title)
+    mirror.mirror_workspace(tmp_path)
+    redact(Conversation.objects.get(), ada, "", CANARY)
+    write_folder(tmp_path, FOLDER, stream(ASKED, REPLIED), title=title)
+    mirror.mirror_workspace(tmp_path)
+    assert Conversation.objects.get().title == f"{'x' * 492}{MARKER}"[:500]
+    assert CANARY[:8] not in dump_tables()
+
+
 def test_title_that_jp_changes_afterwards_is_shown(tmp_path: Path, ada: Person):
     write_folder(tmp_path, FOLDER, stream(ASKED), title=f"About {CANARY}")
     mirror.mirror_workspace(tmp_path)
@@ -61,6 +72,9 @@ def test_title_that_jp_changes_afterwards_is_shown(tmp_path: Path, ada: Person):
         (f"a {MARKER} b", "a x b!", False),
         (("a" * 480 + f" {MARKER}")[:500], "a" * 480 + " x", True),
         (("a" * 480 + f" {MARKER}")[:500], "b" * 480 + " x", False),
+        (("a" * 490 + MARKER)[:500], "a" * 490 + " x", True),
+        (("a" * 490 + MARKER)[:500], "b" * 490 + " x", False),
+        ("a" * 490 + "[redacted", "a" * 490 + "x", False),
         ((f"a {MARKER} " + "b" * 500)[:500], "a x " + "b" * 496, True),
         ("a [redacted by Ada: another reason] b", "a x b", False),
         ("a b", "a b", False),

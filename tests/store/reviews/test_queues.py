@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
-from jpweb.store.choices import Role, Verdict
+from jpweb.store import journal
+from jpweb.store.choices import Role, RunState, Verdict
 from jpweb.store.database import clock
 from jpweb.store.inquiries import Decider
 from jpweb.store.ledger.entries import Actor
-from jpweb.store.models import Inquiry, ReviewTask
+from jpweb.store.models import Conversation, Inquiry, ReviewTask, Run
+from jpweb.store.redaction import application
+from jpweb.store.redaction.application import RedactionRequest
 from jpweb.store.reviews import assignments, queues, reservations, subjects
 from tests.store import making
 from tests.store.reviews.desk import DECLINED, ReviewDesk, load, send
@@ -240,3 +243,21 @@ def test_of_two_people_who_take_the_next_item_each_gets_another(desk: ReviewDesk
     assert items[0] is not None
     assert items[1] is not None
     assert items[0].key != items[1].key
+
+
+def test_redaction_of_a_reviewed_question_leaves_it_to_review_again(desk: ReviewDesk):
+    desk.require_two()
+    reviewed, other = desk.close(DECLINED), desk.close(DECLINED)
+    for row in (reviewed, other):
+        for person, verdict in ((desk.ben, Verdict.FINE), (desk.cleo, Verdict.WRONG)):
+            send(load(row), person, verdict)
+    send(subjects.load_conversation(Conversation.objects.get()), desk.ben)
+    assert queues.load_desk(desk.ada.pk).queues["cancelled"].left == []
+    Run.objects.update(state=RunState.DONE)
+    anchor = journal.find_anchor(desk.talk.pk, reviewed.position)
+    application.redact(desk.talk, RedactionRequest(anchor, "leaked"), desk.ada)
+    loaded_desk = queues.load_desk(desk.ben.pk)
+    assert [item.inquiry_id for item in loaded_desk.queues["cancelled"].left] == [reviewed.pk]
+    assert list_keys(desk, "disagreed") == [other.pk]
+    task = ReviewTask.objects.get(anchor="")
+    assert (task.state, task.first_reviewer) == ("unreviewed", None)

@@ -17,10 +17,10 @@ from jpweb.runtime.db_threads import run_in_background_thread
 from jpweb.runtime.downloads import DownloadUnderWay
 from jpweb.store import audit
 from jpweb.store import exports as store_exports
-from jpweb.store.choices import Role
+from jpweb.store.choices import Act, Role
 from jpweb.store.exports import ExportChunk
 from jpweb.store.maintenance import task_leases
-from jpweb.store.models import Conversation, Membership, Person, TaskLease
+from jpweb.store.models import Conversation, LedgerEntry, Membership, Person, TaskLease
 from jpweb.store.people import downloads as leases
 from jpweb.store.people.downloads import DownloadLease
 from jpweb.store.transcript import item_batches
@@ -64,6 +64,10 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
     monkeypatch.setattr(item_batches, "_read_entries", count_steps(item_batches._read_entries))
     monkeypatch.setattr(events, "cut_into_pieces", cut)
     return counter
+
+
+def count_exports() -> int:
+    return LedgerEntry.objects.filter(act=Act.EXPORTED).count()
 
 
 def find_lease(shelf: Shelf) -> DownloadLease | None:
@@ -119,12 +123,14 @@ async def test_reader_that_leaves_ends_the_work_and_the_mark(
 @pytest.mark.parametrize("route", ROUTES)
 async def test_second_large_download_of_a_person_is_refused_with_the_name(shelf: Shelf, route: str):
     async with send_request(shelf.path("export/jp"), shelf.cookie) as first:
+        export_count = await run_in_background_thread(count_exports)
         async with send_request(shelf.path(route), shelf.cookie) as second:
             assert second.status == 429
             page = (await second.take_all()).decode()
             name = file_names.name_conversation_file(shelf.talk, ".events.json")
             assert f"You are downloading {name}." in page
             assert f'<a href="{shelf.path(route)}">try again</a>' in page
+            assert await run_in_background_thread(count_exports) == export_count
         async with send_request(shelf.path(route), shelf.others_cookie) as another:
             assert another.status == 200
             assert await another.take_all()
@@ -135,11 +141,13 @@ async def test_second_large_download_of_a_person_is_refused_with_the_name(shelf:
 
 async def test_small_download_is_whole_beside_a_large_one(shelf: Shelf, shared_world: World):
     small = f"/conversations/{shared_world.talk.pk}/export/jp"
+    export_count = await run_in_background_thread(count_exports)
     large = send_request(shelf.path("export/jp"), shelf.cookie)
     async with large, send_request(small, shelf.cookie) as receiver:
         assert receiver.status == 200
         length = int(receiver.headers[b"content-length"])
         assert len(await receiver.take_all()) == length
+    assert await run_in_background_thread(count_exports) == export_count + 2
 
 
 async def test_head_of_a_download_makes_nothing(shelf: Shelf, steps: Steps):
@@ -177,6 +185,22 @@ async def test_conversation_rewritten_meanwhile_cuts_the_connection(shelf: Shelf
         await wait_for_no_mark(shelf)
 
 
+@pytest.mark.parametrize("route", ["export/jp", "export/jsonl"])
+async def test_conversation_rewritten_before_the_first_piece_is_told(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, route: str
+):
+    make_key = download_responses._make_key
+
+    def rewrite(request: Any) -> Any:
+        Conversation.objects.filter(pk=shelf.talk.pk).update(revision=shelf.talk.revision + 1)
+        return make_key(request)
+
+    monkeypatch.setattr(download_responses, "_make_key", rewrite)
+    async with send_request(shelf.path(route), shelf.cookie) as receiver:
+        assert receiver.status == 412
+        assert b"Download it again" in await receiver.take_all()
+
+
 async def test_database_that_goes_away_cuts_the_connection(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
@@ -212,6 +236,19 @@ async def test_download_ends_with_the_right_to_read(
         await wait_until(lambda: mark.is_revoked)
         await receiver.take_all()
         assert receiver.has_left
+
+
+@pytest.mark.parametrize("route", ["/audit.csv", "/audit.jsonl"])
+async def test_file_of_the_audit_is_cut_where_the_next_rows_are_not_readable(
+    shelf: Shelf, route: str
+):
+    async with send_request(route, shelf.cookie) as receiver:
+        await receiver.take()
+        membership = Membership.objects.filter(person=shelf.person)
+        await run_in_background_thread(membership.update, role=Role.READER)
+        await receiver.take_all()
+        assert receiver.has_left
+        await wait_for_no_mark(shelf)
 
 
 async def test_download_that_nobody_closes_loses_its_mark_when_it_is_dropped(shelf: Shelf):

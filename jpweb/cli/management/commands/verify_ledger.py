@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb.cli.existing_database import use_existing_database
 from jpweb.cli.progress import show_progress
+from jpweb.evidence.ledger_verifier import Problem
 from jpweb.store.errors import StoreError
 from jpweb.store.ledger import kept_heads, sealing, verification
 
@@ -54,7 +55,18 @@ class Command(BaseCommand):
         )
 
 
-def _read_heads(paths: list[Path]) -> Iterator[dict[str, Any]]:
+def _read_heads(paths: list[Path]) -> Iterator[dict[str, Any] | Problem]:
     own_heads: Path = settings.LEDGER_HEADS
     existing = [own_heads] if own_heads.exists() else []
-    return chain.from_iterable(kept_heads.read_heads(path) for path in [*existing, *paths])
+    return chain(
+        *(kept_heads.read_heads(path) for path in existing),
+        *(_read_other_heads(path) for path in paths),
+    )
+
+
+def _read_other_heads(path: Path) -> Iterator[dict[str, Any] | Problem]:
+    """Yield as ``read_heads``. Raises StoreError for a file in which no line is a head."""
+    lines = list(kept_heads.read_heads(path))
+    if lines and all(isinstance(line, Problem) for line in lines):
+        raise StoreError(f"{path} is no file of signed heads.")
+    yield from lines

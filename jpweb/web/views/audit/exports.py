@@ -43,18 +43,14 @@ async def export_json_lines(request: Request) -> HttpResponseBase:
     if not form.is_valid():
         return inquiry_table.refuse_filters(form)
     file_name = file_names.name_audit_file(request.GET, ".jsonl")
-    await run_in_db_thread(
-        read_recording.record_export,
-        request,
-        Place(),
-        file=file_name,
-        query=request.META["QUERY_STRING"],
-    )
     filters = AuditFilters(**form.cleaned_data)
     batches = audit.read_batches(request.user.pk, filters)
     reviews = ExportedReviews(request.user.pk, filters)
     pieces = _make_json_lines(batches, csv_export.make_address_pattern(request), reviews)
-    return await send_file(request, pieces, file_name, "application/jsonl; charset=utf-8")
+    query = request.META["QUERY_STRING"]
+    record = partial(read_recording.record_export, request, Place(), file=file_name, query=query)
+    content_type = "application/jsonl; charset=utf-8"
+    return await send_file(request, pieces, file_name, content_type, record=record)
 
 
 @access.conversation(Role.AUDITOR)
@@ -97,7 +93,7 @@ async def download_bundle_verifier(request: Request) -> HttpResponseBase:
 async def _send_bundle(
     request: Request, keys: list[int], filter_text: str, file_name: str, place: Place
 ) -> HttpResponseBase:
-    await run_in_db_thread(
+    record = partial(
         read_recording.record_export,
         request,
         place,
@@ -113,7 +109,7 @@ async def _send_bundle(
         address=csv_export.make_address_pattern(request),
     )
     may_read = partial(contents.can_audit_all, request.user.pk, keys)
-    return await send_file(request, build_bundle(order), file_name, _ZIP_TYPE, may_read)
+    return await send_file(request, build_bundle(order), file_name, _ZIP_TYPE, may_read, record)
 
 
 def _make_json_lines(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -9,7 +10,6 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
-from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import audit, inquiries
 from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import Role, SavedPage
@@ -87,13 +87,6 @@ async def export_csv(request: Request) -> HttpResponseBase:
     if not form.is_valid():
         return refuse_filters(form)
     file_name = file_names.name_audit_file(request.GET, ".csv")
-    await run_in_db_thread(
-        read_recording.record_export,
-        request,
-        Place(),
-        file=file_name,
-        query=request.META["QUERY_STRING"],
-    )
     filters = AuditFilters(**form.cleaned_data)
     batches = audit.read_batches(request.user.pk, filters)
     pieces = csv_export.make_csv(
@@ -101,7 +94,10 @@ async def export_csv(request: Request) -> HttpResponseBase:
         csv_export.make_address_pattern(request),
         exported_reviews.ExportedReviews(request.user.pk, filters),
     )
-    return await send_file(request, pieces, file_name, "text/csv; charset=utf-8")
+    query = request.META["QUERY_STRING"]
+    record = partial(read_recording.record_export, request, Place(), file=file_name, query=query)
+    content_type = "text/csv; charset=utf-8"
+    return await send_file(request, pieces, file_name, content_type, record=record)
 
 
 def refuse_filters(form: InquiryFilterForm) -> HttpResponse:

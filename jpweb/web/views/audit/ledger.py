@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -65,9 +66,10 @@ async def download_ledger(request: Request) -> HttpResponseBase:
     head = await run_in_db_thread(_seal_and_get_head)
     if head.signed_at is None:
         raise Http404(notice_text.LEDGER_EMPTY)
-    await run_in_db_thread(read_recording.record_export, request, Place(), file=FILE_NAME)
+    record = partial(read_recording.record_export, request, Place(), file=FILE_NAME)
     pieces = listing.make_ledger_file(request.user.pk)
-    return await send_file(request, pieces, FILE_NAME, "application/jsonl; charset=utf-8")
+    content_type = "application/jsonl; charset=utf-8"
+    return await send_file(request, pieces, FILE_NAME, content_type, record=record)
 
 
 @access.any_workspace(Role.AUDITOR)

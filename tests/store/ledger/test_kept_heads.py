@@ -1,0 +1,65 @@
+"""The file of kept heads: a line that was written in part spoils no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jpweb.evidence.ledger_verifier import Problem
+from jpweb.store.choices import Act
+from jpweb.store.ledger import kept_heads, sealing, verification
+from jpweb.store.ledger.entries import OPERATOR, Place, record_act
+from jpweb.store.models import LedgerEntry, LedgerHead
+
+pytestmark = pytest.mark.django_db
+
+
+def keep_head(path: Path) -> None:
+    """Record and seal an act, and append the head."""
+    record_act(Act.ROLE_CHANGED, OPERATOR, Place(1))
+    sealing.seal_entries()
+    assert kept_heads.append_head(path) is not None
+
+
+def tear_line(path: Path) -> None:
+    with path.open("a") as file:
+        file.write('{"head": {"seq')
+
+
+def list_sequences(path: Path) -> list[int | str]:
+    """Return the sequences of the heads of a file, and the texts of its problems."""
+    return [
+        line.text if isinstance(line, Problem) else line["head"]["sequence"]
+        for line in kept_heads.read_heads(path)
+    ]
+
+
+def test_head_behind_a_torn_line_has_a_line_of_its_own(tmp_path: Path):
+    path = tmp_path / "heads.jsonl"
+    keep_head(path)
+    tear_line(path)
+    keep_head(path)
+    keep_head(path)
+    assert list_sequences(path) == [1, f"{path}, line 2 is no signed head", 2, 3]
+
+
+def test_torn_line_is_a_problem_beside_those_of_the_chain(tmp_path: Path):
+    path = tmp_path / "heads.jsonl"
+    tear_line(path)
+    keep_head(path)
+    assert path.read_text().count("\n") == 2
+    LedgerEntry.objects.all().delete()
+    LedgerHead.objects.all().delete()
+    assert list(map(str, verification.find_problems(kept_heads.read_heads(path)))) == [
+        f"head: {path}, line 1 is no signed head",
+        "entry 1: it is missing, and a head that was kept names it",
+    ]
+
+
+@pytest.mark.parametrize("data", [b"\x00" * 40, b"\xff\xfe\n", b"\n"], ids=["zero", "odd", "empty"])
+def test_line_of_other_bytes_is_a_problem(tmp_path: Path, data: bytes):
+    path = tmp_path / "heads.jsonl"
+    path.write_bytes(data)
+    keep_head(path)
+    assert list_sequences(path) == [f"{path}, line 1 is no signed head", 1]
