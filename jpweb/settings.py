@@ -12,7 +12,6 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
 import environ
 from csp.constants import NONE, SELF
@@ -20,37 +19,9 @@ from django.core.exceptions import ImproperlyConfigured
 
 from jpweb import datafolder, identity_providers, installation
 from jpweb.number_settings import MAX_DAYS, MAX_HOURS, MAX_PORT, MAX_SECONDS, read_number
+from jpweb.text_settings import read_folders, read_site_url
 
 env = environ.Env()
-
-
-def read_site_url(name: str) -> SplitResult | None:
-    """Return a site's address from the environment. Raises ImproperlyConfigured with one line."""
-    text = env.str(name, default="").strip().rstrip("/").lower()
-    try:
-        url = urlsplit(text)
-        is_whole = f"{url.scheme}://{url.netloc}" == text and "@" not in text
-        if not text or (url.scheme in ("http", "https") and url.hostname and is_whole):
-            _ = url.port  # raises ValueError for an invalid port
-            return url if text else None
-    except ValueError:
-        pass
-    raise ImproperlyConfigured(
-        f"{name} must be an address such as https://jp.example.org, with nothing behind it, "
-        f"not “{text}”."
-    )
-
-
-def _parse_folders(text: str) -> tuple[Path, ...]:
-    """Return folders, separated by colons. Raises ImproperlyConfigured for a relative one."""
-    paths = [Path(part) for part in text.split(os.pathsep) if part]
-    for path in paths:
-        if not path.is_absolute():
-            raise ImproperlyConfigured(
-                f"JPWEB_WORKSPACE_ROOTS must hold whole paths, from “/” on, not “{path}”."
-            )
-    return tuple(path.resolve() for path in paths)
-
 
 #: The folder that holds ``templates``, ``static`` and ``docs``.
 BASE_DIR = installation.RESOURCE_DIR
@@ -328,9 +299,7 @@ if (_site := read_site_url("JPWEB_URL")) is not None:
 # Folders whose workspaces the first person may add on a page: all on one person's machine, none for
 # a team, whose people may not all read what this process can.
 _is_for_a_team = _site is not None or RUNS == "workers" or not IS_SQLITE
-WORKSPACE_ROOTS = _parse_folders(
-    env.str("JPWEB_WORKSPACE_ROOTS", default="" if _is_for_a_team else "/")
-)
+WORKSPACE_ROOTS = read_folders("JPWEB_WORKSPACE_ROOTS", "" if _is_for_a_team else "/")
 # Apprise schemas that are allowed for notifications. Others would let a member make this server
 # send arbitrary requests or write files.
 _SERVICES = (

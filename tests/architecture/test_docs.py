@@ -21,7 +21,7 @@ _CODE_BLOCK = re.compile(r"^```.*?^```\n", re.DOTALL | re.MULTILINE)
 #: Where another sentence or another point of a list begins.
 _SENTENCE_END = re.compile(r"[.?!](?:\s|$)|\n\s*\n|\n(?=\s*(?:[-#]|\d\.))")
 #: A read of one variable in the settings.
-_SETTING = re.compile(r'(?:env\.\w+|read_number|read_site_url)\(\s*"([A-Z_]+)"')
+_SETTING = re.compile(r'(?:env\.\w+|read_\w+)\(\s*"([A-Z_]+)"')
 
 
 def remove_markup(document: str) -> str:

@@ -1,0 +1,38 @@
+"""Settings that are texts: addresses and folders."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def read_site_url(name: str) -> SplitResult | None:
+    """Return a site's address from the environment. Raises ImproperlyConfigured with one line."""
+    text = os.environ.get(name, "").strip().rstrip("/").lower()
+    try:
+        url = urlsplit(text)
+        is_whole = f"{url.scheme}://{url.netloc}" == text and "@" not in text
+        if not text or (url.scheme in ("http", "https") and url.hostname and is_whole):
+            _ = url.port  # raises ValueError for an invalid port
+            return url if text else None
+    except ValueError:
+        pass
+    raise ImproperlyConfigured(
+        f"{name} must be an address such as https://jp.example.org, with nothing behind it, "
+        f"not “{text}”."
+    )
+
+
+def read_folders(name: str, default: str) -> tuple[Path, ...]:
+    """Return folders, separated by colons; an empty variable means none.
+
+    Raises ImproperlyConfigured for a relative one.
+    """
+    paths = [Path(part) for part in os.environ.get(name, default).split(os.pathsep) if part]
+    for path in paths:
+        if not path.is_absolute():
+            raise ImproperlyConfigured(f"{name} must hold whole paths, from “/” on, not “{path}”.")
+    return tuple(path.resolve() for path in paths)
