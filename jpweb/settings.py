@@ -19,16 +19,14 @@ from django.core.exceptions import ImproperlyConfigured
 
 from jpweb import datafolder, identity_providers, installation
 from jpweb.number_settings import MAX_DAYS, MAX_HOURS, MAX_PORT, MAX_SECONDS, read_number
-from jpweb.text_settings import read_folders, read_site_url
+from jpweb.text_settings import read_folders, read_site_url, read_text
 
 env = environ.Env()
 
 #: The folder that holds ``templates``, ``static`` and ``docs``.
 BASE_DIR = installation.RESOURCE_DIR
 DATA_DIR = (
-    Path(env.str("JPWEB_DATA", default=str(installation.find_default_data_dir())))
-    .expanduser()
-    .resolve()
+    Path(read_text("JPWEB_DATA", str(installation.find_default_data_dir()))).expanduser().resolve()
 )
 PORT = int(read_number("JPWEB_PORT", 8000, 1, MAX_PORT))
 

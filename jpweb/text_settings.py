@@ -1,4 +1,4 @@
-"""Settings that are texts: addresses and folders."""
+"""Settings that are texts, such as addresses and folders."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+
+
+def read_text(name: str, default: str = "") -> str:
+    """Return a text from the environment; the default where it is unset or empty."""
+    return os.environ.get(name) or default
 
 
 def read_site_url(name: str) -> SplitResult | None:
