@@ -19,7 +19,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from jpweb import datafolder, identity_providers, installation
 from jpweb.number_settings import MAX_DAYS, MAX_HOURS, MAX_PORT, MAX_SECONDS, read_number
-from jpweb.text_settings import read_folders, read_site_url, read_text
+from jpweb.text_settings import read_folders, read_list, read_site_url, read_text
 
 env = environ.Env()
 
@@ -71,7 +71,7 @@ def _make_data_dir_error(error: OSError) -> ImproperlyConfigured:
 
 def _read_sqlite_sync() -> str:
     """Return SQLite's ``synchronous`` mode: sync at each commit, or at the checkpoint."""
-    sync: str = env.str("JPWEB_SYNC", default="full")
+    sync = read_text("JPWEB_SYNC", "full")
     if sync not in ("full", "normal"):
         raise ImproperlyConfigured(f"JPWEB_SYNC must be full or normal, not “{sync}”.")
     return sync.upper()
@@ -94,7 +94,7 @@ def _check_runs(runs: str) -> None:
         )
 
 
-SECRET_KEY = env.str("JPWEB_SECRET_KEY", default="") or _load_secret_key()
+SECRET_KEY = read_text("JPWEB_SECRET_KEY") or _load_secret_key()
 DEBUG = False
 ALLOWED_HOSTS = env.list("JPWEB_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 
@@ -185,7 +185,7 @@ else:
 # Paths of the folder that were open to other users; ``CliConfig.ready`` logs them.
 DATA_MENDED = _close_folder()
 
-REDIS_URL = env.str("REDIS_URL", default="")
+REDIS_URL = read_text("REDIS_URL")
 # For signals between processes; inside one, jpweb/runtime/broadcast dispatches them.
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {}
 if REDIS_URL:
@@ -199,7 +199,7 @@ if REDIS_URL:
     }
 
 # Runs execute in the server ("embedded") or in worker processes ("workers": `jpweb work`).
-RUNS = env.str("JPWEB_RUNS", default="embedded")
+RUNS = read_text("JPWEB_RUNS", "embedded")
 _check_runs(RUNS)
 if RUNS == "workers":
     INSTALLED_APPS.append("procrastinate.contrib.django")
@@ -207,9 +207,9 @@ if RUNS == "workers":
 # The file to which signed heads of the ledger are appended, and the notification address that gets
 # them. Kept outside the database, they show that its tail was cut off.
 LEDGER_HEADS = Path(
-    env.str("JPWEB_LEDGER_HEADS", default=str(DATA_DIR / "ledger-heads.jsonl"))
+    read_text("JPWEB_LEDGER_HEADS", str(DATA_DIR / "ledger-heads.jsonl"))
 ).expanduser()
-LEDGER_HEAD_URL = env.str("JPWEB_LEDGER_HEAD_URL", default="")
+LEDGER_HEAD_URL = read_text("JPWEB_LEDGER_HEAD_URL")
 # Days after which entries of reads, searches and sign-ins are emptied; 0: never.
 LEDGER_READ_DAYS = read_number("JPWEB_LEDGER_READ_DAYS", 0, 0, MAX_DAYS)
 #: Whether new events are searched for secrets, which pages then mask.
@@ -223,7 +223,7 @@ HOLD = read_number("JPWEB_HOLD", 30, 0, MAX_SECONDS)
 UNDO_SECONDS = read_number("JPWEB_UNDO", 5, 0, MAX_SECONDS)
 
 # OpenID Connect providers that sign people in, by name.
-OIDC_PROVIDERS = identity_providers.read_providers(env.str("JPWEB_OIDC", default=""), os.environ)
+OIDC_PROVIDERS = identity_providers.read_providers(read_text("JPWEB_OIDC"), os.environ)
 
 AUTH_USER_MODEL = "store.Person"
 AUTHENTICATION_BACKENDS = [
@@ -275,7 +275,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The model for workspaces that configure none: provider/name. Providers are the keys of
 # jpweb.agent.providers.PROVIDERS, and "scripted", which has one model.
-PROVIDER, _, MODEL = env.str("JPWEB_MODEL", default="scripted/script").partition("/")
+PROVIDER, _, MODEL = read_text("JPWEB_MODEL", "scripted/script").partition("/")
 # Seconds between the pieces that the scripted provider sends.
 SCRIPT_PACE = read_number("JPWEB_SCRIPT_PACE", 0.03, 0, MAX_SECONDS)
 
@@ -305,13 +305,9 @@ _SERVICES = (
     *("matrix", "matrixs", "mmost", "mmosts", "rocket", "rockets", "gchat", "webex", "zulip"),
     *("nctalk", "nctalks", "signal", "signals", "gotify", "gotifys", "pover", "pbul", "prowl"),
 )
-NOTIFY_SCHEMAS = tuple(
-    name.strip().lower() for name in env.list("JPWEB_NOTIFY_SCHEMAS", default=list(_SERVICES))
-)
+NOTIFY_SCHEMAS = tuple(name.lower() for name in read_list("JPWEB_NOTIFY_SCHEMAS", _SERVICES))
 # Hosts and networks that notifications may reach though they are private, such as a mail server.
-NOTIFY_PRIVATE = tuple(
-    name.strip().lower() for name in env.list("JPWEB_NOTIFY_PRIVATE", default=[]) if name.strip()
-)
+NOTIFY_PRIVATE = tuple(name.lower() for name in read_list("JPWEB_NOTIFY_PRIVATE"))
 
 # Loggers of libraries that log request contents: conversations, answers to secret questions,
 # keys. They are disabled at every level, and jpweb logs the errors itself.
@@ -353,5 +349,5 @@ LOGGING = {
         # 4xx responses are warnings here, and are no faults.
         "django.request": {"level": "ERROR"},
     },
-    "root": {"handlers": ["stderr"], "level": env.str("JPWEB_LOG_LEVEL", default="WARNING")},
+    "root": {"handlers": ["stderr"], "level": read_text("JPWEB_LOG_LEVEL", "WARNING")},
 }

@@ -1,8 +1,9 @@
-"""Settings that are texts, such as addresses and folders."""
+"""Settings that are texts: addresses, folders and lists."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -10,8 +11,19 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def read_text(name: str, default: str = "") -> str:
-    """Return a text from the environment; the default where it is unset or empty."""
+    """Return a text from the environment; the default where it is unset or empty.
+
+    Every character counts, also a leading dollar sign, which django-environ takes for a reference.
+    """
     return os.environ.get(name) or default
+
+
+def read_list(name: str, default: Sequence[str] = ()) -> list[str]:
+    """Return texts, separated by commas; an empty variable means none."""
+    text = os.environ.get(name)
+    if text is None:
+        return [*default]
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def read_site_url(name: str) -> SplitResult | None:

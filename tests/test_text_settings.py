@@ -1,0 +1,39 @@
+"""Settings that are texts: taken as they are, and what they cannot be is one line."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jpweb import settings as file
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Return a way to read the settings in an environment."""
+
+    def read_in(**env: str) -> dict[str, Any]:
+        monkeypatch.setenv("JPWEB_DATA", str(tmp_path))
+        for name, value in env.items():
+            monkeypatch.setenv(name, value)
+        assert file.__file__
+        return runpy.run_path(file.__file__)
+
+    return read_in
+
+
+def test_secret_key_that_begins_with_a_dollar_sign_is_that_key(
+    read: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("USER", "ada")
+    assert read(JPWEB_SECRET_KEY="$USER")["SECRET_KEY"] == "$USER"
+    assert read(JPWEB_SECRET_KEY="$2b$12$abc")["SECRET_KEY"] == "$2b$12$abc"
+
+
+def test_empty_secret_key_is_made_once(read: Any, tmp_path: Path):
+    made_key = read(JPWEB_SECRET_KEY="")["SECRET_KEY"]
+    assert made_key == (tmp_path / "secret-key").read_text()
+    assert read()["SECRET_KEY"] == made_key
