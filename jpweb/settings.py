@@ -19,7 +19,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from jpweb import datafolder, identity_providers, installation
 from jpweb.number_settings import MAX_DAYS, MAX_HOURS, MAX_PORT, MAX_SECONDS, read_number
-from jpweb.text_settings import read_folders, read_list, read_site_url, read_text
+from jpweb.text_settings import parse_address, read_folders, read_list, read_site_url, read_text
 
 env = environ.Env()
 
@@ -189,6 +189,9 @@ REDIS_URL = read_text("REDIS_URL")
 # For signals between processes; inside one, jpweb/runtime/broadcast dispatches them.
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {}
 if REDIS_URL:
+    from redis.connection import parse_url  # which takes a quarter of a second
+
+    parse_address("REDIS_URL", REDIS_URL, parse_url, "redis://HOST")
     CHANNEL_LAYERS["default"] = {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
         # Encrypted and authenticated, because partial texts of replies pass through Redis.

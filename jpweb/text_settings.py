@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+
+T = TypeVar("T")
 
 
 def read_text(name: str, default: str = "") -> str:
@@ -41,6 +44,20 @@ def read_site_url(name: str) -> SplitResult | None:
         f"{name} must be an address such as https://jp.example.org, with nothing behind it, "
         f"not “{text}”."
     )
+
+
+def parse_address(name: str, text: str, parse: Callable[[str], T], example: str) -> T:
+    """Return a service's address as parsed. Raises ImproperlyConfigured with one line.
+
+    The line does not repeat the address, which may hold a password.
+    """
+    try:
+        return parse(text)
+    except ValueError:
+        raise ImproperlyConfigured(
+            f"{name} is no address such as {example}. In a password, write special characters "
+            "by their code, such as %2F for “/”."
+        ) from None
 
 
 def read_folders(name: str, default: str) -> tuple[Path, ...]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
 from jpweb import settings as file
 
@@ -37,3 +38,17 @@ def test_empty_secret_key_is_made_once(read: Any, tmp_path: Path):
     made_key = read(JPWEB_SECRET_KEY="")["SECRET_KEY"]
     assert made_key == (tmp_path / "secret-key").read_text()
     assert read()["SECRET_KEY"] == made_key
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["localhost:6379", "redis://host:port", "redis://:canary/%@host:6379/0"],
+    ids=["no scheme", "no port", "slash in the password"],
+)
+def test_redis_address_that_is_none_is_one_line_without_it(read: Any, url: str):
+    with pytest.raises(ImproperlyConfigured) as error:
+        read(REDIS_URL=url)
+    message = str(error.value)
+    assert message.startswith("REDIS_URL is no address such as redis://HOST. In a password, ")
+    assert "canary" not in message
+    assert "\n" not in message
