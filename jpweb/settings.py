@@ -19,7 +19,14 @@ from django.core.exceptions import ImproperlyConfigured
 
 from jpweb import datafolder, identity_providers, installation
 from jpweb.number_settings import MAX_DAYS, MAX_HOURS, MAX_PORT, MAX_SECONDS, read_number
-from jpweb.text_settings import parse_address, read_folders, read_list, read_site_url, read_text
+from jpweb.text_settings import (
+    parse_address,
+    read_database,
+    read_folders,
+    read_list,
+    read_site_url,
+    read_text,
+)
 
 env = environ.Env()
 
@@ -157,9 +164,7 @@ TEMPLATES: list[dict[str, Any]] = [
 SQLITE_LOCK_SECONDS = 5
 # Seconds that a PostgreSQL statement may take, and that a page or a turn waits for its reply.
 STATEMENT_SECONDS = read_number("JPWEB_STATEMENT_SECONDS", 30, 0.1, MAX_SECONDS)
-DATABASES: dict[str, dict[str, Any]] = {
-    "default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'jpweb.sqlite3'}")
-}
+DATABASES = {"default": read_database("DATABASE_URL", DATA_DIR / "jpweb.sqlite3")}
 IS_SQLITE = DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3"
 if IS_SQLITE:
     DATABASES["default"]["ENGINE"] = "jpweb.store.database"  # its module base.py

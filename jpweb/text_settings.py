@@ -1,16 +1,18 @@
-"""Settings that are texts: addresses, folders and lists."""
+"""Settings that are texts: addresses, folders, lists."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+from environ import Env
 
 T = TypeVar("T")
+_SQLITE, _POSTGRESQL = "django.db.backends.sqlite3", "django.db.backends.postgresql"
 
 
 def read_text(name: str, default: str = "") -> str:
@@ -58,6 +60,27 @@ def parse_address(name: str, text: str, parse: Callable[[str], T], example: str)
             f"{name} is no address such as {example}. In a password, write special characters "
             "by their code, such as %2F for “/”."
         ) from None
+
+
+def read_database(name: str, file: Path) -> dict[str, Any]:
+    """Return Django's settings of the database of an address; by default, of SQLite's file.
+
+    Raises ImproperlyConfigured with one line.
+    """
+    url = read_text(name, f"sqlite:///{file}")
+    return parse_address(name, url, _parse_database, "postgres://USER@HOST/NAME")
+
+
+def _parse_database(url: str) -> dict[str, Any]:
+    """Return Django's settings of SQLite or PostgreSQL. Raises ValueError."""
+    scheme, _, rest = url.partition("://")
+    host, _, path = rest.partition("/")
+    engine = Env.DB_SCHEMES.get(scheme.lower())
+    is_cut = "@" in path.partition("?")[0] and "@" not in host  # by a slash of the password
+    if engine not in (_SQLITE, _POSTGRESQL) or (engine == _POSTGRESQL and is_cut):
+        raise ValueError("neither SQLite nor PostgreSQL")
+    database: dict[str, Any] = Env.db_url_config(url)
+    return database
 
 
 def read_folders(name: str, default: str) -> tuple[Path, ...]:

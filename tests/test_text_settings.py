@@ -52,3 +52,31 @@ def test_redis_address_that_is_none_is_one_line_without_it(read: Any, url: str):
     assert message.startswith("REDIS_URL is no address such as redis://HOST. In a password, ")
     assert "canary" not in message
     assert "\n" not in message
+
+
+def test_empty_database_address_is_sqlite_in_the_data_folder(read: Any, tmp_path: Path):
+    values = read(DATABASE_URL="")
+    assert values["IS_SQLITE"]
+    assert values["DATABASES"]["default"]["NAME"] == str(tmp_path / "jpweb.sqlite3")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("db.example.org/jpweb", "mysql://ada@host/jpweb", "postgres://ada@host:port/jpweb"),
+        *("postgres://ada:canary/%@host/jpweb", "postgres://ada:12/canary@host/jpweb"),
+        "postgres://ada:canary?@host/jpweb",
+    ],
+)
+def test_database_address_that_is_none_is_one_line_without_it(read: Any, url: str):
+    with pytest.raises(ImproperlyConfigured) as error:
+        read(DATABASE_URL=url)
+    message = str(error.value)
+    assert message.startswith("DATABASE_URL is no address such as postgres://USER@HOST/NAME. ")
+    assert "canary" not in message
+    assert "\n" not in message
+
+
+def test_database_password_may_hold_special_characters_by_their_code(read: Any):
+    database = read(DATABASE_URL="postgres://ada:a%2Fb%23c%3Fd@host/jpweb")["DATABASES"]["default"]
+    assert (database["PASSWORD"], database["NAME"]) == ("a/b#c?d", "jpweb")
