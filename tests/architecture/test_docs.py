@@ -109,3 +109,11 @@ def test_lines_of_documents_are_wrapped(document: Path):
 def test_sentences_of_documents_are_short(document: Path):
     sentences = _SENTENCE_END.split(remove_markup(read_text(document)))
     assert [sentence for sentence in sentences if len(sentence.split()) > MAX_SENTENCE_WORDS] == []
+
+
+def test_systemd_unit_ends_jpweb_alone_and_waits_for_the_network():
+    """systemd ends running tools otherwise, too, and their calls are recorded as failed."""
+    text = read_text(Path("docs/team.md"))
+    (unit,) = re.findall(r"^```\n(\[Unit\]\n.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    lines = {"KillMode=mixed", "After=network-online.target", "Wants=network-online.target"}
+    assert lines <= {*unit.splitlines()}
