@@ -24,6 +24,7 @@ from jpweb.text_settings import (
     read_database,
     read_folders,
     read_list,
+    read_log_level,
     read_site_url,
     read_text,
 )
@@ -103,7 +104,7 @@ def _check_runs(runs: str) -> None:
 
 SECRET_KEY = read_text("JPWEB_SECRET_KEY") or _load_secret_key()
 DEBUG = False
-ALLOWED_HOSTS = env.list("JPWEB_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+ALLOWED_HOSTS = read_list("JPWEB_HOSTS") or ["127.0.0.1", "localhost", "[::1]"]
 
 INSTALLED_APPS = [
     "daphne",
@@ -357,5 +358,5 @@ LOGGING = {
         # 4xx responses are warnings here, and are no faults.
         "django.request": {"level": "ERROR"},
     },
-    "root": {"handlers": ["stderr"], "level": read_text("JPWEB_LOG_LEVEL", "WARNING")},
+    "root": {"handlers": ["stderr"], "level": read_log_level("JPWEB_LOG_LEVEL")},
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,6 +30,16 @@ def read_list(name: str, default: Sequence[str] = ()) -> list[str]:
     if text is None:
         return [*default]
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def read_log_level(name: str) -> str:
+    """Return the name of a level of logging. Raises ImproperlyConfigured with one line."""
+    level = read_text(name, "WARNING").strip().upper()
+    if level not in logging.getLevelNamesMapping():
+        raise ImproperlyConfigured(
+            f"{name} must be DEBUG, INFO, WARNING, ERROR or CRITICAL, not “{level}”."
+        )
+    return level
 
 
 def read_site_url(name: str) -> SplitResult | None:

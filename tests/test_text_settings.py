@@ -80,3 +80,29 @@ def test_database_address_that_is_none_is_one_line_without_it(read: Any, url: st
 def test_database_password_may_hold_special_characters_by_their_code(read: Any):
     database = read(DATABASE_URL="postgres://ada:a%2Fb%23c%3Fd@host/jpweb")["DATABASES"]["default"]
     assert (database["PASSWORD"], database["NAME"]) == ("a/b#c?d", "jpweb")
+
+
+@pytest.mark.parametrize("text", ["info", " Info "])
+def test_log_level_may_be_written_in_small_letters(read: Any, text: str):
+    assert read(JPWEB_LOG_LEVEL=text)["LOGGING"]["root"]["level"] == "INFO"
+
+
+def test_unknown_log_level_is_one_line(read: Any):
+    with pytest.raises(ImproperlyConfigured) as error:
+        read(JPWEB_LOG_LEVEL="loud")
+    allowed = "DEBUG, INFO, WARNING, ERROR or CRITICAL"
+    assert str(error.value) == f"JPWEB_LOG_LEVEL must be {allowed}, not “LOUD”."
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        ("jp.example.org, www.example.org ,", ["jp.example.org", "www.example.org"]),
+        ("", ["127.0.0.1", "localhost", "[::1]"]),
+    ],
+    ids=["spaces", "empty"],
+)
+def test_hosts_have_no_spaces_and_empty_ones_are_the_default(
+    read: Any, text: str, hosts: list[str]
+):
+    assert read(JPWEB_HOSTS=text, JPWEB_URL="")["ALLOWED_HOSTS"] == hosts
