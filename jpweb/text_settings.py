@@ -78,7 +78,9 @@ def read_database(name: str, file: Path) -> dict[str, Any]:
 
     Raises ImproperlyConfigured with one line.
     """
-    url = read_text(name, f"sqlite:///{file}")
+    url = read_text(name)
+    if not url:
+        return {"ENGINE": _SQLITE, "NAME": str(file)}  # as an address it would need escapes
     return parse_address(name, url, _parse_database, "postgres://USER@HOST/NAME")
 
 

@@ -106,3 +106,12 @@ def test_hosts_have_no_spaces_and_empty_ones_are_the_default(
     read: Any, text: str, hosts: list[str]
 ):
     assert read(JPWEB_HOSTS=text, JPWEB_URL="")["ALLOWED_HOSTS"] == hosts
+
+
+def test_database_is_in_a_data_folder_whose_name_has_special_characters(
+    read: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    data = tmp_path / "a+b #1 %41?x"
+    database = read(JPWEB_DATA=str(data))["DATABASES"]["default"]
+    assert database["NAME"] == str(data / "jpweb.sqlite3")
