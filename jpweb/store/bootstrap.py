@@ -54,7 +54,8 @@ def hold_prepare_lock() -> Iterator[None]:
         return
     # The lock has its own connection: it lasts as long as that, whatever happens to others.
     holder = connection.copy()
-    holder.settings_dict["OPTIONS"] |= {"pool": None, "options": ""}  # it waits without a limit
+    options = holder.settings_dict["OPTIONS"]
+    holder.settings_dict["OPTIONS"] = timeouts.make_unlimited_options(options)
     with closing(holder):
         try:
             with holder.cursor() as cursor:
