@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
@@ -26,10 +25,9 @@ from jpweb.text_settings import (
     read_list,
     read_log_level,
     read_site_url,
+    read_switch,
     read_text,
 )
-
-env = environ.Env()
 
 #: The folder that holds ``templates``, ``static`` and ``docs``.
 BASE_DIR = installation.RESOURCE_DIR
@@ -222,7 +220,7 @@ LEDGER_HEAD_URL = read_text("JPWEB_LEDGER_HEAD_URL")
 # Days after which entries of reads, searches and sign-ins are emptied; 0: never.
 LEDGER_READ_DAYS = read_number("JPWEB_LEDGER_READ_DAYS", 0, 0, MAX_DAYS)
 #: Whether new events are searched for secrets, which pages then mask.
-DETECT_SECRETS = env.bool("JPWEB_DETECT_SECRETS", default=True)
+DETECT_SECRETS = read_switch("JPWEB_DETECT_SECRETS", default=True)
 
 # Seconds until a run's lease expires without a renewal; seconds of hold time before a run that
 # only waits for people is parked.

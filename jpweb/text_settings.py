@@ -13,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from environ import Env
 
 T = TypeVar("T")
+_ON, _OFF = ("true", "on", "yes", "1"), ("false", "off", "no", "0")
 _SQLITE, _POSTGRESQL = "django.db.backends.sqlite3", "django.db.backends.postgresql"
 
 
@@ -30,6 +31,14 @@ def read_list(name: str, default: Sequence[str] = ()) -> list[str]:
     if text is None:
         return [*default]
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def read_switch(name: str, *, default: bool) -> bool:
+    """Return whether a setting is on. Raises ImproperlyConfigured with one line."""
+    text = read_text(name).strip().lower()
+    if text and text not in (*_ON, *_OFF):
+        raise ImproperlyConfigured(f"{name} must be true or false, not “{text}”.")
+    return text in _ON if text else default
 
 
 def read_log_level(name: str) -> str:

@@ -115,3 +115,17 @@ def test_database_is_in_a_data_folder_whose_name_has_special_characters(
     data = tmp_path / "a+b #1 %41?x"
     database = read(JPWEB_DATA=str(data))["DATABASES"]["default"]
     assert database["NAME"] == str(data / "jpweb.sqlite3")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_on"),
+    [*((text, True) for text in ("", "true", "On", "1")), *((text, False) for text in ("no", "0"))],
+)
+def test_switch_is_on_or_off_and_an_empty_one_is_the_default(read: Any, text: str, is_on: bool):
+    assert read(JPWEB_DETECT_SECRETS=text)["DETECT_SECRETS"] is is_on
+
+
+def test_switch_that_is_neither_is_one_line(read: Any):
+    with pytest.raises(ImproperlyConfigured) as error:
+        read(JPWEB_DETECT_SECRETS="ture")
+    assert str(error.value) == "JPWEB_DETECT_SECRETS must be true or false, not “ture”."
