@@ -77,8 +77,18 @@ def use_existing_database() -> Iterator[None]:
     that works on stored data was then given the wrong folder.
     """
     with translate_errors():
+        _require_connection()
         _require_current_schema()
         yield
+
+
+def _require_connection() -> None:
+    """Connect once without the pool, which would try again for seconds and hide the reason."""
+    if connection.vendor == "postgresql":
+        holder = connection.copy()
+        holder.settings_dict["OPTIONS"] |= {"pool": None}
+        with closing(holder):
+            holder.ensure_connection()
 
 
 def _require_current_schema() -> None:
