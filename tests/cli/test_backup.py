@@ -246,3 +246,10 @@ def test_backup_reads_the_schema_that_the_address_of_the_database_names(
     server = live(start=False, DATABASE_URL=f"{url}?options=-c%20search_path%3Dtenant")
     code, output = run_command(server, "backup", str(tmp_path / "file"))
     assert code == 0, output
+
+
+@pytest.mark.django_db(transaction=True)
+def test_backup_into_a_path_that_cannot_be_looked_up_is_one_line(tmp_path: Path):
+    path = str(tmp_path / ("x" * 300))
+    with pytest.raises(CommandError, match=f"^{path} cannot be written: File name too long"):
+        call("backup", path)
