@@ -63,6 +63,12 @@ def test_help_makes_no_data_folder(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_help_is_printed_where_the_terminal_lacks_a_character(tmp_path: Path):
+    result = run_jpweb(tmp_path, "help", PYTHONIOENCODING="latin-1", PYTHONUTF8="0")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "\\u201cjpweb COMMAND --help\\u201d lists options." in result.stdout
+
+
 def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]):
     entrypoint.main(["jpweb", "--version"])
     assert capsys.readouterr().out == f"jpweb {metadata.version('jpweb')}\n"
