@@ -165,6 +165,7 @@ SQLITE_LOCK_SECONDS = 5
 STATEMENT_SECONDS = read_number("JPWEB_STATEMENT_SECONDS", 30, 0.1, MAX_SECONDS)
 DATABASES = {"default": read_database("DATABASE_URL", DATA_DIR / "jpweb.sqlite3")}
 IS_SQLITE = DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3"
+_sqlite_sync = _read_sqlite_sync()
 if IS_SQLITE:
     DATABASES["default"]["ENGINE"] = "jpweb.store.database"  # its module base.py
     _prepare_folder(Path(DATABASES["default"]["NAME"]))
@@ -173,7 +174,7 @@ if IS_SQLITE:
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": SQLITE_LOCK_SECONDS,
-        "init_command": f"PRAGMA journal_mode=WAL; PRAGMA synchronous={_read_sqlite_sync()};",
+        "init_command": f"PRAGMA journal_mode=WAL; PRAGMA synchronous={_sqlite_sync};",
     }
 else:
     from jpweb.store.database import timeouts  # needs psycopg, which SQLite does not

@@ -13,8 +13,15 @@ from django.core.exceptions import ImproperlyConfigured
 from environ import Env
 
 T = TypeVar("T")
+#: Names of the variables that the settings read, whether they are set or not.
+READ_NAMES: set[str] = set()
 _ON, _OFF = ("true", "on", "yes", "1"), ("false", "off", "no", "0")
 _SQLITE, _POSTGRESQL = "django.db.backends.sqlite3", "django.db.backends.postgresql"
+
+
+def _find_value(name: str) -> str | None:
+    READ_NAMES.add(name)
+    return os.environ.get(name)
 
 
 def read_text(name: str, default: str = "") -> str:
@@ -22,12 +29,12 @@ def read_text(name: str, default: str = "") -> str:
 
     Every character counts, also a leading dollar sign, which django-environ takes for a reference.
     """
-    return os.environ.get(name) or default
+    return _find_value(name) or default
 
 
 def read_list(name: str, default: Sequence[str] = ()) -> list[str]:
     """Return texts, separated by commas; an empty variable means none."""
-    text = os.environ.get(name)
+    text = _find_value(name)
     if text is None:
         return [*default]
     return [part.strip() for part in text.split(",") if part.strip()]
@@ -53,7 +60,7 @@ def read_log_level(name: str) -> str:
 
 def read_site_url(name: str) -> SplitResult | None:
     """Return a site's address from the environment. Raises ImproperlyConfigured with one line."""
-    text = os.environ.get(name, "").strip().rstrip("/").lower()
+    text = read_text(name).strip().rstrip("/").lower()
     try:
         url = urlsplit(text)
         is_whole = f"{url.scheme}://{url.netloc}" == text and "@" not in text
@@ -110,7 +117,9 @@ def read_folders(name: str, default: str) -> tuple[Path, ...]:
 
     Raises ImproperlyConfigured for a relative one.
     """
-    paths = [Path(part) for part in os.environ.get(name, default).split(os.pathsep) if part]
+    text = _find_value(name)
+    parts = (default if text is None else text).split(os.pathsep)
+    paths = [Path(part) for part in parts if part]
     for path in paths:
         if not path.is_absolute():
             raise ImproperlyConfigured(f"{name} must hold whole paths, from “/” on, not “{path}”.")

@@ -10,6 +10,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from jpweb import settings as file
+from jpweb.web import checks
 
 
 @pytest.fixture
@@ -129,3 +130,13 @@ def test_switch_that_is_neither_is_one_line(read: Any):
     with pytest.raises(ImproperlyConfigured) as error:
         read(JPWEB_DETECT_SECRETS="ture")
     assert str(error.value) == "JPWEB_DETECT_SECRETS must be true or false, not “ture”."
+
+
+def test_unknown_variable_is_a_warning_that_names_the_closest_setting(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    for name in ("JPWEB_IDLE_HOUR", "JPWEB_OIDC_COMPANY_URL", "JPWEB_CONTEXT", "JPWEB_CHAOS_SEED"):
+        monkeypatch.setenv(name, "1")
+    (warning,) = checks.check_variables()
+    assert warning.msg == "JPWEB_IDLE_HOUR is no setting of jpweb, so it changes nothing."
+    assert warning.hint == "Did you mean JPWEB_IDLE_HOURS?"
