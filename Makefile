@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
+# A pipe hides an error of git, which `check` therefore runs alone first.
 TEMPLATES = git ls-files -co --exclude-standard 'templates/*.html' | xargs -r
 # A file's tests stay together, and long groups start first.
 SPREAD = --numprocesses auto
@@ -42,6 +43,7 @@ proof: .venv/dev ## run all tests at full size, and the coverage floors
 test chaos proof check: export JPWEB_SECRET_KEY = only-for-tests
 check: export DATABASE_URL = sqlite://:memory:
 check: .venv/dev ## format, lint, types, layers, templates, migrations, settings
+	@git ls-files --error-unmatch Makefile >/dev/null
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import environ
 from django.core.exceptions import ImproperlyConfigured
+
+from jpweb.text_settings import read_text
 
 #: Upper bounds of settings that are times: a longer one overflows dates, PostgreSQL's timeouts
 #: (32 bits of milliseconds) or those of browsers.
 MAX_SECONDS, MAX_HOURS, MAX_DAYS = 1_000_000, 876_000, 36_500
 MAX_PORT = 65_535
 
-_env = environ.Env()
-
 
 def read_number(name: str, default: float, minimum: float, maximum: float) -> float:
     """Return a number from the environment. Raises ImproperlyConfigured with one line."""
-    text = _env.str(name, default="")
+    text = read_text(name)
     try:
         number = float(text) if text else default
     except ValueError:

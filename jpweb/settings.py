@@ -12,52 +12,27 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
-import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from jpweb import datafolder, identity_providers, installation
 from jpweb.number_settings import MAX_DAYS, MAX_HOURS, MAX_PORT, MAX_SECONDS, read_number
-
-env = environ.Env()
-
-
-def read_site_url(name: str) -> SplitResult | None:
-    """Return a site's address from the environment. Raises ImproperlyConfigured with one line."""
-    text = env.str(name, default="").strip().rstrip("/").lower()
-    try:
-        url = urlsplit(text)
-        is_whole = f"{url.scheme}://{url.netloc}" == text and "@" not in text
-        if not text or (url.scheme in ("http", "https") and url.hostname and is_whole):
-            _ = url.port  # raises ValueError for an invalid port
-            return url if text else None
-    except ValueError:
-        pass
-    raise ImproperlyConfigured(
-        f"{name} must be an address such as https://jp.example.org, with nothing behind it, "
-        f"not “{text}”."
-    )
-
-
-def _parse_folders(text: str) -> tuple[Path, ...]:
-    """Return folders, separated by colons. Raises ImproperlyConfigured for a relative one."""
-    paths = [Path(part) for part in text.split(os.pathsep) if part]
-    for path in paths:
-        if not path.is_absolute():
-            raise ImproperlyConfigured(
-                f"JPWEB_WORKSPACE_ROOTS must hold whole paths, from “/” on, not “{path}”."
-            )
-    return tuple(path.resolve() for path in paths)
-
+from jpweb.text_settings import (
+    parse_address,
+    read_database,
+    read_folders,
+    read_list,
+    read_log_level,
+    read_site_url,
+    read_switch,
+    read_text,
+)
 
 #: The folder that holds ``templates``, ``static`` and ``docs``.
 BASE_DIR = installation.RESOURCE_DIR
 DATA_DIR = (
-    Path(env.str("JPWEB_DATA", default=str(installation.find_default_data_dir())))
-    .expanduser()
-    .resolve()
+    Path(read_text("JPWEB_DATA", str(installation.find_default_data_dir()))).expanduser().resolve()
 )
 PORT = int(read_number("JPWEB_PORT", 8000, 1, MAX_PORT))
 
@@ -102,7 +77,7 @@ def _make_data_dir_error(error: OSError) -> ImproperlyConfigured:
 
 def _read_sqlite_sync() -> str:
     """Return SQLite's ``synchronous`` mode: sync at each commit, or at the checkpoint."""
-    sync: str = env.str("JPWEB_SYNC", default="full")
+    sync = read_text("JPWEB_SYNC", "full")
     if sync not in ("full", "normal"):
         raise ImproperlyConfigured(f"JPWEB_SYNC must be full or normal, not “{sync}”.")
     return sync.upper()
@@ -125,9 +100,9 @@ def _check_runs(runs: str) -> None:
         )
 
 
-SECRET_KEY = env.str("JPWEB_SECRET_KEY", default="") or _load_secret_key()
+SECRET_KEY = read_text("JPWEB_SECRET_KEY") or _load_secret_key()
 DEBUG = False
-ALLOWED_HOSTS = env.list("JPWEB_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+ALLOWED_HOSTS = read_list("JPWEB_HOSTS") or ["127.0.0.1", "localhost", "[::1]"]
 
 INSTALLED_APPS = [
     "daphne",
@@ -188,10 +163,9 @@ TEMPLATES: list[dict[str, Any]] = [
 SQLITE_LOCK_SECONDS = 5
 # Seconds that a PostgreSQL statement may take, and that a page or a turn waits for its reply.
 STATEMENT_SECONDS = read_number("JPWEB_STATEMENT_SECONDS", 30, 0.1, MAX_SECONDS)
-DATABASES: dict[str, dict[str, Any]] = {
-    "default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'jpweb.sqlite3'}")
-}
+DATABASES = {"default": read_database("DATABASE_URL", DATA_DIR / "jpweb.sqlite3")}
 IS_SQLITE = DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3"
+_sqlite_sync = _read_sqlite_sync()
 if IS_SQLITE:
     DATABASES["default"]["ENGINE"] = "jpweb.store.database"  # its module base.py
     _prepare_folder(Path(DATABASES["default"]["NAME"]))
@@ -200,7 +174,7 @@ if IS_SQLITE:
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": SQLITE_LOCK_SECONDS,
-        "init_command": f"PRAGMA journal_mode=WAL; PRAGMA synchronous={_read_sqlite_sync()};",
+        "init_command": f"PRAGMA journal_mode=WAL; PRAGMA synchronous={_sqlite_sync};",
     }
 else:
     from jpweb.store.database import timeouts  # needs psycopg, which SQLite does not
@@ -216,10 +190,13 @@ else:
 # Paths of the folder that were open to other users; ``CliConfig.ready`` logs them.
 DATA_MENDED = _close_folder()
 
-REDIS_URL = env.str("REDIS_URL", default="")
+REDIS_URL = read_text("REDIS_URL")
 # For signals between processes; inside one, jpweb/runtime/broadcast dispatches them.
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {}
 if REDIS_URL:
+    from redis.connection import parse_url  # which takes a quarter of a second
+
+    parse_address("REDIS_URL", REDIS_URL, parse_url, "redis://HOST")
     CHANNEL_LAYERS["default"] = {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
         # Encrypted and authenticated, because partial texts of replies pass through Redis.
@@ -230,7 +207,7 @@ if REDIS_URL:
     }
 
 # Runs execute in the server ("embedded") or in worker processes ("workers": `jpweb work`).
-RUNS = env.str("JPWEB_RUNS", default="embedded")
+RUNS = read_text("JPWEB_RUNS", "embedded")
 _check_runs(RUNS)
 if RUNS == "workers":
     INSTALLED_APPS.append("procrastinate.contrib.django")
@@ -238,13 +215,13 @@ if RUNS == "workers":
 # The file to which signed heads of the ledger are appended, and the notification address that gets
 # them. Kept outside the database, they show that its tail was cut off.
 LEDGER_HEADS = Path(
-    env.str("JPWEB_LEDGER_HEADS", default=str(DATA_DIR / "ledger-heads.jsonl"))
+    read_text("JPWEB_LEDGER_HEADS", str(DATA_DIR / "ledger-heads.jsonl"))
 ).expanduser()
-LEDGER_HEAD_URL = env.str("JPWEB_LEDGER_HEAD_URL", default="")
+LEDGER_HEAD_URL = read_text("JPWEB_LEDGER_HEAD_URL")
 # Days after which entries of reads, searches and sign-ins are emptied; 0: never.
 LEDGER_READ_DAYS = read_number("JPWEB_LEDGER_READ_DAYS", 0, 0, MAX_DAYS)
 #: Whether new events are searched for secrets, which pages then mask.
-DETECT_SECRETS = env.bool("JPWEB_DETECT_SECRETS", default=True)
+DETECT_SECRETS = read_switch("JPWEB_DETECT_SECRETS", default=True)
 
 # Seconds until a run's lease expires without a renewal; seconds of hold time before a run that
 # only waits for people is parked.
@@ -254,7 +231,7 @@ HOLD = read_number("JPWEB_HOLD", 30, 0, MAX_SECONDS)
 UNDO_SECONDS = read_number("JPWEB_UNDO", 5, 0, MAX_SECONDS)
 
 # OpenID Connect providers that sign people in, by name.
-OIDC_PROVIDERS = identity_providers.read_providers(env.str("JPWEB_OIDC", default=""), os.environ)
+OIDC_PROVIDERS = identity_providers.read_providers(read_text("JPWEB_OIDC"), os.environ)
 
 AUTH_USER_MODEL = "store.Person"
 AUTHENTICATION_BACKENDS = [
@@ -306,7 +283,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The model for workspaces that configure none: provider/name. Providers are the keys of
 # jpweb.agent.providers.PROVIDERS, and "scripted", which has one model.
-PROVIDER, _, MODEL = env.str("JPWEB_MODEL", default="scripted/script").partition("/")
+PROVIDER, _, MODEL = read_text("JPWEB_MODEL", "scripted/script").partition("/")
 # Seconds between the pieces that the scripted provider sends.
 SCRIPT_PACE = read_number("JPWEB_SCRIPT_PACE", 0.03, 0, MAX_SECONDS)
 
@@ -328,9 +305,7 @@ if (_site := read_site_url("JPWEB_URL")) is not None:
 # Folders whose workspaces the first person may add on a page: all on one person's machine, none for
 # a team, whose people may not all read what this process can.
 _is_for_a_team = _site is not None or RUNS == "workers" or not IS_SQLITE
-WORKSPACE_ROOTS = _parse_folders(
-    env.str("JPWEB_WORKSPACE_ROOTS", default="" if _is_for_a_team else "/")
-)
+WORKSPACE_ROOTS = read_folders("JPWEB_WORKSPACE_ROOTS", "" if _is_for_a_team else "/")
 # Apprise schemas that are allowed for notifications. Others would let a member make this server
 # send arbitrary requests or write files.
 _SERVICES = (
@@ -338,13 +313,9 @@ _SERVICES = (
     *("matrix", "matrixs", "mmost", "mmosts", "rocket", "rockets", "gchat", "webex", "zulip"),
     *("nctalk", "nctalks", "signal", "signals", "gotify", "gotifys", "pover", "pbul", "prowl"),
 )
-NOTIFY_SCHEMAS = tuple(
-    name.strip().lower() for name in env.list("JPWEB_NOTIFY_SCHEMAS", default=list(_SERVICES))
-)
+NOTIFY_SCHEMAS = tuple(name.lower() for name in read_list("JPWEB_NOTIFY_SCHEMAS", _SERVICES))
 # Hosts and networks that notifications may reach though they are private, such as a mail server.
-NOTIFY_PRIVATE = tuple(
-    name.strip().lower() for name in env.list("JPWEB_NOTIFY_PRIVATE", default=[]) if name.strip()
-)
+NOTIFY_PRIVATE = tuple(name.lower() for name in read_list("JPWEB_NOTIFY_PRIVATE"))
 
 # Loggers of libraries that log request contents: conversations, answers to secret questions,
 # keys. They are disabled at every level, and jpweb logs the errors itself.
@@ -386,5 +357,5 @@ LOGGING = {
         # 4xx responses are warnings here, and are no faults.
         "django.request": {"level": "ERROR"},
     },
-    "root": {"handlers": ["stderr"], "level": env.str("JPWEB_LOG_LEVEL", default="WARNING")},
+    "root": {"handlers": ["stderr"], "level": read_log_level("JPWEB_LOG_LEVEL")},
 }

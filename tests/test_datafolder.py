@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import stat
 import subprocess
 import sys
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from jpweb import datafolder
+from jpweb import datafolder, installation
+from jpweb import settings as settings_file
 from jpweb.store.jp_files import directory_handles
 from tests.machine.templates import ROOT, inherit_environment
 
@@ -71,6 +73,21 @@ def test_migrate_closes_a_folder_that_is_open_or_missing(tmp_path: Path, exists:
     assert open_to_all(data) == []
     warnings = [line for line in result.stderr.splitlines() if "open to other users" in line]
     assert len(warnings) == (1 if exists else 0)
+
+
+def test_empty_data_variable_is_unset_and_leaves_the_working_folder_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    file = tmp_path / "file"
+    file.touch()
+    file.chmod(0o644)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JPWEB_DATA", "")
+    monkeypatch.setattr(installation, "find_default_data_dir", lambda: tmp_path / "data")
+    assert settings_file.__file__
+    values = runpy.run_path(settings_file.__file__)
+    assert values["DATA_DIR"] == tmp_path / "data"
+    assert mode(file) == 0o644
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path):

@@ -19,6 +19,7 @@ import daphne.server
 from autobahn.exception import Disconnected, PayloadExceededError
 from daphne.server import Server
 from twisted.internet import defer, reactor
+from twisted.python.failure import Failure
 
 from jpweb import installation
 from jpweb.cli import gc_tuning
@@ -54,11 +55,14 @@ def check_port(port: int) -> None:
         try:
             probe.bind((HOST, port))
         except OSError as error:
-            raise PortTaken(
-                f"Port {port} on {HOST} cannot be used: {error.strerror}. "
-                "Stop what uses it, or choose another: "
-                f"JPWEB_PORT=8001 {installation.SERVE_COMMAND}"
-            ) from error
+            raise _make_taken(port, error) from error
+
+
+def _make_taken(port: int, error: OSError) -> PortTaken:
+    return PortTaken(
+        f"Port {port} on {HOST} cannot be used: {error.strerror}. Stop what uses it, or choose "
+        f"another: JPWEB_PORT=8001 {installation.SERVE_COMMAND}"
+    )
 
 
 def find_free_port(first_port: int) -> int:
@@ -79,12 +83,19 @@ class DaphneServer(Server):  # type: ignore[misc]  # daphne is untyped
     def __init__(self, on_stop: Callable[[], Awaitable[None]], **options: Any) -> None:
         super().__init__(**options)
         self._on_stop = on_stop
+        #: Why the port could not be opened.
+        self.listen_failure: OSError | None = None
 
     def run(self) -> None:
         # daphne takes its factories from module globals; it has no parameter for them.
         daphne.server.HTTPFactory = BoundedFactory
         daphne.server.WebSocketFactory = BoundedSocketFactory
         super().run()
+
+    def listen_error(self, failure: Failure) -> None:
+        """Keep the error for ``run_server``, which raises it; daphne logs it and returns."""
+        self.listen_failure = failure.value.socketError
+        self.stop()
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
         """Give a WebSocket its flow control, and a request the function that cuts it off."""
@@ -158,6 +169,7 @@ def run_server(
 ) -> None:
     """Serve until SIGINT or SIGTERM; ``on_ready`` is called once the port is open.
 
+    Raises PortTaken where another process has opened the port since ``check_port``.
     The ``coroutines`` run in the server's event loop; ``on_stop`` is awaited there when it stops.
     """
     tasks: list[asyncio.Task[None]] = []
@@ -169,7 +181,7 @@ def run_server(
         )
 
     reactor.callWhenRunning(lambda: asyncio.get_event_loop().call_soon(start_tasks))
-    DaphneServer(
+    server = DaphneServer(
         on_stop,
         application=application,
         endpoints=[f"tcp:port={port}:interface={HOST}"],
@@ -179,7 +191,12 @@ def run_server(
         # A page may stay open for days; session_expiry checks its sign-in every ten seconds.
         websocket_timeout=-1,
         verbosity=0,
-    ).run()
+    )
+    server.run()
+    if server.listen_failure is not None:
+        for coroutine in coroutines:
+            coroutine.close()  # without a warning that it was never awaited
+        raise _make_taken(port, server.listen_failure) from server.listen_failure
 
 
 def exit_process() -> None:

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import metadata
+from io import TextIOWrapper
 from pathlib import Path
 
 import django
@@ -46,6 +47,9 @@ _INTERRUPTED_EXIT_CODE = 128 + signal.SIGINT
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command of jpweb or Django; exit with one line where that is impossible."""
     gc_tuning.collect_rarely()
+    if isinstance(sys.stdout, TextIOWrapper):
+        # As standard error: what a terminal cannot show is no reason to fail.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         _run_command(list(sys.argv if argv is None else argv))
         sys.stdout.flush()

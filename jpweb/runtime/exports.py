@@ -240,7 +240,7 @@ def _describe_approval(row: CallDecision) -> ApprovalDecision:
 
 
 def _read_style() -> str:
-    return (settings.BASE_DIR / "static" / "jpweb.css").read_text()
+    return (settings.BASE_DIR / "static" / "jpweb.css").read_text(encoding="utf-8")
 
 
 def _get_title(conversation: Conversation) -> str:

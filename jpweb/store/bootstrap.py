@@ -54,7 +54,8 @@ def hold_prepare_lock() -> Iterator[None]:
         return
     # The lock has its own connection: it lasts as long as that, whatever happens to others.
     holder = connection.copy()
-    holder.settings_dict["OPTIONS"] |= {"pool": None, "options": ""}  # it waits without a limit
+    options = holder.settings_dict["OPTIONS"]
+    holder.settings_dict["OPTIONS"] = timeouts.make_unlimited_options(options)
     with closing(holder):
         try:
             with holder.cursor() as cursor:
@@ -76,8 +77,18 @@ def use_existing_database() -> Iterator[None]:
     that works on stored data was then given the wrong folder.
     """
     with translate_errors():
+        _require_connection()
         _require_current_schema()
         yield
+
+
+def _require_connection() -> None:
+    """Connect once without the pool, which would try again for seconds and hide the reason."""
+    if connection.vendor == "postgresql":
+        holder = connection.copy()
+        holder.settings_dict["OPTIONS"] |= {"pool": None}
+        with closing(holder):
+            holder.ensure_connection()
 
 
 def _require_current_schema() -> None:

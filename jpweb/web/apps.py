@@ -14,6 +14,7 @@ class WebConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the system checks."""
-        from jpweb.web.checks import check_provider  # noqa: PLC0415  needs the apps
+        from jpweb.web import checks  # noqa: PLC0415  needs the apps
 
-        register(check_provider)
+        register(checks.check_provider)
+        register(checks.check_variables)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
+import os
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage, Error, Warning  # noqa: A004  Django's name
 
+from jpweb import text_settings
 from jpweb.runtime import wiring
+
+#: Beginnings of variables that are read elsewhere: parts of providers, what jpweb gives to child
+#: processes and tools, and options of the tests.
+_OTHER_PREFIXES = (
+    *("JPWEB_OIDC_", "JPWEB_USER_UMASK", "JPWEB_CONTEXT"),
+    *("JPWEB_TEST_", "JPWEB_PROOF", "JPWEB_FUZZ_", "JPWEB_CHAOS_", "JPWEB_BENCH_"),
+)
 
 
 def check_provider(**_: Any) -> list[CheckMessage]:
@@ -21,4 +31,21 @@ def check_provider(**_: Any) -> list[CheckMessage]:
             hint=f"Write provider/model; providers are: {', '.join(providers)}.",
             id="jpweb.E001",
         )
+    ]
+
+
+def check_variables(**_: Any) -> list[CheckMessage]:
+    """Return a warning for each variable of the environment that names no setting."""
+    known_names = text_settings.READ_NAMES
+    return [
+        Warning(
+            f"{name} is no setting of jpweb, so it changes nothing.",
+            hint=" ".join(
+                f"Did you mean {match}?"
+                for match in difflib.get_close_matches(name, known_names, n=1, cutoff=0.8)
+            ),
+            id="jpweb.W001",
+        )
+        for name in sorted(os.environ.keys() - known_names)
+        if name.startswith("JPWEB_") and not name.startswith(_OTHER_PREFIXES)
     ]

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 
@@ -234,3 +235,21 @@ def test_backup_without_data_is_one_line_and_makes_none(live: Live, tmp_path: Pa
     assert output.startswith("CommandError: There is nothing to back up: ")
     assert not list(server.data.glob("*.sqlite3"))
     assert not (tmp_path / "file").exists()
+
+
+def test_backup_reads_the_schema_that_the_address_of_the_database_names(
+    live: Live, postgres: Cluster, tmp_path: Path
+):
+    url = postgres.make_migrated()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ALTER SCHEMA public RENAME TO tenant")
+    server = live(start=False, DATABASE_URL=f"{url}?options=-c%20search_path%3Dtenant")
+    code, output = run_command(server, "backup", str(tmp_path / "file"))
+    assert code == 0, output
+
+
+@pytest.mark.django_db(transaction=True)
+def test_backup_into_a_path_that_cannot_be_looked_up_is_one_line(tmp_path: Path):
+    path = str(tmp_path / ("x" * 300))
+    with pytest.raises(CommandError, match=f"^{path} cannot be written: File name too long"):
+        call("backup", path)

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 from django.test import Client
 
 from jpweb.cli.data_folder_lock import lock_data_dir
 from jpweb.cli.management.commands.serve import Command
 from jpweb.runtime.exports import FORMATS
+from jpweb.runtime.periodic import watch_workspaces
 from jpweb.store import accounts, exports, journal
 from jpweb.store.annotations import threads
 from jpweb.store.choices import Act
@@ -155,6 +157,28 @@ def test_mirror_of_no_workspace_is_one_line(tmp_path: Path):
     bare.mkdir()
     assert str(bare) in get_refusal("mirror", bare)
     assert not Workspace.objects.exists()
+
+
+def test_mirror_into_a_locked_database_is_one_line(root: Path, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_args: Any) -> None:
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr(mirror, "mirror_workspace", fail)
+    assert "cannot be used: database locked" in get_refusal("mirror", root)
+
+
+def test_mirror_watches_on_after_an_outage_of_the_database(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    errors = [OperationalError("database is locked"), KeyboardInterrupt()]
+
+    async def follow(*_args: Any) -> None:
+        raise errors.pop(0)
+
+    monkeypatch.setattr(watch_workspaces, "follow_workspace", follow)
+    _, err = capture_command("mirror", root, "--watch")
+    assert err.endswith("Stopped.\n")
+    assert errors == []
 
 
 def test_check_stream_finds_nothing_to_do(root: Path):

@@ -18,13 +18,15 @@ from tests.machine.templates import inherit_environment
 
 
 def run_jpweb(
-    home: Path, *arguments: str, stdout: int = subprocess.PIPE
+    home: Path, *arguments: str, stdout: int = subprocess.PIPE, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run ``jpweb`` from a folder that is no checkout."""
     return subprocess.run(
         [sys.executable, "-P", "-m", "jpweb", *arguments],
         cwd=home,
-        env=inherit_environment() | {"PYTHONPATH": str(ROOT), "JPWEB_DATA": str(home / "data")},
+        env=inherit_environment()
+        | {"PYTHONPATH": str(ROOT), "JPWEB_DATA": str(home / "data")}
+        | variables,
         stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
@@ -59,6 +61,12 @@ def test_help_makes_no_data_folder(tmp_path: Path):
     result = run_jpweb(tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_help_is_printed_where_the_terminal_lacks_a_character(tmp_path: Path):
+    result = run_jpweb(tmp_path, "help", PYTHONIOENCODING="latin-1", PYTHONUTF8="0")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "\\u201cjpweb COMMAND --help\\u201d lists options." in result.stdout
 
 
 def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]):
@@ -140,6 +148,15 @@ def test_command_on_an_empty_data_folder_prints_no_traceback(tmp_path: Path, nam
         database = tmp_path / "data" / "jpweb.sqlite3"
         assert f"The database {database} holds no jpweb. Set JPWEB_DATA" in result.stderr
         assert not database.exists()
+
+
+def test_command_that_cannot_connect_says_why_in_one_line(tmp_path: Path):
+    url = "postgres://x@127.0.0.1:1/x"
+    result = run_jpweb(tmp_path, "sign_in_link", DATABASE_URL=url)
+    (line,) = result.stderr.splitlines()
+    assert result.returncode == 1
+    assert line.startswith("CommandError: The database x cannot be used: database unavailable (")
+    assert "Connection refused" in line
 
 
 def test_command_whose_reader_stops_ends_without_a_traceback(tmp_path: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.machine.fixtures import Live
 from tests.machine.ports import LOOPBACK
 from tests.machine.servers import Cluster
 from tests.machine.serving import Server, run_server
+from tests.machine.templates import copy_migrated_sqlite
 from tests.machine.visiting import Visitor
 
 SIGN_IN = "/sign-in"
@@ -97,6 +99,27 @@ def test_a_taken_port_is_one_line(live: Live):
         code, output = live(start=False, port=port).run()
     assert code != 0
     assert f"Port {port}" in refusal(output)
+
+
+#: Runs what follows it, where another process takes the port once it was found to be free.
+_LATE = (
+    "import sys; from jpweb.cli import daphne_server, entrypoint; "
+    "daphne_server.check_port = lambda port: None; entrypoint.main(sys.argv[2:])"
+)
+
+
+def test_port_that_is_taken_during_the_start_is_refused(live: Live):
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        port = listener.getsockname()[1]
+        server = live(start=False, port=port)
+        copy_migrated_sqlite(server.data)
+        server.wrapper = (sys.executable, "-c", _LATE)
+        code, output = server.run()
+    assert code == 1
+    assert [line for line in output.splitlines() if not line.startswith("Demo: ")] == [
+        f"CommandError: Port {port} on {LOOPBACK} cannot be used: Address already in use. Stop "
+        "what uses it, or choose another: JPWEB_PORT=8001 make run"
+    ]
 
 
 def test_a_second_server_on_the_same_data_is_refused(server: Server):

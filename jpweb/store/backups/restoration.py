@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from django.conf import settings
 from django.core.management import call_command
 from django.db import DatabaseError, connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -16,11 +18,13 @@ from jpweb.store.backups import schemas, snapshot, tables
 from jpweb.store.backups.archive import ArchiveReader, Manifest, create_archive, open_archive
 from jpweb.store.choices import Act
 from jpweb.store.database import timeouts
+from jpweb.store.database.availability import find_outage
 from jpweb.store.errors import DatabaseInUse, DatabaseNotEmpty, InvalidBackup, SchemaMismatch
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 from jpweb.store.maintenance import task_leases
 
 _SCRATCH_ALIAS = "scratch"
+_SCRATCH_PREFIX = "jpweb-restore-"
 
 
 def restore_backup(
@@ -42,6 +46,7 @@ def restore_backup(
             )
         _check_older_target(replace=replace)
         bootstrap.prepare_database()
+        stack.enter_context(bootstrap.translate_errors())
         _check_target(replace=replace)
         if manifest.migration != schemas.get_newest_migration():
             archive = stack.enter_context(_upgrade_archive(archive))
@@ -119,6 +124,8 @@ def _write_tables(
         for table in archive.manifest.tables:
             tables.write_rows(target, table, archive.read_rows(table), count_done)
     except DatabaseError as error:
+        if find_outage(error) is not None:
+            raise  # such as of a full disk, which is no fault of the backup
         raise InvalidBackup(f"The backup's rows are refused by the database: {error}") from error
 
 
@@ -127,9 +134,11 @@ def _upgrade_archive(archive: ArchiveReader) -> Iterator[ArchiveReader]:
     """Open the same rows at the newest migration.
 
     They are migrated in a scratch database, so that the target changes in one transaction,
-    whatever schema it is at.
+    whatever schema it is at. It is in the data folder, because /tmp may be small.
     """
-    with tempfile.TemporaryDirectory(prefix="jpweb-restore-") as folder:
+    for leftover in settings.DATA_DIR.glob(f"{_SCRATCH_PREFIX}*"):  # of a restore that was killed
+        shutil.rmtree(leftover)
+    with tempfile.TemporaryDirectory(prefix=_SCRATCH_PREFIX, dir=settings.DATA_DIR) as folder:
         with _scratch_database(Path(folder) / "scratch.sqlite3") as scratch:
             migrate_options = {"database": _SCRATCH_ALIAS, "verbosity": 0, "interactive": False}
             call_command("migrate", "store", archive.manifest.migration, **migrate_options)

@@ -14,7 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from jpweb.store.backups import schemas, tables
 from jpweb.store.backups.archive import ArchiveWriter, Manifest, create_archive
 from jpweb.store.choices import Act
-from jpweb.store.database import clock
+from jpweb.store.database import clock, timeouts
 from jpweb.store.errors import DatabaseUnavailable, SchemaMismatch
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 
@@ -74,8 +74,9 @@ def _open_snapshot() -> Iterator[BaseDatabaseWrapper]:
     if connection.vendor == "sqlite" and not database.exists():
         raise DatabaseUnavailable(f"There is nothing to back up: {database} does not exist.")
     holder = connection.copy()
-    if holder.vendor == "postgresql":  # without the statement timeout
-        holder.settings_dict["OPTIONS"] |= {"pool": None, "options": ""}
+    if holder.vendor == "postgresql":
+        options = holder.settings_dict["OPTIONS"]
+        holder.settings_dict["OPTIONS"] = timeouts.make_unlimited_options(options)
     with closing(holder), holder.cursor() as cursor:
         cursor.execute(_BEGIN_SNAPSHOT[holder.vendor])
         yield holder

@@ -155,6 +155,19 @@ def make_pool_options(statement_seconds: float, **sizes: Any) -> dict[str, Any]:
     }
 
 
+def make_unlimited_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return connection parameters without a pool or a limit of the server's; the others stay.
+
+    Of two values of a parameter in ``options`` PostgreSQL takes the latter.
+    """
+    names = (
+        *("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"),
+        "tcp_user_timeout",
+    )
+    server_options = options.get("options", "") + "".join(f" -c {name}=0" for name in names)
+    return {**options, "pool": None, "options": server_options}
+
+
 def make_timeout_connection(seconds: float) -> type[TimeoutConnection]:
     """Return a connection class that waits so many seconds for a reply."""
 

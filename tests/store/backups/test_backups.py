@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import stat
+import tempfile
 import zipfile
 from collections.abc import Callable
 from importlib import metadata
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
@@ -370,3 +371,29 @@ def test_rows_that_do_not_fit_change_nothing(
     with pytest.raises(InvalidBackup, match=line):
         restoration.restore_backup(backup, ignore_progress, replace=True)
     assert read_everything() == before
+
+
+def fail_full(*_args: Any) -> None:
+    raise OperationalError("database or disk is full")
+
+
+@pytest.mark.parametrize("function", ["count_rows", "write_rows"])
+def test_full_disk_is_no_fault_of_the_backup(
+    backup: Path, monkeypatch: pytest.MonkeyPatch, function: str
+):
+    monkeypatch.setattr(tables, function, fail_full)
+    with pytest.raises(DatabaseUnavailable, match="cannot be used: database disk full"):
+        restoration.restore_backup(backup, ignore_progress, replace=True)
+
+
+def test_older_backup_is_migrated_on_the_disk_of_the_data_folder(
+    backup: Path, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+):
+    settings.DATA_DIR = tmp_path / "data"
+    (settings.DATA_DIR / "jpweb-restore-killed").mkdir(parents=True)
+    rewrite(backup, change_manifest(migration=schemas.list_migrations()[0]))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    monkeypatch.setattr(restoration, "_scratch_database", fail_full)
+    with pytest.raises(DatabaseUnavailable, match="cannot be used: database disk full"):
+        restoration.restore_backup(backup, ignore_progress, replace=True)
+    assert list(settings.DATA_DIR.iterdir()) == []

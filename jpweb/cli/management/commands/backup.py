@@ -27,7 +27,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["file"]
-        if path.exists() and not options["force"]:
+        if _is_taken(path) and not options["force"]:
             raise CommandError(
                 f"{path} already exists. Choose another name, or overwrite it: --force"
             )
@@ -42,3 +42,10 @@ class Command(BaseCommand):
             snapshot.record_backup(path.name)
         except StoreError as error:  # a full disk, which prevents that, spoils no backup
             self.stderr.write(f"The ledger has no entry of this backup: {error}")
+
+
+def _is_taken(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # such as of a folder that is closed to this user; writing says why
+        return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,9 @@ from rich.table import Table
 
 from jpweb.cli.progress import show_progress
 from jpweb.runtime.periodic import watch_workspaces
+from jpweb.runtime.supervisor import run_periodically
 from jpweb.store import accounts, bootstrap
+from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.errors import DatabaseUnavailable, InvalidName, NoWorkspace
 from jpweb.store.jp_files import mirror
 
@@ -38,19 +41,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            with show_progress("Updating conversations") as progress:
-                bootstrap.prepare_database(progress)
-            with show_progress(f"Reading {options['path']}") as progress:
-                workspace, report = mirror.mirror_workspace(
-                    options["path"], options["name"], progress
-                )
+            with bootstrap.translate_errors():
+                workspace = self._mirror_once(options["path"], options["name"], options["json"])
         except (InvalidName, DatabaseUnavailable, NoWorkspace) as error:
             raise CommandError(str(error)) from error
-        accounts.make_owner(accounts.get_or_create_owner(), workspace)
-        if options["json"]:
-            self._print_json(workspace, report)
-        else:
-            self._print_table(workspace, report)
         if not workspace.is_followed:
             self.stderr.write(
                 f"{workspace.name} is not followed: an owner stopped it. What changed until now was"
@@ -58,6 +52,19 @@ class Command(BaseCommand):
             )
         if options["watch"]:
             self._watch_workspace(Path(workspace.root))
+
+    def _mirror_once(self, path: Path, name: str, is_json: bool) -> Workspace:
+        """Mirror once and print the report; return the workspace's row."""
+        with show_progress("Updating conversations") as progress:
+            bootstrap.prepare_database(progress)
+        with show_progress(f"Reading {path}") as progress:
+            workspace, report = mirror.mirror_workspace(path, name, progress)
+        accounts.make_owner(accounts.get_or_create_owner(), workspace)
+        if is_json:
+            self._print_json(workspace, report)
+        else:
+            self._print_table(workspace, report)
+        return workspace
 
     def _print_json(self, workspace: Workspace, report: MirrorReport) -> None:
         document = {
@@ -86,8 +93,12 @@ class Command(BaseCommand):
 
     def _watch_workspace(self, root: Path) -> None:
         self.stderr.write("Watching for changes. Press Ctrl-C to stop.")
+        follow = partial(watch_workspaces.follow_workspace, root, self._print_report)
+        seconds = watch_workspaces.RETRY_SECONDS
         try:
-            asyncio.run(watch_workspaces.follow_workspace(root, self._print_report))
+            asyncio.run(
+                run_periodically(f"following {root}", follow, seconds, DATABASE_UNAVAILABLE)
+            )
         except KeyboardInterrupt:
             self.stderr.write("Stopped.")
 

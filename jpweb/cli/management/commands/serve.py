@@ -74,13 +74,16 @@ class Command(BaseCommand):
             run_with_restart(name, work, DATABASE_UNAVAILABLE)
             for name, work in work_by_name.items()
         ]
-        daphne_server.run_server(
-            get_default_application(),
-            settings.PORT,
-            self._print_greeting,
-            background_work,
-            _release_all,
-        )
+        try:
+            daphne_server.run_server(
+                get_default_application(),
+                settings.PORT,
+                self._print_greeting,
+                background_work,
+                _release_all,
+            )
+        except daphne_server.PortTaken as error:
+            raise CommandError(str(error)) from error
         self.stdout.write("Stopped.")
         if lock is not None:
             lock.close()

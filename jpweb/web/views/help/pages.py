@@ -42,7 +42,7 @@ def page(request: Request, name: str) -> HttpResponse:
 
 
 def _render_page(request: Request, name: str) -> HttpResponse:
-    text = (installation.DOCS_DIR / f"{name}.md").read_text()
+    text = (installation.DOCS_DIR / f"{name}.md").read_text(encoding="utf-8")
     title = text.partition("\n")[0].removeprefix("# ")
     context = {
         "title": title,

@@ -1,0 +1,126 @@
+"""Settings that are texts: addresses, folders, lists."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import SplitResult, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+from environ import Env
+
+T = TypeVar("T")
+#: Names of the variables that the settings read, whether they are set or not.
+READ_NAMES: set[str] = set()
+_ON, _OFF = ("true", "on", "yes", "1"), ("false", "off", "no", "0")
+_SQLITE, _POSTGRESQL = "django.db.backends.sqlite3", "django.db.backends.postgresql"
+
+
+def _find_value(name: str) -> str | None:
+    READ_NAMES.add(name)
+    return os.environ.get(name)
+
+
+def read_text(name: str, default: str = "") -> str:
+    """Return a text from the environment; the default where it is unset or empty.
+
+    Every character counts, also a leading dollar sign, which django-environ takes for a reference.
+    """
+    return _find_value(name) or default
+
+
+def read_list(name: str, default: Sequence[str] = ()) -> list[str]:
+    """Return texts, separated by commas; an empty variable means none."""
+    text = _find_value(name)
+    if text is None:
+        return [*default]
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def read_switch(name: str, *, default: bool) -> bool:
+    """Return whether a setting is on. Raises ImproperlyConfigured with one line."""
+    text = read_text(name).strip().lower()
+    if text and text not in (*_ON, *_OFF):
+        raise ImproperlyConfigured(f"{name} must be true or false, not “{text}”.")
+    return text in _ON if text else default
+
+
+def read_log_level(name: str) -> str:
+    """Return the name of a level of logging. Raises ImproperlyConfigured with one line."""
+    level = read_text(name, "WARNING").strip().upper()
+    if level not in logging.getLevelNamesMapping():
+        raise ImproperlyConfigured(
+            f"{name} must be DEBUG, INFO, WARNING, ERROR or CRITICAL, not “{level}”."
+        )
+    return level
+
+
+def read_site_url(name: str) -> SplitResult | None:
+    """Return a site's address from the environment. Raises ImproperlyConfigured with one line."""
+    text = read_text(name).strip().rstrip("/").lower()
+    try:
+        url = urlsplit(text)
+        is_whole = f"{url.scheme}://{url.netloc}" == text and "@" not in text
+        if not text or (url.scheme in ("http", "https") and url.hostname and is_whole):
+            _ = url.port  # raises ValueError for an invalid port
+            return url if text else None
+    except ValueError:
+        pass
+    raise ImproperlyConfigured(
+        f"{name} must be an address such as https://jp.example.org, with nothing behind it, "
+        f"not “{text}”."
+    )
+
+
+def parse_address(name: str, text: str, parse: Callable[[str], T], example: str) -> T:
+    """Return a service's address as parsed. Raises ImproperlyConfigured with one line.
+
+    The line does not repeat the address, which may hold a password.
+    """
+    try:
+        return parse(text)
+    except ValueError:
+        raise ImproperlyConfigured(
+            f"{name} is no address such as {example}. In a password, write special characters "
+            "by their code, such as %2F for “/”."
+        ) from None
+
+
+def read_database(name: str, file: Path) -> dict[str, Any]:
+    """Return Django's settings of the database of an address; by default, of SQLite's file.
+
+    Raises ImproperlyConfigured with one line.
+    """
+    url = read_text(name)
+    if not url:
+        return {"ENGINE": _SQLITE, "NAME": str(file)}  # as an address it would need escapes
+    return parse_address(name, url, _parse_database, "postgres://USER@HOST/NAME")
+
+
+def _parse_database(url: str) -> dict[str, Any]:
+    """Return Django's settings of SQLite or PostgreSQL. Raises ValueError."""
+    scheme, _, rest = url.partition("://")
+    host, _, path = rest.partition("/")
+    engine = Env.DB_SCHEMES.get(scheme.lower())
+    is_cut = "@" in path.partition("?")[0] and "@" not in host  # by a slash of the password
+    if engine not in (_SQLITE, _POSTGRESQL) or (engine == _POSTGRESQL and is_cut):
+        raise ValueError("neither SQLite nor PostgreSQL")
+    database: dict[str, Any] = Env.db_url_config(url)
+    return database
+
+
+def read_folders(name: str, default: str) -> tuple[Path, ...]:
+    """Return folders, separated by colons; an empty variable means none.
+
+    Raises ImproperlyConfigured for a relative one.
+    """
+    text = _find_value(name)
+    parts = (default if text is None else text).split(os.pathsep)
+    paths = [Path(part) for part in parts if part]
+    for path in paths:
+        if not path.is_absolute():
+            raise ImproperlyConfigured(f"{name} must hold whole paths, from “/” on, not “{path}”.")
+    return tuple(path.resolve() for path in paths)

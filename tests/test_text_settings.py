@@ -1,0 +1,142 @@
+"""Settings that are texts: taken as they are, and what they cannot be is one line."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from jpweb import settings as file
+from jpweb.web import checks
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Return a way to read the settings in an environment."""
+
+    def read_in(**env: str) -> dict[str, Any]:
+        monkeypatch.setenv("JPWEB_DATA", str(tmp_path))
+        for name, value in env.items():
+            monkeypatch.setenv(name, value)
+        assert file.__file__
+        return runpy.run_path(file.__file__)
+
+    return read_in
+
+
+def test_secret_key_that_begins_with_a_dollar_sign_is_that_key(
+    read: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("USER", "ada")
+    assert read(JPWEB_SECRET_KEY="$USER")["SECRET_KEY"] == "$USER"
+    assert read(JPWEB_SECRET_KEY="$2b$12$abc")["SECRET_KEY"] == "$2b$12$abc"
+
+
+def test_empty_secret_key_is_made_once(read: Any, tmp_path: Path):
+    made_key = read(JPWEB_SECRET_KEY="")["SECRET_KEY"]
+    assert made_key == (tmp_path / "secret-key").read_text()
+    assert read()["SECRET_KEY"] == made_key
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["localhost:6379", "redis://host:port", "redis://:canary/%@host:6379/0"],
+    ids=["no scheme", "no port", "slash in the password"],
+)
+def test_redis_address_that_is_none_is_one_line_without_it(read: Any, url: str):
+    with pytest.raises(ImproperlyConfigured) as error:
+        read(REDIS_URL=url)
+    message = str(error.value)
+    assert message.startswith("REDIS_URL is no address such as redis://HOST. In a password, ")
+    assert "canary" not in message
+    assert "\n" not in message
+
+
+def test_empty_database_address_is_sqlite_in_the_data_folder(read: Any, tmp_path: Path):
+    values = read(DATABASE_URL="")
+    assert values["IS_SQLITE"]
+    assert values["DATABASES"]["default"]["NAME"] == str(tmp_path / "jpweb.sqlite3")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("db.example.org/jpweb", "mysql://ada@host/jpweb", "postgres://ada@host:port/jpweb"),
+        *("postgres://ada:canary/%@host/jpweb", "postgres://ada:12/canary@host/jpweb"),
+        "postgres://ada:canary?@host/jpweb",
+    ],
+)
+def test_database_address_that_is_none_is_one_line_without_it(read: Any, url: str):
+    with pytest.raises(ImproperlyConfigured) as error:
+        read(DATABASE_URL=url)
+    message = str(error.value)
+    assert message.startswith("DATABASE_URL is no address such as postgres://USER@HOST/NAME. ")
+    assert "canary" not in message
+    assert "\n" not in message
+
+
+def test_database_password_may_hold_special_characters_by_their_code(read: Any):
+    database = read(DATABASE_URL="postgres://ada:a%2Fb%23c%3Fd@host/jpweb")["DATABASES"]["default"]
+    assert (database["PASSWORD"], database["NAME"]) == ("a/b#c?d", "jpweb")
+
+
+@pytest.mark.parametrize("text", ["info", " Info "])
+def test_log_level_may_be_written_in_small_letters(read: Any, text: str):
+    assert read(JPWEB_LOG_LEVEL=text)["LOGGING"]["root"]["level"] == "INFO"
+
+
+def test_unknown_log_level_is_one_line(read: Any):
+    with pytest.raises(ImproperlyConfigured) as error:
+        read(JPWEB_LOG_LEVEL="loud")
+    allowed = "DEBUG, INFO, WARNING, ERROR or CRITICAL"
+    assert str(error.value) == f"JPWEB_LOG_LEVEL must be {allowed}, not “LOUD”."
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        ("jp.example.org, www.example.org ,", ["jp.example.org", "www.example.org"]),
+        ("", ["127.0.0.1", "localhost", "[::1]"]),
+    ],
+    ids=["spaces", "empty"],
+)
+def test_hosts_have_no_spaces_and_empty_ones_are_the_default(
+    read: Any, text: str, hosts: list[str]
+):
+    assert read(JPWEB_HOSTS=text, JPWEB_URL="")["ALLOWED_HOSTS"] == hosts
+
+
+def test_database_is_in_a_data_folder_whose_name_has_special_characters(
+    read: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    data = tmp_path / "a+b #1 %41?x"
+    database = read(JPWEB_DATA=str(data))["DATABASES"]["default"]
+    assert database["NAME"] == str(data / "jpweb.sqlite3")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_on"),
+    [*((text, True) for text in ("", "true", "On", "1")), *((text, False) for text in ("no", "0"))],
+)
+def test_switch_is_on_or_off_and_an_empty_one_is_the_default(read: Any, text: str, is_on: bool):
+    assert read(JPWEB_DETECT_SECRETS=text)["DETECT_SECRETS"] is is_on
+
+
+def test_switch_that_is_neither_is_one_line(read: Any):
+    with pytest.raises(ImproperlyConfigured) as error:
+        read(JPWEB_DETECT_SECRETS="ture")
+    assert str(error.value) == "JPWEB_DETECT_SECRETS must be true or false, not “ture”."
+
+
+def test_unknown_variable_is_a_warning_that_names_the_closest_setting(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    for name in ("JPWEB_IDLE_HOUR", "JPWEB_OIDC_COMPANY_URL", "JPWEB_CONTEXT", "JPWEB_CHAOS_SEED"):
+        monkeypatch.setenv(name, "1")
+    (warning,) = checks.check_variables()
+    assert warning.msg == "JPWEB_IDLE_HOUR is no setting of jpweb, so it changes nothing."
+    assert warning.hint == "Did you mean JPWEB_IDLE_HOURS?"
