@@ -163,6 +163,27 @@ async def test_page_that_connects_with_an_older_claim_gets_the_present_one(share
         assert "data-claim" not in find_claim(shared_world, html_page)
 
 
+@pytest.mark.parametrize("name", ["outsider", "reader"])
+async def test_socket_tells_nobody_who_may_not_answer_who_is_on_what(
+    shared_world: World, name: str
+):
+    people, question = shared_world.people, shared_world.question
+    approval = await run_in_db_thread(making.prompt, shared_world.run)
+    await run_in_db_thread(claims.claim_question, question, people["responder"])
+    await run_in_db_thread(claims.claim_approval, approval, people["responder"])
+    hello = {
+        "inbox": True,
+        "questions": [question.pk],
+        "claims": [[question.pk, 999]],
+        "approvals": [approval.pk],
+        "approval_claims": [[approval.pk, 999]],
+    }
+    async with connect_page(people[name], **hello) as desk:
+        html = await desk.receive_all()
+    assert "is on it" not in html
+    assert "Responder" not in html
+
+
 async def test_snooze_takes_the_card_off_the_pages_of_its_person_alone(shared_world: World):
     people, question = shared_world.people, shared_world.question
     hello = {"inbox": True, "questions": [question.pk]}
