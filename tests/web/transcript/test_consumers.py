@@ -323,6 +323,7 @@ async def test_coming_back_brings_exactly_what_is_missing(shared_world: World):
         assert "Two" in html_page.text
         assert [e["data-kind"] for e in html_page if "data-kind" in e] == ["chat_response"] * 2
     later_hello = await run_in_db_thread(make_hello, shared_world)
+    later_hello["run"] += "-read"
     async with connect_page(
         shared_world.people["reader"], **later_hello | {"questions": []}
     ) as socket:

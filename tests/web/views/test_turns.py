@@ -13,9 +13,9 @@ from jpweb.runtime import runs
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor
-from jpweb.store.choices import Origin, RunState, WritePolicy
+from jpweb.store.choices import Origin, Role, RunState, WritePolicy
 from jpweb.store.errors import NothingToRetry
-from jpweb.store.models import Approval, Conversation, Inquiry, Run, Workspace
+from jpweb.store.models import Approval, Conversation, Inquiry, Membership, Run, Workspace
 from jpweb.web import display_text
 from tests.store import making
 from tests.web.reading import ParsedPage, Tag, parse_page
@@ -260,3 +260,22 @@ async def test_failed_run_that_another_turn_followed_is_no_longer_offered(shared
     composer = html_page.find_one(id="composer")
     assert composer["data-run"] == f"{shared_world.run.pk}-failed-overtaken"
     assert "Try again" not in html_page.text
+
+
+@pytest.mark.parametrize("has_run", [True, False])
+@pytest.mark.parametrize(("name", "new_role"), [("reader", 20), ("responder", 10)])
+async def test_composer_of_an_open_page_follows_a_change_of_the_role(
+    shared_world: World, name: str, new_role: int, has_run: bool
+):
+    if not has_run:
+        await run_in_db_thread(Run.objects.all().delete)
+    page = await run_in_db_thread(foot, shared_world, name)
+    hello = await run_in_db_thread(make_hello, shared_world)
+    hello["run"] = page.find_one(id="composer")["data-run"]
+    async with connect_page(shared_world.people[name], **hello) as socket:
+        assert "composer" not in [tag.get("id") for tag in parse_page(await socket.receive_all())]
+        memberships = Membership.objects.filter(person=shared_world.people[name])
+        await run_in_db_thread(memberships.update, role=new_role)
+        await publisher.publish_conversation_changed(shared_world.talk.pk)
+        composer = parse_page(await socket.receive_all()).find_one(id="composer")
+    assert ("Read-only access" in composer.text) is (new_role < Role.RESPONDER)
