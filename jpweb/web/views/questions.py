@@ -153,6 +153,8 @@ async def decline_question(request: Request, inquiry: Inquiry) -> HttpResponse:
 @access.inquiry(Role.RESPONDER)
 def choose_claim(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Show the form that claims a question; scripts post it from the card."""
+    if inquiry.state != inquiries.OPEN_STATE:
+        return redirect("question", inquiry_id=inquiry.pk)
     context = {"row": inquiry, "kind": "question", "fragment": "questions/_claim_form.html"}
     return render(request, "questions/card_page.html", context)
 
@@ -175,6 +177,10 @@ async def release_claim(request: Request, inquiry: Inquiry) -> HttpResponse:
 @access.inquiry(Role.RESPONDER)
 def choose_snooze(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Show for how long a question can be snoozed, for its card or as a page."""
+    if inquiry.state != inquiries.OPEN_STATE:
+        if request.htmx:
+            return _render_outcome(request, inquiry)
+        return redirect("question", inquiry_id=inquiry.pk)
     fragment = "questions/_snooze_form.html"
     name = fragment if request.htmx else "questions/card_page.html"
     return render(request, name, {"row": inquiry, "fragment": fragment})
@@ -309,7 +315,13 @@ def _redirect_to_card(inquiry: Inquiry) -> HttpResponse:
 
 
 async def _refuse_snooze(request: Request, inquiry: Inquiry, problem: str) -> HttpResponse:
-    """Send the card with the reason; it replaces the one that a snooze would remove."""
+    """Send the card with the reason; it replaces the one that a snooze would remove.
+
+    Of a question that was settled, send its outcome.
+    """
+    inquiry = await run_in_db_thread(inquiries.get_inquiry, inquiry.pk)
+    if inquiry.state != inquiries.OPEN_STATE:
+        return await run_in_db_thread(_render_outcome, request, inquiry)
     await run_in_db_thread(claims.attach_claims, [inquiry])
     context = {"row": inquiry, "problem": problem, "shows_conversation": True}
     reply = SubmissionResult(
@@ -317,6 +329,16 @@ async def _refuse_snooze(request: Request, inquiry: Inquiry, problem: str) -> Ht
     )
     response = await _send_reply(request, reply)
     response["HX-Reswap"] = "outerHTML"
+    return response
+
+
+def _render_outcome(request: Request, inquiry: Inquiry) -> HttpResponse:
+    """Render the outcome of a question that can be snoozed no longer, in place of its card."""
+    fragment = "questions/_settled.html"
+    name = fragment if request.htmx else "questions/card_page.html"
+    context = {"row": inquiry, "fragment": fragment}
+    response = render(request, name, context, status=answer_submission.STATUS_LATE)
+    response["HX-Retarget"], response["HX-Reswap"] = f"#question-{inquiry.pk}", "outerHTML"
     return response
 
 
