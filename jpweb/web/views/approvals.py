@@ -88,7 +88,7 @@ async def _send_claim(request: Request, approval: Approval) -> HttpResponse:
 
 
 async def _save_decision(request: Request, approval: Approval, verdict: Verdict) -> HttpResponse:
-    decider = Decider("person", request.user.display_name, request.user.pk)
+    decider = Decider.from_person(request.user)
     try:
         row = await approvals.decide_approval(approval.pk, verdict, decider)
     except InvalidAnswer as error:

@@ -266,7 +266,7 @@ async def start_turn(request: Request, conversation: Conversation) -> HttpRespon
         except StoreError as error:
             messages.error(request, str(error))
             return _redirect_with_text(request, conversation, text)
-    return _redirect_to_end(conversation)
+    return redirect(transcript.make_composer_url(conversation.pk))
 
 
 @require_POST
@@ -274,21 +274,22 @@ async def start_turn(request: Request, conversation: Conversation) -> HttpRespon
 async def respond_to_turn(request: Request, conversation: Conversation) -> HttpResponse:
     """Cancel the running calls, and send the model this text in the same turn."""
     text = request.POST.get("text", "").strip()
+    decider = Decider.from_person(request.user)
     if not text:
         messages.error(request, notice_text.MESSAGE_REQUIRED)
-    elif not await runs.interrupt_run(conversation.pk, _make_decider(request), "respond", text):
+    elif not await runs.interrupt_run(conversation.pk, decider, "respond", text):
         messages.error(request, notice_text.NO_TURN_TO_INTERRUPT)
         return _redirect_with_text(request, conversation, text)
-    return _redirect_to_end(conversation)
+    return redirect(transcript.make_composer_url(conversation.pk))
 
 
 @require_POST
 @access.conversation(Role.RESPONDER)
 async def stop_run(request: Request, conversation: Conversation) -> HttpResponse:
     """Stop the run of a conversation; its open questions are cancelled."""
-    if not await runs.stop_run(conversation.pk, _make_decider(request)):
+    if not await runs.stop_run(conversation.pk, Decider.from_person(request.user)):
         messages.info(request, notice_text.NO_TURN_RUNNING)
-    return _redirect_to_end(conversation)
+    return redirect(transcript.make_composer_url(conversation.pk))
 
 
 def _redirect_with_text(request: Request, conversation: Conversation, text: str) -> HttpResponse:
@@ -298,14 +299,4 @@ def _redirect_with_text(request: Request, conversation: Conversation, text: str)
     relative links, and a reload, that lead to this address, which takes no GET.
     """
     request.session[_REJECTED_TEXT_KEY] = conversation.pk, text
-    return _redirect_to_end(conversation)
-
-
-def _make_decider(request: Request) -> Decider:
-    return Decider("person", request.user.display_name, request.user.pk)
-
-
-def _redirect_to_end(conversation: Conversation) -> HttpResponse:
-    response = redirect("conversation", conversation_id=conversation.pk)
-    response["Location"] += "?at=end#composer"
-    return response
+    return redirect(transcript.make_composer_url(conversation.pk))

@@ -103,9 +103,9 @@ async def answer_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Answer a question; a secret is neither stored nor sent back."""
     form = request.POST
     typed = AnswerInput(form.get("answer", ""), "remember" in form, form.get("note", ""))
-    return await _send_reply(
-        request, await answer_submission.submit_answer(inquiry, _make_decider(request), typed)
-    )
+    decider = Decider.from_person(request.user)
+    reply = await answer_submission.submit_answer(inquiry, decider, typed)
+    return await _send_reply(request, reply)
 
 
 @require_POST
@@ -134,7 +134,8 @@ async def answer_by_notification(request: Request, inquiry: Inquiry) -> HttpResp
     if answer not in {button.value for button in answer_buttons.list_buttons(inquiry)}:
         return HttpResponse(status=answer_submission.STATUS_OPEN)
     typed = AnswerInput(answer, channel=display_text.NOTIFICATION_CHANNEL)
-    reply = await answer_submission.submit_answer(inquiry, _make_decider(request), typed)
+    decider = Decider.from_person(request.user)
+    reply = await answer_submission.submit_answer(inquiry, decider, typed)
     is_settled = reply.status == answer_submission.STATUS_SETTLED
     return HttpResponse(status=204 if is_settled else reply.status)
 
@@ -145,9 +146,9 @@ async def answer_by_notification(request: Request, inquiry: Inquiry) -> HttpResp
 async def decline_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Close a question without an answer; a note may give the reason."""
     note = request.POST.get("note", "")
-    return await _send_reply(
-        request, await answer_submission.submit_decline(inquiry, _make_decider(request), note)
-    )
+    decider = Decider.from_person(request.user)
+    reply = await answer_submission.submit_decline(inquiry, decider, note)
+    return await _send_reply(request, reply)
 
 
 @access.inquiry(Role.RESPONDER)
@@ -285,10 +286,6 @@ def _build_timeline(row: Inquiry, receipts: ReceiptLog | None) -> list[dict[str,
         steps.append(make_step("settled", row.settled_at))
     # A receipt of the card may be dated after the answer.
     return sorted(steps, key=lambda entry: entry["at"])
-
-
-def _make_decider(request: Request) -> Decider:
-    return Decider("person", request.user.display_name, request.user.pk)
 
 
 async def _send_claim(request: Request, inquiry: Inquiry) -> HttpResponse:
