@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet
@@ -24,6 +24,7 @@ from jpweb.store.models import (
     Inquiry,
     JournalEntry,
     Membership,
+    Person,
     Run,
 )
 from jpweb.store.sql import bulk
@@ -57,6 +58,11 @@ class Decider:
     kind: str
     name: str = ""
     person_id: int | None = None
+
+    @classmethod
+    def from_person(cls, person: Person) -> Self:
+        """Return a person as the decider."""
+        return cls("person", person.display_name, person.pk)
 
     def make_note(self, **extras: bool | str) -> dict[str, Any]:
         """Return the response's ``metadata.jpweb``: the decider, and the extras that are set."""

@@ -230,8 +230,8 @@ def is_session_valid(session_key: str) -> bool:
 def authorize_answer(session_key: str | None, inquiry_id: int) -> tuple[Person, Inquiry]:
     """Return the person of a session and the inquiry that they may answer.
 
-    The rule is that of the route ``question-answer``. Raises NotSignedIn where the session has
-    ended, Http404 or PermissionDenied.
+    The rule is that of the route ``question-answer``, and a denial is logged as one there. Raises
+    NotSignedIn where the session has ended, Http404 or PermissionDenied.
     """
     person = accounts.get_signed_in_person(session_key)
     if person is None:
@@ -239,7 +239,17 @@ def authorize_answer(session_key: str | None, inquiry_id: int) -> tuple[Person, 
     session_activity.note_session_use(session_key)
     row: Inquiry = _get_or_404(inquiries.get_inquiry, inquiry_id)
     actual_role = accounts.get_role(person.pk, row.conversation.workspace_id)
-    _refuse_lower_role(actual_role, Role.RESPONDER)
+    try:
+        _refuse_lower_role(actual_role, Role.RESPONDER)
+    except (PermissionDenied, NotMember):
+        security_log.log_event(
+            "denied",
+            person=person.pk,
+            account=person.username,
+            rule=f"inquiry: {Role.RESPONDER.label}",
+            path=reverse("question-answer", args=[inquiry_id]),
+        )
+        raise
     return person, row
 
 

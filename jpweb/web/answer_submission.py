@@ -107,7 +107,7 @@ def _attempt_answer(
     person, row = access.authorize_answer(session_key, inquiry_id)
     if row.answer_type == "secret":
         return None
-    decider = inquiries.Decider("person", person.display_name, person.pk)
+    decider = inquiries.Decider.from_person(person)
     try:
         settlement = resolution.commit_answer(row, typed.answer, decider, remember=typed.remember)
     except REFUSALS as refusal:

@@ -282,6 +282,11 @@ def find_end_time(item: Item) -> datetime | None:
     return max(_find_event_times(item), default=None)
 
 
+def make_composer_url(conversation_id: int) -> str:
+    """Return the URL of the end of a conversation, at its composer."""
+    return reverse("conversation", args=[conversation_id]) + "?at=end#composer"
+
+
 def make_event_url(conversation_id: int, anchor: str, **extra: str) -> str:
     """Return the URL of a conversation around an event, or of its beginning without an anchor.
 

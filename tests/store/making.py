@@ -122,7 +122,7 @@ def settle(row: Inquiry, outcome: InquiryOutcome, by: Decider | None = None) -> 
 
 
 def decider(who: Person) -> Decider:
-    return Decider("person", who.display_name, who.pk)
+    return Decider.from_person(who)
 
 
 def write_folder(

@@ -324,7 +324,7 @@ def test_asking_nothing_and_asking_twice_are_told(world: World):
     client = signed_in(world.people["responder"])
     url = f"/conversations/{world.talk.pk}/turns"
     assert "Enter a message." in parse_page(client.post(url, {"text": " "}, follow=True)).text
-    refusal = client.post(url, {"text": "More than that"})
+    refusal = client.post(url, {"text": "More than that"}, follow=True)
     assert refusal.status_code == 422
     assert "A turn is already running" in parse_page(refusal).text, "the world's run goes on"
     assert "More than that" in parse_page(refusal).text, "what was typed is not lost"
@@ -337,9 +337,11 @@ def test_what_a_bad_configuration_refuses_is_not_lost_and_names_the_file(
     (tmp_path / ".jp" / "config.toml").write_text("[assistant]\nmodel = 7\n")
     Workspace.objects.filter(pk=world.home.pk).update(root=str(tmp_path))
     client, fields = signed_in(world.people["responder"]), {"text": "Go on then"}
-    begin_response = client.post("/conversations/new", {**fields, "workspace": world.home.pk})
+    new_fields = {**fields, "workspace": world.home.pk}
+    begin_response = client.post("/conversations/new", new_fields, follow=True)
     Run.objects.all().delete()
-    turn_response = client.post(f"/conversations/{world.talk.pk}/turns", fields)
+    url = f"/conversations/{world.talk.pk}/turns"
+    turn_response = client.post(url, fields, follow=True)
     for page in (begin_response, turn_response):
         assert page.status_code == 422
         assert ".jp/config.toml: assistant.model" in parse_page(page).text

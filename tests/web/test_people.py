@@ -12,7 +12,7 @@ from jpweb.store.models import Membership, Person, Workspace
 from jpweb.store.people import invitations
 from tests.store import making
 from tests.web.reading import parse_page
-from tests.web.world import World
+from tests.web.world import World, signed_in
 
 
 def post(world: World, path: str, **data: Any) -> Any:
@@ -209,6 +209,18 @@ def test_the_refusal_is_told_on_the_next_page(world: World):
     client = world.client("owner")
     response = client.post(f"/memberships/{world.member('owner').pk}/remove")
     assert "needs at least one owner" in parse_page(client.get(response["Location"])).text
+
+
+@pytest.mark.parametrize(("action", "data"), [("role", {"role": "20"}), ("remove", {})])
+def test_owner_who_ceases_to_be_one_lands_on_the_settings(
+    world: World, action: str, data: dict[str, str]
+):
+    person = making.person("second", Role.OWNER, world.home)
+    member = Membership.objects.get(person=person)
+    response = signed_in(person).post(f"/memberships/{member.pk}/{action}", data, follow=True)
+    assert response.status_code == 200
+    assert response.redirect_chain == [("/settings", 302)]
+    assert "Second" in parse_page(response).find_one(**{"class": "notice success"}).text
 
 
 @pytest.mark.parametrize("writing", ["", "novel", "OFF"])

@@ -58,7 +58,10 @@ async def test_socket_shows_a_conversation_and_its_cards_as_the_role_allows(
 
 
 @pytest.mark.parametrize("name", [name for name in RIGHTS if RIGHTS[name].answer_status])
-async def test_answer_over_the_socket_is_taken_as_the_role_allows(shared_world: World, name: str):
+async def test_answer_over_the_socket_is_taken_as_the_role_allows(
+    shared_world: World, name: str, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level("INFO", "jpweb.security")
     line = line_of(await run_in_db_thread(shared_world.client, name))
     assert (await line.connect(SOON))[0]
     question, status = shared_world.question, RIGHTS[name].answer_status
@@ -69,4 +72,8 @@ async def test_answer_over_the_socket_is_taken_as_the_role_allows(shared_world: 
         assert reply["status"] in (status, 409 if status == 200 else status)
     row = await run_in_db_thread(inquiries.get_inquiry, question.pk)
     assert row.state == ("answered" if status == 200 else "open")
+    denials = [text for text in caplog.messages if text.startswith("denied ")]
+    assert len(denials) == (0 if status == 200 else 2)
+    path = f"/questions/{question.pk}/answer"
+    assert all(f'account="{name}"' in text and path in text for text in denials)
     await line.disconnect()

@@ -55,7 +55,7 @@ async def answer_by_link(request: HttpRequest, token: str) -> HttpResponse:
 
 @sensitive_variables("typed")
 async def _settle_by_link(request: HttpRequest, token: str, link: ResolvedLink) -> HttpResponse:
-    decider = Decider("person", link.person.display_name, link.person.pk)
+    decider = Decider.from_person(link.person)
     typed = request.POST.get("answer", "")
     is_decline = request.POST.get("do") == "decline"
     try:

@@ -88,7 +88,7 @@ async def _send_claim(request: Request, approval: Approval) -> HttpResponse:
 
 
 async def _save_decision(request: Request, approval: Approval, verdict: Verdict) -> HttpResponse:
-    decider = Decider("person", request.user.display_name, request.user.pk)
+    decider = Decider.from_person(request.user)
     try:
         row = await approvals.decide_approval(approval.pk, verdict, decider)
     except InvalidAnswer as error:
@@ -102,7 +102,14 @@ async def _save_decision(request: Request, approval: Approval, verdict: Verdict)
         return await _render_fragment(request, "_card", context, 422)
     except AlreadyDecided as conflict:
         typed_text = approvals.recover_typed_text(approval, verdict)
-        context = {"row": conflict.approval, "is_late": True, "typed_text": typed_text}
+        row = conflict.approval
+        context = {
+            "row": row,
+            "is_late": True,
+            "typed_text": typed_text,
+            # The decider may be the sender, who pressed twice or whose first reply was lost.
+            "is_own_decision": row.decider_id == decider.person_id,
+        }
         return await _render_fragment(request, "_settled", context, 409)
     if request.htmx:
         return await _render_fragment(request, "_settled", {"row": row}, 200)

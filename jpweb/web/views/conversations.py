@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 #: Characters of the first request that become the title.
 MAX_TITLE_CHARS = 60
+#: Key in a session's data, of a conversation and a text for it that was not sent.
+_REJECTED_TEXT_KEY = "rejected_text"
 #: In the name of a file that has the comments.
 COMMENTED_SUFFIX = "-with-comments"
 
@@ -56,7 +58,9 @@ def show_conversation(request: Request, conversation: Conversation) -> HttpRespo
     query = TranscriptQuery.from_params(request.GET.dict())
     if request.htmx and (query.after is not None or query.before is not None):
         return conditional_get.add_etag(request, _render_window(request, conversation, query))
-    return conditional_get.add_etag(request, _render_conversation(request, conversation, query))
+    rejected_text = _take_rejected_text(request, conversation)
+    response = _render_conversation(request, conversation, query, rejected_text)
+    return conditional_get.add_etag(request, response)
 
 
 def _render_window(
@@ -130,6 +134,15 @@ def _count_unread(conversation: Conversation, read_count: int | None, page: Tran
     if read_count is None or not page.window.has_later:
         return 0
     return conversation.entry_count - read_count
+
+
+def _take_rejected_text(request: Request, conversation: Conversation) -> str:
+    """Return the text for a conversation that was not sent, once; "" without one."""
+    key, text = request.session.get(_REJECTED_TEXT_KEY, (None, ""))
+    if key != conversation.pk or not _is_document(request):
+        return ""
+    del request.session[_REJECTED_TEXT_KEY]
+    return str(text)
 
 
 def _is_document(request: Request) -> bool:
@@ -237,7 +250,7 @@ async def _create_conversation(request: Request, workspace: Workspace, text: str
         await runs.start_turn(conversation, request.user, text)
     except StoreError as error:
         messages.error(request, notice_text.TURN_NOT_STARTED.format(problem=error))
-        return await _render_rejected_text(request, conversation, text)
+        return _redirect_with_text(request, conversation, text)
     return redirect("conversation", conversation_id=conversation.pk)
 
 
@@ -253,8 +266,8 @@ async def start_turn(request: Request, conversation: Conversation) -> HttpRespon
             await runs.start_turn(conversation, request.user, text)
         except StoreError as error:
             messages.error(request, str(error))
-            return await _render_rejected_text(request, conversation, text)
-    return _redirect_to_end(conversation)
+            return _redirect_with_text(request, conversation, text)
+    return redirect(transcript.make_composer_url(conversation.pk))
 
 
 @require_POST
@@ -262,37 +275,29 @@ async def start_turn(request: Request, conversation: Conversation) -> HttpRespon
 async def respond_to_turn(request: Request, conversation: Conversation) -> HttpResponse:
     """Cancel the running calls, and send the model this text in the same turn."""
     text = request.POST.get("text", "").strip()
+    decider = Decider.from_person(request.user)
     if not text:
         messages.error(request, notice_text.MESSAGE_REQUIRED)
-    elif not await runs.interrupt_run(conversation.pk, _make_decider(request), "respond", text):
+    elif not await runs.interrupt_run(conversation.pk, decider, "respond", text):
         messages.error(request, notice_text.NO_TURN_TO_INTERRUPT)
-        return await _render_rejected_text(request, conversation, text)
-    return _redirect_to_end(conversation)
+        return _redirect_with_text(request, conversation, text)
+    return redirect(transcript.make_composer_url(conversation.pk))
 
 
 @require_POST
 @access.conversation(Role.RESPONDER)
 async def stop_run(request: Request, conversation: Conversation) -> HttpResponse:
     """Stop the run of a conversation; its open questions are cancelled."""
-    if not await runs.stop_run(conversation.pk, _make_decider(request)):
+    if not await runs.stop_run(conversation.pk, Decider.from_person(request.user)):
         messages.info(request, notice_text.NO_TURN_RUNNING)
-    return _redirect_to_end(conversation)
+    return redirect(transcript.make_composer_url(conversation.pk))
 
 
-async def _render_rejected_text(
-    request: Request, conversation: Conversation, text: str
-) -> HttpResponse:
-    """Render the end of a conversation with a text that was not sent, so that nobody loses it."""
-    return await run_in_db_thread(
-        _render_conversation, request, conversation, TranscriptQuery(), text
-    )
+def _redirect_with_text(request: Request, conversation: Conversation, text: str) -> HttpResponse:
+    """Go to the end of a conversation with a text that was not sent, so that nobody loses it.
 
-
-def _make_decider(request: Request) -> Decider:
-    return Decider("person", request.user.display_name, request.user.pk)
-
-
-def _redirect_to_end(conversation: Conversation) -> HttpResponse:
-    response = redirect("conversation", conversation_id=conversation.pk)
-    response["Location"] += "?at=end#composer"
-    return response
+    The session keeps it until that page is shown. A page at the address of the form would have
+    relative links, and a reload, that lead to this address, which takes no GET.
+    """
+    request.session[_REJECTED_TEXT_KEY] = conversation.pk, text
+    return redirect(transcript.make_composer_url(conversation.pk))

@@ -103,9 +103,9 @@ async def answer_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Answer a question; a secret is neither stored nor sent back."""
     form = request.POST
     typed = AnswerInput(form.get("answer", ""), "remember" in form, form.get("note", ""))
-    return await _send_reply(
-        request, await answer_submission.submit_answer(inquiry, _make_decider(request), typed)
-    )
+    decider = Decider.from_person(request.user)
+    reply = await answer_submission.submit_answer(inquiry, decider, typed)
+    return await _send_reply(request, reply)
 
 
 @require_POST
@@ -134,7 +134,8 @@ async def answer_by_notification(request: Request, inquiry: Inquiry) -> HttpResp
     if answer not in {button.value for button in answer_buttons.list_buttons(inquiry)}:
         return HttpResponse(status=answer_submission.STATUS_OPEN)
     typed = AnswerInput(answer, channel=display_text.NOTIFICATION_CHANNEL)
-    reply = await answer_submission.submit_answer(inquiry, _make_decider(request), typed)
+    decider = Decider.from_person(request.user)
+    reply = await answer_submission.submit_answer(inquiry, decider, typed)
     is_settled = reply.status == answer_submission.STATUS_SETTLED
     return HttpResponse(status=204 if is_settled else reply.status)
 
@@ -145,14 +146,16 @@ async def answer_by_notification(request: Request, inquiry: Inquiry) -> HttpResp
 async def decline_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Close a question without an answer; a note may give the reason."""
     note = request.POST.get("note", "")
-    return await _send_reply(
-        request, await answer_submission.submit_decline(inquiry, _make_decider(request), note)
-    )
+    decider = Decider.from_person(request.user)
+    reply = await answer_submission.submit_decline(inquiry, decider, note)
+    return await _send_reply(request, reply)
 
 
 @access.inquiry(Role.RESPONDER)
 def choose_claim(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Show the form that claims a question; scripts post it from the card."""
+    if inquiry.state != inquiries.OPEN_STATE:
+        return redirect("question", inquiry_id=inquiry.pk)
     context = {"row": inquiry, "kind": "question", "fragment": "questions/_claim_form.html"}
     return render(request, "questions/card_page.html", context)
 
@@ -175,6 +178,10 @@ async def release_claim(request: Request, inquiry: Inquiry) -> HttpResponse:
 @access.inquiry(Role.RESPONDER)
 def choose_snooze(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Show for how long a question can be snoozed, for its card or as a page."""
+    if inquiry.state != inquiries.OPEN_STATE:
+        if request.htmx:
+            return _render_outcome(request, inquiry)
+        return redirect("question", inquiry_id=inquiry.pk)
     fragment = "questions/_snooze_form.html"
     name = fragment if request.htmx else "questions/card_page.html"
     return render(request, name, {"row": inquiry, "fragment": fragment})
@@ -281,10 +288,6 @@ def _build_timeline(row: Inquiry, receipts: ReceiptLog | None) -> list[dict[str,
     return sorted(steps, key=lambda entry: entry["at"])
 
 
-def _make_decider(request: Request) -> Decider:
-    return Decider("person", request.user.display_name, request.user.pk)
-
-
 async def _send_claim(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Publish a change of a question's claim; send its part of the card, or the queue."""
     await publisher.publish_questions_changed(inquiry.workspace_id)
@@ -309,7 +312,13 @@ def _redirect_to_card(inquiry: Inquiry) -> HttpResponse:
 
 
 async def _refuse_snooze(request: Request, inquiry: Inquiry, problem: str) -> HttpResponse:
-    """Send the card with the reason; it replaces the one that a snooze would remove."""
+    """Send the card with the reason; it replaces the one that a snooze would remove.
+
+    Of a question that was settled, send its outcome.
+    """
+    inquiry = await run_in_db_thread(inquiries.get_inquiry, inquiry.pk)
+    if inquiry.state != inquiries.OPEN_STATE:
+        return await run_in_db_thread(_render_outcome, request, inquiry)
     await run_in_db_thread(claims.attach_claims, [inquiry])
     context = {"row": inquiry, "problem": problem, "shows_conversation": True}
     reply = SubmissionResult(
@@ -317,6 +326,16 @@ async def _refuse_snooze(request: Request, inquiry: Inquiry, problem: str) -> Ht
     )
     response = await _send_reply(request, reply)
     response["HX-Reswap"] = "outerHTML"
+    return response
+
+
+def _render_outcome(request: Request, inquiry: Inquiry) -> HttpResponse:
+    """Render the outcome of a question that can be snoozed no longer, in place of its card."""
+    fragment = "questions/_settled.html"
+    name = fragment if request.htmx else "questions/card_page.html"
+    context = {"row": inquiry, "fragment": fragment}
+    response = render(request, name, context, status=answer_submission.STATUS_LATE)
+    response["HX-Retarget"], response["HX-Reswap"] = f"#question-{inquiry.pk}", "outerHTML"
     return response
 
 

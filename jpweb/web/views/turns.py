@@ -13,7 +13,7 @@ from jpweb.runtime import runs
 from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError
 from jpweb.store.inquiries import Decider
-from jpweb.web import access, notice_text
+from jpweb.web import access, notice_text, transcript
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
@@ -28,20 +28,14 @@ async def retry_turn(request: Request, conversation: Conversation) -> HttpRespon
         await runs.retry_turn(conversation, request.user)
     except StoreError as error:
         messages.error(request, str(error))
-    return _redirect_to_end(conversation)
+    return redirect(transcript.make_composer_url(conversation.pk))
 
 
 @require_POST
 @access.conversation(Role.RESPONDER)
 async def restart_tool_calls(request: Request, conversation: Conversation) -> HttpResponse:
     """Cancel the running tool calls, and run them again."""
-    decider = Decider("person", request.user.display_name, request.user.pk)
+    decider = Decider.from_person(request.user)
     if not await runs.interrupt_run(conversation.pk, decider, "restart"):
         messages.info(request, notice_text.NO_CALLS_TO_RERUN)
-    return _redirect_to_end(conversation)
-
-
-def _redirect_to_end(conversation: Conversation) -> HttpResponse:
-    response = redirect("conversation", conversation_id=conversation.pk)
-    response["Location"] += "?at=end#composer"
-    return response
+    return redirect(transcript.make_composer_url(conversation.pk))

@@ -127,7 +127,7 @@ class _ConversationSnapshot:
         new_page = page._replace(
             entry_count=conversation.entry_count,
             revision=conversation.revision,
-            run=_make_run_key(self.run, conversation.turns),
+            run=_make_run_key(self.run, conversation.turns, may_run=may_run),
             metadata=make_metadata_key(conversation),
         )
         if new_page.run != page.run:
@@ -351,7 +351,7 @@ def _build_run_context(
     context = {
         "conversation": conversation,
         "run": run,
-        "run_key": _make_run_key(run, conversation.turns),
+        "run_key": _make_run_key(run, conversation.turns, may_run=may_run),
         "can_be_retried": run is not None and run.can_be_retried(conversation.turns),
         "may_run": may_run,
         "turn_obstacle": attachments.get_turn_obstacle(conversation),
@@ -367,18 +367,21 @@ def _find_model_status(conversation: Conversation) -> ModelStatus | None:
     return wiring.get_model_status(conversation.workspace)
 
 
-def _make_run_key(run: Run | None, turn_count: int) -> str:
-    """Return the key of a run's state as the composer shows it; "" without a run.
+def _make_run_key(run: Run | None, turn_count: int, *, may_run: bool) -> str:
+    """Return the key of a run's state as the composer shows it to people who may run it or not.
 
-    Of a run that failed it has whether another of the ``turn_count`` turns followed. Parking and
-    resuming do not change it: a person may be typing in the composer.
+    Without a run it is "" for those who may. Of a run that failed it has whether another of the
+    ``turn_count`` turns followed. Parking and resuming do not change it: a person may be typing in
+    the composer.
     """
+    suffix = "" if may_run else "-read"
     if run is None:
-        return ""
+        return suffix
     has_begun = run.is_unfinished and (run.fence or run.state != RunState.QUEUED)
     state = RunState.RUNNING if has_begun else run.state
-    suffix = "-overtaken" if run.has_failed and run.is_overtaken(turn_count) else ""
-    return f"{run.pk}-{state}" + (f"-{run.resume_count}" if run.resume_count else "") + suffix
+    resumed = f"-{run.resume_count}" if run.resume_count else ""
+    overtaken = "-overtaken" if run.has_failed and run.is_overtaken(turn_count) else ""
+    return f"{run.pk}-{state}{resumed}{overtaken}{suffix}"
 
 
 def _render_line(

@@ -328,17 +328,21 @@ def _render_closed_cards(
 
 
 def _render_claims(open_cards: CardKeys, cards: CardKeys, rows: _RowLookup) -> list[str]:
-    """Render who is on each row whose open card shows another claim, or none."""
+    """Render who is on each row whose open card shows another claim, or none.
+
+    The page names its open cards; ``cards`` are those that its person may answer. A new card is
+    sent with its claim.
+    """
     question_keys = {key for key, _ in cards.claims ^ open_cards.claims}
     approval_keys = {key for key, _ in cards.approval_claims ^ open_cards.approval_claims}
     contexts = [
         *(
             ("question", key, rows.claims.get(key))
-            for key in sorted(question_keys & open_cards.questions)
+            for key in sorted(question_keys & open_cards.questions & cards.questions)
         ),
         *(
             ("approval", key, rows.approval_claims.get(key))
-            for key in sorted(approval_keys & open_cards.approvals)
+            for key in sorted(approval_keys & open_cards.approvals & cards.approvals)
         ),
     ]
     return [

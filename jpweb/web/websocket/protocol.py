@@ -129,12 +129,12 @@ def _parse_page(payload: dict[str, Any]) -> RenderedState:
     return RenderedState(
         _parse_number(payload.get("entry_count") or 0),
         _parse_number(payload.get("revision") or 0),
-        str(payload.get("run") or "")[:MAX_KEY_LENGTH],
-        str(payload.get("metadata") or "")[:MAX_KEY_LENGTH],
+        _parse_text(payload.get("run"), MAX_KEY_LENGTH),
+        _parse_text(payload.get("metadata"), MAX_KEY_LENGTH),
         min(max(int(payload.get("first") or 0), 0), converters.MAX_KEY),
         None if payload.get("last") is None else _parse_number(payload["last"]),
         parse_groups(str(payload.get("show") or "")),
-        str(payload.get("search") or "")[:MAX_QUERY_CHARS],
+        _parse_text(payload.get("search"), MAX_QUERY_CHARS),
     )
 
 
@@ -177,3 +177,9 @@ def _parse_number(value: Any) -> int:
     if not 0 <= number <= converters.MAX_KEY:
         raise ValueError(number)
     return number
+
+
+def _parse_text(value: Any, max_length: int) -> str:
+    text = str(value or "")[:max_length]
+    text.encode()  # raises for a lone surrogate
+    return text

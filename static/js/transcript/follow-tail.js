@@ -10,8 +10,8 @@ const END_DISTANCE = 160; // pixels that count as the end
 const getPageHeight = () => document.documentElement.scrollHeight;
 export const isAtEnd = () => Boolean(byId("transcript-end")) && innerHeight + scrollY >= getPageHeight() - END_DISTANCE;
 const getEntryCount = () => Number(byId("counts").dataset.entryCount);
-const FINISHED_RUN = /-(done|failed|stopped|lost)/;
-export const hasActiveRun = () => Boolean(byId("composer").dataset.run) && !FINISHED_RUN.test(byId("composer").dataset.run);
+const ACTIVE_RUN = /-(queued|running)/;
+export const hasActiveRun = () => ACTIVE_RUN.test(byId("composer").dataset.run);
 const scrollToEnd = () => window.scrollTo({ top: getPageHeight(), behavior: "instant" });
 
 const jumpLink = document.createElement("a");

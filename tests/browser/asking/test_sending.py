@@ -193,3 +193,21 @@ def test_form_that_is_pressed_again_before_its_page_has_come_is_sent_once(visit:
     page = visit.open("/conversations/new")
     page.get_by_label("First message").fill("Once")
     assert page.evaluate(SUBMIT_TWICE) == [False, True]
+
+
+def test_message_that_is_refused_stays_a_draft_on_the_page_of_its_conversation(visit: Visit):
+    page = visit.begin()
+    address = page.url
+    page.get_by_text("Interrupt with a reply…").click()
+    field = page.get_by_label("Reply to the model.")
+    field.fill("Too early")
+    visit.pages.forgive("status of 422")
+    page.locator("form[action$='/respond']").evaluate(
+        "form => form.action = form.action.replace(/respond$/, 'turns')"
+    )
+    page.locator("form[action$='/turns']").get_by_role("button", name="Send").click()
+    expect(page.locator("#composer pre")).to_have_text("Too early")
+    assert page.url == f"{address}?at=end#composer"
+    page.reload()
+    expect(page.locator("#composer pre")).to_have_count(0)
+    expect(field).to_have_value("Too early")

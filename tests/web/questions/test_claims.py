@@ -17,6 +17,7 @@ from jpweb.store.choices import ApprovalKind, ApprovalState
 from jpweb.store.database import clock
 from jpweb.store.inbox import claims, snoozes
 from jpweb.store.models import ApprovalClaim, Inquiry, QuestionClaim, QuestionSnooze
+from jpweb.stream.inquiry import Answered
 from tests.store import making
 from tests.web.reading import ParsedPage, Tag, parse_page
 from tests.web.sockets import connect_page
@@ -109,6 +110,33 @@ def test_snooze_that_is_refused_keeps_the_card_and_says_why(
     assert not QuestionSnooze.objects.exists()
 
 
+@pytest.mark.parametrize("choice", ["1h", "soon"])
+def test_snooze_of_a_settled_question_shows_its_outcome(world: World, choice: str):
+    url, key = f"/questions/{world.question.pk}/snooze", f"question-{world.question.pk}"
+    making.settle(world.question, Answered(True), making.decider(world.people["owner"]))
+    client = world.client("responder")
+    for headers in ({}, HTMX):
+        response = client.post(url, {"for": choice}, headers=headers)
+        assert response.status_code == 409
+        html_page = parse_page(response)
+        assert html_page.find_one(id=key)["data-outcome"] == "answered"
+        assert not html_page.find_all(action=url.replace("snooze", "answer"))
+        assert response["HX-Reswap"] == "outerHTML"
+
+
+@pytest.mark.parametrize("act", ["snooze", "claim"])
+def test_choosing_for_a_settled_question_leads_to_its_page(world: World, act: str):
+    url = f"/questions/{world.question.pk}"
+    making.settle(world.question, Answered(True), making.decider(world.people["owner"]))
+    client = world.client("responder")
+    assert client.get(f"{url}/{act}/choose").headers.get("Location") == url
+    if act == "snooze":
+        response = client.get(f"{url}/{act}/choose", headers=HTMX)
+        assert response["HX-Retarget"] == f"#question-{world.question.pk}"
+        card = parse_page(response).find_one(id=f"question-{world.question.pk}")
+        assert card["data-outcome"] == "answered"
+
+
 def test_queue_takes_the_same_queries_for_many_claims_and_snoozes(world: World):
     client = world.client("responder")
 
@@ -161,6 +189,27 @@ async def test_page_that_connects_with_an_older_claim_gets_the_present_one(share
     async with connect_page(shared_world.people["owner"], **hello) as desk:
         html_page = parse_page(await desk.receive_all())
         assert "data-claim" not in find_claim(shared_world, html_page)
+
+
+@pytest.mark.parametrize("name", ["outsider", "reader"])
+async def test_socket_tells_nobody_who_may_not_answer_who_is_on_what(
+    shared_world: World, name: str
+):
+    people, question = shared_world.people, shared_world.question
+    approval = await run_in_db_thread(making.prompt, shared_world.run)
+    await run_in_db_thread(claims.claim_question, question, people["responder"])
+    await run_in_db_thread(claims.claim_approval, approval, people["responder"])
+    hello = {
+        "inbox": True,
+        "questions": [question.pk],
+        "claims": [[question.pk, 999]],
+        "approvals": [approval.pk],
+        "approval_claims": [[approval.pk, 999]],
+    }
+    async with connect_page(people[name], **hello) as desk:
+        html = await desk.receive_all()
+    assert "is on it" not in html
+    assert "Responder" not in html
 
 
 async def test_snooze_takes_the_card_off_the_pages_of_its_person_alone(shared_world: World):

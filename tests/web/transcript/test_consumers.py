@@ -207,6 +207,9 @@ async def test_what_is_being_received_is_shown_as_it_is(shared_world: World):
         '{"entry_count": NaN}',
         '{"entry_count": -1}',
         '{"conversation": 1e30}',
+        '{"search": "\\ud800"}',
+        '{"run": "\\udfff"}',
+        '{"metadata": "\\ud800"}',
         f'{{"conversation": {"9" * 200}}}',
         f'{{"questions": [{2**63}]}}',
         "[" * 100000,
@@ -218,6 +221,18 @@ async def test_a_word_that_cannot_be_read_closes(shared_world: World, text: str)
         assert await socket.closes() == 4400
         await socket.hello(**await run_in_db_thread(make_hello, shared_world))
         assert await socket.hears_nothing()
+
+
+async def test_a_page_that_searches_for_half_a_character_breaks_no_other(shared_world: World):
+    hello, people = await run_in_db_thread(make_hello, shared_world), shared_world.people
+    async with (
+        connect_page(people["owner"], **hello) as owner,
+        connect_page(people["reader"], **hello | {"search": "\ud800"}) as reader,
+    ):
+        await owner.receive_all()
+        await reader.hears_nothing()
+        await append_events(shared_world, ChatResponse("message", "A word"))
+        assert "A word" in await owner.receive_all()
 
 
 async def test_bytes_are_no_word(shared_world: World):
@@ -308,6 +323,7 @@ async def test_coming_back_brings_exactly_what_is_missing(shared_world: World):
         assert "Two" in html_page.text
         assert [e["data-kind"] for e in html_page if "data-kind" in e] == ["chat_response"] * 2
     later_hello = await run_in_db_thread(make_hello, shared_world)
+    later_hello["run"] += "-read"
     async with connect_page(
         shared_world.people["reader"], **later_hello | {"questions": []}
     ) as socket:

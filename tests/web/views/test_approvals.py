@@ -224,6 +224,19 @@ def test_the_loser_of_a_race_sees_who_was_first(world: World, action: str, htmx:
     )
 
 
+@pytest.mark.parametrize("htmx", [True, False])
+@pytest.mark.parametrize("action", ["allow", "refuse"])
+def test_who_decides_again_is_told_that_their_decision_counts(
+    world: World, action: str, htmx: bool
+):
+    row = making.prompt(world.run)
+    assert post(world, row, action, htmx=htmx).status_code in (200, 302)
+    response = post(world, row, action, htmx=htmx)
+    assert response.status_code == 409
+    assert "You already decided this" in parse_page(response).find_one(role="alert").text
+    assert "wasn't used" not in parse_page(response).text
+
+
 def test_who_comes_after_the_end_of_the_call_is_told(world: World):
     row = making.prompt(world.run)
     approvals.withdraw_approval(row.pk)

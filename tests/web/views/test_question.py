@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 from django.template.loader import render_to_string
@@ -206,3 +207,14 @@ def test_a_question_says_in_one_way_how_long_it_waits(world: World, seconds: int
         assert text in words, address
         assert "waiting since" not in words
         assert "minutes ago" not in words
+
+
+@pytest.mark.parametrize("person_name", ["reader", "auditor only", "responder"])
+@pytest.mark.parametrize("page_name", ["", "/context"])
+def test_links_of_the_page_lead_to_pages_of_the_person(
+    world: World, person_name: str, page_name: str
+):
+    client, url = world.client(person_name), f"/questions/{world.question.pk}{page_name}"
+    links = {tag["href"] for tag in parse_page(client.get(url)) if tag.tag == "a"}
+    statuses = {link: client.get(urljoin(url, link)).status_code for link in links}
+    assert {link: status for link, status in statuses.items() if status not in (200, 302)} == {}

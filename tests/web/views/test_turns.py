@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 from unittest.mock import AsyncMock
+from urllib.parse import urljoin
 
 import pytest
 
@@ -12,12 +13,12 @@ from jpweb.runtime import runs
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor
-from jpweb.store.choices import Origin, RunState, WritePolicy
+from jpweb.store.choices import Origin, Role, RunState, WritePolicy
 from jpweb.store.errors import NothingToRetry
-from jpweb.store.models import Approval, Conversation, Inquiry, Run, Workspace
+from jpweb.store.models import Approval, Conversation, Inquiry, Membership, Run, Workspace
 from jpweb.web import display_text
 from tests.store import making
-from tests.web.reading import ParsedPage, parse_page
+from tests.web.reading import ParsedPage, Tag, parse_page
 from tests.web.sockets import connect_page, make_hello
 from tests.web.world import World
 
@@ -131,7 +132,8 @@ def test_reply_that_no_turn_hears_is_kept_in_the_field_for_a_message(
     Run.objects.update(state="done")
     interrupt_mock.return_value = False
     client = world.client("responder")
-    response = client.post(f"/conversations/{world.talk.pk}/respond", {"text": "Use b."})
+    url = f"/conversations/{world.talk.pk}/respond"
+    response = client.post(url, {"text": "Use b."}, follow=True)
     assert response.status_code == 422
     assert parse_page(response).find_one(id="text").text.strip() == "Use b."
 
@@ -145,7 +147,7 @@ def test_page_of_a_running_turn_reloads_itself_unless_somebody_writes(world: Wor
     assert (refreshing in page, writing in page) == (True, True)
     page = client.get(f"{path}?at=end&refresh=off").content.decode()
     assert (refreshing in page, writing in page) == (False, False)
-    refused = client.post(f"{path}/turns", {"text": "Hello"}).content.decode()
+    refused = client.post(f"{path}/turns", {"text": "Hello"}, follow=True).content.decode()
     assert (refreshing in refused, "Hello" in refused) == (False, True)
 
 
@@ -194,12 +196,32 @@ def test_a_turn_that_would_fail_for_its_key_is_refused_before(
 
 
 def test_a_turn_beside_a_running_one_is_refused_and_its_text_kept(world: World):
-    entry_count = world.talk.journal.count()
-    page = send(world, "turns", text="Hello there")
+    entry_count, client = world.talk.journal.count(), world.client("responder")
+    url = f"/conversations/{world.talk.pk}"
+    response = client.post(f"{url}/turns", {"text": "Hello there"}, follow=True)
+    page = parse_page(response)
     assert "A turn is already running" in page.text
     assert "Hello there" in page.find_one(id="composer").text
     assert Run.objects.count() == 1
     assert world.talk.journal.count() == entry_count
+    links = [tag["href"] for tag in page if "href" in tag and is_turn_link(tag)]
+    address = response.request["PATH_INFO"]
+    assert {client.get(urljoin(address, link)).status_code for link in links} == {200}
+    assert "Hello there" not in parse_page(client.get(url)).text
+
+
+def is_turn_link(tag: Tag) -> bool:
+    return tag.inside(id="outline") or tag.inside(**{"class": "turn-head"})
+
+
+def test_text_that_was_refused_is_kept_for_the_page_of_its_conversation(world: World):
+    client, url = world.client("responder"), f"/conversations/{world.talk.pk}"
+    other = making.conversation(world.home)
+    client.post(f"{url}/turns", {"text": "Hello there"})
+    fetched = {"Sec-Fetch-Dest": "empty"}
+    for path, headers in ((f"/conversations/{other.pk}", {}), (url, fetched)):
+        assert "Hello there" not in parse_page(client.get(path, headers=headers)).text
+    assert "Hello there" in parse_page(client.get(url)).text
 
 
 def test_without_a_configured_model_the_default_one_is_named_before(world: World, settings: Any):
@@ -238,3 +260,22 @@ async def test_failed_run_that_another_turn_followed_is_no_longer_offered(shared
     composer = html_page.find_one(id="composer")
     assert composer["data-run"] == f"{shared_world.run.pk}-failed-overtaken"
     assert "Try again" not in html_page.text
+
+
+@pytest.mark.parametrize("has_run", [True, False])
+@pytest.mark.parametrize(("name", "new_role"), [("reader", 20), ("responder", 10)])
+async def test_composer_of_an_open_page_follows_a_change_of_the_role(
+    shared_world: World, name: str, new_role: int, has_run: bool
+):
+    if not has_run:
+        await run_in_db_thread(Run.objects.all().delete)
+    page = await run_in_db_thread(foot, shared_world, name)
+    hello = await run_in_db_thread(make_hello, shared_world)
+    hello["run"] = page.find_one(id="composer")["data-run"]
+    async with connect_page(shared_world.people[name], **hello) as socket:
+        assert "composer" not in [tag.get("id") for tag in parse_page(await socket.receive_all())]
+        memberships = Membership.objects.filter(person=shared_world.people[name])
+        await run_in_db_thread(memberships.update, role=new_role)
+        await publisher.publish_conversation_changed(shared_world.talk.pk)
+        composer = parse_page(await socket.receive_all()).find_one(id="composer")
+    assert ("Read-only access" in composer.text) is (new_role < Role.RESPONDER)

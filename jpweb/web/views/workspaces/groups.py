@@ -111,7 +111,7 @@ def remove_person(request: Request, summary: GroupSummary) -> HttpResponse:
 @require_POST
 @access.managed_group
 def delete_group(request: Request, summary: GroupSummary) -> HttpResponse:
-    group = summary.group
+    group, key = summary.group, summary.group.pk
     try:
         groups.delete_group(group, Actor.from_person(request.user))
     except (LastOwner, UnmanagedGroup) as error:
@@ -119,7 +119,7 @@ def delete_group(request: Request, summary: GroupSummary) -> HttpResponse:
         return _redirect_to_group(request, group.pk)
     security_log.log_event("group deleted", request, group=group.name)
     messages.success(request, notice_text.GROUP_DELETED.format(group=group.name))
-    return redirect("groups")
+    return _redirect_to_group(request, key)
 
 
 @require_POST
@@ -174,14 +174,20 @@ def take_role(request: Request, workspace: Workspace) -> HttpResponse:
     names = {"group": given.group.name, "workspace": workspace.name}
     security_log.log_event("role of group changed", request, of=workspace.pk, **names)
     messages.success(request, notice_text.GROUP_ROLE_TAKEN.format(**names))
+    if not access.has_role(request.user.pk, workspace.pk, Role.OWNER):
+        return redirect("settings")
     return redirect("people", workspace_id=workspace.pk)
 
 
 def _redirect_to_group(request: Request, group_id: int) -> HttpResponse:
-    """Go to a group's page while the owner still manages it; else to the list."""
-    if groups.get_managed(group_id, request.user.pk) is None:
-        return redirect("groups")
-    return redirect("group", group_id=group_id)
+    """Go to the page of a group that the person manages, else to the list of groups.
+
+    That list is for owners: go to the settings where the person owns no workspace any longer.
+    """
+    if groups.get_managed(group_id, request.user.pk) is not None:
+        return redirect("group", group_id=group_id)
+    is_owner = Role.OWNER in accounts.get_roles(request.user.pk).values()
+    return redirect("groups" if is_owner else "settings")
 
 
 def _render_list(request: Request, form: GroupForm) -> HttpResponse:

@@ -141,7 +141,7 @@ def change_role(request: Request, member: Membership) -> HttpResponse:
             messages.success(request, changed_text)
     except (LastOwner, MembershipEnded) as error:
         messages.error(request, str(error))
-    return redirect("people", workspace_id=member.workspace_id)
+    return _redirect_to_people(request, member.workspace_id)
 
 
 @require_POST
@@ -155,7 +155,14 @@ def remove_member(request: Request, member: Membership) -> HttpResponse:
         messages.success(request, notice_text.MEMBER_REMOVED.format(name=name))
     except (LastOwner, MembershipEnded, RoleByGroup) as error:
         messages.error(request, str(error))
-    return redirect("people", workspace_id=member.workspace_id)
+    return _redirect_to_people(request, member.workspace_id)
+
+
+def _redirect_to_people(request: Request, workspace_id: int) -> HttpResponse:
+    """Go to the people of a workspace; to the settings where the person owns it no longer."""
+    if access.has_role(request.user.pk, workspace_id, Role.OWNER):
+        return redirect("people", workspace_id=workspace_id)
+    return redirect("settings")
 
 
 def _render_page(

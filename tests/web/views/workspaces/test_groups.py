@@ -10,7 +10,7 @@ from jpweb.store.models import Group, Membership
 from jpweb.store.people import groups
 from tests.store import making
 from tests.web.reading import parse_page
-from tests.web.world import World
+from tests.web.world import World, signed_in
 
 
 def post(world: World, path: str, **data: Any) -> Any:
@@ -105,3 +105,18 @@ def test_member_by_a_group_is_marked_and_says_how_to_be_removed(world: World):
     member = Membership.objects.get(person=person)
     page = client.post(f"/memberships/{member.pk}/remove", follow=True)
     assert "Take them out of the group" in parse_page(page).text
+
+
+@pytest.mark.parametrize("action", ["remove", "delete", "choose", "take"])
+def test_owner_who_ceases_to_be_one_with_a_group_lands_on_the_settings(world: World, action: str):
+    group, person = world.group, making.person("ada")
+    group.members.create(person=person)
+    group.roles.update(role=Role.OWNER)
+    Membership.objects.create(person=person, workspace=world.home, role=Role.OWNER)
+    data: dict[str, Any] = {"person": person.pk, "group": group.pk, "role": ""}
+    path = f"/groups/{group.pk}/{action}"
+    if action in ("choose", "take"):
+        path = f"/workspaces/{world.home.pk}/groups/{action}"
+    response = signed_in(person).post(path, data, follow=True)
+    assert response.status_code == 200
+    assert response.redirect_chain == [("/settings", 302)]
