@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from playwright.sync_api import Page
 
+from tests.canary.spellings import has_secret, list_spellings
 from tests.machine.serving import Server
-from tests.spellings import has_secret, list_spellings
 
 STORAGE = "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])"
 

@@ -19,9 +19,9 @@ from jpweb.store.models import Conversation, Inquiry, Run
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallResponse
 from jpweb.stream.inquiry import CancellationReason
 from jpweb.stream.sanitize import INTERRUPTED
+from tests.canary.spellings import has_secret
 from tests.runtime import providers
 from tests.runtime.playing import Scene, subscribe, wait_for_task
-from tests.spellings import has_secret
 from tests.store import making
 from tests.store.making import decider
 

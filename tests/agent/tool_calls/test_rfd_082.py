@@ -55,7 +55,7 @@ from tests.agent.doubles import (
 )
 from tests.agent.tools.local import commands
 from tests.builders import make_call
-from tests.spellings import has_secret
+from tests.canary.spellings import has_secret
 
 CALL = ToolCallRequest("call_1", "fs", {})
 PASSPHRASE = Question("key", "Passphrase?", Secret())

@@ -14,8 +14,8 @@ from jpweb.store.inquiries import Decider
 from jpweb.store.models import Inquiry
 from jpweb.stream.answer_type import Secret
 from jpweb.stream.inquiry import InquiryResponse, Redacted
+from tests.canary.spellings import has_secret
 from tests.runtime.playing import Scene, eventually, start_waiting, wait_for_task
-from tests.spellings import has_secret
 from tests.store import making
 from tests.store.making import decider
 

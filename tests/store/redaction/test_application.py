@@ -43,7 +43,7 @@ from tests.builders import (
     raw,
     stream,
 )
-from tests.spellings import has_secret
+from tests.canary.spellings import has_secret
 from tests.store import making
 from tests.store.making import write_folder
 from tests.store.redaction.canary import CANARY, anchor_at, dump_tables, index_all, redact

@@ -15,7 +15,7 @@ from jpweb.stream.answer_type import Option, Select, Text
 from jpweb.stream.events import ChatRequest, ToolCallRequest
 from jpweb.stream.inquiry import Answered, InquiryQuestion, InquiryRequest, InquirySource
 from tests.builders import make_answer
-from tests.spellings import has_secret
+from tests.canary.spellings import has_secret
 from tests.store import making
 from tests.store.redaction.canary import CANARY, anchor_at, dump_tables, redact
 

@@ -11,7 +11,7 @@ from jpweb.store.masking import redacted_titles
 from jpweb.store.models import Conversation, Person, Redaction
 from jpweb.stream.events import ChatRequest, ChatResponse
 from tests.builders import stream
-from tests.spellings import has_secret
+from tests.canary.spellings import has_secret
 from tests.store import making
 from tests.store.making import write_folder
 from tests.store.redaction.canary import CANARY, dump_tables, redact

@@ -17,7 +17,7 @@ from jpweb.store.models import Conversation, Person, Workspace
 from jpweb.store.redaction import remains
 from jpweb.store.redaction.remains import NotErased
 from jpweb.stream.events import ChatRequest
-from tests.spellings import has_secret
+from tests.canary.spellings import has_secret
 from tests.store import making
 from tests.store.redaction.canary import CANARY, dump_tables, index_all, redact
 

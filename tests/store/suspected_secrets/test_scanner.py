@@ -30,7 +30,7 @@ from jpweb.store.suspected_secrets import scanner, suggestions
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import Answered, InquiryResponse
 from tests.builders import make_inquiry, raw
-from tests.spellings import has_secret
+from tests.canary.spellings import has_secret
 from tests.store import making
 
 pytestmark = pytest.mark.django_db(transaction=True)

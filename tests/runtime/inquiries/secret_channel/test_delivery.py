@@ -24,6 +24,7 @@ from jpweb.store.inquiries import Decider
 from jpweb.store.models import Inquiry
 from jpweb.stream.answer_type import Secret
 from jpweb.stream.inquiry import InquiryResponse, Redacted
+from tests.canary.spellings import has_secret
 from tests.runtime.inquiries.secret_channel.wire import (
     CANARY,
     WEB,
@@ -35,7 +36,6 @@ from tests.runtime.inquiries.secret_channel.wire import (
     is_waiter,
 )
 from tests.runtime.playing import Scene, eventually, start_waiting, wait_for_task
-from tests.spellings import has_secret
 from tests.store.making import decider
 
 BY = Decider("person", "Ada", 1)

@@ -10,7 +10,7 @@ from django.urls import reverse
 from jpweb.store.choices import Act, RunState
 from jpweb.store.models import JournalEntry, LedgerEntry, Run
 from jpweb.stream.inquiry import Answered
-from tests.spellings import has_secret
+from tests.canary.spellings import has_secret
 from tests.store import making
 from tests.web.world import World
 

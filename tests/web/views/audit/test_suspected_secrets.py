@@ -16,7 +16,7 @@ from jpweb.stream.events import ChatRequest, ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import Answered, InquiryResponse
 from jpweb.web.websocket.conversation_updates import RenderedState, find_conversation_updates
 from tests.builders import make_inquiry
-from tests.spellings import has_secret
+from tests.canary.spellings import has_secret
 from tests.store import making
 from tests.web.world import SECRET, World
 

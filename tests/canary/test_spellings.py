@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.spellings import has_secret
+from tests.canary.spellings import has_secret
 
 SECRET = "canary-7f3a-Zürich"
 
