@@ -99,7 +99,7 @@ def test_it_ends_in_order_and_a_second_start_has_everything(running_team: Team, 
     pids = [running_team.process(name) for name in NAMES]
     before = len(running_team.log_text())
     code = running_team.stop(signal.SIGINT, seconds=60)
-    log_text = running_team.log_text()[before:]
+    log_text = "\n" + running_team.log_text()[before:]
     left_pids = [pid for pid in pids if Path(f"/proc/{pid}").exists()]
     running_team.start()  # others need it
     assert (code, left_pids) == (0, [])
