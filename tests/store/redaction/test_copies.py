@@ -98,15 +98,16 @@ def test_each_part_of_a_question_goes_from_its_copies(
 
 
 def test_keys_of_a_calls_arguments_go_from_their_copies(home: Workspace, ada: Person):
-    arguments = {"edits": [{CANARY: 1, "hunterpass": 2}]}
+    arguments = {"edits": [{CANARY: 1}, {"hunterpass": 2}]}
     talk = making.mirrored_conversation(home, ToolCallRequest("c", "vault", arguments))
     comment = threads.add_comment(talk, anchor_at(talk, 0), ada, f"It says {CANARY} here.")
-    approval = decide(talk, arguments={"edits": [{CANARY: 1, "hunterpass": "edits"}]})
+    approval = decide(talk, arguments={"edits": [{CANARY: 1}, {"hunterpass": "edits"}]})
     redact(talk, ada, anchor_at(talk, 0))
     comment.refresh_from_db()
     assert comment.text == f"It says {MARKER} here."
     approval.refresh_from_db()
-    assert approval.decision == {"allow": True, "arguments": {MARKER: [{MARKER: "edits"}]}}
+    edits = [{MARKER: 1}, {MARKER: "edits"}]
+    assert approval.decision == {"allow": True, "arguments": {MARKER: edits}}
     tables = dump_tables()
     assert [secret for secret in (CANARY, "hunterpass") if secret in tables] == []
 
