@@ -16,8 +16,10 @@ pytestmark = pytest.mark.browser
 TOUR = "A tour of questions and answers"
 #: What a new revision does: the transcript is shown again, and the blocks below its items are not.
 SHOW_WITHOUT_BLOCKS = """() => {
+  const detail = { message: "" };
+  document.dispatchEvent(new CustomEvent("htmx:wsBeforeMessage", { detail }));
   for (const block of document.querySelectorAll(".annotations")) block.remove();
-  document.dispatchEvent(new Event("htmx:wsAfterMessage"));
+  document.dispatchEvent(new CustomEvent("htmx:wsAfterMessage", { detail }));
 }"""
 
 
