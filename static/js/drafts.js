@@ -44,20 +44,24 @@ export function deleteDrafts(root) {
   }
 }
 
+const saveDraft = (holder) => sessionStorage.setItem(getKey(holder), JSON.stringify(readValues(holder)));
+
 // Keys of the drafts whose form was sent last.
 const SENT_KEY = "sent-drafts";
 on("input", (event) => {
   const holder = event.target.closest("[data-draft]");
   if (!holder) return;
-  sessionStorage.setItem(getKey(holder), JSON.stringify(readValues(holder)));
+  saveDraft(holder);
   sessionStorage.removeItem(SENT_KEY); // whoever goes on typing has sent something else
 });
 // A form that loads a new page keeps its draft until that page has come: the session may have ended, or
-// the server be out of reach. The draft of a card stays until the server has replied.
+// the server be out of reach. The draft of a card stays until the server has replied. Saved here is also
+// what was written before this script ran, or filled in by the browser.
 on("submit", (event) => {
   if (event.target.hasAttribute("hx-post")) return;
-  const keys = findAll("[data-draft]", event.target).map(getKey);
-  sessionStorage.setItem(SENT_KEY, JSON.stringify(keys));
+  const holders = findAll("[data-draft]", event.target);
+  holders.forEach(saveDraft);
+  sessionStorage.setItem(SENT_KEY, JSON.stringify(holders.map(getKey)));
 });
 // Delete the drafts that the page before has sent, if the server accepted them: it led on to a page.
 // Where it refused a text and shows it in a field, that is newer than the field's own draft.
