@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
-from jpweb import settings as file
+from tests.machine.fixtures import ReadSettings
 
 HTTPS = "https://jp.example.org"
 FOLLOWS = {
@@ -24,24 +22,8 @@ COOKIES = ("SESSION_COOKIE_NAME", "CSRF_COOKIE_NAME")
 PROXY = "SECURE_PROXY_SSL_HEADER"
 
 
-@pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Return a way to read the settings in an environment."""
-
-    def read_in(**env: str) -> dict[str, Any]:
-        for name in ("JPWEB_URL", "JPWEB_HOSTS", "JPWEB_PORT", "JPWEB_NOTIFY_SCHEMAS"):
-            monkeypatch.delenv(name, raising=False)
-        monkeypatch.setenv("JPWEB_DATA", str(tmp_path))
-        for name, value in env.items():
-            monkeypatch.setenv(name, value)
-        assert file.__file__
-        return runpy.run_path(file.__file__)
-
-    return read_in
-
-
-def test_without_an_address_links_lead_to_this_machine(read: Any):
-    values = read(JPWEB_PORT="8123")
+def test_without_an_address_links_lead_to_this_machine(read_settings: ReadSettings):
+    values = read_settings(JPWEB_PORT="8123")
     assert values["PUBLIC_URL"] == "http://127.0.0.1:8123"
     assert values["ALLOWED_HOSTS"] == ["127.0.0.1", "localhost", "[::1]"]
     assert not (FOLLOWS | {PROXY}) & set(values)
@@ -57,9 +39,9 @@ def test_without_an_address_links_lead_to_this_machine(read: Any):
     ],
 )
 def test_behind_https_the_host_is_known_and_cookies_are_secure(
-    read: Any, url_text: str, url: str, host: str
+    read_settings: ReadSettings, url_text: str, url: str, host: str
 ):
-    values = read(JPWEB_URL=url_text)
+    values = read_settings(JPWEB_URL=url_text)
     assert values["PUBLIC_URL"] == url
     assert values["ALLOWED_HOSTS"][-1] == host
     assert values["CSRF_TRUSTED_ORIGINS"] == [url]
@@ -69,8 +51,8 @@ def test_behind_https_the_host_is_known_and_cookies_are_secure(
     assert all(values[name].startswith("__Host-jpweb_") for name in COOKIES)
 
 
-def test_without_https_no_cookie_is_bound_to_it_and_no_header_believed(read: Any):
-    values = read(JPWEB_URL="http://10.0.0.5:8000", JPWEB_HOSTS="other")
+def test_without_https_no_cookie_is_bound_to_it_and_no_header_believed(read_settings: ReadSettings):
+    values = read_settings(JPWEB_URL="http://10.0.0.5:8000", JPWEB_HOSTS="other")
     assert values["ALLOWED_HOSTS"] == ["other", "10.0.0.5"]
     assert not any(values[name].startswith("__") for name in COOKIES)
     assert not (FOLLOWS | {PROXY}) & set(values)
@@ -83,26 +65,29 @@ def test_without_https_no_cookie_is_bound_to_it_and_no_header_believed(read: Any
         *("https://u:p@x", "https://x:99999", "https://x:y", "https://[x", "https:/x"),
     ],
 )
-def test_what_is_no_address_is_told_in_one_line(read: Any, url_text: str):
+def test_what_is_no_address_is_told_in_one_line(read_settings: ReadSettings, url_text: str):
     with pytest.raises(ImproperlyConfigured) as error:
-        read(JPWEB_URL=url_text)
+        read_settings(JPWEB_URL=url_text)
     assert str(error.value).startswith("JPWEB_URL must be an address such as https://")
     assert "\n" not in str(error.value)
 
 
-def test_the_services_that_may_be_used_can_be_chosen(read: Any):
-    usual = read()["NOTIFY_SCHEMAS"]
+def test_the_services_that_may_be_used_can_be_chosen(read_settings: ReadSettings):
+    usual = read_settings()["NOTIFY_SCHEMAS"]
     assert {"mailto", "mailtos", "slack", "ntfy", "ntfys"} < set(usual)
     assert not {"json", "xml", "form", "file", "dbus", "syslog", "windows", "macosx"} & set(usual)
-    assert read(JPWEB_NOTIFY_SCHEMAS="Slack, ntfys")["NOTIFY_SCHEMAS"] == ("slack", "ntfys")
+    assert read_settings(JPWEB_NOTIFY_SCHEMAS="Slack, ntfys")["NOTIFY_SCHEMAS"] == (
+        "slack",
+        "ntfys",
+    )
 
 
 @pytest.mark.django_db
 def test_a_form_sent_through_the_proxy_is_taken_and_its_cookies_are_secure(
-    read: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+    read_settings: ReadSettings, settings: Any, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("channels.db.close_old_connections", lambda: None)
-    values = read(JPWEB_URL=HTTPS)
+    values = read_settings(JPWEB_URL=HTTPS)
     for name in (*FOLLOWS, *COOKIES, PROXY, "ALLOWED_HOSTS"):
         setattr(settings, name, values[name])
     client = Client(

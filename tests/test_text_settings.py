@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-import runpy
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from jpweb import settings as file
 from jpweb.web import checks
-
-
-@pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Return a way to read the settings in an environment."""
-
-    def read_in(**env: str) -> dict[str, Any]:
-        monkeypatch.setenv("JPWEB_DATA", str(tmp_path))
-        for name, value in env.items():
-            monkeypatch.setenv(name, value)
-        assert file.__file__
-        return runpy.run_path(file.__file__)
-
-    return read_in
+from tests.machine.fixtures import ReadSettings
 
 
 def test_secret_key_that_begins_with_a_dollar_sign_is_that_key(
-    read: Any, monkeypatch: pytest.MonkeyPatch
+    read_settings: ReadSettings, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("USER", "ada")
-    assert read(JPWEB_SECRET_KEY="$USER")["SECRET_KEY"] == "$USER"
-    assert read(JPWEB_SECRET_KEY="$2b$12$abc")["SECRET_KEY"] == "$2b$12$abc"
+    assert read_settings(JPWEB_SECRET_KEY="$USER")["SECRET_KEY"] == "$USER"
+    assert read_settings(JPWEB_SECRET_KEY="$2b$12$abc")["SECRET_KEY"] == "$2b$12$abc"
 
 
-def test_empty_secret_key_is_made_once(read: Any, tmp_path: Path):
-    made_key = read(JPWEB_SECRET_KEY="")["SECRET_KEY"]
+def test_empty_secret_key_is_made_once(read_settings: ReadSettings, tmp_path: Path):
+    made_key = read_settings(JPWEB_SECRET_KEY="")["SECRET_KEY"]
     assert made_key == (tmp_path / "secret-key").read_text()
-    assert read()["SECRET_KEY"] == made_key
+    assert read_settings()["SECRET_KEY"] == made_key
 
 
 @pytest.mark.parametrize(
@@ -46,17 +30,19 @@ def test_empty_secret_key_is_made_once(read: Any, tmp_path: Path):
     ["localhost:6379", "redis://host:port", "redis://:canary/%@host:6379/0"],
     ids=["no scheme", "no port", "slash in the password"],
 )
-def test_redis_address_that_is_none_is_one_line_without_it(read: Any, url: str):
+def test_redis_address_that_is_none_is_one_line_without_it(read_settings: ReadSettings, url: str):
     with pytest.raises(ImproperlyConfigured) as error:
-        read(REDIS_URL=url)
+        read_settings(REDIS_URL=url)
     message = str(error.value)
     assert message.startswith("REDIS_URL is no address such as redis://HOST. In a password, ")
     assert "canary" not in message
     assert "\n" not in message
 
 
-def test_empty_database_address_is_sqlite_in_the_data_folder(read: Any, tmp_path: Path):
-    values = read(DATABASE_URL="")
+def test_empty_database_address_is_sqlite_in_the_data_folder(
+    read_settings: ReadSettings, tmp_path: Path
+):
+    values = read_settings(DATABASE_URL="")
     assert values["IS_SQLITE"]
     assert values["DATABASES"]["default"]["NAME"] == str(tmp_path / "jpweb.sqlite3")
 
@@ -69,28 +55,32 @@ def test_empty_database_address_is_sqlite_in_the_data_folder(read: Any, tmp_path
         "postgres://ada:canary?@host/jpweb",
     ],
 )
-def test_database_address_that_is_none_is_one_line_without_it(read: Any, url: str):
+def test_database_address_that_is_none_is_one_line_without_it(
+    read_settings: ReadSettings, url: str
+):
     with pytest.raises(ImproperlyConfigured) as error:
-        read(DATABASE_URL=url)
+        read_settings(DATABASE_URL=url)
     message = str(error.value)
     assert message.startswith("DATABASE_URL is no address such as postgres://USER@HOST/NAME. ")
     assert "canary" not in message
     assert "\n" not in message
 
 
-def test_database_password_may_hold_special_characters_by_their_code(read: Any):
-    database = read(DATABASE_URL="postgres://ada:a%2Fb%23c%3Fd@host/jpweb")["DATABASES"]["default"]
+def test_database_password_may_hold_special_characters_by_their_code(read_settings: ReadSettings):
+    database = read_settings(DATABASE_URL="postgres://ada:a%2Fb%23c%3Fd@host/jpweb")["DATABASES"][
+        "default"
+    ]
     assert (database["PASSWORD"], database["NAME"]) == ("a/b#c?d", "jpweb")
 
 
 @pytest.mark.parametrize("text", ["info", " Info "])
-def test_log_level_may_be_written_in_small_letters(read: Any, text: str):
-    assert read(JPWEB_LOG_LEVEL=text)["LOGGING"]["root"]["level"] == "INFO"
+def test_log_level_may_be_written_in_small_letters(read_settings: ReadSettings, text: str):
+    assert read_settings(JPWEB_LOG_LEVEL=text)["LOGGING"]["root"]["level"] == "INFO"
 
 
-def test_unknown_log_level_is_one_line(read: Any):
+def test_unknown_log_level_is_one_line(read_settings: ReadSettings):
     with pytest.raises(ImproperlyConfigured) as error:
-        read(JPWEB_LOG_LEVEL="loud")
+        read_settings(JPWEB_LOG_LEVEL="loud")
     allowed = "DEBUG, INFO, WARNING, ERROR or CRITICAL"
     assert str(error.value) == f"JPWEB_LOG_LEVEL must be {allowed}, not “LOUD”."
 
@@ -104,17 +94,16 @@ def test_unknown_log_level_is_one_line(read: Any):
     ids=["spaces", "empty"],
 )
 def test_hosts_have_no_spaces_and_empty_ones_are_the_default(
-    read: Any, text: str, hosts: list[str]
+    read_settings: ReadSettings, text: str, hosts: list[str]
 ):
-    assert read(JPWEB_HOSTS=text, JPWEB_URL="")["ALLOWED_HOSTS"] == hosts
+    assert read_settings(JPWEB_HOSTS=text, JPWEB_URL="")["ALLOWED_HOSTS"] == hosts
 
 
 def test_database_is_in_a_data_folder_whose_name_has_special_characters(
-    read: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    read_settings: ReadSettings, tmp_path: Path
 ):
-    monkeypatch.delenv("DATABASE_URL", raising=False)
     data = tmp_path / "a+b #1 %41?x"
-    database = read(JPWEB_DATA=str(data))["DATABASES"]["default"]
+    database = read_settings(JPWEB_DATA=str(data))["DATABASES"]["default"]
     assert database["NAME"] == str(data / "jpweb.sqlite3")
 
 
@@ -122,13 +111,15 @@ def test_database_is_in_a_data_folder_whose_name_has_special_characters(
     ("text", "is_on"),
     [*((text, True) for text in ("", "true", "On", "1")), *((text, False) for text in ("no", "0"))],
 )
-def test_switch_is_on_or_off_and_an_empty_one_is_the_default(read: Any, text: str, is_on: bool):
-    assert read(JPWEB_DETECT_SECRETS=text)["DETECT_SECRETS"] is is_on
+def test_switch_is_on_or_off_and_an_empty_one_is_the_default(
+    read_settings: ReadSettings, text: str, is_on: bool
+):
+    assert read_settings(JPWEB_DETECT_SECRETS=text)["DETECT_SECRETS"] is is_on
 
 
-def test_switch_that_is_neither_is_one_line(read: Any):
+def test_switch_that_is_neither_is_one_line(read_settings: ReadSettings):
     with pytest.raises(ImproperlyConfigured) as error:
-        read(JPWEB_DETECT_SECRETS="ture")
+        read_settings(JPWEB_DETECT_SECRETS="ture")
     assert str(error.value) == "JPWEB_DETECT_SECRETS must be true or false, not “ture”."
 
 

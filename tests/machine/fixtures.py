@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
+from jpweb import settings
 from tests.machine import browsing, servers
 from tests.machine.browsing import ContextPool, Pages
 from tests.machine.ports import free_port
@@ -29,6 +32,28 @@ class Live(Protocol):
         **settings: str,
     ) -> Server:
         """Return a server; ``settings`` are environment variables, such as DATABASE_URL."""
+
+
+class ReadSettings(Protocol):
+    """How a test reads the settings."""
+
+    def __call__(self, **variables: str) -> dict[str, Any]:
+        """Return the settings under these environment variables and no others of jpweb's."""
+
+
+@pytest.fixture
+def read_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ReadSettings:
+    def read(**variables: str) -> dict[str, Any]:
+        for name in os.environ:
+            if name.startswith("JPWEB_") or name in {"DATABASE_URL", "REDIS_URL"}:
+                monkeypatch.delenv(name)
+        monkeypatch.setenv("JPWEB_DATA", str(tmp_path))
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        assert settings.__file__
+        return runpy.run_path(settings.__file__)
+
+    return read
 
 
 @pytest.fixture(scope="session")
