@@ -52,9 +52,9 @@ def test_a_workspace_added_on_the_page_is_read_before_ones_eyes(tmp_path: Path, 
         with stay_on_page(page):
             expect(files).to_contain_text(re.compile("Reading conversations: [0-3] of 4"))
             expect(files.get_by_role("progressbar")).to_have_attribute("max", "4")
-            check_accessibility(page)
             page.clock.install()
             wait_for_text(page, files, "3 of 4")
+            check_accessibility(page)
             wait_for_text(page, files, "Reading finished: 4 conversations.")
             expect(files.get_by_role("status")).to_be_visible()
         files.get_by_role("link", name="Show them").click()

@@ -57,6 +57,7 @@ def test_keys_bookmark_the_event_and_lead_to_the_next_conversation(visit: Visit)
     page.keyboard.press(">")
     expect(page.get_by_role("heading", level=1)).not_to_contain_text(TOUR)
     expect(page).to_have_url(re.compile(r"/conversations/\d+$"))
+    page.wait_for_load_state("load")
     page.keyboard.press("<")
     expect(page.get_by_role("heading", level=1)).to_contain_text(TOUR)
 

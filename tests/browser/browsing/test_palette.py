@@ -57,8 +57,9 @@ def test_keys_lead_from_page_to_page(visit: Visit):
         page.wait_for_url(f"**{path}")
     page.keyboard.press("/")
     page.wait_for_url("**/search")
+    expect(page.get_by_role("searchbox").first).to_be_focused()
     page.keyboard.type("gh")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Search")  # the field has the focus
+    expect(page.get_by_role("heading", level=1)).to_have_text("Search")
 
 
 def test_go_to_works_without_scripts(visit: Visit):

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.pages import Visit, path_of
+from tests.browser.pages import Visit
 from tests.browser.reading.conftest import FAR_TURN, LAST_WORD, LONG_RESULT, MIDDLE
 from tests.browser.reading.windows import (
     ITEMS,
@@ -39,13 +39,8 @@ SEEN = """() => [...CSS.highlights.get('current-match')].some(range => {
 @pytest.fixture
 def indexed_path(shelf: Visit) -> str:
     """Return the path of the long conversation, once all of it can be found."""
-    path = long_one(shelf)
-    wait_until(
-        lambda: "still being indexed" not in shelf.home.owner.get(f"{path}/find?q=bed").text,
-        "the conversation is indexed",
-        120,
-    )
-    return path
+    shelf.home.owner.wait_until_indexed(120)
+    return long_one(shelf)
 
 
 def count(page: Page) -> Locator:
@@ -123,11 +118,7 @@ def test_n_goes_on_once_the_field_is_left(shelf: Visit, indexed_path: str):
 
 def test_a_fold_that_hides_a_hit_is_unfolded(visit: Visit):
     page = visit.open(visit.find("A night with nobody at the desk"))
-    path = path_of(page)
-    wait_until(
-        lambda: "still being indexed" not in visit.home.owner.get(f"{path}/find?q=a").text,
-        "it is indexed",
-    )
+    visit.home.owner.wait_until_indexed()
     hidden = page.locator("#transcript .fold.tool [data-payload=content]").first
     words = (hidden.text_content() or "").split()[0]
     find(page, f'"{words}"')
@@ -138,10 +129,7 @@ def test_a_fold_that_hides_a_hit_is_unfolded(visit: Visit):
 def test_what_lies_beyond_the_shown_part_of_a_result_is_fetched(shelf: Visit):
     page = shelf.open(shelf.find(LONG_RESULT))
     assert LAST_WORD not in (page.locator("#transcript .result").text_content() or "")
-    wait_until(
-        lambda: "1 match<" in shelf.home.owner.get(f"{path_of(page)}/find?q={LAST_WORD}").text,
-        "it is indexed",
-    )
+    shelf.home.owner.wait_until_indexed()
     find(page, LAST_WORD)
     wait_until(
         lambda: list_highlights(page, "current-match") == [LAST_WORD], "the hit is there and lit"

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.browser
 
 #: Pixels by which what is read may move.
 STILL = 2
-NOTED = "history.state && history.state.position && history.state.position.item"
+NOTED = "history.state?.position && [history.state.position.item, history.state.position.top]"
 
 
 def down(page: Page) -> tuple[str, float]:
@@ -31,7 +31,7 @@ def down(page: Page) -> tuple[str, float]:
         to_bottom(page)
         wait_for_windows(page, count)
     scroll_page(page, -300)
-    wait_until(lambda: page.evaluate(NOTED) == get_scroll_position(page).anchor, "it is noted")
+    wait_until(lambda: page.evaluate(NOTED) == [*get_scroll_position(page)], "it is noted")
     return get_scroll_position(page)
 
 
@@ -62,7 +62,7 @@ def test_the_way_back_from_another_page_leads_to_what_was_read(shelf: Visit):
 def test_the_address_stays_while_the_part_that_it_names_is_read(shelf: Visit):
     page = shelf.open(long_one(shelf))
     scroll_page(page, 600)
-    wait_until(lambda: page.evaluate(NOTED) == get_scroll_position(page).anchor, "it is noted")
+    wait_until(lambda: page.evaluate(NOTED) == [*get_scroll_position(page)], "it is noted")
     assert get_address_params(page) == {}
     place = get_scroll_position(page)
     page.reload()

@@ -271,6 +271,7 @@ def test_of_two_parts_that_are_asked_for_the_last_one_stays(shelf: Visit):
         routes.append(route)
 
     page.route(re.compile("at=end"), hold)
+    page.reload()  # a loaded page may still send some requests that are not held
     page.keyboard.press("G")
     wait_until(lambda: page.title() and routes, "the end is asked for")
     page.keyboard.type("gg")

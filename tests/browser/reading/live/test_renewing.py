@@ -54,7 +54,10 @@ def last(growing: Growing) -> str:
 
 
 def hold_requests(page: Page, query: str) -> list[Route]:
-    """Keep the requests whose addresses say this from being answered."""
+    """Keep the requests whose addresses say this from being answered, once a page is loaded.
+
+    Of the page that is there already a script may still send some that are not held.
+    """
     routes: list[Route] = []
     page.route(re.compile(query), lambda route: routes.append(route))  # noqa: PLW0108  playwright marks it
     return routes
@@ -149,9 +152,10 @@ def test_what_grows_after_it_was_rewritten_comes(growing: Growing):
 @pytest.mark.proof  # a variant
 def test_a_part_of_an_older_revision_is_sent_anew(growing: Growing):
     page = growing.visit.open(growing.path)
+    routes = hold_requests(page, "at=end")
+    page.reload()
     wait_until_connected(page)
     expect(page.locator("#transcript > .load-more[data-direction=later]")).to_have_count(1)
-    routes = hold_requests(page, "at=end")
     page.keyboard.press("G")
     wait_until(lambda: bool(page.title() and routes), "it asks for the end")
     reply = routes[0].fetch()
