@@ -35,9 +35,8 @@ def load(folder: Path, engine: str, data: Path, postgres: Cluster) -> dict[str, 
 def test_data_of_an_earlier_jpweb_shows_the_same_pages(
     live: Live, postgres: Cluster, tmp_path: Path, folder: Path, engine: str
 ):
-    settings = {"JPWEB_SCRIPT_PACE": "0", "JPWEB_HOLD": HOLD_SECONDS}
-    server = live(start=False, data=tmp_path / "upgraded", **settings)
-    server.settings |= load(folder, engine, server.data, postgres)
+    server = live(start=False, data=tmp_path / "upgraded", JPWEB_HOLD=HOLD_SECONDS)
+    server.settings |= {"JPWEB_SCRIPT_PACE": "0"} | load(folder, engine, server.data, postgres)
     owner = Owner(server.start())
     recorded = reading.load_pages(folder / "pages.txt")
     assert diff_pages(recorded, reading.read_pages(owner, [*recorded])) == []
