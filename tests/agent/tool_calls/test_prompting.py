@@ -72,6 +72,24 @@ async def test_edited_arguments_reach_the_tool_and_the_record_keeps_the_models_o
     assert editing.recorder.notes(ToolCallResponse) == [{"arguments": {"path": "b"}}]
 
 
+@pytest.mark.parametrize("mode", [Mode.SKIP, Mode.ASK])
+async def test_a_withheld_result_keeps_the_arguments_that_a_person_edited(mode):
+    def leave(arguments, answers):
+        bench.prompter.is_reachable = False
+        return Success("done")
+
+    bench = make_bench(
+        Permitted({"path": "b"}),
+        tools=(StubTool("tool", leave),),
+        run=Mode.EDIT,
+        result=mode,
+        detached=DetachedPolicy.DENY,
+    )
+    await bench.run([CALL])
+    assert len(bench.prompter.prompts) == 1
+    assert bench.recorder.notes(ToolCallResponse) == [{"arguments": {"path": "b"}}]
+
+
 @pytest.mark.parametrize(
     ("decision", "text"),
     [
