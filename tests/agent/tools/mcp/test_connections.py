@@ -204,6 +204,18 @@ async def test_an_address_that_ends_in_the_middle_fails_its_calls(tmp_path):
                 assert isinstance(await call_tool(connections, "end"), Failed)
 
 
+async def test_a_result_of_two_mebibytes_comes_as_an_event_and_a_longer_one_is_refused(tmp_path):
+    async with serve_stalling() as answering:
+        server = McpServer("probe", url=answering.url)
+        async with connect_servers([server], tmp_path) as connections:
+            outcome = await call_tool(connections, "add", {"size": 2**21})
+            assert isinstance(outcome, Success), outcome
+            assert len(outcome.content) == 2**21
+            outcome = await call_tool(connections, "add", {"size": 2**22 + 1})
+            assert isinstance(outcome, Failed)
+            assert "longer than 4194304 characters" in outcome.message
+
+
 @pytest.mark.parametrize(
     "stalled",
     [("DELETE",), ("tools/call", "notifications/cancelled", "DELETE")],
