@@ -28,6 +28,9 @@ class ProviderAdapter(ABC):
     #: Whether a softened choice puts its nudge before the system prompt, not after it.
     IS_NUDGE_FIRST: ClassVar[bool] = False
 
+    #: Whether a tool that is forced by name is offered alone: the vendor reads no name as a choice.
+    IS_FORCED_TOOL_ALONE: ClassVar[bool] = False
+
     #: Whether earlier reasoning is sent back while the tools that it led to are called.
     IS_LOOP_REASONING_SENT: ClassVar[bool] = False
 
