@@ -41,6 +41,14 @@ _DEFAULT_MAX_TOKENS = 2048
 _MIN_BUDGET_TOKENS = 1024
 
 
+class _EndpointClient(anthropic.AsyncAnthropic):
+    """Sends the headers of its caller alone; the library adds ``ANTHROPIC_CUSTOM_HEADERS``."""
+
+    def __init__(self, *, default_headers: Mapping[str, str] | None = None, **options: Any) -> None:
+        super().__init__(default_headers=default_headers, **options)
+        self._custom_headers = default_headers or {}
+
+
 class AnthropicAdapter(ProviderAdapter):
     """Sends a context that the vendor caches: the requests of a turn share a prefix."""
 
@@ -48,7 +56,7 @@ class AnthropicAdapter(ProviderAdapter):
 
     def open_model(self, endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
         """Return the model."""
-        client = anthropic.AsyncAnthropic(
+        client = _EndpointClient(
             api_key=endpoint.key,
             base_url=endpoint.base_url.removesuffix("/v1"),
             http_client=http,
