@@ -45,6 +45,11 @@ def _refuse_unrecordable(arguments: dict[str, Any]) -> dict[str, Any] | Failed:
     return arguments
 
 
+def is_same_json(value: Any, other: Any) -> bool:
+    """Tell whether two values are the same JSON, in which 1 is neither 1.0 nor true."""
+    return json.dumps(value, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
 def parse_embedded_json(schema: Mapping[str, Any], value: Any) -> Any:
     """Return the value with JSON in strings parsed where the schema admits no string."""
     if isinstance(value, str):

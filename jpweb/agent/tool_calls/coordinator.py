@@ -28,7 +28,7 @@ from jpweb.agent.interrupts import (
 from jpweb.agent.ports import InquiryBackend, Prompter
 from jpweb.agent.redaction import SecretAnswer
 from jpweb.agent.tool_calls import model_messages
-from jpweb.agent.tool_calls.arguments import prepare_arguments
+from jpweb.agent.tool_calls.arguments import is_same_json, prepare_arguments
 from jpweb.agent.tool_calls.executor import (
     Execution,
     SourcedQuestion,
@@ -288,11 +288,11 @@ class ToolCoordinator:
                 return _to_call_result(prepared_decision)
             run_arguments = prepared_decision
         if call.id not in self._duplicate_ids:
-            is_unchanged = run_arguments == call.arguments
+            is_unchanged = is_same_json(run_arguments, call.arguments)
             self._state.grants[call.id] = CallGrant(
                 None if is_unchanged else run_arguments, definition, is_gated
             )
-        return run_arguments, run_arguments if run_arguments != wanted else None
+        return run_arguments, None if is_same_json(run_arguments, wanted) else run_arguments
 
     async def _run_tool(self, call: ToolCallRequest) -> Success | Failed | CallResult | Stopped:
         """Execute the tool from its start, again after each answer, until it has a result.
