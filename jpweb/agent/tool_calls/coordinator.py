@@ -41,13 +41,10 @@ from jpweb.agent.tool_calls.inquiry_backend import NoBackend
 from jpweb.agent.tool_calls.prompting import PermissionPrompts
 from jpweb.agent.tool_calls.result import CallResult, ResumedCalls, ToolAnswer, Unanswered
 from jpweb.agent.tool_calls.turn_state import CallGrant, TurnState
-from jpweb.agent.tool_outcome import CallProgress, Failed, Question, Success
+from jpweb.agent.tool_outcome import MAX_CALL_QUESTIONS, CallProgress, Failed, Question, Success
 from jpweb.agent.turn_setup import TurnSetup
 from jpweb.stream.events import ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import CancellationReason, InquirySource
-
-#: Limit of the questions of a call: a tool that repeats an answered one would never end.
-MAX_CALL_QUESTIONS = 25
 
 
 class ToolCoordinator:
