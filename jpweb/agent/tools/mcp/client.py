@@ -82,7 +82,7 @@ class McpSession:
     @property
     def _connected_client(self) -> Client:
         if self._client is None:
-            raise ToolUnavailable("it is no longer connected")
+            raise ToolUnavailable("it is no longer connected; the next turn connects it again")
         return self._client
 
     @asynccontextmanager

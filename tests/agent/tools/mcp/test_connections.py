@@ -182,7 +182,10 @@ async def test_servers_end_with_the_block_and_calls_then_fail(tmp_path):
     async with connect_servers([make_stdio_server(variables=("X",))], tmp_path) as connections:
         tool = connections.make_tool(make_tool_config("add"))
     outcome = await tool.execute({"a": 1}, {}, None)  # type: ignore[arg-type]  # it asks nothing
-    assert outcome == Failed("The call to the MCP server probe failed: it is no longer connected")
+    assert outcome == Failed(
+        "The call to the MCP server probe failed: it is no longer connected; "
+        "the next turn connects it again"
+    )
 
 
 async def test_a_server_that_ends_in_the_middle_fails_its_calls_alone(tmp_path):
