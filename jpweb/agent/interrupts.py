@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
@@ -120,7 +120,12 @@ class CallInterrupts(Interrupts):
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The work was cancelled by an interrupt."""
+    """The work was cancelled by an interrupt.
+
+    ``edited``: the arguments that a person substituted, where the work was a call with them.
+    """
+
+    edited: Mapping[str, Any] | None = None
 
 
 async def run_interruptible(work: Coroutine[Any, Any, T], interrupts: Interrupts) -> T | Stopped:

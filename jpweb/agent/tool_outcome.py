@@ -9,6 +9,9 @@ from typing import Any, TypeAlias
 from jpweb.stream.answer_type import AnswerType
 from jpweb.stream.inquiry import AnswerReusePolicy, InquiryQuestion
 
+#: Limit of the questions of a call: a tool that repeats an answered one would never end.
+MAX_CALL_QUESTIONS = 25
+
 
 @dataclass(frozen=True, slots=True)
 class Question:

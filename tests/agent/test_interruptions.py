@@ -7,10 +7,17 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import RequestConfig
+from jpweb.agent.config import Mode, RequestConfig
 from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.interrupts import Stop
-from jpweb.agent.ports import Answer, CompleteToolCall, PartialToolCall, ReplyFinished, TextDelta
+from jpweb.agent.ports import (
+    Answer,
+    CompleteToolCall,
+    PartialToolCall,
+    Permitted,
+    ReplyFinished,
+    TextDelta,
+)
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_outcome import Success
 from jpweb.agent.turn import TurnEnd
@@ -78,6 +85,24 @@ async def test_a_stop_cancels_the_running_tool_and_keeps_the_results_that_are_th
     await run_and_stop(bench, [make_call("a", "slow"), make_call("b", "fast")], start_event.is_set)
     assert bench.recorder.results == [("a", model_messages.STOPPED, False), ("b", "result", False)]
     assert cleaned == ["slow"]
+
+
+async def test_a_stopped_call_tells_with_which_arguments_it_ran():
+    asker = make_asker(CONFIRM)
+    bench = ToolBench((asker,), [wait_forever()], changes={"tool": {"run": Mode.EDIT}})
+    bench.prompter.decisions = [Permitted({"n": 2})]
+    await run_and_stop(bench, [make_call("c1", "tool", n=1)], lambda: bench.prompter.questions)
+    assert bench.recorder.results == [("c1", model_messages.STOPPED, False)]
+    assert bench.recorder.notes(ToolCallResponse) == [{"arguments": {"n": 2}}]
+
+
+async def test_a_call_that_is_stopped_before_its_result_is_seen_tells_it_too():
+    tool = StubTool("tool", lambda *_: Success("result"))
+    bench = ToolBench((tool,), changes={"tool": {"run": Mode.EDIT, "result": Mode.ASK}})
+    bench.prompter.decisions = [Permitted({"n": 2}), wait_forever()]
+    calls = [make_call("c1", "tool", n=1)]
+    await run_and_stop(bench, calls, lambda: len(bench.prompter.prompts) == 2)
+    assert bench.recorder.notes(ToolCallResponse) == [{"arguments": {"n": 2}}]
 
 
 async def test_an_answer_that_comes_with_the_stop_stays_and_the_tool_is_not_run_again():

@@ -195,7 +195,9 @@ async def test_a_result_that_a_person_had_to_see_is_theirs_though_nobody_is_ther
 
 async def test_a_result_whose_tool_is_gone_is_still_a_persons_to_let_through():
     turn = make_turn(
-        make_call("c2", "gone"), tools=(quick(),), progress={"c2": CallProgress("kept")}
+        make_call("c2", "gone"),
+        tools=(quick(),),
+        progress={"c2": CallProgress("kept", edited={"n": 1})},
     )
     turn.prompter.decisions = [wait_forever()]
     task = asyncio.create_task(resume(turn))
@@ -203,6 +205,7 @@ async def test_a_result_whose_tool_is_gone_is_still_a_persons_to_let_through():
     turn.stop.interrupt(Stop())
     assert await task is TurnEnd.STOPPED
     assert turn.recorder.results == [("c2", model_messages.STOPPED, False)]
+    assert turn.recorder.notes(ToolCallResponse) == [{"arguments": {"n": 1}}]
 
 
 async def test_what_was_let_through_after_the_process_ended_is_kept_as_final():

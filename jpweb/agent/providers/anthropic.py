@@ -33,11 +33,20 @@ _REDACTED_KEY = "anthropic_redacted_thinking"
 _REDACTED_ID = "redacted_thinking"
 #: Models from before extended thinking.
 _WITHOUT_THINKING = re.compile(r"claude-(?:instant|[12]\b|3-(?!7))")
+#: Models that take a budget of thinking; later ones refuse it.
+_WITH_BUDGET = re.compile(r"claude-(?:3-7|4-|(?:opus|sonnet|haiku)-4\b(?!-[6-9]\b))")
 #: Output limit where neither the configuration nor the library names one; JP's too.
 _DEFAULT_MAX_TOKENS = 2048
 #: The fewest tokens that Anthropic takes as a budget.
 _MIN_BUDGET_TOKENS = 1024
-_DISABLED = {"type": "disabled"}
+
+
+class _EndpointClient(anthropic.AsyncAnthropic):
+    """Sends the headers of its caller alone; the library adds ``ANTHROPIC_CUSTOM_HEADERS``."""
+
+    def __init__(self, *, default_headers: Mapping[str, str] | None = None, **options: Any) -> None:
+        super().__init__(default_headers=default_headers, **options)
+        self._custom_headers = default_headers or {}
 
 
 class AnthropicAdapter(ProviderAdapter):
@@ -47,7 +56,7 @@ class AnthropicAdapter(ProviderAdapter):
 
     def open_model(self, endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
         """Return the model."""
-        client = anthropic.AsyncAnthropic(
+        client = _EndpointClient(
             api_key=endpoint.key,
             base_url=endpoint.base_url.removesuffix("/v1"),
             http_client=http,
@@ -63,14 +72,19 @@ class AnthropicAdapter(ProviderAdapter):
         """Add the beta headers, the output limit and the thinking."""
         if endpoint.beta_headers:
             settings["anthropic_betas"] = list(endpoint.beta_headers)
-        model = describe_model(endpoint.model.name)
+        name = endpoint.model.name
+        model = describe_model(name)
         settings.setdefault("max_tokens", model.max_output or _DEFAULT_MAX_TOKENS)
-        return settings | _make_thinking(model, reasoning, settings["max_tokens"])
+        off = _make_off(name)
+        return settings | _make_thinking(model, reasoning, settings["max_tokens"], off)
 
     def refuses_forced_tool(self, endpoint: ModelEndpoint, reasoning: ReasoningSettings) -> bool:
-        """Tell whether the model thinks, or cannot be kept from it."""
-        model = describe_model(endpoint.model.name)
-        return choose_effort(reasoning, model) is not None or not model.can_disable
+        """Tell whether the model thinks, cannot be kept from it, or takes no forced tool at all."""
+        name = endpoint.model.name
+        model = describe_model(name)
+        takes_forced_tool = _read_profile(name).get("supports_forced_tool_choice", True)
+        is_thinking = choose_effort(reasoning, model) is not None or not model.can_disable
+        return is_thinking or not takes_forced_tool
 
     def read_metadata(self, part: ModelResponsePart) -> dict[str, Any]:
         """Return the signature of reasoning, or the redacted reasoning."""
@@ -89,21 +103,32 @@ class AnthropicAdapter(ProviderAdapter):
 
 def describe_model(name: str) -> ReasoningModel:
     """Return how a model reasons, by the library's profile of its name."""
-    if not name.startswith("claude-"):
-        return ReasoningModel(ReasoningKind.UNKNOWN, can_disable=False)
     if _WITHOUT_THINKING.match(name):
         return ReasoningModel(ReasoningKind.UNSUPPORTED)
-    profile: Mapping[str, Any] = anthropic_model_profile(name) or {}
+    profile = _read_profile(name)
     max_output = profile.get("anthropic_max_output_tokens")
     if not profile.get("anthropic_supports_adaptive_thinking"):
-        return ReasoningModel(ReasoningKind.BUDGET, max_output=max_output)
+        if _WITH_BUDGET.match(name):
+            return ReasoningModel(ReasoningKind.BUDGET, max_output=max_output)
+        return ReasoningModel(ReasoningKind.UNKNOWN, can_disable=False, max_output=max_output)
     levels = [level for level in LEVELS if profile.get(f"anthropic_supports_{level}_effort", True)]
     can_disable = not profile.get("thinking_always_enabled")
     return ReasoningModel(ReasoningKind.ADAPTIVE, levels, can_disable, max_output)
 
 
+def _read_profile(name: str) -> Mapping[str, Any]:
+    """Return what the library knows of a model."""
+    return anthropic_model_profile(name) or {}
+
+
+def _make_off(name: str) -> dict[str, str]:
+    """Return the thinking that a model is told where none is wanted."""
+    is_between = _read_profile(name).get("anthropic_disables_thinking_with_between_tools")
+    return {"type": "between_tools" if is_between else "disabled"}
+
+
 def _make_thinking(
-    model: ReasoningModel, reasoning: ReasoningSettings, max_tokens: int
+    model: ReasoningModel, reasoning: ReasoningSettings, max_tokens: int, off: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the settings of thinking. A budget stays below the output limit, or is refused."""
     effort = choose_effort(reasoning, model)
@@ -113,11 +138,11 @@ def _make_thinking(
         may_say_off = is_off if is_unknown else model.can_disable
         if model.kind is ReasoningKind.UNSUPPORTED or not may_say_off:
             return {}
-        return {"anthropic_thinking": _DISABLED}
+        return {"anthropic_thinking": off}
     if model.kind is ReasoningKind.BUDGET:
         budget = min(max(convert_to_budget(effort, max_tokens), _MIN_BUDGET_TOKENS), max_tokens - 1)
         if budget < _MIN_BUDGET_TOKENS:
-            return {"anthropic_thinking": _DISABLED}
+            return {"anthropic_thinking": off}
         thinking = {"type": "enabled", "budget_tokens": budget, "display": "summarized"}
         return {"anthropic_thinking": thinking}
     settings: dict[str, Any] = {"anthropic_thinking": {"type": "adaptive", "display": "summarized"}}

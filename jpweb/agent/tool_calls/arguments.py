@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 
 from jpweb.agent.config import Local, ToolConfig
 from jpweb.agent.tool_outcome import Failed
+from jpweb.stream.errors import MalformedElement
+from jpweb.stream.event_kind import check_storable
 
 _ALL_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 
@@ -23,15 +25,29 @@ def prepare_arguments(config: ToolConfig, arguments: Mapping[str, Any]) -> dict[
     """
     plain: dict[str, Any] = parse_embedded_json(config.parameters, dict(arguments))
     if not isinstance(config.source, Local):
-        return plain
+        return _refuse_unrecordable(plain)
     complete: dict[str, Any] = fill_defaults(config.parameters, plain)
     problem_texts = list(find_problems(config.parameters, complete))
     if not problem_texts:
-        return complete
+        return _refuse_unrecordable(complete)
     return Failed(
         f"Invalid arguments: {'; '.join(problem_texts)}. Call describe_tools with "
         f"{json.dumps({'tools': [config.name]})} to read what {config.name} takes."
     )
+
+
+def _refuse_unrecordable(arguments: dict[str, Any]) -> dict[str, Any] | Failed:
+    """Return the arguments, or Failed where the response to their call could not note them."""
+    try:
+        check_storable({"metadata": {"jpweb": {"arguments": arguments}}})
+    except MalformedElement as error:
+        return Failed(f"Invalid arguments: {error}.")
+    return arguments
+
+
+def is_same_json(value: Any, other: Any) -> bool:
+    """Tell whether two values are the same JSON, in which 1 is neither 1.0 nor true."""
+    return json.dumps(value, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def parse_embedded_json(schema: Mapping[str, Any], value: Any) -> Any:
@@ -136,11 +152,14 @@ def _get_items(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _parse_json(text: str) -> Any:
-    """Return the JSON value, or the text itself where it is not JSON."""
+    """Return the JSON value, or the text itself where it is none that an event can hold."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
+        value = json.loads(text, parse_constant=_refuse_constant)
+        check_storable({"field": value})
+        json.dumps(value, ensure_ascii=False).encode()  # fails for half a surrogate
+    except (ValueError, RecursionError, MalformedElement):
         return text
+    return value
 
 
 def _refuse_constant(name: str) -> NoReturn:

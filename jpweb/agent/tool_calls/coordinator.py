@@ -28,7 +28,7 @@ from jpweb.agent.interrupts import (
 from jpweb.agent.ports import InquiryBackend, Prompter
 from jpweb.agent.redaction import SecretAnswer
 from jpweb.agent.tool_calls import model_messages
-from jpweb.agent.tool_calls.arguments import prepare_arguments
+from jpweb.agent.tool_calls.arguments import is_same_json, prepare_arguments
 from jpweb.agent.tool_calls.executor import (
     Execution,
     SourcedQuestion,
@@ -41,13 +41,10 @@ from jpweb.agent.tool_calls.inquiry_backend import NoBackend
 from jpweb.agent.tool_calls.prompting import PermissionPrompts
 from jpweb.agent.tool_calls.result import CallResult, ResumedCalls, ToolAnswer, Unanswered
 from jpweb.agent.tool_calls.turn_state import CallGrant, TurnState
-from jpweb.agent.tool_outcome import CallProgress, Failed, Question, Success
+from jpweb.agent.tool_outcome import MAX_CALL_QUESTIONS, CallProgress, Failed, Question, Success
 from jpweb.agent.turn_setup import TurnSetup
 from jpweb.stream.events import ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import CancellationReason, InquirySource
-
-#: Limit of the questions of a call: a tool that repeats an answered one would never end.
-MAX_CALL_QUESTIONS = 25
 
 
 class ToolCoordinator:
@@ -109,7 +106,9 @@ class ToolCoordinator:
             carried_interrupt_ids = interrupt.interrupt_ids
         await self._close_resumed_questions(calls, results)
         final_results = [
-            self._interrupted_result(call, interrupt) if isinstance(result, Stopped) else result
+            self._interrupted_result(call, interrupt, result)
+            if isinstance(result, Stopped)
+            else result
             for call, result in zip(calls, results, strict=True)
         ]
         await self._event_writer.write_each(
@@ -221,9 +220,10 @@ class ToolCoordinator:
         if progress.is_final:
             return result
         tool = self._configs.get(call.name)
-        return await self._permission_prompts.offer_result(
+        delivered = await self._permission_prompts.offer_result(
             call, result, edit=tool is not None and tool.result is Mode.EDIT
         )
+        return replace(delivered, edited=progress.edited)
 
     async def _save_progress(
         self, call: ToolCallRequest, result: CallResult, *, is_final: bool
@@ -245,18 +245,17 @@ class ToolCoordinator:
             return permitted
         arguments, edited = permitted
         execution = await self._run_tool(replace(call, arguments=arguments))
-        if isinstance(execution, Stopped):
-            return execution
-        if isinstance(execution, CallResult):
+        if isinstance(execution, CallResult | Stopped):
             return replace(execution, edited=edited)
 
         async def save_result(result: CallResult) -> None:
             await self._save_progress(call, result, is_final=False)
 
         call_result = replace(_to_call_result(execution), edited=edited)
-        return await self._permission_prompts.deliver_result(
+        delivered = await self._permission_prompts.deliver_result(
             call, self._configs[call.name], call_result, save_result
         )
+        return replace(delivered, edited=edited)
 
     async def _permit_call(
         self, call: ToolCallRequest, *, is_asked: bool
@@ -286,11 +285,11 @@ class ToolCoordinator:
                 return _to_call_result(prepared_decision)
             run_arguments = prepared_decision
         if call.id not in self._duplicate_ids:
-            is_unchanged = run_arguments == call.arguments
+            is_unchanged = is_same_json(run_arguments, call.arguments)
             self._state.grants[call.id] = CallGrant(
                 None if is_unchanged else run_arguments, definition, is_gated
             )
-        return run_arguments, run_arguments if run_arguments != wanted else None
+        return run_arguments, None if is_same_json(run_arguments, wanted) else run_arguments
 
     async def _run_tool(self, call: ToolCallRequest) -> Success | Failed | CallResult | Stopped:
         """Execute the tool from its start, again after each answer, until it has a result.
@@ -358,12 +357,16 @@ class ToolCoordinator:
             )
             return await run_interruptible(execution, self._interrupts)
 
-    def _interrupted_result(self, call: ToolCallRequest, interrupt: Interrupt | None) -> CallResult:
+    def _interrupted_result(
+        self, call: ToolCallRequest, interrupt: Interrupt | None, stopped: Stopped
+    ) -> CallResult:
         """Return the model's message for a call that was interrupted before it had a result."""
         if isinstance(interrupt, Respond) and interrupt.text:
-            return CallResult(model_messages.describe_response(interrupt.text))
-        tool = self._configs.get(call.name)
-        return CallResult((tool.cancellation_response if tool else None) or model_messages.STOPPED)
+            text = model_messages.describe_response(interrupt.text)
+        else:
+            tool = self._configs.get(call.name)
+            text = (tool.cancellation_response if tool else None) or model_messages.STOPPED
+        return CallResult(text, edited=stopped.edited)
 
 
 def _response_metadata(result: CallResult, is_rerun: bool) -> dict[str, Any]:

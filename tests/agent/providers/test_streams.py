@@ -359,6 +359,9 @@ async def test_which_tool_may_be_called_is_said(name: str, choice: str):
         assert ("tools" in body) is (choice != "none")
         assert ("You must call" in str(body["messages"])) is (choice in ("required", "fs_read"))
         return
+    if (name, choice) == ("llamacpp", "fs_read"):  # its server reads no name as a choice
+        assert [tool["function"]["name"] for tool in body["tools"]] == ["fs_read"]
+        choice = "required"
     assert any(word in tool_choice for word in words.get(choice, (choice,)))
 
 

@@ -79,6 +79,9 @@ def schemas() -> st.SearchStrategy[dict[str, Any]]:
         ({"type": "object", "properties": {"a": {"type": "integer"}}}, '{"a": "1"}', {"a": 1}),
         ({"type": "object", "properties": {"a": {"type": "array"}}}, {"a": "[1]"}, {"a": [1]}),
         ({"type": "array"}, "[" * 100_000, "[" * 100_000),
+        ({"type": "number"}, "1e999", "1e999"),
+        ({"type": "array"}, "[" * 400 + "]" * 400, "[" * 400 + "]" * 400),
+        ({"type": "array"}, r'["\ud800"]', r'["\ud800"]'),
         ({"type": "object", "properties": 7}, {"a": "1"}, {"a": "1"}),
     ],
 )
@@ -120,6 +123,13 @@ def test_wrong_arguments_of_a_local_tool_are_refused_with_a_hint(arguments, mess
         f'Invalid arguments: {message}. Call describe_tools with {{"tools": ["probe"]}} to read '
         "what probe takes."
     )
+
+
+@pytest.mark.parametrize("source", [LOCAL.source, Mcp("s", "t")], ids=["local", "mcp"])
+def test_arguments_that_no_event_can_hold_are_refused(source):
+    tool = ToolConfig("probe", "", {"properties": {"list": {"type": "array"}}}, source=source)
+    result = prepare_arguments(tool, {"list": "[" * 124 + "]" * 124})
+    assert result == Failed("Invalid arguments: nested too deeply.")
 
 
 def test_other_tools_check_their_own():

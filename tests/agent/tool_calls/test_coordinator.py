@@ -11,10 +11,9 @@ import pytest
 from jpweb.agent.config import QuestionConfig, QuestionTarget, StaticAnswer
 from jpweb.agent.ports import Answer, Declined
 from jpweb.agent.tool_calls import model_messages
-from jpweb.agent.tool_calls.coordinator import MAX_CALL_QUESTIONS
 from jpweb.agent.tool_calls.routing import UseStatic
 from jpweb.agent.tool_calls.turn_state import AnswerKey, RememberedAnswer, TurnState
-from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success
+from jpweb.agent.tool_outcome import MAX_CALL_QUESTIONS, Failed, NeedsInput, Question, Success
 from jpweb.stream.answer_type import Boolean, Option, Secret, Select, Text
 from jpweb.stream.events import ToolCallRequest, ToolCallResponse
 from jpweb.stream.inquiry import (

@@ -12,10 +12,9 @@ from jpweb.agent.interrupts import CallInterrupts, Interrupts, Respond, Restart,
 from jpweb.agent.ports import Answer, Declined
 from jpweb.agent.redaction import REDACTED_TEXT
 from jpweb.agent.tool_calls import model_messages
-from jpweb.agent.tool_calls.coordinator import MAX_CALL_QUESTIONS
 from jpweb.agent.tool_calls.in_call_inquiries import InCallInquiries
 from jpweb.agent.tool_calls.result import ToolAnswer
-from jpweb.agent.tool_outcome import Question, Success
+from jpweb.agent.tool_outcome import MAX_CALL_QUESTIONS, Question, Success
 from jpweb.stream.answer_type import Boolean, Secret, Text
 from jpweb.stream.events import ToolCallResponse
 from jpweb.stream.inquiry import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from jpweb.agent.config import Builtin, DetachedPolicy, Local, Mcp, Mode, ToolCommand, ToolConfig
 from jpweb.agent.interrupts import Stop
 from jpweb.agent.ports import (
+    Answer,
     Declined,
     Delivered,
     DeliverPrompt,
@@ -24,7 +26,7 @@ from jpweb.agent.tool_calls.prompting import describe_tool
 from jpweb.agent.tool_calls.turn_state import PermissionKey, TurnState
 from jpweb.agent.tool_outcome import Failed, Success
 from jpweb.stream.events import ToolCallRequest, ToolCallResponse
-from jpweb.stream.inquiry import CancellationReason
+from jpweb.stream.inquiry import CancellationReason, InquiryRequest
 from tests.agent.doubles import (
     CONFIRM,
     StubTool,
@@ -70,6 +72,34 @@ async def test_edited_arguments_reach_the_tool_and_the_record_keeps_the_models_o
     assert editing.recorder.results == [("c1", "{'path': 'b'}", False)]
     assert editing.recorder.of(ToolCallRequest) == []
     assert editing.recorder.notes(ToolCallResponse) == [{"arguments": {"path": "b"}}]
+
+
+@pytest.mark.parametrize(("original", "edited"), [(1, True), (1, 1.0), (0, False)])
+async def test_an_edit_to_another_type_is_an_edit(original, edited):
+    bench = make_bench(Permitted({"n": edited}), tools=(make_asker(CONFIRM),), run=Mode.EDIT)
+    bench.replies.append(Answer(value=True))
+    await bench.run([make_call("c1", "tool", n=original)])
+    for kind in (InquiryRequest, ToolCallResponse):
+        [note] = bench.recorder.notes(kind)
+        assert json.dumps(note["arguments"]) == json.dumps({"n": edited})
+
+
+@pytest.mark.parametrize("mode", [Mode.SKIP, Mode.ASK])
+async def test_a_withheld_result_keeps_the_arguments_that_a_person_edited(mode):
+    def leave(arguments, answers):
+        bench.prompter.is_reachable = False
+        return Success("done")
+
+    bench = make_bench(
+        Permitted({"path": "b"}),
+        tools=(StubTool("tool", leave),),
+        run=Mode.EDIT,
+        result=mode,
+        detached=DetachedPolicy.DENY,
+    )
+    await bench.run([CALL])
+    assert len(bench.prompter.prompts) == 1
+    assert bench.recorder.notes(ToolCallResponse) == [{"arguments": {"path": "b"}}]
 
 
 @pytest.mark.parametrize(

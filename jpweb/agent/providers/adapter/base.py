@@ -28,6 +28,9 @@ class ProviderAdapter(ABC):
     #: Whether a softened choice puts its nudge before the system prompt, not after it.
     IS_NUDGE_FIRST: ClassVar[bool] = False
 
+    #: Whether a tool that is forced by name is offered alone: the vendor reads no name as a choice.
+    IS_FORCED_TOOL_ALONE: ClassVar[bool] = False
+
     #: Whether earlier reasoning is sent back while the tools that it led to are called.
     IS_LOOP_REASONING_SENT: ClassVar[bool] = False
 
@@ -70,6 +73,18 @@ class ProviderAdapter(ABC):
         return list(parts)
 
 
+class _EndpointClient(openai.AsyncOpenAI):
+    """Sends the headers of its caller alone: its address need not be OpenAI's.
+
+    The library adds ``OPENAI_CUSTOM_HEADERS``, ``OPENAI_ORG_ID`` and ``OPENAI_PROJECT_ID``.
+    """
+
+    def __init__(self, *, default_headers: Mapping[str, str] | None = None, **options: Any) -> None:
+        super().__init__(default_headers=default_headers, **options)
+        self._custom_headers = default_headers or {}
+        self.organization = self.project = None
+
+
 def add_api_path(url: str, path: str) -> str:
     """Return the URL with the path of its API, where it names a host alone."""
     return url if urlsplit(url).path.strip("/") else f"{url.rstrip('/')}{path}"
@@ -81,8 +96,8 @@ def make_openai_client(
     http: httpx2.AsyncClient,
     headers: Mapping[str, str] | None = None,
 ) -> openai.AsyncOpenAI:
-    """Return a client for OpenAI's API at any address. It reads no key from the environment."""
-    return openai.AsyncOpenAI(
+    """Return a client for OpenAI's API at any address. It reads nothing from the environment."""
+    return _EndpointClient(
         api_key=endpoint.key or "none",  # the client requires a key, local servers do not
         base_url=base_url,
         http_client=http,

@@ -38,6 +38,10 @@ PROVIDER_TITLES: Mapping[str, str] = {
     "openai": "OpenAI",
     "openrouter": "OpenRouter",
 }
+#: Variables of headers, credentials among them, that the vendors' libraries would add to requests.
+_HEADER_VARIABLES = frozenset(
+    {"ANTHROPIC_CUSTOM_HEADERS", "OPENAI_CUSTOM_HEADERS", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +76,9 @@ class HostedModel:
 
 
 def collect_key_variables(configured: Iterable[ProviderConfig] = ()) -> frozenset[str]:
-    """Return the names of the environment variables that hold keys of providers."""
+    """Return the names of the environment variables that hold keys or headers of providers."""
     names = (config.api_key_env for config in (*PROVIDER_DEFAULTS.values(), *configured))
-    return frozenset(name for name in names if name)
+    return _HEADER_VARIABLES.union(name for name in names if name)
 
 
 def make_factory(name: str) -> ProviderFactory:

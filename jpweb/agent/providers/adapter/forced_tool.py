@@ -1,6 +1,7 @@
 """Forcing a tool where the vendor refuses to while the model reasons: the choice becomes a nudge.
 
-Anthropic refuses a forced choice with thinking, and OpenRouter would drop the reasoning.
+Anthropic refuses a forced choice with thinking, and OpenRouter would drop the reasoning. Where a
+vendor reads no name as a choice, the tool is offered alone.
 """
 
 from __future__ import annotations
@@ -33,6 +34,12 @@ def soften_choice(request: ProviderRequest, *, is_nudge_first: bool) -> Provider
     system = request.parts.system
     parts = replace(request.parts, system=(nudge, *system) if is_nudge_first else (*system, nudge))
     return replace(request, parts=parts, tool_choice="auto")
+
+
+def offer_alone(request: ProviderRequest) -> ProviderRequest:
+    """Return the request with the tool that is forced by its name as the only one."""
+    tools = tuple(tool for tool in request.tools if tool.name == request.tool_choice)
+    return replace(request, tools=tools, tool_choice="required") if tools else request
 
 
 def _name_wanted(request: ProviderRequest) -> str:

@@ -25,7 +25,7 @@ from jpweb.agent.providers.adapter import parameters
 from jpweb.agent.providers.adapter.base import ProviderAdapter
 from jpweb.agent.providers.adapter.error_mapping import VENDOR_ERRORS, make_failure, map_error
 from jpweb.agent.providers.adapter.factory import ModelEndpoint
-from jpweb.agent.providers.adapter.forced_tool import describe_nudge, soften_choice
+from jpweb.agent.providers.adapter.forced_tool import describe_nudge, offer_alone, soften_choice
 from jpweb.agent.providers.adapter.messages import make_messages
 from jpweb.agent.providers.adapter.parameters import ReasoningSettings
 from jpweb.agent.providers.adapter.reply_parser import (
@@ -55,8 +55,8 @@ async def converse(
         try:
             reasoning = parameters.read_reasoning(endpoint.model.parameters)
             closing_text = describe_nudge(request)
-            if request.forces_tool and adapter.refuses_forced_tool(endpoint, reasoning):
-                request = soften_choice(request, is_nudge_first=adapter.IS_NUDGE_FIRST)
+            if request.forces_tool:
+                request = _adapt_choice(adapter, endpoint, request, reasoning)
             settings = _make_settings(adapter, endpoint, request, reasoning)
             model = await asyncio.to_thread(adapter.open_model, endpoint, http)
             async with model_request_stream(
@@ -94,6 +94,18 @@ def _open_http(idle_seconds: float) -> httpx2.AsyncClient:
         headers={"User-Agent": get_user_agent()},
         verify=load_certificates(),
     )
+
+
+def _adapt_choice(
+    adapter: ProviderAdapter,
+    endpoint: ModelEndpoint,
+    request: ProviderRequest,
+    reasoning: ReasoningSettings,
+) -> ProviderRequest:
+    """Return the request with its forced tool as the vendor takes it."""
+    if adapter.refuses_forced_tool(endpoint, reasoning):
+        return soften_choice(request, is_nudge_first=adapter.IS_NUDGE_FIRST)
+    return offer_alone(request) if adapter.IS_FORCED_TOOL_ALONE else request
 
 
 def _make_settings(

@@ -47,6 +47,8 @@ _ELICITATION_SINCE = "2025-06-18"
 _MAX_INPUT_ROUNDS = 100
 #: Seconds to connect; reading has no limit, because an answer may wait for a person.
 _HTTP_TIMEOUT = httpx2.Timeout(30.0, read=None)
+#: Limit of one message over HTTP: the longest result takes 48 MiB where JSON escapes all of it.
+_MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 #: Sets the umask and executes the server: ``stdio_client`` has no parameter for it.
 _SHELL, _WITH_UMASK = "/bin/sh", 'umask "$0" && exec "$@"'
 _HEADER_NAME = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
@@ -80,7 +82,7 @@ class McpSession:
     @property
     def _connected_client(self) -> Client:
         if self._client is None:
-            raise ToolUnavailable("it is no longer connected")
+            raise ToolUnavailable("it is no longer connected; the next turn connects it again")
         return self._client
 
     @asynccontextmanager
@@ -185,7 +187,9 @@ async def connect_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[Mc
         httpx2.AsyncClient(
             headers=_clean_headers(headers), timeout=_HTTP_TIMEOUT, verify=load_certificates()
         ) as client,
-        session.connect_over(streamable_http_client(url, http_client=client)),
+        session.connect_over(
+            streamable_http_client(url, http_client=client, max_sse_event_size=_MAX_MESSAGE_BYTES)
+        ),
     ):
         yield session
 

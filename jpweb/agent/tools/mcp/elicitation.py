@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from jpweb.agent.ports import Answer, AskQuestion, Declined
 from jpweb.agent.redaction import SecretAnswer, redact_text
-from jpweb.agent.tool_outcome import Question
+from jpweb.agent.tool_outcome import MAX_CALL_QUESTIONS, Question
 from jpweb.agent.tools.mcp.form_fields import FormField, read_fields
 from jpweb.stream.answer_type import Secret
 from jpweb.stream.errors import InvalidAnswer
@@ -105,6 +105,8 @@ class Elicitation:
                 form_fields = read_fields(schema)
             except InvalidAnswer:
                 return ElicitationReply("decline")
+            if len(self._ids) + len(form_fields) > MAX_CALL_QUESTIONS:
+                return ElicitationReply("decline")  # the last ones could not be asked for
             self._pause(True)
             try:
                 return await self._ask_fields(message, form_fields)

@@ -62,6 +62,20 @@ async def test_space_around_a_key_is_not_sent(name: str, key: str):
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
+async def test_headers_that_the_environment_has_for_a_library_are_not_sent(name: str, monkeypatch):
+    for vendor in ("ANTHROPIC", "OPENAI"):
+        headers_text = "Authorization: Bearer canary\nX-Api-Key: canary\nX-Other: canary"
+        monkeypatch.setenv(f"{vendor}_CUSTOM_HEADERS", headers_text)
+    for variable in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.setenv(variable, "canary")
+    with run_vendor(name, [Reply(Say("Hello"))]) as standin:
+        await receive_events(make_provider(standin, key="our-key"))
+        header_values = list(standin.requests[0].headers.values())
+    assert [value for value in header_values if "canary" in value] == []
+    assert [value for value in header_values if "our-key" in value] != []
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
 @pytest.mark.parametrize("key", ["sk-CANÄRY", "sk-CANARY\nX: 1", "sk-\0CANARY", "sk-CANARY\x7f"])
 def test_a_key_that_cannot_be_sent_is_a_wrong_one_and_not_shown(name: str, key: str):
     with pytest.raises(ProviderFailed, match=r"can't be sent\. Check") as error:
@@ -89,6 +103,7 @@ def test_the_variables_of_keys_are_those_of_the_vendors_and_those_configured():
     configs = [ProviderConfig(api_key_env="OUR_KEY"), ProviderConfig()]
     assert collect_key_variables(configs) == collect_key_variables() | {"OUR_KEY"}
     assert {"ANTHROPIC_API_KEY", "GEMINI_API_KEY"} < collect_key_variables()
+    assert {"ANTHROPIC_CUSTOM_HEADERS", "OPENAI_CUSTOM_HEADERS"} < collect_key_variables()
 
 
 def test_a_model_without_a_name_is_refused():

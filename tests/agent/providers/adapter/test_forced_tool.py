@@ -51,3 +51,12 @@ async def test_a_forced_tool_is_asked_for_in_words_where_the_model_reasons(
     nudge = system[-1 if name == "anthropic" else 0]
     assert f"You must call {wanted}" in str(nudge) or f"must call at least {wanted}" in str(nudge)
     assert "reasoning" in body or body["thinking"]["type"] == "adaptive"
+
+
+async def test_a_forced_tool_is_asked_for_in_words_where_the_model_takes_none():
+    with run_vendor("anthropic", [Reply(Say("."))]) as standin:
+        provider = make_provider(standin, {"reasoning": "off"}, "claude-sonnet-5-5")
+        await receive_events(provider, make_request(tool_choice="fs_read"))
+        body = standin.requests[0].body
+    assert body.get("tool_choice") in ({"type": "auto"}, None)
+    assert "You must call the tool “fs_read”" in str(body["system"])

@@ -1,4 +1,4 @@
-"""An MCP server over HTTP that begins a session, and then stops answering."""
+"""An MCP server over HTTP that begins a session, answers calls as events, or stops answering."""
 
 from __future__ import annotations
 
@@ -61,15 +61,18 @@ def _make_response(message: dict[str, Any]) -> bytes:
     reply: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
     if message["method"] in _RESULTS:
         reply["result"] = _RESULTS[message["method"]]
+    elif size := message.get("params", {}).get("arguments", {}).get("size"):
+        reply["result"] = {"content": [{"type": "text", "text": "x" * size}]}
+        return _format_response("200 OK", f"data: {json.dumps(reply)}\n\n", "text/event-stream")
     else:
         reply["error"] = {"code": -32601, "message": "no such method"}
     return _format_response("200 OK", json.dumps(reply))
 
 
-def _format_response(status: str, body: str = "") -> bytes:
+def _format_response(status: str, body: str = "", kind: str = "application/json") -> bytes:
     lines = (
         f"HTTP/1.1 {status}",
-        "Content-Type: application/json",
+        f"Content-Type: {kind}",
         "Mcp-Session-Id: s1",
         "Connection: close",
         f"Content-Length: {len(body)}",

@@ -182,7 +182,10 @@ async def test_servers_end_with_the_block_and_calls_then_fail(tmp_path):
     async with connect_servers([make_stdio_server(variables=("X",))], tmp_path) as connections:
         tool = connections.make_tool(make_tool_config("add"))
     outcome = await tool.execute({"a": 1}, {}, None)  # type: ignore[arg-type]  # it asks nothing
-    assert outcome == Failed("The call to the MCP server probe failed: it is no longer connected")
+    assert outcome == Failed(
+        "The call to the MCP server probe failed: it is no longer connected; "
+        "the next turn connects it again"
+    )
 
 
 async def test_a_server_that_ends_in_the_middle_fails_its_calls_alone(tmp_path):
@@ -202,6 +205,18 @@ async def test_an_address_that_ends_in_the_middle_fails_its_calls(tmp_path):
         async with connect_servers([McpServer("probe", url=url)], tmp_path) as connections:
             for _ in range(2):
                 assert isinstance(await call_tool(connections, "end"), Failed)
+
+
+async def test_a_result_of_two_mebibytes_comes_as_an_event_and_a_longer_one_is_refused(tmp_path):
+    async with serve_stalling() as answering:
+        server = McpServer("probe", url=answering.url)
+        async with connect_servers([server], tmp_path) as connections:
+            outcome = await call_tool(connections, "add", {"size": 2**21})
+            assert isinstance(outcome, Success), outcome
+            assert len(outcome.content) == 2**21
+            outcome = await call_tool(connections, "add", {"size": 2**22 + 1})
+            assert isinstance(outcome, Failed)
+            assert "longer than 4194304 characters" in outcome.message
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from jpweb.agent.redaction import SecretAnswer
+from jpweb.agent.tool_outcome import MAX_CALL_QUESTIONS
 from jpweb.agent.tools.mcp.elicitation import Elicitation, ElicitationReply
 from jpweb.stream.inquiry import CancellationReason
 from tests.agent.tools.mcp.serving import ScriptedPerson
@@ -54,6 +55,23 @@ async def test_malformed_schema_declines_the_form_and_nothing_else(schema: Any):
     assert not elicitor.failure.done()
     assert pauses == []
     assert await elicitor.answer_form("", NUMBER) == ElicitationReply("accept", {"n": 7})
+
+
+async def test_a_form_of_more_fields_than_a_call_may_ask_is_declined_before_the_first():
+    fields = {f"f{number}": {"type": "string"} for number in range(MAX_CALL_QUESTIONS + 1)}
+    person = ScriptedPerson()
+    elicitor, pauses = elicitation(person)
+    assert await elicitor.answer_form("", {"properties": fields}) == ElicitationReply("decline")
+    assert (person.questions, pauses) == ([], [])
+
+
+async def test_the_fields_of_all_forms_of_a_call_count():
+    fields = {f"f{number}": {"type": "string"} for number in range(MAX_CALL_QUESTIONS)}
+    person = ScriptedPerson(*["x"] * MAX_CALL_QUESTIONS)
+    elicitor, _ = elicitation(person)
+    assert (await elicitor.answer_form("", {"properties": fields})).action == "accept"
+    assert await elicitor.answer_form("", NUMBER) == ElicitationReply("decline")
+    assert len(person.questions) == MAX_CALL_QUESTIONS
 
 
 async def test_a_field_declined_ends_the_form():
