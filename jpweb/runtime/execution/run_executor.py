@@ -39,6 +39,8 @@ MAX_EMBEDDED_RUNS = 50
 OUTAGE_POLL_SECONDS = 1.0
 
 _active_runs: dict[int, ActiveRun] = {}
+#: Set once this process shuts down.
+_shutdown_event = asyncio.Event()
 admission = AdmissionControl()
 _background_tasks = BackgroundTasks()
 _lock_waits = LockWaits()
@@ -64,7 +66,12 @@ async def execute_run(run_id: int) -> None:
 
 
 async def acquire_run(run_id: int, attachment: Attachment | None) -> ActiveRun | None:
-    """Acquire the lease of a queued run with its attachment; None where another process has it."""
+    """Acquire the lease of a queued run with its attachment.
+
+    Returns None where another process has it, or where this one shuts down: the run stays queued.
+    """
+    if _shutdown_event.is_set():
+        return None
     run = await run_in_db_thread(
         leases.acquire_lease, run_id, process_identity.get_process_name(), settings.LEASE
     )
@@ -158,6 +165,11 @@ def _abandon_unheld(keys: Iterable[int], held_keys: Collection[int]) -> None:
         active = _active_runs.get(key)
         if active is not None and key not in held_keys and not active.is_over:
             active.abandon_run()
+
+
+def stop_acquiring() -> None:
+    """Acquire no run from now on: the process shuts down, and would restart those it releases."""
+    _shutdown_event.set()
 
 
 async def release_all() -> None:
