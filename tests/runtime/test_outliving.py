@@ -188,3 +188,20 @@ async def test_nothing_is_restarted_while_no_tool_call_runs(
     assert not await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "restart")
     assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
     await wait_for_task(task)
+
+
+async def test_a_stop_while_servers_start_is_recorded_as_the_persons(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use_provider(monkeypatch)
+    run, _ = await scene.start()
+    row = await scene.get_question()
+    await runs.release_runs()
+    slow = Slow(entering=True)
+    slow.use(monkeypatch)
+    task = await scene.resume(run)
+    await slow.waits.wait()
+    assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
+    await wait_for_task(task)
+    settled_row = await scene.reload(row)
+    assert (settled_row.reason, settled_row.decider_id) == ("user", scene.ada.pk)

@@ -153,8 +153,9 @@ async def _commit_end(active: ActiveRun, end: RunEnd) -> bool:
     else:
         is_stopped = end.state is RunState.STOPPED
         reason = CancellationReason.USER if is_stopped else CancellationReason.LOST
+        decider = active.interrupted_by if is_stopped else None
         is_recorded = await run_in_db_thread(
-            runs.fail_run, run, reason, end.state, end.problem, end.failure_kind
+            runs.fail_run, run, reason, end.state, end.problem, end.failure_kind, decider
         )
     if is_recorded and active.attachment is not None:
         # JP's files lack the events that the end of the run has committed.
