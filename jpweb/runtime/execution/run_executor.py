@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -88,7 +88,7 @@ def start_execution(active: ActiveRun) -> asyncio.Task[None]:
 
 async def maintain_leases() -> None:
     """Renew the leases of this process and recover expired runs, until cancelled."""
-    renewal = LeaseRenewer(lambda: list(_active_runs), _abandon_unheld, abandon_all)
+    renewal = LeaseRenewer(_list_own_runs, _abandon_unheld, abandon_all)
     renewal.start()
     coroutines = (
         admission.measure_delays(lambda: not _active_runs),
@@ -130,13 +130,12 @@ async def _poll_runs() -> None:
 
 async def renew_and_recover() -> None:
     """Check the leases, deliver interrupts, and recover runs that no process executes."""
-    actives = list(_active_runs.values())  # a snapshot: runs acquired during the query stay out
-    keys = [active.run.pk for active in actives]
-    held_keys = await run_in_db_thread(leases.find_held, keys, process_identity.get_process_name())
-    _abandon_unheld(keys, held_keys)
-    await turn_runner.deliver_interrupts(
-        *(active for active in actives if active.run.pk in held_keys)
+    actives = dict(_active_runs)  # a snapshot: runs acquired during the query stay out
+    held_keys = await run_in_db_thread(
+        leases.find_held, actives, process_identity.get_process_name()
     )
+    _abandon_unheld(actives, held_keys)
+    await turn_runner.deliver_interrupts(*(actives[key] for key in held_keys))
     for run in await run_in_db_thread(runs.recover_expired, settings.LEASE, list(_active_runs)):
         await publisher.publish_conversation_changed(run.conversation_id)
         await publisher.publish_questions_changed(run.conversation.workspace_id)
@@ -159,11 +158,18 @@ async def wait_for_capacity() -> None:
     await admission.wait_for_admission(lambda: not _count_working())
 
 
-def _abandon_unheld(keys: Iterable[int], held_keys: Collection[int]) -> None:
-    """Abandon those runs whose lease this process has lost."""
-    for key in keys:
-        active = _active_runs.get(key)
-        if active is not None and key not in held_keys and not active.is_over:
+def _list_own_runs() -> dict[int, ActiveRun]:
+    """Return the runs whose leases this process renews, by key. Thread-safe."""
+    return dict(_active_runs)
+
+
+def _abandon_unheld(actives: Mapping[int, ActiveRun], held_keys: Collection[int]) -> None:
+    """Abandon those runs whose lease this process has lost.
+
+    Where it acquired a run again since it asked, that execution has another lease.
+    """
+    for key, active in actives.items():
+        if key not in held_keys and _active_runs.get(key) is active and not active.is_over:
             active.abandon_run()
 
 

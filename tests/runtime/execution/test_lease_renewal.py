@@ -12,12 +12,14 @@ import pytest
 from django.conf import settings
 from django.db import OperationalError
 
-from jpweb.runtime import process_identity
+from jpweb.runtime import process_identity, runs
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.runtime.execution import run_executor
 from jpweb.runtime.execution.lease_renewal import LeaseRenewer, RenewalEnded
 from jpweb.store.models import Heartbeat, Run
 from jpweb.store.run_queue import leases
+from tests.runtime import providers
+from tests.runtime.playing import Scene, wait_for_task
 from tests.store import making
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -99,3 +101,19 @@ async def test_tend_ends_when_its_renewal_fails(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(leases, "renew_leases", fail)
     with pytest.raises(RenewalEnded):
         await asyncio.wait_for(run_executor.maintain_leases(), 30)
+
+
+async def test_late_renewal_leaves_the_next_execution_of_its_run_alone(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    provider = providers.Hangs()
+    providers.use_provider(monkeypatch, provider)
+    run, _ = await scene.start()
+    await provider.said_event.wait()
+    requested_runs = dict(run_executor._active_runs)
+    await runs.release_runs()
+    task = await scene.resume(run)
+    run_executor._abandon_unheld(requested_runs, set())
+    assert await runs.stop_run(scene.talk.pk, making.decider(scene.ada))
+    await wait_for_task(task)
+    assert (await run_in_db_thread(Run.objects.get, pk=run.pk)).state == "stopped"
