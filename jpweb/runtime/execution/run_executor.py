@@ -39,6 +39,8 @@ MAX_EMBEDDED_RUNS = 50
 OUTAGE_POLL_SECONDS = 1.0
 
 _active_runs: dict[int, ActiveRun] = {}
+#: Runs of this process whose files are being attached, which may take longer than a lease.
+_attaching_runs: dict[int, ActiveRun] = {}
 #: Set once this process shuts down.
 _shutdown_event = asyncio.Event()
 admission = AdmissionControl()
@@ -136,7 +138,8 @@ async def renew_and_recover() -> None:
     )
     _abandon_unheld(actives, held_keys)
     await turn_runner.deliver_interrupts(*(actives[key] for key in held_keys))
-    for run in await run_in_db_thread(runs.recover_expired, settings.LEASE, list(_active_runs)):
+    own_ids = list(_list_own_runs())
+    for run in await run_in_db_thread(runs.recover_expired, settings.LEASE, own_ids):
         await publisher.publish_conversation_changed(run.conversation_id)
         await publisher.publish_questions_changed(run.conversation.workspace_id)
     await start_queued_runs(settings.LEASE)
@@ -160,7 +163,7 @@ async def wait_for_capacity() -> None:
 
 def _list_own_runs() -> dict[int, ActiveRun]:
     """Return the runs whose leases this process renews, by key. Thread-safe."""
-    return dict(_active_runs)
+    return _attaching_runs | _active_runs
 
 
 def _abandon_unheld(actives: Mapping[int, ActiveRun], held_keys: Collection[int]) -> None:
@@ -223,9 +226,7 @@ async def _acquire_with_files(run_id: int) -> ActiveRun | None:
     if active is None:
         return None
     try:
-        active.attachment = await run_in_background_thread(
-            attachments.attach_files, active.conversation.pk
-        )
+        active.attachment = await _attach_files(active)
     except (StoreError, OSError) as error:
         if _lock_waits.may_wait(active.run, error):
             logger.info("Run %s waits for its files: %s", run_id, error)
@@ -236,6 +237,16 @@ async def _acquire_with_files(run_id: int) -> ActiveRun | None:
         await publisher.publish_questions_changed(active.run.conversation.workspace_id)
         return None
     return active
+
+
+async def _attach_files(active: ActiveRun) -> Attachment | None:
+    """Attach the files of an acquired run, whose lease is renewed meanwhile."""
+    key = active.run.pk
+    _attaching_runs[key] = active
+    try:
+        return await run_in_background_thread(attachments.attach_files, active.conversation.pk)
+    finally:
+        _attaching_runs.pop(key, None)
 
 
 async def _end_stuck_run(run: Run, problem: str) -> None:
