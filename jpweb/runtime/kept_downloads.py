@@ -64,8 +64,18 @@ class KeptDownload:
         return self
 
     def __next__(self) -> ExportChunk:
-        """Return the next piece; in a database thread."""
-        piece = next(self._pieces, None)
+        """Return the next piece; in a database thread.
+
+        An error of the source ends the chance to resume: a generator that has raised is exhausted,
+        so its next call would look like the end of the download.
+        """
+        has_failed = True
+        try:
+            piece = next(self._pieces, None)
+            has_failed = False
+        finally:
+            if has_failed:
+                self._file = None
         if piece is None:
             self.is_complete = True
             raise StopIteration

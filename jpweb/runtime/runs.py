@@ -111,6 +111,6 @@ async def _begin_run(
         if active is None and attachment is not None:
             attachment.release()
     if active is None:
-        return run  # a worker acquires it through its job
+        return run  # a worker acquires it through its job, or the next server from the queue
     run_executor.start_execution(active)
     return active.run

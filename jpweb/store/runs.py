@@ -132,15 +132,21 @@ def end_run(run: Run, state: RunState, problem: str = "") -> bool:
 
 @transaction.atomic
 def fail_run(
-    run: Run, reason: CancellationReason, state: RunState, problem: str = "", failure: str = ""
+    run: Run,
+    reason: CancellationReason,
+    state: RunState,
+    problem: str = "",
+    failure: str = "",
+    decider: Decider | None = None,
 ) -> bool:
     """End a run whose turn is incomplete; close its questions and calls. Raises LeaseLost.
 
-    ``failure`` is the kind of a provider's failure.
+    ``failure`` is the kind of a provider's failure; ``decider`` is the person who stopped the run,
+    and so withdrew its questions.
     """
     journal.lock_conversation(run.conversation_id)
     leases.assert_held(run)
-    close_open(run, reason)
+    close_open(run, reason, decider)
     return _mark_ended(run, Run.objects.filter(pk=run.pk), state, problem, failure)
 
 

@@ -20,7 +20,7 @@ from jpweb.store.models import Conversation, Run
 from jpweb.stream.events import ChatRequest, ToolCallResponse
 from jpweb.stream.inquiry import InquiryRequest
 from tests.runtime import providers
-from tests.runtime.playing import Scene, eventually, wait_for_task
+from tests.runtime.playing import SOON, Scene, eventually, wait_for_task
 from tests.store.making import decider
 
 
@@ -188,3 +188,35 @@ async def test_nothing_is_restarted_while_no_tool_call_runs(
     assert not await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "restart")
     assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
     await wait_for_task(task)
+
+
+async def test_a_stop_after_a_reply_does_not_wait_for_servers_to_start(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use_provider(monkeypatch)
+    slow = Slow(entering=True)
+    slow.use(monkeypatch)
+    run, task = await scene.start()
+    await slow.waits.wait()
+    assert await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "respond", "Be brief.")
+    await asyncio.wait_for(run_executor._active_runs[run.pk].interrupts.wait(), SOON)
+    assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
+    await wait_for_task(task)
+    assert (await reload_run(run)).state == "stopped"
+
+
+async def test_a_stop_while_servers_start_is_recorded_as_the_persons(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use_provider(monkeypatch)
+    run, _ = await scene.start()
+    row = await scene.get_question()
+    await runs.release_runs()
+    slow = Slow(entering=True)
+    slow.use(monkeypatch)
+    task = await scene.resume(run)
+    await slow.waits.wait()
+    assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
+    await wait_for_task(task)
+    settled_row = await scene.reload(row)
+    assert (settled_row.reason, settled_row.decider_id) == ("user", scene.ada.pk)

@@ -7,8 +7,9 @@ Handlers use the fields without checks, so each field is validated here once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, get_args
 
+from jpweb.agent.ports import PartialVariant
 from jpweb.runtime.broadcast import local_bus
 
 FieldCheck = Callable[[Any], bool]
@@ -16,7 +17,7 @@ FieldCheck = Callable[[Any], bool]
 #: The largest row key, a signed 64-bit integer.
 MAX_KEY = 2**63 - 1
 #: Variants of partial text.
-TEXT_VARIANTS = frozenset({"message", "reasoning", "tool_call"})
+TEXT_VARIANTS = frozenset(get_args(PartialVariant))
 #: Kind of the signal that a process sends to itself, to test the layer.
 PING_KIND = "ping"
 

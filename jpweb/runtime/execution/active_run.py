@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class ActiveRun:
     """A run that this process executes.
 
+    ``stops``: the stops among the ``interrupts``, for work that nothing else may cut off.
     ``interrupted_by``: the author of the last interrupt. ``is_over``: the turn has ended.
     ``is_abandoned``: the lease is lost, so this process may write nothing more of the run.
     """
@@ -29,6 +30,7 @@ class ActiveRun:
     conversation: Conversation
     attachment: Attachment | None = None
     interrupts: Interrupts = field(default_factory=Interrupts)
+    stops: Interrupts = field(default_factory=Interrupts)
     idle_tracker: IdleTracker = field(default_factory=IdleTracker)
     awaited_rows: AwaitedRows = field(default_factory=AwaitedRows)
     interrupted_by: Decider = field(default_factory=lambda: Decider("system"))
@@ -53,6 +55,7 @@ class ActiveRun:
                 self.interrupts.interrupt(Respond(interrupt.text, author, (interrupt.pk,)))
             case _:
                 self.interrupts.interrupt(Stop())
+                self.stops.interrupt(Stop())
         return True
 
     def abandon_run(self) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from time import monotonic
+from typing import Generic, TypeVar
 
 from django.conf import settings
 
@@ -22,6 +23,9 @@ from jpweb.store.run_queue import heartbeats, leases
 
 logger = logging.getLogger(__name__)
 
+#: The keys of runs, alone or with what the caller knows of each run.
+K = TypeVar("K", bound=Collection[int])
+
 #: Shares of a lease: the renewal interval, the delay of a retry, one statement's timeout.
 RENEWAL_SHARE, RETRY_SHARE, STATEMENT_SHARE = 1 / 3, 1 / 15, 1 / 5
 
@@ -30,18 +34,18 @@ class RenewalEnded(Exception):
     """The renewal thread has ended by an error, which Python has logged."""
 
 
-class LeaseRenewer:
+class LeaseRenewer(Generic[K]):
     """Renews the leases of ``list_keys()`` from start to stop.
 
-    In the event loop that started it, ``on_renewed`` is called with the requested and the held
-    keys, and ``on_expired`` once no renewal succeeded for a whole lease: from then on other
-    processes may have the runs.
+    In the event loop that started it, ``on_renewed`` is called with what ``list_keys`` returned and
+    the held keys, and ``on_expired`` once no renewal succeeded for a whole lease: from then on
+    other processes may have the runs.
     """
 
     def __init__(
         self,
-        list_keys: Callable[[], list[int]],
-        on_renewed: Callable[[list[int], set[int]], None],
+        list_keys: Callable[[], K],
+        on_renewed: Callable[[K, set[int]], None],
         on_expired: Callable[[], None],
     ) -> None:
         self._list_keys = list_keys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,10 @@ MAX_EMBEDDED_RUNS = 50
 OUTAGE_POLL_SECONDS = 1.0
 
 _active_runs: dict[int, ActiveRun] = {}
+#: Runs of this process whose files are being attached, which may take longer than a lease.
+_attaching_runs: dict[int, ActiveRun] = {}
+#: Set once this process shuts down.
+_shutdown_event = asyncio.Event()
 admission = AdmissionControl()
 _background_tasks = BackgroundTasks()
 _lock_waits = LockWaits()
@@ -64,7 +68,12 @@ async def execute_run(run_id: int) -> None:
 
 
 async def acquire_run(run_id: int, attachment: Attachment | None) -> ActiveRun | None:
-    """Acquire the lease of a queued run with its attachment; None where another process has it."""
+    """Acquire the lease of a queued run with its attachment.
+
+    Returns None where another process has it, or where this one shuts down: the run stays queued.
+    """
+    if _shutdown_event.is_set():
+        return None
     run = await run_in_db_thread(
         leases.acquire_lease, run_id, process_identity.get_process_name(), settings.LEASE
     )
@@ -81,7 +90,7 @@ def start_execution(active: ActiveRun) -> asyncio.Task[None]:
 
 async def maintain_leases() -> None:
     """Renew the leases of this process and recover expired runs, until cancelled."""
-    renewal = LeaseRenewer(lambda: list(_active_runs), _abandon_unheld, abandon_all)
+    renewal = LeaseRenewer(_list_own_runs, _abandon_unheld, abandon_all)
     renewal.start()
     coroutines = (
         admission.measure_delays(lambda: not _active_runs),
@@ -123,14 +132,14 @@ async def _poll_runs() -> None:
 
 async def renew_and_recover() -> None:
     """Check the leases, deliver interrupts, and recover runs that no process executes."""
-    actives = list(_active_runs.values())  # a snapshot: runs acquired during the query stay out
-    keys = [active.run.pk for active in actives]
-    held_keys = await run_in_db_thread(leases.find_held, keys, process_identity.get_process_name())
-    _abandon_unheld(keys, held_keys)
-    await turn_runner.deliver_interrupts(
-        *(active for active in actives if active.run.pk in held_keys)
+    actives = dict(_active_runs)  # a snapshot: runs acquired during the query stay out
+    held_keys = await run_in_db_thread(
+        leases.find_held, actives, process_identity.get_process_name()
     )
-    for run in await run_in_db_thread(runs.recover_expired, settings.LEASE, list(_active_runs)):
+    _abandon_unheld(actives, held_keys)
+    await turn_runner.deliver_interrupts(*(actives[key] for key in held_keys))
+    own_ids = list(_list_own_runs())
+    for run in await run_in_db_thread(runs.recover_expired, settings.LEASE, own_ids):
         await publisher.publish_conversation_changed(run.conversation_id)
         await publisher.publish_questions_changed(run.conversation.workspace_id)
     await start_queued_runs(settings.LEASE)
@@ -152,12 +161,24 @@ async def wait_for_capacity() -> None:
     await admission.wait_for_admission(lambda: not _count_working())
 
 
-def _abandon_unheld(keys: Iterable[int], held_keys: Collection[int]) -> None:
-    """Abandon those runs whose lease this process has lost."""
-    for key in keys:
-        active = _active_runs.get(key)
-        if active is not None and key not in held_keys and not active.is_over:
+def _list_own_runs() -> dict[int, ActiveRun]:
+    """Return the runs whose leases this process renews, by key. Thread-safe."""
+    return _attaching_runs | _active_runs
+
+
+def _abandon_unheld(actives: Mapping[int, ActiveRun], held_keys: Collection[int]) -> None:
+    """Abandon those runs whose lease this process has lost.
+
+    Where it acquired a run again since it asked, that execution has another lease.
+    """
+    for key, active in actives.items():
+        if key not in held_keys and _active_runs.get(key) is active and not active.is_over:
             active.abandon_run()
+
+
+def stop_acquiring() -> None:
+    """Acquire no run from now on: the process shuts down, and would restart those it releases."""
+    _shutdown_event.set()
 
 
 async def release_all() -> None:
@@ -205,9 +226,7 @@ async def _acquire_with_files(run_id: int) -> ActiveRun | None:
     if active is None:
         return None
     try:
-        active.attachment = await run_in_background_thread(
-            attachments.attach_files, active.conversation.pk
-        )
+        active.attachment = await _attach_files(active)
     except (StoreError, OSError) as error:
         if _lock_waits.may_wait(active.run, error):
             logger.info("Run %s waits for its files: %s", run_id, error)
@@ -218,6 +237,16 @@ async def _acquire_with_files(run_id: int) -> ActiveRun | None:
         await publisher.publish_questions_changed(active.run.conversation.workspace_id)
         return None
     return active
+
+
+async def _attach_files(active: ActiveRun) -> Attachment | None:
+    """Attach the files of an acquired run, whose lease is renewed meanwhile."""
+    key = active.run.pk
+    _attaching_runs[key] = active
+    try:
+        return await run_in_background_thread(attachments.attach_files, active.conversation.pk)
+    finally:
+        _attaching_runs.pop(key, None)
 
 
 async def _end_stuck_run(run: Run, problem: str) -> None:

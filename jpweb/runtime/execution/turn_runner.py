@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jpweb.agent.errors import AgentError, ProviderFailed
-from jpweb.agent.interrupts import Stop, Stopped, run_interruptible
+from jpweb.agent.interrupts import Stopped, run_interruptible
 from jpweb.agent.turn import TurnEnd, TurnPorts, resume_turn
 from jpweb.runtime import wiring
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -123,15 +123,13 @@ async def _play_with_resources(active: ActiveRun) -> TurnEnd:
 
 
 async def _open_resources(active: ActiveRun, stack: AsyncExitStack) -> TurnResources | None:
-    """Open the turn's resources, which may take a while; None where a person stops the turn."""
+    """Open the turn's resources, which may take a while; None where a person stops the turn.
+
+    A reply and a restart wait for them: the turn takes those once it plays.
+    """
     context = stack.enter_async_context(wiring.open_turn_resources(active.conversation))
-    result = await run_interruptible(context, active.interrupts)
-    if not isinstance(result, Stopped):
-        return result
-    if isinstance(active.interrupts.pending, Stop):
-        return None
-    # A reply or a restart cut the opening off.
-    return await stack.enter_async_context(wiring.open_turn_resources(active.conversation))
+    result = await run_interruptible(context, active.stops)
+    return None if isinstance(result, Stopped) else result
 
 
 async def _record_end(active: ActiveRun, end: RunEnd) -> bool:
@@ -153,8 +151,9 @@ async def _commit_end(active: ActiveRun, end: RunEnd) -> bool:
     else:
         is_stopped = end.state is RunState.STOPPED
         reason = CancellationReason.USER if is_stopped else CancellationReason.LOST
+        decider = active.interrupted_by if is_stopped else None
         is_recorded = await run_in_db_thread(
-            runs.fail_run, run, reason, end.state, end.problem, end.failure_kind
+            runs.fail_run, run, reason, end.state, end.problem, end.failure_kind, decider
         )
     if is_recorded and active.attachment is not None:
         # JP's files lack the events that the end of the run has committed.

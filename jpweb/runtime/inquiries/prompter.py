@@ -95,7 +95,7 @@ class BrowserPrompter:
             if prompt.question.answer_type.RECORDS_ANSWER:
                 is_new = new_row is not None
                 return _make_reply(await resolution.wait_until_settled(row, is_new=is_new))
-            secret = await resolution.wait_for_secret(row, self.idle_tracker.prevent_idle)
+            secret = await resolution.wait_for_secret(row, self.idle_tracker.prevent_idle, self.run)
             return (
                 Answer(secret)
                 if isinstance(secret, str)

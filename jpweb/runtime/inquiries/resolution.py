@@ -259,19 +259,21 @@ async def wait_until_settled(row: Inquiry, *, is_new: bool = False) -> SettledIn
 
 
 async def wait_for_secret(
-    row: Inquiry, hold_run: Callable[[], AbstractContextManager[None]] = nullcontext
+    row: Inquiry,
+    hold_run: Callable[[], AbstractContextManager[None]] = nullcontext,
+    held_run: Run | None = None,
 ) -> str | Inquiry:
     """Return the secret once ``redacted`` is committed, or the row where it was settled otherwise.
 
     ``hold_run`` prevents parking. A run that was requeued for a secret stays unparked until the
-    secret arrives or its delivery has timed out.
+    secret arrives or its delivery has timed out. ``held_run`` is the run as this process holds it.
     Raises LeaseLost where another process has the run; the sender gets an error as well.
     """
     async with AsyncExitStack() as stack:
         with (
             hold_run()
         ):  # parked before it reads whether a secret was sent, the run would be requeued again
-            expectation = await stack.enter_async_context(secret_channel.expecting(row))
+            expectation = await stack.enter_async_context(secret_channel.expecting(row, held_run))
             if expectation.is_sent:
                 hold_stack = stack.enter_context(ExitStack())
                 hold_stack.enter_context(hold_run())

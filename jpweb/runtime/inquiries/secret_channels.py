@@ -190,8 +190,14 @@ class SecretChannel:
         self._background_tasks = BackgroundTasks()
 
     @asynccontextmanager
-    async def expecting(self, row: Inquiry) -> AsyncIterator[SecretExpectation]:
-        """Wait for an inquiry's secret while the block runs; its row publishes the key."""
+    async def expecting(
+        self, row: Inquiry, held_run: Run | None = None
+    ) -> AsyncIterator[SecretExpectation]:
+        """Wait for an inquiry's secret while the block runs; its row publishes the key.
+
+        ``held_run`` is the run as this process holds it: raises LeaseLost where another one has it,
+        whose call may wait already.
+        """
         seal_key = SealKey(row.inquiry_id)
         with self._handover.expecting(row.pk) as arrival:
             self._seal_keys[row.pk] = seal_key
@@ -201,6 +207,7 @@ class SecretChannel:
                     row.pk,
                     self._get_process_name(),
                     seal_key.public_key,
+                    held_run,
                 )
                 yield SecretExpectation(arrival, *run_and_is_sent)
             finally:

@@ -10,18 +10,24 @@ from django.db import transaction
 
 from jpweb.store.inquiries import OPEN_STATE
 from jpweb.store.models import Inquiry, Run
+from jpweb.store.run_queue import leases
 
 #: Value of ``seal_key`` while a secret was sent and no call waits for it; never a valid key.
 SENT_MARK = "sent"
 
 
 @transaction.atomic
-def register_waiter(inquiry_key: int, process: str, seal_key: str) -> tuple[Run | None, bool]:
+def register_waiter(
+    inquiry_key: int, process: str, seal_key: str, held_run: Run | None = None
+) -> tuple[Run | None, bool]:
     """Register the call of a process as the waiter of an open question; the last one counts.
 
     Returns the run that asks, and whether a secret was sent already. A question that is not
-    open is left unchanged.
+    open is left unchanged. ``held_run`` is that run as its holder has it: raises LeaseLost where
+    another process holds it.
     """
+    if held_run is not None:
+        leases.assert_held(held_run)
     row = Inquiry.objects.filter(pk=inquiry_key, state=OPEN_STATE)
     is_sent = bool(row.filter(seal_key=SENT_MARK).update(waiter=process, seal_key=seal_key))
     if not is_sent:

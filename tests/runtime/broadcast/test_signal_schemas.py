@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from jpweb.agent.ports import PartialVariant
 from jpweb.runtime.broadcast import channel_layer, local_bus, signal_schemas
 from jpweb.runtime.broadcast.publisher import (
     make_conversation_topic,
@@ -75,3 +76,9 @@ def test_every_kind_that_is_subscribed_to_has_its_shape():
     assert subscribed_kinds == signal_kinds <= signal_schemas.SIGNAL_FIELDS.keys()
     assert set(channel_layer.BROADCAST_KINDS) == signal_schemas.BROADCAST_FIELDS.keys()
     assert not {local_bus.RESYNC, "roles"} & signal_schemas.SIGNAL_FIELDS.keys()
+
+
+@pytest.mark.parametrize("variant", get_args(PartialVariant))
+def test_every_variant_of_partial_text_is_a_signal(variant: str):
+    signal = {"kind": "partial", **GOOD["partial"], "variant": variant}
+    assert signal_schemas.is_signal(signal)

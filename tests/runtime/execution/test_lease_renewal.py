@@ -12,12 +12,19 @@ import pytest
 from django.conf import settings
 from django.db import OperationalError
 
-from jpweb.runtime import process_identity
+from jpweb.agent.turn import make_opening_events
+from jpweb.runtime import process_identity, runs
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.runtime.execution import run_executor
 from jpweb.runtime.execution.lease_renewal import LeaseRenewer, RenewalEnded
+from jpweb.store import runs as stored
+from jpweb.store.database import clock
+from jpweb.store.jp_files import attachments
+from jpweb.store.jp_files.attachments import Attachment
 from jpweb.store.models import Heartbeat, Run
 from jpweb.store.run_queue import leases
+from tests.runtime import providers
+from tests.runtime.playing import SOON, Scene, eventually, wait_for_task
 from tests.store import making
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -99,3 +106,58 @@ async def test_tend_ends_when_its_renewal_fails(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(leases, "renew_leases", fail)
     with pytest.raises(RenewalEnded):
         await asyncio.wait_for(run_executor.maintain_leases(), 30)
+
+
+async def test_late_renewal_leaves_the_next_execution_of_its_run_alone(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    provider = providers.Hangs()
+    providers.use_provider(monkeypatch, provider)
+    run, _ = await scene.start()
+    await provider.said_event.wait()
+    requested_runs = dict(run_executor._active_runs)
+    await runs.release_runs()
+    task = await scene.resume(run)
+    run_executor._abandon_unheld(requested_runs, set())
+    assert await runs.stop_run(scene.talk.pk, making.decider(scene.ada))
+    await wait_for_task(task)
+    assert (await run_in_db_thread(Run.objects.get, pk=run.pk)).state == "stopped"
+
+
+async def test_lease_is_renewed_while_the_files_of_its_run_are_attached(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use_provider(monkeypatch, providers.Says())
+    run = await run_in_db_thread(queue_run, scene)
+    attaching_event, go_on, real = Event(), Event(), attachments.attach_files
+
+    def attach_slowly(conversation_id: int) -> Attachment | None:
+        attaching_event.set()
+        assert go_on.wait(30)
+        return real(conversation_id)
+
+    monkeypatch.setattr(attachments, "attach_files", attach_slowly)
+    execution = asyncio.create_task(run_executor.execute_run(run.pk))
+    await asyncio.to_thread(attaching_event.wait, SOON)
+    acquired_run = await run_in_db_thread(Run.objects.get, pk=run.pk)
+    maintenance = asyncio.create_task(run_executor.maintain_leases())
+
+    async def is_renewed() -> bool:
+        later = Run.objects.filter(pk=run.pk, lease_until__gt=acquired_run.lease_until)
+        return await run_in_db_thread(later.exists)
+
+    try:
+        await eventually(is_renewed)
+        await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
+        await run_executor.renew_and_recover()
+    finally:
+        maintenance.cancel()
+        go_on.set()
+        await asyncio.gather(maintenance, execution, return_exceptions=True)
+    row = await run_in_db_thread(Run.objects.get, pk=run.pk)
+    assert (row.state, row.fence) == ("done", acquired_run.fence)
+
+
+def queue_run(scene: Scene) -> Run:
+    events = make_opening_events("Begin", None, clock.now())
+    return stored.start_run(scene.talk.pk, scene.ada.pk, "scripted", "", events)

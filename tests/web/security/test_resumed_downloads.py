@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import OperationalError
 
 from jpweb.runtime import kept_downloads
 from jpweb.runtime.db_threads import run_in_background_thread
@@ -172,3 +173,20 @@ async def test_process_keeps_the_newest_downloads():
         return found is download
 
     assert [is_kept(download) for download in downloads] == [False, *[True] * (len(keys) - 1)]
+
+
+def fail_after_one_piece() -> Iterator[ExportChunk]:
+    yield ExportChunk(b"x", 1, 2)
+    raise OperationalError("the server closed the connection")
+
+
+def test_download_whose_source_failed_is_not_kept_as_if_it_were_complete():
+    """A generator that has raised is exhausted: the next call looks like the end."""
+    key = kept_downloads.DownloadKey(1, "/a", ContentVersion(0, 0, ()))
+    download = kept_downloads.KeptDownload(key, fail_after_one_piece())
+    assert next(download).data == b"x"
+    assert download.is_kept
+    with pytest.raises(OperationalError):
+        next(download)
+    assert next(download, None) is None
+    assert not download.is_kept

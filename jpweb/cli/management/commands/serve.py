@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 async def _release_all() -> None:
     """Release the runs, leases and buffers of this process."""
+    run_executor.stop_acquiring()
     await runs.release_runs()
     await scheduler.stop_scheduler()
     await receipt_buffer.flush_receipts()

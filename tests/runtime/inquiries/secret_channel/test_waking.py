@@ -141,3 +141,19 @@ async def test_a_process_that_has_lost_the_run_takes_no_secret(
     await eventually(lambda: is_truthy(wire.list_outcomes()))
     assert wire.list_outcomes() == ["no_call"]
     assert (await scene.reload(row)).state == "open"
+
+
+async def test_a_process_that_has_lost_the_run_does_not_wait_in_its_holders_place(
+    scene: Scene, worker: SecretChannel
+):
+    row = await scene.question(Secret())
+    former_run = await run_in_db_thread(Run.objects.get, pk=run_of(row))
+    await run_in_db_thread(Run.objects.filter(pk=run_of(row)).update, state=RunState.QUEUED)
+    assert await run_in_db_thread(leases.acquire_lease, run_of(row), "worker#2", 60)
+    await run_in_db_thread(secret_waiters.register_waiter, row.pk, "worker#2", "its key")
+    with pytest.raises(LeaseLost):
+        await wait_for_task(
+            asyncio.create_task(resolution.wait_for_secret(row, held_run=former_run))
+        )
+    current_row = await scene.reload(row)
+    assert (current_row.waiter, current_row.seal_key) == ("worker#2", "its key")
