@@ -132,6 +132,26 @@ def test_each_button_does_what_it_says_by_mouse(visit: Visit, seeds: Seeds):
         expect(find_settled_card(page)).to_contain_text(text)
 
 
+def test_control_enter_presses_the_button_that_has_the_focus(visit: Visit, seeds: Seeds):
+    page = visit.open(seeds(RESULT))
+    prompt(page, "deliver").get_by_role("button", name="Don't send").press("Control+Enter")
+    expect(find_settled_card(page)).to_contain_text("Not sent to the model")
+    page = visit.open(seeds(RUN))
+    open_decline(prompt(page, "run"))
+    button = prompt(page, "run").get_by_role("button", name="Deny for this turn")
+    button.press("Control+Enter")
+    expect(find_settled_card(page)).to_contain_text("Denied, for this turn")
+
+
+def test_control_enter_in_a_field_presses_the_first_button_of_its_form(visit: Visit, seeds: Seeds):
+    page = visit.open(seeds(RUN))
+    page.locator("#edit-menu summary").click()
+    field = page.locator("#edit-menu").get_by_label("Title")
+    field.fill("Renamed by keys")
+    field.press("Control+Enter")
+    expect(page.locator("#heading")).to_have_text("Renamed by keys")
+
+
 @pytest.mark.proof  # a variant
 def test_enter_in_the_reason_skips_and_runs_nothing(visit: Visit, seeds: Seeds):
     page = visit.open(seeds(RUN))
