@@ -64,7 +64,7 @@ on("submit", (event) => {
   sessionStorage.setItem(SENT_KEY, JSON.stringify(holders.map(getKey)));
 });
 // Delete the drafts that the page before has sent, if the server accepted them: it led on to a page.
-// Where it refused a text and shows it in a field, that is newer than the field's own draft.
+// Where it refused a text and shows it in a field, that is the newest draft of the field.
 const REFUSED_STATUS = 422;
 export function settleSentDrafts() {
   const keys = JSON.parse(sessionStorage.getItem(SENT_KEY) || "[]");
@@ -73,8 +73,9 @@ export function settleSentDrafts() {
   if (!personId) return;
   if (redirectCount && responseStatus === 200) removeKeys(keys);
   if (responseStatus !== REFUSED_STATUS) return;
-  const refusedFields = findAll("[data-draft]").filter((field) => field.defaultValue);
-  if (refusedFields.length) removeKeys([...keys, ...refusedFields.map(getKey)]);
+  const refusedFields = findAll("[data-draft]").filter((field) => field.defaultValue && !field.form.hasAttribute("hx-post"));
+  if (refusedFields.length) removeKeys(keys);
+  refusedFields.forEach(saveDraft); // the next page no longer shows them
 }
 
 const listKeys = () => Object.keys(sessionStorage).filter((key) => key.startsWith("draft:"));
