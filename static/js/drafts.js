@@ -27,13 +27,24 @@ function restoreDraft(holder) {
     else if (field.type === "radio") field.checked = field.value === value;
     else field.value = value;
     const fold = field.closest("details");
-    if (fold && field.value !== field.defaultValue) fold.open = true;
+    if (field.value === field.defaultValue) continue;
+    if (fold) fold.open = true;
+    for (const note of findAll("[data-draft-note]", field.form)) note.hidden = false;
   }
 }
 
 export function restoreDrafts(root = document) {
   for (const holder of findAll("[data-draft]", root)) restoreDraft(holder);
 }
+
+// Forms of settings show that their field has a draft, with a button that resets it to what is saved.
+on("reset", ({ target }) => {
+  for (const holder of findAll("[data-draft]", target)) {
+    sessionStorage.removeItem(getKey(holder));
+    holder.focus();
+  }
+  for (const note of findAll("[data-draft-note]", target)) note.hidden = true;
+});
 
 // Without the attribute no later event saves the draft again: a focused field that is removed from
 // the page still fires one.

@@ -177,6 +177,21 @@ def test_arguments_are_edited_and_what_is_wrong_with_them_is_said(visit: Visit, 
     expect(find_settled_card(page)).to_contain_text("Allowed, edited")
 
 
+def test_what_is_typed_into_an_approval_outlives_a_reload(visit: Visit, seeds: Seeds):
+    page = visit.open(seeds(RUN))
+    prompt(page, "run").get_by_text("Edit arguments…").click()
+    field = page.get_by_label("The tool runs with these arguments")
+    field.fill('{"path": "b.md"}')
+    open_decline(prompt(page, "run")).fill("Not this file")
+    page.reload()
+    expect(field).to_be_visible()
+    expect(field).to_have_value('{"path": "b.md"}')
+    expect(open_decline(prompt(page, "run"))).to_have_value("Not this file")
+    prompt(page, "run").get_by_role("button", name="Allow once").click()
+    expect(find_settled_card(page)).to_contain_text("Allowed, edited")
+    assert "approval" not in str(page.evaluate("Object.keys(sessionStorage)"))
+
+
 def test_what_somebody_edits_is_given_back_when_another_decides(visit: Visit, seeds: Seeds):
     path = seeds(RESULT)
     page, second_page = visit.open(path), visit.open(path)
