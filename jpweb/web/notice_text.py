@@ -30,6 +30,7 @@ DEMO_HIDDEN = "The demo is hidden. Settings shows it again."
 DEMO_SHOWN = "The demo is back."
 
 # Answers
+ANSWER_REQUIRED = "Enter an answer, or decline."
 NO_WAITING_CALL = (
     "The tool call isn't waiting for this secret right now. Your input was discarded, not "
     "stored. If it is still needed, you will be asked again."

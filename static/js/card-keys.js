@@ -74,6 +74,16 @@ const CARD_KEYS = {
 };
 const MOVING_KEYS = ["j", "k", "u"];
 
+// Ctrl-Enter in these is for the browser: a link opens in a new tab.
+const OWN_ACTIONS = "a[href], summary, [type=button], [type=reset]";
+// As Enter does: by the button that has the focus, or else by the first one. Nothing is sent while
+// that one is disabled: the next one may say the opposite.
+function submitForm(form, target) {
+  const button = target.type === "submit" ? target : form.querySelector("[type=submit]");
+  if (button) button.click();
+  else form.requestSubmit();
+}
+
 // Ctrl-Enter sends. Escape does nothing, so that no input is lost. Once a card is sent the focus is in
 // the next one: a key that is held, or pressed once too often, must not answer that too.
 on("keydown", (event) => {
@@ -92,11 +102,9 @@ on("keydown", (event) => {
   }
   markRead();
   if (key === "Enter" && (event.ctrlKey || event.metaKey)) {
-    if (!form) return;
+    if (!form || target.matches(OWN_ACTIONS)) return;
     event.preventDefault();
-    // Buttons that answer need to be pressed themselves.
-    if (!form.querySelector(ANSWER_BUTTONS)) form.requestSubmit();
-    else if (target.matches(ANSWER_BUTTONS)) target.click();
+    submitForm(form, target);
     return;
   }
   if (!card || !isCardKey) return;

@@ -27,13 +27,24 @@ function restoreDraft(holder) {
     else if (field.type === "radio") field.checked = field.value === value;
     else field.value = value;
     const fold = field.closest("details");
-    if (fold && field.value !== field.defaultValue) fold.open = true;
+    if (field.value === field.defaultValue) continue;
+    if (fold) fold.open = true;
+    for (const note of findAll("[data-draft-note]", field.form)) note.hidden = false;
   }
 }
 
 export function restoreDrafts(root = document) {
   for (const holder of findAll("[data-draft]", root)) restoreDraft(holder);
 }
+
+// Forms of settings show that their field has a draft, with a button that resets it to what is saved.
+on("reset", ({ target }) => {
+  for (const holder of findAll("[data-draft]", target)) {
+    sessionStorage.removeItem(getKey(holder));
+    holder.focus();
+  }
+  for (const note of findAll("[data-draft-note]", target)) note.hidden = true;
+});
 
 // Without the attribute no later event saves the draft again: a focused field that is removed from
 // the page still fires one.
@@ -64,7 +75,7 @@ on("submit", (event) => {
   sessionStorage.setItem(SENT_KEY, JSON.stringify(holders.map(getKey)));
 });
 // Delete the drafts that the page before has sent, if the server accepted them: it led on to a page.
-// Where it refused a text and shows it in a field, that is newer than the field's own draft.
+// Where it refused a text and shows it in a field, that is the newest draft of the field.
 const REFUSED_STATUS = 422;
 export function settleSentDrafts() {
   const keys = JSON.parse(sessionStorage.getItem(SENT_KEY) || "[]");
@@ -73,8 +84,9 @@ export function settleSentDrafts() {
   if (!personId) return;
   if (redirectCount && responseStatus === 200) removeKeys(keys);
   if (responseStatus !== REFUSED_STATUS) return;
-  const refusedFields = findAll("[data-draft]").filter((field) => field.defaultValue);
-  if (refusedFields.length) removeKeys([...keys, ...refusedFields.map(getKey)]);
+  const refusedFields = findAll("[data-draft]").filter((field) => field.defaultValue && !field.form.hasAttribute("hx-post"));
+  if (refusedFields.length) removeKeys(keys);
+  refusedFields.forEach(saveDraft); // the next page no longer shows them
 }
 
 const listKeys = () => Object.keys(sessionStorage).filter((key) => key.startsWith("draft:"));

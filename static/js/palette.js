@@ -89,6 +89,7 @@ function openPalette() {
     timer = setTimeout(() => loadDestinations(dialog, getQuery(dialog)), TYPING_PAUSE);
   });
   dialog.addEventListener("keydown", (event) => {
+    if (event.isComposing) return; // Enter and the arrows choose characters
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       moveChoice(dialog, event.key === "ArrowDown" ? 1 : -1);

@@ -56,12 +56,12 @@ async def answer_by_link(request: HttpRequest, token: str) -> HttpResponse:
 @sensitive_variables("typed")
 async def _settle_by_link(request: HttpRequest, token: str, link: ResolvedLink) -> HttpResponse:
     decider = Decider.from_person(link.person)
-    typed = request.POST.get("answer", "")
     is_decline = request.POST.get("do") == "decline"
     try:
         if is_decline:
             await resolution.decline_inquiry(link.inquiry.pk, decider, request.POST.get("note", ""))
         else:
+            typed = _read_answer(request, link.inquiry)
             remember = "remember" in request.POST
             await resolution.answer_inquiry(link.inquiry.pk, typed, decider, remember=remember)
     except (InvalidAnswer, ReadOnlyConversation) as error:
@@ -81,6 +81,16 @@ async def _settle_by_link(request: HttpRequest, token: str, link: ResolvedLink) 
     return await _render_link(
         request, await run_in_db_thread(answer_links.resolve_link, token), is_done=True
     )
+
+
+def _read_answer(request: HttpRequest, inquiry: Inquiry) -> str:
+    """Return the answer of a form. Raises InvalidAnswer for a text without its field.
+
+    An empty text is an answer too.
+    """
+    if inquiry.answer_type == "text" and "answer" not in request.POST:
+        raise InvalidAnswer(notice_text.ANSWER_REQUIRED)
+    return request.POST.get("answer", "")
 
 
 def _refuse_link(request: HttpRequest, error: InvalidLink) -> HttpResponse:

@@ -132,6 +132,26 @@ def test_each_button_does_what_it_says_by_mouse(visit: Visit, seeds: Seeds):
         expect(find_settled_card(page)).to_contain_text(text)
 
 
+def test_control_enter_presses_the_button_that_has_the_focus(visit: Visit, seeds: Seeds):
+    page = visit.open(seeds(RESULT))
+    prompt(page, "deliver").get_by_role("button", name="Don't send").press("Control+Enter")
+    expect(find_settled_card(page)).to_contain_text("Not sent to the model")
+    page = visit.open(seeds(RUN))
+    open_decline(prompt(page, "run"))
+    button = prompt(page, "run").get_by_role("button", name="Deny for this turn")
+    button.press("Control+Enter")
+    expect(find_settled_card(page)).to_contain_text("Denied, for this turn")
+
+
+def test_control_enter_in_a_field_presses_the_first_button_of_its_form(visit: Visit, seeds: Seeds):
+    page = visit.open(seeds(RUN))
+    page.locator("#edit-menu summary").click()
+    field = page.locator("#edit-menu").get_by_label("Title")
+    field.fill("Renamed by keys")
+    field.press("Control+Enter")
+    expect(page.locator("#heading")).to_have_text("Renamed by keys")
+
+
 @pytest.mark.proof  # a variant
 def test_enter_in_the_reason_skips_and_runs_nothing(visit: Visit, seeds: Seeds):
     page = visit.open(seeds(RUN))
@@ -155,6 +175,21 @@ def test_arguments_are_edited_and_what_is_wrong_with_them_is_said(visit: Visit, 
     field.fill('{"path": "b.md"}')
     card.get_by_role("button", name="Allow once").click()
     expect(find_settled_card(page)).to_contain_text("Allowed, edited")
+
+
+def test_what_is_typed_into_an_approval_outlives_a_reload(visit: Visit, seeds: Seeds):
+    page = visit.open(seeds(RUN))
+    prompt(page, "run").get_by_text("Edit arguments…").click()
+    field = page.get_by_label("The tool runs with these arguments")
+    field.fill('{"path": "b.md"}')
+    open_decline(prompt(page, "run")).fill("Not this file")
+    page.reload()
+    expect(field).to_be_visible()
+    expect(field).to_have_value('{"path": "b.md"}')
+    expect(open_decline(prompt(page, "run"))).to_have_value("Not this file")
+    prompt(page, "run").get_by_role("button", name="Allow once").click()
+    expect(find_settled_card(page)).to_contain_text("Allowed, edited")
+    assert "approval" not in str(page.evaluate("Object.keys(sessionStorage)"))
 
 
 def test_what_somebody_edits_is_given_back_when_another_decides(visit: Visit, seeds: Seeds):

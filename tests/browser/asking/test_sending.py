@@ -211,3 +211,19 @@ def test_message_that_is_refused_stays_a_draft_on_the_page_of_its_conversation(v
     page.reload()
     expect(page.locator("#composer pre")).to_have_count(0)
     expect(field).to_have_value("Too early")
+
+
+def test_message_that_is_refused_into_its_field_outlives_the_reload(visit: Visit):
+    page = visit.begin()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    field = find_composer(page)
+    field.fill("Too late")
+    visit.pages.forgive("status of 422")
+    page.locator("form[action$='/turns']").evaluate(
+        "form => { form.action = form.action.replace(/turns$/, 'respond'); form.requestSubmit(); }"
+    )
+    expect(page.get_by_text("Your text is below")).to_be_visible()
+    expect(field).to_have_value("Too late")
+    page.reload()
+    expect(page.get_by_text("Your text is below")).to_have_count(0)
+    expect(field).to_have_value("Too late")

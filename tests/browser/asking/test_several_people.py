@@ -193,6 +193,10 @@ def test_another_title_is_in_the_tab_and_in_the_menu_unless_somebody_is_at_it(
     expect(menu.get_by_label("Title")).to_be_focused()
     expect(menu.get_by_label("Title")).to_have_value("Be")
     menu.locator("summary").click()
+    menu.locator("summary").click()
+    expect(menu.get_by_label("Title")).to_have_value("Be")
+    menu.get_by_label("Title").fill("Beans & “peas”")
+    menu.locator("summary").click()
     expect(menu.locator("[name=title]")).to_have_value("Peas")
     # What came by socket is sent like the rest.
     menu.locator("summary").click()

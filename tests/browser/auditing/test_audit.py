@@ -126,3 +126,11 @@ def test_the_window_of_a_small_notebook_has_every_column(visit: Visit):
     assert not page.evaluate(TOO_WIDE)
     (cut_width,) = page.evaluate(MEASURE_CUT_COLUMNS)
     assert cut_width == 0
+
+
+def test_control_enter_on_a_link_of_a_form_opens_it_in_a_new_tab(visit: Visit):
+    page = visit.open("/audit?demo=1&reason=backend_error")
+    with page.context.expect_page() as opened_page:
+        page.get_by_role("link", name="Clear").press("Control+Enter")
+    opened_page.value.wait_for_url("**/audit")
+    assert "reason" in page.url

@@ -30,3 +30,13 @@ def test_keys_start_a_review_choose_its_verdict_and_skip_to_the_next(visit: Visi
     expect(page.locator("#reviews")).to_contain_text("Reviewed: Wrong")
     page.keyboard.press("n")
     expect(page).not_to_have_url(f"{question}?queue=cancelled")
+
+
+def test_note_of_a_review_outlives_a_reload(visit: Visit):
+    page = visit.open("/audit?demo=1&reason=backend_error")
+    page.locator("tbody a.details").first.click()
+    page.locator("[data-review-start]").click()
+    note = page.locator("form[data-review]").get_by_label("Note")
+    note.fill("Half a sentence")
+    page.reload()
+    expect(note).to_have_value("Half a sentence")

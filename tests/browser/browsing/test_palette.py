@@ -12,6 +12,11 @@ from tests.browser.pages import Visit, wait_until_connected
 
 pytestmark = pytest.mark.browser
 
+#: Press Enter in a field as an input method does; tells whether no script took the key.
+COMPOSING_ENTER = """(field) => field.dispatchEvent(new KeyboardEvent("keydown", {
+  key: "Enter", isComposing: true, bubbles: true, cancelable: true,
+}))"""
+
 
 def test_the_palette_leads_to_pages_conversations_and_actions(visit: Visit):
     page = visit.open("/conversations")
@@ -48,6 +53,14 @@ def test_enter_opens_what_was_typed_also_before_it_is_listed(visit: Visit):
     page.keyboard.type("tour of questions")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("A tour of questions")
+
+
+def test_enter_that_ends_a_composition_opens_nothing(visit: Visit):
+    page = visit.open("/conversations")
+    page.keyboard.press("Control+k")
+    field = page.get_by_role("dialog", name="Go to").get_by_role("searchbox")
+    field.fill("aud char")
+    assert field.evaluate(COMPOSING_ENTER)
 
 
 def test_keys_lead_from_page_to_page(visit: Visit):

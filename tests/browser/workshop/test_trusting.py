@@ -146,6 +146,22 @@ def test_a_configuration_that_cannot_be_read_is_said_on_the_page_and_stops_turns
     expect(page.locator("[data-problem]")).to_have_count(0)
 
 
+def test_overrides_in_writing_outlive_a_reload_until_they_are_discarded(workshop: Stay):
+    page = workshop.open(workshop.shop.page)
+    field = page.get_by_label("Overrides (TOML)")
+    saved_text = field.input_value()
+    field.fill("# half")
+    page.reload()
+    expect(field).to_have_value("# half")
+    check_under_proof(page)
+    page.get_by_role("button", name="Discard").click()
+    expect(field).to_have_value(saved_text)
+    expect(field).to_be_focused()
+    page.reload()
+    expect(field).to_have_value(saved_text)
+    expect(page.get_by_role("button", name="Discard")).to_be_hidden()
+
+
 def test_a_reader_sees_the_tools_and_can_change_nothing(workshop: Stay):
     reader = workshop.home.invite("Rita the reader", "reader", workspace=NAME)
     page = workshop.open(workshop.shop.page, who=reader)

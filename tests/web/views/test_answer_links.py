@@ -86,6 +86,25 @@ def test_a_question_is_declined_with_a_note(world: World):
     assert row.decider == world.people["responder"]
 
 
+def test_the_decline_form_declines_without_its_button(world: World, text: Inquiry):
+    url = link(world, text)
+    inputs = [tag for tag in open_link(url) if tag.inside(**{"class": "decline-form"})]
+    fields = {tag["name"]: tag.get("value", "") for tag in inputs if tag.tag == "input"}
+    Client().post(url, fields | {"note": "Not on a Friday"})
+    row = inquiries.get_inquiry(text.pk)
+    assert (row.state, row.note) == ("cancelled", "Not on a Friday")
+
+
+def test_a_form_without_a_field_for_the_text_gives_no_answer(world: World, text: Inquiry):
+    url = link(world, text)
+    response = Client().post(url, {"note": "Not on a Friday"})
+    assert response.status_code == 422
+    assert "Enter an answer" in parse_page(response).find_one(role="alert").text
+    assert inquiries.get_inquiry(text.pk).state == "open"
+    assert Client().post(url, {"answer": ""}).status_code == 200
+    assert inquiries.get_inquiry(text.pk).answer == ""
+
+
 def test_an_answer_counts_for_the_turn_where_that_is_ticked(world: World):
     Client().post(link(world), {"answer": "true", "remember": "turn"})
     assert inquiries.is_remembered(inquiries.get_inquiry(world.question.pk))

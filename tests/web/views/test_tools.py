@@ -317,6 +317,13 @@ def test_a_tool_is_switched_where_that_is_allowed(configured_world: World):
     assert "Unknown tool" in post(configured_world, "switch", tool="<b>", to="off").text
 
 
+def test_a_switch_that_names_no_state_changes_nothing(configured_world: World):
+    for fields in ({"tool": "ask_user"}, {"all": ""}):
+        html_page = post(configured_world, "switch", **fields)
+        assert "Choose what to change." in html_page.text
+        assert html_page.find_one(**{"data-tool": "ask_user"})["data-offered"] == "yes"
+
+
 def test_overrides_are_saved_and_shown_as_typed(configured_world: World):
     text = "# why <b>\n\n[assistant]\nname = 'X'\n"
     data = {"overrides": text.replace("\n", "\r\n"), "overrides_hash": overrides.hash_text("")}

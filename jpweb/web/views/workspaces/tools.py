@@ -65,9 +65,9 @@ def withdraw_trust(request: Request, workspace: Workspace) -> HttpResponse:
 @access.workspace(Role.OWNER)
 def switch_tool(request: Request, workspace: Workspace) -> HttpResponse:
     """Switch one tool, or all tools that may be switched in bulk."""
-    name, is_on = request.POST.get("tool"), request.POST.get("to") == "on"
-    actor = Actor.from_person(request.user)
+    name, actor = request.POST.get("tool"), Actor.from_person(request.user)
     try:
+        is_on = _parse_state(request)
         if name is None:
             skipped_names = configuration.switch_all_tools(workspace, is_on, actor)
             text = notice_text.ALL_TOOLS_ENABLED if is_on else notice_text.ALL_TOOLS_DISABLED
@@ -82,6 +82,14 @@ def switch_tool(request: Request, workspace: Workspace) -> HttpResponse:
     except StoreError as error:
         messages.error(request, str(error))
     return redirect("tools", workspace_id=workspace.pk)
+
+
+def _parse_state(request: Request) -> bool:
+    """Tell whether a form switches on. Raises StoreError where it names no state."""
+    state = request.POST.get("to")
+    if state not in ("on", "off"):
+        raise StoreError(notice_text.CHANGE_REQUIRED)
+    return state == "on"
 
 
 @require_POST
