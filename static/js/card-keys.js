@@ -79,7 +79,9 @@ const OWN_ACTIONS = "a[href], summary, [type=button], [type=reset]";
 // As Enter does: by the button that has the focus, or else by the first one. Nothing is sent while
 // that one is disabled: the next one may say the opposite.
 function submitForm(form, target) {
-  const button = target.type === "submit" ? target : form.querySelector("[type=submit]");
+  if (target.type === "submit") return target.click();
+  if (form.querySelector(ANSWER_BUTTONS)) return; // each is an answer, so it needs to be pressed itself
+  const button = form.querySelector("[type=submit]");
   if (button) button.click();
   else form.requestSubmit();
 }
