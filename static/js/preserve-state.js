@@ -13,8 +13,12 @@ function copyState(root) {
   }
 }
 
+// Parts of a question's page, which fetches them every 30 seconds and after each message.
+const REFRESHED = "#question-details, #timeline, .card[data-pending]";
+
 // The focus in an element that is replaced: a link is found again by its URL, anything else by the
-// nearest id; details have the focus in their summary.
+// nearest id, or in a refreshed part by its position; details have the focus in their summary.
+const findRegions = (root) => findAll("[tabindex]", root);
 let savedFocus = null;
 function saveFocus(older) {
   const focused = document.activeElement;
@@ -22,16 +26,17 @@ function saveFocus(older) {
   const holder = focused.closest("[id]");
   const { selectionStart, selectionEnd } = focused;
   savedFocus = older.contains(holder)
-    ? { id: holder.id, href: focused.getAttribute("href"), selectionStart, selectionEnd }
+    ? { id: holder.id, href: focused.getAttribute("href"), region: findRegions(holder).indexOf(focused), selectionStart, selectionEnd }
     : null;
 }
 function restoreFocus() {
   const holder = savedFocus && byId(savedFocus.id);
-  const { href, selectionStart, selectionEnd } = savedFocus || {};
+  const { href, region, selectionStart, selectionEnd } = savedFocus || {};
   savedFocus = null;
   if (!holder || (document.activeElement && document.activeElement !== document.body)) return;
   const link = href && findAll("a[href]", holder).find((element) => element.getAttribute("href") === href);
-  const target = link || (holder.matches("details") ? holder.querySelector("summary") : holder);
+  const target = link || (holder.matches(REFRESHED) && findRegions(holder)[region])
+    || (holder.matches("details") ? holder.querySelector("summary") : holder);
   if (target.tabIndex < 0) target.tabIndex = -1;
   target.focus({ preventScroll: true });
   if (target.matches("textarea") && selectionStart !== undefined) target.setSelectionRange(selectionStart, selectionEnd);
@@ -63,14 +68,23 @@ function reportRemovedField() {
   }
 }
 
+// Whether an element is as the server sends it again, but for the buttons that scripts added.
+function isUnchanged(older, newer) {
+  const copy = older.cloneNode(true);
+  for (const button of findAll(".copy-block", copy)) button.remove();
+  return copy.isEqualNode(newer);
+}
+
 on("htmx:oobBeforeSwap", (event) => {
   const { target, fragment } = event.detail;
   const focused = document.activeElement;
   if (target.contains(focused) && focused.matches(TEXT_FIELDS)) typedField = focused;
   if (!fragment.children) return;
   for (const newer of [fragment, ...fragment.children]) if (newer.matches) copyState(newer);
-  if (target.matches("#transcript *, #event-filter, #composer") && target.id !== "transcript-end") saveFocus(target);
+  if (target.matches(REFRESHED) && isUnchanged(target, fragment.firstElementChild)) event.preventDefault();
+  else if (target.matches(`#transcript *, #event-filter, #composer, ${REFRESHED}`) && target.id !== "transcript-end") saveFocus(target);
 });
+on("htmx:afterSwap", restoreFocus);
 on("htmx:wsAfterMessage", () => {
   restoreFocus();
   reportRemovedField();

@@ -116,7 +116,7 @@ export function focusNextCard() {
 }
 on("htmx:afterSwap", (event) => {
   const card = byId(event.target.id);
-  if (!card || !card.classList.contains("card")) return;
+  if (!card || !card.matches(".card:not([data-pending])")) return;
   appendDrafts(card, lateDrafts.get(card.id) || []);
   lateDrafts.delete(card.id);
   if (card.dataset.outcome === "open") requestSkipped(card);

@@ -34,6 +34,7 @@ function readPageState() {
     state.entry_count = Number(byId("counts").dataset.entryCount);
     state.revision = Number(byId("counts").dataset.revision);
     state.run = byId("composer").dataset.run;
+    state.parked = Boolean(document.querySelector("#run-status > [data-parked]"));
     state.metadata = byId("metadata").dataset.metadata;
     Object.assign(state, readRange());
   }

@@ -107,14 +107,19 @@ def _render_cached_answer(previous: PreviousAnswer, ago: str) -> SafeString:
     )
 
 
+@register.filter
+def seconds_since(at: datetime) -> int:
+    return max(int((clock.now() - at).total_seconds()), 0)
+
+
 @register.simple_tag
-def waiting_time(row: Row) -> SafeString:
-    """Render a question's waiting time and its expiry, which the page's script keeps current."""
-    current_time = clock.now()
-    seconds_left = (row.expires_at - current_time).total_seconds() if row.expires_at else None
+def waiting_time(row: Row | Approval) -> SafeString:
+    """Render a row's waiting time and its expiry, which the page's script keeps current."""
+    expires_at = getattr(row, "expires_at", None)  # an approval does not expire
+    seconds_left = (expires_at - clock.now()).total_seconds() if expires_at else None
     context = {
         "row": row,
-        "waiting_seconds": max(int((current_time - row.asked_at).total_seconds()), 0),
+        "waiting_seconds": seconds_since(row.asked_at),
         "remaining_seconds": None if seconds_left is None else max(int(seconds_left), 0),
     }
     return render_to_string("questions/_waiting_time.html", context)

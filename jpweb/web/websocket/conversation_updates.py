@@ -43,7 +43,7 @@ class RenderedState(NamedTuple):
 
     ``first`` and ``last`` are the positions of the first and last item of its window, filtered by
     ``show``; ``last`` is None for a window that reaches the end, where new items are added.
-    ``search`` is the search query of its URL.
+    ``search`` is the search query of its URL; ``parked`` is None for pages without ``#run-status``.
     """
 
     entry_count: int = 0
@@ -54,6 +54,7 @@ class RenderedState(NamedTuple):
     last: int | None = None
     show: tuple[str, ...] = ()
     search: str = ""
+    parked: bool | None = None
 
     def has_item(self, item_position: int) -> bool:
         """Tell whether an item's position is within the range that the page shows."""
@@ -124,16 +125,16 @@ class _ConversationSnapshot:
             context = event_filter.build_filter_context(conversation, query) | {"oob": True}
             parts.append(render_to_string("conversations/_event_filter.html", context))
             parts.append(render_to_string("conversations/_filter_summary.html", context))
+        is_parked = self.run is not None and self.run.state == RunState.PARKED
         new_page = page._replace(
             entry_count=conversation.entry_count,
             revision=conversation.revision,
             run=_make_run_key(self.run, conversation.turns, may_run=may_run),
             metadata=make_metadata_key(conversation),
+            parked=None if page.parked is None else is_parked,
         )
-        if new_page.run != page.run:
-            context = _build_run_context(conversation, self.run, may_run=may_run, oob=True)
-            context["model_status"] = self.model_status if may_run else None
-            parts.append(render_to_string("conversations/_composer.html", context))
+        if (new_page.run, new_page.parked) != (page.run, page.parked):
+            parts.append(self._render_run(may_run=may_run, has_changed=new_page.run != page.run))
         if new_page.metadata != page.metadata:
             context = {"conversation": conversation, "oob": True}
             parts.append(render_to_string("conversations/_metadata.html", context))
@@ -144,6 +145,14 @@ class _ConversationSnapshot:
                 context["page_url"] = reverse("conversation", args=[conversation.pk])
                 parts.append(render_to_string("conversations/_edit_menu_body.html", context))
         return ConversationUpdate("".join(parts), new_page)
+
+    def _render_run(self, *, may_run: bool, has_changed: bool) -> str:
+        """Render the composer if its run has changed, else the status above it."""
+        context = _build_run_context(self.conversation, self.run, may_run=may_run, oob=True)
+        if not has_changed:
+            return render_to_string("conversations/_run_status.html", context)
+        context["model_status"] = self.model_status if may_run else None
+        return render_to_string("conversations/_composer.html", context)
 
     @cached_property
     def comment_status(self) -> dict[str, Any]:
@@ -348,15 +357,15 @@ def build_composer_context(conversation: Conversation, *, may_run: bool) -> dict
 def _build_run_context(
     conversation: Conversation, run: Run | None, *, may_run: bool, **extra: object
 ) -> dict[str, Any]:
-    context = {
+    return {
         "conversation": conversation,
         "run": run,
         "run_key": _make_run_key(run, conversation.turns, may_run=may_run),
         "can_be_retried": run is not None and run.can_be_retried(conversation.turns),
         "may_run": may_run,
         "turn_obstacle": attachments.get_turn_obstacle(conversation),
+        **extra,
     }
-    return context | extra
 
 
 def _find_model_status(conversation: Conversation) -> ModelStatus | None:
@@ -371,8 +380,8 @@ def _make_run_key(run: Run | None, turn_count: int, *, may_run: bool) -> str:
     """Return the key of a run's state as the composer shows it to people who may run it or not.
 
     Without a run it is "" for those who may. Of a run that failed it has whether another of the
-    ``turn_count`` turns followed. Parking and resuming do not change it: a person may be typing in
-    the composer.
+    ``turn_count`` turns followed. Parking and resuming change ``parked`` instead: a person may be
+    typing in the composer.
     """
     suffix = "" if may_run else "-read"
     if run is None:

@@ -25,7 +25,7 @@ MAX_KEY_LENGTH = 100
 PAGE_STATE_FIELDS = {
     "person", "questions", "approvals", "inbox", "conversation", "entry_count", "revision", "run",
     "metadata", "first", "last", "show", "search", "workspace", "claims", "snoozed",
-    "approval_claims",
+    "approval_claims", "parked",
 }  # fmt: skip
 #: Errors that parsing a malformed message raises.
 MALFORMED_ERRORS = (
@@ -135,6 +135,7 @@ def _parse_page(payload: dict[str, Any]) -> RenderedState:
         None if payload.get("last") is None else _parse_number(payload["last"]),
         parse_groups(str(payload.get("show") or "")),
         _parse_text(payload.get("search"), MAX_QUERY_CHARS),
+        None if payload.get("parked") is None else bool(payload["parked"]),
     )
 
 

@@ -29,6 +29,15 @@ from tests.machine.ports import wait_until
 pytestmark = pytest.mark.browser
 
 REFUSED = "status of 40[349]"
+ASKS_WITH_LINK = (
+    '/call ask_user {"question": "Shall I go on?", "answer_type": "boolean",'
+    ' "context": "See [the notes](https://example.com).\\n\\n```\\necho done\\n```"}'
+)
+#: Fetch what the page of a question fetches every 30 seconds.
+RENEW = """() => {
+  const source = document.getElementById("page");
+  return htmx.ajax("GET", source.dataset.refresh, { source, swap: "none" });
+}"""
 #: The page waits a minute for a reply by socket, not three seconds, before it submits the form.
 PATIENT_WITH_SOCKET = """
   const waitThen = window.setTimeout.bind(window);
@@ -235,6 +244,32 @@ def test_an_answer_that_loses_while_it_is_sent_keeps_its_text(visit: Visit, name
     expect(ada.get_by_role("alert")).to_contain_text("Already closed by Owner")
     expect(ada.get_by_label("Your draft (not sent)")).to_have_value("overtaken")
     assert bool(routes) == (by == "form")
+
+
+def test_page_of_a_pending_question_keeps_focus_and_selection_when_it_renews(
+    visit: Visit, name: str
+):
+    number = find_card(visit.begin(ASKS_WITH_LINK), BOOLEAN).get_attribute("data-question")
+    path, reader = f"/questions/{number}#question-{number}", visit.home.invite(name, "reader")
+    page = visit.open(path, who=reader)
+    wait_until_connected(page)
+    expect(page.locator(f"#question-{number}")).to_be_focused()
+    page.evaluate(RENEW)
+    expect(page.locator(f"#question-{number}")).to_be_focused()
+    details = page.locator("#question-details")
+    link = details.get_by_role("link", name="the notes")
+    link.focus()
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('#question-details'))")
+    page.evaluate(RENEW)
+    expect(link).to_be_focused()
+    assert "echo done" in page.evaluate("getSelection().toString()")
+    details.evaluate("section => section.append('From before.')")
+    page.evaluate(RENEW)
+    expect(details).not_to_contain_text("From before.")
+    expect(link).to_be_focused()
+    link.blur()
+    page.evaluate(RENEW)
+    assert page.evaluate("document.activeElement === document.body")
 
 
 @pytest.mark.proof  # tests/web/test_access has it of every route

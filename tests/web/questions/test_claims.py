@@ -54,11 +54,21 @@ def test_claim_by_a_form_shows_its_holder_to_all_and_release_to_the_holder(world
     assert response["Location"] == f"/questions#question-{world.question.pk}"
     own_page, other_page = show_queue(world, "responder"), show_queue(world, "owner")
     for html_page in (own_page, other_page):
-        assert "Responder is on it, since" in find_claim(world, html_page).text
+        assert "Responder is on it · " in find_claim(world, html_page).text
         assert not find_forms(world, html_page, "claim")
         assert find_forms(world, html_page, "answer"), "a claim keeps nobody from answering"
     assert find_forms(world, own_page, "release")
     assert not find_forms(world, other_page, "release")
+
+
+def test_claim_counts_how_long_its_holder_is_on_it(world: World):
+    post(world, "responder", "claim")
+    QuestionClaim.objects.update(claimed_at=timezone.now() - timedelta(minutes=5))
+    html_page = show_queue(world, "owner")
+    claim = find_claim(world, html_page)
+    assert "Responder is on it · 5 min" in claim.text
+    (elapsed,) = [tag for tag in html_page if tag.tag == "time" and claim in tag.parents]
+    assert int(elapsed["data-waiting-seconds"]) >= 300
 
 
 def test_sign_out_ends_the_claims_of_the_person(world: World):
@@ -172,7 +182,7 @@ async def test_claim_and_its_end_come_to_open_pages_at_once(shared_world: World)
         await publisher.publish_questions_changed(shared_world.home.pk)
         html_page = parse_page(await desk.receive_all())
         claim = find_claim(shared_world, html_page)
-        assert "Responder is on it, since" in claim.text
+        assert "Responder is on it · " in claim.text
         assert claim["data-holder"] == str(people["responder"].pk)
         assert await reading.hears_nothing()
         await run_in_db_thread(
@@ -254,7 +264,7 @@ def test_claim_of_an_approval_by_a_form_shows_its_holder_to_all(world: World, ki
     for name, is_holder in (("responder", True), ("owner", False)):
         html_page = show_queue(world, name)
         claim = html_page.find_one(id=f"approval-claim-{approval.pk}")
-        assert "Responder is on it, since" in claim.text
+        assert "Responder is on it · " in claim.text
         assert html_page.find_all(action=f"/prompts/{approval.pk}/allow")
         buttons = [tag for tag in html_page.find_all(**{"class": "link"}) if claim in tag.parents]
         assert ["hidden" in tag for tag in buttons] == [not is_holder]
@@ -278,7 +288,7 @@ async def test_claim_of_an_approval_comes_to_open_pages_at_once(shared_world: Wo
         await publisher.publish_questions_changed(shared_world.home.pk)
         html_page = parse_page(await desk.receive_all())
         claim = html_page.find_one(id=claim_id)
-        assert "Responder is on it, since" in claim.text
+        assert "Responder is on it · " in claim.text
         assert claim["data-holder"] == str(people["responder"].pk)
         await run_in_db_thread(
             ApprovalClaim.objects.update, until=timezone.now() - timedelta(seconds=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -56,6 +57,15 @@ def test_a_card_says_what_is_to_run_and_with_what(world: World):
         )
         (arguments,) = inside(page, row, "pre")
         assert json.loads(arguments.text) == {"path": "a.md"}
+
+
+def test_open_card_counts_how_long_it_has_waited(world: World):
+    row = making.prompt(world.run)
+    Approval.objects.filter(pk=row.pk).update(asked_at=timezone.now() - timedelta(minutes=5))
+    for page in (questions(world), talk(world)):
+        (wait_time,) = inside(page, row, "time")
+        assert wait_time.text == "5 min"
+        assert int(wait_time["data-waiting-seconds"]) >= 300
 
 
 def test_the_words_of_a_formatter_stand_in_place_of_the_arguments(world: World):

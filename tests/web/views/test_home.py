@@ -45,7 +45,7 @@ def test_what_waits_for_the_person_comes_oldest_first_with_the_way_to_all(world:
         kind.objects.filter(pk=row.pk).update(asked_at=START + timedelta(days=n))
     page = start(world)
     texts = part(page, "waiting")
-    assert [re.split(" waiting| asked", text)[0] for text in texts] == [
+    assert [re.split(" waiting", text)[0] for text in texts] == [
         "Go on?", "Approve running vault?", "Question 0?", "Question 1?", "Question 2?"
     ]  # fmt: skip
     links = [t["href"] for t in page if t.get("class") == "row-link" and t.inside(
@@ -81,6 +81,14 @@ def test_runs_that_go_on_or_failed_are_shown_until_something_follows(world: Worl
     words = [text.split(" ")[3] for text in texts]
     assert words == ["lost", "failed", "running", "queued"]
     assert "because failed" in texts[1]
+
+
+def test_active_run_counts_how_long_it_has_run(world: World):
+    started_at = timezone.now() - timedelta(minutes=5)
+    Run.objects.filter(pk=world.run.pk).update(started_at=started_at)
+    page = start(world, "reader")
+    assert "Running for 5 min" in part(page, "runs")[0]
+    assert [t.tag for t in page if "data-waiting-seconds" in t] == ["time"]
 
 
 def test_what_grew_since_the_person_read_it_is_shown_with_how_much(world: World):

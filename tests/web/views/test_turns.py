@@ -246,6 +246,38 @@ async def test_a_run_that_ends_changes_the_foot(shared_world: World):
     assert [e["id"] for e in html_page if "hx-swap-oob" in e] == ["composer"]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        (RunState.PARKED, RunState.RUNNING, "Running · "),
+        (RunState.RUNNING, RunState.PARKED, "Waiting for answers"),
+    ],
+)
+async def test_run_status_of_an_open_page_follows_parking_without_the_form(
+    shared_world: World, before: RunState, after: RunState, text: str
+):
+    rows = Run.objects.filter(pk=shared_world.run.pk)
+    await run_in_db_thread(rows.update, state=before)
+    page = await run_in_db_thread(foot, shared_world)
+    hello = await run_in_db_thread(make_hello, shared_world)
+    hello["run"] = page.find_one(id="composer")["data-run"]
+    shown_status = {"parked": bool(page.find_all(**{"data-parked": ""}))}
+    people = shared_world.people
+    async with (
+        connect_page(people["responder"], **hello | shown_status) as socket,
+        connect_page(people["responder"], **hello) as old_socket,
+    ):
+        assert "run-status" not in await socket.receive_all()
+        await old_socket.receive_all()
+        await run_in_db_thread(rows.update, state=after)
+        await publisher.publish_conversation_changed(shared_world.talk.pk)
+        html_page = parse_page(await socket.receive_all())
+        swapped = [(e["hx-swap-oob"], e.text.strip()) for e in html_page if "hx-swap-oob" in e]
+        assert [target for target, _ in swapped] == ["innerHTML:#run-status"]
+        assert swapped[0][1].startswith(text)
+        assert await old_socket.hears_nothing(), "a page from before has no status of its own"
+
+
 async def test_failed_run_that_another_turn_followed_is_no_longer_offered(shared_world: World):
     runs = Run.objects.filter(pk=shared_world.run.pk)
     await run_in_db_thread(runs.update, state=RunState.FAILED, turn_number=0)

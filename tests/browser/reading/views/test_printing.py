@@ -6,9 +6,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.pages import Visit
+from tests.browser.reading.conftest import LONG_RESULT
 from tests.browser.reading.windows import LATER, long_one, to_bottom
 
 pytestmark = pytest.mark.browser
+
+#: How many elements do not show all of their text.
+COUNT_CUT = "all => all.filter(each => each.scrollHeight > each.clientHeight + 1).length"
 
 
 def prepare_printing(page: Page) -> None:
@@ -23,7 +27,7 @@ def test_what_is_on_the_page_is_named_and_where_the_whole_is(shelf: Visit):
     prepare_printing(page)
     before = note.inner_text()
     assert before.startswith("Printed: events 1 to ")
-    assert "The whole conversation is in Export" in before
+    assert "only what is expanded. The whole conversation is in Export" in before
     for part in (".toolbar", ".site-header", "#outline", ".time-strip", "#composer"):
         expect(page.locator(part)).to_be_hidden()
     page.emulate_media(media="screen")
@@ -43,3 +47,13 @@ def test_a_whole_conversation_that_is_unfolded_has_no_note(visit: Visit):
     page.get_by_role("button", name="Expand all").click()
     prepare_printing(page)
     expect(page.locator(".print-note")).to_be_hidden()
+
+
+def test_expanded_result_is_printed_to_its_last_line(shelf: Visit):
+    page = shelf.open(shelf.find(LONG_RESULT))
+    page.get_by_role("button", name="Expand all").click()
+    texts = page.locator("#transcript .text")
+    expect(texts.last).to_be_visible()
+    assert texts.evaluate_all(COUNT_CUT), "it scrolls on a screen"
+    prepare_printing(page)
+    assert not texts.evaluate_all(COUNT_CUT)
