@@ -211,8 +211,9 @@ def run_tests(tests: Sequence[str], cluster: Cluster, data: Path) -> None:
     """
     # pytest-django puts this in front of the name; --reuse-db takes what is there.
     database = cluster.make_migrated(prefix="test_").replace("/test_", "/")
+    # Twenty that write at once may wait longer than 5 s for each other.
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")} | {
-        "DATABASE_URL": database,
+        "DATABASE_URL": f"{database}?options=-c%20lock_timeout=60000",
         "JPWEB_DATA": str(data),
         "JPWEB_TEST_VENDOR": "postgresql",
     }
