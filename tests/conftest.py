@@ -53,11 +53,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Put the test database into a file: one in memory locks without waiting between threads."""
+    """Put the test database into a file: one in memory locks without waiting between threads.
+
+    On PostgreSQL, let many threads wait for each other on a slow machine.
+    """
+    database = connections.databases["default"]
     if connections["default"].vendor == "sqlite":
         folder, name = tmp_path_factory.mktemp("database"), "test.sqlite3"
         copy_migrated_sqlite(folder, name)
-        connections.databases["default"]["TEST"]["NAME"] = str(folder / name)
+        database["TEST"]["NAME"] = str(folder / name)
+    else:
+        database["OPTIONS"]["pool"]["timeout"] = 60
 
 
 @pytest.fixture(scope="session")

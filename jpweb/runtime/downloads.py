@@ -95,8 +95,11 @@ def find_rival(person_id: int) -> DownloadLease | None:
 
     That of a download which has ended here refuses none: its release is awaited.
     """
-    lease = find_download(person_id)
-    return None if person_id in _ending_marks else lease
+    if (mark := _marks.get(person_id)) is not None:
+        return mark.lease
+    is_ending = person_id in _ending_marks  # the release may end during the query
+    lease = downloads.find_lease(person_id)
+    return None if is_ending or person_id in _ending_marks else lease
 
 
 async def begin_download(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import psycopg
@@ -17,6 +18,8 @@ from tests.machine.ports import wait_until
 from tests.machine.servers import Cluster
 
 STATEMENT_SECONDS = 0.5
+#: Seconds for a reply that comes, and for one that does not.
+REPLY_SECONDS, SILENCE_SECONDS = 20.0, 1.0
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +41,8 @@ def proxy(database: str) -> Iterator[Proxy]:
 def pool(database: str, proxy: Proxy) -> Iterator[ConnectionPool[Any]]:
     parts = psycopg.conninfo.conninfo_to_dict(database, port=proxy.port)
     options = timeouts.make_connection_options(STATEMENT_SECONDS, parts)
-    sizes = timeouts.make_pool_options(STATEMENT_SECONDS, min_size=1, max_size=2, timeout=5)
-    sizes["connection_class"] = timeouts.make_timeout_connection(2 * STATEMENT_SECONDS)
+    sizes = timeouts.make_pool_options(STATEMENT_SECONDS, min_size=1, max_size=2, timeout=20)
+    sizes["connection_class"] = timeouts.make_timeout_connection(REPLY_SECONDS)
     check = ConnectionPool.check_connection
     with ConnectionPool(
         kwargs=options | {"autocommit": True}, check=check, **sizes
@@ -48,12 +51,20 @@ def pool(database: str, proxy: Proxy) -> Iterator[ConnectionPool[Any]]:
         yield connection_pool
 
 
+@contextmanager
+def silence(pool: ConnectionPool[Any], proxy: Proxy) -> Iterator[None]:
+    """Silence the pool's connections; in the block, replies are awaited for less long."""
+    proxy.silence()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool.connection_class, "REPLY_SECONDS", SILENCE_SECONDS)
+        yield
+
+
 def test_silent_statement_raises_and_its_connection_is_replaced(
     pool: ConnectionPool[Any], proxy: Proxy
 ):
     with pool.connection() as line:
-        proxy.silence()
-        with pytest.raises(psycopg.OperationalError, match="not replied"):
+        with silence(pool, proxy), pytest.raises(psycopg.OperationalError, match="not replied"):
             line.execute("SELECT 1")
         assert line.closed
     with pool.connection() as line:
@@ -65,8 +76,9 @@ def test_pooled_connection_that_fell_silent_is_not_handed_out(
 ):
     with pool.connection() as line:
         line.execute("SELECT 1")
-    proxy.silence()
-    with pool.connection() as line:
+    with ExitStack() as stack:
+        with silence(pool, proxy):
+            line = stack.enter_context(pool.connection())
         assert line.execute("SELECT 2").fetchone() == (2,)
 
 
@@ -74,14 +86,15 @@ def test_silent_commit_raises(pool: ConnectionPool[Any], proxy: Proxy):
     with pool.connection() as line:
         line.autocommit = False
         line.execute("SELECT 1")
-        proxy.silence()
-        with pytest.raises(psycopg.OperationalError, match="not replied"):
+        with silence(pool, proxy), pytest.raises(psycopg.OperationalError, match="not replied"):
             line.commit()
 
 
 def test_lock_of_another_is_not_waited_for_without_end(pool: ConnectionPool[Any]):
     with pool.connection() as first, pool.connection() as second, first.transaction():
         first.execute("UPDATE thing SET id = id")
+        # Its time runs from the statement's arrival, and may be over before that of the lock.
+        second.execute("SET statement_timeout = '20s'")
         with pytest.raises(psycopg.errors.LockNotAvailable):
             second.execute("UPDATE thing SET id = id")
 
@@ -98,7 +111,7 @@ def test_transaction_that_the_server_ended_as_idle_is_an_outage(
     with pool.connection() as line, psycopg.connect(database, autocommit=True) as observer:
         line.autocommit = False
         # In ms. libpq drops the server's last message where it arrives together with this reply.
-        line.execute("SET idle_in_transaction_session_timeout = 100")
+        line.execute("SET idle_in_transaction_session_timeout = 2000")
         pid = [line.info.backend_pid]
         wait_until(lambda: observer.execute(backends, pid).fetchone() is None, "backend ended")
         with pytest.raises(psycopg.OperationalError) as raised:
@@ -133,9 +146,9 @@ def test_reply_limit_of_a_task_is_shorter_than_its_connections(
 ):
     monkeypatch.setattr(timeouts.TimeoutConnection, "REPLY_SECONDS", 60)
     with (
+        pool.connection() as line,
         timeouts.limit_replies(0.05),
         pytest.raises(psycopg.OperationalError, match=r"for 0\.05"),
-        pool.connection() as line,
     ):
         line.execute("SELECT pg_sleep(0.4)")
 

@@ -221,7 +221,7 @@ def test_a_desk_differs_once_a_claim_has_lapsed():
     ada = making.person("ada", Role.RESPONDER, home)
     claims.claim_question(making.question(making.start_run(making.conversation(home))), ada)
     before = queue.get_inbox_marks([home.pk])
-    QuestionClaim.objects.update(until=timezone.now())
+    QuestionClaim.objects.update(until=timezone.now() - timedelta(seconds=1))
     assert queue.get_inbox_marks([home.pk]) != before
 
 

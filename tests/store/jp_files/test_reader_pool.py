@@ -62,6 +62,7 @@ def worker_processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[b
         return processes[-1]
 
     monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setattr(reader_pool, "SHUTDOWN_TIMEOUT_SECONDS", 60)  # one may still import
     return processes
 
 

@@ -242,7 +242,8 @@ async def test_snooze_takes_the_card_off_the_pages_of_its_person_alone(shared_wo
         assert html_page.find_one(id="question-count")["data-count"] == "1"
         assert not html_page.find_all(id="snoozed")
 
-        await run_in_db_thread(QuestionSnooze.objects.update, until=clock.now())
+        until = clock.now() - timedelta(seconds=1)
+        await run_in_db_thread(QuestionSnooze.objects.update, until=until)
         await end_claims.end_claims_and_snoozes()
         html_page = parse_page(await own.receive_all())
         assert html_page.find_one(id=f"question-{question.pk}")["data-outcome"] == "open"

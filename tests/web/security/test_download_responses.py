@@ -6,6 +6,7 @@ import asyncio
 import gc
 from collections.abc import Callable, Iterator
 from functools import partial
+from threading import Event
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from django.db import OperationalError
 
 from jpweb.runtime import downloads as under_way
 from jpweb.runtime import exports, process_identity
-from jpweb.runtime.db_threads import run_in_background_thread
+from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.runtime.downloads import DownloadUnderWay
 from jpweb.store import audit
 from jpweb.store import exports as store_exports
@@ -27,6 +28,7 @@ from jpweb.store.transcript import item_batches
 from jpweb.web.security import download_responses, file_names
 from jpweb.web.views import events
 from tests.architecture.tree import list_modules, read_text
+from tests.machine import ports
 from tests.web.security.receiving import send_request, wait_until
 from tests.web.security.shelves import Shelf
 from tests.web.world import World
@@ -261,6 +263,34 @@ async def test_download_that_nobody_closes_loses_its_mark_when_it_is_dropped(she
     del download
     gc.collect()
     await wait_for_no_mark(shelf)
+
+
+async def test_download_that_ends_while_its_lease_is_read_refuses_no_other(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+):
+    person_id, is_read = shelf.person.pk, Event()
+    find, release = leases.find_lease, leases.release_lease
+    read_leases: list[DownloadLease | None] = []
+
+    def find_until_released(person_id: int) -> DownloadLease | None:
+        lease = find(person_id)
+        read_leases.append(lease)
+        is_read.set()
+        ports.wait_until(lambda: person_id not in under_way._ending_marks, "the lease is released")
+        return lease
+
+    def release_once_read(lease: DownloadLease) -> None:
+        is_read.wait(30)
+        release(lease)
+
+    first_piece = ExportChunk(b"", 1, 2)
+    download = await under_way.begin_download(person_id, "a", first_piece, iter(()), lambda: True)
+    lease = under_way.find_download(person_id)
+    monkeypatch.setattr(leases, "find_lease", find_until_released)
+    monkeypatch.setattr(leases, "release_lease", release_once_read)
+    download.close()
+    assert await run_in_db_thread(under_way.find_rival, person_id) is None
+    assert read_leases == [lease]
 
 
 def _other_lease(shelf: Shelf, name: str = "other#1") -> DownloadLease:
