@@ -30,6 +30,8 @@ BROKEN = (httpx2.TransportError,)
 EXPECTED_STATUSES = {200, 302, 409, 503}
 #: Seconds after which somebody's page sends a form for what its socket does not answer.
 PATIENCE = 5.0
+#: Seconds after which somebody gives up who has nothing but a socket.
+SOCKET_PATIENCE = 60.0
 _CARD = re.compile(r'data-question="(\d+)"[^>]*data-answer-type="(\w+)"')
 _FIRST = re.compile(r"Already answered by (\S+)")
 _TYPED = {"boolean": ("true", "false")}
@@ -103,7 +105,8 @@ class CrowdPerson:
         )
         status, html = 0, ""
         if kind != "secret" and (by or self.dice.choice(("socket", "form"))) == "socket":
-            status, html = await self._over_socket(key, answer_text)
+            patience = SOCKET_PATIENCE if by else PATIENCE
+            status, html = await self._over_socket(key, answer_text, patience)
         if not status and by != "socket":
             reply = await self.post(f"/questions/{key}/answer", answer=answer_text)
             status, html = reply.status_code, reply.text
@@ -113,7 +116,7 @@ class CrowdPerson:
         self.winner_name = first[1] if first else ""
         return status
 
-    async def _over_socket(self, key: int, answer_text: str) -> tuple[int, str]:
+    async def _over_socket(self, key: int, answer_text: str, patience: float) -> tuple[int, str]:
         """Return the status and what is shown; 0 where no reply came."""
         url = str(self.client.base_url).rstrip("/")
         cookies = "; ".join(f"{name}={value}" for name, value in self.client.cookies.items())
@@ -123,9 +126,10 @@ class CrowdPerson:
             additional_headers={"Cookie": cookies},
             port=self.servers.choose_port(),
             proxy=None,
+            open_timeout=None,
         )
         try:
-            async with asyncio.timeout(PATIENCE), connection as line:
+            async with asyncio.timeout(patience), connection as line:
                 await line.send(json.dumps({"number": key, "question": key, "answer": answer_text}))
                 while True:
                     frame = str(await line.recv())

@@ -9,14 +9,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from http import HTTPStatus
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 
 from tests.machine.household import NAMES, Team, run_team
 from tests.machine.ports import LOOPBACK, free_port, wait_until
+from tests.machine.serving import is_serving
 from tests.machine.templates import ROOT, inherit_environment
 from tests.machine.visiting import Visitor
 
@@ -32,6 +31,8 @@ def running_team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
 @pytest.fixture(scope="module", autouse=True)
 def first_log(running_team: Team) -> str:
     """Return what the first start prints, before any test."""
+    last_line = "Press Ctrl-C to stop everything"
+    wait_until(lambda: last_line in running_team.log_text(), "all is printed")
     return running_team.log_text()
 
 
@@ -63,16 +64,6 @@ def test_one_link_is_printed_and_signs_in_on_both_servers(
 def test_each_process_has_its_name_before_what_it_says(running_team: Team):
     lines = [line for line in running_team.log_text().splitlines() if "CommandError" not in line]
     assert {line.partition("|")[0].strip() for line in lines} == {"team", *NAMES}
-
-
-def is_serving(port: int) -> bool:
-    """Tell whether a web server has its database and answers."""
-    try:
-        return bool(
-            urlopen(f"http://{LOOPBACK}:{port}/sign-in", timeout=20).status == HTTPStatus.OK
-        )
-    except OSError:
-        return False
 
 
 @pytest.mark.chaos

@@ -9,8 +9,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import ClassVar, Self
+from urllib.request import urlopen
 
 from tests.machine import templates
 from tests.machine.ports import LOOPBACK, end_process, free_port, wait_until
@@ -157,6 +159,16 @@ class Server:
                 stdout=log,
                 stderr=log,
             )
+
+
+def is_serving(port: int) -> bool:
+    """Tell whether a web server has its database and answers."""
+    try:
+        return bool(
+            urlopen(f"http://{LOOPBACK}:{port}/sign-in", timeout=20).status == HTTPStatus.OK
+        )
+    except OSError:
+        return False
 
 
 @contextmanager

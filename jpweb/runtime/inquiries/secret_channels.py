@@ -282,7 +282,8 @@ class SecretChannel:
             try:
                 await self._handover.deliver_secret(row.pk, delivery.value, delivery.decider)
             except NoWaitingCall:
-                return False  # that call has ended; the row says whether another waits
+                # That call has ended: another secret was first, or the row says who waits next.
+                return await run_in_db_thread(inquiries.get_if_settled, row.pk) is not None
             delivery.is_sent = True
             return True
         is_running = row.run is not None and row.run.state == RunState.RUNNING

@@ -371,7 +371,7 @@ async def test_closing_a_reply_closes_the_connection(name: str):
         stream: Any = make_provider(standin).stream(make_request())
         async with aclosing(stream):
             await anext(stream)
-        assert await asyncio.to_thread(standin.hangup_event.wait, 5)
+        assert await asyncio.to_thread(standin.hangup_event.wait, 60)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -379,11 +379,11 @@ async def test_cancelling_a_wait_closes_the_connection(name: str):
     load_vendor(name)
     with run_vendor(name, [Reply(end="hang")]) as standin:
         waiting = asyncio.create_task(receive_events(make_provider(standin)))
-        assert await asyncio.to_thread(standin.request_event.wait, 5)
+        assert await asyncio.to_thread(standin.request_event.wait, 60)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        assert await asyncio.to_thread(standin.hangup_event.wait, 5)
+        assert await asyncio.to_thread(standin.hangup_event.wait, 60)
 
 
 async def test_a_model_in_openai_s_way_may_leave_out_the_cipher():

@@ -251,6 +251,7 @@ async def test_messages_that_are_no_signals_are_passed_over_and_logged_once(
     caplog: pytest.LogCaptureFixture,
 ):
     monkeypatch.setattr(channel_layer, "WATCH_POLL_SECONDS", 60)
+    monkeypatch.setattr(channel_layer, "PING_SECONDS", 10.0)  # a slow machine is no outage
     use_redis_layer(redis_url)
     topic = publisher.make_conversation_topic(7)
     plain = registry.get_serializer("msgpack")
@@ -309,6 +310,7 @@ async def test_what_changed_without_a_signal_is_told_at_the_next_look(
     scene: Scene,
     monkeypatch: pytest.MonkeyPatch,
 ):
+    monkeypatch.setattr(channel_layer, "PING_SECONDS", 10.0)  # a slow machine is no outage
     use_redis_layer(redis_url)
     look_counts = count_looks(monkeypatch)
     run = await run_in_db_thread(making.start_run, scene.talk, scene.ada)

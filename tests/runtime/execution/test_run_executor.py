@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -93,17 +93,21 @@ async def test_a_process_that_cannot_renew_in_time_lets_go_of_everything(
     provider = Twice()
     providers.use_provider(monkeypatch, provider)
     monkeypatch.setattr(settings, "LEASE", 0.05)
+    monkeypatch.setattr(run_executor, "OUTAGE_POLL_SECONDS", 0.01)
     run, task = await scene.start()
     await asyncio.wait_for(provider.start_event.wait(), SOON)
     outage = [True]
-    real = leases.renew_leases
 
-    def renew(*arguments: Any) -> set[int]:
-        if outage:
-            raise OperationalError("the server closed the connection")
-        return real(*arguments)
+    def fail_in_outage(real: Callable[..., set[int]]) -> Callable[..., set[int]]:
+        def query(*arguments: Any) -> set[int]:
+            if outage:
+                raise OperationalError("the server closed the connection")
+            return real(*arguments)
 
-    monkeypatch.setattr(leases, "renew_leases", renew)
+        return query
+
+    for name in ("renew_leases", "find_held"):  # else the next poll queues the run again
+        monkeypatch.setattr(leases, name, fail_in_outage(getattr(leases, name)))
     tending = asyncio.create_task(run_executor.maintain_leases())
     with pytest.raises(asyncio.CancelledError):
         await wait_for_task(task)

@@ -24,10 +24,15 @@ BY = Decider("person", "Ada", 1)
 
 
 @pytest.fixture(autouse=True)
-def short_secret_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a secret wait for its call no longer than a test should."""
-    monkeypatch.setattr(secret_channels, "SECRET_TIMEOUT_SECONDS", 0.3)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at rows more often than usual."""
     monkeypatch.setattr(secret_channels, "ROW_POLL_SECONDS", 0.02)
+
+
+@pytest.fixture
+def short_secret_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a secret wait no longer than a test should, where nobody comes."""
+    monkeypatch.setattr(secret_channels, "SECRET_TIMEOUT_SECONDS", 0.3)
 
 
 async def wait_until_arrived(row: Inquiry) -> None:
@@ -52,6 +57,7 @@ async def test_the_call_that_waits_has_the_secret_and_the_record_says_redacted(s
     assert (await scene.elements())[-1].kind == InquiryResponse(row.inquiry_id, Redacted())
 
 
+@pytest.mark.usefixtures("short_secret_wait")
 async def test_without_a_call_the_secret_is_dropped_and_nothing_recorded(scene: Scene):
     row = await scene.question(Secret())
     before = await scene.elements()
@@ -129,6 +135,40 @@ async def test_of_two_secrets_at_once_one_wins_and_the_other_is_told(scene: Scen
     assert await wait_for_task(call) == {"Ada": "first", "Eve": "second"}[winners[0].decider_name]
 
 
+async def test_a_secret_that_waits_past_its_time_behind_another_is_told_who_was_first(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    """The first is recorded once the second waits behind it; no secret is offered twice."""
+    monkeypatch.setattr(secret_channels, "SECRET_TIMEOUT_SECONDS", 0)
+    real_delivery, real_settlement = resolution.handover.deliver_secret, resolution.settle_inquiry
+    values, release = list[str](), asyncio.Event()
+
+    async def deliver(key: int, value: str, by: Decider) -> None:
+        values.append(value)
+        if len(values) == 2:
+            release.set()
+        await real_delivery(key, value, by)
+
+    async def settle_late(*args: Any) -> Inquiry:
+        await release.wait()
+        return await real_settlement(*args)
+
+    monkeypatch.setattr(resolution.handover, "deliver_secret", deliver)
+    monkeypatch.setattr(resolution, "settle_inquiry", settle_late)
+    row = await scene.question(Secret())
+    call = await start_waiting(row, resolution.wait_for_secret)
+    winner, loser = await asyncio.gather(
+        resolution.answer_inquiry(row.pk, "first", decider(scene.ada)),
+        resolution.answer_inquiry(row.pk, "second", decider(scene.eve)),
+        return_exceptions=True,
+    )
+    assert isinstance(winner, Inquiry)
+    assert isinstance(loser, AlreadySettled)
+    assert loser.inquiry.decider_name == winner.decider_name == "Ada"
+    assert await wait_for_task(call) == "first"
+    assert values == ["first", "second"]
+
+
 async def test_who_hangs_up_meanwhile_does_not_hurt_the_call(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
@@ -150,6 +190,7 @@ async def test_who_hangs_up_meanwhile_does_not_hurt_the_call(
     assert await wait_for_task(call) == CANARY
 
 
+@pytest.mark.usefixtures("short_secret_wait")
 @pytest.mark.parametrize("ending", ["stopped", "failed"])
 async def test_a_call_that_ends_with_the_secret_in_its_hands_tells_who_sent_it(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, ending: str
@@ -175,6 +216,7 @@ async def test_a_call_that_ends_with_the_secret_in_its_hands_tells_who_sent_it(
     assert (await scene.reload(row)).state == "open"
 
 
+@pytest.mark.usefixtures("short_secret_wait")
 async def test_the_secret_is_nowhere(scene: Scene, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.DEBUG)
     row = await scene.question(Secret())

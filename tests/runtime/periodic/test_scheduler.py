@@ -191,9 +191,9 @@ async def test_work_ends_with_its_lease_while_the_database_is_gone(
             await eventually(work.is_left)
         await work.by("one")
     assert set(work.began) == {"one"}
-    assert [record.getMessage() for record in caplog.records] == [
+    assert {record.getMessage() for record in caplog.records} == {
         "Process one stops works: its leases have expired"
-    ]
+    }
 
 
 async def test_a_renewal_that_fails_after_its_deadline_is_no_error_of_the_server(

@@ -200,9 +200,9 @@ async def test_a_tool_that_takes_too_long_is_ended_with_all_its_children(tmp_pat
         "trap '' TERM; sh -c 'trap \"\" TERM; while :; do sleep 60; done' & "
         "echo $$ $! > part; mv part pid; while :; do sleep 60; done"
     )
-    outcome = await run_tool(stubborn, tmp_path, limits=ProcessLimits(seconds=1.0, grace=0.1))
+    outcome = await run_tool(stubborn, tmp_path, limits=ProcessLimits(seconds=4.0, grace=0.1))
     assert outcome == Failed(
-        "probe was ended because it had run for 1 seconds. Retry only with less for it to do."
+        "probe was ended because it had run for 4 seconds. Retry only with less for it to do."
     )
     for pid in await wait_for_pids(tmp_path):
         await wait_until(partial(has_ended, pid))
@@ -212,7 +212,7 @@ async def test_a_tool_that_obeys_is_not_killed_before_it_has_put_things_in_order
     tidy = make_shell_command(
         "trap 'echo tidy > done; exit' TERM; echo $$ > pid; while :; do sleep 0.01; done"
     )
-    assert isinstance(await run_tool(tidy, tmp_path, limits=ProcessLimits(1.0, 20.0)), Failed)
+    assert isinstance(await run_tool(tidy, tmp_path, limits=ProcessLimits(4.0, 20.0)), Failed)
     assert (tmp_path / "done").read_text() == "tidy\n"
 
 
