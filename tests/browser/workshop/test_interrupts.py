@@ -31,7 +31,7 @@ def streaming(workshop: Stay, *replies: Reply) -> Page:
     page = workshop.ask("Talk", begin, *replies)
     wait_until_connected(page)
     page_listens.set()
-    expect(page.locator("#partial-text")).to_contain_text("This goes on")
+    expect(page.locator("#partial-text")).to_contain_text(LONG)
     return page
 
 
