@@ -22,19 +22,13 @@ from tests.browser.pages import (
     stay_on_page,
     wait_until_connected,
 )
-from tests.browser.wires import PageWire
+from tests.browser.wires import PATIENT_WITH_SOCKET, PageWire
 from tests.machine.browsing import PHONE
 from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
 
 REFUSED = "status of 40[349]"
-#: The page waits a minute for a reply by socket, not three seconds, before it submits the form.
-PATIENT_WITH_SOCKET = """
-  const waitThen = window.setTimeout.bind(window);
-  window.setTimeout = (work, delay, ...given) =>
-    waitThen(work, delay === 3000 ? 60000 : delay, ...given);
-"""
 #: Note all that is announced, also what something else follows at once.
 HEARD = """() => {
   window.said = "";
