@@ -12,6 +12,7 @@ from jpweb.agent.errors import SettlementConflict
 from jpweb.agent.tool_outcome import CallProgress
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store import journal, run_events
 from jpweb.store.errors import AlreadySettled
 from jpweb.store.run_queue import call_checkpoints
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 #: Seconds between two published partial texts (throttling).
 DISPLAY_INTERVAL_SECONDS = 0.1
 
+_display_tasks = BackgroundTasks()
+
 
 @dataclass(frozen=True, slots=True)
 class JournalRecorder:
@@ -39,6 +42,7 @@ class JournalRecorder:
 
     run: Run
     workspace_id: int
+    display: SocketDisplay
     attachment: Attachment | None = None
     opened_rows: dict[str, Inquiry] = field(default_factory=dict)
 
@@ -49,6 +53,8 @@ class JournalRecorder:
         usage: TokenUsage | None = None,
         interrupt_ids: Sequence[int] = (),
     ) -> None:
+        # A text published after its event would stand on pages twice.
+        await self.display.drop_pending()
         try:
             rows = await run_in_db_thread(
                 run_events.record_events,
@@ -100,15 +106,43 @@ class JournalRecorder:
 
 @dataclass(slots=True)
 class SocketDisplay:
-    """Publishes partial text of a reply, at most ten times a second."""
+    """Publishes partial text of a reply, at most ten times a second.
+
+    A text that comes sooner is published after the interval, because the model may pause after it.
+    A newer text, or ``drop_pending``, takes its place.
+    """
 
     conversation_id: int
     _last_sent_at: float = 0.0
+    _pending_text: tuple[PartialVariant, str] | None = None
+    _is_scheduled: bool = False
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def partial(self, variant: PartialVariant, text: str) -> None:
-        current_time = time.monotonic()
-        is_repeated = bool(text) and variant != "retry"
-        if is_repeated and current_time - self._last_sent_at < DISPLAY_INTERVAL_SECONDS:
-            return
-        self._last_sent_at = current_time
-        await publisher.publish_partial_text(self.conversation_id, variant, text)
+        self._pending_text = (variant, text)
+        delay = self._last_sent_at + DISPLAY_INTERVAL_SECONDS - time.monotonic()
+        if not text or variant == "retry" or delay <= 0:
+            await self._publish_pending()
+        elif not self._is_scheduled:
+            self._is_scheduled = True
+            _display_tasks.spawn_task(self._publish_after(delay))
+
+    async def drop_pending(self) -> None:
+        """Drop the text that is not published yet, and wait until none is being published."""
+        self._pending_text = None
+        async with self._lock:
+            pass
+
+    async def _publish_after(self, delay: float) -> None:
+        await asyncio.sleep(delay)
+        self._is_scheduled = False
+        await self._publish_pending()
+
+    async def _publish_pending(self) -> None:
+        """Publish the newest text, unless it was dropped; one at a time, in their order."""
+        async with self._lock:
+            if self._pending_text is None:
+                return
+            (variant, text), self._pending_text = self._pending_text, None
+            self._last_sent_at = time.monotonic()
+            await publisher.publish_partial_text(self.conversation_id, variant, text)

@@ -10,6 +10,12 @@ from playwright.sync_api import Page, WebSocketRoute
 
 #: The address of the socket.
 _SOCKET = re.compile("/ws$")
+#: The page waits a minute for a reply by socket, not three seconds, before it submits the form.
+PATIENT_WITH_SOCKET = """
+  const waitThen = window.setTimeout.bind(window);
+  window.setTimeout = (work, delay, ...given) =>
+    waitThen(work, delay === 3000 ? 60000 : delay, ...given);
+"""
 
 
 class PageWire:

@@ -10,6 +10,7 @@ import pytest
 from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.ports import (
     CompleteToolCall,
+    PartialToolCall,
     ProviderEvent,
     ProviderRequest,
     ReplyFinished,
@@ -63,6 +64,17 @@ class Hangs:
         yield TextDelta("message", "Half a ")
         self.said_event.set()
         await asyncio.Event().wait()
+
+
+class BreaksOff:
+    """Begins a tool call, and fails within it."""
+
+    NAME = "breaks"
+
+    async def stream(self, request: ProviderRequest) -> AsyncIterator[ProviderEvent]:
+        for arguments in ("", "{"):
+            yield PartialToolCall("demo_vault", arguments)
+        fail_run()
 
 
 def fail_run() -> None:

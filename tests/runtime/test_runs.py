@@ -8,7 +8,7 @@ import pytest
 
 from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.tools.demo_vault import DemoVault
-from jpweb.runtime import runs
+from jpweb.runtime import recorder, runs
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import resolution
@@ -231,6 +231,19 @@ async def test_the_end_is_told_and_clears_what_was_being_received(
             {"kind": "conversation"},
         ]
         assert {"kind": "questions"} in workspace_signals.take_all()
+
+
+async def test_a_call_that_broke_off_is_not_told_after_the_end(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(recorder, "DISPLAY_INTERVAL_SECONDS", 0.5)  # longer than the end takes
+    providers.use_provider(monkeypatch, providers.BreaksOff())
+    async with subscribe(publisher.make_conversation_topic(scene.talk.pk)) as reading:
+        _, task = await scene.start()
+        await wait_for_task(task)
+        assert reading.take_all()[-1] == {"kind": "conversation"}
+        await recorder._display_tasks.wait_for_all()
+        assert reading.take_all() == []
 
 
 async def test_an_answer_that_comes_while_a_failed_run_is_closed_stands(

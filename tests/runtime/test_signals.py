@@ -33,7 +33,7 @@ from tests.store import making
 
 async def recorded(scene: Scene) -> JournalRecorder:
     run = await run_in_db_thread(making.start_run, scene.talk, scene.ada)
-    return JournalRecorder(run, scene.home.pk)
+    return JournalRecorder(run, scene.home.pk, SocketDisplay(scene.talk.pk))
 
 
 async def test_what_is_recorded_is_read_back_and_told(scene: Scene):
@@ -76,6 +76,29 @@ async def test_a_glance_is_had_ten_times_a_second_and_the_end_always(
             await display.partial("message", text)
         signals = reading.take_all()
     assert [signal["text"] for signal in signals] == ["a", "abc", ""]
+
+
+async def test_the_newest_text_is_had_also_where_none_follows(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=lambda: 100.0))
+    display = SocketDisplay(7)
+    async with subscribe(publisher.make_conversation_topic(7)) as reading:
+        for text in ("a", "ab", "abc"):
+            await display.partial("message", text)
+        assert [(await reading())["text"] for _ in range(2)] == ["a", "abc"]
+        assert reading.take_all() == []
+
+
+async def test_a_text_that_was_recorded_meanwhile_is_not_told(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=lambda: 100.0))
+    journal_recorder = await recorded(scene)
+    async with subscribe(publisher.make_conversation_topic(scene.talk.pk)) as reading:
+        for text in ("A", "A word"):
+            await journal_recorder.display.partial("message", text)
+        await journal_recorder.record(making.event(ChatResponse("message", "A word")))
+        await recorder._display_tasks.wait_for_all()
+        assert [signal["kind"] for signal in reading.take_all()] == ["partial", "conversation"]
 
 
 def make_prompt(inquiry_id: str) -> QuestionPrompt:

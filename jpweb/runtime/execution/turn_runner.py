@@ -103,13 +103,16 @@ async def _execute_turn(active: ActiveRun) -> RunEnd:
 
 
 async def _play_with_resources(active: ActiveRun) -> TurnEnd:
-    recorder = JournalRecorder(active.run, active.conversation.workspace_id, active.attachment)
+    conversation = active.conversation
+    display = SocketDisplay(conversation.pk)
+    recorder = JournalRecorder(active.run, conversation.workspace_id, display, active.attachment)
     if active.attachment is not None:
         await run_in_db_thread(active.attachment.write_files)
     async with AsyncExitStack() as stack:
         resources = await _open_resources(active, stack)
         if resources is None:
             return TurnEnd.STOPPED
+        stack.push_async_callback(display.drop_pending)  # nothing may show after the end
         turn_end = await resume_turn(
             _make_ports(active, resources, recorder),
             active.interrupts,
@@ -177,7 +180,7 @@ def _make_ports(
             recorder.opened_rows,
         ),
         recorder=recorder,
-        display=SocketDisplay(conversation.pk),
+        display=recorder.display,
         clock=clock.now,
         backend=resources.backend,
         idle_tracker=active.idle_tracker,

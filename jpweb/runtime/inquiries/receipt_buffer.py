@@ -10,7 +10,7 @@ import asyncio
 import logging
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from jpweb.runtime.db_threads import run_in_db_thread, thread_use
@@ -68,12 +68,39 @@ async def flush_receipts() -> None:
     try:
         saved_pairs = await run_in_db_thread(receipt_log.save_receipts, batch)
     except DATABASE_UNAVAILABLE as error:
-        logger.warning("Read receipts could not be saved: %s", error)
-        with _lock:
-            for pair, receipt in batch.items():
-                for kind, seen_at in receipt.list_times():
-                    _merge_receipt(pair, kind, seen_at)
+        _restore_batch(batch, error)
+    else:
+        _note_written(batch, saved_pairs)
+
+
+def flush_question(inquiry_id: int) -> None:
+    """Write the buffered receipts of one question, as ``flush_receipts`` but in this thread."""
+    with _lock:
+        pairs = [pair for pair in _pending_receipts if pair[0] == inquiry_id]
+        batch = {pair: _pending_receipts.pop(pair) for pair in pairs}
+        _pending_counts.subtract(person_id for _, person_id in pairs)
+    if not batch:
         return
+    try:
+        saved_pairs = receipt_log.save_receipts(batch)
+    except DATABASE_UNAVAILABLE as error:
+        _restore_batch(batch, error)
+    else:
+        _note_written(batch, saved_pairs)
+
+
+def _restore_batch(batch: Mapping[ReceiptKey, ReceiptTimes], error: Exception) -> None:
+    """Buffer receipts again that could not be written."""
+    logger.warning("Read receipts could not be saved: %s", error)
+    with _lock:
+        for pair, receipt in batch.items():
+            for kind, seen_at in receipt.list_times():
+                _merge_receipt(pair, kind, seen_at)
+
+
+def _note_written(
+    batch: Mapping[ReceiptKey, ReceiptTimes], saved_pairs: Iterable[ReceiptKey]
+) -> None:
     with _lock:
         if len(_written_receipts) > MAX_PENDING_RECEIPTS:
             _written_receipts.clear()

@@ -242,7 +242,7 @@ def _render_question(
         receipt_buffer.note_delivered(person_id, [inquiry.pk])
         claims.attach_claims([inquiry])
     may_audit = access.may(request, workspace_id, Role.AUDITOR)
-    receipts = receipt_log.get_receipt_log(inquiry.pk) if may_audit else None
+    receipts = _load_receipt_log(inquiry) if may_audit else None
     context = {
         "row": inquiry,
         "is_pending": is_pending,
@@ -264,6 +264,16 @@ def _render_question(
         annotation_blocks.attach_bookmarks(person_id, inquiry.conversation)
         context["item"] = single_item.load_item(inquiry.conversation_id, inquiry.position)
     return render(request, "questions/detail.html", context, status=status)
+
+
+def _load_receipt_log(inquiry: Inquiry) -> ReceiptLog:
+    """Return a question's receipts; once it is settled, also those that this process buffers.
+
+    The page that settles it fetches the timeline twice within two seconds, and then not again.
+    """
+    if inquiry.state != inquiries.OPEN_STATE:
+        receipt_buffer.flush_question(inquiry.pk)
+    return receipt_log.get_receipt_log(inquiry.pk)
 
 
 def _build_timeline(row: Inquiry, receipts: ReceiptLog | None) -> list[dict[str, Any]]:

@@ -301,7 +301,7 @@ class TeamVisit(NamedTuple):
 def team_home(
     postgres: Cluster, redis_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[TeamHome]:
-    """Start a team whose processes log all they can, and put a run down after a second."""
+    """Start a team whose processes log all they can, and put a run down after ten seconds."""
     folder = tmp_path_factory.mktemp("team")
     settings = {
         "DATABASE_URL": postgres.make_migrated(),
@@ -310,7 +310,7 @@ def team_home(
         "JPWEB_RUNS": "workers",
         "JPWEB_LOG_LEVEL": "DEBUG",
         "JPWEB_SCRIPT_PACE": "0",
-        "JPWEB_HOLD": "1",
+        "JPWEB_HOLD": "10",
     }
     worker = Worker(folder / "worker", settings=settings)
     try:

@@ -22,7 +22,7 @@ from tests.browser.pages import (
     stay_on_page,
     wait_until_connected,
 )
-from tests.browser.wires import PageWire
+from tests.browser.wires import PATIENT_WITH_SOCKET, PageWire
 from tests.machine.browsing import PHONE
 from tests.machine.ports import wait_until
 
@@ -38,12 +38,6 @@ RENEW = """() => {
   const source = document.getElementById("page");
   return htmx.ajax("GET", source.dataset.refresh, { source, swap: "none" });
 }"""
-#: The page waits a minute for a reply by socket, not three seconds, before it submits the form.
-PATIENT_WITH_SOCKET = """
-  const waitThen = window.setTimeout.bind(window);
-  window.setTimeout = (work, delay, ...given) =>
-    waitThen(work, delay === 3000 ? 60000 : delay, ...given);
-"""
 #: Note all that is announced, also what something else follows at once.
 HEARD = """() => {
   window.said = "";

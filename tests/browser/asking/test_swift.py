@@ -25,7 +25,7 @@ from tests.browser.pages import (
     open_decline,
     wait_until_connected,
 )
-from tests.browser.wires import PageWire
+from tests.browser.wires import PATIENT_WITH_SOCKET, PageWire
 from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
@@ -37,10 +37,13 @@ ASKS = '/call ask_user {"question": "Go on?", "answer_type": "boolean", "default
 class WiredConversation:
     """A conversation whose page asks for a text, its wire, and the forms that it has sent."""
 
-    def __init__(self, visit: Visit) -> None:
+    def __init__(self, visit: Visit, *, is_patient: bool) -> None:
+        visit.pages.forgive("status of 40[49]|^.object Event.|WebSocket")
         self.visit = visit
         self.page = visit.open("/conversations/new")
         self.wire = PageWire(self.page)
+        if is_patient:
+            self.page.add_init_script(PATIENT_WITH_SOCKET)
         visit.begin_on(self.page, "Quickly")
         decline_question(self.page, BOOLEAN)
         decline_question(self.page, SELECT)
@@ -64,8 +67,13 @@ class WiredConversation:
 
 @pytest.fixture
 def talk(visit: Visit) -> WiredConversation:
-    visit.pages.forgive("status of 40[49]|^.object Event.|WebSocket")
-    return WiredConversation(visit)
+    return WiredConversation(visit, is_patient=True)
+
+
+@pytest.fixture
+def hasty_talk(visit: Visit) -> WiredConversation:
+    """Return one whose page sends the form after three seconds without a reply."""
+    return WiredConversation(visit, is_patient=False)
 
 
 def count_states(wire: PageWire) -> int:
@@ -73,12 +81,19 @@ def count_states(wire: PageWire) -> int:
     return len([message for message in wire.page_messages if "questions" in message])
 
 
+def pause_clock(page: Page) -> None:
+    page.clock.install()
+    page.clock.pause_at(datetime.now(UTC) + timedelta(hours=1))
+
+
 def find_settled_card(page: Page):
     return page.locator(".card.settled").last
 
 
 def test_an_answer_takes_the_socket_and_the_next_question_has_the_focus(talk: WiredConversation):
+    pause_clock(talk.page)  # a card that comes later than two seconds gets no focus
     talk.press()
+    talk.page.clock.run_for(10)  # a press holds messages of the socket back until a timer
     expect(find_settled_card(talk.page)).to_contain_text("typed with care")
     expect(find_card(talk.page, SECRET).get_by_label("Secret", exact=True)).to_be_focused()
     assert [message["answer"] for message in talk.wire.answers] == ["typed with care"]
@@ -140,8 +155,7 @@ def test_enter_that_is_pressed_twice_in_haste_answers_one_question_alone(visit: 
     wire = PageWire(page)
     visit.begin_on(page, f"{ASKS}\n{ASKS}")
     expect(find_cards(page, BOOLEAN)).to_have_count(2)
-    page.clock.install()
-    page.clock.pause_at(datetime.now(UTC) + timedelta(hours=1))
+    pause_clock(page)
     find_option(find_cards(page, BOOLEAN).first, "Yes").focus()
     page.keyboard.press("Enter")
     expect(find_cards(page, BOOLEAN)).to_have_count(1)
@@ -171,29 +185,32 @@ def test_a_long_text_goes_by_its_form(talk: WiredConversation):
 
 
 @pytest.mark.parametrize("way", ["drop", pytest.param("break", marks=pytest.mark.proof)])
-def test_what_the_socket_does_not_carry_is_sent_by_the_form(talk: WiredConversation, way: str):
-    talk.wire.way = way
-    talk.press()
-    expect(find_settled_card(talk.page)).to_contain_text("typed with care")
-    assert len(talk.forms) == 1
-    assert talk.answers() == ["typed with care"]
+def test_what_the_socket_does_not_carry_is_sent_by_the_form(
+    hasty_talk: WiredConversation, way: str
+):
+    hasty_talk.wire.way = way
+    hasty_talk.press()
+    expect(find_settled_card(hasty_talk.page)).to_contain_text("typed with care")
+    assert len(hasty_talk.forms) == 1
+    assert hasty_talk.answers() == ["typed with care"]
 
 
 @pytest.mark.proof  # a variant that waits 3 s
-def test_the_form_sends_what_was_sent_and_not_what_was_typed_since(talk: WiredConversation):
-    talk.wire.way = "drop"
-    field = find_card(talk.page, TEXT).get_by_label("Answer")
-    talk.press()
-    expect(talk.page.get_by_text("Sending…")).to_be_visible()
+def test_the_form_sends_what_was_sent_and_not_what_was_typed_since(hasty_talk: WiredConversation):
+    hasty_talk.wire.way = "drop"
+    field = find_card(hasty_talk.page, TEXT).get_by_label("Answer")
+    hasty_talk.press()
+    expect(hasty_talk.page.get_by_text("Sending…")).to_be_visible()
     field.fill("typed too late")
-    expect(find_settled_card(talk.page)).to_contain_text("typed with care")
-    assert talk.answers() == ["typed with care"]
+    expect(find_settled_card(hasty_talk.page)).to_contain_text("typed with care")
+    assert hasty_talk.answers() == ["typed with care"]
 
 
 @pytest.mark.proof  # a variant
 def test_what_was_said_of_a_card_while_it_was_sent_is_asked_for_again_where_it_stays(visit: Visit):
     page = visit.open("/conversations/new")
     wire = PageWire(page, "hold")
+    page.add_init_script(PATIENT_WITH_SOCKET)
     visit.begin_on(page, "Quickly")
     card_id = find_card(page, BOOLEAN).get_attribute("id")
     find_option(find_card(page, BOOLEAN), "No").click()
@@ -221,13 +238,13 @@ def test_ones_own_answer_is_in_the_course_of_the_page_of_one_question(visit: Vis
 
 
 @pytest.mark.chaos
-def test_an_answer_whose_reply_was_lost_on_the_socket_counts_once(talk: WiredConversation):
-    talk.wire.way = "lose"
-    talk.press()
-    expect(find_settled_card(talk.page).get_by_role("alert")).to_contain_text(
+def test_an_answer_whose_reply_was_lost_on_the_socket_counts_once(hasty_talk: WiredConversation):
+    hasty_talk.wire.way = "lose"
+    hasty_talk.press()
+    expect(find_settled_card(hasty_talk.page).get_by_role("alert")).to_contain_text(
         "You already responded"
     )
-    assert talk.answers() == ["typed with care"]
+    assert hasty_talk.answers() == ["typed with care"]
 
 
 @pytest.mark.proof  # tests/web/test_answering has it

@@ -18,6 +18,7 @@ def test_keys_start_a_review_choose_its_verdict_and_skip_to_the_next(visit: Visi
     page.keyboard.press("r")
     form = page.locator("form[data-review]")
     expect(form).to_be_visible()
+    page.wait_for_load_state("load")  # the keys are bound
     page.keyboard.press("3")
     expect(form.get_by_label("Wrong")).to_be_checked()
     expect(form.get_by_label("Wrong")).to_be_focused()

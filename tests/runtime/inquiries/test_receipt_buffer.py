@@ -104,6 +104,30 @@ async def test_without_the_database_it_is_kept_for_the_next_time(
     assert receipt.delivered_at == first[0].delivered
 
 
+async def test_the_receipts_of_one_question_are_written_alone(scene: Scene):
+    row, other_row = await scene.question(), await scene.question()
+    receipt_buffer.note_reports(scene.ada.pk, [(row.pk, "visible"), (other_row.pk, "visible")])
+    await run_in_db_thread(receipt_buffer.flush_question, row.pk)
+    (receipt,) = await run_in_db_thread(list_receipts)
+    assert receipt.inquiry_id == row.pk
+    assert list(receipt_buffer._pending_receipts) == [(other_row.pk, scene.ada.pk)]
+    assert receipt_buffer._pending_counts[scene.ada.pk] == 1
+    receipt_buffer.note_reports(scene.ada.pk, [(row.pk, "visible")])
+    assert len(receipt_buffer._pending_receipts) == 1, "it is written once"
+
+
+async def test_receipts_of_one_question_are_kept_without_the_database(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    def raise_unavailable(_receipts: Any) -> Any:
+        raise OperationalError("the server closed the connection")
+
+    monkeypatch.setattr(receipt_log, "save_receipts", raise_unavailable)
+    receipt_buffer.note_delivered(scene.ada.pk, [7])
+    receipt_buffer.flush_question(7)
+    assert list(receipt_buffer._pending_receipts) == [(7, scene.ada.pk)]
+
+
 async def test_more_than_there_is_room_for_is_dropped(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):

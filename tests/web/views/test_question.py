@@ -111,6 +111,16 @@ def test_auditors_see_what_was_seen_in_order_and_readers_do_not(world: World):
         assert "Delivered to" not in page_of(world, person_name).text
 
 
+def test_a_settled_question_shows_receipts_that_are_not_written_yet(world: World):
+    row, owner = world.question, world.people["owner"]
+    receipt_buffer.note_reports(owner.pk, [(row.pk, "visible"), (row.pk, "draft")])
+    assert steps(page_of(world, "auditor")) == ["asked", "waiting"]
+    making.settle(row, Answered(True), making.decider(owner))
+    assert steps(page_of(world, "reader", htmx=True)) == ["asked", "settled"]
+    expected_steps = {"asked", "delivered_at", "visible_at", "draft_at", "settled"}
+    assert set(steps(page_of(world, "auditor", htmx=True))) == expected_steps
+
+
 def test_what_no_page_showed_is_said_to_be_shown_to_nobody(world: World):
     making.settle(world.question, Cancelled(CancellationReason.LOST))
     assert page_of(world, "auditor").find_all(**{"data-receipt": "none"})
