@@ -6,7 +6,7 @@ import json
 import re
 import secrets
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -38,14 +38,15 @@ CALLS = (
     Call("book_table", {"guests": 3}, id="call_book"),
 )
 LAST = "All *three* are done."
-#: Notes every text that is shown while it comes in, from before the page's own scripts run.
-NOTES = """
-window.noted = [];
-new MutationObserver(() => {
-  const partial = document.getElementById('partial-text');
-  if (partial && !partial.hidden) window.noted.push([partial.className, partial.textContent]);
-}).observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
-"""
+THOUGHT_AND_WORDS = (Think(THOUGHT, signature="signed"), Say(WORDS))
+THREE_CALLS = Reply(*THOUGHT_AND_WORDS, *CALLS)
+#: Frames by a part of them, and after each the class of what is shown, a text in it, and one not.
+STEPS = (
+    (THOUGHT[:20].encode(), "partial reasoning", THOUGHT[:20], THOUGHT),
+    (WORDS[:15].encode(), "partial", WORDS[:15], WORDS),
+    (b'"partial_json": "{', "partial tool", "Calling deploy", "the-blog"),
+    (b"the-blog", "partial tool", '{"service": "the-blog', "orchard"),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -61,9 +62,8 @@ def canary() -> str:
     return f"canary{secrets.token_hex(12)}"
 
 
-def replies(go: threading.Event, calls: Sequence[Call], pace: float) -> Iterator[Script]:
+def replies(go: threading.Event, first: Reply) -> Iterator[Script]:
     """Yield the model's part; it begins once the page listens."""
-    first = Reply(Think(THOUGHT, signature="signed"), Say(WORDS), *calls, pace=pace)
 
     def begin(_body: object) -> Reply:
         assert go.wait(20)
@@ -74,12 +74,11 @@ def replies(go: threading.Event, calls: Sequence[Call], pace: float) -> Iterator
     yield Reply(Say(LAST))
 
 
-def begin_three_calls(workshop: Stay, calls: Sequence[Call] = CALLS, pace: float = 0) -> Page:
-    """Ask for the three tools at once."""
+def begin_three_calls(workshop: Stay, first: Reply = THREE_CALLS) -> Page:
+    """Ask for the three tools at once, or have another reply."""
     go = threading.Event()
     page = workshop.open()
-    page.context.add_init_script(NOTES)
-    workshop.ask("Three things at once", *replies(go, calls, pace), page=page)
+    workshop.ask("Three things at once", *replies(go, first), page=page)
     wait_until_connected(page)
     go.set()
     return page
@@ -101,20 +100,22 @@ def answer_all(page: Page, secret: str, *, remember: bool = False) -> None:
 
 
 def test_reasoning_text_and_a_call_stream_to_the_page(workshop: Stay):
-    page = begin_three_calls(workshop, CALLS[1:2], pace=0.08)
+    permits = threading.Semaphore(0)
+
+    def hold_back(frame: bytes) -> None:
+        if any(part in frame for part, *_ in STEPS):
+            assert permits.acquire(timeout=20)
+
+    page = begin_three_calls(workshop, Reply(*THOUGHT_AND_WORDS, CALLS[1], gate=hold_back))
+    workshop.wait_for_requests(1)  # the first turn of a server takes long to begin
+    partial = page.locator("#partial-text:not([hidden])")
     with stay_on_page(page):
+        for _, name, shown_text, later_text in STEPS:
+            expect(partial).to_contain_text(shown_text)
+            expect(partial).to_have_class(name)
+            expect(partial).not_to_contain_text(later_text)
+            permits.release()
         find_question(page, "Deploy the-blog-of-the-orchard?")
-        notes = page.evaluate("window.noted")
-    texts_by_kind = {
-        kind: [text for name, text in notes if kind in name] for kind in ("reasoning", "tool")
-    }
-    plain = [text for name, text in notes if name.strip() == "partial"]
-    assert any(THOUGHT[:20] in text and THOUGHT not in text for text in texts_by_kind["reasoning"])
-    assert any(WORDS[:15] in text and WORDS not in text for text in plain)
-    assert any(
-        "Calling deploy" in text and "the-blog" not in text for text in texts_by_kind["tool"]
-    )
-    assert any('{"service": "the-blog' in text for text in texts_by_kind["tool"])
 
 
 @pytest.mark.proof  # test_permission and test_card do each part

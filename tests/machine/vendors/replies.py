@@ -45,6 +45,7 @@ class Call:
 
 
 Piece: TypeAlias = Think | Say | Call
+Gate: TypeAlias = Callable[[bytes], None]
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -53,23 +54,24 @@ class Reply:
 
     ``stop`` is as it should be; ``length`` and ``refusal`` are the vendor's words for these;
     ``silent`` ends the stream without a word, ``cut`` drops the connection, ``hang`` waits until
-    the client leaves; a mapping is an error inside the stream, in the vendor's form.
+    the client leaves; a mapping is an error inside the stream, in the vendor's form. ``gate`` is
+    called with each frame that was sent, and may hold the next one back.
     """
 
     pieces: tuple[Piece, ...]
     end: Literal["stop", "length", "refusal", "silent", "cut", "hang"] | Mapping[str, Any]
-    pace: float
+    gate: Gate
 
     def __init__(
         self,
         *pieces: Piece,
         end: Literal["stop", "length", "refusal", "silent", "cut", "hang"]
         | Mapping[str, Any] = "stop",
-        pace: float = 0,
+        gate: Gate = lambda _frame: None,
     ) -> None:
         object.__setattr__(self, "pieces", pieces)
         object.__setattr__(self, "end", end)
-        object.__setattr__(self, "pace", pace)
+        object.__setattr__(self, "gate", gate)
 
     @property
     def calls(self) -> bool:

@@ -6,7 +6,6 @@ import json
 import select
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -134,7 +133,7 @@ class _VendorHandler(BaseHTTPRequestHandler):
         for frame in type(self).frames(reply, body):
             self.wfile.write(f"{len(frame):x}\r\n".encode() + frame + b"\r\n")
             self.wfile.flush()
-            time.sleep(reply.pace)
+            reply.gate(frame)
         if reply.end == "hang":
             self._wait()
         elif reply.end == "cut":
