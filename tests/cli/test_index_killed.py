@@ -24,6 +24,13 @@ from tests.machine.templates import ROOT, inherit_environment
 EVENTS = choose_size(4_000, 16_000)
 #: How many entries are known, at least, when it is killed; more is left each time than a part.
 DEATHS = (1, 5_000, 10_000) if IS_PROOF else (1, 2_000)
+#: Holds up the last entries for ever: however late it is killed, the command has not ended.
+_HOLD = f"""
+CREATE TRIGGER hold BEFORE UPDATE OF indexed_entry_count ON store_conversation
+WHEN NEW.indexed_entry_count >= {EVENTS} BEGIN
+SELECT count(*) FROM {", ".join(f"store_journalentry e{number}" for number in range(9))};
+END
+"""  # noqa: S608  the numbers of this module
 #: A word that the last event alone says.
 LAST = "amaryllis"
 _SEARCH = f"""
@@ -80,6 +87,7 @@ class Installation:
         """Index, killed once more is known than before, and at least so much; return how much."""
         before = self.count_indexed() or 0
         counts = [before]
+        self.rows(_HOLD)
         process = self.begin("index", *options)
 
         def strikes() -> bool:
@@ -90,11 +98,11 @@ class Installation:
 
         try:
             wait_until(strikes, f"{least} entries are indexed", 120)
-            process.kill()
-            code = process.wait(30)
         finally:
+            process.kill()
             output = process.communicate(timeout=30)[0].decode()
-        assert code == -signal.SIGKILL, output
+            self.rows("DROP TRIGGER hold")
+        assert process.returncode == -signal.SIGKILL, output
         assert min(counts) == before, "it goes on where the one before it was killed"
         return self.count_indexed() or 0
 

@@ -207,7 +207,8 @@ def test_what_a_worker_lets_go_of_another_goes_on_with_at_once(
     wait_until(
         lambda: workers.is_waiting(key) and workers.run(key)[1] != before, "another has it", 30
     )
-    lines = workers.log(0).read_text().splitlines()
+    log_lines = workers.log(0).read_text().splitlines()
+    lines = [line for line in log_lines if "Other processes" not in line]  # Redis was slow
     assert lines == [
         "Executing up to 50 turns at once. Press Ctrl-C to stop.",
         "Stopped. Unfinished turns left to other workers: 1.",

@@ -23,6 +23,7 @@ from jpweb.store.errors import InvalidConfigFile, NothingToRetry
 from jpweb.store.models import Run
 from tests.agent.providers.conversing import KEY, MODELS
 from tests.agent.providers.test_failures import TOO_LONG, wrap_error
+from tests.machine.ports import free_port
 from tests.machine.sizes import mark_proof
 from tests.machine.vendors import Call, Failure, Reply, Say, Standin, Think, run_vendor
 from tests.runtime.playing import wait_for_task
@@ -198,7 +199,7 @@ async def test_a_vendor_that_wants_to_wait_too_long_is_asked_after_the_longest_p
 
 @pytest.mark.parametrize("name", ["anthropic", *mark_proof("ollama")])
 async def test_where_nobody_listens_the_turn_waits_for_its_retry(shop: Workshop, name: str):
-    with run_vendor(name, [DONE]) as standin:
+    with run_vendor(name, [DONE], free_port()) as standin:
         port = int(standin.base_url.rpartition(":")[2])
         await run_in_db_thread(shop.play, standin)
     row = await shop.play_turn()
