@@ -14,6 +14,7 @@ from django.core.management import CommandError, call_command
 from jpweb.cli import daphne_server
 from jpweb.cli.management.commands import serve
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
+from jpweb.runtime.execution import run_executor
 from jpweb.runtime.periodic import scheduler
 from jpweb.runtime.periodic.scheduler import LeaderScheduler
 from jpweb.store.maintenance import task_leases
@@ -52,6 +53,7 @@ def test_restore_is_refused_while_a_web_server_beside_workers_runs(
     monkeypatch.setattr(
         scheduler, "_server_scheduler", LeaderScheduler("here", (scheduler.OWN_LEASE,))
     )
+    monkeypatch.setattr(run_executor, "_shutdown_event", asyncio.Event())  # other tests go on
     monkeypatch.setattr(serve.Command, "_prepare_data", lambda *_arguments: None)
     monkeypatch.setattr(daphne_server, "check_port", lambda _port: None)
     monkeypatch.setattr(daphne_server, "exit_process", lambda: None)
