@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,8 @@ def test_a_second_one_on_the_same_data_is_refused(running_team: Team):
 
 @pytest.mark.chaos
 def test_it_ends_in_order_and_a_second_start_has_everything(running_team: Team, visitor: Visitor):
-    home = visitor.get("/").text
+    home = visitor.get("/")
+    assert home.status == HTTPStatus.OK, home.text
     pids = [running_team.process(name) for name in NAMES]
     before = len(running_team.log_text())
     code = running_team.stop(signal.SIGINT, seconds=60)
@@ -99,7 +101,7 @@ def test_it_ends_in_order_and_a_second_start_has_everything(running_team: Team, 
     assert "Traceback" not in log_text
     page = visitor.get("/")
     assert page.url == f"{running_team.url}/", "the sign-in is kept"
-    assert page.text.count("/conversations/") == home.count("/conversations/")
+    assert page.text.count("/conversations/") == home.text.count("/conversations/")
 
 
 @pytest.mark.proof  # 10 s of processor: it starts a team

@@ -7,12 +7,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import ClassVar, Self
-from urllib.request import urlopen
 
 from tests.machine import templates
 from tests.machine.ports import LOOPBACK, end_process, free_port, wait_until
@@ -20,6 +20,7 @@ from tests.machine.templates import copy_migrated_sqlite, inherit_environment
 
 ROOT = templates.ROOT
 _LINK = re.compile(r"https?://\S+/sign-in#\S+")
+_SESSION_COOKIE = "jpweb_session"
 #: What a server prints that prints no link.
 _SERVING = re.compile(r"^Serving on http", re.MULTILINE)
 
@@ -163,11 +164,13 @@ class Server:
 
 def is_serving(port: int) -> bool:
     """Tell whether a web server has its database and answers."""
+    # Without a session the page reads nothing from the database.
+    headers = {"Cookie": f"{_SESSION_COOKIE}={'0' * 32}"}
     try:
-        return bool(
-            urlopen(f"http://{LOOPBACK}:{port}/sign-in", timeout=20).status == HTTPStatus.OK
-        )
-    except OSError:
+        with closing(HTTPConnection(LOOPBACK, port, timeout=20)) as connection:
+            connection.request("GET", "/sign-in", headers=headers)
+            return connection.getresponse().status == HTTPStatus.OK
+    except (OSError, HTTPException):
         return False
 
 
