@@ -22,7 +22,8 @@ class ActiveRun:
     """A run that this process executes.
 
     ``stops``: the stops among the ``interrupts``, for work that nothing else may cut off.
-    ``interrupted_by``: the author of the last interrupt. ``is_over``: the turn has ended.
+    ``interrupted_by``: the author of the last interrupt, of the first stop once there is one.
+    ``is_over``: the turn has ended.
     ``is_abandoned``: the lease is lost, so this process may write nothing more of the run.
     """
 
@@ -43,10 +44,11 @@ class ActiveRun:
         """Interrupt the turn, once for each interrupt; return whether it was, now or earlier."""
         if interrupt.pk in self._delivered_ids:
             return True
-        if self.is_over:
+        if self.is_over or self.is_abandoned:
             return False
         self._delivered_ids.add(interrupt.pk)
-        self.interrupted_by = Decider("person", interrupt.person_name, interrupt.person_id)
+        if not self.stops.is_set():
+            self.interrupted_by = Decider("person", interrupt.person_name, interrupt.person_id)
         match interrupt.kind:
             case InterruptKind.RESTART:
                 self.interrupts.interrupt(Restart())

@@ -152,6 +152,7 @@ if (form) {
     findMatch("next");
   });
   form.addEventListener("keydown", (event) => {
+    if (event.isComposing) return; // Enter and Escape choose characters
     if (event.key === "Escape") {
       event.preventDefault();
       if (!closeFind()) field.blur();

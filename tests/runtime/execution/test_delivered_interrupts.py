@@ -12,6 +12,7 @@ from django.db import OperationalError
 from jpweb.agent.tool_calls import model_messages
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor, turn_runner
+from jpweb.runtime.execution.active_run import ActiveRun
 from jpweb.runtime.recorder import JournalRecorder
 from jpweb.runtime.tasks import create_detached_task
 from jpweb.store import runs
@@ -21,13 +22,18 @@ from jpweb.store.run_queue import interrupts
 from jpweb.stream.events import ChatRequest, ChatResponse, ConversationEvent, ToolCallResponse
 from tests.runtime import providers
 from tests.runtime.playing import Scene, cut_off, eventually, wait_for_task
+from tests.store import making
 from tests.store.making import decider
 
 
 async def deliver_at_once(scene: Scene, run: Run, *sent: tuple[InterruptKind, str]) -> None:
-    """Send interrupts, and give them to the turn before it can act on the first."""
+    """Send Ada's interrupts, and give them to the turn before it can act on the first."""
     for kind, text in sent:
         await run_in_db_thread(runs.interrupt_run, scene.talk.pk, kind, decider(scene.ada), text)
+    await deliver_pending(run)
+
+
+async def deliver_pending(run: Run) -> None:
     active = run_executor._active_runs[run.pk]
     for interrupt in await run_in_db_thread(interrupts.list_pending, [active.run]):
         active.deliver_interrupt(interrupt)
@@ -46,6 +52,31 @@ async def test_words_that_a_stop_overtakes_begin_the_next_turn(
     results = [kind.content for kind in kinds if isinstance(kind, ToolCallResponse)]
     assert results == [model_messages.STOPPED]
     assert kinds[-1] == ChatRequest("no", author="Ada")
+
+
+async def test_words_of_another_person_after_a_stop_leave_it_to_whom_it_was(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use_provider(monkeypatch, providers.Asks())
+    run, task = await scene.start()
+    question = await scene.get_question()
+    bob = await run_in_db_thread(making.person, "Bob")
+    for person, kind, text in (
+        (scene.ada, InterruptKind.STOP, ""),
+        (bob, InterruptKind.RESPOND, "no"),
+    ):
+        await run_in_db_thread(runs.interrupt_run, scene.talk.pk, kind, decider(person), text)
+    await deliver_pending(run)
+    await wait_for_task(task)
+    row = await run_in_db_thread(Inquiry.objects.get, pk=question.pk)
+    assert (row.state, row.decider_name) == ("cancelled", "Ada")
+
+
+async def test_interrupt_is_not_delivered_to_an_abandoned_run(scene: Scene):
+    interrupt = RunInterrupt(pk=1, kind=InterruptKind.RESTART)
+    active = ActiveRun(Run(), scene.talk, is_abandoned=True)
+    assert not active.deliver_interrupt(interrupt)
+    assert active.interrupts.pending is None
 
 
 async def test_words_that_come_with_a_stop_as_the_last_reply_is_committed_are_kept(
