@@ -26,6 +26,7 @@ from jpweb.runtime import process_identity
 from jpweb.runtime.broadcast import local_bus, signal_schemas
 from jpweb.runtime.broadcast.local_bus import Signal
 from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.tasks import BackgroundTasks, cancel_once
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.inbox import queue as inbox_queue
 
@@ -105,6 +106,7 @@ class _OutageLog:
 
 _outage_log = _OutageLog()
 _invalid_messages = _InvalidMessageLog()
+_closing_tasks = BackgroundTasks()
 
 
 def make_group(kind: str) -> str:
@@ -147,8 +149,8 @@ async def _join_repeatedly() -> None:
     while True:
         try:
             await _LayerReceiver().join_and_read()
-        except* LAYER_ERRORS as errors:
-            _outage_log.note_failure(errors.exceptions[0])
+        except LAYER_ERRORS as error:
+            _outage_log.note_failure(error)
         await asyncio.sleep(REJOIN_SECONDS)
 
 
@@ -160,16 +162,20 @@ class _LayerReceiver:
         self.ping_event = asyncio.Event()
 
     async def join_and_read(self) -> None:
-        """Join the groups and receive until cancelled. Raises a group of the layer's errors."""
-        async with asyncio.TaskGroup() as tasks:
-            try:
-                async with asyncio.timeout(PING_SECONDS):
-                    channel = await self._join_groups()
-            except LAYER_ERRORS:
-                await self._drop_layer()
-                raise
-            tasks.create_task(self._read_signals(channel))
-            tasks.create_task(self._ping_itself())
+        """Join the groups and receive until cancelled. Raises the layer's errors."""
+        try:
+            async with asyncio.timeout(PING_SECONDS):
+                channel = await self._join_groups()
+        except LAYER_ERRORS:
+            await self._drop_layer()
+            raise
+        # No TaskGroup: that of Python 3.11 swallows a cancellation while one of its tasks fails.
+        coroutines = (self._read_signals(channel), self._ping_itself())
+        tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            await cancel_once(*tasks)
 
     async def _join_groups(self) -> str:
         """Return a new channel that is in every group of this process."""
@@ -217,10 +223,14 @@ class _LayerReceiver:
 
     async def _drop_layer(self) -> None:
         """Discard the layer with its connections; the next receiver opens a new one."""
+        # ``flush`` of channels_redis swallows a cancellation while it ends its own task.
+        await _closing_tasks.run_shielded(self._close_layer())
+        channel_layers.backends.pop(DEFAULT_CHANNEL_LAYER, None)
+
+    async def _close_layer(self) -> None:
         with suppress(*LAYER_ERRORS):
             async with asyncio.timeout(LAYER_TIMEOUT_SECONDS):
                 await self.layer.flush()
-        channel_layers.backends.pop(DEFAULT_CHANNEL_LAYER, None)
 
 
 class _ChangePoller:

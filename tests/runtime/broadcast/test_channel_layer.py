@@ -29,7 +29,7 @@ from tests.machine import servers
 from tests.machine.ports import free_port
 from tests.machine.serving import ROOT
 from tests.runtime.broadcast.test_signal_schemas import MISFITS
-from tests.runtime.playing import Scene, eventually, subscribe
+from tests.runtime.playing import SOON, Scene, eventually, subscribe
 from tests.store import making
 
 OTHER = "another#process"
@@ -347,6 +347,27 @@ async def test_changes_are_told_while_the_layer_is_down(
         assert home.take_all() == [], "what was seen is known after the reader has begun again"
         await run_in_db_thread(making.question, run)
         assert await home() == {"kind": "questions"}
+
+
+async def test_receiver_ends_though_the_layer_swallows_the_cancellation(
+    use_redis_layer: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+):
+    """As channels_redis does while it ends its own task, such as after a failure to connect."""
+    use_redis_layer(f"redis://127.0.0.1:{free_port()}/0")
+    flushing = asyncio.Event()
+
+    async def flush() -> None:
+        flushing.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(get_channel_layer(), "flush", flush)
+    task = asyncio.create_task(channel_layer.receive_signals())
+    await flushing.wait()
+    task.cancel()
+    done, _ = await asyncio.wait({task}, timeout=SOON)
+    assert done
+    assert task.cancelled()
 
 
 async def test_where_there_is_no_layer_nothing_is_read():
