@@ -24,30 +24,32 @@ _LINK = re.compile(r"https?://\S+/sign-in#\S+")
 
 
 @pytest.fixture(scope="module")
-def running_team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
-    with run_team(tmp_path_factory.mktemp("team") / "data") as team_server:
-        yield team_server
-
-
-@pytest.fixture(scope="module", autouse=True)
-def first_log(running_team: Team) -> str:
-    """Return what the first start prints, before any test."""
+def started_team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Team, str]]:
+    """Yield a team and all that its first start prints."""
     last_line = "Press Ctrl-C to stop everything"
-    wait_until(lambda: last_line in running_team.log_text(), "all is printed")
-    return running_team.log_text()
+    with run_team(tmp_path_factory.mktemp("team") / "data") as team_server:
+        wait_until(lambda: last_line in team_server.log_text(), "all is printed")
+        yield team_server, team_server.log_text()
 
 
-@pytest.fixture(scope="module", autouse=True)
-def visitor(running_team: Team, first_log: str) -> Visitor:
-    """Return somebody who has used the first link up."""
+@pytest.fixture(scope="module")
+def running_team(started_team: tuple[Team, str]) -> Team:
+    return started_team[0]
+
+
+@pytest.fixture(scope="module")
+def visitor(running_team: Team) -> Visitor:
+    """Return somebody who has used the newest link up."""
     visitor = Visitor(running_team.url)
     assert "Demo" in visitor.sign_in(running_team.link).text
     return visitor
 
 
+@pytest.mark.chaos  # they start a team as well
 def test_one_link_is_printed_and_signs_in_on_both_servers(
-    running_team: Team, first_log: str, visitor: Visitor
+    started_team: tuple[Team, str], visitor: Visitor
 ):
+    running_team, first_log = started_team
     assert "Traceback" not in first_log
     (link,) = set(_LINK.findall(first_log))
     assert link.startswith(f"{running_team.url}/sign-in#")
@@ -62,6 +64,7 @@ def test_one_link_is_printed_and_signs_in_on_both_servers(
             assert line.recv(timeout=20)
 
 
+@pytest.mark.chaos
 def test_each_process_has_its_name_before_what_it_says(running_team: Team):
     lines = [line for line in running_team.log_text().splitlines() if "CommandError" not in line]
     assert {line.partition("|")[0].strip() for line in lines} == {"team", *NAMES}
@@ -77,6 +80,7 @@ def test_a_process_that_dies_is_told_of_and_started_again(running_team: Team, na
     wait_until(lambda: all(map(is_serving, running_team.ports)), "others find both servers", 60)
 
 
+@pytest.mark.chaos
 def test_a_second_one_on_the_same_data_is_refused(running_team: Team):
     second = Team(running_team.data, free_port())
     code, output = second.run()
@@ -147,6 +151,7 @@ def test_what_is_missing_is_named_with_what_gets_it(tmp_path: Path):
     )
 
 
+@pytest.mark.chaos
 def test_nothing_of_it_is_open_to_others_on_the_machine(running_team: Team):
     for name in ("postgres", "redis"):
         place = (running_team.data / "team" / "sockets" / name).stat()
