@@ -24,6 +24,7 @@ from redis.exceptions import RedisError
 
 from jpweb.runtime import process_identity
 from jpweb.runtime.broadcast import local_bus, signal_schemas
+from jpweb.runtime.broadcast.invalid_messages import InvalidMessageLog
 from jpweb.runtime.broadcast.local_bus import Signal
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.tasks import BackgroundTasks, cancel_once
@@ -48,30 +49,6 @@ WATCH_POLL_SECONDS = 10.0
 LAYER_ERRORS = (RedisError, OSError)
 #: Errors of decoding a message that was not sent with our key and version.
 DECODE_ERRORS = (InvalidToken, ValueError, TypeError)
-#: Seconds between two log lines about ignored messages.
-INVALID_LOG_SECONDS = 60.0
-
-
-class _InvalidMessageLog:
-    """Counts invalid messages, and logs the number once a minute."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._silent_until = 0.0
-
-    def note_message(self) -> None:
-        """Count a message."""
-        self.count += 1
-        current_time = time.monotonic()
-        if current_time < self._silent_until:
-            return
-        self._silent_until = current_time + INVALID_LOG_SECONDS
-        logger.warning(
-            "Messages in Redis that are no signals were ignored: %d. All processes need the "
-            "same JPWEB_SECRET_KEY and the same version; no other program may write there.",
-            self.count,
-        )
-        self.count = 0
 
 
 class _OutageLog:
@@ -105,7 +82,7 @@ class _OutageLog:
 
 
 _outage_log = _OutageLog()
-_invalid_messages = _InvalidMessageLog()
+_invalid_messages = InvalidMessageLog()
 _closing_tasks = BackgroundTasks()
 
 
