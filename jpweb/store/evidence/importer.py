@@ -32,7 +32,7 @@ from jpweb.store.evidence.approval_lines import ApprovalLine
 from jpweb.store.evidence.receipt_lines import ReceiptLine
 from jpweb.store.evidence.review_lines import ReviewLine
 from jpweb.store.jp_files.reader import MAX_ELEMENTS
-from jpweb.store.jp_files.workspace import MAX_STREAM_BYTES
+from jpweb.store.jp_files.workspace import MAX_METADATA_BYTES, MAX_STREAM_BYTES
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Conversation, Workspace
 from jpweb.stream import wire
@@ -45,6 +45,8 @@ _ANCHOR = re.compile(r"e-[A-Za-z0-9-]{1,58}", re.ASCII)
 #: Problems that a refusal names.
 _MAX_NAMED_PROBLEMS = 5
 _BoundedText = Annotated[str, msgspec.Meta(max_length=500)]
+#: Text of a label, which jp may have written as long as its file can be.
+_LabelText = Annotated[str, msgspec.Meta(max_length=MAX_METADATA_BYTES)]
 
 
 class _Metadata(msgspec.Struct):
@@ -52,7 +54,7 @@ class _Metadata(msgspec.Struct):
 
     jp_id: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
     title: _BoundedText
-    labels: dict[_BoundedText, _BoundedText]
+    labels: dict[_LabelText, _LabelText]
     archived: bool
     last_activity: datetime
     framing: str

@@ -101,7 +101,8 @@ def _describe_review(row: Review, *, is_complete: bool) -> dict[str, Any]:
         "reviewed_at": format_time(row.reviewed_at),
         "withheld": withheld,
         "verdict": str(row.verdict) if is_shown else "",
-        "note": row.note if is_shown else "",
+        # A marker of a redaction may have made it longer than a note can be.
+        "note": row.note[: reviews.MAX_NOTE_CHARS] if is_shown else "",
         "nonce": row.nonce if is_shown else "",
     }
 

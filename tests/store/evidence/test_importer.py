@@ -40,18 +40,6 @@ from tests.web.world import signed_in
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def target() -> Workspace:
-    return making.workspace("Target")
-
-
-@pytest.fixture
-def bundle(tmp_path: Path) -> Path:
-    path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(bundles.make_conversation()))
-    return path
-
-
 def list_event_files(files: bundles.Files) -> dict[str, bytes]:
     return {name: data for name, data in files.items() if name.endswith(EVENTS)}
 
@@ -368,32 +356,5 @@ def test_hostile_event_is_refused(bundle: Path, target: Workspace, edit: Any, pr
     bundles.sign_again(files)
     bundles.write_files(bundle, files)
     with pytest.raises(ImportRefused, match=problem):
-        importer.import_bundle(bundle, target.name)
-    assert not target.conversations.exists()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"jp_id": -1},
-        {"jp_id": 2**70},
-        {"title": 7},
-        {"title": "x" * 501},
-        {"title": "\x00"},
-        {"labels": []},
-        {"last_activity": "yesterday"},
-        {"last_activity": "2026-11-01T12:00:00"},
-        {"last_activity": "9999-12-31T23:59:59-14:00"},
-        {"framing": None},
-    ],
-    ids=str,
-)
-def test_hostile_metadata_is_refused(bundle: Path, target: Workspace, change: dict[str, Any]):
-    files = bundles.read_files(bundle)
-    name = bundles.find_name(files, METADATA)
-    files[name] = json.dumps(json.loads(files[name]) | change).encode()
-    bundles.sign_again(files)
-    bundles.write_files(bundle, files)
-    with pytest.raises(ImportRefused, match="cannot be used"):
         importer.import_bundle(bundle, target.name)
     assert not target.conversations.exists()

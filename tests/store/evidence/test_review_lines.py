@@ -245,6 +245,18 @@ def test_redaction_replaces_the_note_of_a_review_and_withholds_its_proof(tmp_pat
     assert bundles.list_problems(path) == []
 
 
+def test_bundle_with_a_long_note_that_was_redacted_is_imported(tmp_path: Path):
+    reviewed = ReviewDesk()
+    row = reviewed.close()
+    desk.send(desk.load(row), reviewed.ada, Verdict.WRONG, "Go on? " * 500)
+    redact(reviewed, "Go on?")
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundles.make_bundle(reviewed.talk))
+    copy, again = import_again(path)
+    assert len(copy.reviews.get().note) == reviews.MAX_NOTE_CHARS
+    assert read_reviews(again) == read_reviews(path)
+
+
 def change_event(lines: list[dict[str, Any]]) -> None:
     for line in lines:
         line["text"] = line["text"].replace("[redacted by Ada", "[redacted by Eve")

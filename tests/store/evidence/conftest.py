@@ -1,0 +1,23 @@
+"""A bundle, and the workspace into which it is imported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jpweb.store.models import Workspace
+from tests import bundles
+from tests.store import making
+
+
+@pytest.fixture
+def target() -> Workspace:
+    return making.workspace("Target")
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundles.make_bundle(bundles.make_conversation()))
+    return path
