@@ -95,6 +95,12 @@ class Conversation(models.Model):
     def __str__(self) -> str:
         return self.title or f"jp-c{self.jp_id}"
 
+    @property
+    def version(self) -> str:
+        """Identify what a review of the conversation saw; another after each change of it."""
+        # Hashing each event for a version would take seconds for a long conversation.
+        return f"{self.revision}.{self.entry_count}"
+
 
 class MirrorPass(models.Model):
     """The last mirror pass over a workspace that took long, failed or left something out."""

@@ -48,9 +48,7 @@ def load_question(inquiry: Inquiry) -> ReviewSubject:
 
 def load_conversation(conversation: Conversation) -> ReviewSubject:
     """Return a conversation as a subject. Its version changes with each event."""
-    # Hashing each event for a version would take seconds for a long conversation.
-    version = f"{conversation.revision}.{conversation.entry_count}"
-    return ReviewSubject(conversation, None, version)
+    return ReviewSubject(conversation, None, conversation.version)
 
 
 def reload(subject: ReviewSubject) -> ReviewSubject:

@@ -19,6 +19,7 @@ from jpweb.store.models import (
     Conversation,
     Inquiry,
     JournalEntry,
+    Review,
     Run,
     SuspectedSecret,
 )
@@ -30,9 +31,16 @@ _QUESTION_COLUMNS, _ANSWER_COLUMNS = ("question", "label"), ("answer", "note")
 
 
 def mark_changed(conversation: Conversation) -> None:
-    """Give a conversation a new revision, which open pages and the index follow; not saved."""
+    """Give a conversation a new revision, which open pages and the index follow; not saved.
+
+    Its events are the same, so that its reviews become those of its new version.
+    """
     is_scanned = conversation.scanned_revision == conversation.revision
+    reviews = Review.objects.filter(
+        conversation=conversation, anchor="", version=conversation.version
+    )
     conversation.revision += 1
+    reviews.update(version=conversation.version)
     conversation.needs_indexing = True
     if is_scanned:
         conversation.scanned_revision = conversation.revision

@@ -9,13 +9,14 @@ import pytest
 from django.db.models import F
 
 from jpweb.store import exports, journal
-from jpweb.store.choices import Act, RunState, SuspicionState
+from jpweb.store.choices import Act, Role, RunState, SuspicionState
 from jpweb.store.models import (
     Approval,
     Conversation,
     Inquiry,
     JournalEntry,
     LedgerEntry,
+    Membership,
     Passage,
     Person,
     Run,
@@ -25,6 +26,7 @@ from jpweb.store.models import (
 )
 from jpweb.store.redaction import application
 from jpweb.store.redaction.application import RedactionRequest
+from jpweb.store.reviews import reviews, subjects
 from jpweb.store.search import indexer
 from jpweb.store.suspected_secrets import scanner, suggestions
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse
@@ -32,6 +34,7 @@ from jpweb.stream.inquiry import Answered, InquiryResponse
 from tests.builders import make_inquiry, raw
 from tests.canary.spellings import has_secret
 from tests.store import making
+from tests.store.reviews import desk
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SECRET = "AKIACANARYCANARY7F3A"
@@ -280,3 +283,24 @@ def test_search_of_a_new_revision_masks_its_new_title(talk: Conversation):
     assert Conversation.objects.get().needs_indexing
     scan_all()
     assert Passage.objects.get(position=Passage.TITLE_POSITION).body.startswith("Use [masked ")
+
+
+def test_masking_and_dismissal_leave_a_conversation_reviewed(
+    home: Workspace, ada: Person, talk: Conversation
+):
+    """No event has changed: a review names the hash of the stored texts."""
+    home.reviews_required = 2
+    home.save()
+    ben = making.person("ben", Role.AUDITOR, home)
+    Membership.objects.create(
+        person=ada, workspace=home, role=Role.AUDITOR, direct_role=Role.AUDITOR
+    )
+    desk.send(subjects.load_conversation(talk), ada)
+    scan_all()
+    suspicion = SuspectedSecret.objects.filter(conversation=talk).first()
+    assert suspicion is not None
+    suggestions.dismiss(suspicion, ada, "")
+    talk.refresh_from_db()
+    history = reviews.load_history(subjects.load_conversation(talk))
+    assert not history.is_changed
+    assert desk.send(history.subject, ben).round == 2
