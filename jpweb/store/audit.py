@@ -15,6 +15,7 @@ from jpweb.store.choices import Role
 from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.models import Conversation, Inquiry, Membership, Workspace
 from jpweb.store.sql.distinct_values import list_distinct
+from jpweb.store.sql.spellings import build_contains
 
 #: Rows of one batch of an export.
 BATCH_ROWS = 250
@@ -222,13 +223,18 @@ def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:
         "decider_name": filters.person,
         "decided_by": filters.decided,
         "asker": filters.tool,
-        "question__text__icontains": filters.words,
         "asked_at__gte": filters.since,
         "asked_at__lt": filters.until,
     }
-    if any("\x00" in value for value in values_by_lookup.values() if isinstance(value, str)):
+    values = [*values_by_lookup.values(), filters.words]
+    if any("\x00" in value for value in values if isinstance(value, str)):
         return [Q(pk__in=[])]  # no row contains NUL, and PostgreSQL refuses it
-    return [Q(**{key: value}) for key, value in values_by_lookup.items() if value not in ("", None)]
+    conditions = [
+        Q(**{key: value}) for key, value in values_by_lookup.items() if value not in ("", None)
+    ]
+    if filters.words:
+        conditions.append(build_contains("question__text", filters.words))
+    return conditions
 
 
 def _list_auditor_memberships(person_id: int) -> QuerySet[Membership]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from jpweb.store.annotations import thread_listing
 from jpweb.store.database import clock
@@ -73,12 +73,10 @@ def update_mentions(comment: Comment, workspace_id: int) -> None:
 
 def _find_members(mentions: list[tuple[str, ...]], workspace_id: int) -> set[int]:
     """Return the keys of the members whose account or shown name is the longest of a mention."""
-    is_named = Q(pk__in=[])
-    for name in {name for names in mentions for name in names}:
-        is_named |= Q(username__iexact=name) | Q(first_name__iexact=name)
-    members = Person.objects.filter(
-        is_named, is_active=True, memberships__workspace_id=workspace_id
-    )
+    if not mentions:
+        return set()
+    # Compared here: SQLite's ``iexact`` takes "É" and "é" for different letters.
+    members = Person.objects.filter(is_active=True, memberships__workspace_id=workspace_id)
     ids_by_name: dict[str, set[int]] = {}
     for key, *member_names in members.values_list("pk", "username", "first_name"):
         for name in member_names:

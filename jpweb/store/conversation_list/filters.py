@@ -12,6 +12,7 @@ from django.db.models.lookups import Exact
 
 from jpweb.store import db_text
 from jpweb.store.choices import Origin
+from jpweb.store.sql.spellings import build_contains
 
 
 class Sort(StrEnum):
@@ -45,7 +46,7 @@ class ListFilters:
         for word in (
             db_text.clean_text(self.words).replace("\N{REPLACEMENT CHARACTER}", " ").split()
         ):
-            condition &= Q(**{f"{prefix}title__icontains": word})
+            condition &= build_contains(f"{prefix}title", word)
         name, has_value, value = db_text.clean_text(self.label).partition("=")
         if name:
             condition &= Q(**{f"{prefix}labels__has_key": name})

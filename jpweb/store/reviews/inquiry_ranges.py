@@ -15,6 +15,7 @@ from jpweb.store.audit import AuditFilters
 from jpweb.store.models import Inquiry
 from jpweb.store.sql.byte_order import ByteOrder
 from jpweb.store.sql.keyset_merge import IndexRange
+from jpweb.store.sql.spellings import build_contains
 from jpweb.store.sql.waiting_time import WaitingMilliseconds
 
 #: Most rows that one page, or one count, looks at.
@@ -159,7 +160,7 @@ def _get_bounds(filters: AuditFilters) -> dict[str, Any]:
 
 
 def _contains_words(filters: AuditFilters) -> Q:
-    return Q(question__text__icontains=filters.words) if filters.words else Q()
+    return build_contains("question__text", filters.words) if filters.words else Q()
 
 
 def _has_nul(filters: AuditFilters) -> bool:

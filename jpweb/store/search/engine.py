@@ -221,11 +221,12 @@ def _build_groups(query: SearchQuery, person_id: int, problems: list[str]) -> li
 def _filter_terms(query_filter: QueryFilter, person_id: int) -> list[str]:
     match query_filter.name:
         case "in":
-            matching = Workspace.objects.filter(
-                name__iexact=query_filter.value, memberships__person_id=person_id
-            )
+            name = query_filter.value.casefold()
+            workspaces = Workspace.objects.filter(memberships__person_id=person_id)
             return [
-                filter_terms.workspace_term(key) for key in matching.values_list("pk", flat=True)
+                filter_terms.workspace_term(key)
+                for key, workspace_name in workspaces.values_list("pk", "name")
+                if workspace_name.casefold() == name
             ]
         case "kind":
             return [

@@ -18,6 +18,7 @@ from django.db.models.lookups import GreaterThan
 from jpweb.store import db_text
 from jpweb.store.models import Conversation, Passage
 from jpweb.store.search.snippets import Fragment, make_snippet
+from jpweb.store.sql.spellings import list_spellings
 
 #: Matches counted at most; above it ``has_more`` is set.
 COUNT_LIMIT = 1000
@@ -135,9 +136,8 @@ def _filter_matching(conversation_id: int, search_terms: Sequence[str]) -> Query
 
 def _holds_term(term: str) -> Q:
     """Return the condition that a body holds the term; databases fold the case of ASCII only."""
-    spellings = {term} if term.isascii() else {term, term.lower(), term.upper(), term.title()}
     condition = Q()
-    for spelling in spellings:
+    for spelling in list_spellings(term):
         condition |= _holds_spelling(spelling)
     return condition
 

@@ -64,6 +64,7 @@ QUERIES = Part(
         "redaction/remains.py",
     ),
     tests=(
+        "tests/store/sql/test_spellings.py",
         "tests/store/backups",
         "tests/store/redaction",
         "tests/store/transcript",
@@ -146,6 +147,7 @@ CORE = (
     "tests/store/search/test_engine.py",
     "tests/store/search/test_conversation_groups.py",
     "tests/store/search/test_find_in_conversation.py",
+    "tests/store/sql/test_spellings.py",
     "tests/store/conversation_list/test_paginator.py::test_filters_let_through_what_they_name",
     "tests/store/conversation_list/test_paginator.py::test_workspaces_are_merged_in_one_order",
     "tests/store/people/test_invitations.py",
