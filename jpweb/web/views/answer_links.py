@@ -115,10 +115,22 @@ async def _render_link(
         return await _render_card(request, link)
     # The decider may be the sender, who retries because the first reply was lost.
     is_own_answer = link.inquiry.decider_id == link.person.pk
-    context = {"is_late": is_late, "is_done": is_done, "is_own_answer": is_own_answer}
+    context = {
+        "is_late": is_late,
+        "is_done": is_done,
+        "is_own_answer": is_own_answer,
+        "unsent_text": "" if is_done else _get_form_text(request, link.inquiry),
+    }
     return await _render_page(
         request, link.status.value, context, status or CLOSED_STATUSES[link.status], link
     )
+
+
+def _get_form_text(request: HttpRequest, inquiry: Inquiry) -> str:
+    """Return the answer or the reason that a form has; "" for a secret question."""
+    if inquiry.answer_type == "secret":
+        return ""
+    return request.POST.get("note" if request.POST.get("do") == "decline" else "answer", "")
 
 
 async def _render_card(

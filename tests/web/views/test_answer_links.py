@@ -131,6 +131,55 @@ def test_who_is_second_is_told_and_changes_nothing(world: World):
     assert "by Owner" in " ".join(open_link(url).text.split())
 
 
+LATE_FORMS = [{"answer": CANARY}, {"do": "decline", "note": CANARY}]
+#: Changes after which a link settles nothing, with the status of its form.
+LATE_CHANGES: dict[str, tuple[Any, int]] = {
+    "settled": (lambda row: making.settle(row, making.ANSWER), 409),
+    "closed": (lambda _row: Run.objects.update(state=RunState.LOST), 410),
+    "barred": (lambda _row: Membership.objects.update(role=Role.READER), 403),
+}
+
+
+@pytest.mark.parametrize("fields", LATE_FORMS, ids=["answer", "decline"])
+@pytest.mark.parametrize("page", LATE_CHANGES)
+def test_draft_that_a_link_does_not_send_is_shown(
+    world: World, text: Inquiry, page: str, fields: dict[str, str]
+):
+    url, (change, status) = link(world, text), LATE_CHANGES[page]
+    change(text)
+    response = Client().post(url, fields)
+    assert response.status_code == status
+    draft = parse_page(response).find_one(readonly="")
+    assert (draft.tag, draft.text.strip()) == ("textarea", CANARY)
+    assert not open_link(url, status=Client().get(url).status_code).find_all(readonly="")
+
+
+@pytest.mark.parametrize("fields", LATE_FORMS, ids=["answer", "decline"])
+@pytest.mark.parametrize("page", LATE_CHANGES)
+def test_draft_for_a_secret_question_is_never_shown(
+    world: World, page: str, fields: dict[str, str]
+):
+    row = making.question(world.run, Secret(), "Passphrase?")
+    url, (change, status) = link(world, row), LATE_CHANGES[page]
+    change(row)
+    response = Client().post(url, fields)
+    assert response.status_code == status
+    assert CANARY not in response.content.decode()
+    assert not parse_page(response).find_all(readonly="")
+
+
+@pytest.mark.parametrize("fields", LATE_FORMS, ids=["answer", "decline"])
+def test_draft_that_an_invalid_link_gets_is_never_shown(
+    world: World, text: Inquiry, fields: dict[str, str]
+):
+    """Without a row nothing tells whether it is a secret."""
+    url = link(world, text)
+    AnswerLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    response = Client().post(url, fields)
+    assert response.status_code == 404
+    assert CANARY not in response.content.decode()
+
+
 @pytest.mark.parametrize("fields", [{"answer": "false"}, {"do": "decline"}])
 def test_who_sends_again_what_had_arrived_is_told_so(world: World, fields: dict[str, str]):
     url = link(world)
@@ -160,7 +209,9 @@ def test_who_is_second_at_the_same_moment_is_told(world: World, monkeypatch: pyt
         return answer_link
 
     monkeypatch.setattr(answer_links, "resolve_link", overtaken)
-    assert Client().post(url, {"do": "decline"}).status_code == 409
+    response = Client().post(url, {"do": "decline", "note": "Not on a Friday"})
+    assert response.status_code == 409
+    assert parse_page(response).find_one(readonly="").text.strip() == "Not on a Friday"
     assert inquiries.get_inquiry(world.question.pk).state == "answered"
 
 
