@@ -210,6 +210,41 @@ def test_a_turn_beside_a_running_one_is_refused_and_its_text_kept(world: World):
     assert "Hello there" not in parse_page(client.get(url)).text
 
 
+@pytest.mark.parametrize(
+    ("changes", "obstacle"),
+    [
+        ({}, "enable writing"),
+        ({"archived": True}, "jp archived"),
+        ({"removed_at": datetime(2026, 1, 1, tzinfo=UTC)}, "jp deleted"),
+    ],
+    ids=["writing is off", "archived", "deleted"],
+)
+def test_text_for_a_conversation_that_became_read_only_is_shown(
+    shared_world: World, changes: dict[str, Any], obstacle: str
+):
+    """The files are locked in a thread with a connection of its own."""
+    talks = Conversation.objects.filter(pk=shared_world.talk.pk)
+    Run.objects.update(state="done")
+    talks.update(origin=Origin.MIRRORED, **changes)
+    Workspace.objects.filter(pk=shared_world.home.pk).update(writing=WritePolicy.OFF)
+    client, url = shared_world.client("responder"), f"/conversations/{shared_world.talk.pk}"
+    response = client.post(f"{url}/turns", {"text": "Hello there"}, follow=True)
+    assert response.status_code == 422
+    composer_text = parse_page(response).find_one(id="composer").text
+    assert composer_text.count("Hello there") == 1
+    assert obstacle in composer_text
+    assert "Not sent" not in parse_page(client.get(url)).find_one(id="composer").text
+
+
+def test_refused_text_of_a_person_who_lost_the_role_is_shown(world: World):
+    client, url = world.client("responder"), f"/conversations/{world.talk.pk}"
+    client.post(f"{url}/turns", {"text": "Hello there"})
+    Membership.objects.filter(person=world.people["responder"]).update(role=Role.READER)
+    composer_text = parse_page(client.get(url)).find_one(id="composer").text
+    assert "Read-only access" in composer_text
+    assert composer_text.count("Hello there") == 1
+
+
 def is_turn_link(tag: Tag) -> bool:
     return tag.inside(id="outline") or tag.inside(**{"class": "turn-head"})
 
