@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from typing import Any
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.jp_files import metadata_file
+from jpweb.store.jp_files.locks import LockHeld, LockHolder
+from jpweb.store.jp_files.metadata_file import ConversationBusy
 from jpweb.store.models import Conversation
 from tests.web.reading import parse_page
 from tests.web.sockets import connect_page, make_hello
@@ -55,6 +57,58 @@ def test_a_responder_changes_a_conversation_and_is_told(
     assert message in parse_page(response).text
     row = Conversation.objects.get(pk=world.talk.pk)
     assert {name: getattr(row, name) for name in expected} == expected
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = ConversationBusy(LockHeld(LockHolder(session="jpweb")))
+    monkeypatch.setattr(metadata_file, "apply_change", Mock(side_effect=error))
+
+
+@pytest.mark.parametrize("from_page", ["", "/facts", "/facts?list=q%3Dx"])
+@pytest.mark.parametrize(
+    ("action", "field", "text"),
+    [("rename", "title", "<New>"), ("rename", "title", ""), ("label", "label", "area=x")],
+)
+def test_title_or_label_that_is_refused_stays_in_its_field(
+    world: World, busy: None, from_page: str, action: str, field: str, text: str
+):
+    url = f"/conversations/{world.talk.pk}"
+    form = {"do": action, field: text, "next": f"{url}{from_page}"}
+    response = world.client("responder").post(f"{url}/change", form)
+    page = parse_page(response)
+    assert response.status_code == 422
+    assert page.find_one(role="alert").text.startswith("A turn is running")
+    inputs = {tag["name"]: tag.get("value", "") for tag in page if tag.tag == "input"}
+    expected = {"title": "A talk", "label": ""} | {field: text, "next": form["next"]}
+    assert {name: inputs[name] for name in expected} == expected
+
+
+def test_invalid_label_stays_in_its_field(world: World):
+    response = change(world, do="label", label="1bad", next="")
+    page = parse_page(response)
+    assert response.status_code == 422
+    assert "“1bad” is not a valid label name" in page.find_one(role="alert").text
+    assert page.find_one(name="label")["value"] == "1bad"
+    page_url = f"/conversations/{world.talk.pk}"
+    assert {tag["value"] for tag in page.find_all(name="next")} == {page_url}
+
+
+def test_title_for_a_conversation_that_became_read_only_is_shown(world: World):
+    Conversation.objects.update(origin="mirrored")
+    response = change(world, do="rename", title="New words", next="")
+    page = parse_page(response)
+    assert response.status_code == 422
+    assert page.text.count("to enable writing on its People page") == 1
+    assert "New words" in page.text
+    assert not page.find_all(name="title")
+
+
+@pytest.mark.parametrize("action", ["pin", "unlabel"])
+def test_refused_press_of_a_button_leads_back(world: World, busy: None, action: str):
+    response = change(world, do=action, label="k")
+    assert response.redirect_chain == [(f"/conversations?q=talk#c{world.talk.pk}", 302)]
+    assert "A turn is running" in parse_page(response).text
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
+from urllib.parse import urldefrag, urlencode, urlsplit
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -39,6 +39,8 @@ _BUTTON_CHANGES = {
     "archive": (MetadataChange(archived=True), notice_text.CONVERSATION_ARCHIVED),
     "unarchive": (MetadataChange(archived=False), notice_text.CONVERSATION_UNARCHIVED),
 }
+#: Names of the fields that people fill in, by the action of their form.
+_FIELDS_BY_ACTION = {"rename": "title", "label": "label"}
 
 
 @access.signed_in
@@ -106,7 +108,10 @@ def show_metadata_forms(request: Request, conversation: Conversation) -> HttpRes
 @require_POST
 @access.conversation(Role.RESPONDER)
 async def change_conversation(request: Request, conversation: Conversation) -> HttpResponse:
-    """Change a conversation's metadata, publish the change, and redirect to the form's page."""
+    """Change a conversation's metadata, publish the change, and redirect to the form's page.
+
+    A refusal shows a form that was filled in again, with its text.
+    """
     return_url = _find_return_url(request, conversation)
     try:
         requested_change, message = _parse_change(request.POST, conversation)
@@ -114,6 +119,10 @@ async def change_conversation(request: Request, conversation: Conversation) -> H
             metadata_file.apply_change, conversation.pk, requested_change
         )
     except StoreError as error:
+        if _is_filled_in(request.POST, return_url, conversation):
+            return await run_in_db_thread(
+                _render_refusal, request, conversation, str(error), return_url
+            )
         messages.error(request, str(error))
         return redirect(return_url)
     messages.success(request, message)
@@ -121,13 +130,41 @@ async def change_conversation(request: Request, conversation: Conversation) -> H
     return redirect(return_url)
 
 
-def _render_forms(request: Request, conversation: Conversation) -> HttpResponse:
+def _is_filled_in(form: QueryDict, return_url: str, conversation: Conversation) -> bool:
+    """Tell whether a form has a field and a page of the conversation: the list has buttons only."""
+    page_urls = [
+        reverse(name, args=[conversation.pk]) for name in ("conversation", "conversation-edit")
+    ]
+    return form.get("do") in _FIELDS_BY_ACTION and urlsplit(return_url).path in page_urls
+
+
+def _render_refusal(
+    request: Request, conversation: Conversation, problem: str, return_url: str
+) -> HttpResponse:
+    """Render the forms with the text that was refused, and why; they lead back to their page."""
+    action = request.POST["do"]
+    context = {
+        "problem": problem,
+        "refused_action": action,
+        "refused_text": request.POST.get(_FIELDS_BY_ACTION[action], ""),
+        "page_url": urldefrag(return_url).url,
+    }
+    return _render_forms(request, conversation, context, status=422)
+
+
+def _render_forms(
+    request: Request,
+    conversation: Conversation,
+    extra_context: dict[str, str] | None = None,
+    status: int = 200,
+) -> HttpResponse:
     context = {
         "conversation": conversation,
         "may_change": True,
         "page_url": request.get_full_path(),
+        **(extra_context or {}),
     }
-    return render(request, "conversations/edit.html", context)
+    return render(request, "conversations/edit.html", context, status=status)
 
 
 def _parse_change(form: QueryDict, conversation: Conversation) -> tuple[MetadataChange, str]:
