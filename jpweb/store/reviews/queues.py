@@ -20,7 +20,7 @@ from jpweb.store import audit
 from jpweb.store.choices import ReviewState
 from jpweb.store.database import clock
 from jpweb.store.inquiries import OPEN_STATE
-from jpweb.store.models import Conversation, Inquiry, ReviewTask
+from jpweb.store.models import Conversation, Inquiry, Review, ReviewTask
 from jpweb.store.reviews import reservations, subjects
 from jpweb.stream.answer_type import Secret
 
@@ -140,7 +140,7 @@ QUEUE_NAMES = (*_TASK_QUEUES, *_CONDITIONS, "sample")
 
 
 def load_desk(person_id: int) -> Desk:
-    """Return all queues of a person; seven queries. The demo is left out, unless it is all."""
+    """Return all queues of a person; eight queries. The demo is left out, unless it is all."""
     workspaces = audit.list_workspaces(person_id)
     keys = [row.pk for row in workspaces if not audit.is_demo(row)]
     return _load_desk(person_id, keys or [row.pk for row in workspaces])
@@ -173,9 +173,25 @@ def _list_newest(workspace_ids: list[int]) -> list[_Row]:
 
 def _make_queue(name: str, items: list[QueueItem], person_id: int) -> Queue:
     if name == "disagreed":
-        # Who is to settle a disagreement has reviewed already.
-        return Queue(name, items, [item for item in items if not item.is_own])
+        return Queue(name, items, _list_revisable(items, person_id))
     return Queue(name, items, [item for item in items if item.is_left_for(person_id)])
+
+
+def _list_revisable(items: list[QueueItem], person_id: int) -> list[QueueItem]:
+    """Return the items of which a person gave one of the two reviews, and may give it again."""
+    if not items:
+        return []
+    rows = Review.objects.filter(
+        conversation_id__in={item.conversation_id for item in items},
+        anchor__in={item.anchor for item in items},
+    ).order_by("pk")
+    columns = rows.values_list("conversation_id", "anchor", "round", "reviewer_id")
+    # The last row of a round is of the latest version, the only one that can be reviewed.
+    reviewers = {(key, anchor, number): reviewer for key, anchor, number, reviewer in columns}
+    places = {slot[:2] for slot, reviewer_id in reviewers.items() if reviewer_id == person_id}
+    return [
+        item for item in items if not item.is_own and (item.conversation_id, item.anchor) in places
+    ]
 
 
 def _list_tasks(conversation_ids: Iterable[int]) -> dict[tuple[int, str], ReviewTask]:

@@ -161,6 +161,37 @@ def test_disagreement_on_an_own_decision_is_left_for_others(desk: ReviewDesk):
     assert counts == {"ada": 1, "cleo": 0}
 
 
+def test_disagreement_is_left_and_reserved_for_its_reviewers_alone(
+    desk: ReviewDesk, django_assert_max_num_queries: Any
+):
+    subject = load(desk.close())
+    send(subject, desk.ada, Verdict.FINE)
+    send(subject, desk.ben, Verdict.WRONG, "No.")
+    with django_assert_max_num_queries(8):
+        queue = queues.load_desk(desk.cleo.pk).queues["disagreed"]
+    assert (len(queue.items), queue.left) == (1, [])
+    assert queues.reserve_next(queue, desk.cleo.pk) is None
+    assert not ReviewTask.objects.exclude(holder=None).exists()
+    for person in (desk.ada, desk.ben):
+        queue = queues.load_desk(person.pk).queues["disagreed"]
+        assert [item.key for item in queue.left] == [subject.key]
+    assert queues.reserve_next(queue, desk.ben.pk) is not None
+
+
+def test_disagreement_is_not_left_for_reviewers_of_an_earlier_version(desk: ReviewDesk):
+    desk.require_two()
+    for people in ((desk.ada, desk.ben), (desk.ben, desk.cleo)):
+        subject = subjects.load_conversation(Conversation.objects.get())
+        for person, verdict in zip(people, (Verdict.FINE, Verdict.WRONG), strict=True):
+            send(subject, person, verdict, "Look.")
+        making.question(desk.run)
+    counts = {
+        person.username: len(queues.load_desk(person.pk).queues["disagreed"].left)
+        for person in (desk.ada, desk.ben, desk.cleo)
+    }
+    assert counts == {"ada": 0, "ben": 1, "cleo": 1}
+
+
 def test_half_reviewed_question_is_left_for_the_second_reviewer(desk: ReviewDesk):
     desk.require_two()
     row = desk.close(DECLINED)
