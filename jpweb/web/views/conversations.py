@@ -133,7 +133,7 @@ def _count_unread(conversation: Conversation, read_count: int | None, page: Tran
     """Return the number of new events where some of them are below a page, else 0."""
     if read_count is None or not page.window.has_later:
         return 0
-    return conversation.entry_count - read_count
+    return max(conversation.entry_count - read_count, 0)
 
 
 def _take_rejected_text(request: Request, conversation: Conversation) -> str:
