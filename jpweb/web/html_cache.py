@@ -42,11 +42,15 @@ _html_cache_lock = Lock()
 
 
 class ItemRecord(NamedTuple):
-    """What is on record of an item beside its elements: question keys, decisions of its call."""
+    """Inputs of an item's HTML beside its elements: question keys, decisions of its call.
+
+    ``at_anchor`` is the event that the page's address names.
+    """
 
     conversation_id: int
     question_ids: dict[str, int]
     decisions: Sequence[CallDecision]
+    at_anchor: str = ""
 
 
 def get_or_render_html(key: Hashable, render: Callable[[], SafeString]) -> SafeString:
@@ -93,6 +97,7 @@ def make_item_key(
     return (
         record.conversation_id,
         oob,
+        record.at_anchor if record.at_anchor in anchors else "",
         open_folds & anchors,
         closed_folds & anchors,
         tuple(record.question_ids.get(placed.anchor) for placed in elements),

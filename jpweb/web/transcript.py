@@ -315,6 +315,7 @@ def build_window_context(
     page_url = reverse("conversation", args=[conversation.pk])
     conversation.question_keys = page.window.contents.question_ids  # type: ignore[attr-defined]  # read by question_url
     conversation.call_decisions = page.window.contents.call_decisions  # type: ignore[attr-defined]  # read by render_item
+    conversation.at_anchor = query.at  # type: ignore[attr-defined]  # read by render_item
     return {
         "conversation": conversation,
         "page": page,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from django import template
@@ -39,7 +38,8 @@ if TYPE_CHECKING:
     from jpweb.store.transcript.call_decisions import CallDecision
 
 register = template.Library()
-#: Inquiries of a tool call that are rendered inside it; the others are counted in a link.
+#: Inquiries of a tool call that are rendered inside it, beside one that the page's address names;
+#: the others are counted beside a link.
 MAX_INQUIRIES = 50
 #: Badges in a tool call's summary, one per inquiry; with more inquiries it shows counts by state.
 MAX_BADGES = 6
@@ -73,7 +73,12 @@ def render_item(
     question_ids = getattr(conversation, "question_keys", None)
     if question_ids is None:  # question_url reads them from the database
         return render()
-    record = ItemRecord(conversation.pk, question_ids, _get_decisions(item, conversation))
+    record = ItemRecord(
+        conversation.pk,
+        question_ids,
+        _get_decisions(item, conversation),
+        getattr(conversation, "at_anchor", ""),
+    )
     key = html_cache.make_item_key(item, record, oob, open_folds, closed_folds)
     return html_cache.get_or_render_html(key, render)
 
@@ -129,15 +134,10 @@ def _describe_changed_model(placed: PlacedElement) -> str:
 
 
 def _build_call_context(call: ToolCall, conversation: Conversation) -> dict[str, Any]:
-    """Return a call's decisions, and its questions up to ``MAX_INQUIRIES``."""
-    questions: list[QuestionAttempts] = []
-    remaining = MAX_INQUIRIES
-    for question in call.question_groups:
-        if remaining > 0:
-            questions.append(
-                QuestionAttempts(question.key, list(islice(question.attempts, remaining)))
-            )
-        remaining -= len(question.attempts)
+    """Return a call's decisions, and those of its questions that are shown."""
+    questions = _choose_questions(call, getattr(conversation, "at_anchor", ""))
+    shown_places = {inquiry.request.place for group in questions for inquiry in group.attempts}
+    hidden_inquiries = [row for row in call.inquiries if row.request.place not in shown_places]
     states = [inquiry.state for inquiry in call.inquiries]
     counts = {state: states.count(state) for state in dict.fromkeys(states)}
     decisions = _get_decisions(call, conversation)
@@ -145,9 +145,25 @@ def _build_call_context(call: ToolCall, conversation: Conversation) -> dict[str,
         "permissions": [row for row in decisions if row.kind == ApprovalKind.RUN],
         "deliveries": [row for row in decisions if row.kind == ApprovalKind.DELIVER],
         "questions": questions,
-        "hidden_count": max(-remaining, 0),
+        "hidden_inquiries": hidden_inquiries,
         "counts": counts if len(states) > MAX_BADGES else None,
     }
+
+
+def _choose_questions(call: ToolCall, at_anchor: str) -> list[QuestionAttempts]:
+    """Return the first inquiries, up to ``MAX_INQUIRIES``, and the one that an address names."""
+    questions: list[QuestionAttempts] = []
+    remaining = MAX_INQUIRIES
+    for question in call.question_groups:
+        attempts = [
+            inquiry
+            for number, inquiry in enumerate(question.attempts)
+            if number < remaining or at_anchor == inquiry.request.anchor
+        ]
+        if attempts:
+            questions.append(QuestionAttempts(question.key, attempts))
+        remaining -= len(question.attempts)
+    return questions
 
 
 def _render_element(placed: PlacedElement, item_context: ItemContext, **extra: Any) -> SafeString:

@@ -323,8 +323,10 @@ def test_a_hostile_call_shows_the_first_fifty_questions_and_counts_the_rest(make
     (call,) = page.find_all(**{"data-kind": "tool_call_request"})
     badges = [t for t in page if "data-count" in t and call in t.parents]
     assert [(t["data-count"], t.text) for t in badges] == [("unanswered", "60")]
-    (link,) = [t for t in page if t.text == "Show all questions"]
-    assert "show=questions&at=" in link["href"]
+    (link,) = [t for t in page if t.text == "Show the others as stored"]
+    raw_text = parse_page(viewer.client.get(link["href"])).text
+    others = [f"Question {n}?" for n in range(50, 60)]
+    assert [(text in page.text, text in raw_text) for text in others] == [(False, True)] * 10
 
 
 def test_what_a_tool_made_of_its_arguments_is_shown_as_a_terminal_does(make_viewer: Any):

@@ -200,6 +200,19 @@ def test_where_news_begin_is_told_to_each_reader():
     assert "since your last visit" not in open_conversation(client, talk).text
 
 
+def test_link_to_a_question_past_the_first_fifty_shows_that_one_too():
+    questions = [make_inquiry(f"c.q{number}", f"Question {number}?") for number in range(60)]
+    talk = mirror_conversation(TurnStart(), make_call("c"), *questions, make_result("c"))
+    client = sign_in_reader(talk)
+    for number in (59, 55, 3):
+        anchor = journal.find_anchor(talk.pk, number + 2)
+        page = open_conversation(client, talk, f"at={anchor}")
+        assert f"Question {number}?" in page.find_one(id=anchor).text
+        questions_shown = page.find_all(**{"data-kind": "inquiry_request"})
+        assert len(questions_shown) == (50 if number < 50 else 51)
+        assert f"{60 - len(questions_shown)} of 60 questions of this call not shown" in page.text
+
+
 def test_a_page_tells_how_far_somebody_read_and_no_further_than_there_is():
     talk = make_long_conversation(2)
     client = sign_in_reader(talk)
