@@ -105,10 +105,21 @@ class Select(_AnswerTypeBase):
         return any(_is_same_json(option.value, value) for option in self.options)
 
     def parse_input(self, input_text: str) -> Any:
-        """Return the value of the option with this label. Raises InvalidAnswer."""
+        """Return the value of the option with this label. Raises InvalidAnswer.
+
+        HTML and forms change line ends, so one label that differs in nothing else counts as equal.
+        """
         for option in self.options:
             if option.label == input_text:
                 return option.value
+        lines = _normalize_line_ends(input_text)
+        values_by_label = {
+            option.label: option.value
+            for option in self.options
+            if _normalize_line_ends(option.label) == lines
+        }
+        if len(values_by_label) == 1:
+            return next(iter(values_by_label.values()))
         raise InvalidAnswer("Choose one of the options.")
 
     def make_schema(self) -> dict[str, Any]:
@@ -202,6 +213,10 @@ def _read_option(option: Any) -> Option:
     if "value" not in option:
         raise MalformedElement("an option must be an object with “value”")
     return Option(option["value"], read_optional_text(option, "description"))
+
+
+def _normalize_line_ends(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _to_json(value: Any) -> str:

@@ -74,6 +74,11 @@ def test_true_is_not_one_and_nothing_else_passes_either(kind, value):
         (MIXED, "false", False),
         (MIXED, "null", None),
         (MIXED, '{"a": 1, "b": 2}', {"a": 1, "b": 2}),
+        (Select((Option("a\nb"),)), "a\r\nb", "a\nb"),
+        (Select((Option("main\r"), Option("main"))), "main\n", "main\r"),
+        (Select((Option("a\r\nb"),)), "a\nb", "a\r\nb"),
+        (Select((Option("a\nb"), Option("a\rb"))), "a\rb", "a\rb"),
+        (Select((Option("a\rb"), Option("a\rb"))), "a\r\nb", "a\rb"),
     ],
 )
 def test_what_is_typed_becomes_the_answer(kind, input_text, answer):
@@ -89,6 +94,7 @@ def test_what_is_typed_becomes_the_answer(kind, input_text, answer):
         (Boolean(), "", "yes or no"),
         (Boolean(), "True", "yes or no"),
         (MIXED, "no", "one of the options"),
+        (Select((Option("a\nb"), Option("a\rb"))), "a\r\nb", "one of the options"),
         (Secret(), "", "Enter the secret"),
         (Text(), "a\x00", "NUL"),
     ],

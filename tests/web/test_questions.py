@@ -101,6 +101,19 @@ def test_what_does_not_fit_comes_back_with_the_reason(world: World, htmx: bool):
     assert inquiries.get_inquiry(row.pk).state == "open"
 
 
+@pytest.mark.parametrize("count", [2, 6], ids=["buttons", "radio buttons"])
+@pytest.mark.parametrize("value", [None, "", "null and more", 0, False, ["a"]], ids=repr)
+def test_option_that_the_card_offers_is_taken(world: World, value: Any, count: int):
+    options = (Option(value), *(Option(f"other {number}") for number in range(1, count)))
+    row = making.question(world.run, Select(options), "Which?")
+    page = parse_page(world.client("responder").get(f"/questions/{row.pk}"))
+    offered = [tag["value"] for tag in page.find_all(name="answer")]
+    assert len(set(offered)) == count
+    post(world, row, "answer", answer=offered[0])
+    settled_row = inquiries.get_inquiry(row.pk)
+    assert (settled_row.state, repr(settled_row.answer)) == ("answered", repr(value))
+
+
 def test_a_text_that_does_not_fit_comes_back_as_it_was_typed(world: World):
     row = making.question(world.run, Text(), "Name?")
     response = post(world, row, "answer", answer="<b>a\0b</b>", htmx=True)

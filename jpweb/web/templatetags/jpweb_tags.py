@@ -19,7 +19,7 @@ from jpweb.store import approvals, inquiries
 from jpweb.store.database import clock
 from jpweb.store.inbox import previous_answers
 from jpweb.stream import durations
-from jpweb.stream.answer_type import Secret, format_answer
+from jpweb.stream.answer_type import Option, Secret, format_answer
 from jpweb.stream.inquiry import Cancelled
 from jpweb.stream.transcript.items import InquiryPair, ToolCall
 from jpweb.web import display_text, transcript
@@ -61,7 +61,7 @@ def answer_fields(row: Row, typed_text: str = "", remember: bool = False) -> Saf
         "is_one_press": _is_one_press(options),
         "options": [
             {
-                "label": _format_value(option["value"]),
+                "label": Option(option["value"]).label,
                 "text": format_answer(option["value"]),
                 "description": option.get("description", ""),
             }
