@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -44,7 +45,7 @@ def find_problems(
     ``signing.make_statement`` returns it, and the problems of their files. Servers may record, seal
     and purge entries meanwhile.
     """
-    heads_by_sequence: dict[int, str] = {}
+    hashes_by_sequence: defaultdict[int, set[str]] = defaultdict(set)
     for statement in kept_heads:
         if isinstance(statement, Problem):
             yield statement
@@ -52,7 +53,8 @@ def find_problems(
         statement_problems = ledger_verifier.find_head_problems(statement)
         yield from statement_problems
         if not statement_problems:
-            heads_by_sequence[statement["head"]["sequence"]] = statement["head"]["chain_hash"]
+            head_values = statement["head"]
+            hashes_by_sequence[head_values["sequence"]].add(head_values["chain_hash"])
     # The head is read after what it has to cover: kept heads and sealed entries only grow.
     last_sequence = _read_last_sequence()
     head = get_head()
@@ -65,12 +67,11 @@ def find_problems(
         yield from problems
         tree_check.add_entry(entry, problems)
         last = entry.sequence
-        kept_hash = heads_by_sequence.pop(last, entry.chain_hash)
-        if kept_hash != entry.chain_hash:
+        for _ in hashes_by_sequence.pop(last, set()) - {entry.chain_hash}:
             yield Problem(last, "the chain up to here is not the one of a head that was kept")
     head_problems = list(_find_head_problems(head, last))
     yield from head_problems or tree_check.find_problems()
-    for sequence in sorted(heads_by_sequence):
+    for sequence in sorted(hashes_by_sequence):
         yield Problem(sequence, "it is missing, and a head that was kept names it")
     yield from _find_repeated_settlements()
 

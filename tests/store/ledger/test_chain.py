@@ -216,6 +216,20 @@ def test_whole_ledger_that_was_made_again_contradicts_a_kept_head():
 
 
 @pytest.mark.usefixtures("chain")
+@pytest.mark.parametrize("order", [1, -1], ids=["older first", "newer first"])
+def test_each_of_two_kept_heads_of_one_sequence_is_compared(order: int):
+    old_statement = signing.make_statement(sealing.get_head())
+    LedgerEntry.objects.all().delete()
+    LedgerHead.objects.all().delete()
+    record_reads()
+    sealing.seal_entries()
+    new_statement = signing.make_statement(sealing.get_head())
+    assert list_problems(kept_heads=[old_statement, new_statement][::order]) == [
+        "entry 6: the chain up to here is not the one of a head that was kept"
+    ]
+
+
+@pytest.mark.usefixtures("chain")
 def test_purged_entries_are_tombstones_that_verify():
     record_act(Act.ROLE_CHANGED, ADA, Place(1), role="owner")
     sealing.seal_entries()
