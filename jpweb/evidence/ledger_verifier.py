@@ -1,6 +1,6 @@
 """Verifies a ledger file offline: one file, of the standard library alone.
 
-    python3 ledger_verifier.py ledger.jsonl [--head head.json] [--public-key HEX]
+    python3 ledger_verifier.py ledger.jsonl [--head heads.jsonl] [--public-key HEX]
 
 A ledger file is JSON lines. The first line is a signed head, each other line an entry::
 
@@ -12,7 +12,7 @@ The entries are all from the first to the head's. An entry's text is canonical J
 the text alone stands for an entry that is purged, or that the reader may not see. ``text_hash`` is
 the text's SHA-256, ``chain_hash`` that of the previous entry's chain hash and the text hash, both
 in hexadecimal digits. ``tree_hash`` of the head is the root of the Merkle tree of all text hashes
-(RFC 9162, 2.1).
+(RFC 9162, 2.1). A file of kept heads has one a line, and the chain has to contain each of them.
 
 Exit status: 0 where all holds, 1 where a problem was found, 2 where the file cannot be read.
 """
@@ -296,10 +296,31 @@ def has_head(statement: dict[str, Any]) -> bool:
     )
 
 
-def verify_file(path: Path, public_key: str | None, known_head: Path | None) -> list[Problem]:
+def read_heads(path: Path) -> Iterator[dict[str, Any] | Problem]:
+    """Yield the kept heads of a file, and a problem for each other line, such as a torn one.
+
+    Raises UnreadableFile.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                yield _parse_head(line) or Problem(0, f"{path}, line {number} is no signed head")
+    except OSError as error:
+        raise UnreadableFile(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _parse_head(line: bytes) -> dict[str, Any] | None:
+    try:
+        statement = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return statement if isinstance(statement, dict) and has_head(statement) else None
+
+
+def verify_file(path: Path, public_key: str | None, known_heads: Path | None) -> list[Problem]:
     """Return the problems of a ledger file. Raises UnreadableFile.
 
-    With ``known_head``, a head that was kept elsewhere, the chain has to contain it.
+    With ``known_heads``, a file of heads that were kept elsewhere, the chain has to contain each.
     """
     statement, links = read_file(path)
     problems = find_head_problems(statement, public_key)
@@ -307,23 +328,26 @@ def verify_file(path: Path, public_key: str | None, known_head: Path | None) -> 
     problems += find_chain_problems(all_links, statement["head"])
     if not problems:
         problems += find_tree_problems(all_links, statement["head"])
-    if known_head is not None:
-        kept_statement = next(_read_lines(known_head), {})
-        if not has_head(kept_statement):
-            raise UnreadableFile(f"{known_head} holds no signed head.")
-        problems += find_head_problems(kept_statement, public_key)
-        problems += _find_kept_problems(all_links, kept_statement["head"])
+    if known_heads is not None:
+        problems += _find_kept_problems(all_links, known_heads, public_key)
     return problems
 
 
-def _find_kept_problems(links: list[Link], kept_head: dict[str, Any]) -> list[Problem]:
-    """Return the problem that the chain does not contain a head that was kept elsewhere."""
+def _find_kept_problems(links: list[Link], path: Path, key: str | None) -> Iterator[Problem]:
+    """Yield the problems of kept heads, and of a chain that does not contain each of them."""
+    lines = list(read_heads(path))
+    if all(isinstance(line, Problem) for line in lines):
+        raise UnreadableFile(f"{path} holds no signed head.")
     hashes = iter_chain_hashes(GENESIS_HASH, (link.text_hash for link in links))
     by_sequence = dict(zip((link.sequence for link in links), hashes, strict=True))
-    sequence = kept_head["sequence"]
-    if by_sequence.get(sequence) == kept_head["chain_hash"]:
-        return []
-    return [Problem(0, f"the chain does not contain the head that was kept, entry {sequence}")]
+    for line in lines:
+        if isinstance(line, Problem):
+            yield line
+            continue
+        yield from find_head_problems(line, key)
+        sequence = line["head"]["sequence"]
+        if by_sequence.get(sequence) != line["head"]["chain_hash"]:
+            yield Problem(0, f"the chain does not contain the head that was kept, entry {sequence}")
 
 
 def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -351,7 +375,7 @@ def main(argv: list[str] | None = None) -> int:
     """Verify a ledger file; print its problems and return the exit status."""
     parser = argparse.ArgumentParser(description="Verify a ledger file of jpweb.")
     parser.add_argument("file", type=Path)
-    parser.add_argument("--head", type=Path, help="a head that was kept elsewhere")
+    parser.add_argument("--head", type=Path, help="heads that were kept elsewhere, one a line")
     parser.add_argument("--public-key", help="the key that has to have signed, as its page shows")
     options = parser.parse_args(argv)
     try:

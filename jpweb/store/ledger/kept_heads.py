@@ -10,7 +10,7 @@ from typing import Any
 
 from jpweb import datafolder
 from jpweb.evidence import ledger_verifier
-from jpweb.evidence.ledger_verifier import Problem
+from jpweb.evidence.ledger_verifier import Problem, UnreadableFile
 from jpweb.store.errors import StoreError
 from jpweb.store.ledger import sealing, signing
 
@@ -36,26 +36,11 @@ def append_head(path: Path) -> dict[str, Any] | None:
 
 
 def read_heads(path: Path) -> Iterator[dict[str, Any] | Problem]:
-    """Yield the heads of a file, and a problem for each line that is none.
-
-    A line may be torn: its process ended, or the disk was full, while it was written. Raises
-    StoreError for a file that is unreadable.
-    """
+    """Yield as ``ledger_verifier.read_heads``. Raises StoreError for a file that is unreadable."""
     try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                yield _parse_head(line) or Problem(0, f"{path}, line {number} is no signed head")
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
-
-
-def _parse_head(line: bytes) -> dict[str, Any] | None:
-    try:
-        statement = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    is_head = isinstance(statement, dict) and ledger_verifier.has_head(statement)
-    return statement if is_head else None
+        yield from ledger_verifier.read_heads(path)
+    except UnreadableFile as error:
+        raise StoreError(str(error)) from error
 
 
 def _append_line(path: Path, line: str) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from jpweb.evidence import ledger_verifier
 from jpweb.evidence.ledger_verifier import Problem
 from jpweb.store.choices import Act
-from jpweb.store.ledger import kept_heads, sealing, verification
+from jpweb.store.ledger import kept_heads, sealing, signing, verification
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 from jpweb.store.models import LedgerEntry, LedgerHead
 
@@ -54,6 +56,41 @@ def test_torn_line_is_a_problem_beside_those_of_the_chain(tmp_path: Path):
     assert list(map(str, verification.find_problems(kept_heads.read_heads(path)))) == [
         f"head: {path}, line 1 is no signed head",
         "entry 1: it is missing, and a head that was kept names it",
+    ]
+
+
+def write_ledger_file(path: Path) -> None:
+    """Write the head and the entries as a ledger file."""
+    entries = LedgerEntry.objects.order_by("sequence").values("sequence", "text")
+    lines = [signing.make_statement(sealing.get_head()), *entries]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_offline_verifier_compares_each_head_of_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    path, file = tmp_path / "heads.jsonl", tmp_path / "ledger.jsonl"
+    keep_head(path)
+    write_ledger_file(file)
+    assert ledger_verifier.main([str(file), "--head", str(path)]) == 0
+    keep_head(path)
+    capsys.readouterr()
+    assert ledger_verifier.main([str(file), "--head", str(path)]) == 1
+    problem = "head: the chain does not contain the head that was kept, entry 2\n"
+    assert capsys.readouterr().out == problem
+    write_ledger_file(file)
+    assert ledger_verifier.main([str(file), "--head", str(path)]) == 0
+
+
+@pytest.mark.parametrize("line", ["", "{}", "[]", '{"head": {"seq', "[" * 100_000])
+def test_offline_verifier_names_a_line_that_is_no_head(tmp_path: Path, line: str):
+    path, file = tmp_path / "heads.jsonl", tmp_path / "ledger.jsonl"
+    keep_head(path)
+    write_ledger_file(file)
+    path.write_text(f"{line}\n{path.read_text()}\ud800", errors="surrogatepass")
+    assert list(map(str, ledger_verifier.verify_file(file, None, path))) == [
+        f"head: {path}, line 1 is no signed head",
+        f"head: {path}, line 3 is no signed head",
     ]
 
 
