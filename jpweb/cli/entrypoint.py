@@ -74,6 +74,9 @@ def _run_command(arguments: list[str]) -> None:
         _print_line(f"jpweb {metadata.version('jpweb')}")
         return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jpweb.settings")
+    if name == "team":
+        # It gives its processes JPWEB_RUNS, and the PostgreSQL and Redis that the settings demand.
+        os.environ.pop("JPWEB_RUNS", None)
     _check_command(program, name)
     execute_from_command_line([program, *arguments[1:]])
 

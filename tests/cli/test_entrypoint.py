@@ -98,6 +98,13 @@ def test_bad_setting_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert result.stderr == "jpweb: JPWEB_PORT must be a number, not “many”.\n"
 
 
+def test_team_starts_with_the_settings_of_a_worker_without_a_database(tmp_path: Path):
+    """The error of other commands under these settings recommends it."""
+    result = run_jpweb(tmp_path, "team", "--help", JPWEB_RUNS="workers")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("usage: jpweb team")
+
+
 #: Arguments with which each command does what it can on an empty data folder.
 ARGUMENTS_BY_COMMAND = {
     "backup": ["file"],
