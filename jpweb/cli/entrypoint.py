@@ -15,7 +15,7 @@ import django
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line, find_commands, get_commands
 
-from jpweb.cli import gc_tuning
+from jpweb.cli import gc_tuning, standard_output
 
 #: One help line for each command of ``jpweb.cli.management.commands``, in the help's order.
 COMMANDS = {
@@ -52,15 +52,17 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         _run_command(list(sys.argv if argv is None else argv))
-        sys.stdout.flush()
+        standard_output.flush_output()
     except ImproperlyConfigured as error:
         sys.exit(f"jpweb: {error}")
     except KeyboardInterrupt:  # Ctrl-C in what a command does before it handles the signal
         sys.exit(_INTERRUPTED_EXIT_CODE)
     except BrokenPipeError:  # such as of ``jpweb export … | head``
-        # Python would write the rest at exit, and print a second traceback.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        standard_output.discard_output()
         sys.exit(_BROKEN_PIPE_EXIT_CODE)
+    except standard_output.OutputError as error:
+        standard_output.discard_output()
+        sys.exit(f"jpweb: {error}")
 
 
 def _run_command(arguments: list[str]) -> None:
@@ -68,10 +70,10 @@ def _run_command(arguments: list[str]) -> None:
     program = "jpweb" if Path(arguments[0]).name == "__main__.py" else Path(arguments[0]).name
     name = arguments[1] if len(arguments) > 1 else "help"
     if arguments[1:] in ([], ["help"], ["--help"], ["-h"]):  # "help serve" is Django's
-        _print_line(_build_help(program))
+        standard_output.write_text(f"{_build_help(program)}\n")
         return
     if name in ("version", "--version"):
-        _print_line(f"jpweb {metadata.version('jpweb')}")
+        standard_output.write_text(f"jpweb {metadata.version('jpweb')}\n")
         return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jpweb.settings")
     if name == "team":
@@ -107,7 +109,3 @@ def _build_help(program: str) -> str:
             f"“{program} COMMAND --help” lists options. Django's commands (migrate, …) work too.",
         ]
     )
-
-
-def _print_line(text: str) -> None:
-    sys.stdout.write(f"{text}\n")

@@ -16,6 +16,7 @@ from django.test import Client
 
 from jpweb.cli.data_folder_lock import lock_data_dir
 from jpweb.cli.management.commands.serve import Command
+from jpweb.cli.standard_output import OutputError
 from jpweb.runtime.exports import FORMATS
 from jpweb.runtime.periodic import watch_workspaces
 from jpweb.store import accounts, exports, journal
@@ -251,6 +252,14 @@ def test_export_writes_to_standard_output(
     call_command("export", str(TOUR), "--format", form)
     talk = Conversation.objects.get(jp_id=TOUR)
     assert capfdbinary.readouterr().out == join_pieces(FORMATS[form].make_pieces(talk))
+
+
+def test_export_to_a_full_standard_output_is_an_error_of_it(monkeypatch: pytest.MonkeyPatch):
+    mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        monkeypatch.setattr("sys.stdout", io.TextIOWrapper(full))
+        with pytest.raises(OutputError, match=r"^Standard output cannot be written: No space"):
+            call_command("export", str(TOUR))
 
 
 @pytest.mark.parametrize("form", ["markdown", "jp"])

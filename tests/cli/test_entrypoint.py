@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -172,6 +173,23 @@ def test_command_whose_reader_stops_ends_without_a_traceback(tmp_path: Path):
     result = run_jpweb(tmp_path, "help", stdout=writing)
     os.close(writing)
     assert (result.returncode, result.stderr) == (128 + signal.SIGPIPE, "")
+
+
+def test_command_whose_output_has_no_space_is_one_line(tmp_path: Path):
+    full = os.open("/dev/full", os.O_WRONLY)
+    result = run_jpweb(tmp_path, "help", stdout=full)
+    os.close(full)
+    line = "jpweb: Standard output cannot be written: No space left on device.\n"
+    assert (result.returncode, result.stderr) == (1, line)
+
+
+def test_error_of_another_file_is_no_error_of_the_output(monkeypatch: pytest.MonkeyPatch):
+    def fail(_arguments: list[str]) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "some file")
+
+    monkeypatch.setattr(entrypoint, "execute_from_command_line", fail)
+    with pytest.raises(OSError, match="some file"):
+        entrypoint.main(["jpweb", "mirror"])
 
 
 def test_interrupted_command_ends_without_a_traceback(monkeypatch: pytest.MonkeyPatch):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from jpweb.cli import standard_output
 from jpweb.cli.existing_database import use_existing_database
 from jpweb.runtime.exports import FORMATS
 from jpweb.store import conversations
@@ -49,19 +49,19 @@ class Command(BaseCommand):
         pieces = make_pieces(conversation)
         target: Path | None = options["output"]
         if target is None:
-            _write_pieces(sys.stdout.buffer, pieces)
+            _write_pieces(standard_output.write_bytes, pieces)
             return
         try:
             with target.open("wb") as file:
-                size = _write_pieces(file, pieces)
+                size = _write_pieces(file.write, pieces)
         except OSError as error:
             raise CommandError(f"{target} cannot be written: {error.strerror}.") from error
         self.stderr.write(f"{target}: {size} bytes")
 
 
-def _write_pieces(file: BinaryIO, pieces: Iterable[ExportChunk]) -> int:
+def _write_pieces(write: Callable[[bytes], int], pieces: Iterable[ExportChunk]) -> int:
     """Write the pieces and return the bytes. Raises CommandError where the export breaks off."""
     try:
-        return sum(file.write(piece.data) for piece in pieces)
+        return sum(write(piece.data) for piece in pieces)
     except ExportBroken as error:
         raise CommandError(f"{error} The file is incomplete: export it again.") from error
