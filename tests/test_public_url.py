@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
 from django.test import Client
 
+from jpweb.cli.management.commands.serve import Command
+from jpweb.store import accounts
 from tests.machine.fixtures import ReadSettings
 
 HTTPS = "https://jp.example.org"
@@ -109,3 +113,50 @@ def test_a_form_sent_through_the_proxy_is_taken_and_its_cookies_are_secure(
         ).status_code
         == 403
     )
+
+
+def print_link(settings: Any, command: str, values: dict[str, Any]) -> tuple[str, str]:
+    """Return what a command writes to its output and to its errors while it prints a link."""
+    accounts.get_or_create_owner()
+    settings.ALLOWED_HOSTS, settings.PUBLIC_URL = values["ALLOWED_HOSTS"], values["PUBLIC_URL"]
+    out, err = io.StringIO(), io.StringIO()
+    if command == "serve":
+        Command(stdout=out, stderr=err)._print_greeting()
+    else:
+        call_command(command, stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("command", "runs"),
+    [("serve", "embedded"), ("serve", "workers"), ("sign_in_link", "embedded")],
+)
+def test_link_to_a_host_that_is_not_served_has_a_warning(
+    read_settings: ReadSettings, settings: Any, command: str, runs: str
+):
+    settings.RUNS = runs
+    out, err = print_link(settings, command, read_settings(JPWEB_HOSTS="jp.lan"))
+    assert ("http://127.0.0.1:8000/sign-in#" in out) is (runs == "embedded")
+    assert err == (
+        "Links begin with http://127.0.0.1:8000, and JPWEB_HOSTS does not name 127.0.0.1, so they "
+        "lead to an error. Set JPWEB_URL to the address that people open.\n"
+    )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("hosts", "url"),
+    [
+        ("", ""),
+        ("jp.lan,127.0.0.1", ""),
+        ("*", ""),
+        ("jp.lan", "http://jp.lan:81"),
+        ("x", "http://[::2]:81"),
+    ],
+)
+def test_link_to_a_host_that_is_served_has_no_warning(
+    read_settings: ReadSettings, settings: Any, hosts: str, url: str
+):
+    values = read_settings(JPWEB_HOSTS=hosts, JPWEB_URL=url)
+    assert print_link(settings, "sign_in_link", values)[1] == ""

@@ -9,7 +9,7 @@ from channels.routing import get_default_application
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from jpweb.cli import daphne_server
+from jpweb.cli import daphne_server, public_host
 from jpweb.cli.data_folder_lock import lock_data_dir
 from jpweb.cli.progress import show_progress
 from jpweb.runtime import read_log, runs, wiring
@@ -119,6 +119,7 @@ class Command(BaseCommand):
         return None if workspace_row is None or workspace_row.is_followed else workspace_row
 
     def _print_greeting(self) -> None:
+        public_host.warn_unless_served(self.stderr)
         if settings.RUNS == "workers":  # one of several servers; `sign_in_link` makes links
             self.stdout.write(
                 f"Serving on http://{daphne_server.HOST}:{settings.PORT}. Press Ctrl-C to stop."

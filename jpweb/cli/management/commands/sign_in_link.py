@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from jpweb.cli import public_host
 from jpweb.cli.account_lookup import find_account
 from jpweb.cli.existing_database import use_existing_database
 from jpweb.store import accounts
@@ -41,6 +42,7 @@ class Command(BaseCommand):
             self._remove_second_factor(person)
         token = accounts.issue_link(person)
         self.stdout.write(f"{settings.PUBLIC_URL}/sign-in#{token}")
+        public_host.warn_unless_served(self.stderr)
 
     def _remove_second_factor(self, person: Person) -> None:
         name = f"{person.display_name} (account {person.username})"
