@@ -11,7 +11,7 @@ from jpweb.store import db_text
 from jpweb.store.choices import ReviewState
 from jpweb.store.derived_rows import from_stream
 from jpweb.store.inquiries import clean_note
-from jpweb.store.masking import replacement
+from jpweb.store.masking import cut_text, replacement
 from jpweb.store.models import (
     Approval,
     Comment,
@@ -24,9 +24,6 @@ from jpweb.store.models import (
 from jpweb.stream.events import ChatRequest, ConversationEvent, Element
 from jpweb.stream.inquiry import Answered, InquiryRequest, InquiryResponse
 from jpweb.stream.transcript.grouping import extract_title
-
-#: Columns that may hold the beginning of a longer text, with the characters of the shortest one.
-_CUT_CHARS = {"title": 60, "problem": 1000}
 
 
 def replace_turn_title(
@@ -108,10 +105,9 @@ def change_columns(
 def replace_in_cut_text(column: str, text: str, strings: Sequence[str], marker: str) -> str:
     """Return the text of a column with strings replaced, also one that its end cuts."""
     replaced: str = replacement.replace_strings(text, strings, marker)
-    # A marker, in brackets, may have made it shorter than what was cut.
-    may_be_cut = len(text) >= _CUT_CHARS[column] or text.endswith("…") or "[" in text
-    markers = dict.fromkeys(strings, marker) if may_be_cut else {}
-    return replacement.replace_cut_end(replaced, markers)
+    if cut_text.can_be_cut(column, text):
+        return cut_text.replace_cut_end(replaced, dict.fromkeys(strings, marker))
+    return replaced
 
 
 def _replace_in_column(
@@ -122,7 +118,7 @@ def _replace_in_column(
         return replacement.replace_keys(replaced, keys, marker)
 
     value = getattr(row, column)
-    if column in _CUT_CHARS:
+    if column in cut_text.CUT_CHARS:
         return replace_in_cut_text(column, value, strings, marker)
     if isinstance(row, Approval) and isinstance(value, dict):  # its own keys are jpweb's
         return {name: replace_all(part) for name, part in value.items()}

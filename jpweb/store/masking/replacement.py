@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -57,8 +57,6 @@ _PART_NAME = re.compile(r"[a-z_$][A-Za-z_]{0,29}")
 _SCHEMA_TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 #: Shorter strings of a replaced payload are not looked for elsewhere.
 _MIN_COPY_CHARS = 4
-#: Characters of a secret's beginning that the end of a cut text may show.
-_MIN_CUT_CHARS = 4
 
 
 class Replaced(NamedTuple):
@@ -88,21 +86,6 @@ def list_strings(value: Any) -> list[str]:
 def replace_strings(value: Any, strings: Sequence[str], marker: str) -> Any:
     """Return a JSON value with these strings replaced, in keys of objects too."""
     return _map_texts(lambda text: _replace_in_text(text, strings, marker), value)
-
-
-def replace_cut_end(text: str, markers: Mapping[str, str]) -> str:
-    """Return a text whose end may be the beginning of a secret, with its marker there instead.
-
-    ``markers`` are those of the secrets. Of several that fit, the longest beginning counts.
-    """
-    shown = text.rstrip("…")
-    longest, replaced = _MIN_CUT_CHARS - 1, text
-    for secret, marker in markers.items():
-        for length in range(min(len(secret), len(shown)), longest, -1):
-            if shown.endswith(secret[:length]):
-                longest, replaced = length, f"{shown[:-length]}{marker}"
-                break
-    return replaced
 
 
 def replace_keys(value: Any, keys: Collection[str], marker: str) -> Any:

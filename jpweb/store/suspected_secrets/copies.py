@@ -11,9 +11,8 @@ from typing import Any
 
 from django.db.models import Q
 
-from jpweb.store import db_text
 from jpweb.store.inquiries import OPEN_STATE
-from jpweb.store.masking import derived_columns, masks, replacement
+from jpweb.store.masking import copied_text, derived_columns, masks
 from jpweb.store.models import (
     Approval,
     Conversation,
@@ -53,7 +52,7 @@ def mask_event(
     markers = masks.read_secrets(element, rows)
     masked = masks.mask_element(element, markers)
     derived_columns.replace_turn_title(conversation, position, element, masked)
-    conversation.title = mask_title(conversation.title, markers)
+    conversation.title = copied_text.mask_title(conversation.title, markers)
     _replace_in_inquiries(conversation, [position], markers, _QUESTION_COLUMNS)
 
 
@@ -80,7 +79,7 @@ def restore(
         after = event_masks.read_element(entry.anchor, entry.text)
         before = masks.mask_element(after, markers)
         derived_columns.replace_turn_title(conversation, entry.position, before, after)
-        conversation.title = replace_all(conversation.title, secrets_by_marker)[:500]
+        conversation.title = copied_text.unmask(conversation.title, secrets_by_marker)[:500]
     columns = (*_QUESTION_COLUMNS, *_ANSWER_COLUMNS)
     _replace_in_inquiries(conversation, positions, secrets_by_marker, columns)
     _replace_in_runs(conversation, secrets_by_marker)
@@ -98,22 +97,6 @@ def read_markers(conversation_id: int, rows: Sequence[SuspectedSecret]) -> dict[
     for anchor, text in entries.values_list("anchor", "text").iterator(chunk_size=20):
         markers |= masks.read_secrets(wire.read_element(text), rows_by_anchor[anchor])
     return markers
-
-
-def replace_all(value: Any, replacements: Mapping[str, str]) -> Any:
-    """Return a JSON value with each key of ``replacements`` replaced, the longest first.
-
-    Characters that a database refuses are left out.
-    """
-    for text in sorted(replacements, key=len, reverse=True):
-        clean_text = db_text.clean_text(replacements[text])
-        value = replacement.replace_strings(value, [text], clean_text)
-    return value
-
-
-def mask_title(title: str, markers: Mapping[str, str]) -> str:
-    """Return the title of a conversation, masked."""
-    return replacement.replace_cut_end(replace_all(title, markers)[:500], markers)[:500]
 
 
 def _replace_in_inquiries(
@@ -136,7 +119,7 @@ def _replace_in_inquiries(
 
 def replace_column(column: str, value: Any, state: str, replacements: Mapping[str, str]) -> Any:
     """Return a value of a question's row, replaced as ``replace_all`` does."""
-    replaced = replace_all(value, replacements)
+    replaced = copied_text.replace_all(value, replacements)
     if column == "question" and state == OPEN_STATE:
         replaced["answer_type"] = value["answer_type"]  # people choose from its options
     return replaced
@@ -151,7 +134,9 @@ def _replace_in_runs(conversation: Conversation, replacements: Mapping[str, str]
 
 
 def _update(row: Any, columns: Sequence[str], replacements: Mapping[str, str]) -> None:
-    values = {column: replace_all(getattr(row, column), replacements) for column in columns}
+    values = {
+        column: copied_text.replace_all(getattr(row, column), replacements) for column in columns
+    }
     changes = {name: value for name, value in values.items() if value != getattr(row, name)}
     if changes:
         cut = {name: _cut(row, name, value) for name, value in changes.items()}

@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from jpweb.store.derived_rows import from_stream
 from jpweb.store.derived_rows.from_stream import INQUIRY_COLUMNS, InquiryColumns, StreamRows
-from jpweb.store.masking import derived_columns, masks
+from jpweb.store.masking import copied_text, derived_columns, masks
 from jpweb.store.models import Conversation
 from jpweb.store.suspected_secrets import copies
 from jpweb.stream import wire
@@ -51,7 +51,7 @@ def mask_rows(
                 turns[number] = start, derived_columns.derive_turn_title(title, element, masked)
             positions.add(position)
             markers |= event_markers
-    conversation.title = copies.mask_title(conversation.title, markers)
+    conversation.title = copied_text.mask_title(conversation.title, markers)
     return StreamRows(stream_rows.entries, turns), [
         _mask_inquiry(row, markers) if positions.intersection(_get_positions(row)) else row
         for row in inquiry_rows
@@ -60,13 +60,13 @@ def mask_rows(
 
 def mask_title(conversation: Conversation) -> None:
     """Mask the title where it repeats an event of the journal. The caller saves it."""
-    conversation.title = copies.mask_title(conversation.title, _read_markers(conversation))
+    conversation.title = copied_text.mask_title(conversation.title, _read_markers(conversation))
 
 
 def unmask_title(conversation: Conversation) -> str:
     """Return the title with the secrets that its masks stand for, as JP's files have it."""
     secrets = {marker: secret for secret, marker in _read_markers(conversation).items()}
-    title: str = copies.replace_all(conversation.title, secrets)
+    title: str = copied_text.unmask(conversation.title, secrets)
     return title
 
 

@@ -14,7 +14,7 @@ from jpweb.store.choices import Act, Role, SuspicionState
 from jpweb.store.database import clock
 from jpweb.store.errors import StoreError
 from jpweb.store.ledger.entries import Actor, Place, record_act
-from jpweb.store.masking import masks
+from jpweb.store.masking import copied_text, masks
 from jpweb.store.models import Conversation, JournalEntry, Membership, Person, SuspectedSecret
 from jpweb.store.suspected_secrets import copies
 from jpweb.stream import wire
@@ -223,8 +223,8 @@ def _make_context(row: SuspectedSecret, shown: str) -> SecretContext | None:
     open_rows = list_of_event(row.conversation_id, row.anchor)
     others = masks.read_secrets(element, open_rows)
     end = row.start + row.length
-    before = copies.replace_all(text[: row.start], others)
-    after = copies.replace_all(text[end:], others)
+    before = copied_text.replace_all(text[: row.start], others)
+    after = copied_text.replace_all(text[end:], others)
     return SecretContext(before[-_CONTEXT_CHARS:], shown, after[:_CONTEXT_CHARS])
 
 

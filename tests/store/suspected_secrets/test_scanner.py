@@ -243,6 +243,27 @@ def test_title_that_ends_within_a_secret_is_masked(talk: Conversation):
     assert talk.title.startswith("Log in with [masked AWS Access Key, ")
 
 
+def test_title_that_ends_as_a_secret_begins_stays_where_none_is_cut(talk: Conversation):
+    title = f"Log in with {SECRET[:6]}"
+    Conversation.objects.update(title=title)
+    scan_all()
+    assert Conversation.objects.get().title == title
+
+
+@pytest.mark.parametrize("length", [9, 19])
+@pytest.mark.parametrize("begin", ["Log in with ", f"{'word ' * 9}with "], ids=["short", "long"])
+def test_dismissal_restores_a_title_that_ends_within_a_secret(
+    talk: Conversation, ada: Person, begin: str, length: int
+):
+    title = f"{begin}{SECRET[:length]}…"
+    Conversation.objects.update(title=title)
+    scan_all()
+    assert SECRET[:length] not in Conversation.objects.get().title
+    scan_all()
+    suggestions.dismiss(SuspectedSecret.objects.filter(kind="AWS Access Key")[0], ada, "no")
+    assert Conversation.objects.get().title == title
+
+
 def test_mirrored_file_that_grows_is_searched_from_its_new_end(home: Workspace):
     talk = making.mirrored_conversation(home, ChatRequest("Hello"))
     scan_all()

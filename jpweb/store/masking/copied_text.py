@@ -1,0 +1,59 @@
+"""Masks secrets in columns that repeat an event, and puts them back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from jpweb.store import db_text
+from jpweb.store.masking import cut_text, replacement
+
+#: Characters of the longest title of a conversation.
+_MAX_TITLE_CHARS = 500
+
+
+def replace_all(value: Any, replacements: Mapping[str, str]) -> Any:
+    """Return a JSON value with each key of ``replacements`` replaced, the longest first.
+
+    Characters that a database refuses are left out.
+    """
+    for text in sorted(replacements, key=len, reverse=True):
+        clean_text = db_text.clean_text(replacements[text])
+        value = replacement.replace_strings(value, [text], clean_text)
+    return value
+
+
+def mask_title(title: str, markers: Mapping[str, str]) -> str:
+    """Return the title of a conversation, masked; its end too where that may cut a secret."""
+    masked: str = replace_all(title, markers)[:_MAX_TITLE_CHARS]
+    if cut_text.can_be_cut("title", title):
+        masked = mask_cut_end(masked, markers)
+    return masked[:_MAX_TITLE_CHARS]
+
+
+def mask_cut_end(text: str, markers: Mapping[str, str]) -> str:
+    """Return a text with its end masked where that is the beginning of a secret.
+
+    The marker says how many characters it stands for, so that ``unmask`` returns no others.
+    """
+    cut_end = cut_text.find_cut_end(text, markers)
+    if cut_end is None:
+        return text
+    secret, length = cut_end
+    shown = text.rstrip("…")
+    marker = f"{markers[secret][:-1]}, {length} characters]"
+    return f"{shown[:-length]}{marker}{text[len(shown) :]}"
+
+
+def unmask(value: Any, secrets_by_marker: Mapping[str, str]) -> Any:
+    """Return a JSON value with secrets in place of their markers, as it was before its masks."""
+    if isinstance(value, str):
+        for marker, secret in secrets_by_marker.items():
+            value = _unmask_cut_end(value, marker, secret)
+    return replace_all(value, secrets_by_marker)
+
+
+def _unmask_cut_end(text: str, marker: str, secret: str) -> str:
+    pattern = rf"{re.escape(marker[:-1])}, ([0-9]{{1,5}}) characters\]"
+    return re.sub(pattern, lambda match: db_text.clean_text(secret[: int(match[1])]), text)
