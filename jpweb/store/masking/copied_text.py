@@ -11,6 +11,8 @@ from jpweb.store.masking import cut_text, replacement
 
 #: Characters of the longest title of a conversation.
 _MAX_TITLE_CHARS = 500
+#: How each marker of a suspected secret begins.
+_MASK_START = "[masked "
 
 
 def replace_all(value: Any, replacements: Mapping[str, str]) -> Any:
@@ -52,6 +54,37 @@ def unmask(value: Any, secrets_by_marker: Mapping[str, str]) -> Any:
         for marker, secret in secrets_by_marker.items():
             value = _unmask_cut_end(value, marker, secret)
     return replace_all(value, secrets_by_marker)
+
+
+def list_unmasked(value: Any, secrets_by_marker: Mapping[str, str], limit: int | None) -> list[Any]:
+    """Return what a JSON value may have been before its masks.
+
+    Several values only where ``limit`` has cut a marker that more than one secret can have.
+    """
+    texts = replacement.list_strings(value)
+    if not any(_MASK_START in text for text in texts) and not _find_cut_marker(value, limit):
+        return [value]
+    unmasked = unmask(value, secrets_by_marker)
+    cut_marker = _find_cut_marker(value, limit)
+    if not cut_marker or not unmasked.endswith(cut_marker):
+        return [unmasked]
+    begin = unmasked.removesuffix(cut_marker)
+    endings = [
+        db_text.clean_text(secret)
+        for marker, secret in secrets_by_marker.items()
+        if marker.startswith(cut_marker) or cut_marker.startswith(marker[:-1])
+    ]
+    return [begin + ending for ending in endings] or [unmasked]
+
+
+def _find_cut_marker(value: Any, limit: int | None) -> str:
+    """Return the beginning of a marker with which a text of so many characters ends, or nothing."""
+    if not isinstance(value, str) or len(value) != limit:
+        return ""
+    _, bracket, end = value.rpartition("[")
+    start = f"{bracket}{end}"
+    is_marker = start.startswith(_MASK_START) or _MASK_START.startswith(start)
+    return start if is_marker and "]" not in start else ""
 
 
 def _unmask_cut_end(text: str, marker: str, secret: str) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection
 
 from django.db.models import Q
 
@@ -11,16 +10,7 @@ from jpweb.store import db_text
 from jpweb.store.choices import ReviewState
 from jpweb.store.derived_rows import from_stream
 from jpweb.store.inquiries import clean_note
-from jpweb.store.masking import cut_text, replacement
-from jpweb.store.models import (
-    Approval,
-    Comment,
-    Conversation,
-    Inquiry,
-    Review,
-    ReviewTask,
-    Turn,
-)
+from jpweb.store.models import Conversation, Inquiry, ReviewTask, Turn
 from jpweb.stream.events import ChatRequest, ConversationEvent, Element
 from jpweb.stream.inquiry import Answered, InquiryRequest, InquiryResponse
 from jpweb.stream.transcript.grouping import extract_title
@@ -83,43 +73,3 @@ def mark_unreviewed(conversation: Conversation, positions: Collection[int]) -> N
     ReviewTask.objects.filter(
         Q(anchor="") | Q(anchor__in=changed.values("anchor")), conversation=conversation
     ).update(state=ReviewState.UNREVIEWED, verdict="", first_reviewer=None)
-
-
-def change_columns(
-    row: Any, columns: Sequence[str], strings: Sequence[str], keys: Collection[str], marker: str
-) -> dict[str, Any]:
-    """Return the columns in which these strings, or these keys of objects, are replaced."""
-    changes: dict[str, Any] = {}
-    for column in columns:
-        replaced = _replace_in_column(row, column, strings, keys, marker)
-        if replaced != getattr(row, column):
-            limit = row._meta.get_field(column).max_length  # noqa: SLF001  Django documents it
-            changes[column] = replaced[:limit] if limit else replaced
-    if changes and isinstance(row, Approval):
-        changes["digest"] = ""  # a plain hash, from which a short secret could be guessed
-    if changes and isinstance(row, Comment | Review):
-        changes["nonce"] = ""  # with it, a short secret could be guessed from the ledger's hash
-    return changes
-
-
-def replace_in_cut_text(column: str, text: str, strings: Sequence[str], marker: str) -> str:
-    """Return the text of a column with strings replaced, also one that its end cuts."""
-    replaced: str = replacement.replace_strings(text, strings, marker)
-    if cut_text.can_be_cut(column, text):
-        return cut_text.replace_cut_end(replaced, dict.fromkeys(strings, marker))
-    return replaced
-
-
-def _replace_in_column(
-    row: Any, column: str, strings: Sequence[str], keys: Collection[str], marker: str
-) -> Any:
-    def replace_all(value: Any) -> Any:
-        replaced = replacement.replace_strings(value, strings, marker)
-        return replacement.replace_keys(replaced, keys, marker)
-
-    value = getattr(row, column)
-    if column in cut_text.CUT_CHARS:
-        return replace_in_cut_text(column, value, strings, marker)
-    if isinstance(row, Approval) and isinstance(value, dict):  # its own keys are jpweb's
-        return {name: replace_all(part) for name, part in value.items()}
-    return replace_all(value)

@@ -100,13 +100,18 @@ def list_texts(element: Element) -> list[ContentText]:
 
 def read_secrets(element: Element, rows: Iterable[SuspectedSecret]) -> dict[str, str]:
     """Return the secrets that these rows find in an element, with their markers."""
+    return dict(list_secrets(element, rows))
+
+
+def list_secrets(element: Element, rows: Iterable[SuspectedSecret]) -> list[tuple[str, str]]:
+    """Return the secrets with their markers; one that is of two kinds has two of these."""
     texts = list_texts(element)
-    secrets = {}
+    secrets = []
     for row in rows:
         if row.text_index < len(texts):
             text = texts[row.text_index].text
             if secret := text[row.start : row.start + row.length]:
-                secrets[secret] = row.marker
+                secrets.append((secret, row.marker))
     return secrets
 
 

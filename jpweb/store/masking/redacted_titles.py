@@ -13,13 +13,15 @@ MAX_TITLE_CHARS = 500
 _MARKER_START = REDACTION_MARKER.partition("{")[0]
 #: How a title ends whose last characters are the beginning of a marker.
 _CUT_MARKERS = tuple(_MARKER_START[:length] for length in range(len(_MARKER_START) - 1, 0, -1))
+#: The mark of a suspected secret, which hides text of the file's title as a redaction does.
+_MASK = re.compile(r"\[masked [^\[\]]+, [0-9a-f]{8}(?:, [0-9]+ characters)?\]")
 
 
 def choose_title(conversation: Conversation, file_title: str) -> str:
     """Return the title of the file; that of the row where it is the file's title, redacted.
 
-    A title that was redacted as a whole stays whatever jp calls the conversation. A query only
-    where the row's title holds a marker.
+    A title that was redacted as a whole stays whatever jp calls the conversation. Masks stand for
+    any text of the file's title. A query only where the row's title holds a marker.
     """
     is_cut = len(conversation.title) == MAX_TITLE_CHARS
     has_cut_marker = is_cut and conversation.title.endswith(_CUT_MARKERS)
@@ -30,7 +32,10 @@ def choose_title(conversation: Conversation, file_title: str) -> str:
     kept_parts = _split_at_markers(conversation.title, reasons)
     if is_cut:
         kept_parts[-1:] = _split_at_cut_marker(kept_parts[-1])
-    is_same = len(kept_parts) > 1 and _fits_between(kept_parts, file_title, is_cut=is_cut)
+    if len(kept_parts) == 1:
+        return file_title
+    kept_parts = [text for part in kept_parts for text in _MASK.split(part)]
+    is_same = _fits_between(kept_parts, file_title, is_cut=is_cut)
     return conversation.title if is_same else file_title
 
 

@@ -6,9 +6,8 @@ by which ``jpweb.store.ledger.verification`` accepts it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from django.db import models, transaction
 
@@ -19,21 +18,10 @@ from jpweb.store.errors import StoreError
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.masking import derived_columns, replacement
 from jpweb.store.masking.replacement import Replaced
-from jpweb.store.models import (
-    Approval,
-    CallCheckpoint,
-    Comment,
-    Conversation,
-    JournalEntry,
-    Passage,
-    Person,
-    Redaction,
-    Review,
-    Run,
-    RunInterrupt,
-    Turn,
-)
-from jpweb.store.suspected_secrets import suggestions
+from jpweb.store.models import Conversation, JournalEntry, Passage, Person, Redaction, Run
+from jpweb.store.redaction import column_copies
+from jpweb.store.redaction.column_copies import CopiedContent
+from jpweb.store.suspected_secrets import copies, suggestions
 from jpweb.stream import anchor_ids, wire
 from jpweb.stream.errors import MalformedElement
 from jpweb.stream.transcript.categories import categorize_element
@@ -119,6 +107,7 @@ def _redact(conversation_id: int, request: RedactionRequest, person: Person) -> 
     resolved = suggestions.resolve_markers(conversation.pk, request.strings)
     request = replace(request, strings=resolved)
     preview = Preview(file=conversation.source)
+    secrets_by_marker = copies.read_open_secrets(conversation.pk)  # some are closed below
     strings: tuple[str, ...] = request.strings
     keys: set[str] = set()
     for entry, replaced in _find_replacements(conversation, request, marker):
@@ -130,7 +119,8 @@ def _redact(conversation_id: int, request: RedactionRequest, person: Person) -> 
         )
     if not preview.events:
         raise NotRedactable("None of these strings is in the content. Check their spelling.")
-    preview.copies = _replace_copies(conversation, strings, keys, marker)
+    content = CopiedContent(strings, keys, marker, secrets_by_marker)
+    preview.copies = column_copies.replace_copies(conversation, content)
     derived_columns.mark_unreviewed(conversation, [event.position for event in preview.events])
     conversation.revision += 1
     conversation.needs_indexing = True
@@ -252,33 +242,3 @@ def _update_category_count(conversation: Conversation, old: str, new: str) -> No
     conversation.category_counts[old] = conversation.category_counts.get(old, 1) - 1
     conversation.category_counts[new] = conversation.category_counts.get(new, 0) + 1
     conversation.save(update_fields=["category_counts"])
-
-
-def _replace_copies(
-    conversation: Conversation, strings: Sequence[str], keys: Collection[str], marker: str
-) -> dict[str, int]:
-    """Replace strings in what else the database keeps of the conversation; returns counts."""
-    counts: dict[str, int] = {}
-    old_title = conversation.title
-    title = derived_columns.replace_in_cut_text("title", old_title, strings, marker)[:500]
-    if any(old_title.rstrip("…") in string for string in strings):
-        title = marker[:500] if old_title else ""
-    if title != old_title:
-        conversation.title, counts["title"] = title, 1
-    Passage.objects.filter(conversation=conversation, position=Passage.TITLE_POSITION).delete()
-    runs = Run.objects.filter(conversation=conversation)
-    sources: list[tuple[str, models.QuerySet[Any], tuple[str, ...]]] = [
-        ("approvals", Approval.objects.filter(conversation=conversation), ("subject", "decision")),
-        ("results", CallCheckpoint.objects.filter(run__in=runs), ("content", "edited")),
-        ("messages", RunInterrupt.objects.filter(run__in=runs), ("text",)),
-        ("failures", runs, ("problem",)),
-        ("turns", Turn.objects.filter(conversation=conversation), ("title",)),
-        ("comments", Comment.objects.filter(thread__conversation=conversation), ("text",)),
-        ("review_notes", Review.objects.filter(conversation=conversation), ("note",)),
-    ]
-    for name, rows, columns in sources:
-        for row in rows.iterator(chunk_size=200):
-            if changes := derived_columns.change_columns(row, columns, strings, keys, marker):
-                counts[name] = counts.get(name, 0) + 1
-                type(row).objects.filter(pk=row.pk).update(**changes)
-    return counts

@@ -6,7 +6,7 @@ waits for them, so they are masked when it has ended.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q
@@ -90,13 +90,25 @@ def read_markers(conversation_id: int, rows: Sequence[SuspectedSecret]) -> dict[
     rows_by_anchor: dict[str, list[SuspectedSecret]] = {}
     for row in rows:
         rows_by_anchor.setdefault(row.anchor, []).append(row)
+    return dict(_list_secrets(conversation_id, rows_by_anchor))
+
+
+def read_open_secrets(conversation_id: int) -> dict[str, str]:
+    """Return all markers of a conversation with the secrets that they stand for."""
+    rows_by_anchor = masks.load_open_rows(conversation_id)
+    if not rows_by_anchor:
+        return {}
+    return {marker: secret for secret, marker in _list_secrets(conversation_id, rows_by_anchor)}
+
+
+def _list_secrets(
+    conversation_id: int, rows_by_anchor: Mapping[str, Sequence[SuspectedSecret]]
+) -> Iterator[tuple[str, str]]:
     entries = JournalEntry.objects.filter(
         conversation_id=conversation_id, anchor__in=list(rows_by_anchor)
     )
-    markers: dict[str, str] = {}
     for anchor, text in entries.values_list("anchor", "text").iterator(chunk_size=20):
-        markers |= masks.read_secrets(wire.read_element(text), rows_by_anchor[anchor])
-    return markers
+        yield from masks.list_secrets(wire.read_element(text), rows_by_anchor[anchor])
 
 
 def _replace_in_inquiries(

@@ -19,6 +19,7 @@ from tests.store.redaction.canary import CANARY, dump_tables, redact
 pytestmark = pytest.mark.django_db(transaction=True)
 FOLDER = "17000000000-a-talk"
 ASKED, REPLIED = ChatRequest(f"Log in with {CANARY}"), ChatResponse("message", "Done")
+MASK, CUT_MASK = "[masked Slack Token, 3fa2c1ab]", "[masked Slack Token, 3fa2c1ab, 9 characters]"
 TITLE, MARKER = f"Log in with {CANARY}", "[redacted by Ada: a leaked key]"
 
 
@@ -77,6 +78,11 @@ def test_title_that_jp_changes_afterwards_is_shown(tmp_path: Path, ada: Person):
         ("a" * 490 + "[redacted", "a" * 490 + "x", False),
         ((f"a {MARKER} " + "b" * 500)[:500], "a x " + "b" * 496, True),
         ("a [redacted by Ada: another reason] b", "a x b", False),
+        (f"a {MASK} b {MARKER}", "a x b y", True),
+        (f"a {MASK} b {MARKER}", "a x c y", False),
+        (f"{MARKER} b {CUT_MASK}…", "y b x…", True),
+        ((f"{MASK} " + "a" * 460 + MARKER)[:500], "x " + "a" * 460 + "y", True),
+        (f"a {MASK} b", "a x b", False),
         ("a b", "a b", False),
     ],
 )

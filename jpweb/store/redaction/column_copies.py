@@ -1,0 +1,142 @@
+"""Redacts the columns of other tables that repeat the content of events.
+
+What the scanner masked there is redacted as if it had no masks, and masked again: a redaction may
+name the text that a mask stands for, a part of it, or a longer one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import models
+
+from jpweb.store.masking import copied_text, cut_text, replacement
+from jpweb.store.masking.redacted_titles import MAX_TITLE_CHARS
+from jpweb.store.models import (
+    Approval,
+    CallCheckpoint,
+    Comment,
+    Conversation,
+    Passage,
+    Review,
+    Run,
+    RunInterrupt,
+    Turn,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedContent:
+    """Strings, and keys of objects, that ``marker`` replaces in copies; some of these are masked."""
+
+    strings: Sequence[str]
+    keys: Collection[str]
+    marker: str
+    secrets_by_marker: Mapping[str, str]
+
+
+def replace_copies(conversation: Conversation, content: CopiedContent) -> dict[str, int]:
+    """Replace content in what else the database keeps of the conversation; returns counts.
+
+    The caller saves the title.
+    """
+    counts: dict[str, int] = {}
+    title = _replace_in_title(conversation.title, content)
+    if title != conversation.title:
+        conversation.title, counts["title"] = title, 1
+    Passage.objects.filter(conversation=conversation, position=Passage.TITLE_POSITION).delete()
+    runs = Run.objects.filter(conversation=conversation)
+    sources: list[tuple[str, models.QuerySet[Any], tuple[str, ...]]] = [
+        ("approvals", Approval.objects.filter(conversation=conversation), ("subject", "decision")),
+        ("results", CallCheckpoint.objects.filter(run__in=runs), ("content", "edited")),
+        ("messages", RunInterrupt.objects.filter(run__in=runs), ("text",)),
+        ("failures", runs, ("problem",)),
+        ("turns", Turn.objects.filter(conversation=conversation), ("title",)),
+        ("comments", Comment.objects.filter(thread__conversation=conversation), ("text",)),
+        ("review_notes", Review.objects.filter(conversation=conversation), ("note",)),
+    ]
+    for name, rows, columns in sources:
+        for row in rows.iterator(chunk_size=200):
+            if changes := _change_columns(row, columns, content):
+                counts[name] = counts.get(name, 0) + 1
+                type(row).objects.filter(pk=row.pk).update(**changes)
+    return counts
+
+
+def _replace_in_title(masked_title: str, content: CopiedContent) -> str:
+    def replace(title: str) -> str:
+        if title and any(title.rstrip("…") in string for string in content.strings):
+            return content.marker
+        return _replace_in_cut_text("title", title, content)
+
+    title: str = _replace_unmasked("title", masked_title, MAX_TITLE_CHARS, content, replace)
+    return title[:MAX_TITLE_CHARS]
+
+
+def _change_columns(row: Any, columns: Sequence[str], content: CopiedContent) -> dict[str, Any]:
+    """Return the columns of a row in which the content is replaced."""
+    changes: dict[str, Any] = {}
+    for column in columns:
+        limit = row._meta.get_field(column).max_length  # noqa: SLF001  Django documents it
+        replace = _choose_replacement(row, column, content)
+        value = getattr(row, column)
+        replaced = _replace_unmasked(column, value, limit, content, replace)
+        if replaced != value:
+            changes[column] = replaced[:limit] if limit else replaced
+    if changes and isinstance(row, Approval):
+        changes["digest"] = ""  # a plain hash, from which a short secret could be guessed
+    if changes and isinstance(row, Comment | Review):
+        changes["nonce"] = ""  # with it, a short secret could be guessed from the ledger's hash
+    return changes
+
+
+def _choose_replacement(row: Any, column: str, content: CopiedContent) -> Callable[[Any], Any]:
+    """Return the function that replaces the content in a value without masks."""
+
+    def replace_all(value: Any) -> Any:
+        replaced = replacement.replace_strings(value, content.strings, content.marker)
+        return replacement.replace_keys(replaced, content.keys, content.marker)
+
+    def replace_parts(value: Any) -> Any:
+        if isinstance(value, dict):  # its own keys are jpweb's
+            return {name: replace_all(part) for name, part in value.items()}
+        return replace_all(value)
+
+    def replace_cut(value: str) -> str:
+        return _replace_in_cut_text(column, value, content)
+
+    if column in cut_text.CUT_CHARS:
+        return replace_cut
+    return replace_parts if isinstance(row, Approval) else replace_all
+
+
+def _replace_in_cut_text(column: str, text: str, content: CopiedContent) -> str:
+    """Return the text of a column with the strings replaced, also one that its end cuts."""
+    replaced: str = replacement.replace_strings(text, content.strings, content.marker)
+    if cut_text.can_be_cut(column, text):
+        markers = dict.fromkeys(content.strings, content.marker)
+        return cut_text.replace_cut_end(replaced, markers)
+    return replaced
+
+
+def _replace_unmasked(
+    column: str,
+    value: Any,
+    limit: int | None,
+    content: CopiedContent,
+    replace: Callable[[Any], Any],
+) -> Any:
+    """Return a value replaced without its masks, and masked again; the same without a change."""
+    for unmasked in copied_text.list_unmasked(value, content.secrets_by_marker, limit):
+        replaced = replace(unmasked)
+        if replaced == unmasked:
+            continue
+        if unmasked == value:
+            return replaced
+        markers = {secret: marker for marker, secret in content.secrets_by_marker.items()}
+        masked = copied_text.replace_all(replaced, markers)
+        is_cut = column == "title" and cut_text.can_be_cut(column, unmasked)
+        return copied_text.mask_cut_end(masked, markers) if is_cut else masked
+    return value
