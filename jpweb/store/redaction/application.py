@@ -16,7 +16,7 @@ from jpweb.store import db_text, journal
 from jpweb.store.choices import UNFINISHED_STATES, Act
 from jpweb.store.errors import StoreError
 from jpweb.store.ledger.entries import Actor, Place, record_act
-from jpweb.store.masking import derived_columns, replacement
+from jpweb.store.masking import derived_columns, masks, replacement
 from jpweb.store.masking.replacement import Replaced
 from jpweb.store.models import Conversation, JournalEntry, Passage, Person, Redaction, Run
 from jpweb.store.redaction import column_copies
@@ -218,7 +218,9 @@ def _replace_entry(
     _update_category_count(conversation, entry.category, categorize_element(element))
     Passage.objects.filter(conversation=conversation, position=entry.position).delete()
     old_element = wire.read_element(old_text)
-    derived_columns.replace_turn_title(conversation, entry.position, old_element, element)
+    event_masks = masks.load_masks(conversation.pk, [entry.anchor])
+    for titled in (event_masks.read_element(entry.anchor, old_text), old_element):
+        derived_columns.replace_turn_title(conversation, entry.position, titled, element)
     derived_columns.replace_inquiry_columns(conversation, entry.position, element)
     suggestions.follow_redaction(conversation, entry, old_element, element, person)
     record_act(

@@ -29,7 +29,7 @@ from jpweb.store.models import (
 
 @dataclass(frozen=True, slots=True)
 class CopiedContent:
-    """Strings, and keys of objects, that ``marker`` replaces in copies; some of these are masked."""
+    """Strings, and keys of objects, that ``marker`` replaces; copies may have masks in them."""
 
     strings: Sequence[str]
     keys: Collection[str]

@@ -6,7 +6,8 @@ from typing import Any
 
 from django.db import connection
 
-from jpweb.store.models import Conversation, JournalEntry, Person
+from jpweb.store.choices import ApprovalKind, ApprovalState
+from jpweb.store.models import Approval, Conversation, JournalEntry, Person
 from jpweb.store.redaction import application
 from jpweb.store.redaction.application import RedactionRequest
 from jpweb.store.search import indexer
@@ -36,3 +37,17 @@ def redact(talk: Conversation, person: Person, anchor: str = "", *strings: str) 
 
 def anchor_at(talk: Conversation, position: int) -> str:
     return JournalEntry.objects.get(conversation=talk, position=position).anchor
+
+
+def decide(talk: Conversation, **decision: Any) -> Approval:
+    """Return the decided approval of a call of the conversation."""
+    return Approval.objects.create(
+        conversation=talk,
+        workspace=talk.workspace,
+        kind=ApprovalKind.RUN,
+        tool_call_id="c",
+        tool_name="vault",
+        subject={"described": "vault"},
+        state=ApprovalState.DECIDED,
+        decision={"allow": True} | decision,
+    )

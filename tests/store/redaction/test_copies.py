@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from jpweb.store.annotations import threads
-from jpweb.store.choices import ApprovalKind, ApprovalState, RunState
-from jpweb.store.models import Approval, Conversation, Person, Run, Turn, Workspace
+from jpweb.store.choices import RunState
+from jpweb.store.models import Conversation, Person, Run, Turn, Workspace
 from jpweb.store.redaction import application
 from jpweb.store.redaction.application import RedactionRequest
 from jpweb.stream.answer_type import Option, Select, Text
@@ -17,24 +15,10 @@ from jpweb.stream.inquiry import Answered, InquiryQuestion, InquiryRequest, Inqu
 from tests.builders import make_answer
 from tests.canary.spellings import has_secret
 from tests.store import making
-from tests.store.redaction.canary import CANARY, anchor_at, dump_tables, redact
+from tests.store.redaction.canary import CANARY, anchor_at, decide, dump_tables, redact
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MARKER = "[redacted by Ada: a leaked key]"
-
-
-def decide(talk: Conversation, **decision: Any) -> Approval:
-    """Return the decided approval of a call of the conversation."""
-    return Approval.objects.create(
-        conversation=talk,
-        workspace=talk.workspace,
-        kind=ApprovalKind.RUN,
-        tool_call_id="c",
-        tool_name="vault",
-        subject={"described": "vault"},
-        state=ApprovalState.DECIDED,
-        decision={"allow": True} | decision,
-    )
 
 
 @pytest.mark.parametrize(

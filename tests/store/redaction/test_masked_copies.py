@@ -6,14 +6,23 @@ from pathlib import Path
 
 import pytest
 
+from jpweb.store.choices import RunState
 from jpweb.store.jp_files import mirror
-from jpweb.store.models import Conversation, Person, SuspectedSecret
+from jpweb.store.models import (
+    Approval,
+    Conversation,
+    Person,
+    Run,
+    SuspectedSecret,
+    Turn,
+    Workspace,
+)
 from jpweb.store.suspected_secrets import scanner, suggestions
-from jpweb.stream.events import ChatRequest, ChatResponse
+from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest
 from tests.builders import stream
 from tests.canary.spellings import has_secret
 from tests.store import making
-from tests.store.redaction.canary import anchor_at, dump_tables, redact
+from tests.store.redaction.canary import CANARY, anchor_at, decide, dump_tables, redact
 
 pytestmark = pytest.mark.django_db(transaction=True)
 AWS_KEY = "AKIACANARYCANARY7F3A"
@@ -90,3 +99,87 @@ def test_title_whose_mask_was_cut_stays_redacted(tmp_path: Path, ada: Person, le
     assert Conversation.objects.get().title == title
     assert mirror_talk(tmp_path, file_title, asked, REPLIED).title == title
     assert not has_secret(dump_tables(), AWS_KEY[:8])
+
+
+@pytest.mark.parametrize("end", ["", "\nPlease", " and look it up, please, and say so" * 6])
+def test_all_content_of_a_message_goes_from_its_masked_titles(
+    home: Workspace, ada: Person, end: str
+):
+    text = f"Log in with {AWS_KEY} to Berta's, {CANARY}{end}"
+    talk = making.mirrored_conversation(home, ChatRequest(text))
+    Conversation.objects.update(title=text.splitlines()[0][:60])
+    scan_all()
+    titles = [Conversation.objects.get().title, Turn.objects.get().title]
+    assert [title.startswith("Log in with [masked AWS") for title in titles] == [True, True]
+    redact(talk, ada, anchor_at(talk, 0))
+    assert [Conversation.objects.get().title, Turn.objects.get().title] == [MARKER, MARKER]
+    tables = dump_tables()
+    assert [text for text in ("Berta", CANARY, AWS_KEY) if has_secret(tables, text)] == []
+
+
+def test_all_content_of_a_message_goes_from_a_title_that_cuts_its_secret(
+    home: Workspace, ada: Person
+):
+    text = f"Look up Berta's, {CANARY}, and then log in by {AWS_KEY}, please"
+    talk = making.mirrored_conversation(home, ChatRequest(text))
+    Conversation.objects.update(title=text[:60])
+    assert text[:60].endswith(AWS_KEY[:9])
+    scan_all()
+    assert "[masked AWS" in Conversation.objects.get().title
+    redact(talk, ada, anchor_at(talk, 0))
+    assert Conversation.objects.get().title == MARKER
+    assert not has_secret(dump_tables(), CANARY)
+
+
+def test_string_of_a_message_goes_from_its_masked_titles(home: Workspace, ada: Person):
+    talk = making.mirrored_conversation(home, ChatRequest(f"Log in with {AWS_KEY}, {CANARY}"))
+    Conversation.objects.update(title=f"Log in with {AWS_KEY}, {CANARY}")
+    scan_all()
+    masked_title = Turn.objects.get().title
+    redact(talk, ada, anchor_at(talk, 0), CANARY)
+    title = masked_title.replace(CANARY, MARKER)
+    assert [Conversation.objects.get().title, Turn.objects.get().title] == [title, title]
+
+
+@pytest.fixture
+def masked_call(home: Workspace) -> Conversation:
+    """Return a conversation of a call, whose approval and failed run repeat it with masks."""
+    said = f"open it with {AWS_KEY}, {CANARY}"
+    arguments = {"edits": [{AWS_KEY: said}, {f"x {AWS_KEY}": 1}]}
+    talk = making.mirrored_conversation(home, ToolCallRequest("c", "vault", arguments))
+    decide(talk, arguments=arguments, reason=f"Yes: {said}")
+    making.start_run(making.conversation(home))
+    Run.objects.update(conversation=talk, state=RunState.DONE, problem=f"Can't {said}.")
+    scan_all()
+    copies = f"{Approval.objects.get().decision} {Run.objects.get().problem}"
+    assert (copies.count("[masked AWS"), copies.count(CANARY)) == (5, 3)
+    return talk
+
+
+def test_all_content_of_a_call_goes_from_its_masked_approval(
+    masked_call: Conversation, ada: Person
+):
+    redact(masked_call, ada, anchor_at(masked_call, 0))
+    approval = Approval.objects.get()
+    edits = [{MARKER: MARKER}, {MARKER: 1}]
+    assert approval.decision == {
+        "allow": True,
+        "arguments": {MARKER: edits},
+        "reason": f"Yes: {MARKER}",
+    }
+    assert approval.digest == ""
+    assert Run.objects.get().problem == f"Can't {MARKER}."
+    assert not has_secret(dump_tables(), CANARY)
+
+
+def test_string_of_a_call_goes_from_its_masked_approval(masked_call: Conversation, ada: Person):
+    mask = SuspectedSecret.objects.all()[0].marker
+    redact(masked_call, ada, anchor_at(masked_call, 0), CANARY)
+    said = f"open it with {mask}, {MARKER}"
+    assert Approval.objects.get().decision == {
+        "allow": True,
+        "arguments": {"edits": [{mask: said}, {f"x {mask}": 1}]},
+        "reason": f"Yes: {said}",
+    }
+    assert Run.objects.get().problem == f"Can't {said}."
+    assert not has_secret(dump_tables(), CANARY)
