@@ -64,10 +64,14 @@ class Crew:
             "PYTHONUNBUFFERED": "1",
         }
 
+    def find_address(self, name: str) -> str:
+        """Return the database's address by the line of a process."""
+        direct = f":{conninfo_to_dict(self.database)['port']}/"
+        return self.database.replace(direct, f":{self.proxies[name].port}/")
+
     def start(self, name: str) -> None:
         """Start a process, or start it again."""
-        direct = f":{conninfo_to_dict(self.database)['port']}/"
-        line = self.database.replace(direct, f":{self.proxies[name].port}/")
+        line = self.find_address(name)
         arguments = ("serve", "--workspace", str(self.workspace)) if name == "web" else ("work",)
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(

@@ -33,6 +33,7 @@ PATIENCE = 5.0
 #: Seconds after which somebody gives up who has nothing but a socket.
 SOCKET_PATIENCE = 60.0
 _CARD = re.compile(r'data-question="(\d+)"[^>]*data-answer-type="(\w+)"')
+_APPROVAL = re.compile(r'data-approval="(\d+)"')
 _FIRST = re.compile(r"Already answered by (\S+)")
 _TYPED = {"boolean": ("true", "false")}
 
@@ -93,6 +94,16 @@ class CrowdPerson:
         """Return what waits, by key and type."""
         page = await self.get("/questions")
         return [(int(key), kind) for key, kind in _CARD.findall(page.text)]
+
+    async def approvals(self) -> list[int]:
+        """Return the keys of the calls that wait for permission."""
+        page = await self.get("/questions")
+        return [int(key) for key in _APPROVAL.findall(page.text)]
+
+    async def allow(self, key: int) -> int:
+        """Allow a call once; returns the status."""
+        reply = await self.post(f"/prompts/{key}/allow")
+        return reply.status_code
 
     async def answer(self, key: int, kind: str, by: str = "") -> int:
         """Answer a question with something that nobody else says; returns the status.

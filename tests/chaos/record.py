@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from jpweb.evidence import ledger_verifier
 from jpweb.evidence.ledger_verifier import Link
+from tests.chaos import stage
 
 _JOURNAL = """
 SELECT e.conversation_id, e.position, e.kind, e.anchor, e.text
@@ -24,6 +25,9 @@ WHERE c.origin = 'native'
 """
 
 
+_APPROVALS = """
+SELECT id, conversation_id, tool_call_id, state FROM store_approval ORDER BY id
+"""
 _LEDGER = """
 SELECT sequence, text, text_hash FROM store_ledgerentry
 WHERE sequence IS NOT NULL ORDER BY sequence
@@ -31,12 +35,18 @@ WHERE sequence IS NOT NULL ORDER BY sequence
 _HEAD = "SELECT sequence, chain_hash FROM store_ledgerhead"
 _SETTLEMENTS = """
 SELECT subject, count(*) FROM store_ledgerentry
-WHERE act IN ('inquiry_answered', 'inquiry_cancelled') GROUP BY subject
+WHERE act IN ('inquiry_answered', 'inquiry_cancelled', 'approval_decided') GROUP BY subject
 """
 
 
-class Deployment(Protocol):
-    """A jpweb of several processes, and a line to its database that nothing disturbs."""
+class RecordSource(Protocol):
+    """A line to a database that nothing disturbs."""
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]: ...
+
+
+class Deployment(RecordSource, Protocol):
+    """A jpweb of several processes, and a line to its database."""
 
     @property
     def url(self) -> str: ...
@@ -45,8 +55,6 @@ class Deployment(Protocol):
     def ports(self) -> list[int]: ...
 
     def environment(self) -> dict[str, str]: ...
-
-    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]: ...
 
     def rows_later(self, query: str, *values: Any) -> list[tuple[Any, ...]] | None: ...
 
@@ -61,6 +69,7 @@ class ConversationJournal:
     kinds: list[str] = field(default_factory=list)
     call_count: int = 0
     tally_ids: set[str] = field(default_factory=set)
+    gated_ids: set[str] = field(default_factory=set)
     calls: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     results: dict[str, list[tuple[int, dict[str, Any]]]] = field(
         default_factory=lambda: defaultdict(list)
@@ -79,8 +88,10 @@ class ConversationJournal:
                 self.call_count += event.get("content", "").count("/call ")
             case "tool_call_request":
                 self.calls[event["id"]].append(position)
-                if event.get("name") == "tally":
+                if event.get("name") in stage.TALLY_TOOLS:
                     self.tally_ids.add(event["id"])
+                if event.get("name") == stage.GATED_TOOL:
+                    self.gated_ids.add(event["id"])
             case "tool_call_response":
                 self.results[event["id"]].append((position, event))
             case "inquiry_request":
@@ -103,11 +114,13 @@ class ConversationJournal:
         yield from self._unpaired("call", self.calls, self.results)
         yield from self._unpaired("question", self.questions, self.answers)
 
-    def find_tally_faults(self, run_counts: Mapping[str, int]) -> Iterator[str]:
-        """Say what the tool did more or less often than the record says; counts by word.
+    def find_tally_faults(
+        self, run_counts: Mapping[str, int], permission_counts: Mapping[str, int]
+    ) -> Iterator[str]:
+        """Say what a tool did more or less often than the record says; counts by word.
 
         Only the call that was under way when its process ended may run again, and its result
-        says so.
+        says so. ``permission_counts`` are by the ids of calls that ask before they run.
         """
         for name in self.tally_ids:
             for _, response in self.results[name]:
@@ -119,6 +132,8 @@ class ConversationJournal:
                     yield f"call {name} ended without the tool's result: {text}"
                 elif run_count == 0 or (run_count > 1 and not was_rerun):
                     yield f"{word} ran {run_count} times; told: {was_rerun}"
+                if name in self.gated_ids and run_count > permission_counts.get(name, 0):
+                    yield f"{word} ran {run_count} times; allowed: {permission_counts.get(name, 0)}"
 
     def _unpaired(
         self,
@@ -134,7 +149,7 @@ class ConversationJournal:
                 yield f"{label} {name} was answered before it was asked"
 
 
-def list_journals(place: Deployment) -> list[ConversationJournal]:
+def list_journals(place: RecordSource) -> list[ConversationJournal]:
     """Read the journals."""
     journals: dict[int, ConversationJournal] = {}
     for key, position, kind, anchor, text in place.rows(_JOURNAL):
@@ -144,7 +159,7 @@ def list_journals(place: Deployment) -> list[ConversationJournal]:
     return list(journals.values())
 
 
-def list_faults(place: Deployment) -> list[str]:
+def list_faults(place: RecordSource) -> list[str]:
     """Return everything that is wrong with the record."""
     wrong = [
         f"conversation {talk.key}: {fault}"
@@ -157,10 +172,13 @@ def list_faults(place: Deployment) -> list[str]:
     for key, _, name, state, position, response, _ in place.rows(_INQUIRIES):
         if state != "answered" or response is None or response <= position:
             wrong.append(f"question {key} ({name}) is {state}, {position} to {response}")
+    for key, _, call, state in place.rows(_APPROVALS):
+        if state != "decided":
+            wrong.append(f"approval {key} of {call} is {state}")
     return wrong + ledger_faults(place)
 
 
-def ledger_faults(place: Deployment) -> list[str]:
+def ledger_faults(place: RecordSource) -> list[str]:
     """Return what is wrong with the ledger: its chain, and decisions not recorded exactly once."""
     ((sequence, chain_hash),) = place.rows(_HEAD)
     links = (Link(*values) for values in place.rows(_LEDGER))
@@ -169,22 +187,27 @@ def ledger_faults(place: Deployment) -> list[str]:
     problems = ledger_verifier.find_chain_problems(sealed_links, head)
     wrong = [f"ledger: {problem}" for problem in problems]
     entry_counts = dict(place.rows(_SETTLEMENTS))
-    for key, *_ in place.rows(_INQUIRIES):
-        count = entry_counts.get(f"inquiry:{key}", 0)
-        if count != 1:
-            wrong.append(f"ledger: question {key} has {count} entries")
-    return wrong
-
-
-def list_tally_faults(place: Deployment, run_counts: Mapping[str, int]) -> list[str]:
-    """Return what the tool did more or less often than the record says; counts by word."""
-    return [
-        f"conversation {talk.key}: {fault}"
-        for talk in list_journals(place)
-        for fault in talk.find_tally_faults(run_counts)
+    subjects = [f"inquiry:{key}" for key, *_ in place.rows(_INQUIRIES)]
+    subjects += [f"approval:{key}" for key, *_ in place.rows(_APPROVALS)]
+    return wrong + [
+        f"ledger: {subject} has {entry_count} entries"
+        for subject in subjects
+        if (entry_count := entry_counts.get(subject, 0)) != 1
     ]
 
 
-def list_answers(place: Deployment) -> dict[int, Any]:
+def list_tally_faults(place: RecordSource, run_counts: Mapping[str, int]) -> list[str]:
+    """Return what the tools did more or less often than the record says; counts by word."""
+    permissions: dict[int, Counter[str]] = defaultdict(Counter)
+    for _, conversation_id, call, state in place.rows(_APPROVALS):
+        permissions[conversation_id][call] += state == "decided"
+    return [
+        f"conversation {journal.key}: {fault}"
+        for journal in list_journals(place)
+        for fault in journal.find_tally_faults(run_counts, permissions[journal.key])
+    ]
+
+
+def list_answers(place: RecordSource) -> dict[int, Any]:
     """Return what each question was answered with."""
     return {row[0]: row[6] for row in place.rows(_INQUIRIES)}

@@ -13,7 +13,7 @@ RUNS = int(os.environ.get("JPWEB_CHAOS_RUNS") or choose_size(24, 200))
 PAUSES = (choose_size(0.5, 1.0), choose_size(2.0, 5.0))
 SEED = int(os.environ.get("JPWEB_CHAOS_SEED") or int.from_bytes(os.urandom(3)))
 
-#: A tool that leaves a trace of each time it ran.
+#: Two tools that leave a trace of each time they ran; one asks for permission before.
 _CONFIGURATION = """
 [conversation.tools."*"]
 run = "unattended"
@@ -25,7 +25,19 @@ command = "sh tally.sh {{tool.arguments.word}}"
 [conversation.tools.tally.parameters.word]
 type = "string"
 required = true
+
+[conversation.tools.gated_tally]
+source = "local"
+command = "sh tally.sh {{tool.arguments.word}}"
+run = "ask"
+
+[conversation.tools.gated_tally.parameters.word]
+type = "string"
+required = true
 """
+#: The tool that asks, and both.
+GATED_TOOL = "gated_tally"
+TALLY_TOOLS = ("tally", GATED_TOOL)
 _TALLY = """echo "$1" >> tally
 sleep 0.3
 echo "counted $1"
@@ -43,17 +55,18 @@ def make_workspace(folder: Path) -> Path:
 
 
 def read_tally(folder: Path) -> list[str]:
-    """Return a word for each time the tool ran."""
+    """Return a word for each time one of the tools ran."""
     return (folder / "tally").read_text().split()
 
 
 def make_turn_text(number: int) -> str:
-    """Return what makes the script ask two questions and run the tool, all at once."""
+    """Return what makes the script ask two questions and run both tools, all at once."""
     return "\n".join(
         (
             f"Turn {number}",
             f'/call ask_user {{"question": "What is {number} called?"}}',
             f'/call ask_user {{"question": "Is {number} it?", "answer_type": "boolean"}}',
             f'/call tally {{"word": "word-{number}"}}',
+            f'/call gated_tally {{"word": "gated-{number}"}}',
         )
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.chaos import stage
 from tests.chaos.record import ConversationJournal
 
 Entry = tuple[str, dict[str, Any]]
@@ -57,13 +58,17 @@ def test_gaps_and_twins_are_named():
 
 
 def list_tally_faults(
-    content: str, run_count: int, metadata: dict[str, Any] | None = None
+    content: str,
+    run_count: int,
+    metadata: dict[str, Any] | None = None,
+    tool: str = "tally",
+    permission_count: int = 0,
 ) -> list[str]:
     talk = ConversationJournal(1)
-    talk.add(0, "tool_call_request", "name-0", {"id": "c", "name": "tally"})
+    talk.add(0, "tool_call_request", "name-0", {"id": "c", "name": tool})
     result = {"id": "c", "content": b64encode(content.encode()).decode()}
     talk.add(1, "tool_call_response", "name-1", result | {"metadata": metadata or {}})
-    return list(talk.find_tally_faults({"word-1": run_count}))
+    return list(talk.find_tally_faults({"word-1": run_count}, {"c": permission_count}))
 
 
 def test_a_tool_that_ran_once_or_again_as_told_is_no_fault():
@@ -84,3 +89,11 @@ def test_a_tool_that_ran_more_or_less_often_than_told_is_named(
 ):
     (found_fault,) = list_tally_faults(content, run_count)
     assert found_fault.startswith(fault)
+
+
+def test_gated_tool_runs_as_often_as_it_was_allowed():
+    told = {"jpweb": {"again": True}}
+    assert list_tally_faults("counted word-1\n", 2, told, stage.GATED_TOOL, 2) == []
+    assert list_tally_faults("counted word-1\n", 2, told, stage.GATED_TOOL, 1) == [
+        "word-1 ran 2 times; allowed: 1"
+    ]

@@ -18,6 +18,7 @@ _LEFT = """
 SELECT (SELECT count(*) FROM store_run WHERE state IN ('queued', 'running', 'parked'))
      + (SELECT count(*) FROM store_inquiry i JOIN store_conversation c ON c.id = i.conversation_id
         WHERE c.origin = 'native' AND i.state = 'open')
+     + (SELECT count(*) FROM store_approval WHERE state = 'open')
      + (SELECT count(*) FROM procrastinate_jobs)
 """
 
@@ -34,12 +35,14 @@ async def begin_turns(
 
 
 async def answer_all(person: CrowdPerson, stop_event: asyncio.Event) -> None:
-    """Answer whatever waits, in no order, until everything is done."""
+    """Answer and allow whatever waits, in no order, until everything is done."""
     while not stop_event.is_set():
         with suppress(*BROKEN):
             waiting = await person.questions()
             for key, kind in person.dice.sample(waiting, min(4, len(waiting))):
                 await person.answer(key, kind)
+            for key in await person.approvals():
+                await person.allow(key)
         await asyncio.sleep(0.2)
 
 

@@ -6,11 +6,20 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.machine.faults.disks import fill_disk, mount_disk, see_disk, truncate_log
+from tests.chaos import record
+from tests.machine.faults.disks import (
+    copy_database,
+    fill_disk,
+    mount_disk,
+    see_disk,
+    truncate_log,
+)
 from tests.machine.fixtures import Live
 from tests.machine.ports import wait_until
 from tests.machine.serving import Server
@@ -20,6 +29,10 @@ from tests.machine.visiting import Visitor
 SECRET = {"JPWEB_SECRET_KEY": "so that no file has to be written for it"}
 ASKS = '/call ask_user {"question": "Go on?", "answer_type": "boolean"}'
 PAGES = ("/", "/conversations", "/questions", "/audit", "/search?q=go", "/conversations/new")
+_UNSETTLED = """
+SELECT (SELECT count(*) FROM store_run WHERE state <> 'done')
+     + (SELECT count(*) FROM store_ledgerentry WHERE sequence IS NULL)
+"""
 _FIRST_CARD = re.compile(r'data-question="(\d+)"')
 
 
@@ -72,6 +85,24 @@ def test_pages_open_and_forms_are_answered_while_sqlite_is_locked(live: Live):
     assert answer(owner, question)[0] == 200
 
 
+@dataclass(frozen=True, slots=True)
+class _CopiedDatabase:
+    """A copy of a server's SQLite file, of which the record is read."""
+
+    server: Server
+    copy: Path
+
+    def is_settled(self) -> bool:
+        """Copy the file; tell whether all turns have ended and all entries are sealed."""
+        self.copy.unlink(missing_ok=True)
+        copy_database(self.server.pid, self.server.data / "jpweb.sqlite3", self.copy)
+        return self.rows(_UNSETTLED) == [(0,)]
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(self.copy)) as line:
+            return line.execute(query, values).fetchall()
+
+
 @pytest.mark.chaos
 def test_full_disk_is_named_and_pages_still_open(tmp_path: Path):
     server = Server(tmp_path / "data", copies_template=False)
@@ -88,6 +119,9 @@ def test_full_disk_is_named_and_pages_still_open(tmp_path: Path):
         assert "Database disk full" in text
         filler.unlink()
         assert answer(owner, question)[0] == 200
+        database = _CopiedDatabase(server, tmp_path / "copy.sqlite3")
+        wait_until(database.is_settled, "the turn ends and its entries are sealed", 60)
+        assert record.list_faults(database) == []
     finally:
         server.close()
 

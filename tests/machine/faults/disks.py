@@ -13,6 +13,9 @@ line = sqlite3.connect(sys.argv[1])
 line.execute("PRAGMA schema_version").fetchone()
 assert line.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() == (0, 0, 0)
 """
+_COPY = """import sqlite3, sys
+sqlite3.connect(sys.argv[1]).execute("VACUUM INTO ?", sys.argv[2:])
+"""
 
 
 def mount_disk(folder: Path, *options: str) -> tuple[str, ...]:
@@ -40,5 +43,18 @@ def truncate_log(pid: int, database: Path) -> None:
 
     It keeps its length, so it would have room for more while the disk is full.
     """
+    _run_beside(pid, _TRUNCATE, database)
+
+
+def copy_database(pid: int, database: Path, copy: Path) -> None:
+    """Copy an SQLite file from the disk that a process sees to a path outside of that disk.
+
+    SQLite opens no path below ``see_disk``: it resolves the link to the root.
+    """
+    _run_beside(pid, _COPY, database, copy)
+
+
+def _run_beside(pid: int, code: str, *paths: Path) -> None:
+    """Run Python code where the disk of a process is mounted."""
     enter = ["nsenter", f"--target={pid}", "--user", "--preserve-credentials", "--mount"]
-    subprocess.run([*enter, sys.executable, "-c", _TRUNCATE, str(database)], check=True)
+    subprocess.run([*enter, sys.executable, "-c", code, *map(str, paths)], check=True)
