@@ -7,7 +7,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -36,6 +36,20 @@ MAX_SLOWDOWN = 4.0
 #: Rows that a transaction may change, with its own bookkeeping: others cannot write meanwhile.
 MAX_CHANGED_ROWS = 2 * MAX_BATCH_ENTRIES
 TINY = f"{hostile.FIRST + 900}-tiny"
+#: A call that ends at once, without a question.
+SHORT_TURN = '/call describe_tools {"tools": ["ask_user"]}'
+#: Paths below ``.jp`` that become links, where each leads outside, and the status of a turn.
+WRITE_TRAPS = (
+    (".id", "id", 200),
+    ("locks", "locks", 422),
+    (f"locks/jp-c{hostile.FIRST}.lock", "lock", 422),
+    (f"conversations/{hostile.GOOD}", "conversation", 422),
+    (f"conversations/{hostile.GOOD}/events.json", "conversation/events.json", 422),
+    (f"conversations/{hostile.GOOD}/metadata.json", "conversation/metadata.json", 200),
+    (f"conversations/{hostile.GOOD}/base_config.json", "precious", 200),
+    (f"conversations/{hostile.GOOD}/events.json.tmp", "precious", 200),
+    (f"conversations/.jpweb-{hostile.FIRST}", "precious", 200),
+)
 
 
 @pytest.fixture
@@ -141,6 +155,49 @@ def is_mirrored(server: Server) -> bool:
     return rows == [(TINY_ELEMENTS,)]
 
 
+@contextmanager
+def put_link(path: Path, target: Path) -> Iterator[None]:
+    """Put a link in the place of a file or folder, which is there again afterwards."""
+    path.parent.mkdir(exist_ok=True)
+    kept_path = path.with_name("kept")
+    was_there = path.exists()
+    if was_there:
+        path.rename(kept_path)
+    path.symlink_to(target)
+    try:
+        yield
+    finally:
+        if path.is_symlink():
+            path.unlink()
+        if was_there and not path.exists():
+            kept_path.rename(path)
+
+
+def write_through_links(server: Server, root: Path, outside_folder: Path) -> None:
+    """Run a turn for each link that is in the way of what it writes, and one without a link."""
+    owner = Visitor(server.url)
+    assert owner.sign_in(server.ask_for_link()).status == 200
+    find_talk = "SELECT id, workspace_id FROM store_conversation WHERE source = ?"
+    ((conversation_id, workspace_id),) = query(server, find_talk, hostile.GOOD)
+    page, workspace_page = f"/conversations/{conversation_id}", f"/workspaces/{workspace_id}"
+    writing = owner.post(f"{workspace_page}/writing", f"{workspace_page}/people", writing="current")
+    assert writing.status == 200
+
+    def is_over() -> bool:
+        states = "SELECT state FROM store_run WHERE conversation_id = ?"
+        return {("done",)}.issuperset(query(server, states, str(conversation_id)))
+
+    for place, target, status in WRITE_TRAPS:
+        with put_link(root / ".jp" / place, outside_folder / target):
+            reply = owner.post(f"{page}/turns", page, text=f"Through {place}\n{SHORT_TURN}")
+            assert reply.status == status, place
+            wait_until(is_over, "the turn has ended", 60)
+    assert owner.post(f"{page}/turns", page, text=f"The last turn\n{SHORT_TURN}").status == 200
+    wait_until(is_over, "the turn has ended", 60)
+    events = root / ".jp" / "conversations" / hostile.GOOD / "events.json"
+    assert "The last turn" in events.read_text()
+
+
 def test_hostile_workspace_reaches_nothing_outside_and_is_written_in_batches(
     server: Server, root: Path, tmp_path: Path, effort: Effort
 ):
@@ -164,6 +221,9 @@ def test_hostile_workspace_reaches_nothing_outside_and_is_written_in_batches(
         wait_until(is_over, "the hostile workspace is mirrored", 300)
         busy = neighbour.medians()
         assert opening.result() == 2 * len(hostile.make_configurations(outside_folder))
+        _clear(root / ".jp")
+        (root / ".jp" / "conversations" / ".archive").unlink()  # nothing is written beside it
+        write_through_links(server, root, outside_folder)
     problems = dict(
         query(server, "SELECT source, problem FROM store_conversation WHERE problem != ''")
     )
