@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import FloatRect, Locator, Page, expect
 
 from tests.browser.workshop.shop import ENVIRONMENT, NAME, Shop, Stay, copy_sample, visit_workshop
 from tests.machine.browsing import PHONE, Pages, run_chromium
@@ -25,6 +25,8 @@ from tests.machine.vendors import Call, Reply, Say, Think, run_vendor
 
 FOLDER = ROOT / "docs" / "pictures"
 MAX_BYTES = 150_000
+#: The people of a workspace, without the path of its folder below them.
+_ABOVE_FILES: FloatRect = {"x": 0, "y": 0, "width": 1240, "height": 530}
 _DESK, _WINDOW = (1240, 800), (1000, 860)
 _CHANGED = (
     "Yes, and no. **Three files** have changed since the last time:\n\n"
@@ -95,6 +97,10 @@ def take_pictures(visit: Stay) -> Iterator[tuple[str, bytes]]:
     yield "waiting", approval.locator("#inbox").screenshot()
     # Without the demo's hostile texts, which are the newest.
     yield "audit", visit.open("/audit?demo=on&until=2026-10-15", size=_DESK).screenshot()
+    workspace_page = f"/workspaces/{visit.home.workspaces()[NAME]}"
+    yield "tools", visit.open(f"{workspace_page}/tools", size=_DESK).screenshot()
+    people = visit.open(f"{workspace_page}/people", size=_DESK)
+    yield "people", people.screenshot(clip=_ABOVE_FILES)
 
 
 def main(folder: Path = FOLDER) -> int:
