@@ -11,12 +11,14 @@ from django.test import Client
 from jpweb import installation
 
 
+@pytest.mark.django_db  # a response that is closed looks at a connection that is open
 def test_static_file_is_kept_by_the_browser_without_asking(client: Client):
     with closing(client.get(static("jpweb.js"))) as response:
         assert response.status_code == 200
         assert "immutable" in response.headers["Cache-Control"]
 
 
+@pytest.mark.django_db  # a response that is closed looks at a connection that is open
 def test_static_file_of_another_version_leads_to_the_present_one(client: Client):
     response = client.get("/static/0123456789ab/js/socket.js")
     assert response.headers["Location"] == static("js/socket.js")
