@@ -110,7 +110,7 @@ def _read_assistant(
     assistant = AssistantConfig(
         name=table.get_text("name"),
         system=system_prompt.read_system_prompt(layers, ("assistant",)),
-        model=providers.read_model(table.get_table("model"), aliases, None) or UNSET_MODEL,
+        model=providers.read_model(table.get_table("model"), aliases) or UNSET_MODEL,
         tool_choice=_read_tool_choice(table),
         request=_read_request(request),
     )

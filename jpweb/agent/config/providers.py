@@ -10,6 +10,7 @@ from jpweb.agent.config.model_parameters import read_parameters as checked
 from jpweb.agent.config.table_reader import TableReader, join_choices
 from jpweb.agent.config.types import (
     DEFAULT_START_SECONDS,
+    UNSET_MODEL,
     InquiryConfig,
     McpServer,
     ModelConfig,
@@ -54,7 +55,7 @@ def read_aliases(root: TableReader) -> dict[str, ModelConfig]:
 
 
 def read_model(
-    table: TableReader, aliases: ModelAliases, inherited: ModelConfig | None
+    table: TableReader, aliases: ModelAliases, inherited: ModelConfig = UNSET_MODEL
 ) -> ModelConfig | None:
     """Return a model; parameters alone extend the inherited one's. None where it is not set."""
     parameters = checked(table)
@@ -62,10 +63,7 @@ def read_model(
     table.note_unknown_keys()
     if model_id is not None:
         return ModelConfig(model_id.provider, model_id.name, parameters or {})
-    if parameters is None or inherited is None:
-        return None
-    all_parameters = {**inherited.parameters, **parameters}
-    return ModelConfig(inherited.provider, inherited.name, all_parameters)
+    return None if parameters is None else ModelConfig("", "", parameters).merge_over(inherited)
 
 
 def read_inquiry(

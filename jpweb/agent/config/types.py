@@ -12,11 +12,20 @@ from jpweb.stream.thread import SystemPart
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """``model``: the provider, the model's name, and its parameters (as configured, unread)."""
+    """``model``: the provider, the model's name, and its parameters (as configured, unread).
+
+    Without a provider it is parameters alone, for the model that is chosen elsewhere.
+    """
 
     provider: str
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def merge_over(self, below: ModelConfig) -> ModelConfig:
+        """Return the model; parameters alone become the model below with these as well."""
+        if self.provider:
+            return self
+        return ModelConfig(below.provider, below.name, {**below.parameters, **self.parameters})
 
 
 #: No model is configured: the installation's default applies.

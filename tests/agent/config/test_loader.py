@@ -157,6 +157,20 @@ def test_the_models_parameters_stay_as_they_are():
     assert model.parameters == {"x": {"y": [1]}}
 
 
+def test_parameters_without_a_model_wait_for_the_model_that_is_chosen():
+    config = read_configuration(
+        """
+        assistant.model.parameters = {temperature = 1, top_k = 1}
+        conversation.inquiry.assistant.model.parameters.temperature = 0
+        """
+    )
+    chosen = ModelConfig("a", "b", {"top_k": 2, "top_p": 1})
+    assert config.assistant.model.merge_over(chosen) == ModelConfig(
+        "a", "b", {"temperature": 1, "top_k": 1, "top_p": 1}
+    )
+    assert config.inquiry.model == ModelConfig("", "", {"temperature": 0, "top_k": 1})
+
+
 def test_a_name_that_is_no_alias_is_refused_with_those_there_are():
     message = get_refusal(f'{ALIAS}[assistant.model]\nid = "opus"')
     assert message == (

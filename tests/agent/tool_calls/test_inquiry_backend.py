@@ -166,6 +166,14 @@ async def test_the_model_of_the_question_comes_before_that_of_all_and_the_turns(
     assert bench.opened_models == [expected]
 
 
+async def test_parameters_without_a_model_are_those_of_the_turns_model():
+    bench = BackendBench(
+        make_reply(answer=True), inquiry=InquiryConfig(model=ModelConfig("", "", {"top_k": 1}))
+    )
+    await bench.inquire()
+    assert bench.opened_models == [ModelConfig("vendor", "main", {"top_k": 1})]
+
+
 @pytest.mark.parametrize(
     ("of_all", "of_question", "system"),
     [
