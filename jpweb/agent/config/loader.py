@@ -68,7 +68,7 @@ def load_configuration(
         ),
         tools=_offer_forced_tool(
             root.get_table("assistant"),
-            tools.read_tools(conversation.get_table("tools"), builtins, aliases, assistant.model),
+            tools.read_tools(conversation.get_table("tools"), builtins, aliases),
             assistant.tool_choice,
         ),
         providers=providers.read_providers(root),

@@ -67,7 +67,11 @@ def read_model(
 
 
 def read_inquiry(
-    table: TableReader, aliases: ModelAliases, main_model: ModelConfig, *, is_unlimited: bool
+    table: TableReader,
+    aliases: ModelAliases,
+    main_model: ModelConfig = UNSET_MODEL,
+    *,
+    is_unlimited: bool,
 ) -> InquiryConfig:
     """Return an inquiry's settings. Zero bytes set no limit if ``is_unlimited``, else inherit."""
     request = table.get_table("request")

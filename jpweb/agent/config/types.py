@@ -46,8 +46,9 @@ class InquiryConfig:
     def merge_over(self, defaults: InquiryConfig) -> InquiryConfig:
         """Return a question's settings over those for all questions, whose 0 bytes inherit."""
         max_bytes = self.max_response_bytes
+        model = self.model or defaults.model
         return InquiryConfig(
-            self.model or defaults.model,
+            model.merge_over(defaults.model) if model and defaults.model else model,
             defaults.system_prompt if self.system_prompt is None else self.system_prompt,
             (defaults.max_response_bytes or None) if max_bytes is None else max_bytes,
         )

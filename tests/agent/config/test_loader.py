@@ -16,6 +16,7 @@ from jpweb.agent.config import (
     ProviderConfig,
     RequestConfig,
 )
+from jpweb.agent.config.approval_policy import SecondModel
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.loader import load_configuration
 from jpweb.agent.config.system_prompt import DEFAULT_PROMPT
@@ -169,6 +170,22 @@ def test_parameters_without_a_model_wait_for_the_model_that_is_chosen():
         "a", "b", {"temperature": 1, "top_k": 1, "top_p": 1}
     )
     assert config.inquiry.model == ModelConfig("", "", {"temperature": 0, "top_k": 1})
+
+
+def test_parameters_of_a_question_are_for_the_model_of_all_questions():
+    config = read_configuration(
+        f"""
+        assistant.model.id = "anthropic/big"
+        conversation.inquiry.assistant.model.id = "ollama/small"
+        [conversation.tools.t]
+        {LOCAL}
+        questions.confirm.target = {{model = {{parameters = {{temperature = 0}}}}}}
+        """
+    )
+    question = config.tools["t"].get_question("confirm")
+    assert SecondModel.from_configuration(config).get_settings(question)["model"] == {
+        "provider": "ollama", "name": "small", "parameters": {"temperature": 0}
+    }  # fmt: skip
 
 
 def test_a_name_that_is_no_alias_is_refused_with_those_there_are():

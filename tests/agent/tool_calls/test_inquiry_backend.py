@@ -175,6 +175,26 @@ async def test_parameters_without_a_model_are_those_of_the_turns_model():
 
 
 @pytest.mark.parametrize(
+    ("of_all", "expected"),
+    [
+        (None, ModelConfig("vendor", "main", {"top_k": 2})),
+        (
+            ModelConfig("", "", {"top_p": 1}),
+            ModelConfig("vendor", "main", {"top_p": 1, "top_k": 2}),
+        ),
+        (
+            ModelConfig("vendor", "of all", {"top_k": 1, "top_p": 1}),
+            ModelConfig("vendor", "of all", {"top_k": 2, "top_p": 1}),
+        ),
+    ],
+)
+async def test_parameters_of_a_question_join_those_of_the_model_below(of_all, expected):
+    bench = BackendBench(make_reply(answer=True), inquiry=InquiryConfig(model=of_all))
+    await bench.inquire(model=ModelConfig("", "", {"top_k": 2}))
+    assert bench.opened_models == [expected]
+
+
+@pytest.mark.parametrize(
     ("of_all", "of_question", "system"),
     [
         (None, None, ("Be brief.",)),
