@@ -33,6 +33,16 @@ def server(entry: str) -> TrustItem:
     return read_single_item(f"[providers.mcp.s]\n{entry}")
 
 
+def test_a_server_is_shown_with_how_it_may_start_where_that_is_unusual():
+    command = 'command = "serve"\n'
+    start = "optional = true\nstartup_timeout_secs = "
+    assert server(f"{command}optional = false\nstartup_timeout_secs = 60").runs == "program: serve"
+    assert server(f"{command}{start}9").runs.splitlines()[1:] == [
+        "optional: a turn goes on without it", "time to start: 9 seconds"
+    ]  # fmt: skip
+    assert server(f"{command}{start}0").runs.splitlines()[-1] == "time to start: no limit"
+
+
 def test_built_in_tools_need_no_trust():
     assert things("") == {}
 
