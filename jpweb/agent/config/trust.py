@@ -285,7 +285,8 @@ def _server_item(server: McpServer, tools: Sequence[_GatedTool]) -> TrustItem:
     lines += [("program", server.command)] if server.command is not None else []
     lines += _argument_lines(server.arguments)
     lines += [("gets environment variable", name) for name in server.variables]
-    lines += [("SHA-256 of the program", server.checksum)] if server.checksum else []
+    if server.checksum:
+        lines += [(f"{server.checksum_algorithm.title} of the program", server.checksum)]
     # A header may be a key: no value is shown, and no hash, which can be guessed offline.
     lines += [(f"header {escape_invisible(name)}", "(set, not shown)") for name in server.headers]
     if server.optional:

@@ -267,12 +267,27 @@ class ProviderConfig:
 DEFAULT_START_SECONDS = 60.0
 
 
+class ChecksumAlgorithm(NamedTuple):
+    """An algorithm of ``checksum``, the hexadecimal digits of its values, its name for people."""
+
+    name: str
+    digit_count: int
+    title: str
+
+
+#: The algorithms that JP has, its default first.
+CHECKSUM_ALGORITHMS = (
+    ChecksumAlgorithm("sha256", 64, "SHA-256"),
+    ChecksumAlgorithm("sha1", 40, "SHA-1"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class McpServer:
     """``providers.mcp.<name>``: a command (stdio) or a ``url`` (streamable HTTP).
 
-    ``variables`` names the environment variables that a command gets; ``checksum`` is the SHA-256
-    that its file must have. A turn goes on without an ``optional`` server; it may take
+    ``variables`` names the environment variables that a command gets; ``checksum`` is the hash that
+    its file must have. A turn goes on without an ``optional`` server; it may take
     ``start_seconds`` to start, 0 for no limit.
     """
 
@@ -285,6 +300,13 @@ class McpServer:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     optional: bool = False
     start_seconds: float = DEFAULT_START_SECONDS
+
+    @property
+    def checksum_algorithm(self) -> ChecksumAlgorithm:
+        """The algorithm of the checksum, by its length."""
+        digit_count = len(self.checksum or "")
+        algorithms = (a for a in CHECKSUM_ALGORITHMS if a.digit_count == digit_count)
+        return next(algorithms, CHECKSUM_ALGORITHMS[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,11 @@ def test_a_server_is_shown_as_it_would_run():
     )
 
 
+def test_a_checksum_is_shown_with_its_algorithm():
+    checksum = f'checksum = {{algorithm = "sha1", value = "{"ab" * 20}"}}'
+    assert server(STDIO + checksum).runs.splitlines()[-1] == (f"SHA-1 of the program: {'ab' * 20}")
+
+
 @pytest.mark.parametrize(
     "toml",
     [

@@ -159,11 +159,12 @@ def _find_program(config: McpServer, folder: Path) -> str:
         raise ToolUnavailable(f"there is no program {command or 'in its configuration'}")
     if config.checksum is None:
         return path
+    algorithm = config.checksum_algorithm
     with Path(path).open("rb") as file:
-        actual = hashlib.file_digest(file, "sha256").hexdigest()
+        actual = hashlib.file_digest(file, algorithm.name).hexdigest()
     if actual != config.checksum.lower():
         raise ToolUnavailable(
-            f"the SHA-256 of {path} is {actual}, and the configuration allows only "
+            f"the {algorithm.title} of {path} is {actual}, and the configuration allows only "
             f"{config.checksum.lower()}"
         )
     return path

@@ -76,6 +76,7 @@ async def test_server_that_is_a_command_has_the_umask_of_its_user(tmp_path, monk
             "its reply doesn't follow the protocol",
         ),
         (make_stdio_server(name="bad", checksum="0" * 64), "allows only 0000000000000000"),
+        (make_stdio_server(name="bad", checksum="0" * 40), "the SHA-1 of "),
     ],
 )
 async def test_a_server_that_does_not_start_makes_its_own_tools_unavailable(
@@ -148,11 +149,12 @@ async def test_a_program_that_cannot_be_run_says_why(tmp_path):
         assert connections.unavailable == {"bad": "it can't be reached: No such file or directory"}
 
 
-async def test_a_program_with_the_right_checksum_is_started_from_the_workspace(tmp_path):
+@pytest.mark.parametrize("algorithm", ["sha256", "sha1"])
+async def test_a_program_with_the_right_checksum_is_started_from_the_workspace(tmp_path, algorithm):
     program = tmp_path / "start"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     program.chmod(0o700)
-    checksum = hashlib.sha256(program.read_bytes()).hexdigest().upper()
+    checksum = hashlib.new(algorithm, program.read_bytes()).hexdigest().upper()
     server = McpServer("probe", "./start", make_stdio_server().arguments, checksum=checksum)
     async with connect_servers([server], tmp_path) as connections:
         assert connections.unavailable == {}
