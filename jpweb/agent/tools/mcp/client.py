@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
@@ -71,10 +71,12 @@ class McpSession:
     """A connected server.
 
     An elicitation belongs to a call. Since 2026-07-28 the protocol names that call. Before, it does
-    not, so that the calls of such a server run one by one.
+    not, so that the calls of such a server run one by one. ``reconnect`` is awaited before a call
+    while no connection is open.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reconnect: Callable[[], Awaitable[None]]) -> None:
+        self._reconnect = reconnect
         self._client: Client | None = None
         self._call_lock = asyncio.Lock()
         self._current_elicitation: Elicitation | None = None
@@ -116,7 +118,12 @@ class McpSession:
 
     @asynccontextmanager
     async def hold_call_slot(self, elicitation: Elicitation) -> AsyncIterator[None]:
-        """Wait until a call may be made; in the block, the server's elicitations go to this one."""
+        """Wait until a call may be made; in the block, the server's elicitations go to this one.
+
+        Raises ToolUnavailable.
+        """
+        if self._client is None:
+            await self._reconnect()
         version = self._connected_client.protocol_version
         ambiguous = version in HANDSHAKE_PROTOCOL_VERSIONS and version >= _ELICITATION_SINCE
         async with self._call_lock if ambiguous else nullcontext():
@@ -161,8 +168,13 @@ class McpSession:
 
 @asynccontextmanager
 async def connect_stdio(
-    program: str, server: McpServer, variables: Mapping[str, str], folder: Path, errors: TextIO
-) -> AsyncIterator[McpSession]:
+    session: McpSession,
+    program: str,
+    server: McpServer,
+    variables: Mapping[str, str],
+    folder: Path,
+    errors: TextIO,
+) -> AsyncIterator[None]:
     """Start the server and connect to it. Its environment is the SDK's minimum plus the variables.
 
     Its files get the modes that its user's umask gives, not this process's closed one.
@@ -174,15 +186,15 @@ async def connect_stdio(
         env=dict(variables),
         cwd=folder,
     )
-    session = McpSession()
     async with session.connect_over(stdio_client(parameters, errlog=errors)):
-        yield session
+        yield
 
 
 @asynccontextmanager
-async def connect_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[McpSession]:
+async def connect_http(
+    session: McpSession, url: str, headers: Mapping[str, str]
+) -> AsyncIterator[None]:
     """Connect to a server that runs elsewhere. Raises ToolUnavailable for invalid headers."""
-    session = McpSession()
     async with (
         httpx2.AsyncClient(
             headers=_clean_headers(headers), timeout=_HTTP_TIMEOUT, verify=load_certificates()
@@ -191,7 +203,7 @@ async def connect_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[Mc
             streamable_http_client(url, http_client=client, max_sse_event_size=_MAX_MESSAGE_BYTES)
         ),
     ):
-        yield session
+        yield
 
 
 def describe_error(error: BaseException) -> str:

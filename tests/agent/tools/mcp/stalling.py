@@ -25,10 +25,14 @@ _RESULTS: dict[str, dict[str, Any]] = {
 
 @dataclass
 class StallingServer:
-    """Leaves the requests of the ``stalled`` methods without an answer, their connections open."""
+    """Leaves the requests of the ``stalled`` methods without an answer, their connections open.
 
-    stalled: frozenset[str]
+    It hangs up on the next request of each method of ``dropped``.
+    """
+
+    stalled: set[str]
     url: str = ""
+    dropped: set[str] = field(default_factory=set)
     methods: list[str] = field(default_factory=list)
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -39,6 +43,8 @@ class StallingServer:
         self.methods.append(message["method"])
         if message["method"] in self.stalled:
             await reader.read()  # until the client hangs up
+        elif message["method"] in self.dropped:
+            self.dropped.remove(message["method"])
         else:
             writer.write(_make_response(message))
         writer.close()
@@ -47,7 +53,7 @@ class StallingServer:
 @asynccontextmanager
 async def serve_stalling(*stalled: str) -> AsyncIterator[StallingServer]:
     """Serve on loopback; ``stalled`` names methods of HTTP and of MCP."""
-    stalling = StallingServer(frozenset(stalled))
+    stalling = StallingServer(set(stalled))
     async with await asyncio.start_server(stalling.handle, LOOPBACK, 0) as server:
         stalling.url = f"http://{LOOPBACK}:{server.sockets[0].getsockname()[1]}/mcp"
         yield stalling
