@@ -16,7 +16,6 @@ from jpweb.agent.config import (
     ProviderConfig,
     RequestConfig,
 )
-from jpweb.agent.config.approval_policy import SecondModel
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.loader import load_configuration
 from jpweb.agent.config.system_prompt import DEFAULT_PROMPT
@@ -156,36 +155,6 @@ def test_the_models_parameters_stay_as_they_are():
         '[assistant.model]\nid = "a/b"\nparameters = {x = {y = [1]}}'
     ).assistant.model
     assert model.parameters == {"x": {"y": [1]}}
-
-
-def test_parameters_without_a_model_wait_for_the_model_that_is_chosen():
-    config = read_configuration(
-        """
-        assistant.model.parameters = {temperature = 1, top_k = 1}
-        conversation.inquiry.assistant.model.parameters.temperature = 0
-        """
-    )
-    chosen = ModelConfig("a", "b", {"top_k": 2, "top_p": 1})
-    assert config.assistant.model.merge_over(chosen) == ModelConfig(
-        "a", "b", {"temperature": 1, "top_k": 1, "top_p": 1}
-    )
-    assert config.inquiry.model == ModelConfig("", "", {"temperature": 0, "top_k": 1})
-
-
-def test_parameters_of_a_question_are_for_the_model_of_all_questions():
-    config = read_configuration(
-        f"""
-        assistant.model.id = "anthropic/big"
-        conversation.inquiry.assistant.model.id = "ollama/small"
-        [conversation.tools.t]
-        {LOCAL}
-        questions.confirm.target = {{model = {{parameters = {{temperature = 0}}}}}}
-        """
-    )
-    question = config.tools["t"].get_question("confirm")
-    assert SecondModel.from_configuration(config).get_settings(question)["model"] == {
-        "provider": "ollama", "name": "small", "parameters": {"temperature": 0}
-    }  # fmt: skip
 
 
 def test_a_name_that_is_no_alias_is_refused_with_those_there_are():

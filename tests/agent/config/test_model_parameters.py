@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 
+from jpweb.agent.config import ModelConfig
+from jpweb.agent.config.approval_policy import SecondModel
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.loader import load_configuration
 from jpweb.agent.config.model_parameters import EFFORTS
 from jpweb.agent.errors import InvalidConfiguration
 from jpweb.agent.providers.adapter import parameters
-from tests.agent.config.making import read_configuration
+from tests.agent.config.making import LOCAL, read_configuration
 
 MOST = 2**31 - 1
 
@@ -105,6 +107,36 @@ def test_stop_words_are_not_looked_for_in_a_layer_with_another_value():
     config = load_configuration(layers).tools["t"].get_question("q").inquiry.model
     assert config is not None
     assert config.parameters == {"stop_words": ["a"]}
+
+
+def test_parameters_without_a_model_wait_for_the_model_that_is_chosen():
+    config = read_configuration(
+        """
+        assistant.model.parameters = {temperature = 1, top_k = 1}
+        conversation.inquiry.assistant.model.parameters.temperature = 0
+        """
+    )
+    chosen = ModelConfig("a", "b", {"top_k": 2, "top_p": 1})
+    assert config.assistant.model.merge_over(chosen) == ModelConfig(
+        "a", "b", {"temperature": 1, "top_k": 1, "top_p": 1}
+    )
+    assert config.inquiry.model == ModelConfig("", "", {"temperature": 0, "top_k": 1})
+
+
+def test_parameters_of_a_question_are_for_the_model_of_all_questions():
+    config = read_configuration(
+        f"""
+        assistant.model.id = "anthropic/big"
+        conversation.inquiry.assistant.model.id = "ollama/small"
+        [conversation.tools.t]
+        {LOCAL}
+        questions.confirm.target = {{model = {{parameters = {{temperature = 0}}}}}}
+        """
+    )
+    question = config.tools["t"].get_question("confirm")
+    assert SecondModel.from_configuration(config).get_settings(question)["model"] == {
+        "provider": "ollama", "name": "small", "parameters": {"temperature": 0}
+    }  # fmt: skip
 
 
 def test_an_effort_of_null_is_medium():
