@@ -19,6 +19,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
     INVALID_PARAMS,
+    INVALID_REQUEST,
     PARSE_ERROR,
     CallToolResult,
     ElicitRequestFormParams,
@@ -55,6 +56,8 @@ _HEADER_NAME = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?|")
 #: Part of the error with which a server refuses the expired state of a call.
 _REFUSED_STATE_TEXT = "requestState"
+#: The SDK's error for a server that no longer knows the session (HTTP 404): it has restarted.
+_LOST_SESSION = (INVALID_REQUEST, "Session terminated")
 #: Codes of errors that the SDK itself makes, with pieces of the data it received.
 _SDK_ERROR_CODES = (CONNECTION_CLOSED, PARSE_ERROR)
 #: Sentences for the SDK's errors. It raises RuntimeError about a server's invalid answer.
@@ -78,8 +81,18 @@ class McpSession:
     def __init__(self, reconnect: Callable[[], Awaitable[None]]) -> None:
         self._reconnect = reconnect
         self._client: Client | None = None
+        self._lost_event = asyncio.Event()
         self._call_lock = asyncio.Lock()
         self._current_elicitation: Elicitation | None = None
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether calls can be made."""
+        return self._client is not None
+
+    async def wait_lost(self) -> None:
+        """Wait until a server that no longer knows the session has said so."""
+        await self._lost_event.wait()
 
     @property
     def _connected_client(self) -> Client:
@@ -99,6 +112,7 @@ class McpSession:
         )
         async with client:
             self._client = client
+            self._lost_event.clear()
             try:
                 yield
             finally:
@@ -122,7 +136,7 @@ class McpSession:
 
         Raises ToolUnavailable.
         """
-        if self._client is None:
+        if not self.is_connected:
             await self._reconnect()
         version = self._connected_client.protocol_version
         ambiguous = version in HANDSHAKE_PROTOCOL_VERSIONS and version >= _ELICITATION_SINCE
@@ -148,6 +162,9 @@ class McpSession:
             try:
                 result = await self._connected_client.call_tool(tool, dict(arguments))
             except MCPError as error:
+                if (error.code, error.message) == _LOST_SESSION:
+                    self._client = None
+                    self._lost_event.set()
                 is_state_expired = (
                     error.code == INVALID_PARAMS and _REFUSED_STATE_TEXT in error.message
                 )

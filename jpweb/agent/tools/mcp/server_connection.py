@@ -115,7 +115,7 @@ class ServerConnection:
     async def _reconnect(self) -> None:
         """Connect to an address again; calls that come meanwhile wait. Raises ToolUnavailable."""
         async with self._reconnect_lock:
-            if self._config.url is None or self._ready_event.is_set():
+            if self._config.url is None or (self._session and self._session.is_connected):
                 return
             error = await self._end_task()
             if self._leave_event.is_set():
@@ -172,10 +172,15 @@ class ServerConnection:
                     session, await session.list_tools(), server_secrets(self._config)
                 )
             self._ready_event.set()
+            ends = [
+                asyncio.create_task(end) for end in (self._leave_event.wait(), session.wait_lost())
+            ]
             try:
-                await self._leave_event.wait()
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 self._ready_event.clear()
+                for end in ends:
+                    end.cancel()
 
     @asynccontextmanager
     async def _open_session(self) -> AsyncIterator[McpSession]:

@@ -27,12 +27,14 @@ _RESULTS: dict[str, dict[str, Any]] = {
 class StallingServer:
     """Leaves the requests of the ``stalled`` methods without an answer, their connections open.
 
-    It hangs up on the next request of each method of ``dropped``.
+    It hangs up on the next request of each method of ``dropped``. ``has_restarted``: it no longer
+    knows the session.
     """
 
     stalled: set[str]
     url: str = ""
     dropped: set[str] = field(default_factory=set)
+    has_restarted: bool = False
     methods: list[str] = field(default_factory=list)
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -45,7 +47,10 @@ class StallingServer:
             await reader.read()  # until the client hangs up
         elif message["method"] in self.dropped:
             self.dropped.remove(message["method"])
+        elif self.has_restarted and message["method"] != "initialize":
+            writer.write(_format_response("404 Not Found"))
         else:
+            self.has_restarted = False
             writer.write(_make_response(message))
         writer.close()
 

@@ -231,6 +231,18 @@ async def test_an_address_that_loses_a_call_is_connected_again_for_the_next_ones
     assert "MCP server probe is not available: its address can't be reached" in caplog.text
 
 
+async def test_an_address_that_no_longer_knows_the_session_gets_another_for_the_next_call(tmp_path):
+    async with serve_stalling() as server, asyncio.timeout(20):
+        config = McpServer("probe", url=server.url)
+        async with connect_servers([config], tmp_path) as connections:
+            server.has_restarted = True
+            assert await call_tool(connections, "add", {"size": 1}) == Failed(
+                "The call to the MCP server probe failed: Session terminated"
+            )
+            assert await call_tool(connections, "add", {"size": 1}) == Success("x")
+    assert server.methods.count("initialize") == 2
+
+
 async def test_an_address_that_cannot_be_connected_again_fails_its_calls_until_it_can(tmp_path):
     async with serve_stalling() as server, asyncio.timeout(20):
         config = McpServer("probe", url=server.url, start_seconds=0.5)
