@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -21,13 +21,19 @@ class Restart:
 class Respond:
     """Abandon the running work, send the model this text instead, and continue.
 
-    ``interrupt_ids`` are the runtime's, for the commit of the events that carry the text.
+    ``interrupt_ids`` are the runtime's, for the commit of the events that carry the text. Of
+    joined responses ``parts`` are those with text; ``author`` is that of the last.
     """
 
     SEVERITY: ClassVar[int] = 2
     text: str = ""
     author: str | None = None
     interrupt_ids: tuple[int, ...] = ()
+    parts: tuple[Respond, ...] = field(default=(), compare=False)
+
+    def list_parts(self) -> tuple[Respond, ...]:
+        """Return a response for each text that a person sent, in the order of sending."""
+        return self.parts or ((self,) if self.text else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,7 @@ class Interrupts:
                 interrupt,
                 text="\n\n".join(filter(None, (self._pending.text, interrupt.text))),
                 interrupt_ids=(*self._pending.interrupt_ids, *interrupt.interrupt_ids),
+                parts=(*self._pending.list_parts(), *interrupt.list_parts()),
             )
         if self._pending is None or interrupt.SEVERITY >= self._pending.SEVERITY:
             self._pending = interrupt

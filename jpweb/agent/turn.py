@@ -164,11 +164,11 @@ class _Turn:
         return await self._take_interrupt()
 
     async def _take_interrupt(self) -> Interrupt | None:
-        """Take the interrupt; a text that no call's response holds becomes the next request."""
+        """Take the interrupt; each text that no call's response holds becomes a request."""
         interrupt = self._interrupts.take_pending()
         if isinstance(interrupt, Respond) and interrupt.text:
             await self.event_writer.write_events(
-                ChatRequest(interrupt.text, author=interrupt.author),
+                *(ChatRequest(part.text, author=part.author) for part in interrupt.list_parts()),
                 interrupt_ids=interrupt.interrupt_ids,
             )
         return interrupt

@@ -118,7 +118,7 @@ def _read_model(values: Mapping[str, Any]) -> tuple[str, str] | None:
     root = TableReader.from_layers([Layer("stored configuration", values)])
     try:
         aliases = providers.read_aliases(root)
-        model = providers.read_model(root.get_table("assistant").get_table("model"), aliases, None)
+        model = providers.read_model(root.get_table("assistant").get_table("model"), aliases)
     except InvalidConfiguration:
         return None
     return None if model is None else (model.provider, model.name)

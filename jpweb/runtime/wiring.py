@@ -198,8 +198,7 @@ def _read_approved_targets(workspace: Workspace) -> dict[str, str]:
 def _choose_model(workspace_config: WorkspaceConfig) -> ModelConfig:
     if workspace_config.problem:
         raise InvalidConfiguration(workspace_config.problem)
-    model_config = workspace_config.configuration.assistant.model
-    return get_default_model() if model_config == UNSET_MODEL else model_config
+    return workspace_config.configuration.assistant.model.merge_over(get_default_model())
 
 
 async def _format_arguments(

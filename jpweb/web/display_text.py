@@ -62,7 +62,7 @@ FAILURE_TEXTS = {
     "context_length": "The conversation is too long for the model. Start a new one.",
     "rate_limit": "The provider's rate limit was reached. Try again soon.",
     "refusal": "The model refused to reply.",
-    "truncated": "The reply reached its length limit and was cut off.",
+    "truncated": "The reply reached its length limit, or a tool call in it can't be read.",
     "wrong_key": "The provider's API key or address can't be used.",
     "unavailable": "The provider can't be reached or is overloaded. Try again soon.",
     "broken_off": "The reply ended before it was complete.",

@@ -156,6 +156,7 @@ def test_the_most_severe_that_was_said_stands_and_of_responses_every_text(all_sa
             interrupt.text for interrupt in expected if interrupt.text
         )
         assert pending.author == expected[-1].author
+        assert pending.list_parts() == tuple(i for i in expected if i.text)
     assert interrupts.is_set() == bool(all_said)
 
 

@@ -91,11 +91,12 @@ class SecondModel:
         """Return the model, the prompt and the limit that apply to a question, as JSON values."""
         merged = question.inquiry.merge_over(self.inquiry)
         assistant = self.assistant
+        model = merged.model.merge_over(assistant.model) if merged.model else assistant.model
         prompt = assistant.system if merged.system_prompt is None else (merged.system_prompt,)
         if prompt == (DEFAULT_PROMPT,):
             prompt = ()  # nobody's instructions
         return {
-            "model": asdict(merged.model or assistant.model),
+            "model": asdict(model),
             "system": [part if isinstance(part, str) else asdict(part) for part in prompt],
             "max_response_bytes": merged.max_response_bytes,
         }

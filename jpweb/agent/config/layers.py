@@ -187,6 +187,18 @@ def find_origin(layers: Sequence[Layer], path: Sequence[str]) -> str:
     return layers[-1].name if layers else "the configuration"
 
 
+def list_values(layers: Sequence[Layer], path: Sequence[str]) -> list[Any]:
+    """Return the values that layers have at a path, lowest first."""
+    values: list[Any] = []
+    for layer in layers:
+        value: Any = layer.values
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if value is not None:
+            values.append(value)
+    return values
+
+
 def normalize_layer(layer: Layer) -> Layer:
     """Return the layer with JSON values alone: dates as texts. Raises InvalidConfiguration."""
     values = _normalize_value(layer.name, layer.values, ())

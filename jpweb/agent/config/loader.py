@@ -68,7 +68,7 @@ def load_configuration(
         ),
         tools=_offer_forced_tool(
             root.get_table("assistant"),
-            tools.read_tools(conversation.get_table("tools"), builtins, aliases, assistant.model),
+            tools.read_tools(conversation.get_table("tools"), builtins, aliases),
             assistant.tool_choice,
         ),
         providers=providers.read_providers(root),
@@ -110,7 +110,7 @@ def _read_assistant(
     assistant = AssistantConfig(
         name=table.get_text("name"),
         system=system_prompt.read_system_prompt(layers, ("assistant",)),
-        model=providers.read_model(table.get_table("model"), aliases, None) or UNSET_MODEL,
+        model=providers.read_model(table.get_table("model"), aliases) or UNSET_MODEL,
         tool_choice=_read_tool_choice(table),
         request=_read_request(request),
     )

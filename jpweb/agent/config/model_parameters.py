@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from jpweb.agent.config.layers import list_values, merge_options
 from jpweb.agent.config.table_reader import TableReader, join_choices
 
 #: Reasoning efforts, by JP's names.
@@ -29,7 +30,10 @@ def read_parameters(model: TableReader) -> Mapping[str, Any] | None:
     values = model.get_mapping("parameters")
     if values is None:
         return None
-    table = model.get_table("parameters")
+    path = (*model.path, "parameters", "stop_words")
+    # Of these alone a layer may say how they join those below it, as variables do.
+    values = {**values, **merge_options([{path[-1]: v} for v in list_values(model.layers, path)])}
+    table = model.make_child("parameters", values)
     for key in ("max_tokens", "top_k"):
         value = table.get(key)
         if value is not None and not _is_token_count(value):

@@ -9,7 +9,9 @@ from typing import Any
 from jpweb.agent.config.model_parameters import read_parameters as checked
 from jpweb.agent.config.table_reader import TableReader, join_choices
 from jpweb.agent.config.types import (
+    CHECKSUM_ALGORITHMS,
     DEFAULT_START_SECONDS,
+    UNSET_MODEL,
     InquiryConfig,
     McpServer,
     ModelConfig,
@@ -25,7 +27,7 @@ _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _OWN_VARIABLES = re.compile(r"(JPWEB|DJANGO)_.*|DATABASE_URL|REDIS_URL", re.ASCII | re.IGNORECASE)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 _MODEL_NAME = re.compile(r"[A-Za-z0-9_.:/~-]+", re.ASCII)
-_SHA256 = re.compile(r"[0-9A-Fa-f]{64}", re.ASCII)
+_HEX_DIGITS = re.compile(r"[0-9A-Fa-f]+", re.ASCII)
 _TRANSPORTS = ("stdio", "http")
 _MAX_BYTES = 2**40
 #: Seconds that a configuration may give an MCP server to start.
@@ -54,7 +56,7 @@ def read_aliases(root: TableReader) -> dict[str, ModelConfig]:
 
 
 def read_model(
-    table: TableReader, aliases: ModelAliases, inherited: ModelConfig | None
+    table: TableReader, aliases: ModelAliases, inherited: ModelConfig = UNSET_MODEL
 ) -> ModelConfig | None:
     """Return a model; parameters alone extend the inherited one's. None where it is not set."""
     parameters = checked(table)
@@ -62,14 +64,15 @@ def read_model(
     table.note_unknown_keys()
     if model_id is not None:
         return ModelConfig(model_id.provider, model_id.name, parameters or {})
-    if parameters is None or inherited is None:
-        return None
-    all_parameters = {**inherited.parameters, **parameters}
-    return ModelConfig(inherited.provider, inherited.name, all_parameters)
+    return None if parameters is None else ModelConfig("", "", parameters).merge_over(inherited)
 
 
 def read_inquiry(
-    table: TableReader, aliases: ModelAliases, main_model: ModelConfig, *, is_unlimited: bool
+    table: TableReader,
+    aliases: ModelAliases,
+    main_model: ModelConfig = UNSET_MODEL,
+    *,
+    is_unlimited: bool,
 ) -> InquiryConfig:
     """Return an inquiry's settings. Zero bytes set no limit if ``is_unlimited``, else inherit."""
     request = table.get_table("request")
@@ -204,11 +207,14 @@ def _read_checksum(table: TableReader) -> str | None:
     if table.get("checksum") is None:
         return None
     checksum_table = table.get_table("checksum")
-    if checksum_table.get_text("algorithm") not in (None, "sha256"):
-        raise checksum_table.make_error("algorithm", '"sha256"')
-    value = checksum_table.get_text("value")
-    if value is None or not _SHA256.fullmatch(value):
-        raise checksum_table.make_error("value", "64 hexadecimal digits")
+    algorithms = {algorithm.name: algorithm for algorithm in CHECKSUM_ALGORITHMS}
+    name = checksum_table.get_text("algorithm")
+    name = CHECKSUM_ALGORITHMS[0].name if name is None else name
+    if name not in algorithms:
+        raise checksum_table.make_error("algorithm", join_choices(*algorithms))
+    value, digit_count = checksum_table.get_text("value"), algorithms[name].digit_count
+    if value is None or len(value) != digit_count or not _HEX_DIGITS.fullmatch(value):
+        raise checksum_table.make_error("value", f"{digit_count} hexadecimal digits")
     checksum_table.note_unknown_keys()
     return value.lower()
 

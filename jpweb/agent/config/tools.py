@@ -20,7 +20,6 @@ from jpweb.agent.config.types import (
     Enable,
     Local,
     Mode,
-    ModelConfig,
     ParameterText,
     QuestionConfig,
     QuestionTarget,
@@ -56,9 +55,8 @@ def read_tools(
     table: TableReader,
     builtins: Sequence[ToolConfig],
     aliases: providers.ModelAliases,
-    main_model: ModelConfig,
 ) -> dict[str, ToolConfig]:
-    """Return every tool, the built-ins first; ``main_model`` is the assistant's model."""
+    """Return every tool, the built-ins first."""
     defaults = _read_defaults(table.get_table(DEFAULTS_KEY))
     builtins_by_name = {tool.name: tool for tool in builtins}
     configs: dict[str, ToolConfig] = {}
@@ -73,7 +71,7 @@ def read_tools(
                 f"{table.locate_key(name)} must have a name of 1 to 128 letters, digits, _ and -."
             )
         reader = _ToolReader(table.get_table(name), name, builtins_by_name.get(name), defaults)
-        configs[name] = reader.read_tool(aliases, main_model)
+        configs[name] = reader.read_tool(aliases)
     return configs
 
 
@@ -100,7 +98,7 @@ class _ToolReader:
     builtin: ToolConfig | None
     defaults: ToolDefaults
 
-    def read_tool(self, aliases: providers.ModelAliases, main_model: ModelConfig) -> ToolConfig:
+    def read_tool(self, aliases: providers.ModelAliases) -> ToolConfig:
         table, builtin = self.table, self.builtin
         source = commands.read_source(table, self.name, builtin is not None)
         parameters = table.get_table("parameters")
@@ -117,7 +115,7 @@ class _ToolReader:
                 builtin.parameters if builtin else {},
                 is_typed=isinstance(source, Local) and builtin is None,
             ),
-            questions=self._read_questions(aliases, main_model),
+            questions=self._read_questions(aliases),
             source=source,
             enable=toggles.resolve_enable(
                 table, builtin.enable if builtin else None, self.defaults.enable
@@ -173,12 +171,10 @@ class _ToolReader:
             return self.defaults.result or Mode.UNATTENDED
         return self.defaults.run or (Mode.UNATTENDED if is_inside else Mode.ASK)
 
-    def _read_questions(
-        self, aliases: providers.ModelAliases, main_model: ModelConfig
-    ) -> dict[str, QuestionConfig]:
+    def _read_questions(self, aliases: providers.ModelAliases) -> dict[str, QuestionConfig]:
         configs = dict(self.builtin.questions) if self.builtin else {}
         for question, table in self.table.get_table("questions").iter_tables():
-            configs[question] = _read_question(table, configs.get(question), aliases, main_model)
+            configs[question] = _read_question(table, configs.get(question), aliases)
         return configs
 
 
@@ -212,14 +208,11 @@ def _read_question(
     table: TableReader,
     below: QuestionConfig | None,
     aliases: providers.ModelAliases,
-    main_model: ModelConfig,
 ) -> QuestionConfig:
     config = below or QuestionConfig()
     target = table.get("target")
     if isinstance(target, Mapping):
-        inquiry = providers.read_inquiry(
-            table.get_table("target"), aliases, main_model, is_unlimited=True
-        )
+        inquiry = providers.read_inquiry(table.get_table("target"), aliases, is_unlimited=True)
         config = replace(config, target=QuestionTarget.ASSISTANT, inquiry=inquiry)
     elif target is not None:
         if target not in list(QuestionTarget):

@@ -19,6 +19,7 @@ from jpweb.agent.config.approval_policy import SecondModel
 from jpweb.agent.config.display import escape_invisible, mask_url
 from jpweb.agent.config.types import (
     CAPABILITIES,
+    DEFAULT_START_SECONDS,
     Builtin,
     Configuration,
     Local,
@@ -284,9 +285,15 @@ def _server_item(server: McpServer, tools: Sequence[_GatedTool]) -> TrustItem:
     lines += [("program", server.command)] if server.command is not None else []
     lines += _argument_lines(server.arguments)
     lines += [("gets environment variable", name) for name in server.variables]
-    lines += [("SHA-256 of the program", server.checksum)] if server.checksum else []
+    if server.checksum:
+        lines += [(f"{server.checksum_algorithm.title} of the program", server.checksum)]
     # A header may be a key: no value is shown, and no hash, which can be guessed offline.
     lines += [(f"header {escape_invisible(name)}", "(set, not shown)") for name in server.headers]
+    if server.optional:
+        lines += [("optional", "a turn goes on without it")]
+    if server.start_seconds != DEFAULT_START_SECONDS:
+        limit = f"{server.start_seconds:g} seconds" if server.start_seconds else "no limit"
+        lines += [("time to start", limit)]
     content, secret = asdict(server), {"url": server.url, "headers": dict(server.headers)}
     server_tools = [
         gated_tool for gated_tool in tools if _server_name(gated_tool.tool) == server.name

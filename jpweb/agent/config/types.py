@@ -12,11 +12,20 @@ from jpweb.stream.thread import SystemPart
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """``model``: the provider, the model's name, and its parameters (as configured, unread)."""
+    """``model``: the provider, the model's name, and its parameters (as configured, unread).
+
+    Without a provider it is parameters alone, for the model that is chosen elsewhere.
+    """
 
     provider: str
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def merge_over(self, below: ModelConfig) -> ModelConfig:
+        """Return the model; parameters alone become the model below with these as well."""
+        if self.provider:
+            return self
+        return ModelConfig(below.provider, below.name, {**below.parameters, **self.parameters})
 
 
 #: No model is configured: the installation's default applies.
@@ -37,8 +46,9 @@ class InquiryConfig:
     def merge_over(self, defaults: InquiryConfig) -> InquiryConfig:
         """Return a question's settings over those for all questions, whose 0 bytes inherit."""
         max_bytes = self.max_response_bytes
+        model = self.model or defaults.model
         return InquiryConfig(
-            self.model or defaults.model,
+            model.merge_over(defaults.model) if model and defaults.model else model,
             defaults.system_prompt if self.system_prompt is None else self.system_prompt,
             (defaults.max_response_bytes or None) if max_bytes is None else max_bytes,
         )
@@ -257,12 +267,27 @@ class ProviderConfig:
 DEFAULT_START_SECONDS = 60.0
 
 
+class ChecksumAlgorithm(NamedTuple):
+    """An algorithm of ``checksum``, the hexadecimal digits of its values, its name for people."""
+
+    name: str
+    digit_count: int
+    title: str
+
+
+#: The algorithms that JP has, its default first.
+CHECKSUM_ALGORITHMS = (
+    ChecksumAlgorithm("sha256", 64, "SHA-256"),
+    ChecksumAlgorithm("sha1", 40, "SHA-1"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class McpServer:
     """``providers.mcp.<name>``: a command (stdio) or a ``url`` (streamable HTTP).
 
-    ``variables`` names the environment variables that a command gets; ``checksum`` is the SHA-256
-    that its file must have. A turn goes on without an ``optional`` server; it may take
+    ``variables`` names the environment variables that a command gets; ``checksum`` is the hash that
+    its file must have. A turn goes on without an ``optional`` server; it may take
     ``start_seconds`` to start, 0 for no limit.
     """
 
@@ -275,6 +300,13 @@ class McpServer:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     optional: bool = False
     start_seconds: float = DEFAULT_START_SECONDS
+
+    @property
+    def checksum_algorithm(self) -> ChecksumAlgorithm:
+        """The algorithm of the checksum, by its length."""
+        digit_count = len(self.checksum or "")
+        algorithms = (a for a in CHECKSUM_ALGORITHMS if a.digit_count == digit_count)
+        return next(algorithms, CHECKSUM_ALGORITHMS[0])
 
 
 @dataclass(frozen=True, slots=True)

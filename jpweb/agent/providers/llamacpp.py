@@ -27,6 +27,7 @@ class LlamaCppAdapter(ProviderAdapter):
     SYSTEM: ClassVar[str] = "openai"
     IS_LOOP_REASONING_SENT: ClassVar[bool] = True
     IS_FORCED_TOOL_ALONE: ClassVar[bool] = True
+    ARE_USER_TEXTS_JOINED: ClassVar[bool] = True
 
     def open_model(self, endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
         """Return the model."""

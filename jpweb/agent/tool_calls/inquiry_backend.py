@@ -100,7 +100,8 @@ class LlmInquiryBackend:
             cache_key=self.cache_key,
         )
         try:
-            reply = await self._request_fitting(settings.model or self.model, request)
+            model = settings.model.merge_over(self.model) if settings.model else self.model
+            reply = await self._request_fitting(model, request)
         except ProviderFailed as failure:
             raise InquiryFailed(str(failure)) from failure
         return _read_answer(reply, question)

@@ -239,13 +239,17 @@ def test_providers_and_servers_are_read():
         [providers.mcp.c]
         command = "c"
         checksum.value = "{}"
-        """.format("AB" * 32, "0" * 64)
+        [providers.mcp.d]
+        command = "c"
+        checksum = {{algorithm = "sha1", value = "{}"}}
+        """.format("AB" * 32, "0" * 64, "CD" * 20)
     )
     assert config.providers == {"openai": ProviderConfig("http://localhost:1", "K", "x", ("b",))}
     assert config.servers == {
         "a": McpServer("a", "c", ("x",), ("V",), "ab" * 32),
         "b": McpServer("b", url="https://x", headers={"X-Y": "z"}),
         "c": McpServer("c", "c", checksum="0" * 64),
+        "d": McpServer("d", "c", checksum="cd" * 20),
     }
     assert config.notes == ()
 
@@ -278,11 +282,15 @@ def test_providers_and_servers_are_read():
         ('providers.mcp.x = {command = "c", variables = ["A=B"]}', "names of environment variable"),
         (
             'providers.mcp.x = {command = "c", checksum = {algorithm = "md5", value = "x"}}',
-            'checksum.algorithm is "md5". It must be "sha256".',
+            'checksum.algorithm is "md5". It must be sha256 or sha1.',
         ),
         (
             'providers.mcp.x = {command = "c", checksum = {value = "x"}}',
             'checksum.value is "x". It must be 64 hexadecimal digits.',
+        ),
+        (
+            'providers.mcp.x = {command = "c", checksum = {algorithm = "sha1", value = "x"}}',
+            'checksum.value is "x". It must be 40 hexadecimal digits.',
         ),
     ],
 )

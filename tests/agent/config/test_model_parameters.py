@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 
+from jpweb.agent.config import ModelConfig
+from jpweb.agent.config.approval_policy import SecondModel
 from jpweb.agent.config.layers import Layer
 from jpweb.agent.config.loader import load_configuration
 from jpweb.agent.config.model_parameters import EFFORTS
 from jpweb.agent.errors import InvalidConfiguration
 from jpweb.agent.providers.adapter import parameters
-from tests.agent.config.making import read_configuration
+from tests.agent.config.making import LOCAL, read_configuration
 
 MOST = 2**31 - 1
 
@@ -57,6 +59,8 @@ def test_parameters_that_can_be_sent_stay_as_they_are(toml: str):
         ('temperature = "hot"', 'temperature is "hot". It must be a number.'),
         ("top_p = false", "top_p is false. It must be a number."),
         ('stop_words = "x"', 'stop_words is "x". It must be a list of strings.'),
+        ('stop_words = {value = ["x"]}', "stop_words is a table. It must be a list of strings."),
+        ('stop_words = {value = [1], strategy = "append"}', "stop_words is [1]. It must be a list"),
         ('reasoning = "hard"', 'reasoning is "hard". It must be off, none, auto, xlow,'),
         ("reasoning = true", "reasoning is true. It must be off, none,"),
         ("reasoning = {effort = -5}", "effort is -5. It must be off, none,"),
@@ -70,6 +74,69 @@ def test_what_would_fail_only_when_it_is_sent_is_refused(toml: str, expected: st
         read_configuration(make_model_toml(toml, table))
     assert str(error.value).startswith(f"0.toml: {table}.parameters.")
     assert expected in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([{"value": ["b"], "strategy": "append"}], ["b"]),
+        ([["a"], {"value": ["b"], "strategy": "append"}], ["a", "b"]),
+        ([["a"], {"value": ["b"], "strategy": "prepend"}], ["b", "a"]),
+        ([["a"], {"value": ["b"], "strategy": "replace"}], ["b"]),
+        ([{"value": ["a"], "strategy": "append"}, ["b"]], ["b"]),
+    ],
+)
+def test_stop_words_join_those_of_lower_layers_as_their_strategy_says(
+    values: list[Any], expected: list[str]
+):
+    layers = [
+        Layer("f", {"assistant": {"model": {"parameters": {"stop_words": value}}}})
+        for value in values
+    ]
+    model = load_configuration(layers).assistant.model
+    assert model.parameters == {"stop_words": expected}
+
+
+def test_stop_words_are_not_looked_for_in_a_layer_with_another_value():
+    question = {"source": "local", "command": "true", "questions": {"q": {"target": "assistant"}}}
+    target = {"target": {"model": {"parameters": {"stop_words": ["a"]}}}}
+    layers = [
+        Layer("f", {"conversation": {"tools": {"t": entry}}})
+        for entry in (question, {"questions": {"q": target}})
+    ]
+    config = load_configuration(layers).tools["t"].get_question("q").inquiry.model
+    assert config is not None
+    assert config.parameters == {"stop_words": ["a"]}
+
+
+def test_parameters_without_a_model_wait_for_the_model_that_is_chosen():
+    config = read_configuration(
+        """
+        assistant.model.parameters = {temperature = 1, top_k = 1}
+        conversation.inquiry.assistant.model.parameters.temperature = 0
+        """
+    )
+    chosen = ModelConfig("a", "b", {"top_k": 2, "top_p": 1})
+    assert config.assistant.model.merge_over(chosen) == ModelConfig(
+        "a", "b", {"temperature": 1, "top_k": 1, "top_p": 1}
+    )
+    assert config.inquiry.model == ModelConfig("", "", {"temperature": 0, "top_k": 1})
+
+
+def test_parameters_of_a_question_are_for_the_model_of_all_questions():
+    config = read_configuration(
+        f"""
+        assistant.model.id = "anthropic/big"
+        conversation.inquiry.assistant.model.id = "ollama/small"
+        [conversation.tools.t]
+        {LOCAL}
+        questions.confirm.target = {{model = {{parameters = {{temperature = 0}}}}}}
+        """
+    )
+    question = config.tools["t"].get_question("confirm")
+    assert SecondModel.from_configuration(config).get_settings(question)["model"] == {
+        "provider": "ollama", "name": "small", "parameters": {"temperature": 0}
+    }  # fmt: skip
 
 
 def test_an_effort_of_null_is_medium():

@@ -33,6 +33,16 @@ def server(entry: str) -> TrustItem:
     return read_single_item(f"[providers.mcp.s]\n{entry}")
 
 
+def test_a_server_is_shown_with_how_it_may_start_where_that_is_unusual():
+    command = 'command = "serve"\n'
+    start = "optional = true\nstartup_timeout_secs = "
+    assert server(f"{command}optional = false\nstartup_timeout_secs = 60").runs == "program: serve"
+    assert server(f"{command}{start}9").runs.splitlines()[1:] == [
+        "optional: a turn goes on without it", "time to start: 9 seconds"
+    ]  # fmt: skip
+    assert server(f"{command}{start}0").runs.splitlines()[-1] == "time to start: no limit"
+
+
 def test_built_in_tools_need_no_trust():
     assert things("") == {}
 
@@ -114,6 +124,11 @@ def test_a_server_is_shown_as_it_would_run():
         "program: srv\nargument 1: a\ngets environment variable: TOKEN\n"
         f"SHA-256 of the program: {'ab' * 32}"
     )
+
+
+def test_a_checksum_is_shown_with_its_algorithm():
+    checksum = f'checksum = {{algorithm = "sha1", value = "{"ab" * 20}"}}'
+    assert server(STDIO + checksum).runs.splitlines()[-1] == (f"SHA-1 of the program: {'ab' * 20}")
 
 
 @pytest.mark.parametrize(

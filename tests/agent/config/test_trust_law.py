@@ -13,7 +13,12 @@ from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 import pytest
 
 from jpweb.agent.config import types
-from jpweb.agent.config.trust import list_trust_items
+from jpweb.agent.config.trust import (
+    TrustItem,
+    diff_texts,
+    hidden_fingerprint,
+    list_trust_items,
+)
 from jpweb.agent.config.types import Configuration
 from tests.agent.config.making import OWN, read_configuration
 
@@ -222,6 +227,11 @@ def _classes(hint: Any) -> list[Any]:
     return [cls for part in get_args(hint) for cls in _classes(part)]
 
 
+def _list_items(text: str) -> dict[tuple[str, str], TrustItem]:
+    items = list_trust_items(read_configuration(text), builtins=OWN)
+    return {(item.kind.value, item.name): item for item in items}
+
+
 def _asked_for(text: str) -> set[tuple[str, str, str]]:
     return {
         (w.kind.value, w.name, w.fingerprint)
@@ -237,6 +247,19 @@ def test_trust_table_has_a_row_for_every_configured_field():
 def test_trusted_field_changed_in_a_file_asks_again(name: str):
     row = LAW[name]
     assert _asked_for(row.after) - _asked_for(row.before)
+
+
+@pytest.mark.parametrize("name", [n for n, row in LAW.items() if row.kind in ("trusted", "gated")])
+def test_trusted_field_changed_in_a_file_shows_a_difference(name: str):
+    before, after = _list_items(LAW[name].before), _list_items(LAW[name].after)
+    for key in before.keys() & after.keys():
+        old, new = before[key], after[key]
+        if old.fingerprint != new.fingerprint:
+            has_hidden_change = hidden_fingerprint(old.fingerprint) != hidden_fingerprint(
+                new.fingerprint
+            )
+            lines = diff_texts(old.display_text, new.display_text, has_hidden_change)
+            assert any(line.change != "same" for line in lines)
 
 
 def test_harmless_field_states_a_reason():

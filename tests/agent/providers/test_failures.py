@@ -242,6 +242,8 @@ async def test_a_call_that_is_no_json_object_never_happened(name: str, raw: str)
     with run_vendor(name, [Reply(Call("fs_read", raw=raw))]) as standin:
         error, before = await get_failure(make_provider(standin))
     assert error.kind is FailureKind.TRUNCATED
+    assert "max_tokens" not in str(error)
+    assert "called the tool “fs_read” with arguments that are not a JSON object" in str(error)
     assert [e for e in before if isinstance(e, CompleteToolCall)] == []
 
 

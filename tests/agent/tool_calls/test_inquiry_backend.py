@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jpweb.agent.config import InquiryConfig, ModelConfig, QuestionConfig
+from jpweb.agent.config import InquiryConfig, QuestionConfig
 from jpweb.agent.errors import TRANSIENT_FAILURES, FailureKind, InquiryFailed, ProviderFailed
 from jpweb.agent.ports import (
     CompleteToolCall,
@@ -151,19 +151,6 @@ def test_the_schema_is_an_object_with_an_answer_of_the_questions_type(kind, sche
 
 
 # overrides
-
-ALL, OWN = ModelConfig("vendor", "of all"), ModelConfig("vendor", "of the question")
-
-
-@pytest.mark.parametrize(
-    ("of_all", "of_question", "expected"), [(None, None, MAIN), (ALL, None, ALL), (ALL, OWN, OWN)]
-)
-async def test_the_model_of_the_question_comes_before_that_of_all_and_the_turns(
-    of_all, of_question, expected
-):
-    bench = BackendBench(make_reply(answer=True), inquiry=InquiryConfig(model=of_all))
-    await bench.inquire(model=of_question)
-    assert bench.opened_models == [expected]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 
+from jpweb.agent.config import ModelConfig
 from jpweb.runtime import wiring
 from jpweb.runtime.configuration import ToolAvailability
 from jpweb.runtime.conversation_config import (
@@ -87,6 +89,15 @@ def test_half_a_model_keeps_the_other_half(talk: Conversation):
 
 def test_a_conversation_without_changes_follows_the_files(talk: Conversation):
     assert wiring.get_turn_model(talk).name == "from-the-file"
+
+
+def test_parameters_without_a_model_are_those_of_the_installations_model(
+    talk: Conversation, home: Workspace, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(settings, "PROVIDER", "openai")
+    monkeypatch.setattr(settings, "MODEL", "of-all")
+    write_config(home, "assistant.model.parameters.temperature = 0")
+    assert wiring.get_turn_model(talk) == ModelConfig("openai", "of-all", {"temperature": 0})
 
 
 def test_what_owners_override_stands_above_what_is_stored(talk: Conversation, home: Workspace):

@@ -10,6 +10,7 @@ import pytest
 from django.db import OperationalError
 
 from jpweb.agent.tool_calls import model_messages
+from jpweb.agent.turn import make_opening_events
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor, turn_runner
 from jpweb.runtime.execution.active_run import ActiveRun
@@ -17,6 +18,7 @@ from jpweb.runtime.recorder import JournalRecorder
 from jpweb.runtime.tasks import create_detached_task
 from jpweb.store import runs
 from jpweb.store.choices import InterruptKind
+from jpweb.store.database import clock
 from jpweb.store.models import Inquiry, Run, RunInterrupt
 from jpweb.store.run_queue import interrupts
 from jpweb.stream.events import ChatRequest, ChatResponse, ConversationEvent, ToolCallResponse
@@ -116,6 +118,29 @@ async def test_words_of_two_people_that_end_a_call_are_handled_by_its_response(
     results = [kind.content for kind in kinds if isinstance(kind, ToolCallResponse)]
     assert results == [model_messages.describe_response("no\n\nLeave it.")]
     assert await run_in_db_thread(interrupts.list_replies, run) == []
+
+
+async def test_replies_of_two_people_to_a_queued_turn_keep_their_authors(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use_provider(monkeypatch, providers.Says())
+    bob = await run_in_db_thread(making.person, "Bob")
+    opening_events = make_opening_events("Begin", "Ada", clock.now())
+    run = await run_in_db_thread(
+        runs.start_run, scene.talk.pk, scene.ada.pk, "scripted", "", opening_events
+    )
+    for person, text in ((scene.ada, "Use staging"), (bob, "And skip the tests")):
+        await run_in_db_thread(
+            runs.interrupt_run, scene.talk.pk, InterruptKind.RESPOND, decider(person), text
+        )
+    await run_executor.execute_run(run.pk)
+    kinds = [element.kind for element in await scene.elements()]
+    assert [kind for kind in kinds if isinstance(kind, ChatRequest)] == [
+        ChatRequest("Begin", author="Ada"),
+        ChatRequest("Use staging", author="Ada"),
+        ChatRequest("And skip the tests", author="Bob"),
+    ]
+    assert await list_unhandled() == []
 
 
 async def begin_and_restart(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Any:

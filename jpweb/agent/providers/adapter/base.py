@@ -31,6 +31,9 @@ class ProviderAdapter(ABC):
     #: Whether a tool that is forced by name is offered alone: the vendor reads no name as a choice.
     IS_FORCED_TOOL_ALONE: ClassVar[bool] = False
 
+    #: Whether messages of people in a row are sent as one: templates may want roles in turn.
+    ARE_USER_TEXTS_JOINED: ClassVar[bool] = False
+
     #: Whether earlier reasoning is sent back while the tools that it led to are called.
     IS_LOOP_REASONING_SENT: ClassVar[bool] = False
 

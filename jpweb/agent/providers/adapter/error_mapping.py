@@ -10,6 +10,7 @@ import httpx2
 from pydantic import ValidationError
 from pydantic_ai import exceptions as library
 
+from jpweb.agent.config.display import escape_invisible
 from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.providers.adapter.factory import ModelEndpoint
 from jpweb.agent.providers.adapter.retry_advice import read_retry_advice
@@ -28,6 +29,7 @@ VENDOR_ERRORS = (
     RecursionError,
 )
 _MAX_DETAIL_CHARS = 500
+_MAX_NAME_CHARS = 128
 _SERVER_ERROR = 500
 _KindTable: TypeAlias = tuple[tuple[type[Exception], FailureKind], ...]
 #: Failure kinds by error class; the first match applies.
@@ -104,6 +106,16 @@ def make_failure(
         detail_text = f"{detail_text[:_MAX_DETAIL_CHARS]}…"
     return ProviderFailed(
         f"{sentence} Details: {detail_text}" if detail_text else sentence, kind, retry_after
+    )
+
+
+def make_broken_call(tool_name: str, endpoint: ModelEndpoint) -> ProviderFailed:
+    """Return the failure of a reply that calls a tool with arguments that no event can hold."""
+    name = escape_invisible(tool_name[:_MAX_NAME_CHARS])
+    return ProviderFailed(
+        f"{endpoint.title} called the tool “{name}” with arguments that are not a JSON object, "
+        "so the call was left out. Try again, or choose another model.",
+        FailureKind.TRUNCATED,
     )
 
 

@@ -19,8 +19,8 @@ _NUDGES = (
 
 
 def describe_nudge(request: ProviderRequest) -> str:
-    """Return the message that asks again for the forced call, "" before the first reply."""
-    if not request.nudge_count:
+    """Return the message that asks again for the forced call, "" where none is missing."""
+    if not request.nudge_count or not request.forces_tool:
         return ""
     return _NUDGES[min(request.nudge_count, len(_NUDGES)) - 1].format(wanted=_name_wanted(request))
 

@@ -60,6 +60,8 @@ def make_messages(
         events = list(group)
         if not is_reply:
             request_parts += _request_parts(events, names)
+            if adapter.ARE_USER_TEXTS_JOINED:
+                request_parts = _join_user_texts(request_parts)
             continue
         names |= {e.kind.id: e.kind.name for e in events if isinstance(e.kind, ToolCallRequest)}
         if reply := _reply_parts(events, adapter):
@@ -108,6 +110,18 @@ def _request_parts(
                 yield ToolReturnPart(name, content, id_, outcome="failed" if failed else "success")
             case _:
                 pass
+
+
+def _join_user_texts(parts: Iterable[ModelRequestPart]) -> list[ModelRequestPart]:
+    """Return the parts, with the texts of people that follow each other as one."""
+    joined_parts: list[ModelRequestPart] = []
+    for part in parts:
+        previous = joined_parts[-1] if joined_parts else None
+        if isinstance(part, UserPromptPart) and isinstance(previous, UserPromptPart):
+            joined_parts[-1] = UserPromptPart(f"{previous.content}\n\n{part.content}")
+        else:
+            joined_parts.append(part)
+    return joined_parts
 
 
 def _reply_parts(

@@ -23,7 +23,12 @@ from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.ports import ProviderEvent, ProviderRequest, ReplyFinished, TokenUsage
 from jpweb.agent.providers.adapter import parameters
 from jpweb.agent.providers.adapter.base import ProviderAdapter
-from jpweb.agent.providers.adapter.error_mapping import VENDOR_ERRORS, make_failure, map_error
+from jpweb.agent.providers.adapter.error_mapping import (
+    VENDOR_ERRORS,
+    make_broken_call,
+    make_failure,
+    map_error,
+)
 from jpweb.agent.providers.adapter.factory import ModelEndpoint
 from jpweb.agent.providers.adapter.forced_tool import describe_nudge, offer_alone, soften_choice
 from jpweb.agent.providers.adapter.messages import make_messages
@@ -173,8 +178,10 @@ def _end_reply(
     if reason == "error" or not (details.get("finish_reason") or cut) or stream.state != "complete":
         raise make_failure(FailureKind.BROKEN_OFF, endpoint)
     yield from parser.release_calls(is_cut=cut is not None)
-    if cut or parser.has_broken_call:
-        raise make_failure(FailureKind.TRUNCATED, endpoint)
+    if cut:
+        raise make_failure(cut, endpoint)
+    if (tool_name := parser.find_broken_call()) is not None:
+        raise make_broken_call(tool_name, endpoint)
     if parser.is_structured:
         data = parser.read_data()
         if data is None:

@@ -133,11 +133,11 @@ class ReplyParser:
             ):
                 yield from self._emit_call(part)
 
-    @property
-    def has_broken_call(self) -> bool:
-        """Tell whether the arguments of a call are not a JSON object that an event can hold."""
+    def find_broken_call(self) -> str | None:
+        """Return the tool of a call whose arguments are no JSON object that an event can hold."""
         calls = (part for part in self._parts.values() if isinstance(part, ToolCallPart))
-        return any(read_arguments(part) is None for part in calls)
+        names = (part.tool_name for part in calls if read_arguments(part) is None)
+        return next(map(join_surrogates, names), None)
 
     def read_data(self) -> StructuredReply | None:
         """Return the structured reply; None where there is none that can be read."""

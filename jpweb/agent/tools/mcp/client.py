@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
@@ -19,6 +19,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
     INVALID_PARAMS,
+    INVALID_REQUEST,
     PARSE_ERROR,
     CallToolResult,
     ElicitRequestFormParams,
@@ -55,6 +56,8 @@ _HEADER_NAME = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?|")
 #: Part of the error with which a server refuses the expired state of a call.
 _REFUSED_STATE_TEXT = "requestState"
+#: The SDK's error for a server that no longer knows the session (HTTP 404): it has restarted.
+_LOST_SESSION = (INVALID_REQUEST, "Session terminated")
 #: Codes of errors that the SDK itself makes, with pieces of the data it received.
 _SDK_ERROR_CODES = (CONNECTION_CLOSED, PARSE_ERROR)
 #: Sentences for the SDK's errors. It raises RuntimeError about a server's invalid answer.
@@ -71,13 +74,25 @@ class McpSession:
     """A connected server.
 
     An elicitation belongs to a call. Since 2026-07-28 the protocol names that call. Before, it does
-    not, so that the calls of such a server run one by one.
+    not, so that the calls of such a server run one by one. ``reconnect`` is awaited before a call
+    while no connection is open.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reconnect: Callable[[], Awaitable[None]]) -> None:
+        self._reconnect = reconnect
         self._client: Client | None = None
+        self._lost_event = asyncio.Event()
         self._call_lock = asyncio.Lock()
         self._current_elicitation: Elicitation | None = None
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether calls can be made."""
+        return self._client is not None
+
+    async def wait_lost(self) -> None:
+        """Wait until a server that no longer knows the session has said so."""
+        await self._lost_event.wait()
 
     @property
     def _connected_client(self) -> Client:
@@ -97,6 +112,7 @@ class McpSession:
         )
         async with client:
             self._client = client
+            self._lost_event.clear()
             try:
                 yield
             finally:
@@ -116,7 +132,12 @@ class McpSession:
 
     @asynccontextmanager
     async def hold_call_slot(self, elicitation: Elicitation) -> AsyncIterator[None]:
-        """Wait until a call may be made; in the block, the server's elicitations go to this one."""
+        """Wait until a call may be made; in the block, the server's elicitations go to this one.
+
+        Raises ToolUnavailable.
+        """
+        if not self.is_connected:
+            await self._reconnect()
         version = self._connected_client.protocol_version
         ambiguous = version in HANDSHAKE_PROTOCOL_VERSIONS and version >= _ELICITATION_SINCE
         async with self._call_lock if ambiguous else nullcontext():
@@ -141,6 +162,9 @@ class McpSession:
             try:
                 result = await self._connected_client.call_tool(tool, dict(arguments))
             except MCPError as error:
+                if (error.code, error.message) == _LOST_SESSION:
+                    self._client = None
+                    self._lost_event.set()
                 is_state_expired = (
                     error.code == INVALID_PARAMS and _REFUSED_STATE_TEXT in error.message
                 )
@@ -161,8 +185,13 @@ class McpSession:
 
 @asynccontextmanager
 async def connect_stdio(
-    program: str, server: McpServer, variables: Mapping[str, str], folder: Path, errors: TextIO
-) -> AsyncIterator[McpSession]:
+    session: McpSession,
+    program: str,
+    server: McpServer,
+    variables: Mapping[str, str],
+    folder: Path,
+    errors: TextIO,
+) -> AsyncIterator[None]:
     """Start the server and connect to it. Its environment is the SDK's minimum plus the variables.
 
     Its files get the modes that its user's umask gives, not this process's closed one.
@@ -174,15 +203,15 @@ async def connect_stdio(
         env=dict(variables),
         cwd=folder,
     )
-    session = McpSession()
     async with session.connect_over(stdio_client(parameters, errlog=errors)):
-        yield session
+        yield
 
 
 @asynccontextmanager
-async def connect_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[McpSession]:
+async def connect_http(
+    session: McpSession, url: str, headers: Mapping[str, str]
+) -> AsyncIterator[None]:
     """Connect to a server that runs elsewhere. Raises ToolUnavailable for invalid headers."""
-    session = McpSession()
     async with (
         httpx2.AsyncClient(
             headers=_clean_headers(headers), timeout=_HTTP_TIMEOUT, verify=load_certificates()
@@ -191,7 +220,7 @@ async def connect_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[Mc
             streamable_http_client(url, http_client=client, max_sse_event_size=_MAX_MESSAGE_BYTES)
         ),
     ):
-        yield session
+        yield
 
 
 def describe_error(error: BaseException) -> str:

@@ -43,6 +43,9 @@ class ConnectedServer:
 class ServerConnection:
     """Holds a connection in a task of its own: one task must enter and leave the SDK's contexts.
 
+    A request over HTTP that fails ends the SDK's whole session. The next call opens another; the
+    one that failed is not repeated, because the server may have run it.
+
     ``problem`` is for models and the journal, in jpweb's words. The server's own stderr is for the
     administrator, and goes to the log.
     """
@@ -54,22 +57,17 @@ class ServerConnection:
         self._config = config
         self._folder = folder
         self._leave_event = leave_event
+        #: Set while the connection is open.
         self._ready_event = asyncio.Event()
+        self._reconnect_lock = asyncio.Lock()
+        self._session: McpSession | None = None
         self._stderr_file = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  closed by wait_ended()
-        self._task = asyncio.create_task(self._run_connection(), name=f"mcp {config.name}")
+        self._task = self._start_task()
 
     async def wait_started(self) -> None:
         """Wait until the server is connected, or has a problem."""
-        seconds = self._config.start_seconds or None
-        ready = asyncio.create_task(self._ready_event.wait())
-        try:
-            await asyncio.wait(
-                {self._task, ready}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
-            )
-        finally:
-            ready.cancel()
+        await self._wait_ready()
         if self.server is None:
-            self.problem = f"it did not answer within {seconds or 0:g} seconds"
             self.cancel_start()
             await self.wait_ended()
 
@@ -83,16 +81,58 @@ class ServerConnection:
 
         A server that does not answer the end of its session is cut off: a turn waits for this.
         """
+        error = await self._end_task()
+        if self._stderr_file.closed:
+            return
+        with self._stderr_file:
+            if self.server is None and (error is not None or self.problem):
+                self._log_failure(error)
+
+    def _start_task(self) -> asyncio.Task[None]:
+        return asyncio.create_task(self._run_connection(), name=f"mcp {self.name}")
+
+    async def _wait_ready(self) -> None:
+        """Wait until the connection is open, has failed, or has no more time to start."""
+        seconds = self._config.start_seconds or None
+        ready = asyncio.create_task(self._ready_event.wait())
+        try:
+            await asyncio.wait(
+                {self._task, ready}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            ready.cancel()
+        if not self._ready_event.is_set():
+            self.problem = f"it did not answer within {seconds or 0:g} seconds"
+
+    async def _end_task(self) -> BaseException | None:
+        """Wait until the task has ended, and cut it off if it lasts; return its error."""
         seconds = _COMMAND_END_SECONDS if self._config.url is None else _SESSION_END_SECONDS
         while not self._task.done():
             await asyncio.wait({self._task}, timeout=seconds)
             self._task.cancel()
-        if self._stderr_file.closed:
-            return
-        with self._stderr_file:
-            error = None if self._task.cancelled() else self._task.exception()
-            if self.server is None and (error is not None or self.problem):
+        return None if self._task.cancelled() else self._task.exception()
+
+    async def _reconnect(self) -> None:
+        """Connect to an address again; calls that come meanwhile wait. Raises ToolUnavailable."""
+        async with self._reconnect_lock:
+            if self._config.url is None or (self._session and self._session.is_connected):
+                return
+            error = await self._end_task()
+            if self._leave_event.is_set():
+                return
+            if error is not None and not self.problem:
                 self._log_failure(error)
+            self._task = self._start_task()
+            try:
+                await self._wait_ready()
+            finally:
+                if not self._ready_event.is_set():
+                    self._task.cancel()
+                    error = await self._end_task()
+            if not self._ready_event.is_set():
+                self._log_failure(error)
+                raise ToolUnavailable(self.problem)
+            self.problem = ""
 
     def _log_failure(self, error: BaseException | None) -> None:
         from jpweb.agent.tools.mcp import client  # noqa: PLC0415  the SDK takes most of a second
@@ -127,26 +167,36 @@ class ServerConnection:
 
     async def _run_connection(self) -> None:
         async with self._open_session() as session:
-            self.server = ConnectedServer(
-                session, await session.list_tools(), server_secrets(self._config)
-            )
+            if self.server is None:
+                self.server = ConnectedServer(
+                    session, await session.list_tools(), server_secrets(self._config)
+                )
             self._ready_event.set()
-            await self._leave_event.wait()
+            ends = [
+                asyncio.create_task(end) for end in (self._leave_event.wait(), session.wait_lost())
+            ]
+            try:
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                self._ready_event.clear()
+                for end in ends:
+                    end.cancel()
 
     @asynccontextmanager
     async def _open_session(self) -> AsyncIterator[McpSession]:
         from jpweb.agent.tools.mcp import client  # noqa: PLC0415  the SDK takes most of a second
 
         config = self._config
+        session = self._session = self._session or client.McpSession(self._reconnect)
         if config.url is not None:
-            async with client.connect_http(config.url, config.headers) as session:
+            async with client.connect_http(session, config.url, config.headers):
                 yield session
             return
         program = await asyncio.to_thread(_find_program, config, self._folder)
         variables = {name: os.environ[name] for name in config.variables if name in os.environ}
         async with client.connect_stdio(
-            program, config, variables, self._folder, self._stderr_file
-        ) as session:
+            session, program, config, variables, self._folder, self._stderr_file
+        ):
             yield session
 
 
@@ -159,11 +209,12 @@ def _find_program(config: McpServer, folder: Path) -> str:
         raise ToolUnavailable(f"there is no program {command or 'in its configuration'}")
     if config.checksum is None:
         return path
+    algorithm = config.checksum_algorithm
     with Path(path).open("rb") as file:
-        actual = hashlib.file_digest(file, "sha256").hexdigest()
+        actual = hashlib.file_digest(file, algorithm.name).hexdigest()
     if actual != config.checksum.lower():
         raise ToolUnavailable(
-            f"the SHA-256 of {path} is {actual}, and the configuration allows only "
+            f"the {algorithm.title} of {path} is {actual}, and the configuration allows only "
             f"{config.checksum.lower()}"
         )
     return path

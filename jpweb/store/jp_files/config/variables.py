@@ -27,6 +27,7 @@ class _Kind(StrEnum):
     LIST = "texts between commas"
     NUMBER = "a number"
     FLAG = "true or false"
+    TOGGLE = "true, false or a word"
     REASONING = "off, auto, an effort or a number of tokens"
     TABLE = "JSON after a colon"
 
@@ -70,7 +71,7 @@ _ASSISTANT: _Tree = {
     },
 }
 _TOOL: _Tree = {
-    "enable": _Kind.TEXT,
+    "enable": _Kind.TOGGLE,
     "run": _Kind.TEXT,
     "result": _Kind.TEXT,
     "source": _Kind.TEXT,
@@ -169,15 +170,17 @@ def _parse_text(text: str, kind: _Kind) -> Any:
             return [part for part in text.split(",") if part]
         case _Kind.NUMBER:
             return float(text) if {*text} & {*".eE"} else int(text)
-        case _Kind.FLAG:
-            if text not in ("true", "false"):
-                raise ValueError
+        case _Kind.FLAG | _Kind.TOGGLE if text in ("true", "false"):
             return text == "true"
         case _Kind.REASONING:
-            if text in ("off", "auto"):
-                return text
-            return {"effort": text if text in _EFFORT_WORDS else {"absolute": int(text)}}
-        case _Kind.TABLE:
+            return _parse_reasoning(text)
+        case _Kind.FLAG | _Kind.TABLE:
             raise ValueError
         case _:
             return text
+
+
+def _parse_reasoning(text: str) -> Any:
+    if text in ("off", "auto"):
+        return text
+    return {"effort": text if text in _EFFORT_WORDS else {"absolute": int(text)}}

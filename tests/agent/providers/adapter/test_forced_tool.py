@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jpweb.agent.providers.adapter.messages import CONTINUE_TEXT
 from jpweb.stream.events import ChatRequest, ChatResponse
 from tests.agent.providers.conversing import (
     make_event,
@@ -31,6 +32,19 @@ async def test_after_replies_without_the_call_it_is_asked_for_more_firmly(
     last = body.get("messages") or body.get("contents") or body["input"]
     assert words in str(last[-1])
     assert "fs_read" in str(last[-1])
+
+
+@pytest.mark.parametrize("name", ["anthropic", "google", "openai", "ollama"])
+async def test_a_reply_that_broke_off_after_the_call_is_gone_on_with(name: str):
+    said = make_event(ChatResponse("message", "The file says"))
+    with run_vendor(name, [Reply(Say("."))]) as standin:
+        request = make_request(
+            make_event(ChatRequest("Read it.")), said, tool_choice="auto", nudge_count=1
+        )
+        await receive_events(make_provider(standin), request)
+        body = standin.requests[0].body
+    last = body.get("messages") or body.get("contents") or body["input"]
+    assert CONTINUE_TEXT in str(last[-1])
 
 
 @pytest.mark.parametrize("name", ["anthropic", "openrouter"])

@@ -73,6 +73,13 @@ async def test_text_of_whitespace_alone_is_sent_to_no_vendor(name):
     assert body.count("Hello") == 2
 
 
+async def test_messages_that_follow_each_other_are_one_for_llamacpp():
+    """Templates of Gemma and Mistral refuse two messages of one role in a row."""
+    events = (ASKED, make_event(ChatRequest("And skip the tests.")))
+    body = await get_sent_body("llamacpp", *events)
+    assert [m["content"] for m in body["messages"][1:]] == ["Hello\n\nAnd skip the tests."]
+
+
 async def test_reasoning_that_nothing_followed_is_not_sent():
     reasoning = make_event(ChatResponse("reasoning", "Hm"), anthropic_thinking_signature="U0lH")
     reply_event = make_event(ChatResponse("message", "Yes."))

@@ -25,10 +25,16 @@ _RESULTS: dict[str, dict[str, Any]] = {
 
 @dataclass
 class StallingServer:
-    """Leaves the requests of the ``stalled`` methods without an answer, their connections open."""
+    """Leaves the requests of the ``stalled`` methods without an answer, their connections open.
 
-    stalled: frozenset[str]
+    It hangs up on the next request of each method of ``dropped``. ``has_restarted``: it no longer
+    knows the session.
+    """
+
+    stalled: set[str]
     url: str = ""
+    dropped: set[str] = field(default_factory=set)
+    has_restarted: bool = False
     methods: list[str] = field(default_factory=list)
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -39,7 +45,12 @@ class StallingServer:
         self.methods.append(message["method"])
         if message["method"] in self.stalled:
             await reader.read()  # until the client hangs up
+        elif message["method"] in self.dropped:
+            self.dropped.remove(message["method"])
+        elif self.has_restarted and message["method"] != "initialize":
+            writer.write(_format_response("404 Not Found"))
         else:
+            self.has_restarted = False
             writer.write(_make_response(message))
         writer.close()
 
@@ -47,7 +58,7 @@ class StallingServer:
 @asynccontextmanager
 async def serve_stalling(*stalled: str) -> AsyncIterator[StallingServer]:
     """Serve on loopback; ``stalled`` names methods of HTTP and of MCP."""
-    stalling = StallingServer(frozenset(stalled))
+    stalling = StallingServer(set(stalled))
     async with await asyncio.start_server(stalling.handle, LOOPBACK, 0) as server:
         stalling.url = f"http://{LOOPBACK}:{server.sockets[0].getsockname()[1]}/mcp"
         yield stalling

@@ -76,6 +76,7 @@ async def test_server_that_is_a_command_has_the_umask_of_its_user(tmp_path, monk
             "its reply doesn't follow the protocol",
         ),
         (make_stdio_server(name="bad", checksum="0" * 64), "allows only 0000000000000000"),
+        (make_stdio_server(name="bad", checksum="0" * 40), "the SHA-1 of "),
     ],
 )
 async def test_a_server_that_does_not_start_makes_its_own_tools_unavailable(
@@ -148,11 +149,12 @@ async def test_a_program_that_cannot_be_run_says_why(tmp_path):
         assert connections.unavailable == {"bad": "it can't be reached: No such file or directory"}
 
 
-async def test_a_program_with_the_right_checksum_is_started_from_the_workspace(tmp_path):
+@pytest.mark.parametrize("algorithm", ["sha256", "sha1"])
+async def test_a_program_with_the_right_checksum_is_started_from_the_workspace(tmp_path, algorithm):
     program = tmp_path / "start"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     program.chmod(0o700)
-    checksum = hashlib.sha256(program.read_bytes()).hexdigest().upper()
+    checksum = hashlib.new(algorithm, program.read_bytes()).hexdigest().upper()
     server = McpServer("probe", "./start", make_stdio_server().arguments, checksum=checksum)
     async with connect_servers([server], tmp_path) as connections:
         assert connections.unavailable == {}
@@ -178,8 +180,11 @@ async def test_the_listing_is_read_page_by_page(tmp_path):
         assert connections.tool_config(make_tool_config("hang")).parameters["properties"] == {}
 
 
-async def test_servers_end_with_the_block_and_calls_then_fail(tmp_path):
-    async with connect_servers([make_stdio_server(variables=("X",))], tmp_path) as connections:
+@pytest.mark.parametrize("is_address", [False, True], ids=["command", "address"])
+async def test_servers_end_with_the_block_and_calls_then_fail(tmp_path, http_url, is_address):
+    command = make_stdio_server(variables=("X",))
+    server = McpServer("probe", url=http_url) if is_address else command
+    async with connect_servers([server], tmp_path) as connections:
         tool = connections.make_tool(make_tool_config("add"))
     outcome = await tool.execute({"a": 1}, {}, None)  # type: ignore[arg-type]  # it asks nothing
     assert outcome == Failed(
@@ -200,11 +205,73 @@ async def test_a_server_that_ends_in_the_middle_fails_its_calls_alone(tmp_path):
         assert await other_tool.execute({"a": 1}, {}, None) == Success("3")  # type: ignore[arg-type]  # it asks nothing
 
 
-async def test_an_address_that_ends_in_the_middle_fails_its_calls(tmp_path):
+async def test_an_address_that_ends_in_the_middle_fails_its_calls(tmp_path, caplog):
     with over_http() as url:
         async with connect_servers([McpServer("probe", url=url)], tmp_path) as connections:
             for _ in range(2):
                 assert isinstance(await call_tool(connections, "end"), Failed)
+            assert await call_tool(connections, "end") == Failed(
+                "The call to the MCP server probe failed: its address can't be reached"
+            )
+    assert len(caplog.records) == 3  # the loss, and two attempts to connect
+
+
+LOST = Failed("The call to the MCP server probe failed: it ended, or the connection to it was lost")
+
+
+async def test_an_address_that_loses_a_call_is_connected_again_for_the_next_ones(tmp_path, caplog):
+    async with serve_stalling() as server:
+        config = McpServer("probe", url=server.url)
+        async with connect_servers([config], tmp_path) as connections:
+            server.dropped.add("tools/call")
+            assert await call_tool(connections, "add", {"size": 1}) == LOST
+            calls = (call_tool(connections, "add", {"size": size}) for size in (1, 2))
+            assert await asyncio.gather(*calls) == [Success("x"), Success("xx")]
+    assert server.methods.count("initialize") == 2
+    assert "MCP server probe is not available: its address can't be reached" in caplog.text
+
+
+async def test_an_address_that_no_longer_knows_the_session_gets_another_for_the_next_call(tmp_path):
+    async with serve_stalling() as server, asyncio.timeout(20):
+        config = McpServer("probe", url=server.url)
+        async with connect_servers([config], tmp_path) as connections:
+            server.has_restarted = True
+            assert await call_tool(connections, "add", {"size": 1}) == Failed(
+                "The call to the MCP server probe failed: Session terminated"
+            )
+            assert await call_tool(connections, "add", {"size": 1}) == Success("x")
+    assert server.methods.count("initialize") == 2
+
+
+async def test_an_address_that_cannot_be_connected_again_fails_its_calls_until_it_can(tmp_path):
+    async with serve_stalling() as server, asyncio.timeout(20):
+        config = McpServer("probe", url=server.url, start_seconds=0.5)
+        async with connect_servers([config], tmp_path) as connections:
+            server.dropped.add("tools/call")
+            assert await call_tool(connections, "add", {"size": 1}) == LOST
+            server.stalled.add("initialize")
+            assert await call_tool(connections, "add", {"size": 1}) == Failed(
+                "The call to the MCP server probe failed: it did not answer within 0.5 seconds"
+            )
+            server.stalled.remove("initialize")
+            assert await call_tool(connections, "add", {"size": 1}) == Success("x")
+
+
+async def test_a_call_that_is_cancelled_while_it_connects_leaves_the_next_one_to_connect(tmp_path):
+    async with serve_stalling() as server, asyncio.timeout(20):
+        config = McpServer("probe", url=server.url)
+        async with connect_servers([config], tmp_path) as connections:
+            server.dropped.add("tools/call")
+            assert await call_tool(connections, "add", {"size": 1}) == LOST
+            server.stalled.add("initialize")
+            call = asyncio.create_task(call_tool(connections, "add", {"size": 1}))
+            while server.methods[-1] != "initialize":  # noqa: ASYNC110  the server has no event
+                await asyncio.sleep(0.01)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            server.stalled.remove("initialize")
+            assert await call_tool(connections, "add", {"size": 1}) == Success("x")
 
 
 async def test_a_result_of_two_mebibytes_comes_as_an_event_and_a_longer_one_is_refused(tmp_path):

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from jpweb.agent.config.layers import Layer
+from jpweb.agent.config.loader import load_configuration
 from jpweb.store.errors import InvalidConfigFile
 from jpweb.store.jp_files import config
 
@@ -12,6 +14,19 @@ from jpweb.store.jp_files import config
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return tmp_path
+
+
+#: What the variables below leave out.
+BASE = Layer(
+    "base",
+    {
+        "assistant": {"model": {"id": {"provider": "openai", "name": "gpt"}}},
+        "conversation": {
+            "tools": {name: {"source": "local", "command": "true"} for name in ("fs_read", "grep")}
+        },
+        "providers": {"mcp": {"git": {"command": "serve"}}},
+    },
+)
 
 
 def model_parameter(key: str, value: Any) -> dict[str, Any]:
@@ -44,6 +59,11 @@ def model_parameter(key: str, value: Any) -> dict[str, Any]:
             model_parameter("stop_words", {"value": ["a", "b"], "strategy": "append"}),
         ),
         (
+            "ASSISTANT_MODEL_PARAMETERS_STOP_WORDS",
+            "a,b",
+            model_parameter("stop_words", {"value": ["a", "b"], "strategy": "replace"}),
+        ),
+        (
             "ASSISTANT_SYSTEM_PROMPT",
             "+More",
             {"assistant": {"system_prompt": {"value": "More", "strategy": "append"}}},
@@ -58,6 +78,16 @@ def model_parameter(key: str, value: Any) -> dict[str, Any]:
             "CONVERSATION_TOOLS_GREP_RUN",
             "ask",
             {"conversation": {"tools": {"grep": {"run": "ask"}}}},
+        ),
+        (
+            "CONVERSATION_TOOLS_GREP_ENABLE",
+            "false",
+            {"conversation": {"tools": {"grep": {"enable": False}}}},
+        ),
+        (
+            "CONVERSATION_TOOLS_GREP_ENABLE",
+            "explicit",
+            {"conversation": {"tools": {"grep": {"enable": "explicit"}}}},
         ),
         (
             "PROVIDERS_LLM_OPENROUTER_API_KEY_ENV",
@@ -82,6 +112,7 @@ def test_a_variable_sets_its_key(
     monkeypatch.setenv(f"JP_CFG_{name}", text)
     files = config.read_config(root)
     assert (files.layers, files.notes) == (((f"JP_CFG_{name}", values),), ())
+    load_configuration([BASE, *(Layer(*layer) for layer in files.layers)])  # raises nothing
 
 
 @pytest.mark.parametrize(
