@@ -83,7 +83,7 @@ async def release_runs() -> None:
 async def _begin_shielded(
     conversation: Conversation, person: Person, events: Sequence[ConversationEvent] = ()
 ) -> Run:
-    """Begin a run, completely or not at all.
+    """Begin a run, completely or not at all; without ``events`` it retries the last turn.
 
     The request may be cancelled when its browser disconnects: the run begins nevertheless, so that
     no lock and no row is orphaned.
@@ -100,6 +100,8 @@ async def _begin_run(
     attachment = await run_in_background_thread(attachments.attach_files, conversation.pk)
     active = None
     try:
+        if not events:  # again, because attach_files may have appended a turn of jp
+            await run_in_db_thread(runs.require_retryable, conversation.pk)
         run = await run_in_db_thread(
             runs.start_run, conversation.pk, person.pk, model.provider, model.name, events
         )
