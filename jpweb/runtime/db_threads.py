@@ -20,6 +20,9 @@ SHARED_REPLY_SECONDS = 10.0
 #: Seconds without a call after which background work begins, and seconds for which it waits for
 #: that at most.
 QUIET_SECONDS, MAX_WAIT_SECONDS = 0.01, 0.25
+#: Threads of ``run_in_file_thread``. Each keeps one of PostgreSQL's ten pooled connections while
+#: it reads files, however long a file system takes.
+MAX_FILE_THREADS = 4
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -108,6 +111,11 @@ def _call_plain(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) 
 _run_in_shared_thread: Any = database_sync_to_async(_call_limited)
 _run_in_request_thread: Any = database_sync_to_async(_call_plain)
 _run_in_any_thread: Any = database_sync_to_async(_call_plain, thread_sensitive=False)
+_run_in_file_thread: Any = database_sync_to_async(
+    _call_plain,
+    thread_sensitive=False,
+    executor=ThreadPoolExecutor(MAX_FILE_THREADS, thread_name_prefix="files"),
+)
 
 
 async def run_in_background_thread(
@@ -115,4 +123,14 @@ async def run_in_background_thread(
 ) -> T:
     """Run a long database function in a thread of its own, off the thread-sensitive executor."""
     result: T = await _run_in_any_thread(function, *args, **kwargs)
+    return result
+
+
+async def run_in_file_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a function that reads a workspace's files, in one of a few threads for these alone.
+
+    On a file system that hangs it never returns. Threads of ``run_in_background_thread`` would run
+    out: then nobody renews leases, expires questions or sends notifications.
+    """
+    result: T = await _run_in_file_thread(function, *args, **kwargs)
     return result

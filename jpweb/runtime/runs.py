@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jpweb.store.models import Conversation, Person, Run
     from jpweb.stream.events import ConversationEvent
 
-_begin_tasks = BackgroundTasks()
+_background_tasks = BackgroundTasks()
 
 
 async def start_turn(conversation: Conversation, person: Person, text: str) -> Run:
@@ -57,13 +57,22 @@ async def interrupt_run(
     """Interrupt the run of a conversation, in any process; return whether there is one.
 
     ``action`` is ``stop``, ``restart`` (the tool calls of this cycle) or ``respond`` (with
-    ``text``, which may be empty, in place of the current reply).
+    ``text``, which may be empty, in place of the current reply). A cancellation of the caller, such
+    as the end of its request, stops neither the commit nor its publication.
     """
     kind = InterruptKind(action)
     if kind == InterruptKind.RESTART and not await run_in_db_thread(
         runs.list_open_calls, conversation_id
     ):
         return False
+    return await _background_tasks.run_shielded(
+        _send_interrupt(conversation_id, kind, decider, text)
+    )
+
+
+async def _send_interrupt(
+    conversation_id: int, kind: InterruptKind, decider: Decider, text: str
+) -> bool:
     run = await run_in_db_thread(runs.interrupt_run, conversation_id, kind, decider, text)
     if run is None:
         return False
@@ -76,19 +85,19 @@ async def interrupt_run(
 
 async def release_runs() -> None:
     """Release every run of this process; return once none executes in it."""
-    await _begin_tasks.wait_for_all()
+    await _background_tasks.wait_for_all()
     await run_executor.release_all()
 
 
 async def _begin_shielded(
     conversation: Conversation, person: Person, events: Sequence[ConversationEvent] = ()
 ) -> Run:
-    """Begin a run, completely or not at all.
+    """Begin a run, completely or not at all; without ``events`` it retries the last turn.
 
     The request may be cancelled when its browser disconnects: the run begins nevertheless, so that
     no lock and no row is orphaned.
     """
-    return await _begin_tasks.run_shielded(_begin_run(conversation, person, events))
+    return await _background_tasks.run_shielded(_begin_run(conversation, person, events))
 
 
 async def _begin_run(
@@ -100,6 +109,8 @@ async def _begin_run(
     attachment = await run_in_background_thread(attachments.attach_files, conversation.pk)
     active = None
     try:
+        if not events:  # again, because attach_files may have appended a turn of jp
+            await run_in_db_thread(runs.require_retryable, conversation.pk)
         run = await run_in_db_thread(
             runs.start_run, conversation.pk, person.pk, model.provider, model.name, events
         )

@@ -94,9 +94,10 @@ def list_pending_calls(run: Run) -> frozenset[str]:
     return frozenset(unspent.values_list("tool_call_id", flat=True))
 
 
-def has_unused_decision(run: Run) -> bool:
-    """Tell whether the run has a decision that its call has not used."""
-    return _list_unspent(run).filter(state=ApprovalState.DECIDED).exists()
+def list_decided_calls(run: Run) -> frozenset[str]:
+    """Return the ids of the calls with an unspent decision, also of those that have ended."""
+    decided = _list_unspent(run).filter(state=ApprovalState.DECIDED)
+    return frozenset(decided.values_list("tool_call_id", flat=True))
 
 
 def get_turn_permissions(run: Run) -> dict[tuple[str, str], bool]:

@@ -243,8 +243,8 @@ def interrupt_run(
 def park_run(run: Run, questions: Iterable[int], decisions: Iterable[int]) -> bool:
     """Park a run whose calls wait for these inquiries and approvals; tells whether it was.
 
-    It is not where one of them is settled, where a call has not used its decision, or where
-    an interrupt is pending.
+    It is not where one of them is settled, where a call without a response has not used its
+    decision, or where an interrupt is pending.
     """
     journal.lock_conversation(run.conversation_id)
     question_ids, approval_ids = set(questions), set(decisions)
@@ -252,7 +252,7 @@ def park_run(run: Run, questions: Iterable[int], decisions: Iterable[int]) -> bo
     open_count += Approval.objects.filter(pk__in=approval_ids, state=ApprovalState.OPEN).count()
     if not open_count or open_count != len(question_ids) + len(approval_ids):
         return False
-    if approvals.has_unused_decision(run) or interrupts.list_pending([run]):
+    if _has_unused_decision(run) or interrupts.list_pending([run]):
         return False
     held_run = Run.objects.filter(pk=run.pk, fence=run.fence, state=RunState.RUNNING)
     changes = {"state": RunState.PARKED, "phase": RunPhase.WAITING}
@@ -370,6 +370,22 @@ def _waits_for_people(run: Run) -> bool:
 
 def list_open_calls(conversation_id: int) -> list[str]:
     """Return the ids of the tool calls of the last turn without a response."""
+    return [call_id for call_id, has_response in _list_calls(conversation_id) if not has_response]
+
+
+def _has_unused_decision(run: Run) -> bool:
+    """Tell whether a call has a decision to go on with; one that was interrupted first has not."""
+    decided_ids = approvals.list_decided_calls(run)
+    if not decided_ids:
+        return False
+    calls = _list_calls(run.conversation_id)
+    open_ids = {call_id for call_id, has_response in calls if not has_response}
+    ended_ids = {db_text.clean_text(call_id) for call_id, _ in calls if call_id not in open_ids}
+    return not decided_ids <= ended_ids
+
+
+def _list_calls(conversation_id: int) -> list[tuple[str, bool]]:
+    """Return the ids of the tool calls of the last turn, and whether they have a response."""
     elements = journal.read_elements(conversation_id)
     turns = split_turns(elements)
     if not turns:
@@ -377,7 +393,7 @@ def list_open_calls(conversation_id: int) -> list[str]:
     pairs = pair_elements(elements, turns[-1])
     positioned_kinds = ((p, elements[p].kind) for p in range(turns[-1].start, turns[-1].end))
     return [
-        kind.id
+        (kind.id, position in pairs.responses)
         for position, kind in positioned_kinds
-        if isinstance(kind, ToolCallRequest) and position not in pairs.responses
+        if isinstance(kind, ToolCallRequest)
     ]

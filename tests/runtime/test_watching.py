@@ -3,26 +3,29 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
-from threading import Event
+from threading import Event, Semaphore
 from typing import Any
 
 import pytest
 
 from jpweb.runtime.broadcast import publisher
-from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.runtime.periodic import watch_workspaces
 from jpweb.store.choices import FilesState
+from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import mirror, pass_progress, reader
 from jpweb.store.jp_files.mirror import MirrorReport
 from jpweb.store.jp_files.pass_progress import FilesReport
 from jpweb.store.jp_files.reader import ParsedConversation
 from jpweb.store.jp_files.workspace import DiskConversation
+from jpweb.store.maintenance import task_leases
 from jpweb.store.models import Conversation, MirrorPass, Workspace
 from jpweb.stream.events import ChatResponse
 from tests.builders import stream
-from tests.runtime.playing import cut_off, eventually, subscribe
+from tests.runtime.playing import SOON, cut_off, eventually, subscribe
 from tests.store.making import write_folder
 
 NAME = "17000000000-a-talk"
@@ -229,6 +232,35 @@ async def test_a_refused_folder_of_conversations_is_a_sentence_on_the_page(root:
     assert str(conversations) in failed.problem
     await asyncio.wait_for(watch_workspaces.follow_workspace(root), 20)
     assert await describe_files() == failed
+
+
+async def test_passes_on_a_file_system_that_hangs_leave_threads_for_task_leases(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    thread_count, starts, go_on = 2, Semaphore(0), Event()
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(thread_count))
+
+    def hang(_root: Path, **_options: object) -> None:
+        starts.release()
+        assert go_on.wait(SOON)
+        raise StoreError("The test is over.")
+
+    monkeypatch.setattr(mirror, "mirror_workspace", hang)
+    monkeypatch.setattr(pass_progress, "record_progress", lambda *_: None)
+    monkeypatch.setattr(pass_progress, "record_end", lambda *_: None)
+    passes = [
+        asyncio.create_task(watch_workspaces.mirror_changes(Path(f"/{n}"), lambda _report: None))
+        for n in range(thread_count)
+    ]
+    try:
+        for _ in passes:
+            while not starts.acquire(blocking=False):  # noqa: ASYNC110  another thread releases it
+                await asyncio.sleep(0.01)
+        renewal = run_in_background_thread(task_leases.acquire_or_renew_all, ["expiry"], "me", 15)
+        assert await asyncio.wait_for(renewal, SOON / 2) == {"expiry"}
+    finally:
+        go_on.set()
+        await asyncio.gather(*passes)
 
 
 async def test_problems_are_lines_in_the_log(root: Path, caplog: pytest.LogCaptureFixture):

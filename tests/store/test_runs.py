@@ -4,10 +4,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jpweb.store import runs
-from jpweb.store.choices import RunState
+from jpweb.store import approvals, journal, runs
+from jpweb.store.choices import ApprovalKind, RunState
+from jpweb.store.inquiries import Decider
 from jpweb.store.models import Conversation, Run
 from jpweb.store.run_queue import leases
+from jpweb.stream.events import ToolCallResponse
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -27,6 +29,18 @@ def test_the_latest_run_of_a_conversation_comes_with_who_started_it():
         assert newest_run.started_by == ada
     assert len(captured) == 1
     assert runs.get_newest(making.conversation(home).pk) is None
+
+
+def test_decision_of_a_call_that_an_interrupt_ended_does_not_keep_a_run_from_parking():
+    talk = making.conversation(making.workspace())
+    run = making.start_run(talk)
+    approval = approvals.request_approval(talk.pk, ApprovalKind.RUN, "call_1", "vault", {})
+    approvals.decide_approval(approval.pk, {"allow": True}, Decider("person", "Ada"))
+    other_approval = making.prompt(run)
+    assert runs.park_run(run, [], [other_approval.pk]) is False, "the call may go on with it"
+    response = making.event(ToolCallResponse("call_1", "The user responded.", is_error=False))
+    journal.append_events(talk.pk, [response], run)
+    assert runs.park_run(run, [], [other_approval.pk]) is True
 
 
 def test_run_whose_journal_takes_no_end_is_lost_and_the_next_one_is_recovered(

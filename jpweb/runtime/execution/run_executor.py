@@ -18,7 +18,7 @@ from jpweb.runtime.execution.active_run import ActiveRun
 from jpweb.runtime.execution.lease_renewal import LeaseRenewer
 from jpweb.runtime.execution.load_gauge import AdmissionControl
 from jpweb.runtime.execution.lock_waits import LockWaits
-from jpweb.runtime.tasks import BackgroundTasks, cancel_once, create_detached_task
+from jpweb.runtime.tasks import BackgroundTasks, cancel_once, create_detached_task, run_to_end
 from jpweb.store import runs
 from jpweb.store.choices import RunState
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
@@ -172,7 +172,7 @@ def _abandon_unheld(actives: Mapping[int, ActiveRun], held_keys: Collection[int]
     Where it acquired a run again since it asked, that execution has another lease.
     """
     for key, active in actives.items():
-        if key not in held_keys and _active_runs.get(key) is active and not active.is_over:
+        if key not in held_keys and _list_own_runs().get(key) is active and not active.is_over:
             active.abandon_run()
 
 
@@ -193,7 +193,7 @@ async def release_all() -> None:
 
 def abandon_all() -> None:
     """Abandon every run: the leases of this process have expired."""
-    for active in [*_active_runs.values()]:
+    for active in _list_own_runs().values():
         active.abandon_run()
 
 
@@ -217,36 +217,74 @@ def _start_run(run_id: int) -> None:
 
 
 async def _acquire_with_files(run_id: int) -> ActiveRun | None:
-    """Acquire a run and attach its files; a run that cannot continue is ended as failed.
+    """Acquire a run and attach its files; a cancellation releases the run."""
+    acquisition = create_detached_task(acquire_run(run_id, None))
+    try:
+        active = await asyncio.shield(acquisition)
+        return None if active is None else await _attach_or_end(active)
+    except asyncio.CancelledError:
+        await run_to_end(_release_acquired(acquisition))
+        raise
+
+
+async def _release_acquired(acquisition: asyncio.Task[ActiveRun | None]) -> None:
+    """Release the run of an acquisition whose caller was cancelled, once it has ended."""
+    with suppress(*DATABASE_UNAVAILABLE):  # then its lease expires
+        active = await acquisition
+        if active is not None and not active.is_abandoned:
+            await run_in_db_thread(leases.release_lease, active.run)
+
+
+async def _attach_or_end(active: ActiveRun) -> ActiveRun | None:
+    """Attach the files of an acquired run; a run that cannot continue is ended as failed.
 
     A run whose files another process of jpweb still has is queued again: that process was starved
-    and lets go of them once it notices that it has lost the run.
+    and lets go of them once it notices that it has lost the run. None also where this process has
+    lost the lease meanwhile.
     """
-    active = await acquire_run(run_id, None)
-    if active is None:
-        return None
+    run = active.run
     try:
         active.attachment = await _attach_files(active)
     except (StoreError, OSError) as error:
-        if _lock_waits.may_wait(active.run, error):
-            logger.info("Run %s waits for its files: %s", run_id, error)
-            await run_in_db_thread(runs.postpone_run, active.run)
+        if _lock_waits.may_wait(run, error):
+            logger.info("Run %s waits for its files: %s", run.pk, error)
+            await run_in_db_thread(runs.postpone_run, run)
         else:
-            await _end_stuck_run(active.run, str(error))
-        await publisher.publish_conversation_changed(active.run.conversation_id)
-        await publisher.publish_questions_changed(active.run.conversation.workspace_id)
+            await _end_stuck_run(run, str(error))
+        await publisher.publish_conversation_changed(run.conversation_id)
+        await publisher.publish_questions_changed(run.conversation.workspace_id)
         return None
-    return active
+    if not active.is_abandoned:
+        return active
+    if active.attachment is not None:
+        active.attachment.release()
+    return None
 
 
 async def _attach_files(active: ActiveRun) -> Attachment | None:
-    """Attach the files of an acquired run, whose lease is renewed meanwhile."""
+    """Attach the files of an acquired run, whose lease is renewed meanwhile.
+
+    Where the caller is cancelled, files that are attached afterwards are released at once.
+    """
     key = active.run.pk
     _attaching_runs[key] = active
+    attaching = create_detached_task(
+        run_in_background_thread(attachments.attach_files, active.conversation.pk)
+    )
     try:
-        return await run_in_background_thread(attachments.attach_files, active.conversation.pk)
+        return await asyncio.shield(attaching)
+    except asyncio.CancelledError:
+        attaching.add_done_callback(_release_attachment)
+        raise
     finally:
         _attaching_runs.pop(key, None)
+
+
+def _release_attachment(attaching: asyncio.Task[Attachment | None]) -> None:
+    if not attaching.cancelled() and attaching.exception() is None:
+        attachment = attaching.result()
+        if attachment is not None:
+            attachment.release()
 
 
 async def _end_stuck_run(run: Run, problem: str) -> None:

@@ -20,7 +20,7 @@ from jpweb.store.choices import RunPhase, RunState
 from jpweb.store.database import clock
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.errors import LeaseLost
-from jpweb.store.run_queue import interrupts
+from jpweb.store.run_queue import interrupts, leases
 from jpweb.stream.inquiry import CancellationReason
 
 if TYPE_CHECKING:
@@ -113,13 +113,18 @@ async def _play_with_resources(active: ActiveRun) -> TurnEnd:
         if resources is None:
             return TurnEnd.STOPPED
         stack.push_async_callback(display.drop_pending)  # nothing may show after the end
+        pending_calls = await run_in_db_thread(approvals.list_pending_calls, active.run)
+        permissions = await run_in_db_thread(approvals.get_turn_permissions, active.run)
+        was_parked = active.run.phase == RunPhase.WAITING
+        if was_parked:
+            await run_in_db_thread(leases.begin_calls, active.run)
         turn_end = await resume_turn(
             _make_ports(active, resources, recorder),
             active.interrupts,
             resources.setup,
-            waiting=await run_in_db_thread(approvals.list_pending_calls, active.run),
-            crashed=active.run.phase != RunPhase.WAITING,
-            permissions=await run_in_db_thread(approvals.get_turn_permissions, active.run),
+            waiting=pending_calls,
+            crashed=not was_parked,
+            permissions=permissions,
         )
         active.is_over = True  # set before the MCP servers stop, which may take seconds
     return turn_end

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jpweb.runtime.broadcast import local_bus, publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries.resolution import RowWaiters
+from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store import approvals, db_text
 from jpweb.store.choices import ApprovalKind, ApprovalState, RunState
 from jpweb.store.errors import AlreadyDecided
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 #: Bytes of arguments or of a result up to which a page lets people edit them.
 MAX_EDITABLE_BYTES = 100_000
 
+_background_tasks = BackgroundTasks()
 decision_waiters: RowWaiters[Approval] = RowWaiters()
 local_bus.add_subscriber(
     local_bus.make_kind_topic("decided"), lambda signal: decision_waiters.notify(signal["approval"])
@@ -48,6 +50,8 @@ class Verdict:
 async def decide_approval(approval_key: int, verdict: Verdict, decider: Decider) -> Approval:
     """Settle an approval; return the settled row.
 
+    A cancellation of the caller, such as the end of its request, stops neither the commit nor its
+    publication.
     Raises UnknownApproval, InvalidAnswer, AlreadyDecided.
     """
     row = await run_in_db_thread(approvals.get_approval, approval_key)
@@ -58,6 +62,10 @@ async def decide_approval(approval_key: int, verdict: Verdict, decider: Decider)
         if row.kind == ApprovalKind.RUN
         else _build_delivery_decision(row, verdict)
     )
+    return await _background_tasks.run_shielded(_settle_row(approval_key, decision, decider))
+
+
+async def _settle_row(approval_key: int, decision: Mapping[str, Any], decider: Decider) -> Approval:
     decided_row = await run_in_db_thread(approvals.decide_approval, approval_key, decision, decider)
     await publish_decided(decided_row)
     return decided_row

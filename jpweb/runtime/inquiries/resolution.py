@@ -189,19 +189,19 @@ async def settle_inquiry(
 ) -> Inquiry:
     """Commit an outcome, wake the waiting call and publish the change. Raises AlreadySettled.
 
+    A cancellation of the caller, such as the end of its request, stops neither.
+
     With ``run`` the commit is fenced by the run's lease. Raises LeaseLost where another process
     has it. ``details`` go into the response's metadata: ``remember``, ``withdrawn``,
     ``note`` or ``channel``.
     """
     event = _make_response(row, outcome, decider, **details)
-    try:
-        settlement = await run_in_db_thread(_commit_response, row, event, run)
-        await publish_settlement(settlement)
-    except asyncio.CancelledError:
-        # The request was cancelled after the commit; other processes still need the signal.
-        _background_tasks.spawn_task(publisher.publish_question_settled(row.pk))
-        _background_tasks.spawn_task(_publish_settled(row, is_run_woken=True))
-        raise
+    return await _background_tasks.run_shielded(_settle_row(row, event, run))
+
+
+async def _settle_row(row: Inquiry, event: ConversationEvent, run: Run | None) -> Inquiry:
+    settlement = await run_in_db_thread(_commit_response, row, event, run)
+    await publish_settlement(settlement)
     return settlement.inquiry
 
 
@@ -213,8 +213,10 @@ async def publish_settlement(settlement: SettledInquiry) -> None:
     for _ in range(WAKE_CYCLES):
         await asyncio.sleep(0)
     await publisher.publish_question_settled(row.pk)
-    is_run_woken = row.run is not None and row.run.state == RunState.QUEUED
-    await _publish_settled(row, is_run_woken=is_run_woken)
+    if row.run is not None and row.run.state == RunState.QUEUED:
+        await publisher.publish_run_changed(row.run.pk)
+    await publisher.publish_questions_changed(row.conversation.workspace_id)
+    await publisher.publish_conversation_changed(row.conversation_id)
 
 
 def _make_response(
@@ -233,14 +235,6 @@ def _commit_response(row: Inquiry, event: ConversationEvent, run: Run | None) ->
     settled_row = inquiries.get_inquiry(row.pk)
     is_remembered = inquiries.can_remember(settled_row) and event.note.get("remember") is True
     return SettledInquiry(settled_row, is_remembered)
-
-
-async def _publish_settled(row: Inquiry, *, is_run_woken: bool) -> None:
-    """Publish the settlement to pages; ``is_run_woken``: the inquiry's run may be queued again."""
-    if is_run_woken and row.run_id is not None:
-        await publisher.publish_run_changed(row.run_id)
-    await publisher.publish_questions_changed(row.conversation.workspace_id)
-    await publisher.publish_conversation_changed(row.conversation_id)
 
 
 async def wait_for_settled_row(row: Inquiry) -> Inquiry:

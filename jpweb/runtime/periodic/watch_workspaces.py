@@ -12,7 +12,7 @@ from pathlib import Path
 from watchfiles import awatch
 
 from jpweb.runtime.broadcast import publisher
-from jpweb.runtime.db_threads import run_in_background_thread
+from jpweb.runtime.db_threads import run_in_background_thread, run_in_file_thread
 from jpweb.runtime.supervisor import run_periodically
 from jpweb.runtime.tasks import cancel_and_wait
 from jpweb.store import conversations
@@ -69,7 +69,7 @@ async def follow_workspace(
 
     ``on_report`` gets the report of every pass that changed something.
     """
-    while folders := await run_in_background_thread(mirror.list_watched_folders, root):
+    while folders := await run_in_file_thread(mirror.list_watched_folders, root):
         if not await _follow_folders(root, folders, on_report):
             return
     await run_in_background_thread(pass_progress.record_unwatched, root)
@@ -97,7 +97,7 @@ async def _follow_folders(
             await asyncio.sleep(0)  # start watching before the first pass reads the files
             while True:
                 await mirror_changes(root, on_report)
-                if await run_in_background_thread(mirror.list_watched_folders, root) != folders:
+                if await run_in_file_thread(mirror.list_watched_folders, root) != folders:
                     return True
                 await next_change
                 next_change = asyncio.ensure_future(anext(changes))
@@ -116,7 +116,7 @@ async def mirror_changes(root: Path, on_report: Callable[[MirrorReport], None]) 
     counter = PassCounter()
     async with _record_heartbeats(root, counter):
         (result,) = await asyncio.gather(
-            run_in_background_thread(
+            run_in_file_thread(
                 mirror.mirror_workspace, root, progress=counter.set_counts, is_root=True
             ),
             return_exceptions=True,

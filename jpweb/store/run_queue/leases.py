@@ -34,8 +34,7 @@ _MAX_ROWS = 500
 def acquire_lease(run_id: int, holder: str, seconds: float) -> Run | None:
     """Acquire the lease of a queued run for a process and raise the fence; return the run, or None.
 
-    Of two processes that try at once one gets it. The returned ``phase`` is the one before, which
-    tells whether the run was parked.
+    Of two processes that try at once one gets it.
     """
     queued_run = Run.objects.filter(pk=run_id, state=RunState.QUEUED)
     updated_count = queued_run.update(
@@ -47,9 +46,17 @@ def acquire_lease(run_id: int, holder: str, seconds: float) -> Run | None:
     )
     if not updated_count:
         return None
-    run = Run.objects.select_related("conversation__workspace").get(pk=run_id)
-    Run.objects.filter(pk=run_id, phase=RunPhase.WAITING).update(phase=RunPhase.CALLING)
-    return run
+    return Run.objects.select_related("conversation__workspace").get(pk=run_id)
+
+
+def begin_calls(run: Run) -> None:
+    """Note that the calls of a run that was parked execute from now on. Raises LeaseLost.
+
+    Until then a process that releases the run, or ends, has cut none of them off.
+    """
+    held_run = Run.objects.filter(pk=run.pk, fence=run.fence, state=RunState.RUNNING)
+    if not held_run.update(phase=RunPhase.CALLING):
+        raise _make_lease_lost(run)
 
 
 def assert_held(run: Run, phase: RunPhase | None = None) -> None:
@@ -62,7 +69,7 @@ def assert_held(run: Run, phase: RunPhase | None = None) -> None:
         changes["phase"] = phase
     held_filter = {"id": run.pk, "fence": run.fence, "state": RunState.RUNNING}
     if not compiled_write.update_rows(Run, held_filter, **changes):
-        raise LeaseLost(f"Run {run.pk} is executed by another process, or is over.")
+        raise _make_lease_lost(run)
 
 
 @transaction.atomic
@@ -98,9 +105,7 @@ def postpone_run(run: Run) -> bool:
     """
     held_run = Run.objects.filter(pk=run.pk, fence=run.fence, state=RunState.RUNNING)
     return bool(
-        held_run.update(
-            state=RunState.QUEUED, phase=run.phase, holder="", lease_until=None, queued_at=Now()
-        )
+        held_run.update(state=RunState.QUEUED, holder="", lease_until=None, queued_at=Now())
     )
 
 
@@ -168,3 +173,7 @@ def _requeue(runs: QuerySet[Run], run_id: int, **changes: Any) -> bool:
     if updated_count:
         jobs.enqueue_job(run_id)
     return bool(updated_count)
+
+
+def _make_lease_lost(run: Run) -> LeaseLost:
+    return LeaseLost(f"Run {run.pk} is executed by another process, or is over.")

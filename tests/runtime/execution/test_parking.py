@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.conf import settings
 
-from jpweb.agent.config import QuestionConfig
+from jpweb.agent.config import Mode, QuestionConfig
 from jpweb.agent.tool_outcome import NeedsInput, Question, Success, ToolOutcome
 from jpweb.agent.turn_setup import TurnSetup
-from jpweb.runtime import runs, wiring
+from jpweb.runtime import process_identity, runs, wiring
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor
-from jpweb.runtime.inquiries import resolution, secret_channels
-from jpweb.store.models import Inquiry, Run
+from jpweb.runtime.inquiries import approvals, resolution, secret_channels
+from jpweb.store.models import Approval, Inquiry, Run
 from jpweb.store.run_queue import leases, secret_waiters
 from jpweb.stream.answer_type import Boolean, Secret
 from jpweb.stream.events import ToolCallResponse
 from jpweb.stream.inquiry import InquirySource
 from tests.runtime import providers
-from tests.runtime.playing import Scene, eventually, wait_for_task
+from tests.runtime.playing import SOON, Scene, eventually, wait_for_task
 from tests.store.making import decider
 
 
@@ -59,14 +61,14 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "HOLD", 0.01)
 
 
-def use(monkeypatch: pytest.MonkeyPatch, clerk: Clerk) -> None:
+def use(monkeypatch: pytest.MonkeyPatch, clerk: Clerk, gate: Mode = Mode.UNATTENDED) -> None:
     """Offer the clerk beside the other tools, and let a model call it once."""
     real = wiring._build_setup
 
     def setup(*arguments: Any) -> TurnSetup:
         turn_setup = real(*arguments)
         (like,) = (tool for tool in turn_setup.tools if tool.name == "ask_user")
-        tools = (*turn_setup.tools, replace(like, name="clerk"))
+        tools = (*turn_setup.tools, replace(like, name="clerk", run=gate))
         return replace(turn_setup, tools=tools, builtins=(*turn_setup.builtins, clerk))
 
     monkeypatch.setattr(wiring, "_build_setup", setup)
@@ -123,6 +125,57 @@ async def test_a_run_that_waits_is_put_down_and_its_answer_brings_it_back(
     (response,) = results(await scene.elements())
     assert response.kind.content == "Went on."
     assert "again" not in response.note, "nothing of it was cut off"
+
+
+async def approve(scene: Scene) -> None:
+    """Let the gated call run, once it waits for that."""
+
+    async def find_open() -> Approval | None:
+        return await run_in_db_thread(Approval.objects.filter(state="open").first)
+
+    row = await eventually(find_open)
+    await approvals.decide_approval(row.pk, approvals.Verdict(True), decider(scene.ada))
+
+
+def hold_resources(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Let servers of turns start without end; the event is set once one does."""
+    start_event = asyncio.Event()
+
+    @asynccontextmanager
+    async def open_never(_conversation: Any) -> AsyncIterator[Any]:
+        start_event.set()
+        await asyncio.Event().wait()
+        yield
+
+    monkeypatch.setattr(wiring, "open_turn_resources", open_never)
+    return start_event
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["released", "killed"])
+@pytest.mark.usefixtures("short")
+async def test_run_that_ends_with_its_process_before_its_turn_begins_was_not_cut_off(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, is_killed: bool
+):
+    use(monkeypatch, Clerk(secret=False), Mode.ASK)
+    run, task = await scene.start()
+    await approve(scene)
+    await parked(run)
+    await wait_for_task(task)
+    with monkeypatch.context() as patched:
+        start_event = hold_resources(patched)
+        row = await get_open_inquiry(scene)
+        await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
+        await asyncio.wait_for(start_event.wait(), SOON)
+        if is_killed:
+            run_executor.abandon_all()
+        await runs.release_runs()
+    if is_killed:
+        await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
+    await run_executor.renew_and_recover()
+    assert (await wait_until_ended(run)).state == "done"
+    (response,) = results(await scene.elements())
+    assert "again" not in response.note
+    assert await run_in_db_thread(Approval.objects.count) == 1
 
 
 @pytest.mark.usefixtures("short")

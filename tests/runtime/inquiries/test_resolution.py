@@ -221,12 +221,13 @@ async def test_others_are_told_although_who_answered_left_while_they_were(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     row = await scene.question()
-    telling, real_publish = asyncio.Event(), publisher.publish_question_settled
+    telling, go_on = asyncio.Event(), asyncio.Event()
+    real_publish = publisher.publish_question_settled
 
-    async def stuck(_key: int) -> None:
-        monkeypatch.setattr(publisher, "publish_question_settled", real_publish)
+    async def stuck(key: int) -> None:
         telling.set()
-        await asyncio.Event().wait()
+        await go_on.wait()
+        await real_publish(key)
 
     monkeypatch.setattr(publisher, "publish_question_settled", stuck)
     async with subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals:
@@ -236,6 +237,7 @@ async def test_others_are_told_although_who_answered_left_while_they_were(
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        go_on.set()
         assert await workspace_signals()
     assert (await scene.reload(row)).state == "answered"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -73,7 +74,7 @@ def test_now_without_a_measurement_is_the_time_of_the_machine():
 
 def test_measure_within_the_round_trip_changes_nothing(monkeypatch: pytest.MonkeyPatch):
     ticks = iter([100.0, 100.0, 200.0, 200.5])
-    monkeypatch.setattr(clock, "monotonic", lambda: next(ticks))
+    monkeypatch.setattr(clock, "read_boot_clock", lambda: next(ticks))
     at = datetime(2026, 1, 1, tzinfo=UTC)
 
     class Fixed(Cursor):
@@ -97,6 +98,41 @@ def test_new_connection_measures_once_in_a_while(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(clock._offset, "due_at", 0.0)
     connection_created.send(Connection, connection=Connection(cursor))
     assert cursor.asked == 2
+
+
+@pytest.mark.parametrize("hours", [8, -8], ids=["later", "earlier"])
+def test_new_connection_after_a_jump_of_the_machine_measures(
+    monkeypatch: pytest.MonkeyPatch, hours: int
+):
+    """While a virtual machine is paused its clocks stand still; afterwards one of them is set."""
+
+    class Shifted(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Shifted:
+            return cls.fromtimestamp(time.time(), tz) + timedelta(hours=hours)
+
+    cursor = Cursor(timedelta(0))
+    connection_created.send(Connection, connection=Connection(cursor))
+    monkeypatch.setattr(clock, "datetime", Shifted)
+    cursor.offset = timedelta(hours=hours)
+    for _ in range(2):
+        connection_created.send(Connection, connection=Connection(cursor))
+    assert cursor.asked == 2
+    assert get_offset(clock.now()) == timedelta(hours=hours)
+
+
+def test_time_goes_on_while_the_machine_sleeps(monkeypatch: pytest.MonkeyPatch):
+    slept_seconds, read = 0, time.clock_gettime
+
+    def read_clock(clock_id: int) -> float:
+        includes_sleep = clock_id == getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+        return read(clock_id) + (slept_seconds if includes_sleep else 0)
+
+    monkeypatch.setattr(time, "clock_gettime", read_clock)
+    cursor: Any = Cursor(OFFSET)
+    clock.measure_offset(cursor)
+    slept_seconds = 3600
+    assert get_offset(clock.now()) == OFFSET + timedelta(hours=1)
 
 
 def test_database_and_process_agree_to_the_second(db: None):

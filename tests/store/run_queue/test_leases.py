@@ -173,6 +173,8 @@ def test_a_run_that_waits_is_put_down_and_the_answer_wakes_it(run: Run):
     assert fresh(run).state == "queued"
     leased_run = making.acquire_run(run)
     assert leased_run.phase == RunPhase.WAITING, "nothing of it was in flight"
+    assert fresh(run).phase == RunPhase.WAITING, "nor is until its calls begin"
+    leases.begin_calls(leased_run)
     assert fresh(run).phase == RunPhase.CALLING, "what is in flight from now on may be cut off"
 
 

@@ -207,6 +207,21 @@ async def test_question_of_a_run_that_jp_overtook_is_closed(
     assert (await stage.play_turn()).state == "done"
 
 
+async def test_retry_after_a_turn_of_jp_that_no_pass_has_read_starts_no_run(
+    stage: Attached, monkeypatch: pytest.MonkeyPatch
+):
+    failed_run = await run_in_db_thread(begin, stage)
+    await run_in_db_thread(stored.end_run, failed_run, RunState.FAILED, "It broke.")
+    expected = [*stage.on_disk(), *JP_TURN]
+    await run_in_db_thread(jp_writes, stage, *expected)
+    providers.use_provider(monkeypatch, providers.Says())
+    with pytest.raises(NothingToRetry, match="jp began another turn"):
+        await runs.retry_turn(stage.talk, stage.ada)
+    assert await run_in_db_thread(Run.objects.get) == failed_run
+    assert not stage.lock.exists()
+    assert list(await stage.elements()) == stage.on_disk() == expected
+
+
 async def test_message_that_waits_for_a_worker_is_in_the_file_before_what_jp_adds(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
