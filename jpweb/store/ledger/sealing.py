@@ -1,28 +1,42 @@
-"""Sealing: gives committed entries their places in the chain, and signs the new head."""
+"""Sealing: gives committed entries their places in the chain, and signs the new head.
+
+Entries without a valid MAC are left out, and go on to be named (``entry_macs``).
+"""
 
 from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from itertools import islice
 
 from django.db import transaction
 
 from jpweb.evidence import ledger_verifier
 from jpweb.store.database import clock
-from jpweb.store.ledger import signing, tree
+from jpweb.store.ledger import entry_macs, signing, tree
+from jpweb.store.ledger.entry_macs import UnsealedEntry
 from jpweb.store.models import LedgerEntry, LedgerHead
 from jpweb.store.sql import bulk, compiled_write
 from jpweb.store.sql.compiled_query import CompiledQuery
+
+logger = logging.getLogger(__name__)
 
 #: Entries of one transaction; 500 take about 10 ms.
 BATCH_ENTRIES = 500
 _HEAD_COLUMNS = (
     "sequence", "chain_hash", "signed_at", "public_key", "signature", "frontier",
 )  # fmt: skip
+#: Forged entries that a process logs, each once.
+_MAX_LOGGED_FORGERIES = 100
+_logged_keys: set[int] = set()
 
 
 def seal_entries() -> int:
     """Seal the committed entries that are not in the chain yet; return how many."""
     total = 0
-    while _has_unsealed():
-        count = _seal_batch()
+    # Asked without a transaction: on SQLite one would take the write lock every second.
+    while oldest := next(_iterate_authentic(), None):
+        count = _seal_batch(oldest.key)
         total += count
         if count < BATCH_ENTRIES:
             break
@@ -36,35 +50,43 @@ def get_head() -> LedgerHead:
     )
 
 
-def _has_unsealed() -> bool:
-    # Asked without a transaction: on SQLite one would take the write lock every second.
-    return bool(_unsealed_query())
+def _iterate_authentic(first_key: int | None = None) -> Iterator[UnsealedEntry]:
+    """Yield the unsealed entries that this installation recorded; log the others."""
+    for entry in entry_macs.iterate_unsealed(first_key):
+        if entry.is_authentic:
+            yield entry
+        else:
+            _log_forgery(entry.key)
 
 
-_unsealed_query = CompiledQuery(
-    lambda: LedgerEntry.objects.filter(sequence__isnull=True).order_by("id").values_list("pk")[:1]
-)
+def _log_forgery(key: int) -> None:
+    if key in _logged_keys or len(_logged_keys) >= _MAX_LOGGED_FORGERIES:
+        return
+    _logged_keys.add(key)
+    logger.error(
+        "The ledger's row %d has no valid MAC: it was forged, or recorded with another secret key. "
+        "It stays out of the chain; “jpweb verify_ledger” names all such rows.",
+        key,
+    )
 
 
 @transaction.atomic
-def _seal_batch() -> int:
-    """Seal the oldest entries under the head's lock: writers of several processes take turns."""
+def _seal_batch(first_key: int) -> int:
+    """Seal entries from a key on under the head's lock: writers of several processes take turns."""
     head = _lock_head()
-    unsealed = LedgerEntry.objects.filter(sequence__isnull=True).order_by("id")
-    entries = list(unsealed.values_list("pk", "text_hash")[:BATCH_ENTRIES])
+    entries = list(islice(_iterate_authentic(first_key), BATCH_ENTRIES))
     if not entries:
         return 0
-    chain_hashes = list(
-        ledger_verifier.iter_chain_hashes(head.chain_hash, (text_hash for _, text_hash in entries))
-    )
+    text_hashes = [entry.text_hash for entry in entries]
+    chain_hashes = list(ledger_verifier.iter_chain_hashes(head.chain_hash, text_hashes))
     rows = [
-        (sequence, chain_hash, key)
-        for sequence, (chain_hash, (key, _)) in enumerate(
+        (sequence, chain_hash, None, entry.key)
+        for sequence, (chain_hash, entry) in enumerate(
             zip(chain_hashes, entries, strict=True), head.sequence + 1
         )
     ]
-    bulk.update_rows(LedgerEntry.TABLE, "id", ("sequence", "chain_hash"), rows)
-    tree.append_entries(head, [text_hash for _, text_hash in entries])
+    bulk.update_rows(LedgerEntry.TABLE, "id", ("sequence", "chain_hash", "mac"), rows)
+    tree.append_entries(head, text_hashes)
     head.sequence, head.chain_hash = head.sequence + len(rows), chain_hashes[-1]
     head.signed_at = clock.now()
     head.public_key, head.signature = signing.sign_head(head)

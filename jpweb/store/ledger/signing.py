@@ -62,6 +62,12 @@ def make_statement(head: LedgerHead) -> dict[str, Any]:
     }
 
 
+def derive_key_bytes(secret_key: str, purpose: bytes) -> bytes:
+    """Return the key of a purpose, 32 bytes that are derived from the secret key."""
+    hkdf = HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose)
+    return hkdf.derive(secret_key.encode())
+
+
 def _make_head(head: LedgerHead) -> dict[str, Any]:
     """Return the signed part of a head; one that an earlier jpweb signed has no tree."""
     signed_at = head.signed_at.astimezone(UTC).isoformat() if head.signed_at else ""
@@ -76,5 +82,4 @@ def _make_head(head: LedgerHead) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _derive_key(secret_key: str) -> Ed25519PrivateKey:
-    hkdf = HKDF(algorithm=SHA256(), length=32, salt=None, info=_KEY_PURPOSE)
-    return Ed25519PrivateKey.from_private_bytes(hkdf.derive(secret_key.encode()))
+    return Ed25519PrivateKey.from_private_bytes(derive_key_bytes(secret_key, _KEY_PURPOSE))
