@@ -197,11 +197,7 @@ def _make_manifest(
     shown, size = ledger_slice.entry_count, ledger_slice.head.sequence
     left_out = [
         *contents.list_left_out(list(order.conversation_ids)),
-        LeftOut(
-            "other entries of the ledger",
-            size - shown,
-            "They are of other conversations, or purged: the proof has their hashes alone.",
-        ),
+        _describe_hidden_entries(ledger_slice),
         LeftOut(
             "events redacted after the fact",
             ledger_slice.redaction_count,
@@ -228,6 +224,17 @@ def _make_manifest(
             for name, size, sha256 in sorted(archive.files)
         ],
     }
+
+
+def _describe_hidden_entries(ledger_slice: LedgerSlice) -> LeftOut:
+    hidden = ledger_slice.count_hidden_entries()
+    return LeftOut(
+        "other entries of the ledger",
+        sum(hidden),
+        f"{hidden.of_other_conversations} of other conversations; {hidden.of_no_conversation} of "
+        "no single conversation, such as roles, trust, settings, sign-ins, searches and exports of "
+        f"several; {hidden.purged} purged. The proof has their hashes alone.",
+    )
 
 
 def _sign_manifest(manifest: bytes) -> bytes:
