@@ -75,6 +75,7 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "file": "file",
     "format": "format",
     "comments": "comments",
+    "masked_count": "masked texts revealed",
     "made_at": "made at",
     "rows": "rows",
     "replaced_rows": "rows deleted before",
