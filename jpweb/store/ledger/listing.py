@@ -35,9 +35,13 @@ class LedgerFilters:
 
 
 class ConversationReader(NamedTuple):
-    """A person who opened a conversation: how often, and when last."""
+    """Who opened a conversation: how often, and when last.
+
+    ``person_name`` is empty for the operator, and for a person whose account is gone.
+    """
 
     conversation: Conversation
+    is_operator: bool
     person_name: str
     read_count: int
     last_at: datetime
@@ -95,6 +99,7 @@ def list_conversation_readers(person_id: int) -> list[ConversationReader]:
     return [
         ConversationReader(
             by_key[row["conversation_id"]],
+            row["person_id"] is None,
             names.get(row["person_id"] or 0, ""),
             row["count"],
             row["last_at"],
