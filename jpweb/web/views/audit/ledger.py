@@ -83,8 +83,10 @@ async def download_verifier(request: Request) -> HttpResponseBase:
 @access.signed_in
 def show_readers(request: Request) -> HttpResponse:
     """Show who else opened the conversations that the person started."""
-    readers = listing.list_conversation_readers(request.user.pk)
-    return render(request, "ledger/readers.html", {"readers": readers})
+    before = converters.parse_key(request.GET.get("before", ""))
+    readers, next_key = listing.list_conversation_readers(request.user.pk, before)
+    context = {"readers": readers, "next_key": next_key, "is_later_page": before > 0}
+    return render(request, "ledger/readers.html", context)
 
 
 def _seal_and_get_head() -> LedgerHead:
