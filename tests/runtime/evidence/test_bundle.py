@@ -147,6 +147,14 @@ def test_manifest_links_each_conversation(conversation: Conversation):
     assert (manifest["made_by"], manifest["filter"]) == ("Ada", "none")
 
 
+@pytest.mark.parametrize("end", ["conversation.md", "conversation.html"])
+def test_readable_files_have_the_link_of_their_conversation(conversation: Conversation, end: str):
+    files = read(bundles.make_bundle(conversation))
+    text = files[bundles.find_name(files, end)].decode()
+    assert f"https://jpweb.example/conversations/{conversation.pk}" in text
+    assert "manifest.json says when" in text
+
+
 def test_conversations_with_one_id_have_two_folders():
     first, second = bundles.make_conversation(), bundles.make_conversation("Second")
     Conversation.objects.filter(pk=second.pk).update(jp_id=first.jp_id)
