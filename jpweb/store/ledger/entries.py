@@ -70,9 +70,11 @@ class NewAct(NamedTuple):
     details: Mapping[str, Any]
 
 
-def record_act(act: Act, actor: Actor, place: Place, **details: Any) -> None:
-    """Insert the entry of an act, in the transaction of the caller."""
-    compiled_write.insert_row(_make_entry(NewAct(act, actor, place, details)))
+def record_act(act: Act, actor: Actor, place: Place, **details: Any) -> int:
+    """Insert the entry of an act, in the transaction of the caller; return its key."""
+    entry = _make_entry(NewAct(act, actor, place, details))
+    compiled_write.insert_row(entry)
+    return entry.pk
 
 
 @transaction.atomic

@@ -10,7 +10,11 @@ from datetime import UTC
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+    Ed25519PrivateKey,
+    Ed25519PublicKey,
+)
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
@@ -40,6 +44,19 @@ def sign_value(value: dict[str, Any]) -> HeadSignature:
     return HeadSignature(
         key.public_key().public_bytes_raw().hex(), key.sign(message.encode()).hex()
     )
+
+
+def is_head_intact(head: LedgerHead) -> bool:
+    """Tell whether a head is as its key signed it, or that of a ledger that has no entry yet."""
+    if head.signed_at is None:
+        return (head.sequence, head.chain_hash) == (0, ledger_verifier.GENESIS_HASH)
+    message = ledger_verifier.encode_canonical(_make_head(head)).encode()
+    try:
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(head.public_key))
+        key.verify(bytes.fromhex(head.signature), message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
 
 
 def get_public_key() -> str:

@@ -78,6 +78,12 @@ def find_problems(
     yield from _find_forgeries()
 
 
+def list_key_changes() -> list[int]:
+    """Return the sequences of the sealed entries that say that the signing key was changed."""
+    changes = LedgerEntry.objects.filter(act=Act.LEDGER_KEY_CHANGED, sequence__isnull=False)
+    return [sequence or 0 for sequence in changes.order_by("id").values_list("sequence", flat=True)]
+
+
 class UnsealedProblem(Problem):
     """A contradiction outside the chain; ``sequence`` is the key of the row."""
 

@@ -57,6 +57,7 @@ ACT_LABELS: Mapping[str, str] = {
     Act.COMMENTS_RESOLVED: "Comments resolved",
     Act.COMMENTS_REOPENED: "Comments reopened",
     Act.WORKSPACE_ADDED: "Workspace added",
+    Act.LEDGER_KEY_CHANGED: "Ledger's signing key changed",
 }
 #: Details of an entry that its row shows; hashes and references stay in the ledger file.
 LEDGER_DETAIL_LABELS: Mapping[str, str] = {

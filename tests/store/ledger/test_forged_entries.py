@@ -21,8 +21,8 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def empty_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the process have logged no forgery."""
-    monkeypatch.setattr(sealing, "_logged_keys", set())
+    """Let the process have logged no problem."""
+    monkeypatch.setattr(sealing, "_logged_problems", set())
 
 
 def record_roles(count: int) -> None:

@@ -15,7 +15,7 @@ from jpweb.evidence import ledger_verifier
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import accounts
 from jpweb.store.choices import Role
-from jpweb.store.ledger import entry_macs, listing, sealing
+from jpweb.store.ledger import entry_macs, listing, sealing, verification
 from jpweb.store.ledger.entries import Place
 from jpweb.store.ledger.listing import LedgerFilters
 from jpweb.web import access, converters, display_text, notice_text
@@ -50,6 +50,7 @@ def show_ledger(request: Request) -> HttpResponse:
         "rows": [_make_row(entry, workspace_names, access.get_roles(request)) for entry in rows],
         "head": sealing.get_head(),
         "forged_count": entry_macs.count_forged(),
+        "key_changes": verification.list_key_changes(),
         "acts": tuple(ledger_labels.ACT_LABELS.items()),
         "workspaces": workspaces,
         "people": listing.list_actors(request.user.pk),
