@@ -113,6 +113,11 @@ def describe_origin(conversation: Conversation, exported_at: datetime) -> str:
     return f"Exported by jpweb, {exported_at:%Y-%m-%d %H:%M:%S} UTC, from <{address}>."
 
 
+def describe_bundle_origin(address: str) -> str:
+    """Return the Markdown that says where a readable file of an evidence bundle is from."""
+    return f"Exported by jpweb from <{address}>. The bundle's manifest.json says when."
+
+
 def _export_markdown(
     conversation: Conversation, *, has_comments: bool = False
 ) -> Iterator[ExportChunk]:

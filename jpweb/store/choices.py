@@ -191,6 +191,7 @@ class Act(TextChoices):
     COMMENTS_RESOLVED = "comments_resolved"
     COMMENTS_REOPENED = "comments_reopened"
     WORKSPACE_ADDED = "workspace_added"
+    LEDGER_KEY_CHANGED = "ledger_key_changed"
 
 
 class FilesState(TextChoices):

@@ -60,6 +60,7 @@ class PartSource(NamedTuple):
     conversation: Conversation
     head_sequence: int
     reviews: ReviewCounts
+    link: str = ""
 
 
 class BundlePart(NamedTuple):
@@ -81,6 +82,21 @@ def _bytes_of(
     return lambda source: (chunk.data for chunk in make_chunks(source.conversation))
 
 
+def _documents_of(
+    make_chunks: Callable[..., Iterator[ExportChunk]],
+) -> Callable[[PartSource], Iterator[bytes]]:
+    """Return the function that yields a readable file with its conversation's link.
+
+    The time of the export would change the bytes of the same state: it is in the manifest.
+    """
+
+    def make_pieces(source: PartSource) -> Iterator[bytes]:
+        origin = formats.describe_bundle_origin(source.link) if source.link else ""
+        return (chunk.data for chunk in make_chunks(source.conversation, origin=origin))
+
+    return make_pieces
+
+
 #: The files of each conversation. Another table of a conversation is a line.
 PARTS: tuple[BundlePart, ...] = (
     BundlePart(METADATA, _rows_of(lambda row: iter([contents.describe_conversation(row)]))),
@@ -88,10 +104,15 @@ PARTS: tuple[BundlePart, ...] = (
     BundlePart("questions.jsonl", _rows_of(contents.export_questions)),
     BundlePart(APPROVALS, _rows_of(contents.export_approvals)),
     BundlePart(RECEIPTS, _rows_of(contents.export_receipts)),
-    BundlePart(REVIEWS, lambda source: review_lines.write_reviews(*source)),
+    BundlePart(
+        REVIEWS,
+        lambda source: review_lines.write_reviews(
+            source.conversation, source.head_sequence, source.reviews
+        ),
+    ),
     BundlePart(REDACTIONS, _rows_of(contents.export_redactions)),
-    BundlePart("conversation.md", _bytes_of(formats.make_markdown)),
-    BundlePart("conversation.html", _bytes_of(formats.make_html)),
+    BundlePart("conversation.md", _documents_of(formats.make_markdown)),
+    BundlePart("conversation.html", _documents_of(formats.make_html)),
 )
 
 
@@ -132,8 +153,8 @@ def _write_bundle(archive: ZipStream, order: BundleOrder) -> Iterator[int]:
     ledger_slice = LedgerSlice(order.conversation_ids)
     progress = _Progress()
     for key in order.conversation_ids:
-        source = _find_source(key, ledger_slice)
-        yield from _write_conversation(archive, source, order, progress)
+        source = _find_source(key, ledger_slice, order)
+        yield from _write_conversation(archive, source, progress)
     for _ in archive.write_file(ENTRIES, ledger_slice.write_entries()):
         yield 0
     statement = ledger_verifier.encode_canonical(ledger_slice.make_statement())
@@ -156,16 +177,17 @@ def _write_bundle(archive: ZipStream, order: BundleOrder) -> Iterator[int]:
     archive.close()
 
 
-def _find_source(key: int, ledger_slice: LedgerSlice) -> PartSource:
+def _find_source(key: int, ledger_slice: LedgerSlice, order: BundleOrder) -> PartSource:
     try:
         conversation = conversations.get_conversation(key)
     except UnknownConversation as error:
         raise ExportBroken("A conversation was removed while it was downloaded.") from error
-    return PartSource(conversation, ledger_slice.head.sequence, ReviewCounts())
+    link = order.address.format(conversation.pk)
+    return PartSource(conversation, ledger_slice.head.sequence, ReviewCounts(), link)
 
 
 def _write_conversation(
-    archive: ZipStream, source: PartSource, order: BundleOrder, progress: _Progress
+    archive: ZipStream, source: PartSource, progress: _Progress
 ) -> Iterator[int]:
     conversation = source.conversation
     name = f"jp-c{conversation.jp_id}"
@@ -186,7 +208,7 @@ def _write_conversation(
             "workspace": conversation.workspace.name,
             "events": conversation.entry_count,
             "reviews": source.reviews.written,
-            "link": order.address.format(conversation.pk),
+            "link": source.link,
         }
     )
 
@@ -197,11 +219,7 @@ def _make_manifest(
     shown, size = ledger_slice.entry_count, ledger_slice.head.sequence
     left_out = [
         *contents.list_left_out(list(order.conversation_ids)),
-        LeftOut(
-            "other entries of the ledger",
-            size - shown,
-            "They are of other conversations, or purged: the proof has their hashes alone.",
-        ),
+        _describe_hidden_entries(ledger_slice),
         LeftOut(
             "events redacted after the fact",
             ledger_slice.redaction_count,
@@ -228,6 +246,17 @@ def _make_manifest(
             for name, size, sha256 in sorted(archive.files)
         ],
     }
+
+
+def _describe_hidden_entries(ledger_slice: LedgerSlice) -> LeftOut:
+    hidden = ledger_slice.count_hidden_entries()
+    return LeftOut(
+        "other entries of the ledger",
+        sum(hidden),
+        f"{hidden.of_other_conversations} of other conversations; {hidden.of_no_conversation} of "
+        "no single conversation, such as roles, trust, settings, sign-ins, searches and exports of "
+        f"several; {hidden.purged} purged. The proof has their hashes alone.",
+    )
 
 
 def _sign_manifest(manifest: bytes) -> bytes:

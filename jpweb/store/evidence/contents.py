@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from jpweb.evidence import keyed_hashes, ledger_verifier
 from jpweb.store import audit, inquiries
 from jpweb.store.audit import AuditFilters
-from jpweb.store.choices import ApprovalKind, ApprovalState, Role
+from jpweb.store.choices import ApprovalKind, ApprovalState, Role, SuspicionState
 from jpweb.store.errors import StoreError
 from jpweb.store.evidence import approval_lines, receipt_lines
 from jpweb.store.evidence.line_times import format_time
@@ -23,6 +23,7 @@ from jpweb.store.models import (
     Inquiry,
     Membership,
     Redaction,
+    SuspectedSecret,
 )
 
 #: Conversations of one bundle.
@@ -132,11 +133,25 @@ def list_left_out(conversation_ids: list[int]) -> list[LeftOut]:
         ),
         LeftOut("withheld results", withheld.count(), "A withheld result is not stored."),
         LeftOut(
+            "suspected secrets in readable files",
+            count_masked_places(conversation_ids),
+            "Marks stand for them in conversation.md, in conversation.html and in lines that "
+            "repeat an event; events.jsonl has each event's full text.",
+        ),
+        LeftOut(
             "comments on events",
             Comment.objects.filter(thread__conversation_id__in=conversation_ids).count(),
             "They are talk about the record, and may be edited; the ledger has their hashes.",
         ),
     ]
+
+
+def count_masked_places(conversation_ids: list[int]) -> int:
+    """Return how many masks these conversations have, which the events of a bundle do not have."""
+    masked = SuspectedSecret.objects.filter(
+        conversation_id__in=conversation_ids, state=SuspicionState.OPEN
+    )
+    return masked.count()
 
 
 def _write_lines(rows: QuerySet[Any], describe: Callable[[Any], dict[str, Any]]) -> Iterator[bytes]:

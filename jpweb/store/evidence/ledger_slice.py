@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+from django.db.models import Count, Q
 
 from jpweb.evidence import ledger_verifier
 from jpweb.evidence.record_checks import REDACTION_ACT
@@ -14,6 +16,14 @@ from jpweb.store.models import LedgerEntry, LedgerHead
 
 #: Entries of one query.
 _BATCH_ENTRIES = 500
+
+
+class HiddenEntries(NamedTuple):
+    """How many entries of the ledger a slice leaves out, by what they are of."""
+
+    of_other_conversations: int
+    of_no_conversation: int
+    purged: int
 
 
 class LedgerSlice:
@@ -54,6 +64,18 @@ class LedgerSlice:
                 lines.append(ledger_verifier.encode_canonical(line) + "\n")
             yield "".join(lines).encode("utf-8", "surrogatepass")
             last = batch[-1][0]
+
+    def count_hidden_entries(self) -> HiddenEntries:
+        """Return the numbers of the entries that ``write_entries`` left out."""
+        rows = LedgerEntry.objects.filter(
+            conversation_id=None, sequence__lte=self.head.sequence
+        ).aggregate(all=Count("id"), purged=Count("id", filter=Q(text="")))
+        without_conversation, purged = rows["all"], rows["purged"]
+        return HiddenEntries(
+            self.head.sequence - self.entry_count - without_conversation,
+            without_conversation - purged,
+            purged,
+        )
 
     def write_proof(self) -> Iterator[bytes]:
         """Yield the hashes of the other entries; ``write_entries`` comes first."""

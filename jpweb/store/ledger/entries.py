@@ -17,6 +17,7 @@ from django.db import transaction
 from jpweb.evidence import ledger_verifier
 from jpweb.store import db_text
 from jpweb.store.database import clock
+from jpweb.store.ledger import entry_macs
 from jpweb.store.models import LedgerEntry
 from jpweb.store.sql import compiled_write
 
@@ -69,9 +70,11 @@ class NewAct(NamedTuple):
     details: Mapping[str, Any]
 
 
-def record_act(act: Act, actor: Actor, place: Place, **details: Any) -> None:
-    """Insert the entry of an act, in the transaction of the caller."""
-    compiled_write.insert_row(_make_entry(NewAct(act, actor, place, details)))
+def record_act(act: Act, actor: Actor, place: Place, **details: Any) -> int:
+    """Insert the entry of an act, in the transaction of the caller; return its key."""
+    entry = _make_entry(NewAct(act, actor, place, details))
+    compiled_write.insert_row(entry)
+    return entry.pk
 
 
 @transaction.atomic
@@ -93,11 +96,13 @@ def _make_entry(new_act: NewAct) -> LedgerEntry:
     act, actor, place, _ = new_act
     recorded_at = clock.now()
     text = ledger_verifier.encode_canonical(_make_content(new_act, recorded_at))
+    text_hash = ledger_verifier.hash_text(text)
     return LedgerEntry(
         sequence=None,
         text=text,
-        text_hash=ledger_verifier.hash_text(text),
+        text_hash=text_hash,
         chain_hash="",
+        mac=entry_macs.compute_mac(text_hash),
         act=act,
         at=recorded_at,
         person_id=actor.person_id,

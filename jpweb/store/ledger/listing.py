@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -35,9 +35,13 @@ class LedgerFilters:
 
 
 class ConversationReader(NamedTuple):
-    """A person who opened a conversation: how often, and when last."""
+    """Who opened a conversation: how often, and when last.
+
+    ``person_name`` is empty for the operator, and for a person whose account is gone.
+    """
 
     conversation: Conversation
+    is_operator: bool
     person_name: str
     read_count: int
     last_at: datetime
@@ -72,10 +76,13 @@ def list_actors(person_id: int) -> dict[int, str]:
     return {person.pk: person.display_name for person in people}
 
 
-def list_conversation_readers(person_id: int) -> list[ConversationReader]:
+def list_conversation_readers(
+    person_id: int, before: int = 0
+) -> tuple[list[ConversationReader], int]:
     """Return who else opened the conversations that a person started, the latest first.
 
-    Those of workspaces in which the person has no role any more are left out.
+    Those of workspaces in which the person has no role any more are left out. A page begins below
+    the entry ``before`` (0 for the first page); the second value is that of the next page.
     """
     conversations = Conversation.objects.filter(
         started_by_id=person_id, workspace__memberships__person_id=person_id
@@ -84,9 +91,19 @@ def list_conversation_readers(person_id: int) -> list[ConversationReader]:
         act__in=(Act.READ, Act.EXPORTED), conversation_id__in=conversations.values("pk")
     ).exclude(person_id=person_id)
     groups = reads.values("conversation_id", "person_id").annotate(
-        count=Count("id"), last_at=Max("at")
+        count=Count("id"), last_at=Max("at"), last_key=Max("id")
     )
-    rows = list(groups.order_by("-last_at")[:PAGE_ENTRIES])
+    if before:
+        groups = groups.filter(last_key__lt=before)
+    rows = list(groups.order_by("-last_key")[: PAGE_ENTRIES + 1])
+    next_key = rows[PAGE_ENTRIES - 1]["last_key"] if len(rows) > PAGE_ENTRIES else 0
+    return _make_readers(conversations, rows[:PAGE_ENTRIES]), next_key
+
+
+def _make_readers(
+    conversations: QuerySet[Conversation], rows: Sequence[Mapping[str, Any]]
+) -> list[ConversationReader]:
+    """Return the readers of groups of entries, with two queries."""
     by_key = conversations.in_bulk([row["conversation_id"] for row in rows])
     names = {
         person.pk: person.display_name
@@ -95,6 +112,7 @@ def list_conversation_readers(person_id: int) -> list[ConversationReader]:
     return [
         ConversationReader(
             by_key[row["conversation_id"]],
+            row["person_id"] is None,
             names.get(row["person_id"] or 0, ""),
             row["count"],
             row["last_at"],

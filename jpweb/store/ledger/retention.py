@@ -9,6 +9,7 @@ from itertools import groupby
 from django.db import transaction
 
 from jpweb.store.choices import Act
+from jpweb.store.ledger import entry_macs
 from jpweb.store.ledger.entries import Actor, Place, read_details, record_act
 from jpweb.store.models import LedgerEntry
 
@@ -50,13 +51,14 @@ def purge_all(before: datetime, actor: Actor) -> int:
 def read_purged_sequences() -> frozenset[int]:
     """Return the sequences of all entries that a purge in the ledger lists.
 
-    A purge whose text was changed lists none: the check of the chain names it.
+    A purge that was forged or whose text was changed lists none: verification names it.
     """
-    rows = LedgerEntry.objects.filter(act=Act.PURGED).values_list("text", "text_hash")
+    purges = LedgerEntry.objects.filter(act=Act.PURGED)
     return frozenset(
         sequence
-        for text, text_hash in rows
-        if (ranges := read_details(text, text_hash).get("sequences"))
+        for entry in purges.only("sequence", "text", "text_hash", "mac")
+        if not entry_macs.is_forged(entry)
+        and (ranges := read_details(entry.text, entry.text_hash).get("sequences"))
         for sequence in _parse_ranges(ranges)
     )
 

@@ -10,7 +10,11 @@ from datetime import UTC
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+    Ed25519PrivateKey,
+    Ed25519PublicKey,
+)
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
@@ -42,6 +46,19 @@ def sign_value(value: dict[str, Any]) -> HeadSignature:
     )
 
 
+def is_head_intact(head: LedgerHead) -> bool:
+    """Tell whether a head is as its key signed it, or that of a ledger that has no entry yet."""
+    if head.signed_at is None:
+        return (head.sequence, head.chain_hash) == (0, ledger_verifier.GENESIS_HASH)
+    message = ledger_verifier.encode_canonical(_make_head(head)).encode()
+    try:
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(head.public_key))
+        key.verify(bytes.fromhex(head.signature), message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
 def get_public_key() -> str:
     """Return this installation's public key, in hexadecimal digits."""
     return _derive_key(settings.SECRET_KEY).public_key().public_bytes_raw().hex()
@@ -62,6 +79,12 @@ def make_statement(head: LedgerHead) -> dict[str, Any]:
     }
 
 
+def derive_key_bytes(secret_key: str, purpose: bytes) -> bytes:
+    """Return the key of a purpose, 32 bytes that are derived from the secret key."""
+    hkdf = HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose)
+    return hkdf.derive(secret_key.encode())
+
+
 def _make_head(head: LedgerHead) -> dict[str, Any]:
     """Return the signed part of a head; one that an earlier jpweb signed has no tree."""
     signed_at = head.signed_at.astimezone(UTC).isoformat() if head.signed_at else ""
@@ -76,5 +99,4 @@ def _make_head(head: LedgerHead) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _derive_key(secret_key: str) -> Ed25519PrivateKey:
-    hkdf = HKDF(algorithm=SHA256(), length=32, salt=None, info=_KEY_PURPOSE)
-    return Ed25519PrivateKey.from_private_bytes(hkdf.derive(secret_key.encode()))
+    return Ed25519PrivateKey.from_private_bytes(derive_key_bytes(secret_key, _KEY_PURPOSE))

@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Min, Q
 
 from jpweb.evidence import keyed_hashes, ledger_verifier
 from jpweb.evidence.ledger_verifier import Problem
 from jpweb.store.choices import Act
-from jpweb.store.ledger import retention, signing, tree
+from jpweb.store.ledger import entry_macs, retention, signing, tree
 from jpweb.store.ledger.entries import read_details
 from jpweb.store.ledger.sealing import get_head
 from jpweb.store.models import Conversation, JournalEntry, LedgerEntry, LedgerHead, Redaction
@@ -74,6 +74,23 @@ def find_problems(
     for sequence in sorted(hashes_by_sequence):
         yield Problem(sequence, "it is missing, and a head that was kept names it")
     yield from _find_repeated_settlements()
+    yield from _find_repeated_entries()
+    yield from _find_forgeries()
+
+
+def list_key_changes() -> list[int]:
+    """Return the sequences of the sealed entries that say that the signing key was changed."""
+    changes = LedgerEntry.objects.filter(act=Act.LEDGER_KEY_CHANGED, sequence__isnull=False)
+    return [sequence or 0 for sequence in changes.order_by("id").values_list("sequence", flat=True)]
+
+
+class UnsealedProblem(Problem):
+    """A contradiction outside the chain; ``sequence`` is the key of the row."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"row {self.sequence}, not in the chain: {self.text}"
 
 
 class _Entry:
@@ -245,3 +262,21 @@ def _find_repeated_settlements() -> Iterator[Problem]:
         sequences = settled.filter(subject=subject).order_by("sequence")
         last = sequences.values_list("sequence", flat=True).last() or 0
         yield Problem(last, f"{subject} is settled a second time")
+
+
+def _find_repeated_entries() -> Iterator[Problem]:
+    """Find copies of entries, which have valid MACs: each text has a nonce of its own."""
+    sealed = LedgerEntry.objects.filter(sequence__isnull=False).order_by()
+    repeated = sealed.values("text_hash").annotate(first=Min("sequence"), entries=Count("id"))
+    for row in repeated.filter(entries__gt=1).order_by("first"):
+        copies = sealed.filter(text_hash=row["text_hash"], sequence__gt=row["first"])
+        for sequence in copies.order_by("sequence").values_list("sequence", flat=True):
+            yield Problem(sequence or 0, f"it is a copy of entry {row['first']}: it was inserted")
+
+
+def _find_forgeries() -> Iterator[Problem]:
+    for entry in entry_macs.iterate_unsealed():
+        if not entry.is_authentic:
+            yield UnsealedProblem(
+                entry.key, "it was forged, or recorded with another secret key: its MAC is invalid"
+            )

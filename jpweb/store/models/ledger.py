@@ -20,6 +20,9 @@ class LedgerEntry(models.Model):
     sequence = models.PositiveBigIntegerField(null=True, unique=True, help_text="counts from 1")
     text_hash = models.CharField(max_length=64)
     chain_hash = models.CharField(max_length=64, blank=True)
+    mac = models.CharField(  # noqa: DJ001  null adds no text to each sealed row
+        max_length=64, null=True, help_text="see entry_macs; null in the chain"
+    )
     text = models.TextField()
     act = models.CharField(max_length=30, help_text="a value of Act")
     at = models.DateTimeField()

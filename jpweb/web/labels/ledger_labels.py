@@ -57,6 +57,7 @@ ACT_LABELS: Mapping[str, str] = {
     Act.COMMENTS_RESOLVED: "Comments resolved",
     Act.COMMENTS_REOPENED: "Comments reopened",
     Act.WORKSPACE_ADDED: "Workspace added",
+    Act.LEDGER_KEY_CHANGED: "Ledger's signing key changed",
 }
 #: Details of an entry that its row shows; hashes and references stay in the ledger file.
 LEDGER_DETAIL_LABELS: Mapping[str, str] = {
@@ -75,6 +76,7 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "file": "file",
     "format": "format",
     "comments": "comments",
+    "masked_count": "masked texts revealed",
     "made_at": "made at",
     "rows": "rows",
     "replaced_rows": "rows deleted before",

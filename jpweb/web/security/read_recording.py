@@ -54,7 +54,7 @@ def note_search(request: Request, text: str) -> None:
     read_log.note_read(Read(Act.SEARCHED, actor, Place(), "search", text))
 
 
-def record_export(request: Request, place: Place, **details: str) -> None:
+def record_export(request: Request, place: Place, **details: str | int) -> None:
     """Record that a person exports something, before its first byte is sent."""
     record_act(Act.EXPORTED, Actor.from_person(request.user), place, **details)
 

@@ -11,11 +11,12 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db.models import Value
 from django.db.models.functions import Replace
+from django.test import override_settings
 
 from jpweb.runtime.db_threads import run_in_background_thread
 from jpweb.runtime.periodic import apprise_sender, publish_ledger_head
 from jpweb.store.choices import Act
-from jpweb.store.ledger import sealing
+from jpweb.store.ledger import entry_macs, sealing
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 from jpweb.store.models import JournalEntry, LedgerEntry, LedgerHead
 from tests.store import making
@@ -51,6 +52,19 @@ def record_roles(count: int) -> None:
 def test_verify_ledger_seals_and_counts_the_entries():
     record_roles(3)
     assert call("verify_ledger").startswith("No problems in 3 entries. Signed by the key ")
+
+
+def test_verify_ledger_names_changes_of_the_signing_key():
+    record_roles(1)
+    with override_settings(SECRET_KEY="of somebody else"):
+        LedgerEntry.objects.update(mac=entry_macs.compute_mac(LedgerEntry.objects.get().text_hash))
+        sealing.seal_entries()
+    assert "The head is signed with the key of another installation." in call("verify_ledger")
+    record_roles(1)
+    output = call("verify_ledger")
+    assert output.startswith("entry 2 says that the signing key was changed.")
+    assert "another installation" not in output
+    assert "No problems in 3 entries." in output
 
 
 def test_verify_ledger_of_an_empty_ledger_says_so():

@@ -14,12 +14,14 @@ from jpweb.evidence.bundle_verifier import ENTRIES, EVENTS, MANIFEST, PROOF, SIG
 from jpweb.runtime.evidence import bundle, zip_stream
 from jpweb.store import approvals, journal
 from jpweb.store.annotations import threads
-from jpweb.store.choices import ApprovalKind
+from jpweb.store.choices import Act, ApprovalKind
 from jpweb.store.database import clock
 from jpweb.store.errors import ExportBroken
 from jpweb.store.inquiries import Decider
+from jpweb.store.ledger import sealing
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
-from jpweb.store.models import Conversation, DisplayReceipt, Inquiry, JournalEntry
+from jpweb.store.models import Conversation, DisplayReceipt, Inquiry, JournalEntry, LedgerEntry
+from jpweb.store.suspected_secrets import scanner
 from jpweb.stream.inquiry import Redacted
 from tests import bundles
 from tests.store import making
@@ -113,11 +115,44 @@ def test_manifest_says_what_is_left_out_and_why(conversation: Conversation):
     assert all(row["why"] for row in manifest["left_out"])
 
 
+def test_manifest_counts_the_other_entries_by_what_they_are_of(conversation: Conversation):
+    record_act(Act.ROLE_CHANGED, OPERATOR, Place(conversation.workspace_id))
+    record_act(Act.TRUST_GIVEN, OPERATOR, Place(conversation.workspace_id))
+    sealing.seal_entries()
+    LedgerEntry.objects.filter(sequence=1).update(text="", conversation_id=None)
+    manifest = json.loads(read(bundles.make_bundle(conversation))[MANIFEST])
+    (row,) = [row for row in manifest["left_out"] if row["what"] == "other entries of the ledger"]
+    assert row["count"] == 7
+    assert row["why"].startswith("4 of other conversations; 2 of no single conversation, such as ")
+    assert "; 1 purged. " in row["why"]
+
+
+def test_manifest_counts_the_masks_of_the_readable_files(conversation: Conversation):
+    secret = "AKIA" + "QYZ2" * 4
+    run = Conversation.objects.get(pk=conversation.pk).runs.get()
+    making.question(run, text=f"Use {secret}?")
+    while scanner.scan_next():
+        pass
+    files = read(bundles.make_bundle(conversation))
+    names = [name for name, data in files.items() if secret.encode() in data]
+    assert [name.rpartition("/")[2] for name in names] == [EVENTS]
+    left_out = {row["what"]: row["count"] for row in json.loads(files[MANIFEST])["left_out"]}
+    assert left_out["suspected secrets in readable files"] == 1
+
+
 def test_manifest_links_each_conversation(conversation: Conversation):
     manifest = json.loads(read(bundles.make_bundle(conversation))[MANIFEST])
     (row,) = manifest["conversations"]
     assert row["link"] == f"https://jpweb.example/conversations/{conversation.pk}"
     assert (manifest["made_by"], manifest["filter"]) == ("Ada", "none")
+
+
+@pytest.mark.parametrize("end", ["conversation.md", "conversation.html"])
+def test_readable_files_have_the_link_of_their_conversation(conversation: Conversation, end: str):
+    files = read(bundles.make_bundle(conversation))
+    text = files[bundles.find_name(files, end)].decode()
+    assert f"https://jpweb.example/conversations/{conversation.pk}" in text
+    assert "manifest.json says when" in text
 
 
 def test_conversations_with_one_id_have_two_folders():

@@ -163,10 +163,14 @@ TAMPERINGS: dict[Callable[[], None], list[str]] = {
         "entry 5: it does not follow the entry before it",
     ],
     cut_tail: ["entry 5: entries 5 to 6 are missing"],
-    insert_row: ["entry 7: it is behind the signed head: it was inserted"],
+    insert_row: [
+        "entry 7: it is behind the signed head: it was inserted",
+        "entry 7: it is a copy of entry 6: it was inserted",
+    ],
     insert_between: [
         "entry 4: it does not follow the entry before it",
         "entry 7: it is behind the signed head: it was inserted",
+        "entry 4: it is a copy of entry 3: it was inserted",
     ],
     change_columns: ["entry 3: the columns that pages filter by differ from its text"],
     change_time: ["entry 3: the columns that pages filter by differ from its text"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -14,7 +14,14 @@ from jpweb.cli.existing_database import use_existing_database
 from jpweb.cli.progress import show_progress
 from jpweb.evidence.ledger_verifier import Problem
 from jpweb.store.errors import StoreError
-from jpweb.store.ledger import kept_heads, sealing, verification
+from jpweb.store.ledger import kept_heads, sealing, signing, verification
+
+if TYPE_CHECKING:
+    from jpweb.store.models import LedgerHead
+
+_DOUBT = (
+    "Unless the secret key was changed or a backup restored, entries up to there may be forged."
+)
 
 
 class Command(BaseCommand):
@@ -45,6 +52,7 @@ class Command(BaseCommand):
                     problem_count += 1
         except StoreError as error:
             raise CommandError(str(error)) from error
+        self._write_key_changes(head)
         if problem_count:
             noun = "problem" if problem_count == 1 else "problems"
             raise CommandError(f"The ledger has {problem_count} {noun}.")
@@ -53,6 +61,12 @@ class Command(BaseCommand):
             if head.sequence
             else "The ledger is empty."
         )
+
+    def _write_key_changes(self, head: LedgerHead) -> None:
+        for sequence in verification.list_key_changes():
+            self.stdout.write(f"entry {sequence} says that the signing key was changed. {_DOUBT}")
+        if head.public_key not in ("", signing.get_public_key()):
+            self.stdout.write(f"The head is signed with the key of another installation. {_DOUBT}")
 
 
 def _read_heads(paths: list[Path]) -> Iterator[dict[str, Any] | Problem]:

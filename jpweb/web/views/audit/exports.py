@@ -93,14 +93,7 @@ async def download_bundle_verifier(request: Request) -> HttpResponseBase:
 async def _send_bundle(
     request: Request, keys: list[int], filter_text: str, file_name: str, place: Place
 ) -> HttpResponseBase:
-    record = partial(
-        read_recording.record_export,
-        request,
-        place,
-        format="evidence",
-        file=file_name,
-        query=request.META["QUERY_STRING"],
-    )
+    record = partial(_record_bundle, request, keys, place, file_name)
     order = BundleOrder(
         conversation_ids=keys,
         filter_text=filter_text,
@@ -110,6 +103,19 @@ async def _send_bundle(
     )
     may_read = partial(contents.can_audit_all, request.user.pk, keys)
     return await send_file(request, build_bundle(order), file_name, _ZIP_TYPE, may_read, record)
+
+
+def _record_bundle(request: Request, keys: list[int], place: Place, file_name: str) -> None:
+    """Record the export of a bundle, and how many masked texts its events reveal."""
+    masked_count = contents.count_masked_places(keys)
+    read_recording.record_export(
+        request,
+        place,
+        format="evidence",
+        file=file_name,
+        query=request.META["QUERY_STRING"],
+        **({"masked_count": masked_count} if masked_count else {}),
+    )
 
 
 def _make_json_lines(

@@ -15,7 +15,7 @@ from jpweb.evidence import ledger_verifier
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import accounts
 from jpweb.store.choices import Role
-from jpweb.store.ledger import listing, sealing
+from jpweb.store.ledger import entry_macs, listing, sealing, verification
 from jpweb.store.ledger.entries import Place
 from jpweb.store.ledger.listing import LedgerFilters
 from jpweb.web import access, converters, display_text, notice_text
@@ -49,6 +49,8 @@ def show_ledger(request: Request) -> HttpResponse:
         "form": form,
         "rows": [_make_row(entry, workspace_names, access.get_roles(request)) for entry in rows],
         "head": sealing.get_head(),
+        "forged_count": entry_macs.count_forged(),
+        "key_changes": verification.list_key_changes(),
         "acts": tuple(ledger_labels.ACT_LABELS.items()),
         "workspaces": workspaces,
         "people": listing.list_actors(request.user.pk),
@@ -82,8 +84,10 @@ async def download_verifier(request: Request) -> HttpResponseBase:
 @access.signed_in
 def show_readers(request: Request) -> HttpResponse:
     """Show who else opened the conversations that the person started."""
-    readers = listing.list_conversation_readers(request.user.pk)
-    return render(request, "ledger/readers.html", {"readers": readers})
+    before = converters.parse_key(request.GET.get("before", ""))
+    readers, next_key = listing.list_conversation_readers(request.user.pk, before)
+    context = {"readers": readers, "next_key": next_key, "is_later_page": before > 0}
+    return render(request, "ledger/readers.html", context)
 
 
 def _seal_and_get_head() -> LedgerHead:
@@ -94,16 +98,18 @@ def _seal_and_get_head() -> LedgerHead:
 def _make_row(
     entry: LedgerEntry, workspace_names: dict[int, str], roles: dict[int, Role]
 ) -> dict[str, Any]:
-    """Return the template values of an entry; those of a purged one are empty.
+    """Return the template values of an entry; those of a purged or forged one are empty.
 
     ``roles`` are those of the person in their workspaces, by key: the others open nothing.
     """
-    content = listing.read_content(entry)
+    is_forged = entry_macs.is_forged(entry)
+    content = {} if is_forged else listing.read_content(entry)
     actor = content.get("by", {})
     details = content.get("details", {})
-    kind, _, key = entry.subject.partition(":")
+    kind, _, key = ("" if is_forged else entry.subject).partition(":")
     return {
         "entry": entry,
+        "is_forged": is_forged,
         "act": ledger_labels.ACT_LABELS.get(entry.act, entry.act),
         "actor": display_text.describe_decider(actor.get("kind", ""), actor.get("name", "")),
         "workspace": workspace_names.get(entry.workspace_id or 0, ""),

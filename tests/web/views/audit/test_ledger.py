@@ -194,6 +194,17 @@ def test_ledger_page_shows_entries_of_audited_workspaces_alone(world: World):
     assert "Turn started" in rival.partition("<tbody>")[2]
 
 
+@pytest.mark.parametrize("text", ["", "no JSON", '{"by":{"kind":"person","name":"Mallory"}}'])
+def test_forged_row_is_marked_on_the_page(world: World, text: str):
+    world.client("owner").post(make_address("question-answer", world), {"answer": "true"})
+    LedgerEntry.objects.filter(act=Act.INQUIRY_ANSWERED).update(text=text, mac="0" * 64)
+    sealing.seal_entries()
+    page = world.client("auditor").get("/audit/ledger").content.decode()
+    assert "1 row of the ledger's table" in page
+    assert page.partition("<tbody>")[2].count(">forged</strong>") == 1
+    assert "Mallory" not in page
+
+
 def test_own_entry_of_a_workspace_that_was_left_links_to_no_page(world: World):
     auditor = world.client("auditor")
     auditor.post(make_address("question-answer", world), {"answer": "true"})

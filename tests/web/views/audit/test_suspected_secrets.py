@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -117,6 +119,18 @@ def test_reveal_shows_the_secret_in_its_response_alone(world: World):
     entry = LedgerEntry.objects.get(act=Act.TEXT_REVEALED)
     assert entry.person_id == world.people["auditor"].pk
     assert SECRET not in entry.text
+
+
+@pytest.mark.parametrize("address", ["/audit/evidence.zip", "/conversations/{0}/evidence.zip"])
+def test_bundle_is_recorded_with_the_masks_that_it_reveals(
+    world: World, talk: Conversation, address: str
+):
+    client = world.client("auditor")
+    client.get(address.format(talk.pk))
+    details = json.loads(LedgerEntry.objects.get(act=Act.EXPORTED).text)["details"]
+    count = SuspectedSecret.objects.filter(conversation=talk).count()
+    assert details["masked_count"] == count > 3
+    assert f"masked texts revealed</span> {count}" in read_page(client, "/audit/ledger")
 
 
 @pytest.mark.parametrize("decision", ["dismissed", "redacted"])

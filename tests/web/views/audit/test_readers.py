@@ -1,0 +1,44 @@
+"""“Who read mine”: who else opened or exported the conversations that a person started."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from jpweb.store.choices import Act
+from jpweb.store.ledger import listing
+from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
+from jpweb.store.models import Person
+from tests.store import making
+from tests.web.world import World
+
+
+@pytest.mark.parametrize("name", ["Operator", "Former member"])
+def test_reader_without_an_account_is_named_by_what_they_are(world: World, name: str):
+    place = Place(world.home.pk, world.talk.pk)
+    actor = OPERATOR if name == "Operator" else Actor.from_person(making.person("gone"))
+    record_act(Act.EXPORTED, actor, place, format="jp")
+    Person.objects.filter(username="gone").delete()
+    page = world.client("owner").get("/account/readers").content.decode()
+    assert re.findall(r'data-label="Person"[^>]*>([^<]*)<', page) == [name]
+
+
+def test_readers_behind_the_first_page_are_on_the_next(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(listing, "PAGE_ENTRIES", 2)
+    for name in ("ann", "bob", "cay", "ann"):
+        person = Person.objects.filter(username=name).first() or making.person(name)
+        place = Place(world.home.pk, world.talk.pk)
+        record_act(Act.READ, Actor.from_person(person), place, view="conversation")
+    client, pages = world.client("owner"), []
+    address = "/account/readers"
+    for _ in range(2):
+        page = client.get(address).content.decode()
+        pages.append(re.findall(r'data-label="Person"[^>]*>([^<]*)<', page))
+        links = re.findall(r'href="([?]before=[0-9]+)"', page)
+        address = f"/account/readers{links[0]}" if links else ""
+    assert pages == [["Ann", "Cay"], ["Bob"]]
+    assert address == ""
+    assert "No older readers" in client.get("/account/readers?before=1").content.decode()
