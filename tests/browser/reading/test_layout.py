@@ -107,6 +107,18 @@ def test_escape_a_press_elsewhere_and_another_menu_close_a_menu(visit: Visit):
     expect(other_menu).to_have_attribute("open", "")
 
 
+@pytest.mark.parametrize("size", [(683, 330), (390, 300)], ids=["zoomed window", "low phone"])
+def test_a_menu_that_is_higher_than_the_window_scrolls(visit: Visit, size: tuple[int, int]):
+    page = visit.open(visit.find(TOUR), size=size)
+    page.locator(".site-header .menu summary").click()
+    page.get_by_role("button", name="Sign out").click(trial=True)
+    page.keyboard.press("Escape")
+    page.locator(ITEM).nth(3).scroll_into_view_if_needed()
+    menu = open_menu(page, "Show")
+    menu.get_by_role("link").last.click(trial=True)
+    menu.get_by_role("link").first.click(trial=True)
+
+
 def test_the_outline_opens_from_the_toolbar_of_a_phone(visit: Visit):
     page = visit.open(visit.find(TOUR), size=PHONE)
     outline = page.locator("#outline")
