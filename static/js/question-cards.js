@@ -197,16 +197,18 @@ export function numberCards() {
   });
 }
 
+function describeCard(card) {
+  const label = "approval" in card.dataset ? "Approval needed" : "New question";
+  return `${label}: ${card.querySelector(".question-title").textContent.trim()}`;
+}
 const announcedIds = new Set(findOpenCards().map((card) => card.id));
 export function announceNewCards() {
   // A card that has left, such as a snoozed one, is announced when it comes back.
   for (const id of announcedIds) if (!byId(id)) announcedIds.delete(id);
-  for (const card of findOpenCards()) {
-    if (announcedIds.has(card.id)) continue;
-    announcedIds.add(card.id);
-    const label = "approval" in card.dataset ? "Approval needed" : "New question";
-    byId("announcer").textContent = `${label}: ${card.querySelector(".question-title").textContent.trim()}`;
-  }
+  const newCards = findOpenCards().filter((card) => !announcedIds.has(card.id));
+  for (const card of newCards) announcedIds.add(card.id);
+  // Screen readers read only the last of several texts that are set at once.
+  if (newCards.length) byId("announcer").textContent = newCards.map(describeCard).join("; ");
 }
 
 // Fragments from the socket have no CSRF token.
