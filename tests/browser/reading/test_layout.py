@@ -18,6 +18,12 @@ MAX_ROW_HEIGHT = 30
 #: Pixels of a conversation in a list: two lines of text and its border; and above the first row of
 #: a table with all filters.
 MAX_LISTED_HEIGHT, MAX_TABLE_TOP = 70, 500
+#: Of each element, whether its border differs from the page in forced colours.
+LIST_MARKED = """(elements, edge) => {
+  const { backgroundColor } = getComputedStyle(document.body);
+  const getColor = (element) => getComputedStyle(element)[`border-${edge}-color`];
+  return elements.map((element) => getColor(element) !== backgroundColor);
+}"""
 ITEM = "#transcript > .window > [data-kind]:not(.turn-anchor)"
 
 
@@ -83,6 +89,15 @@ def test_the_tabs_stay_where_they_are_from_view_to_view(visit: Visit):
         assert tabs.all_inner_texts() == names
         places.append(get_box(tabs.first)["x"])
     assert len(set(places)) == 1, places
+
+
+def test_forced_colours_mark_the_current_tab_and_turn_alone(visit: Visit):
+    page = visit.open(visit.find(TOUR))
+    page.emulate_media(forced_colors="active")
+    for selector, edge in ((".views a", "bottom"), (".outline li[data-turn]", "left")):
+        marks = page.locator(selector).evaluate_all(LIST_MARKED, edge)
+        assert len(marks) > 1
+        assert sum(marks) == 1, selector
 
 
 def open_menu(page: Page, name: str) -> Locator:
