@@ -14,6 +14,7 @@ from jpweb.runtime.inquiries.secret_handover import NoWaitingCall
 from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store import inquiries
 from jpweb.store.errors import AlreadySettled, ReadOnlyConversation
+from jpweb.store.inbox import claims
 from jpweb.stream.errors import InvalidAnswer
 from jpweb.web import access, notice_text
 
@@ -69,7 +70,7 @@ async def submit_answer(row: Inquiry, decider: Decider, typed: AnswerInput) -> S
         )
     except NoWaitingCall:
         retained_form = AnswerInput("", typed.remember, typed.note)
-        return _open_result(row, retained_form, notice_text.NO_WAITING_CALL)
+        return await _open_result(row, retained_form, notice_text.NO_WAITING_CALL)
     except REFUSALS as refusal:
         retained_form = AnswerInput(retained_text, typed.remember, typed.note)
         return await _refused_result(row, decider, retained_form, refusal)
@@ -122,7 +123,7 @@ async def submit_decline(row: Inquiry, decider: Decider, note: str) -> Submissio
     except AlreadySettled:
         return await _late_result(row, decider, note)
     except ReadOnlyConversation as error:
-        return _open_result(row, AnswerInput(note=note), str(error))
+        return await _open_result(row, AnswerInput(note=note), str(error))
     return _settled_result(settled_row)
 
 
@@ -131,7 +132,7 @@ async def _refused_result(
 ) -> SubmissionResult:
     if isinstance(refusal, AlreadySettled):
         return await _late_result(row, decider, typed.answer)
-    return _open_result(row, typed, str(refusal))
+    return await _open_result(row, typed, str(refusal))
 
 
 def _settled_result(row: Inquiry) -> SubmissionResult:
@@ -151,7 +152,8 @@ async def _late_result(row: Inquiry, decider: Decider, retained_text: str) -> Su
     return SubmissionResult(STATUS_LATE, row, "questions/_settled.html", context)
 
 
-def _open_result(row: Inquiry, typed: AnswerInput, problem: str) -> SubmissionResult:
+async def _open_result(row: Inquiry, typed: AnswerInput, problem: str) -> SubmissionResult:
+    await run_in_db_thread(claims.attach_claims, [row])
     context = {
         "row": row,
         "typed_text": typed.answer,

@@ -1,18 +1,44 @@
 // Who is on a question, and questions that the person snoozed.
-import { findAll, findOpenCards, on, personId } from "./dom.js";
+import { byId, findAll, findOpenCards, on, personId } from "./dom.js";
 
 // Fragments from the socket are the same for everyone: here their holder gets the button to release.
 on("htmx:load", ({ target }) => {
   for (const claim of findAll("[data-holder]", target.parentElement || target)) {
     claim.querySelector("button").hidden = Number(claim.dataset.holder) !== personId;
   }
+  const claim = byId(pressedId);
+  if (claim && claim !== pressedClaim && target.contains(claim)) reportClaim(claim);
 });
+
+// A pressed claim is replaced by the response, and perhaps by a message of the socket: the focus stays
+// on what takes its place, until the person moves on.
+let pressedId = "";
+let pressedClaim = null;
+function notePress(claim) {
+  pressedId = claim.id;
+  pressedClaim = claim;
+}
+function reportClaim(claim) {
+  const holder = claim.querySelector("strong");
+  const text = holder ? `${holder.textContent} is on it.` : "Released.";
+  if (byId("announcer").textContent !== text) byId("announcer").textContent = text;
+  pressedClaim = claim;
+  if (document.activeElement && document.activeElement !== document.body) return;
+  const control = holder ? claim.querySelector("button:not([hidden])") : claim;
+  const target = control || claim.closest(".card");
+  if (!control) target.tabIndex = -1;
+  target.focus({ preventScroll: true });
+}
+for (const name of ["focusin", "pointerdown"]) {
+  on(name, ({ target }) => { if (!target.closest || !target.closest(".claim")) pressedId = ""; });
+}
 
 // Cards have no attributes of htmx for these two, which would add 300 bytes to each.
 on("submit", (event) => {
   const { target } = event;
   if (!target.matches(".claim")) return;
   event.preventDefault();
+  notePress(target);
   htmx.ajax("POST", target.action, { source: target, target, swap: "outerHTML" });
 });
 on("click", (event) => {
@@ -22,6 +48,7 @@ on("click", (event) => {
   const options = { source: link, target: link, swap: "outerHTML" };
   if (link.matches(".snooze")) htmx.ajax("GET", link.href, options);
   else {
+    notePress(link);
     const csrfToken = document.querySelector("meta[name=csrf-token]");
     const values = { csrfmiddlewaretoken: csrfToken ? csrfToken.content : "" };
     htmx.ajax("POST", link.href.replace(/choose$/, "").replace(/\/$/, ""), { ...options, values });

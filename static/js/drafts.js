@@ -86,7 +86,17 @@ export function settleSentDrafts() {
   if (responseStatus !== REFUSED_STATUS) return;
   const refusedFields = findAll("[data-draft]").filter((field) => field.defaultValue && !field.form.hasAttribute("hx-post"));
   if (refusedFields.length) removeKeys(keys);
-  refusedFields.forEach(saveDraft); // the next page no longer shows them
+  refusedFields.forEach(keepRefused); // the next page no longer shows them
+}
+
+// A text that was sent with another field may be refused into one whose own draft is kept: both stay.
+function keepRefused(field) {
+  const draft = JSON.parse(sessionStorage.getItem(getKey(field)) || "{}")[field.name] || "";
+  const text = field.defaultValue;
+  // A page that is reloaded shows the text again, which a draft then has already.
+  if (draft.startsWith(text) || draft.endsWith(text)) field.value = draft;
+  else if (draft) field.value = `${draft}\n\n${text}`;
+  saveDraft(field);
 }
 
 const listKeys = () => Object.keys(sessionStorage).filter((key) => key.startsWith("draft:"));

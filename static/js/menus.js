@@ -11,11 +11,17 @@ on("toggle", ({ target }) => {
 on("pointerdown", ({ target }) => {
   for (const menu of findOpen()) if (!menu.contains(target)) menu.open = false;
 });
-on("keydown", (event) => {
-  const menu = event.key === "Escape" && findOpen().at(-1);
-  if (!menu || event.defaultPrevented) return;
-  event.preventDefault();
+function closeMenu(menu) {
   const hadFocus = menu.contains(document.activeElement);
   menu.open = false;
   if (hadFocus) menu.querySelector("summary").focus();
+}
+export const closeMenus = () => findOpen().forEach(closeMenu);
+on("keydown", (event) => {
+  // Escape closes a dialog before the menu behind it.
+  if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+  const menu = findOpen().at(-1);
+  if (!menu) return;
+  event.preventDefault();
+  closeMenu(menu);
 }, true);

@@ -1,6 +1,7 @@
 // The command palette: every page, conversations by title, and the shortcuts of this page.
 import { findAll, on, personId } from "./dom.js";
 import { GLOBAL_TITLE, bindKeys, findPageShortcuts } from "./keyboard.js";
+import { closeMenus } from "./menus.js";
 import { fetchResponse } from "./requests.js";
 
 const TYPING_PAUSE = 150; // milliseconds
@@ -72,6 +73,7 @@ function moveChoice(dialog, step) {
 
 function openPalette() {
   if (document.querySelector("dialog[open]")) return;
+  closeMenus();
   const dialog = makeElement("dialog", { className: "shortcuts-dialog palette" });
   dialog.setAttribute("aria-label", "Go to");
   const field = makeElement("input", { type: "search", placeholder: "Go to a page, a conversation, or an action", maxLength: 200, autocomplete: "off" });

@@ -51,6 +51,17 @@ export function replaceElement(older, newer) {
   restoreFocus();
 }
 
+// The state of a workspace's files is fetched every few seconds.
+on("htmx:beforeSwap", (event) => {
+  const files = event.target;
+  if (!files.matches(".files") || !event.detail.shouldSwap) return;
+  event.detail.shouldSwap = false;
+  const template = document.createElement("template");
+  template.innerHTML = event.detail.serverResponse;
+  files.classList.remove("htmx-request");
+  replaceElement(files, template.content.querySelector(".files"));
+});
+
 // Keys that are typed into a field after it was removed must not act as keyboard shortcuts.
 let typedField = null;
 function reportRemovedField() {

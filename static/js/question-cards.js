@@ -5,7 +5,7 @@ import { deleteDrafts, restoreDrafts } from "./drafts.js";
 import { isFieldRemoved } from "./keyboard.js";
 import { NO_POSITION, buildUrl, readAnchors, readParameter } from "./transcript/url-state.js";
 import { sendPageState } from "./socket.js";
-import { isUndoable } from "./undo-send.js";
+import { findNextCard } from "./undo-send.js";
 
 // Another person may settle a question while this one types: the settled card keeps the draft.
 const DRAFT_LABELS = { answer: "Your draft (not sent)", note: "Your reason (not sent)" };
@@ -87,7 +87,8 @@ on("htmx:beforeSwap", (event) => {
 });
 
 // After an answer the focus moves to the next open card, which may come with a later message, or
-// else stays on the outcome.
+// else stays on the outcome. After a refusal it stays on the card: what is typed next, such as a
+// secret, belongs there.
 const NEXT_CARD_TIMEOUT = 2000; // milliseconds in which a later card gets the focus
 const READING_TIME = 500; // milliseconds in which a person has not read the card that got the focus
 let focusedOutcome = null; // the settled card with the focus, and until when a later card gets it
@@ -96,17 +97,17 @@ export const isUnread = () => Date.now() < unreadUntil;
 export function markRead() {
   unreadUntil = 0;
 }
-function moveFocus(settledCard) {
+function moveFocus(card) {
   // An approval is focused as a whole: a key that is pressed once too often must not allow a call.
   // A question with a default answer has the focus there; one without is focused as a whole too.
-  const openCard = findOpenCards().find((card) => !isUndoable(card));
+  const openCard = card.dataset.outcome === "open" ? card : findNextCard(card);
   const field = openCard && "question" in openCard.dataset && openCard.querySelector(".answer-form")
     .querySelector("button[data-default], input:checked, input:is([type=radio], [type=password]), textarea");
-  const target = field || openCard || settledCard;
+  const target = field || openCard || card;
   if (!field) target.tabIndex = -1;
   target.focus({ preventScroll: true });
-  unreadUntil = target === settledCard ? 0 : Date.now() + READING_TIME;
-  focusedOutcome = target === settledCard ? { card: settledCard, until: Date.now() + NEXT_CARD_TIMEOUT } : null;
+  unreadUntil = openCard ? Date.now() + READING_TIME : 0;
+  focusedOutcome = openCard ? null : { card, until: Date.now() + NEXT_CARD_TIMEOUT };
 }
 export function focusNextCard() {
   if (!focusedOutcome || !findOpenCards().length) return;
@@ -196,16 +197,18 @@ export function numberCards() {
   });
 }
 
+function describeCard(card) {
+  const label = "approval" in card.dataset ? "Approval needed" : "New question";
+  return `${label}: ${card.querySelector(".question-title").textContent.trim()}`;
+}
 const announcedIds = new Set(findOpenCards().map((card) => card.id));
 export function announceNewCards() {
   // A card that has left, such as a snoozed one, is announced when it comes back.
   for (const id of announcedIds) if (!byId(id)) announcedIds.delete(id);
-  for (const card of findOpenCards()) {
-    if (announcedIds.has(card.id)) continue;
-    announcedIds.add(card.id);
-    const label = "approval" in card.dataset ? "Approval needed" : "New question";
-    byId("announcer").textContent = `${label}: ${card.querySelector(".question-title").textContent.trim()}`;
-  }
+  const newCards = findOpenCards().filter((card) => !announcedIds.has(card.id));
+  for (const card of newCards) announcedIds.add(card.id);
+  // Screen readers read only the last of several texts that are set at once.
+  if (newCards.length) byId("announcer").textContent = newCards.map(describeCard).join("; ");
 }
 
 // Fragments from the socket have no CSRF token.

@@ -9,6 +9,13 @@ const confirmedForms = new WeakSet(); // forms whose time to undo is over
 
 export const isUndoable = (card) => card.classList.contains("undoable");
 
+// The open card that follows a card on the page, or after the last one the first.
+export function findNextCard(card) {
+  const openCards = findOpenCards().filter((openCard) => openCard !== card && !isUndoable(openCard));
+  const isLater = (openCard) => card.compareDocumentPosition(openCard) & Node.DOCUMENT_POSITION_FOLLOWING;
+  return openCards.find(isLater) || openCards[0];
+}
+
 function makeNote(label) {
   const note = document.createElement("p");
   note.className = "undo-note";
@@ -33,7 +40,7 @@ function startCountdown(form, button) {
   const pending = { card, form, button, note, timer: setTimeout(() => sendNow(pending), getUndoTime()) };
   pendingAnswers.push(pending);
   byId("announcer").textContent = `${label}: will be sent in ${getUndoTime() / 1000} seconds. Press U to undo.`;
-  const nextCard = findOpenCards().find((openCard) => !isUndoable(openCard));
+  const nextCard = findNextCard(card);
   if (nextCard) {
     nextCard.tabIndex = -1;
     nextCard.focus({ preventScroll: true });

@@ -59,6 +59,22 @@ def test_a_responder_changes_a_conversation_and_is_told(
     assert {name: getattr(row, name) for name in expected} == expected
 
 
+def test_notice_of_an_archived_conversation_undoes_it_by_its_form(world: World):
+    client = world.client("responder")
+    address = f"/conversations/{world.talk.pk}/change"
+    list_url = "/conversations?q=talk"
+    response = client.post(address, {"do": "archive", "next": list_url}, follow=True)
+    page = parse_page(response)
+    (form,) = [tag for tag in page.find_all(action=address) if tag.tag == "form"]
+    assert form.inside(role="status")
+    fields = {tag["name"]: tag["value"] for tag in page if form in tag.parents and "name" in tag}
+    assert fields["next"] == list_url
+    response = client.post(address, fields, follow=True)
+    assert "Unarchived “A talk”." in parse_page(response).text
+    assert not parse_page(response).find_all(name="do", value="unarchive")
+    assert not Conversation.objects.get(pk=world.talk.pk).archived
+
+
 @pytest.fixture
 def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     error = ConversationBusy(LockHeld(LockHolder(session="jpweb")))

@@ -122,6 +122,14 @@ def test_a_text_that_does_not_fit_comes_back_as_it_was_typed(world: World):
     assert "<b>a" in field.text
 
 
+def test_a_default_that_begins_with_a_line_break_keeps_it(world: World):
+    row = making.question(world.run, Text(), "Name?")
+    Inquiry.objects.filter(pk=row.pk).update(question=row.question | {"default": "\nRose"})
+    page = parse_page(world.client("responder").get(f"/questions/{row.pk}"))
+    (field,) = [tag for tag in page if tag.tag == "textarea"]
+    assert field.text == "\n\nRose"  # HTML drops the first line end, the template's
+
+
 @pytest.mark.parametrize("htmx", [True, False])
 @pytest.mark.parametrize("action", ["answer", "decline"])
 def test_the_loser_of_a_race_sees_who_was_first(world: World, action: str, htmx: bool):
@@ -134,7 +142,7 @@ def test_the_loser_of_a_race_sees_who_was_first(world: World, action: str, htmx:
     assert response.status_code == 409
     assert "answered by Owner" in page.find_one(role="alert").text
     fields = [tag.text for tag in page if tag.tag == "textarea"]
-    assert fields == ["Lily <b>"]
+    assert fields == ["\nLily <b>"]  # HTML drops the first line end, the template's
     assert inquiries.get_inquiry(row.pk).answer == "Rose"
 
 

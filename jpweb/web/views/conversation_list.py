@@ -125,7 +125,9 @@ async def change_conversation(request: Request, conversation: Conversation) -> H
             )
         messages.error(request, str(error))
         return redirect(return_url)
-    messages.success(request, message)
+    # base.html makes a button to undo it of these tags: the address of the form.
+    undo_url = request.path if requested_change.archived else ""
+    messages.success(request, message, extra_tags=undo_url)
     await publisher.publish_conversation_changed(changed_row.pk)
     return redirect(return_url)
 

@@ -50,7 +50,7 @@ if (byId("transcript")) {
     ["b", "Bookmark", bookmarkItem],
     ["<", "Previous conversation", openNeighbour("previous")],
     [">", "Next conversation", openNeighbour("next")],
-    ["f /", "Find in the conversation", openFind],
+    ["f /", "Find in conversation", openFind],
     ["n", "Next match", () => isFinding() && void findMatch("next")],
     ["N", "Previous match", () => isFinding() && void findMatch("previous")],
     ["Escape", "Close find", closeFind],

@@ -35,6 +35,18 @@ from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
 
+#: How the letters of a field are ordered; whether an element's last letter is left of its first.
+DIRECTION = "field => getComputedStyle(field).unicodeBidi"
+READS_FROM_RIGHT = """(element) => {
+  const text = document.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode();
+  const measure = (index) => {
+    const range = document.createRange();
+    range.setStart(text, index);
+    range.setEnd(text, index + 1);
+    return range.getBoundingClientRect().left;
+  };
+  return measure(text.data.length - 1) < measure(0);
+}"""
 OPTIONS = ["red", "blue", "green"]
 
 
@@ -207,6 +219,19 @@ def test_everything_a_question_can_have(visit: Visit, words: str):
     expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
     expect(page.locator("#question-details")).to_contain_text("redbluegreen")
     check_under_proof(page)
+
+
+def test_a_question_in_hebrew_is_read_from_the_right(visit: Visit):
+    question = {"question": "האם (למחוק) את report.md?", "answer_type": "text", "default": "לא!"}
+    page = visit.begin(f"/call ask_user {json.dumps(question)}")
+    text_card = find_card(page, TEXT)
+    assert text_card.locator(".question-title p").evaluate(READS_FROM_RIGHT)
+    assert page.locator(".inquiry .question-title").evaluate(READS_FROM_RIGHT)
+    assert text_card.get_by_label("Answer").evaluate(DIRECTION) == "plaintext"
+    text_card.get_by_role("button", name="Answer").click()
+    settled_card = page.locator(".card.settled")
+    assert settled_card.locator(".question-title").evaluate(READS_FROM_RIGHT)
+    assert settled_card.locator("code").evaluate(READS_FROM_RIGHT)
 
 
 def test_the_page_of_a_question_follows_what_happens_to_it(visit: Visit):

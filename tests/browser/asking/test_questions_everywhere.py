@@ -27,6 +27,18 @@ from tests.machine.browsing import PHONE
 
 pytestmark = pytest.mark.browser
 
+#: Let two more questions come with one message of the socket.
+ADD_TWO_CARDS = """() => {
+  const card = document.querySelector(".card[data-outcome=open]");
+  for (const title of ["One?", "Two?"]) {
+    const newCard = card.cloneNode(true);
+    newCard.id = title;
+    newCard.querySelector(".question-title").textContent = title;
+    card.parentElement.append(newCard);
+  }
+  document.dispatchEvent(new CustomEvent("htmx:wsAfterMessage"));
+}"""
+
 
 def up_to_the_text(page: Page) -> None:
     """Decline the first two questions, so that the text is asked."""
@@ -179,6 +191,8 @@ def test_a_new_question_is_announced_to_those_who_listen(visit: Visit):
     expect(desk.locator("#announcer")).to_have_text(
         "New question: Shall I show you how questions work?"
     )
+    desk.evaluate(ADD_TWO_CARDS)
+    expect(desk.locator("#announcer")).to_have_text("New question: One?; New question: Two?")
 
 
 @pytest.mark.proof  # tests/web/test_questions has it

@@ -37,6 +37,16 @@ SUBMIT_TWICE = """() => {
   for (let time = 0; time < 2; time += 1) form.requestSubmit();
   return states;
 }"""
+#: Send a reply that interrupts a turn, from a page that does not show yet that the turn has ended.
+INTERRUPT_TOO_LATE = """() => {
+  const form = document.querySelector("form[action$='/turns']").cloneNode(true);
+  form.action = form.action.replace(/turns$/, "respond");
+  const field = form.querySelector("textarea");
+  field.dataset.draft = field.dataset.draft.replace("say", "instead");
+  field.value = "stop";
+  document.querySelector("main").append(form);
+  form.requestSubmit();
+}"""
 LOST = (
     "ERR_INTERNET_DISCONNECTED|ERR_FAILED|status of (409|503)|^.object Event.|htmx:|Response Status"
 )
@@ -227,3 +237,17 @@ def test_message_that_is_refused_into_its_field_outlives_the_reload(visit: Visit
     page.reload()
     expect(page.get_by_text("Your text is below")).to_have_count(0)
     expect(field).to_have_value("Too late")
+
+
+def test_message_that_is_refused_into_a_field_leaves_the_draft_there(visit: Visit):
+    page = visit.begin()
+    address = page.url
+    page.get_by_role("button", name="Stop", exact=True).click()
+    field = find_composer(page)
+    field.fill("A long message\nof two lines")
+    visit.pages.forgive("status of 422")
+    page.evaluate(INTERRUPT_TOO_LATE)
+    expect(page.get_by_text("Your text is below")).to_be_visible()
+    expect(field).to_have_value("A long message\nof two lines\n\nstop")
+    page.goto(address)
+    expect(field).to_have_value("A long message\nof two lines\n\nstop")

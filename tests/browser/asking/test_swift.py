@@ -149,6 +149,34 @@ def test_enter_that_is_held_answers_one_question_alone(visit: Visit):
     expect(find_cards(page, BOOLEAN)).to_have_count(0)
 
 
+def test_an_answer_leads_to_the_question_after_it_and_not_to_the_first(visit: Visit):
+    page = visit.begin("\n".join([ASKS] * 3))
+    cards = find_cards(page, BOOLEAN)
+    expect(cards).to_have_count(3)
+    last_id = cards.last.get_attribute("id")
+    find_option(cards.nth(1), "Yes").press("Enter")
+    expect(cards).to_have_count(2)
+    expect(find_option(page.locator(f"#{last_id}"), "Yes")).to_be_focused()
+
+
+def test_a_refused_secret_keeps_the_focus_in_its_own_card(visit: Visit):
+    visit.pages.forgive("status of 422")
+    visit.begin('/call ask_user {"question": "Which name?", "answer_type": "text"}')
+    page = visit.begin()
+    for kind in (BOOLEAN, SELECT, TEXT):
+        decline_question(page, kind)
+    find_card(page, SECRET)
+    queue = visit.open("/questions")
+    expect(find_cards(queue).first).to_contain_text("Which name?")
+    refused_html = find_card(queue, SECRET).evaluate("card => card.outerHTML")
+    queue.route(ANSWER, lambda route: route.fulfill(status=422, body=refused_html))
+    field = find_card(queue, SECRET).get_by_label("Secret", exact=True)
+    field.fill("open sesame")
+    field.press("Enter")
+    expect(field).to_have_value("")
+    expect(field).to_be_focused()
+
+
 @pytest.mark.proof  # held in make test
 def test_enter_that_is_pressed_twice_in_haste_answers_one_question_alone(visit: Visit):
     page = visit.open("/conversations/new")

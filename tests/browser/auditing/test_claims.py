@@ -57,6 +57,22 @@ def test_keys_claim_and_snooze_a_card_on_every_page(visit: Visit):
     assert path_of(queue) == "/questions"
 
 
+def test_claim_and_release_keep_the_focus_and_are_announced(visit: Visit):
+    page = visit.begin(ASKS)
+    card = find_card(page, BOOLEAN)
+    wait_until_connected(page)
+    claim = card.get_by_role("link", name="I'm on it")
+    release = card.get_by_role("button", name="Release")
+    for control, next_control, text in (
+        (claim, release, "Owner is on it."),
+        (release, claim, "Released."),
+        (claim, release, "Owner is on it."),
+    ):
+        control.press("Enter")
+        expect(next_control).to_be_focused()
+        expect(page.locator("#announcer")).to_have_text(text)
+
+
 def test_a_card_with_an_earlier_answer_is_as_low_as_one_without(visit: Visit):
     page = visit.begin(ASKS_AGAIN)
     find_option(find_card(page, BOOLEAN), "Yes").click()

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from django.template.loader import render_to_string
+from playwright.sync_api import Locator, Page, Route, expect
 
+from jpweb.store.choices import FilesState
+from jpweb.store.jp_files.pass_progress import FilesReport
+from jpweb.store.models import Workspace
 from jpweb.stream.events import ChatResponse
 from tests.browser.looks import check_accessibility
 from tests.browser.pages import Visit, serve_home, stay_on_page
@@ -61,3 +66,35 @@ def test_a_workspace_added_on_the_page_is_read_before_ones_eyes(tmp_path: Path, 
         expect(page.locator(".row")).to_have_count(SHORT_COUNT + 1)
         expect(page.locator(".row").first).to_contain_text(f"{LENGTH} events")
         open_page.close()
+
+
+def render_files(workspace_id: int, done_count: int) -> str:
+    """Return the state of files that are read while an earlier pass has left a note."""
+    report = FilesReport(FilesState.READING, done_count, 9, notes=("A note.",), unreadable_count=1)
+    workspace = Workspace(pk=workspace_id, name="Demo")
+    context = {"workspace": workspace, "files": report, "is_owner": True}
+    return render_to_string("settings/_files.html", context)
+
+
+def test_notes_stay_open_and_focused_while_files_are_read(visit: Visit):
+    key = int(visit.home.workspaces()["Demo"])
+    page = visit.open("/settings")
+    counter = count(2)
+
+    def reply(route: Route) -> None:
+        route.fulfill(content_type="text/html", body=render_files(key, next(counter)))
+
+    page.route(re.compile(rf"/workspaces/{key}/files"), reply)
+    files = page.locator(f"#files-{key}")
+    files.evaluate(
+        "(files, html) => htmx.swap(files, html, { swapStyle: 'outerHTML' })", render_files(key, 1)
+    )
+    summary = files.get_by_text("1 note")
+    summary.click()
+    expect(files).to_contain_text("2 of 9")
+    expect(files.get_by_text("A note.")).to_be_visible()
+    expect(summary).to_be_focused()
+    link = files.get_by_role("link")
+    link.focus()
+    expect(files).to_contain_text("3 of 9")
+    expect(link).to_be_focused()

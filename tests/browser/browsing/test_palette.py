@@ -55,6 +55,19 @@ def test_enter_opens_what_was_typed_also_before_it_is_listed(visit: Visit):
     expect(page.get_by_role("heading", level=1)).to_contain_text("A tour of questions")
 
 
+def test_escape_closes_the_palette_that_a_menu_opened(visit: Visit):
+    page = visit.open("/conversations")
+    account = page.locator(".site-header .menu summary")
+    account.click()
+    page.get_by_role("link", name="Go to…").click()
+    palette = page.get_by_role("dialog", name="Go to")
+    expect(palette.get_by_role("searchbox")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(palette).to_have_count(0)
+    expect(account).to_be_focused()
+    expect(page.locator(".site-header .menu")).not_to_have_attribute("open", "")
+
+
 def test_enter_that_ends_a_composition_opens_nothing(visit: Visit):
     page = visit.open("/conversations")
     page.keyboard.press("Control+k")

@@ -18,6 +18,12 @@ MAX_ROW_HEIGHT = 30
 #: Pixels of a conversation in a list: two lines of text and its border; and above the first row of
 #: a table with all filters.
 MAX_LISTED_HEIGHT, MAX_TABLE_TOP = 70, 500
+#: Of each element, whether its border differs from the page in forced colours.
+LIST_MARKED = """(elements, edge) => {
+  const { backgroundColor } = getComputedStyle(document.body);
+  const getColor = (element) => getComputedStyle(element)[`border-${edge}-color`];
+  return elements.map((element) => getColor(element) !== backgroundColor);
+}"""
 ITEM = "#transcript > .window > [data-kind]:not(.turn-anchor)"
 
 
@@ -85,6 +91,15 @@ def test_the_tabs_stay_where_they_are_from_view_to_view(visit: Visit):
     assert len(set(places)) == 1, places
 
 
+def test_forced_colours_mark_the_current_tab_and_turn_alone(visit: Visit):
+    page = visit.open(visit.find(TOUR))
+    page.emulate_media(forced_colors="active")
+    for selector, edge in ((".views a", "bottom"), (".outline li[data-turn]", "left")):
+        marks = page.locator(selector).evaluate_all(LIST_MARKED, edge)
+        assert len(marks) > 1
+        assert sum(marks) == 1, selector
+
+
 def open_menu(page: Page, name: str) -> Locator:
     menu = page.locator(".toolbar details.menu").filter(has_text=name).first
     menu.locator("summary").click()
@@ -105,6 +120,18 @@ def test_escape_a_press_elsewhere_and_another_menu_close_a_menu(visit: Visit):
     other_menu = open_menu(page, "Show")
     expect(menu).not_to_have_attribute("open", "")
     expect(other_menu).to_have_attribute("open", "")
+
+
+@pytest.mark.parametrize("size", [(683, 330), (390, 300)], ids=["zoomed window", "low phone"])
+def test_a_menu_that_is_higher_than_the_window_scrolls(visit: Visit, size: tuple[int, int]):
+    page = visit.open(visit.find(TOUR), size=size)
+    page.locator(".site-header .menu summary").click()
+    page.get_by_role("button", name="Sign out").click(trial=True)
+    page.keyboard.press("Escape")
+    page.locator(ITEM).nth(3).scroll_into_view_if_needed()
+    menu = open_menu(page, "Show")
+    menu.get_by_role("link").last.click(trial=True)
+    menu.get_by_role("link").first.click(trial=True)
 
 
 def test_the_outline_opens_from_the_toolbar_of_a_phone(visit: Visit):

@@ -61,6 +61,15 @@ def test_claim_by_a_form_shows_its_holder_to_all_and_release_to_the_holder(world
     assert not find_forms(world, other_page, "release")
 
 
+@pytest.mark.parametrize("headers", [HTMX, {}], ids=["htmx", "no scripts"])
+def test_claim_stays_in_a_card_whose_answer_is_refused(world: World, headers: dict[str, str]):
+    post(world, "responder", "claim")
+    address = f"/questions/{world.question.pk}/answer"
+    response = world.client("owner").post(address, {"answer": "perhaps"}, headers=headers)
+    assert response.status_code == 422
+    assert "Responder is on it · " in find_claim(world, parse_page(response)).text
+
+
 def test_claim_counts_how_long_its_holder_is_on_it(world: World):
     post(world, "responder", "claim")
     QuestionClaim.objects.update(claimed_at=timezone.now() - timedelta(minutes=5))
