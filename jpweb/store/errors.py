@@ -23,7 +23,7 @@
   + PasskeyRefused        the passkey cannot be added; says why
   + LastOwner             a workspace keeps at least one owner
   + RoleByGroup           a group gives the person a role in the workspace; names the group
-  + MembershipEnded       the person was removed from the workspace meanwhile
+  + MembershipEnded       the person was removed from the workspace or the group meanwhile
   + UnmanagedGroup        the group was deleted, or the person may no longer change it
   + InvalidConfigFile     a configuration file, or the overrides, cannot be read
   + StaleVersion          the row was changed since the person saw it
@@ -134,7 +134,7 @@ class RoleByGroup(StoreError):
 
 
 class MembershipEnded(StoreError):
-    """The person was removed from the workspace after the membership was read; names them."""
+    """The person was removed from the workspace or group after the membership was read."""
 
 
 class UnmanagedGroup(StoreError):

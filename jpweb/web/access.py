@@ -24,9 +24,15 @@ from jpweb.store import accounts, approvals, conversations, inquiries
 from jpweb.store.choices import Role
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.errors import StoreError
-from jpweb.store.people import groups, sessions
+from jpweb.store.people import groups
 from jpweb.store.suspected_secrets import suggestions
-from jpweb.web.security import cache_headers, read_recording, security_log, session_activity
+from jpweb.web.security import (
+    browser_sessions,
+    cache_headers,
+    read_recording,
+    security_log,
+    session_activity,
+)
 
 if TYPE_CHECKING:
     from django_htmx.middleware import HtmxDetails
@@ -169,8 +175,7 @@ def first_person(view: View) -> View:
 def is_first_person_session(request: HttpRequest) -> bool:
     """Tell whether the first person is signed in by a link of the operator's or their own."""
     user: Any = request.user
-    maker_id = request.session.get(sessions.MAKER_KEY)
-    return accounts.is_first_person(user) and maker_id in (None, user.pk)
+    return accounts.is_first_person(user) and not browser_sessions.has_other_maker(request)
 
 
 def get_roles(request: Request) -> dict[int, Role]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -94,6 +95,26 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "CallCheckpoint": {"was_cut_off": True, "run__death_count": 2},
     "ReadMark": {"entry_count": 6, "conversation__entry_count": 7},
 }  # fmt: skip
+
+
+@pytest.fixture
+def models_before_consent(transactional_db: None) -> Iterator[Any]:
+    """Return the models of before people accepted groups, with empty tables."""
+    migration = importlib.import_module("jpweb.store.migrations.0043_accepted_groups").Migration
+    try:
+        yield migrate(migration.dependencies[0][1])
+    finally:
+        migrate(get_newest_migration())
+
+
+@pytest.mark.proof  # tests/store/people/test_group_consent.py calls its function
+def test_people_of_earlier_groups_have_accepted_them(models_before_consent: Any):
+    person = models_before_consent.get_model("store", "Person").objects.create(username="ada")
+    group = models_before_consent.get_model("store", "Group").objects.create(name="x", made_at=AT)
+    members = models_before_consent.get_model("store", "GroupMember").objects
+    members.create(group=group, person=person)
+    row = migrate(get_newest_migration()).get_model("store", "GroupMember").objects.get()
+    assert (row.person_id, row.accepted_at, row.inviter_id) == (person.pk, AT, None)
 
 
 @pytest.mark.proof  # 9 s of processor time; tests/installing brings old data up to date too

@@ -241,6 +241,7 @@ def test_a_link_made_in_an_owners_sign_in_ends_when_a_group_lets_its_person_in(w
     assert by_own_link.get("/").status_code == 200
     group = groups.create_group("Night shift", owner)
     groups.add_person(group, bob, Actor.from_person(owner))
+    groups.accept_group(group.members.get(), bob)
     groups.give_role(group, world.home, Role.READER, Actor.from_person(owner))
     for client in (by_rival, by_own_link):
         assert client.get("/")["Location"].startswith("/sign-in")

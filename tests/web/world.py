@@ -60,12 +60,13 @@ class World:
         return group
 
     def join_elsewhere(self, name: str) -> list[str]:
-        """Have a group let a person into the other workspace; return the ended sign-ins."""
+        """Have a person accept a group of the other workspace; return the ended sign-ins."""
         rival = self.people["rival"]
         actor = Actor.from_person(rival)
         group = groups.create_group("Day shift", rival)
         groups.give_role(group, self.other_home, Role.READER, actor)
-        return groups.add_person(group, self.people[name], actor)
+        groups.add_person(group, self.people[name], actor)
+        return groups.accept_group(group.members.get(), self.people[name])
 
     def member(self, name: str) -> Membership:
         return Membership.objects.get(person=self.people[name], workspace=self.home)

@@ -105,10 +105,18 @@ class Group(models.Model):
 
 
 class GroupMember(models.Model):
-    """A person in a group."""
+    """A person in a group, whom it lets into workspaces once they have accepted it."""
 
     group = models.ForeignKey(Group, models.CASCADE, related_name="members")
     person = models.ForeignKey(Person, models.CASCADE, related_name="group_memberships")
+    inviter = models.ForeignKey(
+        Person,
+        models.SET_NULL,
+        null=True,
+        related_name="group_members_added",
+        help_text="who added the person; null: unknown",
+    )
+    accepted_at = models.DateTimeField(null=True, help_text="null: not accepted yet")
 
     class Meta:
         constraints: ClassVar = [

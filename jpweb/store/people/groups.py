@@ -4,6 +4,9 @@ Whoever changes a group owns each workspace in which it has a role, since a chan
 into any of them. A group without a role is changed by its maker. Each change checks that under its
 locks, since another owner may give the group a role after the page was loaded. It writes the roles
 that result to ``Membership.role``, the one column that access rules read.
+
+A group changes the roles of members of a workspace at once. It lets a person in who is no member
+only after they have accepted the group, by its later roles too.
 """
 
 from __future__ import annotations
@@ -13,11 +16,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from jpweb.store.annotations import mentions
 from jpweb.store.choices import Act, Role
-from jpweb.store.errors import LastOwner, NameTaken, UnmanagedGroup
+from jpweb.store.database import clock
+from jpweb.store.errors import LastOwner, MembershipEnded, NameTaken, UnmanagedGroup
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import (
     Group,
@@ -40,7 +44,7 @@ class GroupSummary(NamedTuple):
     """A group with its members and its roles."""
 
     group: Group
-    people: list[Person]
+    members: list[GroupMember]
     roles: list[GroupRole]
 
 
@@ -70,6 +74,25 @@ def list_roles(workspace_id: int) -> QuerySet[GroupRole]:
     return rows.order_by("group__name", "group_id")
 
 
+def list_memberships(person_id: int) -> QuerySet[GroupMember]:
+    """Return a person's places in groups, by the group's name, those that wait for them first."""
+    rows = _list_places().filter(person_id=person_id).prefetch_related("group__roles__workspace")
+    return rows.order_by(F("accepted_at").asc(nulls_first=True), "group__name", "pk")
+
+
+def list_waiting(person_id: int) -> QuerySet[GroupMember]:
+    """Return a person's places in groups that they have not accepted, the newest first."""
+    return _list_places().filter(person_id=person_id, accepted_at=None).order_by("-pk")
+
+
+def list_waiting_people(workspace_id: int) -> QuerySet[GroupMember]:
+    """Return who is in a workspace once they accept a group, by name."""
+    people = Membership.objects.filter(workspace_id=workspace_id).values("person_id")
+    rows = GroupMember.objects.filter(group__roles__workspace_id=workspace_id, accepted_at=None)
+    rows = rows.exclude(person_id__in=people).select_related("person")
+    return rows.order_by("person__first_name", "person__username", "group_id")
+
+
 @transaction.atomic
 def create_group(name: str, maker: Person) -> Group:
     """Return a new group without members. Raises InvalidName and NameTaken."""
@@ -94,16 +117,52 @@ def delete_group(group: Group, actor: Actor) -> None:
 
 @transaction.atomic
 def add_person(group: Group, person: Person, actor: Actor) -> list[str]:
-    """Add a person to a group, and to the workspaces in which it has a role.
+    """Add a person to a group; it lets them into a workspace once they accept it.
 
-    Returns the hashes of the sign-ins that this ended. Raises UnmanagedGroup, and NameTaken where a
-    member of such a workspace has a name that looks the same.
+    An owner who adds themselves has accepted. Returns the hashes of the sign-ins that this ended.
+    Raises UnmanagedGroup, and NameTaken where a member of a workspace in which the group has a role
+    has a name that looks the same.
     """
     _, workspace_ids = _lock_managed_group(group, actor)
-    _, is_new = GroupMember.objects.get_or_create(group=group, person=person)
+    accepted_at = clock.now() if actor.person_id == person.pk else None
+    _, is_new = GroupMember.objects.get_or_create(
+        group=group,
+        person=person,
+        defaults={"inviter_id": actor.person_id, "accepted_at": accepted_at},
+    )
     if is_new:
         _record_change(group, actor, "person added", person=person)
+    _require_free_names([person.pk], workspace_ids)
     return _apply_roles([person.pk], workspace_ids, actor, group.name)
+
+
+@transaction.atomic
+def accept_group(group_member: GroupMember, person: Person) -> list[str]:
+    """Let a person into the workspaces of a group to which they were added; for themselves alone.
+
+    Returns the hashes of the sign-ins that this ended. Raises MembershipEnded where the person is
+    not in the group, and NameTaken where a member of a workspace has a name that looks the same.
+    """
+    row, workspace_ids = _lock_own_place(group_member, person)
+    if row.accepted_at is not None:
+        return []
+    GroupMember.objects.filter(pk=row.pk).update(accepted_at=clock.now())
+    actor = Actor.from_person(person)
+    _record_change(row.group, actor, "accepted", person=person)
+    return _apply_roles([person.pk], workspace_ids, actor, row.group.name)
+
+
+@transaction.atomic
+def leave_group(group_member: GroupMember, person: Person) -> None:
+    """Take a person out of a group by their own act, accepted or not.
+
+    Raises LastOwner, and MembershipEnded where the person is not in the group.
+    """
+    row, workspace_ids = _lock_own_place(group_member, person)
+    GroupMember.objects.filter(pk=row.pk).delete()
+    actor = Actor.from_person(person)
+    _record_change(row.group, actor, "left" if row.accepted_at else "declined", person=person)
+    _apply_roles([person.pk], workspace_ids, actor, row.group.name)
 
 
 @transaction.atomic
@@ -119,6 +178,8 @@ def remove_person(group: Group, person: Person, actor: Actor) -> None:
 def give_role(group: Group, workspace: Workspace, role: Role, actor: Actor) -> list[str]:
     """Give the members of a group a role in a workspace, in place of the group's earlier one.
 
+    Those who are not in the workspace and have not accepted the group stay outside.
+
     Returns the hashes of the sign-ins that this ended. Raises LastOwner, UnmanagedGroup, and
     NameTaken where a member of the workspace has a name that looks like that of a person of the
     group.
@@ -126,6 +187,7 @@ def give_role(group: Group, workspace: Workspace, role: Role, actor: Actor) -> l
     person_ids, _ = _lock_managed_group(group, actor, workspace.pk)
     GroupRole.objects.update_or_create(group=group, workspace=workspace, defaults={"role": role})
     _record_change(group, actor, "role given", workspace_id=workspace.pk, role=role)
+    _require_free_names(person_ids, [workspace.pk])
     return _apply_roles(person_ids, [workspace.pk], actor, group.name)
 
 
@@ -152,12 +214,14 @@ def _list_owned(owner_id: int) -> QuerySet[Membership, Any]:
     return owned.values("workspace_id")
 
 
+def _list_places() -> QuerySet[GroupMember]:
+    return GroupMember.objects.select_related("group", "inviter")
+
+
 def _summarise(group: Group) -> GroupSummary:
-    people = sorted(
-        (member.person for member in group.members.all()), key=lambda person: person.display_name
-    )
+    members = sorted(group.members.all(), key=lambda member: member.person.display_name)
     roles = sorted(group.roles.all(), key=lambda role: role.workspace.name)
-    return GroupSummary(group, people, roles)
+    return GroupSummary(group, members, roles)
 
 
 def _lock_managed_group(
@@ -191,6 +255,26 @@ def _lock_group(group: Group, workspace_id: int | None = None) -> tuple[list[int
     return list(group.members.values_list("person_id", flat=True)), workspace_ids
 
 
+def _lock_own_place(group_member: GroupMember, person: Person) -> tuple[GroupMember, list[int]]:
+    """Lock a group as ``_lock_group`` does; return a person's place in it, and its workspaces.
+
+    Raises MembershipEnded where they are no longer in the group, or it was deleted.
+    """
+    places = GroupMember.objects.filter(pk=group_member.pk, person=person).select_related("group")
+    try:
+        _, workspace_ids = _lock_group(places.get().group)
+        return places.get(), workspace_ids
+    except (GroupMember.DoesNotExist, UnmanagedGroup) as error:
+        raise MembershipEnded("You are no longer in this group.") from error
+
+
+def _require_free_names(person_ids: Sequence[int], workspace_ids: Sequence[int]) -> None:
+    """Raise NameTaken for a person whom a group would let into a workspace once they accept it."""
+    for workspace_id in workspace_ids:
+        for row in list_waiting_people(workspace_id).filter(person_id__in=person_ids):
+            invitations.require_free_name(workspace_id, row.person.display_name)
+
+
 def _apply_roles(
     person_ids: Sequence[int], workspace_ids: Sequence[int], actor: Actor, group_name: str
 ) -> list[str]:
@@ -200,7 +284,7 @@ def _apply_roles(
     """
     granted_roles = defaultdict(list)
     for granted in member_roles.list_roles(person_ids, workspace_ids):
-        granted_roles[granted.person_id, granted.workspace_id].append(granted.role)
+        granted_roles[granted.person_id, granted.workspace_id].append(granted)
     memberships = {
         (member.person_id, member.workspace_id): member
         for member in Membership.objects.filter(
@@ -211,11 +295,15 @@ def _apply_roles(
     for workspace_id in workspace_ids:
         for person_id in person_ids:
             member = memberships.get((person_id, workspace_id))
-            roles = granted_roles[person_id, workspace_id]
-            if member is None and roles:
+            direct_role = member.direct_role if member else None
+            role = member_roles.combine_roles(
+                None if direct_role is None else Role(direct_role),
+                granted_roles[person_id, workspace_id],
+            )
+            if member is None and role is not None:
                 ended_session_hashes += _let_in(workspace_id, person_id, actor)
             member = member or Membership(person_id=person_id, workspace_id=workspace_id)
-            _apply_role(member, roles, actor, group_name)
+            _apply_role(member, role, actor, group_name)
     mentions.count_unseen(person_ids)
     return ended_session_hashes
 
@@ -232,12 +320,8 @@ def _let_in(workspace_id: int, person_id: int, actor: Actor) -> list[str]:
     return sessions.end_made_by_others(person_id)
 
 
-def _apply_role(
-    member: Membership, group_roles: Sequence[Role], actor: Actor, group_name: str
-) -> None:
+def _apply_role(member: Membership, new_role: Role | None, actor: Actor, group_name: str) -> None:
     """Insert, change or delete one membership. Raises LastOwner."""
-    direct_roles = [] if member.direct_role is None else [Role(member.direct_role)]
-    new_role = Role.combine([*direct_roles, *group_roles])
     is_new, old_role = member.pk is None, member.role
     if new_role == old_role:
         return

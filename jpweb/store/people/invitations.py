@@ -21,7 +21,7 @@ from jpweb.store.choices import Act, Role
 from jpweb.store.errors import InvalidLink, NameTaken, TooManyLinks
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Invitation, Membership, Person, SignInLink, Workspace
-from jpweb.store.people import identities, names, sessions
+from jpweb.store.people import identities, member_roles, names, sessions
 
 INVITATION_LIFETIME = timedelta(days=7)
 #: Invitations and sign-in links, together, that one person can make in an hour.
@@ -150,12 +150,15 @@ def accept_by_email(email: str) -> Person | None:
 
 
 def _add_member(row: Invitation, person: Person) -> None:
+    """Insert the membership. Groups that wait for the person add their roles to it."""
+    role = Role(row.role)
+    grouped_roles = member_roles.list_roles([person.pk], [row.workspace_id])
+    combined_role = member_roles.combine_roles(role, grouped_roles) or role
     Membership.objects.create(
-        person=person, workspace=row.workspace, role=row.role, direct_role=row.role
+        person=person, workspace=row.workspace, role=combined_role, direct_role=role
     )
     place = Place(row.workspace_id, subject=f"person:{person.pk}")
-    role_label = Role(row.role).label
-    record_act(Act.MEMBER_ADDED, Actor.from_person(person), place, role=role_label)
+    record_act(Act.MEMBER_ADDED, Actor.from_person(person), place, role=role.label)
     mentions.count_unseen([person.pk])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from django.db.models import F
@@ -19,6 +19,7 @@ class GroupedRole(NamedTuple):
     workspace_id: int
     group_name: str
     role: Role
+    is_accepted: bool
 
 
 def list_roles(person_ids: Collection[int], workspace_ids: Collection[int]) -> list[GroupedRole]:
@@ -27,12 +28,27 @@ def list_roles(person_ids: Collection[int], workspace_ids: Collection[int]) -> l
         person_id__in=person_ids, group__roles__workspace_id__in=workspace_ids
     ).order_by("group__name", "group_id")
     columns = rows.values_list(
-        "person_id", F("group__roles__workspace_id"), "group__name", F("group__roles__role")
+        "person_id",
+        F("group__roles__workspace_id"),
+        "group__name",
+        F("group__roles__role"),
+        "accepted_at",
     )
     return [
-        GroupedRole(person_id, workspace_id, group_name, Role(role))
-        for person_id, workspace_id, group_name, role in columns
+        GroupedRole(person_id, workspace_id, group_name, Role(role), accepted_at is not None)
+        for person_id, workspace_id, group_name, role, accepted_at in columns
     ]
+
+
+def combine_roles(direct_role: Role | None, grouped_roles: Sequence[GroupedRole]) -> Role | None:
+    """Return a person's role in a workspace by all that gives them one there; None: no role.
+
+    A group that the person has not accepted adds to a role, and lets nobody in.
+    """
+    if direct_role is None and not any(granted.is_accepted for granted in grouped_roles):
+        return None
+    direct_roles = [] if direct_role is None else [direct_role]
+    return Role.combine([*direct_roles, *(granted.role for granted in grouped_roles)])
 
 
 def record_membership(

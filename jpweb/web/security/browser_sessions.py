@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.contrib.auth import login, logout
 from django.http import HttpRequest, HttpResponse
@@ -87,6 +87,12 @@ def end_session(request: HttpRequest, response: HttpResponse) -> None:
         claims.release_all(request.user)
     logout(request)
     cache_headers.clear_site_data(response, storage=True)
+
+
+def has_other_maker(request: HttpRequest) -> bool:
+    """Tell whether a sign-in link that another person made led to the session."""
+    user: Any = request.user
+    return request.session.get(MAKER_KEY) not in (None, user.pk)
 
 
 def read_code(typed: str) -> str:

@@ -1,4 +1,4 @@
-"""Account page: the person's sessions, passkeys and data, and their download in progress."""
+"""Account page: a person's sessions, groups, passkeys and data, and their running download."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from jpweb.store import accounts
 from jpweb.store.errors import TooManyLinks
 from jpweb.store.ledger.entries import Actor, Place
 from jpweb.store.people import (
+    groups,
     identities,
     invitations,
     passkeys,
@@ -144,6 +145,8 @@ def _render_page(request: Request, *, link: str = "", problem: str = "") -> Http
             for row in identities.list_identities(request.user.pk)
         ],
         "providers": settings.OIDC_PROVIDERS.values(),
+        "group_places": groups.list_memberships(request.user.pk),
+        "has_other_maker": browser_sessions.has_other_maker(request),
         "passkeys": passkeys.list_passkeys(request.user.pk),
         "second_factor": second_factors.find_factor(request.user.pk),
         "passkey_domain": sign_in_page.find_passkey_domain(request),

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST
 from jpweb.store import accounts
 from jpweb.store.conversation_list import dashboard, paginator
 from jpweb.store.conversation_list.filters import ListFilters
+from jpweb.store.people import groups
 from jpweb.web import access
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ _MAX_WORDS_CHARS = 200
 @access.signed_in
 def show_dashboard(request: Request) -> HttpResponse:
     """Show pending questions, running turns, recent changes and pinned conversations."""
-    context = {"dashboard": dashboard.get_dashboard(request.user.pk)}
+    context = {
+        "dashboard": dashboard.get_dashboard(request.user.pk),
+        "waiting_groups": groups.list_waiting(request.user.pk),
+    }
     return render(request, "home/index.html", context)
 
 

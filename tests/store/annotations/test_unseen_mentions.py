@@ -64,11 +64,14 @@ def test_group_takes_new_mentions_with_its_role_and_brings_them_back(
     accounts.make_owner(owner, orchard)
     group = groups.create_group("Night shift", owner)
     groups.add_person(group, ada, actor)
+    groups.accept_group(group.members.get(), ada)
     groups.give_role(group, orchard, Role.READER, actor)
     mention(ada, orchard)
     groups.remove_person(group, ada, actor)
     assert count_unseen(ada) == 0
     groups.add_person(group, ada, actor)
+    assert count_unseen(ada) == 0
+    groups.accept_group(group.members.get(), ada)
     assert count_unseen(ada) == 1
     groups.take_role(group, orchard, actor)
     assert count_unseen(ada) == 0

@@ -8,7 +8,15 @@ from jpweb.store import accounts
 from jpweb.store.choices import Act, Role
 from jpweb.store.errors import LastOwner, NameTaken, RoleByGroup, UnmanagedGroup
 from jpweb.store.ledger.entries import Actor
-from jpweb.store.models import Group, LedgerEntry, Membership, Person, SignInLink, Workspace
+from jpweb.store.models import (
+    Group,
+    GroupMember,
+    LedgerEntry,
+    Membership,
+    Person,
+    SignInLink,
+    Workspace,
+)
 from jpweb.store.people import groups
 from tests.store import making
 
@@ -35,14 +43,20 @@ def ada(home: Workspace) -> Person:
 
 @pytest.fixture
 def group(owner: Person, ada: Person) -> Group:
-    """A group of Ada alone, without a role."""
+    """A group that Ada alone has joined, without a role."""
     new_group = groups.create_group("Night shift", owner)
     groups.add_person(new_group, ada, Actor.from_person(owner))
+    join(new_group, ada)
     return new_group
 
 
 def by(name: str = "owner") -> Actor:
     return Actor.from_person(Person.objects.get(username=name))
+
+
+def join(group: Group, person: Person) -> list[str]:
+    """Have a person accept the group."""
+    return groups.accept_group(GroupMember.objects.get(group=group, person=person), person)
 
 
 def give(group: Group, workspace: Workspace, role: Role, name: str = "owner") -> list[str]:
@@ -228,5 +242,6 @@ def test_adding_a_person_reaches_all_workspaces_of_the_group(
     ben = making.person("ben", Role.READER, home)
     assert ben in groups.list_candidates(group, owner.pk)
     groups.add_person(group, ben, by())
+    join(group, ben)
     assert accounts.get_roles(ben.pk) == {home.pk: Role.RESPONDER, orchard.pk: Role.READER}
     assert ben not in groups.list_candidates(group, owner.pk)

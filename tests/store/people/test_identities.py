@@ -28,6 +28,7 @@ def join_by_group(person: Person, home: Workspace, owner: Person) -> None:
     group = groups.create_group("Day shift", owner)
     groups.give_role(group, home, Role.READER, actor)
     groups.add_person(group, person, actor)
+    groups.accept_group(group.members.get(), person)
 
 
 def join_by_invitation(person: Person, home: Workspace, owner: Person) -> None:
@@ -43,7 +44,7 @@ def join_as_owner(person: Person, home: Workspace, owner: Person) -> None:
 @pytest.mark.parametrize(
     ("join", "actor"),
     [
-        (join_by_group, {"kind": "person", "name": "Olga"}),
+        (join_by_group, {"kind": "person", "name": "Ada"}),
         (join_by_invitation, {"kind": "person", "name": "Ada"}),
         (join_as_owner, {"kind": "operator"}),
     ],

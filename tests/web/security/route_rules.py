@@ -207,6 +207,8 @@ ROUTES = {
     "group-delete": managed_group(302, **POST),
     "group-role-choose": member("workspace", Role.OWNER, 302, **POST),
     "group-role-take": member("workspace", Role.OWNER, 302, **POST),
+    "group-join": Route(SIGNED_IN, 302, "post"),
+    "group-leave": Route(SIGNED_IN, 302, "post"),
     "sign-in": Route(PUBLIC, 200),
     "static-file": Route(PUBLIC, 302),
     "sign-out": Route(PUBLIC, 302, "post"),

@@ -65,7 +65,7 @@ def show_group(request: Request, summary: GroupSummary) -> HttpResponse:
 @require_POST
 @access.managed_group
 async def add_person(request: Request, summary: GroupSummary) -> HttpResponse:
-    """Add a member of the owner's workspaces; this may end sign-ins that others made for them."""
+    """Add a member of the owner's workspaces, whom the group lets into others once they join it."""
     ended_sessions = await run_in_db_thread(_add_person, request, summary)
     await publisher.publish_signed_out(ended_sessions)
     return await run_in_db_thread(_redirect_to_group, request, summary.group.pk)
@@ -84,7 +84,8 @@ def _add_person(request: Request, summary: GroupSummary) -> list[str]:
         messages.error(request, str(error))
         return []
     security_log.log_event("added to group", request, group=group.name, of=person.pk)
-    notice = notice_text.GROUP_PERSON_ADDED
+    is_oneself = person.pk == request.user.pk
+    notice = notice_text.GROUP_PERSON_ADDED if is_oneself else notice_text.GROUP_PERSON_INVITED
     messages.success(request, notice.format(name=person.display_name, group=group.name))
     return ended_sessions
 
@@ -93,7 +94,8 @@ def _add_person(request: Request, summary: GroupSummary) -> list[str]:
 @access.managed_group
 def remove_person(request: Request, summary: GroupSummary) -> HttpResponse:
     group, key = summary.group, converters.parse_key(request.POST.get("person"))
-    person = next((person for person in summary.people if person.pk == key), None)
+    people = (member.person for member in summary.members)
+    person = next((person for person in people if person.pk == key), None)
     if person is None:
         messages.error(request, notice_text.GROUP_PERSON_REQUIRED)
         return redirect("group", group_id=group.pk)
@@ -148,13 +150,22 @@ def _choose_role(request: Request, workspace: Workspace) -> tuple[HttpResponse, 
             notice = notice_text.GROUP_ROLE_TAKEN.format(**names)
         else:
             ended_sessions = groups.give_role(summary.group, workspace, role, actor)
-            notice = notice_text.GROUP_ROLE_GIVEN.format(role=role.label.capitalize(), **names)
+            notice = _choose_notice(summary.group.pk, workspace.pk)
+            notice = notice.format(role=role.label.capitalize(), **names)
     except (LastOwner, NameTaken, UnmanagedGroup) as error:
         messages.error(request, str(error))
         return _redirect_to_group(request, key), []
     security_log.log_event("role of group changed", request, of=workspace.pk, **names)
     messages.success(request, notice)
     return _redirect_to_group(request, key), ended_sessions
+
+
+def _choose_notice(group_id: int, workspace_id: int) -> str:
+    """Return what an owner is told of a given role, which people who wait do not have yet."""
+    waiting_people = groups.list_waiting_people(workspace_id).filter(group_id=group_id)
+    if waiting_people.exists():
+        return notice_text.GROUP_ROLE_OFFERED
+    return notice_text.GROUP_ROLE_GIVEN
 
 
 @require_POST

@@ -6,6 +6,7 @@ import pytest
 
 from jpweb.store import accounts
 from jpweb.store.choices import Role
+from jpweb.store.database import clock
 from jpweb.store.models import Group, Membership
 from jpweb.store.people import groups
 from tests.store import making
@@ -97,7 +98,7 @@ def test_name_of_a_second_group_must_differ(world: World):
 def test_member_by_a_group_is_marked_and_says_how_to_be_removed(world: World):
     group = world.group
     person = making.person("ada")
-    group.members.create(person=person)
+    group.members.create(person=person, accepted_at=clock.now())
     Membership.objects.create(person=person, workspace=world.home, role=Role.READER)
     client = world.client("owner")
     path = f"/workspaces/{world.home.pk}/people"
@@ -110,7 +111,7 @@ def test_member_by_a_group_is_marked_and_says_how_to_be_removed(world: World):
 @pytest.mark.parametrize("action", ["remove", "delete", "choose", "take"])
 def test_owner_who_ceases_to_be_one_with_a_group_lands_on_the_settings(world: World, action: str):
     group, person = world.group, making.person("ada")
-    group.members.create(person=person)
+    group.members.create(person=person, accepted_at=clock.now())
     group.roles.update(role=Role.OWNER)
     Membership.objects.create(person=person, workspace=world.home, role=Role.OWNER)
     data: dict[str, Any] = {"person": person.pk, "group": group.pk, "role": ""}
@@ -120,3 +121,32 @@ def test_owner_who_ceases_to_be_one_with_a_group_lands_on_the_settings(world: Wo
     response = signed_in(person).post(path, data, follow=True)
     assert response.status_code == 200
     assert response.redirect_chain == [("/settings", 302)]
+
+
+def test_owner_sees_who_has_not_joined_yet(world: World):
+    """Orchard, a second workspace of the owner: the reader is in Garden alone."""
+    orchard, reader = making.workspace("Orchard"), world.people["reader"]
+    accounts.make_owner(world.people["owner"], orchard)
+    page = parse_page(post(world, f"/groups/{world.group.pk}/add", person=reader.pk))
+    assert "Added Reader to Night shift. They can join under Sign-ins." in page.text
+    assert "Reader has not joined yet" in page.text
+    page = parse_page(
+        post(
+            world,
+            f"/workspaces/{orchard.pk}/groups/choose",
+            group=world.group.pk,
+            role=Role.AUDITOR,
+        )
+    )
+    assert "at least the role Auditor in Orchard. Not everyone in it has joined yet." in page.text
+    assert accounts.get_role(reader.pk, orchard.pk) is None
+    client = world.client("owner")
+    people_pages = {
+        workspace: parse_page(client.get(f"/workspaces/{workspace.pk}/people")).text
+        for workspace in (world.home, orchard)
+    }
+    assert "Reader has not joined yet" in people_pages[orchard]
+    assert "has not joined yet" not in people_pages[world.home], "they are in it"
+    groups.accept_group(world.group.members.get(), reader)
+    for path in (f"/groups/{world.group.pk}", f"/workspaces/{orchard.pk}/people"):
+        assert "has not joined yet" not in parse_page(client.get(path)).text

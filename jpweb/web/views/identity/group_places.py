@@ -1,0 +1,76 @@
+"""A person's own places in groups: joining one to which an owner added them, and leaving it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store.errors import LastOwner, MembershipEnded, NameTaken
+from jpweb.store.people import groups
+from jpweb.web import access, converters, notice_text
+from jpweb.web.security import browser_sessions, security_log
+
+if TYPE_CHECKING:
+    from jpweb.store.models import GroupMember
+    from jpweb.web.http import Request
+
+
+@require_POST
+@access.signed_in
+async def join_group(request: Request) -> HttpResponse:
+    """Accept a group; this ends sign-ins that others made for the person.
+
+    A session that another person's sign-in link led to does not: consent is the person's own.
+    """
+    await publisher.publish_signed_out(await run_in_db_thread(_join_group, request))
+    return redirect("account")
+
+
+def _join_group(request: Request) -> list[str]:
+    place = _find_place(request)
+    if place is None:
+        return []
+    if browser_sessions.has_other_maker(request):
+        messages.error(request, notice_text.GROUP_NEEDS_OWN_SIGN_IN)
+        return []
+    try:
+        ended_sessions = groups.accept_group(place, request.user)
+    except (MembershipEnded, NameTaken) as error:
+        messages.error(request, str(error))
+        return []
+    security_log.log_event("joined group", request, group=place.group.name)
+    messages.success(request, notice_text.GROUP_JOINED.format(group=place.group.name))
+    return ended_sessions
+
+
+@require_POST
+@access.signed_in
+def leave_group(request: Request) -> HttpResponse:
+    """Decline or leave a group, and lose the roles that it alone gives."""
+    place = _find_place(request)
+    if place is None:
+        return redirect("account")
+    try:
+        groups.leave_group(place, request.user)
+    except (LastOwner, MembershipEnded) as error:
+        messages.error(request, str(error))
+        return redirect("account")
+    security_log.log_event("left group", request, group=place.group.name)
+    notice = notice_text.GROUP_LEFT if place.accepted_at else notice_text.GROUP_DECLINED
+    messages.success(request, notice.format(group=place.group.name))
+    return redirect("account")
+
+
+def _find_place(request: Request) -> GroupMember | None:
+    """Return the person's place in the group of the form; tell them where they have none."""
+    key = converters.parse_key(request.POST.get("group"))
+    place = groups.list_memberships(request.user.pk).filter(group_id=key).first()
+    if place is None:
+        messages.error(request, notice_text.GROUP_LEFT_ALREADY)
+    return place

@@ -1,0 +1,300 @@
+"""A group lets nobody into a workspace before they have accepted it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from types import SimpleNamespace
+
+import pytest
+from django.apps import apps
+from django.db import connection
+
+from jpweb.store import accounts
+from jpweb.store.choices import Act, Role
+from jpweb.store.errors import LastOwner, MembershipEnded, NameTaken
+from jpweb.store.ledger.entries import Actor
+from jpweb.store.models import (
+    Group,
+    GroupMember,
+    LedgerEntry,
+    Membership,
+    Person,
+    SignInLink,
+    Workspace,
+)
+from jpweb.store.people import groups, invitations
+from tests.store import making
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner(home: Workspace) -> Person:
+    return making.person("owner", Role.OWNER, home)
+
+
+@pytest.fixture
+def orchard(owner: Person) -> Workspace:
+    """A second workspace of the owner, in which Ada is not."""
+    workspace = making.workspace("Orchard")
+    accounts.make_owner(owner, workspace)
+    return workspace
+
+
+@pytest.fixture
+def ada(home: Workspace) -> Person:
+    return making.person("ada", Role.READER, home)
+
+
+@pytest.fixture
+def group(owner: Person, ada: Person) -> Group:
+    """A group to which Ada was added, and that she has not accepted."""
+    return make_group("Night shift", owner, ada)
+
+
+def make_group(name: str, owner: Person, person: Person) -> Group:
+    group = groups.create_group(name, owner)
+    groups.add_person(group, person, Actor.from_person(owner))
+    return group
+
+
+def by_owner() -> Actor:
+    return Actor.from_person(Person.objects.get(username="owner"))
+
+
+def give(group: Group, workspace: Workspace, role: Role) -> list[str]:
+    return groups.give_role(group, workspace, role, by_owner())
+
+
+def find_row(group: Group, person: Person) -> GroupMember:
+    return GroupMember.objects.get(group=group, person=person)
+
+
+def join(group: Group, person: Person) -> list[str]:
+    return groups.accept_group(find_row(group, person), person)
+
+
+def test_role_of_a_group_lets_nobody_in_before_they_accept(
+    group: Group, ada: Person, orchard: Workspace
+):
+    give(group, orchard, Role.RESPONDER)
+    assert accounts.get_role(ada.pk, orchard.pk) is None
+    join(group, ada)
+    assert accounts.get_role(ada.pk, orchard.pk) == Role.RESPONDER
+
+
+def test_adding_a_person_lets_them_in_nowhere_before_they_accept(
+    group: Group, owner: Person, home: Workspace, orchard: Workspace
+):
+    give(group, orchard, Role.RESPONDER)
+    ben = making.person("ben", Role.READER, home)
+    groups.add_person(group, ben, by_owner())
+    assert accounts.get_roles(ben.pk) == {home.pk: Role.READER}
+    (waiting,) = groups.list_memberships(ben.pk)
+    assert (waiting.group, waiting.inviter, waiting.accepted_at) == (group, owner, None)
+
+
+def test_role_counts_at_once_for_a_person_who_is_in_the_workspace(
+    group: Group, ada: Person, home: Workspace
+):
+    give(group, home, Role.AUDITOR)
+    assert accounts.get_role(ada.pk, home.pk) == Role.AUDITOR
+    groups.take_role(group, home, by_owner())
+    assert accounts.get_role(ada.pk, home.pk) == Role.READER
+
+
+def test_accepted_group_lets_in_by_its_later_roles_too(
+    group: Group, ada: Person, orchard: Workspace
+):
+    join(group, ada)
+    give(group, orchard, Role.READER)
+    assert accounts.get_role(ada.pk, orchard.pk) == Role.READER
+
+
+def test_acceptance_ends_with_the_place_in_the_group(group: Group, ada: Person, orchard: Workspace):
+    give(group, orchard, Role.READER)
+    join(group, ada)
+    groups.remove_person(group, ada, by_owner())
+    assert accounts.get_role(ada.pk, orchard.pk) is None
+    groups.add_person(group, ada, by_owner())
+    assert accounts.get_role(ada.pk, orchard.pk) is None
+
+
+def test_declined_group_is_left_with_the_roles_that_it_gave(
+    group: Group, ada: Person, home: Workspace, orchard: Workspace
+):
+    give(group, home, Role.RESPONDER)
+    give(group, orchard, Role.READER)
+    groups.leave_group(find_row(group, ada), ada)
+    assert accounts.get_roles(ada.pk) == {home.pk: Role.READER}
+    assert not group.members.exists()
+
+
+def test_person_leaves_a_group_that_they_joined(group: Group, ada: Person, orchard: Workspace):
+    give(group, orchard, Role.READER)
+    join(group, ada)
+    groups.leave_group(find_row(group, ada), ada)
+    assert accounts.get_role(ada.pk, orchard.pk) is None
+
+
+def test_last_owner_cannot_leave_the_group_that_makes_them_one(
+    group: Group, ada: Person, orchard: Workspace, owner: Person
+):
+    give(group, orchard, Role.OWNER)
+    with pytest.raises(LastOwner):
+        accounts.remove_member(Membership.objects.get(workspace=orchard, person=owner))
+    join(group, ada)
+    accounts.remove_member(Membership.objects.get(workspace=orchard, person=owner))
+    with pytest.raises(LastOwner):
+        groups.leave_group(find_row(group, ada), ada)
+    assert accounts.get_role(ada.pk, orchard.pk) == Role.OWNER
+
+
+def test_nobody_accepts_or_leaves_for_another(
+    group: Group, ada: Person, orchard: Workspace, owner: Person
+):
+    give(group, orchard, Role.READER)
+    row = find_row(group, ada)
+    for change in (groups.accept_group, groups.leave_group):
+        with pytest.raises(MembershipEnded):
+            change(row, owner)
+    assert find_row(group, ada).accepted_at is None
+    assert accounts.get_role(ada.pk, orchard.pk) is None
+
+
+@pytest.mark.parametrize("end", ["removed", "deleted"])
+def test_group_that_ended_meanwhile_is_not_accepted(
+    group: Group, ada: Person, orchard: Workspace, end: str
+):
+    give(group, orchard, Role.READER)
+    row = find_row(group, ada)
+    if end == "removed":
+        groups.remove_person(group, ada, by_owner())
+    else:
+        groups.delete_group(Group.objects.get(pk=group.pk), by_owner())
+    for change in (groups.accept_group, groups.leave_group):
+        with pytest.raises(MembershipEnded, match="no longer in this group"):
+            change(row, ada)
+    assert accounts.get_role(ada.pk, orchard.pk) is None
+
+
+def test_group_without_consent_keeps_nobody_in_a_workspace(
+    group: Group, ada: Person, orchard: Workspace, owner: Person
+):
+    """Ada is there by one group that she accepted; another, which she did not, adds to that."""
+    accepted_group = make_group("Day shift", owner, ada)
+    join(accepted_group, ada)
+    give(accepted_group, orchard, Role.READER)
+    give(group, orchard, Role.AUDITOR)
+    assert accounts.get_role(ada.pk, orchard.pk) == Role.AUDITOR
+    groups.remove_person(accepted_group, ada, by_owner())
+    assert accounts.get_role(ada.pk, orchard.pk) is None
+
+
+def test_accepting_is_an_act_of_the_person(group: Group, ada: Person, orchard: Workspace):
+    give(group, orchard, Role.READER)
+    last_key = LedgerEntry.objects.latest("pk").pk
+    join(group, ada)
+    join(group, ada)
+    groups.leave_group(find_row(group, ada), ada)
+    entries = LedgerEntry.objects.filter(pk__gt=last_key).order_by("pk")
+    contents = [json.loads(entry.text)["details"] for entry in entries]
+    acts = [
+        (Act(entry.act), details.get("kind"))
+        for entry, details in zip(entries, contents, strict=True)
+    ]
+    assert acts == [
+        (Act.GROUP_CHANGED, "accepted"), (Act.MEMBER_ADDED, None),
+        (Act.GROUP_CHANGED, "left"), (Act.MEMBER_REMOVED, None),
+    ]  # fmt: skip
+    assert {entry.person_id for entry in entries} == {ada.pk}
+    assert {entry.subject for entry in entries} == {f"person:{ada.pk}"}
+    assert {details["group"] for details in contents} == {"Night shift"}
+
+
+def test_declining_is_an_act_of_the_person(group: Group, ada: Person):
+    groups.leave_group(find_row(group, ada), ada)
+    entry = LedgerEntry.objects.latest("pk")
+    assert (entry.person_id, entry.act) == (ada.pk, Act.GROUP_CHANGED)
+    assert '"kind":"declined"' in entry.text
+
+
+def test_accepting_ends_what_others_made_for_the_person(
+    group: Group, ada: Person, home: Workspace, orchard: Workspace
+):
+    give(group, orchard, Role.READER)
+    accounts.issue_link(ada, maker=making.person("olga", Role.OWNER, home))
+    join(group, ada)
+    assert not SignInLink.objects.exists()
+
+
+def test_owner_who_adds_themselves_accepts_by_that(
+    group: Group, owner: Person, home: Workspace, orchard: Workspace
+):
+    accounts.make_owner(making.person("olga"), making.workspace("Elsewhere"))
+    groups.add_person(group, owner, by_owner())
+    assert find_row(group, owner).accepted_at is not None
+
+
+def test_member_who_looks_like_the_person_keeps_them_from_being_added(
+    group: Group, owner: Person, home: Workspace, orchard: Workspace
+):
+    making.person("\N{CYRILLIC SMALL LETTER A}da", Role.READER, orchard)
+    with pytest.raises(NameTaken, match="looks like"):
+        give(group, orchard, Role.READER)
+    other_group = groups.create_group("Day shift", owner)
+    give(other_group, orchard, Role.READER)
+    with pytest.raises(NameTaken, match="looks like"):
+        groups.add_person(other_group, Person.objects.get(username="ada"), by_owner())
+
+
+def test_member_who_looks_like_the_person_since_keeps_them_from_joining(
+    group: Group, ada: Person, orchard: Workspace
+):
+    give(group, orchard, Role.READER)
+    making.person("\N{CYRILLIC SMALL LETTER A}da", Role.READER, orchard)
+    with pytest.raises(NameTaken, match="looks like"):
+        join(group, ada)
+    assert accounts.get_role(ada.pk, orchard.pk) is None
+
+
+def test_invited_person_has_the_role_of_the_group_that_waits(
+    group: Group, ada: Person, orchard: Workspace, owner: Person
+):
+    """The invitation is consent to the workspace, so what the group gives there counts."""
+    give(group, orchard, Role.AUDITOR)
+    token = invitations.create_invitation(orchard, "Ada", Role.READER, owner)
+    invitations.accept_invitation(token, ada, None)
+    member = Membership.objects.get(person=ada, workspace=orchard)
+    assert (member.role, member.direct_role) == (Role.AUDITOR, Role.READER)
+    groups.leave_group(find_row(group, ada), ada)
+    assert accounts.get_role(ada.pk, orchard.pk) == Role.READER
+
+
+def test_people_who_have_not_joined_are_listed_by_workspace(
+    group: Group, ada: Person, home: Workspace, orchard: Workspace
+):
+    give(group, home, Role.READER)
+    give(group, orchard, Role.READER)
+    assert not groups.list_waiting_people(home.pk), "she is in it"
+    assert [row.person for row in groups.list_waiting_people(orchard.pk)] == [ada]
+    join(group, ada)
+    assert not groups.list_waiting_people(orchard.pk)
+
+
+def test_migration_keeps_the_roles_of_groups_of_before(
+    group: Group, ada: Person, orchard: Workspace, owner: Person
+):
+    """A group of before let people in at once, who stay in, also when it gets another role."""
+    migration = importlib.import_module("jpweb.store.migrations.0043_accepted_groups")
+    new_group = make_group("Day shift", owner, ada)
+    join(new_group, ada)
+    joined_at = find_row(new_group, ada).accepted_at
+    give(group, orchard, Role.READER)
+    Membership.objects.create(person=ada, workspace=orchard, role=Role.READER)
+    migration.accept_groups(apps, SimpleNamespace(connection=connection))
+    assert find_row(group, ada).accepted_at == group.made_at
+    assert find_row(new_group, ada).accepted_at == joined_at
+    give(group, orchard, Role.AUDITOR)
+    assert accounts.get_role(ada.pk, orchard.pk) == Role.AUDITOR

@@ -1,0 +1,162 @@
+"""A person joins the groups to which owners added them, or declines; nobody does it for them."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from django.test import Client
+
+from jpweb.store import accounts
+from jpweb.store.choices import Role
+from jpweb.store.ledger.entries import Actor
+from jpweb.store.models import Group, Workspace
+from jpweb.store.people import groups
+from tests.store import making
+from tests.web.reading import parse_page
+from tests.web.world import EVERYBODY, World, signed_in
+
+HOME_NOTICE = "Owner added you to the group “Night shift”."
+
+
+@pytest.fixture
+def orchard(world: World) -> Workspace:
+    """A second workspace of the owner, in which the others are not."""
+    workspace = making.workspace("Orchard")
+    accounts.make_owner(world.people["owner"], workspace)
+    return workspace
+
+
+@pytest.fixture
+def group(world: World, orchard: Workspace) -> Group:
+    """A group with a role in Orchard, to which the reader was added."""
+    owner = world.people["owner"]
+    new_group = groups.create_group("Night shift", owner)
+    groups.give_role(new_group, orchard, Role.RESPONDER, Actor.from_person(owner))
+    groups.add_person(new_group, world.people["reader"], Actor.from_person(owner))
+    return new_group
+
+
+def get_role(world: World, name: str, workspace: Workspace) -> Role | None:
+    return accounts.get_role(world.people[name].pk, workspace.pk)
+
+
+def test_person_joins_a_group_on_their_account_page(world: World, group: Group, orchard: Workspace):
+    client = world.client("reader")
+    assert HOME_NOTICE in parse_page(client.get("/")).text
+    page = parse_page(client.get("/account")).text
+    assert f"{HOME_NOTICE[:-1]}, which is Responder in Orchard." in page
+    assert "into those that it gets a role in later" in page
+    assert get_role(world, "reader", orchard) is None
+    page = parse_page(client.post("/account/groups/join", {"group": group.pk}, follow=True)).text
+    assert "You joined the group Night shift." in page
+    assert "You are in the group “Night shift”" in page
+    assert get_role(world, "reader", orchard) == Role.RESPONDER
+    assert HOME_NOTICE not in parse_page(client.get("/")).text
+
+
+def test_declined_group_is_gone(world: World, group: Group, orchard: Workspace):
+    client = world.client("reader")
+    page = parse_page(client.post("/account/groups/leave", {"group": group.pk}, follow=True)).text
+    assert "You declined the group Night shift." in page
+    assert HOME_NOTICE not in page
+    assert HOME_NOTICE not in parse_page(client.get("/")).text
+    assert not group.members.exists()
+    assert get_role(world, "reader", orchard) is None
+
+
+def test_person_leaves_a_group_that_they_joined(world: World, group: Group, orchard: Workspace):
+    groups.accept_group(group.members.get(), world.people["reader"])
+    client = world.client("reader")
+    page = parse_page(client.post("/account/groups/leave", {"group": group.pk}, follow=True)).text
+    assert "You left the group Night shift." in page
+    assert get_role(world, "reader", orchard) is None
+
+
+def test_last_owner_who_leaves_is_told_why_not(world: World, group: Group, orchard: Workspace):
+    owner, reader = world.people["owner"], world.people["reader"]
+    groups.give_role(group, orchard, Role.OWNER, Actor.from_person(owner))
+    groups.accept_group(group.members.get(), reader)
+    orchard.memberships.filter(person=owner).delete()
+    page = signed_in(reader).post("/account/groups/leave", {"group": group.pk}, follow=True)
+    assert "needs at least one owner" in parse_page(page).text
+    assert group.members.exists()
+
+
+@pytest.mark.parametrize("action", ["join", "leave"])
+def test_nobody_joins_or_leaves_for_another(
+    world: World, group: Group, orchard: Workspace, action: str
+):
+    place = group.members.get()
+    for name in EVERYBODY:
+        if name == "reader":
+            continue
+        for key in (group.pk, place.pk, "x"):
+            world.client(name).post(f"/account/groups/{action}", {"group": key})
+    assert group.members.get() == place
+    assert group.members.get().accepted_at is None
+    assert get_role(world, "reader", orchard) is None
+    page = world.client("owner").post(f"/account/groups/{action}", {"group": 7}, follow=True)
+    assert "You are no longer in this group." in parse_page(page).text
+
+
+def test_session_that_anothers_link_led_to_cannot_join(
+    world: World, group: Group, orchard: Workspace
+):
+    """The owner would accept for the person otherwise, by a link that they made for them."""
+    reader, client = world.people["reader"], Client()
+    link = accounts.issue_link(reader, maker=making.person("olga", Role.OWNER, world.home))
+    client.post("/sign-in", {"code": link})
+    page = client.get("/account").content.decode()
+    assert "Ask an owner of the workspace for an invitation." in page
+    assert "/account/groups/join" not in page
+    page = parse_page(client.post("/account/groups/join", {"group": group.pk}, follow=True)).text
+    assert "a link that someone else created signed you in" in page
+    assert get_role(world, "reader", orchard) is None
+    assert "Join Night shift" in parse_page(signed_in(reader).get("/account")).text
+
+
+def test_joining_ends_the_sign_ins_that_others_made(world: World, group: Group):
+    reader, others_client = world.people["reader"], Client()
+    link = accounts.issue_link(reader, maker=making.person("olga", Role.OWNER, world.home))
+    others_client.post("/sign-in", {"code": link})
+    assert others_client.get("/").status_code == 200
+    own_client = world.client("reader")
+    own_client.post("/account/groups/join", {"group": group.pk})
+    assert others_client.get("/")["Location"].startswith("/sign-in")
+    assert own_client.get("/").status_code == 200
+
+
+def test_member_who_looks_like_the_person_keeps_them_from_joining(
+    world: World, group: Group, orchard: Workspace
+):
+    making.person("Re\N{CYRILLIC SMALL LETTER A}der", Role.READER, orchard)
+    page = world.client("reader").post("/account/groups/join", {"group": group.pk}, follow=True)
+    assert "looks like" in parse_page(page).text
+    assert get_role(world, "reader", orchard) is None
+
+
+def test_home_counts_several_groups_that_wait(world: World, group: Group):
+    owner = world.people["owner"]
+    second_group = groups.create_group("Day shift", owner)
+    groups.add_person(second_group, world.people["reader"], Actor.from_person(owner))
+    assert "You were added to 2 groups." in parse_page(world.client("reader").get("/")).text
+
+
+def test_group_whose_maker_is_gone_names_nobody(world: World, group: Group):
+    group.members.update(inviter=None)
+    client = world.client("reader")
+    for path in ("/", "/account"):
+        assert "You were added to the group “Night shift”" in parse_page(client.get(path)).text
+
+
+def test_joining_and_leaving_are_in_the_security_log(
+    world: World, group: Group, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "jpweb.security")
+    client = world.client("reader")
+    for action in ("join", "leave"):
+        client.post(f"/account/groups/{action}", {"group": group.pk})
+    lines = [record.getMessage() for record in caplog.records]
+    for event in ("joined group", "left group"):
+        assert any(event in line and "Night shift" in line for line in lines), event
