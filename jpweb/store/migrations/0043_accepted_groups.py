@@ -20,7 +20,7 @@ def accept_groups(apps: Any, schema_editor: Any) -> None:
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('store', '0039_imported_approvals'),
+        ('store', '0040_macs_of_entries'),
     ]
 
     operations = [

@@ -11,7 +11,7 @@ from jpweb.store import accounts
 from jpweb.store.choices import Role
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import Group, Workspace
-from jpweb.store.people import groups
+from jpweb.store.people import groups, invitations
 from tests.store import making
 from tests.web.reading import parse_page
 from tests.web.world import EVERYBODY, World, signed_in
@@ -114,6 +114,27 @@ def test_session_that_anothers_link_led_to_cannot_join(
     assert "a link that someone else created signed you in" in page
     assert get_role(world, "reader", orchard) is None
     assert "Join Night shift" in parse_page(signed_in(reader).get("/account")).text
+
+
+@pytest.mark.parametrize(("inviter", "is_own"), [("olga", False), ("rival", True)])
+def test_invitation_by_the_maker_of_the_link_proves_nothing(
+    world: World, group: Group, orchard: Workspace, inviter: str, is_own: bool
+):
+    """Whoever has both may be in the person's session, and would consent in their place."""
+    reader, client = world.people["reader"], Client()
+    olga = making.person("olga", Role.OWNER, world.home)
+    elsewhere = making.workspace("Elsewhere")
+    accounts.make_owner(olga, elsewhere)
+    invitation = {
+        "olga": (elsewhere, olga),
+        "rival": (world.other_home, world.people["rival"]),
+    }[inviter]
+    client.post("/sign-in", {"code": accounts.issue_link(reader, maker=olga)})
+    token = invitations.create_invitation(invitation[0], "New", Role.READER, invitation[1])
+    client.post("/join", {"code": token, "do": "join"})
+    assert get_role(world, "reader", invitation[0]) == Role.READER
+    client.post("/account/groups/join", {"group": group.pk})
+    assert get_role(world, "reader", orchard) == (Role.RESPONDER if is_own else None)
 
 
 def test_joining_ends_the_sign_ins_that_others_made(world: World, group: Group):
