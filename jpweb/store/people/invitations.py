@@ -35,6 +35,7 @@ class AcceptedInvitation:
     person: Person
     workspace: Workspace
     role: Role
+    inviter_id: int
     ended_session_hashes: list[str] = field(default_factory=list)
 
 
@@ -128,7 +129,9 @@ def accept_invitation(
         identities.remove_unproven(person.pk, Actor.from_person(person))
         ended_session_hashes = sessions.end_all(person.pk, but_key=session_key)
     _add_member(row, person)
-    return AcceptedInvitation(person, row.workspace, Role(row.role), ended_session_hashes)
+    return AcceptedInvitation(
+        person, row.workspace, Role(row.role), row.inviter_id, ended_session_hashes
+    )
 
 
 @transaction.atomic

@@ -62,9 +62,11 @@ def _accept_invitation(request: HttpRequest, code: str) -> tuple[HttpResponse, l
     if person is None:
         ended_sessions = browser_sessions.begin_session(request, acceptance.person, None)
     else:
-        # Accepting makes the session the person's own, even if another person's link began it.
-        request.session[MAKER_KEY] = None
-        request.session[OWN_KEY] = True
+        # Accepting makes the session the person's own, even if another person's link began it. Who
+        # made both that link and the invitation may be in the session in the person's place.
+        if request.session.get(MAKER_KEY) != acceptance.inviter_id:
+            request.session[MAKER_KEY] = None
+            request.session[OWN_KEY] = True
         messages.success(request, notice_text.OTHER_SIGN_INS_ENDED)
     log_fields = {"workspace": acceptance.workspace.pk, "role": acceptance.role.label}
     security_log.log_event("joined", request, **log_fields)
