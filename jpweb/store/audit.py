@@ -75,6 +75,7 @@ class ReviewedInquiry(NamedTuple):
     note: str
     decided_by: str
     decider_name: str
+    channel: str
     settled_at: datetime | None
     anchor: str
 
@@ -90,7 +91,8 @@ class ReviewedBatch(NamedTuple):
 #: Columns of an export that are the inquiry's own; the others are its conversation's.
 _INQUIRY_COLUMNS = (
     "pk", "asked_at", "conversation_id", "asker", "source", "question", "answer_type", "state",
-    "reason", "answer", "note", "decided_by", "decider_name", "settled_at", "anchor",
+    "reason", "answer", "note", "decided_by", "decider_name", "channel", "settled_at",
+    "anchor",
 )  # fmt: skip
 _CONVERSATION_COLUMNS = {
     "jp_id": "jp_id",

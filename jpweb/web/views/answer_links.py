@@ -24,7 +24,7 @@ from jpweb.store.inquiries import Decider
 from jpweb.store.notifications import answer_links
 from jpweb.store.notifications.answer_links import LinkStatus, ResolvedLink
 from jpweb.stream.errors import InvalidAnswer
-from jpweb.web import access, notice_text
+from jpweb.web import access, display_text, notice_text
 from jpweb.web.security import rate_limits, security_log
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ async def answer_by_link(request: HttpRequest, token: str) -> HttpResponse:
 
 @sensitive_variables("typed")
 async def _settle_by_link(request: HttpRequest, token: str, link: ResolvedLink) -> HttpResponse:
-    decider = Decider.from_person(link.person)
+    decider = Decider.from_person(link.person, display_text.LINK_CHANNEL)
     is_decline = request.POST.get("do") == "decline"
     try:
         if is_decline:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 CSV_COLUMNS = (
     "asked_at", "workspace", "conversation", "conversation_title", "asker", "source", "question",
-    "answer_type", "outcome", "reason", "answer", "comment", "decided_by", "decider", "settled_at",
-    "waited_seconds", "link",
+    "answer_type", "outcome", "reason", "answer", "comment", "decided_by", "decider", "channel",
+    "settled_at", "waited_seconds", "link",
 )  # fmt: skip
 #: Placeholder of a conversation's key while the pattern of its address is built.
 _PLACEHOLDER_ID = 987_654_321
@@ -106,6 +106,7 @@ def make_csv_row(row: ReviewedInquiry, address: str) -> list[object]:
         row.note,
         row.decided_by,
         row.decider_name,
+        row.channel,
         row.settled_at.isoformat() if row.settled_at else "",
         "" if waited_seconds is None else f"{waited_seconds:.3f}",
         address.format(row.conversation_id) + transcript.format_event_query(row.anchor),

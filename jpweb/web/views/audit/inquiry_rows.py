@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from jpweb.store.reviews import inquiry_pages
 from jpweb.store.reviews.inquiry_pages import Showing
 from jpweb.store.reviews.inquiry_ranges import SORT_COLUMNS, Order
+from jpweb.web import display_text
 from jpweb.web.labels import audit_labels
 
 if TYPE_CHECKING:
@@ -32,13 +33,15 @@ class Column(NamedTuple):
 class InquiryRow(NamedTuple):
     """A row of the table, and what its inquiry alone does not say.
 
-    ``attempt`` is empty for the first one, and where the inquiry's id has none.
+    ``attempt`` is empty for the first one, and where the inquiry's id has none; ``channel`` for an
+    answer that came by a page.
     """
 
     inquiry: Inquiry
     attempt: str
     showing: str
     is_override: bool
+    channel: str
 
 
 def parse_order(text: str) -> Order:
@@ -77,6 +80,7 @@ def make_rows(inquiries: list[Inquiry]) -> list[InquiryRow]:
             _describe_attempt(row.inquiry_id),
             _describe_showing(showings.get(row.pk, _NEVER_SHOWN)),
             row.decided_by in _OVERRIDING_DECIDERS,
+            display_text.ANSWER_CHANNELS.get(row.channel, ""),
         )
         for row in inquiries
     ]

@@ -110,9 +110,13 @@ def _make_row(
         "may_open": (entry.workspace_id or 0) in roles,
         "inquiry_id": int(key) if kind == "inquiry" else None,
         "details": [
-            (ledger_labels.LEDGER_DETAIL_LABELS[name], value)
+            (ledger_labels.LEDGER_DETAIL_LABELS[name], _describe_detail(name, value))
             for name, value in details.items()
             if name in ledger_labels.LEDGER_DETAIL_LABELS
             and value not in ("", None, _ONCE.get(name))
         ],
     }
+
+
+def _describe_detail(name: str, value: Any) -> Any:
+    return display_text.ANSWER_CHANNELS.get(value, value) if name == "channel" else value
