@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db.models import Exists, OuterRef, Value
+from django.db.models import Exists, OuterRef, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from jpweb.store import audit
-from jpweb.store.choices import ReviewState
+from jpweb.store.choices import ReviewState, Role
 from jpweb.store.database import clock
 from jpweb.store.inquiries import OPEN_STATE
-from jpweb.store.models import Conversation, Inquiry, Review, ReviewTask
+from jpweb.store.models import Conversation, Inquiry, Membership, Review, ReviewTask
 from jpweb.store.reviews import reservations, subjects
 from jpweb.stream.answer_type import Secret
 
@@ -47,7 +47,8 @@ class QueueItem:
     """A question or, without ``inquiry_id``, a conversation; with the state of its reviews.
 
     ``task_id`` is 0 where nobody assigned, reserved or reviewed it.
-    ``is_own``: a review by the person whose queue it is in would be a self-review.
+    ``is_own``: a review by the person whose queue it is in would be a self-review. ``is_owned``:
+    they own its workspace; that is known of items that come from tasks.
     """
 
     conversation_id: int
@@ -59,6 +60,7 @@ class QueueItem:
     assignee_id: int | None = None
     holder_id: int | None = None
     task_id: int = 0
+    is_owned: bool = False
 
     @property
     def key(self) -> str:
@@ -173,12 +175,12 @@ def _list_newest(workspace_ids: list[int]) -> list[_Row]:
 
 def _make_queue(name: str, items: list[QueueItem], person_id: int) -> Queue:
     if name == "disagreed":
-        return Queue(name, items, _list_revisable(items, person_id))
+        return Queue(name, items, _list_decidable(items, person_id))
     return Queue(name, items, [item for item in items if item.is_left_for(person_id)])
 
 
-def _list_revisable(items: list[QueueItem], person_id: int) -> list[QueueItem]:
-    """Return the items of which a person gave one of the two reviews, and may give it again."""
+def _list_decidable(items: list[QueueItem], person_id: int) -> list[QueueItem]:
+    """Return the items of which a person gave a review, or which they may decide as an owner."""
     if not items:
         return []
     rows = Review.objects.filter(
@@ -190,7 +192,9 @@ def _list_revisable(items: list[QueueItem], person_id: int) -> list[QueueItem]:
     reviewers = {(key, anchor, number): reviewer for key, anchor, number, reviewer in columns}
     places = {slot[:2] for slot, reviewer_id in reviewers.items() if reviewer_id == person_id}
     return [
-        item for item in items if not item.is_own and (item.conversation_id, item.anchor) in places
+        item
+        for item in items
+        if not item.is_own and (item.is_owned or (item.conversation_id, item.anchor) in places)
     ]
 
 
@@ -217,12 +221,13 @@ def _apply_task(item: QueueItem, task: ReviewTask) -> QueueItem:
         task.assignee_id,
         task.holder_id if is_held else None,
         task.pk,
+        getattr(task, "is_owned", False),
     )
 
 
 def _list_task_items(person_id: int, workspace_ids: list[int]) -> dict[str, list[QueueItem]]:
     """Return the items of the queues that come from assignments and reviews."""
-    rows = ReviewTask.objects.filter(conversation__workspace__in=workspace_ids).order_by("-id")
+    rows = _list_owned(person_id).filter(conversation__workspace__in=workspace_ids).order_by("-id")
     mine = list(rows.filter(assignee_id=person_id)[:MAX_QUEUE_TASKS])
     reviewed = rows.filter(state__in=(ReviewState.PARTIAL, ReviewState.DISAGREED))
     reviewed_tasks = list(reviewed[:MAX_QUEUE_TASKS])
@@ -241,6 +246,14 @@ def _list_task_items(person_id: int, workspace_ids: list[int]) -> dict[str, list
         "second": second,
         "disagreed": pick(reviewed_tasks, ReviewState.DISAGREED),
     }
+
+
+def _list_owned(person_id: int) -> QuerySet[ReviewTask]:
+    """Return all tasks; ``is_owned`` tells of each whether the person owns its workspace."""
+    owned = Membership.objects.filter(
+        person_id=person_id, role=Role.OWNER, workspace=OuterRef("conversation__workspace")
+    )
+    return ReviewTask.objects.annotate(is_owned=Exists(owned))
 
 
 def _locate_tasks(tasks: Collection[ReviewTask], person_id: int) -> dict[int, QueueItem]:

@@ -34,7 +34,11 @@ QUEUE_LABELS: Mapping[str, tuple[str, str]] = {
     "sample": ("Random sample", "one in 20 questions, other ones each week"),
 }
 #: Labels of the rounds of a review.
-ROUND_LABELS: Mapping[int, str] = {1: "First review", 2: "Second review"}
+ROUND_LABELS: Mapping[int, str] = {
+    1: "First review",
+    2: "Second review",
+    3: "Owner's decision",
+}
 #: Labels of a review where no second one is needed: on record, and in the form.
 ONLY_REVIEW_LABEL, OWN_REVIEW_LABEL = "Review", "Your review"
 #: Labels of the numbers of reviews that a workspace can ask for.

@@ -292,3 +292,13 @@ def test_redaction_of_a_reviewed_question_leaves_it_to_review_again(desk: Review
     assert list_keys(desk, "disagreed") == [other.pk]
     task = ReviewTask.objects.get(anchor="")
     assert (task.state, task.first_reviewer) == ("unreviewed", None)
+
+
+def test_disagreement_is_left_for_an_owner_until_they_decide(desk: ReviewDesk):
+    olga, row = making.person("olga", Role.OWNER, desk.home), desk.close()
+    send(load(row), desk.ada, Verdict.FINE)
+    send(load(row), desk.ben, Verdict.WRONG, "No.")
+    queue = queues.load_desk(olga.pk).queues["disagreed"]
+    assert [item.inquiry_id for item in queue.left] == [row.pk]
+    send(load(row), olga, Verdict.FINE)
+    assert queues.load_desk(olga.pk).queues["disagreed"].items == []

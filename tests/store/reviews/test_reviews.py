@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 
 from jpweb.store import journal
-from jpweb.store.choices import Act, InterruptKind, ReviewState, Verdict
+from jpweb.store.choices import Act, InterruptKind, ReviewState, Role, Verdict
 from jpweb.store.errors import ReviewRefused
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, LedgerEntry, Review, ReviewTask
 from jpweb.store.reviews import reservations, reviews, subjects
@@ -240,3 +240,37 @@ def test_of_reviews_sent_at_once_one_stands():
     assert replies.count(review.reviewer_name) == 1
     losers = [reply for reply in replies if reply != review.reviewer_name]
     assert all(reply.startswith(f"{review.reviewer_name} reviewed this") for reply in losers)
+
+
+def test_owner_who_gave_neither_review_decides_a_disagreement(desk: ReviewDesk):
+    desk.require_two()
+    row, olga = desk.close(), making.person("olga", Role.OWNER, desk.home)
+    subject = load(row)
+    send(subject, desk.ada, Verdict.FINE)
+    send(subject, desk.ben, Verdict.WRONG, "No.")
+    with pytest.raises(ReviewRefused, match="An owner who gave neither can decide"):
+        send(subject, desk.cleo)
+    decision = send(subject, olga, Verdict.QUESTIONABLE, "Ask Rita.")
+    assert (decision.round, decision.revision) == (reviews.DECISION, 1)
+    assert reviews.load_history(subject).state == (ReviewState.DONE, Verdict.QUESTIONABLE)
+    assert reviews.load_review_states([row.pk]) == {
+        row.pk: (ReviewState.DONE, Verdict.QUESTIONABLE)
+    }
+    details = read_details()[-1]
+    assert (details["round"], details["verdict"]) == (reviews.DECISION, "questionable")
+    send(subject, desk.ada, Verdict.WRONG, "No.")
+    assert reviews.load_history(subject).state.verdict == Verdict.QUESTIONABLE
+    assert send(subject, olga, Verdict.FINE).revision == 2
+
+
+def test_owner_decides_neither_their_own_question_nor_their_own_review(desk: ReviewDesk):
+    olga = making.person("olga", Role.OWNER, desk.home)
+    for row in (desk.close(by=making.decider(olga)), desk.close()):
+        subject = load(row)
+        send(subject, desk.ada, Verdict.FINE)
+        send(subject, desk.ben if row.decider_id == olga.pk else olga, Verdict.WRONG, "No.")
+        if row.decider_id == olga.pk:
+            with pytest.raises(ReviewRefused, match="You closed this question"):
+                send(subject, olga)
+        else:
+            assert send(subject, olga).round == reviews.SECOND

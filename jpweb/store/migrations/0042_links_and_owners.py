@@ -15,4 +15,9 @@ class Migration(migrations.Migration):
             name='channel',
             field=models.CharField(blank=True, db_default='', help_text='the way of the answer, where that was no page of a signed-in person', max_length=20),
         ),
+        migrations.AlterField(
+            model_name='review',
+            name='round',
+            field=models.PositiveSmallIntegerField(help_text='1: first review, 2: second review, 3: owner'),
+        ),
     ]
