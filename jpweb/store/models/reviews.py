@@ -81,8 +81,8 @@ class ReviewTask(models.Model):
         indexes: ClassVar = [
             models.Index(
                 fields=["state", "-id"],
-                condition=models.Q(state__in=("partial", "disagreed")),
-                name="review_tasks_to_look_at",
+                condition=models.Q(state__in=("partial", "disagreed", "escalated")),
+                name="reviews_to_look_at",
             ),
         ]
 

@@ -22,6 +22,7 @@ from jpweb.store.database import clock
 from jpweb.store.inquiries import OPEN_STATE
 from jpweb.store.models import Conversation, Inquiry, Membership, Review, ReviewTask
 from jpweb.store.reviews import reservations, subjects
+from jpweb.store.reviews.reviews import DECISION
 from jpweb.stream.answer_type import Secret
 
 #: Newest questions that queues are made from; 5,000 take 55 ms, also of 300,000.
@@ -74,7 +75,8 @@ class QueueItem:
     def is_left_for(self, person_id: int) -> bool:
         """Tell whether a person has yet to review it, and may."""
         is_done = self.state == ReviewState.PARTIAL and self.first_reviewer_id == person_id
-        return not self.is_finished and not is_done and not self.is_own
+        is_for_owner = self.state == ReviewState.ESCALATED and not self.is_owned
+        return not (self.is_finished or is_done or is_for_owner or self.is_own)
 
 
 class Queue(NamedTuple):
@@ -137,12 +139,14 @@ _CONDITIONS: dict[str, Callable[[_Row], bool]] = {
     "secret": lambda row: row.answer_type == Secret.TAG,
 }
 #: Queues of what people assigned or reviewed.
-_TASK_QUEUES = ("assigned", "second", "disagreed")
+_TASK_QUEUES = ("assigned", "second", "disagreed", "escalated")
+#: Those of what an owner may decide.
+_UNDECIDED_QUEUES = ("disagreed", "escalated")
 QUEUE_NAMES = (*_TASK_QUEUES, *_CONDITIONS, "sample")
 
 
 def load_desk(person_id: int) -> Desk:
-    """Return all queues of a person; eight queries. The demo is left out, unless it is all."""
+    """Return all queues of a person; up to nine queries. The demo is left out, unless it is all."""
     workspaces = audit.list_workspaces(person_id)
     keys = [row.pk for row in workspaces if not audit.is_demo(row)]
     return _load_desk(person_id, keys or [row.pk for row in workspaces])
@@ -174,13 +178,16 @@ def _list_newest(workspace_ids: list[int]) -> list[_Row]:
 
 
 def _make_queue(name: str, items: list[QueueItem], person_id: int) -> Queue:
-    if name == "disagreed":
-        return Queue(name, items, _list_decidable(items, person_id))
+    if name in _UNDECIDED_QUEUES:
+        return Queue(name, items, _list_decidable(name, items, person_id))
     return Queue(name, items, [item for item in items if item.is_left_for(person_id)])
 
 
-def _list_decidable(items: list[QueueItem], person_id: int) -> list[QueueItem]:
-    """Return the items of which a person gave a review, or which they may decide as an owner."""
+def _list_decidable(name: str, items: list[QueueItem], person_id: int) -> list[QueueItem]:
+    """Return the items that a person may decide as an owner.
+
+    Who gave one of two reviews that disagree may also give it again.
+    """
     if not items:
         return []
     rows = Review.objects.filter(
@@ -190,12 +197,18 @@ def _list_decidable(items: list[QueueItem], person_id: int) -> list[QueueItem]:
     columns = rows.values_list("conversation_id", "anchor", "round", "reviewer_id")
     # The last row of a round is of the latest version, the only one that can be reviewed.
     reviewers = {(key, anchor, number): reviewer for key, anchor, number, reviewer in columns}
-    places = {slot[:2] for slot, reviewer_id in reviewers.items() if reviewer_id == person_id}
-    return [
-        item
-        for item in items
-        if not item.is_own and (item.is_owned or (item.conversation_id, item.anchor) in places)
-    ]
+    own_places = {
+        slot[:2]
+        for slot, reviewer_id in reviewers.items()
+        if reviewer_id == person_id and slot[2] != DECISION
+    }
+
+    def may_review(item: QueueItem) -> bool:
+        if (item.conversation_id, item.anchor) in own_places:
+            return name == "disagreed"
+        return item.is_owned
+
+    return [item for item in items if not item.is_own and may_review(item)]
 
 
 def _list_tasks(conversation_ids: Iterable[int]) -> dict[tuple[int, str], ReviewTask]:
@@ -229,7 +242,8 @@ def _list_task_items(person_id: int, workspace_ids: list[int]) -> dict[str, list
     """Return the items of the queues that come from assignments and reviews."""
     rows = _list_owned(person_id).filter(conversation__workspace__in=workspace_ids).order_by("-id")
     mine = list(rows.filter(assignee_id=person_id)[:MAX_QUEUE_TASKS])
-    reviewed = rows.filter(state__in=(ReviewState.PARTIAL, ReviewState.DISAGREED))
+    states = (ReviewState.PARTIAL, ReviewState.DISAGREED, ReviewState.ESCALATED)
+    reviewed = rows.filter(state__in=states)
     reviewed_tasks = list(reviewed[:MAX_QUEUE_TASKS])
     items = _locate_tasks({task.pk: task for task in (*mine, *reviewed_tasks)}.values(), person_id)
 
@@ -245,6 +259,7 @@ def _list_task_items(person_id: int, workspace_ids: list[int]) -> dict[str, list
         "assigned": pick(mine),
         "second": second,
         "disagreed": pick(reviewed_tasks, ReviewState.DISAGREED),
+        "escalated": pick(reviewed_tasks, ReviewState.ESCALATED),
     }
 
 

@@ -1,8 +1,8 @@
 """Reviews: who may give which, what each person sees of them, and their insertion.
 
 A subject has up to two rounds, by different people. Where the workspace requires two, the second
-is blind: verdict and note of the first are shown once both are in. Where the two disagree, an owner
-who gave neither may decide.
+is blind: verdict and note of the first are shown once both are in. Where the two disagree, or one
+escalates, an owner who gave neither may decide.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ FIRST, SECOND, DECISION = 1, 2, 3
 #: Characters of a note; longer ones are cut.
 MAX_NOTE_CHARS = 4000
 _NONCE_BYTES = 16
+#: States in which an owner may decide.
+_UNDECIDED_STATES = frozenset({ReviewState.DISAGREED, ReviewState.ESCALATED})
 _OPEN_REFUSAL = "A question can be reviewed once it is closed."
 _OWN_QUESTION_REFUSAL = "You closed this question, so someone else has to review it."
 _OWN_CONVERSATION_REFUSAL = "You took part in this conversation, so someone else has to review it."
@@ -95,17 +97,38 @@ class ReviewHistory:
         return first.rounds_required < SECOND or self.find_latest(SECOND, version) is not None
 
     @property
+    def is_disputed(self) -> bool:
+        """Tell whether the present version has two reviews whose verdicts differ."""
+        first, second = self.find_latest(FIRST), self.find_latest(SECOND)
+        return bool(first and second and first.verdict != second.verdict)
+
+    def find_escalation(self) -> Review | None:
+        """Return the latest review that asks an owner to look, of any version; None once one did.
+
+        A blind one is left out until the second is in.
+        """
+        latest_keys = {(row.version, row.round): row.pk for row in self.rows}
+        for row in reversed(self.rows):
+            if row.round == DECISION:
+                return None
+            is_latest = latest_keys[row.version, row.round] == row.pk
+            if row.verdict == Verdict.ESCALATE and is_latest and self.is_complete(row.version):
+                return row
+        return None
+
+    @property
     def state(self) -> SubjectState:
         """State of the present version."""
-        first, second = self.find_latest(FIRST), self.find_latest(SECOND)
-        decision = self.find_latest(DECISION)
+        first, decision = self.find_latest(FIRST), self.find_latest(DECISION)
+        if self.find_escalation() is not None:
+            return SubjectState(ReviewState.ESCALATED, "")
         if decision is not None:
             return SubjectState(ReviewState.DONE, decision.verdict)
         if first is None:
             return SubjectState(ReviewState.UNREVIEWED, "")
         if not self.is_complete():
             return SubjectState(ReviewState.PARTIAL, "")
-        if second is not None and second.verdict != first.verdict:
+        if self.is_disputed:
             return SubjectState(ReviewState.DISAGREED, "")
         return SubjectState(ReviewState.DONE, first.verdict)
 
@@ -115,7 +138,8 @@ class ReviewHistory:
 
         Of a review that an imported bundle withheld, nothing says to which version it belongs.
         """
-        return any(row.verdict for row in self.rows) and self.find_latest(FIRST) is None
+        is_reviewed = self.find_latest(FIRST) or self.find_latest(DECISION)
+        return any(row.verdict for row in self.rows) and not is_reviewed
 
     def list_shown(self, person_id: int) -> list[ShownReview]:
         """Return the reviews as a person sees them, the newest first."""
@@ -152,7 +176,7 @@ class ReviewHistory:
                 return Slot(number, latest.revision + 1)
             names.append(latest.reviewer_name)
         refusal = f"Both reviews are in, by {names[0]} and {names[1]}."
-        if self.state.state == ReviewState.DISAGREED:
+        if self.state.state in _UNDECIDED_STATES:
             refusal += " An owner who gave neither can decide."
         raise ReviewRefused(refusal)
 
@@ -160,9 +184,9 @@ class ReviewHistory:
         """Return the decision that an owner can give who is none of the reviewers."""
         decision = self.find_latest(DECISION)
         is_mine = decision is not None and decision.reviewer_id == person_id
-        if not is_mine and self.state.state != ReviewState.DISAGREED:
+        if not is_mine and self.state.state not in _UNDECIDED_STATES:
             return None
-        reviews = (self.find_latest(FIRST), self.find_latest(SECOND))
+        reviews = (self.find_latest(FIRST), self.find_latest(SECOND), self.find_escalation())
         if any(row is not None and row.reviewer_id == person_id for row in reviews):
             return None
         workspace_id = self.subject.conversation.workspace_id

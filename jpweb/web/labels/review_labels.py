@@ -18,12 +18,14 @@ STATE_LABELS: Mapping[str, str] = {
     ReviewState.PARTIAL: "1 of 2 reviews",
     ReviewState.DONE: "Reviewed",
     ReviewState.DISAGREED: "Reviewers disagree",
+    ReviewState.ESCALATED: "Escalated to the owners",
 }
 #: Titles and descriptions of review queues, by name.
 QUEUE_LABELS: Mapping[str, tuple[str, str]] = {
     "assigned": ("Assigned to you", "questions and conversations that an auditor gave you"),
     "second": ("Waiting for a second review", "reviewed by one person who isn't you"),
     "disagreed": ("Disagreements", "two reviewers came to different verdicts"),
+    "escalated": ("Escalated", "an owner who did not review it has to look at it"),
     "cancelled": ("Cancelled", "closed without an answer"),
     "late": ("Answered late", "waited for more than an hour"),
     "automatic": (
