@@ -110,6 +110,7 @@ class _Row(NamedTuple):
     decider_id: int | None
     asked_at: datetime
     settled_at: datetime | None
+    run__started_by_id: int | None
 
 
 def _is_late(row: _Row) -> bool:
@@ -217,7 +218,8 @@ def _list_tasks(conversation_ids: Iterable[int]) -> dict[tuple[int, str], Review
 
 
 def _make_item(row: _Row, tasks: dict[tuple[int, str], ReviewTask], person_id: int) -> QueueItem:
-    item = QueueItem(row.conversation_id, row.anchor, row.pk, row.decider_id == person_id)
+    is_own = person_id in (row.decider_id, row.run__started_by_id)
+    item = QueueItem(row.conversation_id, row.anchor, row.pk, is_own)
     task = tasks.get((row.conversation_id, row.anchor))
     return _apply_task(item, task) if task else item
 
@@ -276,10 +278,10 @@ def _locate_tasks(tasks: Collection[ReviewTask], person_id: int) -> dict[int, Qu
     rows = Inquiry.objects.filter(
         conversation_id__in={task.conversation_id for task in tasks},
         anchor__in={task.anchor for task in tasks},
-    ).values_list("conversation_id", "anchor", "pk", "decider_id")
+    ).values_list("conversation_id", "anchor", "pk", "decider_id", "run__started_by_id")
     found = {
-        (conversation_id, anchor): QueueItem(conversation_id, anchor, key, decider_id == person_id)
-        for conversation_id, anchor, key, decider_id in rows
+        (conversation_id, anchor): QueueItem(conversation_id, anchor, key, person_id in people)
+        for conversation_id, anchor, key, *people in rows
     }
     conversation_ids = {task.conversation_id for task in tasks if not task.anchor}
     own_ids = subjects.find_own_conversations(conversation_ids, person_id)

@@ -13,8 +13,9 @@ from django.db import connection
 from jpweb.store import journal
 from jpweb.store.choices import Act, InterruptKind, ReviewState, Role, Verdict
 from jpweb.store.errors import ReviewRefused
+from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, LedgerEntry, Review, ReviewTask
-from jpweb.store.reviews import reservations, reviews, subjects
+from jpweb.store.reviews import assignments, queues, reservations, reviews, subjects
 from jpweb.store.run_queue import interrupts
 from jpweb.stream.events import ChatRequest
 from tests.store import making
@@ -45,6 +46,20 @@ def test_person_who_answered_or_declined_does_not_review(desk: ReviewDesk):
     for outcome in (making.ANSWER, DECLINED):
         with pytest.raises(ReviewRefused, match="You closed this question"):
             send(load(desk.close(outcome, making.decider(desk.ada))), desk.ada)
+
+
+def test_person_who_started_the_turn_does_not_review_its_questions(desk: ReviewDesk):
+    run = making.start_run(making.conversation(desk.home), desk.ada)
+    row = making.settle(making.question(run), DECLINED, making.decider(desk.rita))
+    with pytest.raises(ReviewRefused, match="You started the turn of this question"):
+        send(load(row), desk.ada)
+    with pytest.raises(ReviewRefused, match="Ada took part in this"):
+        assignments.assign(load(row), desk.ada.pk, Actor.from_person(desk.ben))
+    assert queues.load_desk(desk.ada.pk).queues["cancelled"].left == []
+    assert len(queues.load_desk(desk.ben.pk).queues["cancelled"].left) == 1
+    desk.require_two()
+    send(load(row), desk.ben)
+    assert queues.load_desk(desk.ada.pk).queues["second"].left == []
 
 
 @pytest.mark.parametrize("part", ["starter", "turn", "interrupt", "answer", "approval"])
