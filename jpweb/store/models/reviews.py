@@ -26,7 +26,9 @@ class Review(models.Model):
         max_length=64, help_text="identifies what was reviewed; another after each change of it"
     )
     content_hash = models.CharField(max_length=64, help_text="SHA-256 of what was reviewed")
-    round = models.PositiveSmallIntegerField(help_text="1: first review, 2: second review, 3: owner")
+    round = models.PositiveSmallIntegerField(
+        help_text="1: first review, 2: second review, 3: owner"
+    )
     revision = models.PositiveIntegerField(help_text="counts the reviews of a round, from 1")
     rounds_required = models.PositiveSmallIntegerField(
         help_text="as the workspace asked when the first review was given"
