@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
 
-    from jpweb.store.models import Conversation
+    from jpweb.store.models import Conversation, Person
     from jpweb.web.http import Request
 
 #: Statuses of responses that show content; with 304 the browser has it.
@@ -22,8 +22,11 @@ CONTENT_STATUSES = frozenset({200, 206, 304})
 METADATA_ROUTES = frozenset({"conversation-edit"})
 #: Routes that show questions and answers of several conversations.
 LISTING_ROUTES = frozenset(
-    {"questions", "audit", "decisions", "review-queue", "audit-charts", "bookmarks", "mentions"}
-)
+    {
+        "home", "questions", "audit", "decisions", "review-queue", "audit-charts", "bookmarks",
+        "mentions",
+    }
+)  # fmt: skip
 #: Routes that hand out a file. They are recorded at once, other reads within a second.
 EXPORT_ROUTES = frozenset({"conversation-export", "conversation-evidence"})
 
@@ -46,6 +49,12 @@ def note_response(
             Place() if conversation is None else Place(conversation.workspace_id, conversation.pk)
         )
         read_log.note_read(Read(Act.READ, Actor.from_person(person), place, str(route)))
+
+
+def note_link_read(person: Person, conversation: Conversation) -> None:
+    """Gather the read of a question by a person's answer link, signed in or not."""
+    place = Place(conversation.workspace_id, conversation.pk)
+    read_log.note_read(Read(Act.READ, Actor.from_person(person), place, "answer-link"))
 
 
 def note_search(request: Request, text: str) -> None:
