@@ -153,6 +153,13 @@ def read_batches(person_id: int, filters: AuditFilters) -> Iterator[ReviewedBatc
         key = batch_rows[-1]["asked_at"], batch_rows[-1]["pk"]
 
 
+def list_matching_workspaces(person_id: int, filters: AuditFilters) -> list[int]:
+    """Return the keys of the workspaces that have any of the inquiries; a query for each."""
+    workspace_ids = choose_workspaces(list_workspaces(person_id), filters)
+    rows = Inquiry.objects.filter(*_make_conditions(filters))
+    return [key for key in workspace_ids if rows.filter(workspace_id=key).exists()]
+
+
 def _read_rows(rows: QuerySet[Inquiry], after: tuple[datetime, int] | None) -> list[dict[str, Any]]:
     """Return the rows that follow a key, one more than a batch holds where there are so many."""
     limit = BATCH_ROWS + 1

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from jpweb.runtime import read_log
 from jpweb.runtime.read_log import Read
 from jpweb.store.choices import Act
-from jpweb.store.ledger.entries import Actor, Place, record_act
+from jpweb.store.ledger.entries import Actor, NewAct, Place, record_act, record_acts
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -66,6 +67,18 @@ def note_search(request: Request, text: str) -> None:
 def record_export(request: Request, place: Place, **details: str) -> None:
     """Record that a person exports something, before its first byte is sent."""
     record_act(Act.EXPORTED, Actor.from_person(request.user), place, **details)
+
+
+def record_workspace_exports(
+    request: Request, list_workspace_ids: Callable[[], Iterable[int]], **details: str
+) -> None:
+    """Record an export of several conversations, with an entry in each workspace that it is of.
+
+    So those who audit there see it. An export without rows is an entry of the person alone.
+    """
+    places = [Place(key) for key in list_workspace_ids()] or [Place()]
+    actor = Actor.from_person(request.user)
+    record_acts(NewAct(Act.EXPORTED, actor, place, dict(details)) for place in places)
 
 
 def _find_conversation(view_args: dict[str, Any]) -> Conversation | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -47,8 +47,7 @@ async def export_json_lines(request: Request) -> HttpResponseBase:
     batches = audit.read_batches(request.user.pk, filters)
     reviews = ExportedReviews(request.user.pk, filters)
     pieces = _make_json_lines(batches, csv_export.make_address_pattern(request), reviews)
-    query = request.META["QUERY_STRING"]
-    record = partial(read_recording.record_export, request, Place(), file=file_name, query=query)
+    record = inquiry_table.make_record(request, filters, file_name)
     content_type = "application/jsonl; charset=utf-8"
     return await send_file(request, pieces, file_name, content_type, record=record)
 
@@ -60,8 +59,9 @@ async def export_conversation_evidence(
     """Download the evidence bundle of one conversation."""
     file_name = file_names.name_conversation_file(conversation, ".evidence.zip")
     place = Place(conversation.workspace_id, conversation.pk)
+    record = partial(read_recording.record_export, request, place)
     filter_text = f"conversation jp-c{conversation.jp_id}"
-    return await _send_bundle(request, [conversation.pk], filter_text, file_name, place)
+    return await _send_bundle(request, [conversation.pk], filter_text, file_name, record)
 
 
 @access.any_workspace(Role.AUDITOR)
@@ -78,7 +78,9 @@ async def export_audit_evidence(request: Request) -> HttpResponseBase:
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     file_name = file_names.name_audit_file(request.GET, ".zip", prefix="evidence")
     filter_text = urlencode(query) or "none"
-    return await _send_bundle(request, keys, filter_text, file_name, Place())
+    list_workspace_ids = partial(contents.list_workspace_ids, keys)
+    record = partial(read_recording.record_workspace_exports, request, list_workspace_ids)
+    return await _send_bundle(request, keys, filter_text, file_name, record)
 
 
 @access.any_workspace(Role.AUDITOR)
@@ -91,16 +93,14 @@ async def download_bundle_verifier(request: Request) -> HttpResponseBase:
 
 
 async def _send_bundle(
-    request: Request, keys: list[int], filter_text: str, file_name: str, place: Place
+    request: Request,
+    keys: list[int],
+    filter_text: str,
+    file_name: str,
+    record_export: Callable[..., None],
 ) -> HttpResponseBase:
-    record = partial(
-        read_recording.record_export,
-        request,
-        place,
-        format="evidence",
-        file=file_name,
-        query=request.META["QUERY_STRING"],
-    )
+    query = request.META["QUERY_STRING"]
+    record = partial(record_export, format="evidence", file=file_name, query=query)
     order = BundleOrder(
         conversation_ids=keys,
         filter_text=filter_text,

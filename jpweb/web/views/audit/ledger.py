@@ -16,7 +16,6 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import accounts
 from jpweb.store.choices import Role
 from jpweb.store.ledger import listing, sealing
-from jpweb.store.ledger.entries import Place
 from jpweb.store.ledger.listing import LedgerFilters
 from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.forms.ledger_filters import LedgerFilterForm
@@ -66,7 +65,10 @@ async def download_ledger(request: Request) -> HttpResponseBase:
     head = await run_in_db_thread(_seal_and_get_head)
     if head.signed_at is None:
         raise Http404(notice_text.LEDGER_EMPTY)
-    record = partial(read_recording.record_export, request, Place(), file=FILE_NAME)
+    list_workspace_ids = partial(listing.list_audited_workspaces, request.user.pk)
+    record = partial(
+        read_recording.record_workspace_exports, request, list_workspace_ids, file=FILE_NAME
+    )
     pieces = listing.make_ledger_file(request.user.pk)
     content_type = "application/jsonl; charset=utf-8"
     return await send_file(request, pieces, FILE_NAME, content_type, record=record)
