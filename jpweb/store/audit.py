@@ -78,6 +78,7 @@ class ReviewedInquiry(NamedTuple):
     channel: str
     settled_at: datetime | None
     anchor: str
+    inquiry_id: str
 
 
 class ReviewedBatch(NamedTuple):
@@ -92,7 +93,7 @@ class ReviewedBatch(NamedTuple):
 _INQUIRY_COLUMNS = (
     "pk", "asked_at", "conversation_id", "asker", "source", "question", "answer_type", "state",
     "reason", "answer", "note", "decided_by", "decider_name", "channel", "settled_at",
-    "anchor",
+    "anchor", "inquiry_id",
 )  # fmt: skip
 _CONVERSATION_COLUMNS = {
     "jp_id": "jp_id",

@@ -22,6 +22,7 @@ from jpweb.store.evidence import contents
 from jpweb.store.exports import ExportChunk
 from jpweb.store.inquiries import waiting_seconds
 from jpweb.store.ledger.entries import Place
+from jpweb.store.reviews import inquiry_pages
 from jpweb.store.reviews.exported_reviews import ExportedReview, ExportedReviews
 from jpweb.web import access
 from jpweb.web.forms.inquiry_filters import InquiryFilterForm
@@ -119,8 +120,7 @@ def _make_json_lines(
     for rows, done, total in batches:
         lines = []
         found = reviews.load_reviews(rows)
-        for row in rows:
-            cells = csv_export.make_csv_row(row, address)
+        for row, cells in csv_export.make_csv_rows(rows, address):
             seconds = waiting_seconds(row)
             typed: dict[str, Any] = {
                 "answer": row.answer,
@@ -128,6 +128,8 @@ def _make_json_lines(
                 "waited_seconds": None if seconds is None else round(seconds, 3),
                 "reviews": [_describe_review(review) for review in found.get(row.pk, {}).values()],
             }
+            attempt = inquiry_pages.parse_attempt(row.inquiry_id)
+            typed["attempt"] = int(attempt) if attempt else None
             values = dict(zip(csv_export.CSV_COLUMNS, cells, strict=True)) | typed
             lines.append(ledger_verifier.encode_canonical(values) + "\n")
         yield ExportChunk("".join(lines).encode(), done, total)

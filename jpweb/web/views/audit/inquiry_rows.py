@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from jpweb.store.models import Inquiry
 
 #: What decides in place of a person because a setting says so.
-_OVERRIDING_DECIDERS = frozenset({"configuration", "operator"})
-_NEVER_SHOWN = Showing(0, 0)
+OVERRIDING_DECIDERS = frozenset({"configuration", "operator"})
+NEVER_SHOWN = Showing(0, 0)
 _UNREVIEWED = SubjectState(ReviewState.UNREVIEWED, "")
 
 
@@ -85,8 +85,8 @@ def make_rows(inquiries: list[Inquiry]) -> list[InquiryRow]:
         InquiryRow(
             row,
             _describe_attempt(row.inquiry_id),
-            _describe_showing(showings.get(row.pk, _NEVER_SHOWN)),
-            row.decided_by in _OVERRIDING_DECIDERS,
+            _describe_showing(showings.get(row.pk, NEVER_SHOWN)),
+            row.decided_by in OVERRIDING_DECIDERS,
             display_text.ANSWER_CHANNELS.get(row.channel, ""),
             *_describe_review(states.get(row.pk, _UNREVIEWED)),
         )

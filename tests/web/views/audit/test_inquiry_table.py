@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -308,3 +309,8 @@ def test_row_says_attempt_override_and_who_saw_it(world: World):
     assert cells["Asked by"].endswith("attempt 3")
     assert cells["Answered by"].endswith("override")
     assert cells["Seen by"] == "1 of 2"
+    (line,) = lines(get(world, "/audit.csv"))
+    names = ("attempt", "override", "delivered_count", "seen_count")
+    assert [line[name] for name in names] == ["3", "true", "2", "1"]
+    (text,) = b"".join(get(world, "/audit.jsonl")).splitlines()
+    assert [json.loads(text)[name] for name in names] == [3, True, 2, 1]
