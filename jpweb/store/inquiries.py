@@ -73,7 +73,7 @@ class Decider:
             by["name"] = self.name
         if self.person_id is not None:
             by["id"] = self.person_id
-        extras = {"channel": self.channel} | extras
+        extras = {"channel": self.channel, **extras}
         return {"jpweb": {"by": by} | {name: value for name, value in extras.items() if value}}
 
 

@@ -53,6 +53,6 @@ def _list_reviewed(items: Sequence[QueueItem]) -> dict[int, set[str]]:
     reviewed: dict[int, set[str]] = defaultdict(set)
     for person_id, conversation_id, anchor in rows:
         key = f"{conversation_id}-{anchor}"
-        if person_id is not None and key in keys:
+        if key in keys:
             reviewed[person_id].add(key)
     return reviewed

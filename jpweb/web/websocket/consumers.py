@@ -261,8 +261,9 @@ class PageConsumer(AsyncWebsocketConsumer):
 
     def note_content(self, subscription: Subscription, workspace_id: int) -> None:
         """Record that the person is sent content of a conversation."""
+        person: Any = self.scope["user"]
         place = Place(workspace_id, subscription.conversation_id)
-        self.reads.note_content(Actor.from_person(self.scope["user"]), place)
+        self.reads.note_content(Actor.from_person(person), place)
 
     async def send_inbox_update(self, update: InboxUpdate) -> None:
         """Send an inbox update, and record the delivery of its new questions."""

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 CSV_COLUMNS = (
     "asked_at", "workspace", "conversation", "conversation_title", "asker", "source", "question",
-    "answer_type", "outcome", "reason", "answer", "comment", "decided_by", "decider", "channel",
-    "settled_at", "waited_seconds", "attempt", "override", "delivered_count", "seen_count", "link",
+    "answer_type", "outcome", "reason", "answer", "comment", "decided_by", "decider", "decider_id",
+    "channel", "settled_at", "waited_seconds", "attempt", "override", "delivered_count",
+    "seen_count", "link",
 )  # fmt: skip
 #: Placeholder of a conversation's key while the pattern of its address is built.
 _PLACEHOLDER_ID = 987_654_321
@@ -117,6 +118,7 @@ def _make_csv_row(row: ReviewedInquiry, address: str, showing: Showing) -> list[
         row.note,
         row.decided_by,
         row.decider_name,
+        row.decider_id or "",
         row.channel,
         row.settled_at.isoformat() if row.settled_at else "",
         "" if waited_seconds is None else f"{waited_seconds:.3f}",

@@ -129,6 +129,7 @@ def _make_json_lines(
                 "reviews": [_describe_review(review) for review in found.get(row.pk, {}).values()],
             }
             attempt = inquiry_pages.parse_attempt(row.inquiry_id)
+            typed["decider_id"] = row.decider_id
             typed["attempt"] = int(attempt) if attempt else None
             values = dict(zip(csv_export.CSV_COLUMNS, cells, strict=True)) | typed
             lines.append(ledger_verifier.encode_canonical(values) + "\n")

@@ -61,6 +61,7 @@ def list_inquiries(request: Request) -> HttpResponse:
         "bars": _build_bars(counts, query | sorting),
         "page_name": "audit",
         "filter_values": audit.list_filter_values(workspaces),
+        "accounts": audit.list_namesakes(workspaces, filters.person),
         "workspaces": workspaces,
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.AUDIT),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),

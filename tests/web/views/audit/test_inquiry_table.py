@@ -314,3 +314,22 @@ def test_row_says_attempt_override_and_who_saw_it(world: World):
     assert [line[name] for name in names] == ["3", "true", "2", "1"]
     (text,) = b"".join(get(world, "/audit.jsonl")).splitlines()
     assert [json.loads(text)[name] for name in names] == [3, True, 2, 1]
+
+
+def test_account_tells_namesakes_apart_on_the_page_and_in_files(world: World):
+    twins = [making.person(name, Role.RESPONDER, world.home) for name in ("kim", "kim2")]
+    for number, twin in enumerate(twins):
+        twin.first_name = "Kim"
+        twin.save()
+        row = making.question(world.run, text=f"Question {number}?")
+        making.settle(row, Answered(True), making.decider(twin))
+    page = parse_page(get(world, person="Kim"))
+    select = page.find_one(name="account")
+    options = [tag.text for tag in page if tag.tag == "option" and select in tag.parents]
+    assert options == ["All", *(f"{twin.username}, account {twin.pk}" for twin in twins)]
+    for path in ("/audit", "/audit.csv", "/audit.jsonl"):
+        text = get(world, path, person="Kim", account=str(twins[0].pk)).content.decode()
+        assert ("Question 0?" in text, "Question 1?" in text) == (True, False), path
+    both = lines(get(world, "/audit.csv", person="Kim"))
+    assert {line["decider_id"] for line in both} == {str(twin.pk) for twin in twins}
+    assert not parse_page(get(world, person="Owner")).find_all(name="account")

@@ -37,10 +37,9 @@ DOWNLOAD_ROUTES = {"audit-csv", "audit-jsonl", "audit-evidence", "ledger-file", 
 #: that are an entry.
 ROUTES_WITHOUT_CONTENT = {
     "account", "approval-call", "comment-next", "conversation-neighbour",
-    "conversation-new", "conversation-step",
-    "conversations", "download", "event-part", "evidence-verifier", "go", "group", "groups",
-    "help", "help-page", "join", "ledger", "ledger-verifier", "notifications",
-    "notifications-waiting", "people", "service-worker",
+    "conversation-new", "conversation-step", "conversations", "download", "event-part",
+    "evidence-verifier", "go", "group", "groups", "help", "help-page", "join", "ledger",
+    "ledger-verifier", "notifications", "notifications-waiting", "people", "service-worker",
     "question-expiry", "readers", "reviews", "search", "second-factor", "secrets", "settings",
     "sign-in", "sign-in-code", "sign-on-callback", "static-file", "tools",
     "workspace-add", "workspace-files",
