@@ -9,16 +9,19 @@ from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
+from django.db.models.lookups import Exact
 
 from jpweb.store import accounts, exports
 from jpweb.store.choices import Role
 from jpweb.store.jp_files.mirror import DEMO_ROOT
-from jpweb.store.models import Conversation, Inquiry, Membership, Workspace
+from jpweb.store.models import Conversation, Inquiry, Membership, Person, Workspace
 from jpweb.store.sql.distinct_values import list_distinct
 from jpweb.store.sql.spellings import build_contains
 
 #: Rows of one batch of an export.
 BATCH_ROWS = 250
+#: Rows of a name that are read to find the accounts of namesakes.
+MAX_NAMESAKE_ROWS = 2000
 #: Longest list of values to filter by.
 MAX_FILTER_VALUES = 300
 
@@ -29,7 +32,7 @@ class AuditFilters:
 
     ``workspace`` and ``conversation`` are keys. Without one the demo is left out, unless ``demo``
     is set or the person reviews nothing else. ``words`` have to be in the question. ``decided`` is
-    the kind of decider.
+    the kind of decider. ``person`` is a name; ``account`` tells namesakes apart.
     """
 
     workspace: int | None = None
@@ -41,6 +44,7 @@ class AuditFilters:
     reason: str = ""
     source: str = ""
     person: str = ""
+    account: int | None = None
     decided: str = ""
     since: datetime | None = None
     until: datetime | None = None
@@ -75,8 +79,11 @@ class ReviewedInquiry(NamedTuple):
     note: str
     decided_by: str
     decider_name: str
+    decider_id: int | None
+    channel: str
     settled_at: datetime | None
     anchor: str
+    inquiry_id: str
 
 
 class ReviewedBatch(NamedTuple):
@@ -90,7 +97,8 @@ class ReviewedBatch(NamedTuple):
 #: Columns of an export that are the inquiry's own; the others are its conversation's.
 _INQUIRY_COLUMNS = (
     "pk", "asked_at", "conversation_id", "asker", "source", "question", "answer_type", "state",
-    "reason", "answer", "note", "decided_by", "decider_name", "settled_at", "anchor",
+    "reason", "answer", "note", "decided_by", "decider_name", "decider_id", "channel", "settled_at",
+    "anchor", "inquiry_id",
 )  # fmt: skip
 _CONVERSATION_COLUMNS = {
     "jp_id": "jp_id",
@@ -151,6 +159,13 @@ def read_batches(person_id: int, filters: AuditFilters) -> Iterator[ReviewedBatc
         key = batch_rows[-1]["asked_at"], batch_rows[-1]["pk"]
 
 
+def list_matching_workspaces(person_id: int, filters: AuditFilters) -> list[int]:
+    """Return the keys of the workspaces that have any of the inquiries; two queries."""
+    rows = Inquiry.objects.filter(*_make_conditions(filters), workspace_id=OuterRef("workspace_id"))
+    memberships = _list_filtered_memberships(person_id, filters).filter(Exists(rows))
+    return sorted(memberships.values_list("workspace_id", flat=True))
+
+
 def _read_rows(rows: QuerySet[Inquiry], after: tuple[datetime, int] | None) -> list[dict[str, Any]]:
     """Return the rows that follow a key, one more than a batch holds where there are so many."""
     limit = BATCH_ROWS + 1
@@ -190,6 +205,22 @@ def list_filter_values(workspaces: Iterable[Workspace]) -> FilterValues:
             for column in columns
         )
     )
+
+
+def list_namesakes(workspaces: Iterable[Workspace], name: str) -> dict[int, str]:
+    """Return the accounts with a decider's name by key, with their user names; two queries.
+
+    They are those of members, and of whoever gave the first answers that an index has of the name.
+    """
+    workspace_ids = [workspace.pk for workspace in workspaces]
+    if not name or "\x00" in name:
+        return {}
+    rows = Inquiry.objects.filter(workspace_id__in=workspace_ids, decider_name=name)
+    deciders = set(rows.values_list("decider_id", flat=True)[:MAX_NAMESAKE_ROWS])
+    is_member = Q(memberships__workspace_id__in=workspace_ids)
+    has_name = Q(first_name=name) | Q(first_name="", username=name)
+    people = Person.objects.filter(Q(pk__in=deciders - {None}) | (is_member & has_name))
+    return dict(people.order_by("pk").values_list("pk", "username").distinct())
 
 
 def is_demo(workspace: Workspace) -> bool:
@@ -232,6 +263,9 @@ def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:
     conditions = [
         Q(**{key: value}) for key, value in values_by_lookup.items() if value not in ("", None)
     ]
+    if filters.account is not None:
+        # No index answers an expression: by that of the account all its rows would be sorted.
+        conditions.append(Q(Exact(Coalesce("decider_id", Value(0)), Value(filters.account))))
     if filters.words:
         conditions.append(build_contains("question__text", filters.words))
     return conditions

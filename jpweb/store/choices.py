@@ -131,12 +131,16 @@ class Verdict(TextChoices):
 
 
 class ReviewState(TextChoices):
-    """The state of reviews; ``partial``: the second of two is missing."""
+    """The state of reviews.
+
+    ``partial``: the second of two is missing; ``escalated``: an owner's decision is missing.
+    """
 
     UNREVIEWED = "unreviewed"
     PARTIAL = "partial"
     DONE = "done"
     DISAGREED = "disagreed"
+    ESCALATED = "escalated"
 
 
 class Act(TextChoices):

@@ -52,25 +52,28 @@ _STATE_INDEX = from_stream.INQUIRY_COLUMNS.index("state")
 class Decider:
     """The person or component that made a decision.
 
-    ``kind``: person, configuration, memory, assistant, system.
+    ``kind``: person, configuration, memory, assistant, system. ``channel`` is the way on which the
+    decision came, where that was no page of a signed-in person.
     """
 
     kind: str
     name: str = ""
     person_id: int | None = None
+    channel: str = ""
 
     @classmethod
-    def from_person(cls, person: Person) -> Self:
+    def from_person(cls, person: Person, channel: str = "") -> Self:
         """Return a person as the decider."""
-        return cls("person", person.display_name, person.pk)
+        return cls("person", person.display_name, person.pk, channel)
 
     def make_note(self, **extras: bool | str) -> dict[str, Any]:
-        """Return the response's ``metadata.jpweb``: the decider, and the extras that are set."""
+        """Return the response's ``metadata.jpweb``: the decider, and what else is set."""
         by: dict[str, Any] = {"kind": self.kind}
         if self.name:
             by["name"] = self.name
         if self.person_id is not None:
             by["id"] = self.person_id
+        extras = {"channel": self.channel, **extras}
         return {"jpweb": {"by": by} | {name: value for name, value in extras.items() if value}}
 
 

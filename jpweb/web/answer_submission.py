@@ -49,15 +49,11 @@ class SubmissionResult:
 
 @dataclass(frozen=True, slots=True)
 class AnswerInput:
-    """The values of a card's form, to be shown again; empty for a secret.
-
-    ``channel`` is the way on which the answer came, where that was no page.
-    """
+    """The values of a card's form, to be shown again; empty for a secret."""
 
     answer: str = ""
     remember: bool = False
     note: str = ""
-    channel: str = ""
 
 
 @sensitive_variables("typed", "retained_text")
@@ -66,7 +62,7 @@ async def submit_answer(row: Inquiry, decider: Decider, typed: AnswerInput) -> S
     retained_text = "" if row.answer_type == "secret" else typed.answer
     try:
         settled_row = await resolution.answer_inquiry(
-            row, typed.answer, decider, remember=typed.remember, channel=typed.channel
+            row, typed.answer, decider, remember=typed.remember
         )
     except NoWaitingCall:
         retained_form = AnswerInput("", typed.remember, typed.note)

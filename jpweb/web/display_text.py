@@ -54,8 +54,11 @@ DECIDER_TEXTS = {
 }
 
 #: Ways of answers that came by no page, as the record names them.
-NOTIFICATION_CHANNEL = "notification"
-ANSWER_CHANNELS = {NOTIFICATION_CHANNEL: "by a notification's button"}
+NOTIFICATION_CHANNEL, LINK_CHANNEL = "notification", "link"
+ANSWER_CHANNELS = {
+    NOTIFICATION_CHANNEL: "by a notification's button",
+    LINK_CHANNEL: "by an answer link",
+}
 
 #: Provider failures with a remedy, by kind.
 FAILURE_TEXTS = {

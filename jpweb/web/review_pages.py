@@ -192,7 +192,8 @@ def _make_unbound(history: ReviewHistory, person_id: int) -> VerdictForm:
 
 def _describe_state(history: ReviewHistory) -> dict[str, str]:
     state, verdict = history.state
-    label = review_labels.STATE_LABELS[state]
+    is_disputed = state == ReviewState.ESCALATED and history.is_disputed
+    label = review_labels.STATE_LABELS[ReviewState.DISAGREED if is_disputed else state]
     verdict_label = review_labels.VERDICT_LABELS[verdict][0] if verdict else ""
     needs_more = state == ReviewState.UNREVIEWED and history.rounds_required > 1
     return {

@@ -138,3 +138,35 @@ def test_renamed_columns_leave_no_constraint_or_index_of_the_old_name(earlier_mo
     }
     assert {"item_position", "category"} <= columns
     assert not [name for name in constraints if "head" in name or "facet" in name]
+
+
+def test_verdicts_that_escalate_reach_the_owners_after_the_upgrade(transactional_db: None):
+    try:
+        apps = migrate("0039_imported_approvals")
+        home = apps.get_model("store", "Workspace").objects.create(
+            name="Garden", root="/garden", added_at=AT
+        )
+        talk = apps.get_model("store", "Conversation").objects.create(
+            workspace=home, jp_id=1, origin="native", last_activity=AT
+        )
+        tasks, reviews = (apps.get_model("store", name) for name in ("ReviewTask", "Review"))
+        verdicts = {
+            "e-alone": (1, "done", ["escalate"]),
+            "e-blind": (2, "partial", ["escalate"]),
+            "e-both": (2, "disagreed", ["escalate", "fine"]),
+            "e-fine": (1, "done", ["fine"]),
+        }
+        for anchor, (required, state, sent) in verdicts.items():
+            tasks.objects.create(conversation=talk, anchor=anchor, state=state)
+            for number, verdict in enumerate(sent, start=1):
+                reviews.objects.create(
+                    conversation=talk, anchor=anchor, version="v", round=number, revision=1,
+                    rounds_required=required, verdict=verdict, reviewed_at=AT,
+                )  # fmt: skip
+        migrate("0042_links_and_owners")
+        states = dict(tasks.objects.values_list("anchor", "state"))
+        assert states == {
+            "e-alone": "escalated", "e-blind": "partial", "e-both": "escalated", "e-fine": "done",
+        }  # fmt: skip
+    finally:
+        migrate(get_newest_migration())

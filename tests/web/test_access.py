@@ -16,6 +16,7 @@ from django.urls import reverse
 from jpweb import urls
 from jpweb.runtime import exports, runs
 from jpweb.store.choices import Role
+from jpweb.store.notifications import answer_links
 from tests.web.security.route_rules import FIRST_PERSON, PUBLIC, ROUTES, Route
 from tests.web.world import EVERYBODY, MEMBERS, World, signed_in
 
@@ -40,13 +41,15 @@ def make_address(name: str, world: World, **instead: Any) -> str:
         "anchor": world.anchor,
         "payload": "raw",
         "format_name": next(iter(exports.FORMATS)),
-        "token": "unknown",
         "path": "another/jpweb.css",
         "name": "using",
         "queue_name": "cancelled",
         "provider_name": "unknown",
     } | instead
     arguments = VIEWS[name].pattern.regex.groupindex
+    if "token" in arguments and "token" not in instead:
+        person = world.people["responder"]
+        keys["token"] = answer_links.issue_link(world.question.pk, person.pk)
     if "group_id" in arguments:
         keys = {"group_id": world.group.pk} | keys
     if "suspected_secret_id" in arguments:

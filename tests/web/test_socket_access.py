@@ -8,11 +8,16 @@ from typing import NamedTuple
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
+from jpweb.runtime import read_log
 from jpweb.runtime.broadcast.close_codes import FORBIDDEN, SIGNED_OUT
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import inquiries
-from jpweb.web.websocket import routing
+from jpweb.store.choices import Act
+from jpweb.store.ledger.entries import Place
+from jpweb.stream.events import ChatResponse
+from jpweb.web.websocket import content_reads, routing
 from tests.web.sockets import SOON, connect_page, line_of, make_hello
+from tests.web.transcript.test_consumers import append_events
 from tests.web.world import EVERYBODY, World
 
 
@@ -77,3 +82,38 @@ async def test_answer_over_the_socket_is_taken_as_the_role_allows(
     path = f"/questions/{question.pk}/answer"
     assert all(f'account="{name}"' in text and path in text for text in denials)
     await line.disconnect()
+
+
+def list_reads(world: World) -> list[read_log.Read]:
+    """Return the live reads of a world that wait to be written, and forget them."""
+    place = Place(world.home.pk, world.talk.pk)
+    reads = [read for read in read_log._gathered_reads.elements() if read.place == place]
+    read_log._gathered_reads.clear()
+    return reads
+
+
+async def test_socket_that_is_sent_content_is_a_read_then_one_an_hour(
+    shared_world: World, monkeypatch: pytest.MonkeyPatch
+):
+    hello = await run_in_db_thread(make_hello, shared_world)
+    read_log._gathered_reads.clear()
+    reader = shared_world.people["reader"]
+    async with connect_page(reader, **hello | {"questions": []}) as socket:
+        await socket.receive_all()
+        assert list_reads(shared_world) == []
+        counts = []
+        for interval_seconds in (3_600.0, 3_600.0, 0.0):
+            monkeypatch.setattr(content_reads, "READ_INTERVAL_SECONDS", interval_seconds)
+            await append_events(shared_world, ChatResponse("message", "A word"))
+            assert "A word" in await socket.receive_all()
+            counts.append(len(list_reads(shared_world)))
+        assert counts == [1, 0, 1]
+
+
+async def test_socket_that_begins_with_an_empty_page_is_a_read_of_its_person(shared_world: World):
+    read_log._gathered_reads.clear()
+    reader = shared_world.people["reader"]
+    async with connect_page(reader, conversation=shared_world.talk.pk) as socket:
+        await socket.receive_all()
+    (read,) = list_reads(shared_world)
+    assert (read.act, read.actor.person_id, read.view) == (Act.READ, reader.pk, "live-updates")

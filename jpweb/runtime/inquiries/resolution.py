@@ -115,14 +115,12 @@ async def answer_inquiry(
     decider: Decider,
     *,
     remember: bool = False,
-    channel: str = "",
 ) -> Inquiry:
     """Settle an inquiry, given by key or row, with a person's answer; return the settled row.
 
     The row may be stale: the database decides which settlement is first. A secret is delivered to
     the waiting call alone, in whichever process it runs; a parked run is requeued for it.
     ``remember`` reuses the answer for the rest of the turn, where the inquiry allows that.
-    ``channel`` is the way on which the answer came, where that was no page; it is recorded.
     Raises UnknownInquiry, InvalidAnswer, AlreadySettled, NoWaitingCall.
     """
     row = await _require_open(inquiry)
@@ -130,9 +128,7 @@ async def answer_inquiry(
     value = expected.parse_input(text)
     if expected.RECORDS_ANSWER or not isinstance(value, str):
         remember = remember and inquiries.can_remember(row)
-        return await settle_inquiry(
-            row, Answered(value), decider, remember=remember, channel=channel
-        )
+        return await settle_inquiry(row, Answered(value), decider, remember=remember)
     await secret_channel.deliver_secret(row.pk, value, decider)
     return await run_in_db_thread(inquiries.get_inquiry, row.pk)
 
@@ -192,8 +188,8 @@ async def settle_inquiry(
     A cancellation of the caller, such as the end of its request, stops neither.
 
     With ``run`` the commit is fenced by the run's lease. Raises LeaseLost where another process
-    has it. ``details`` go into the response's metadata: ``remember``, ``withdrawn``,
-    ``note`` or ``channel``.
+    has it. ``details`` go into the response's metadata: ``remember``, ``withdrawn``
+    or ``note``.
     """
     event = _make_response(row, outcome, decider, **details)
     return await _background_tasks.run_shielded(_settle_row(row, event, run))

@@ -90,7 +90,7 @@ class AssociatedData:
 
     def to_bytes(self) -> bytes:
         """Return canonical bytes; two different labels never encode to the same."""
-        decider_fields = [self.decider.kind, self.decider.name, self.decider.person_id]
+        decider_fields = [*asdict(self.decider).values()]
         fields = [
             self.inquiry_key,
             self.inquiry_id,

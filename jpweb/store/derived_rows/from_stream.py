@@ -28,12 +28,12 @@ InquiryColumns: TypeAlias = tuple[Any, ...]
 
 INQUIRY_COLUMNS = (
     "anchor", "position", "response_position", "inquiry_id", "source", "asker", "label", "question",
-    "answer_type", "state", "reason", "answer", "decided_by", "decider_name", "asked_at",
-    "settled_at",
+    "answer_type", "state", "reason", "answer", "decided_by", "decider_name", "channel",
+    "asked_at", "settled_at",
 )  # fmt: skip
 _UNSETTLED_COLUMNS: dict[str, Any] = {
     "response_position": None, "reason": "", "answer": None, "decided_by": "", "decider_name": "",
-    "settled_at": None,
+    "channel": "", "settled_at": None,
 }  # fmt: skip
 
 
@@ -94,6 +94,7 @@ def outcome_columns(
         "settled_at": timestamps.parse_timestamp(event.timestamp),
         "decided_by": db_text.clean_text(str(decider.get("kind") or ""))[:20],
         "decider_name": db_text.clean_text(str(decider.get("name") or ""))[:200],
+        "channel": db_text.clean_text(str(event.note.get("channel") or ""))[:20],
     }
 
 

@@ -57,10 +57,15 @@ def list_conversation_ids(person_id: int, filters: AuditFilters) -> list[int]:
     return found
 
 
+def list_workspace_ids(conversation_ids: list[int]) -> list[int]:
+    """Return the keys of the workspaces of conversations."""
+    rows = Conversation.objects.filter(pk__in=conversation_ids)
+    return sorted(set(rows.values_list("workspace_id", flat=True)))
+
+
 def can_audit_all(person_id: int, conversation_ids: list[int]) -> bool:
     """Tell whether a person may still audit every workspace of these conversations."""
-    workspaces = Conversation.objects.filter(pk__in=conversation_ids).values("workspace_id")
-    needed = set(workspaces.values_list("workspace_id", flat=True).distinct())
+    needed = set(list_workspace_ids(conversation_ids))
     audited = Membership.objects.filter(
         person_id=person_id, role__in=Role.list_including(Role.AUDITOR)
     )

@@ -19,7 +19,7 @@ from jpweb.store.choices import Act, ReviewState
 from jpweb.store.evidence.line_times import format_time
 from jpweb.store.models import Conversation, LedgerEntry, Review, ReviewTask
 from jpweb.store.reviews import reviews, subjects
-from jpweb.store.reviews.reviews import SECOND, ReviewHistory
+from jpweb.store.reviews.reviews import DECISION, SECOND, ReviewHistory
 from jpweb.store.reviews.subjects import ReviewSubject
 
 _BATCH_ROWS = 250
@@ -40,7 +40,7 @@ class ReviewLine(msgspec.Struct, forbid_unknown_fields=True):
     """A review as a line; without ``event`` it is of the conversation."""
 
     event: Annotated[str, msgspec.Meta(pattern=r"\A(e-[A-Za-z0-9-]{1,58})?\Z")]
-    round: Literal[1, 2]
+    round: Literal[1, 2, 3]
     revision: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
     rounds_required: Literal[1, 2]
     content_hash: _Hash
@@ -62,16 +62,17 @@ def write_reviews(
     imports = _read_ledger(conversation, head_sequence, Act.EVIDENCE_IMPORTED)
     imported_count = sum(values.get("reviews", 0) for values in imports)
     rows = Review.objects.filter(conversation=conversation).order_by("pk")
-    second_rounds: set[tuple[str, str]] = set()
-    for row in rows.filter(round=SECOND).iterator(_BATCH_ROWS):
+    complete_versions: set[tuple[str, str]] = set()
+    for row in rows.filter(round__in=(SECOND, DECISION)).iterator(_BATCH_ROWS):
         # A redaction removes the nonce and so the hash; it also breaks an export that is going on.
         if not row.nonce or reviews.hash_review(row) in hashes:
-            second_rounds.add((row.anchor, row.version))
+            complete_versions.add((row.anchor, row.version))
     for number, row in enumerate(rows.iterator(_BATCH_ROWS)):
         is_imported = number < imported_count
         if not is_imported and row.nonce and reviews.hash_review(row) not in hashes:
             continue
-        is_complete = row.rounds_required < SECOND or (row.anchor, row.version) in second_rounds
+        is_disclosed = (row.anchor, row.version) in complete_versions
+        is_complete = row.rounds_required < SECOND or is_disclosed
         line = _describe_review(row, is_complete=is_complete or (is_imported and bool(row.verdict)))
         counts.written += 1
         counts.withheld += bool(line["withheld"])

@@ -64,6 +64,7 @@ def insert_open_row(
         label=from_stream.get_label(event),
         state=OPEN_STATE,
         note="",
+        channel="",
         asked_at=from_stream.get_time(event),
         expires_at=_expires_at(workspace_id, event),
         asker=db_text.clean_text(asker_name)[:200],
@@ -172,7 +173,7 @@ def _record_settlement(
         reason=outcome["reason"],
         event=entry.anchor,
         event_hash=ledger_verifier.hash_text(entry.text),
-        **({"channel": str(event.note["channel"])} if event.note.get("channel") else {}),
+        **({"channel": outcome["channel"]} if outcome["channel"] else {}),
     )
 
 

@@ -152,6 +152,11 @@ def make_ledger_file(person_id: int) -> Iterator[ExportChunk]:
         text = ""
 
 
+def list_audited_workspaces(person_id: int) -> list[int]:
+    """Return the keys of the workspaces whose entries a person may see."""
+    return sorted(exports.list_workspace_ids(_list_audited(person_id)))
+
+
 def _read_batch(after: int, last: int) -> list[tuple[int, int | None, str, str]]:
     rows = LedgerEntry.objects.filter(sequence__gt=after, sequence__lte=last).order_by("sequence")
     return list(rows.values_list("pk", "sequence", "text", "text_hash")[:_BATCH_ENTRIES])

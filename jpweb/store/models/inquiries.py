@@ -47,6 +47,12 @@ class Inquiry(models.Model):
     decided_by = models.CharField(max_length=20, blank=True, help_text="kind of decider")
     decider = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="decisions")
     decider_name = models.CharField(max_length=200, blank=True)
+    channel = models.CharField(
+        max_length=20,
+        blank=True,
+        db_default="",
+        help_text="the way of the answer, where that was no page of a signed-in person",
+    )
     asked_at = models.DateTimeField()
     settled_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)

@@ -26,7 +26,9 @@ class Review(models.Model):
         max_length=64, help_text="identifies what was reviewed; another after each change of it"
     )
     content_hash = models.CharField(max_length=64, help_text="SHA-256 of what was reviewed")
-    round = models.PositiveSmallIntegerField(help_text="1: first review, 2: second review")
+    round = models.PositiveSmallIntegerField(
+        help_text="1: first review, 2: second review, 3: owner"
+    )
     revision = models.PositiveIntegerField(help_text="counts the reviews of a round, from 1")
     rounds_required = models.PositiveSmallIntegerField(
         help_text="as the workspace asked when the first review was given"
@@ -81,8 +83,8 @@ class ReviewTask(models.Model):
         indexes: ClassVar = [
             models.Index(
                 fields=["state", "-id"],
-                condition=models.Q(state__in=("partial", "disagreed")),
-                name="review_tasks_to_look_at",
+                condition=models.Q(state__in=("partial", "disagreed", "escalated")),
+                name="reviews_to_look_at",
             ),
         ]
 

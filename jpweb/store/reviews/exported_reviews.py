@@ -12,7 +12,7 @@ from django.db.models import Exists, Max, OuterRef
 from jpweb.store import audit
 from jpweb.store.audit import AuditFilters, ReviewedInquiry
 from jpweb.store.models import Review
-from jpweb.store.reviews.reviews import FIRST, SECOND
+from jpweb.store.reviews.reviews import DECISION, FIRST, SECOND
 
 
 class Reviewer(NamedTuple):
@@ -28,7 +28,7 @@ class Reviewer(NamedTuple):
 
 
 class ExportedReview(NamedTuple):
-    """The latest review of an inquiry by one reviewer. ``round`` is 1 or 2.
+    """The latest review of an inquiry by one reviewer. ``round`` is 1, 2 or 3.
 
     A hidden one waits for the blind second review: its reader must see neither verdict nor note.
     So does one whose verdict an imported bundle withheld.
@@ -83,6 +83,7 @@ class ExportedReviews:
         for row in rows:
             is_complete = (
                 row.rounds_required < SECOND
+                or (row.version, DECISION) in rounds
                 or {
                     (row.version, FIRST),
                     (row.version, SECOND),

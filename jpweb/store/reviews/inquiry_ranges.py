@@ -145,6 +145,7 @@ def _get_values(filters: AuditFilters) -> dict[str, Any]:
     values = {
         "conversation_id": filters.conversation,
         "decider_name": filters.person,
+        "decider_id": filters.account,
         "asker": filters.tool,
         "reason": filters.reason,
         "source": filters.source,

@@ -13,15 +13,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db.models import Exists, OuterRef, Value
+from django.db.models import Exists, OuterRef, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from jpweb.store import audit
-from jpweb.store.choices import ReviewState
+from jpweb.store.choices import ReviewState, Role
 from jpweb.store.database import clock
 from jpweb.store.inquiries import OPEN_STATE
-from jpweb.store.models import Conversation, Inquiry, Review, ReviewTask
+from jpweb.store.models import Conversation, Inquiry, Membership, Review, ReviewTask
 from jpweb.store.reviews import reservations, subjects
+from jpweb.store.reviews.reviews import DECISION
 from jpweb.stream.answer_type import Secret
 
 #: Newest questions that queues are made from; 5,000 take 55 ms, also of 300,000.
@@ -47,7 +48,8 @@ class QueueItem:
     """A question or, without ``inquiry_id``, a conversation; with the state of its reviews.
 
     ``task_id`` is 0 where nobody assigned, reserved or reviewed it.
-    ``is_own``: a review by the person whose queue it is in would be a self-review.
+    ``is_own``: a review by the person whose queue it is in would be a self-review. ``is_owned``:
+    they own its workspace; that is known of items that come from tasks.
     """
 
     conversation_id: int
@@ -59,6 +61,7 @@ class QueueItem:
     assignee_id: int | None = None
     holder_id: int | None = None
     task_id: int = 0
+    is_owned: bool = False
 
     @property
     def key(self) -> str:
@@ -72,7 +75,8 @@ class QueueItem:
     def is_left_for(self, person_id: int) -> bool:
         """Tell whether a person has yet to review it, and may."""
         is_done = self.state == ReviewState.PARTIAL and self.first_reviewer_id == person_id
-        return not self.is_finished and not is_done and not self.is_own
+        is_for_owner = self.state == ReviewState.ESCALATED and not self.is_owned
+        return not (self.is_finished or is_done or is_for_owner or self.is_own)
 
 
 class Queue(NamedTuple):
@@ -106,6 +110,7 @@ class _Row(NamedTuple):
     decider_id: int | None
     asked_at: datetime
     settled_at: datetime | None
+    run__started_by_id: int | None
 
 
 def _is_late(row: _Row) -> bool:
@@ -135,12 +140,14 @@ _CONDITIONS: dict[str, Callable[[_Row], bool]] = {
     "secret": lambda row: row.answer_type == Secret.TAG,
 }
 #: Queues of what people assigned or reviewed.
-_TASK_QUEUES = ("assigned", "second", "disagreed")
+_TASK_QUEUES = ("assigned", "second", "disagreed", "escalated")
+#: Those of what an owner may decide.
+_UNDECIDED_QUEUES = ("disagreed", "escalated")
 QUEUE_NAMES = (*_TASK_QUEUES, *_CONDITIONS, "sample")
 
 
 def load_desk(person_id: int) -> Desk:
-    """Return all queues of a person; eight queries. The demo is left out, unless it is all."""
+    """Return all queues of a person; up to nine queries. The demo is left out, unless it is all."""
     workspaces = audit.list_workspaces(person_id)
     keys = [row.pk for row in workspaces if not audit.is_demo(row)]
     return _load_desk(person_id, keys or [row.pk for row in workspaces])
@@ -172,13 +179,16 @@ def _list_newest(workspace_ids: list[int]) -> list[_Row]:
 
 
 def _make_queue(name: str, items: list[QueueItem], person_id: int) -> Queue:
-    if name == "disagreed":
-        return Queue(name, items, _list_revisable(items, person_id))
+    if name in _UNDECIDED_QUEUES:
+        return Queue(name, items, _list_decidable(name, items, person_id))
     return Queue(name, items, [item for item in items if item.is_left_for(person_id)])
 
 
-def _list_revisable(items: list[QueueItem], person_id: int) -> list[QueueItem]:
-    """Return the items of which a person gave one of the two reviews, and may give it again."""
+def _list_decidable(name: str, items: list[QueueItem], person_id: int) -> list[QueueItem]:
+    """Return the items that a person may decide as an owner.
+
+    Who gave one of two reviews that disagree may also give it again.
+    """
     if not items:
         return []
     rows = Review.objects.filter(
@@ -188,10 +198,18 @@ def _list_revisable(items: list[QueueItem], person_id: int) -> list[QueueItem]:
     columns = rows.values_list("conversation_id", "anchor", "round", "reviewer_id")
     # The last row of a round is of the latest version, the only one that can be reviewed.
     reviewers = {(key, anchor, number): reviewer for key, anchor, number, reviewer in columns}
-    places = {slot[:2] for slot, reviewer_id in reviewers.items() if reviewer_id == person_id}
-    return [
-        item for item in items if not item.is_own and (item.conversation_id, item.anchor) in places
-    ]
+    own_places = {
+        slot[:2]
+        for slot, reviewer_id in reviewers.items()
+        if reviewer_id == person_id and slot[2] != DECISION
+    }
+
+    def may_review(item: QueueItem) -> bool:
+        if (item.conversation_id, item.anchor) in own_places:
+            return name == "disagreed"
+        return item.is_owned
+
+    return [item for item in items if not item.is_own and may_review(item)]
 
 
 def _list_tasks(conversation_ids: Iterable[int]) -> dict[tuple[int, str], ReviewTask]:
@@ -200,7 +218,8 @@ def _list_tasks(conversation_ids: Iterable[int]) -> dict[tuple[int, str], Review
 
 
 def _make_item(row: _Row, tasks: dict[tuple[int, str], ReviewTask], person_id: int) -> QueueItem:
-    item = QueueItem(row.conversation_id, row.anchor, row.pk, row.decider_id == person_id)
+    is_own = person_id in (row.decider_id, row.run__started_by_id)
+    item = QueueItem(row.conversation_id, row.anchor, row.pk, is_own)
     task = tasks.get((row.conversation_id, row.anchor))
     return _apply_task(item, task) if task else item
 
@@ -217,14 +236,16 @@ def _apply_task(item: QueueItem, task: ReviewTask) -> QueueItem:
         task.assignee_id,
         task.holder_id if is_held else None,
         task.pk,
+        getattr(task, "is_owned", False),
     )
 
 
 def _list_task_items(person_id: int, workspace_ids: list[int]) -> dict[str, list[QueueItem]]:
     """Return the items of the queues that come from assignments and reviews."""
-    rows = ReviewTask.objects.filter(conversation__workspace__in=workspace_ids).order_by("-id")
+    rows = _list_owned(person_id).filter(conversation__workspace__in=workspace_ids).order_by("-id")
     mine = list(rows.filter(assignee_id=person_id)[:MAX_QUEUE_TASKS])
-    reviewed = rows.filter(state__in=(ReviewState.PARTIAL, ReviewState.DISAGREED))
+    states = (ReviewState.PARTIAL, ReviewState.DISAGREED, ReviewState.ESCALATED)
+    reviewed = rows.filter(state__in=states)
     reviewed_tasks = list(reviewed[:MAX_QUEUE_TASKS])
     items = _locate_tasks({task.pk: task for task in (*mine, *reviewed_tasks)}.values(), person_id)
 
@@ -240,7 +261,16 @@ def _list_task_items(person_id: int, workspace_ids: list[int]) -> dict[str, list
         "assigned": pick(mine),
         "second": second,
         "disagreed": pick(reviewed_tasks, ReviewState.DISAGREED),
+        "escalated": pick(reviewed_tasks, ReviewState.ESCALATED),
     }
+
+
+def _list_owned(person_id: int) -> QuerySet[ReviewTask]:
+    """Return all tasks; ``is_owned`` tells of each whether the person owns its workspace."""
+    owned = Membership.objects.filter(
+        person_id=person_id, role=Role.OWNER, workspace=OuterRef("conversation__workspace")
+    )
+    return ReviewTask.objects.annotate(is_owned=Exists(owned))
 
 
 def _locate_tasks(tasks: Collection[ReviewTask], person_id: int) -> dict[int, QueueItem]:
@@ -248,10 +278,10 @@ def _locate_tasks(tasks: Collection[ReviewTask], person_id: int) -> dict[int, Qu
     rows = Inquiry.objects.filter(
         conversation_id__in={task.conversation_id for task in tasks},
         anchor__in={task.anchor for task in tasks},
-    ).values_list("conversation_id", "anchor", "pk", "decider_id")
+    ).values_list("conversation_id", "anchor", "pk", "decider_id", "run__started_by_id")
     found = {
-        (conversation_id, anchor): QueueItem(conversation_id, anchor, key, decider_id == person_id)
-        for conversation_id, anchor, key, decider_id in rows
+        (conversation_id, anchor): QueueItem(conversation_id, anchor, key, person_id in people)
+        for conversation_id, anchor, key, *people in rows
     }
     conversation_ids = {task.conversation_id for task in tasks if not task.anchor}
     own_ids = subjects.find_own_conversations(conversation_ids, person_id)

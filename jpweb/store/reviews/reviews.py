@@ -1,7 +1,8 @@
 """Reviews: who may give which, what each person sees of them, and their insertion.
 
 A subject has up to two rounds, by different people. Where the workspace requires two, the second
-is blind: verdict and note of the first are shown once both are in.
+is blind: verdict and note of the first are shown once both are in. Where the two disagree, or one
+escalates, an owner who gave neither may decide.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import NamedTuple
 from django.db import IntegrityError, transaction
 
 from jpweb.evidence import ledger_verifier
-from jpweb.store import db_text, journal
-from jpweb.store.choices import Act, ReviewState, Verdict
+from jpweb.store import accounts, db_text, journal
+from jpweb.store.choices import Act, ReviewState, Role, Verdict
 from jpweb.store.database import clock
 from jpweb.store.errors import ReviewRefused, UnknownConversation
 from jpweb.store.ledger.entries import Actor, Place, record_act
@@ -23,12 +24,16 @@ from jpweb.store.models import Inquiry, Person, Review, ReviewTask
 from jpweb.store.reviews import reservations, subjects
 from jpweb.store.reviews.subjects import ReviewSubject
 
-FIRST, SECOND = 1, 2
+#: The rounds: those of reviewers, and that of an owner, whose verdict counts alone.
+FIRST, SECOND, DECISION = 1, 2, 3
 #: Characters of a note; longer ones are cut.
 MAX_NOTE_CHARS = 4000
 _NONCE_BYTES = 16
+#: States in which an owner may decide.
+_UNDECIDED_STATES = frozenset({ReviewState.DISAGREED, ReviewState.ESCALATED})
 _OPEN_REFUSAL = "A question can be reviewed once it is closed."
 _OWN_QUESTION_REFUSAL = "You closed this question, so someone else has to review it."
+_OWN_TURN_REFUSAL = "You started the turn of this question, so someone else has to review it."
 _OWN_CONVERSATION_REFUSAL = "You took part in this conversation, so someone else has to review it."
 
 
@@ -84,21 +89,47 @@ class ReviewHistory:
         return rows[-1] if rows else None
 
     def is_complete(self, version: str = "") -> bool:
-        """Tell whether all required reviews of a version are in."""
+        """Tell whether all required reviews of a version are in, or an owner has decided."""
+        if self.find_latest(DECISION, version) is not None:
+            return True
         first = self.find_latest(FIRST, version)
         if first is None:
             return False
         return first.rounds_required < SECOND or self.find_latest(SECOND, version) is not None
 
     @property
+    def is_disputed(self) -> bool:
+        """Tell whether the present version has two reviews whose verdicts differ."""
+        first, second = self.find_latest(FIRST), self.find_latest(SECOND)
+        return bool(first and second and first.verdict != second.verdict)
+
+    def find_escalation(self) -> Review | None:
+        """Return the latest review that asks an owner to look, of any version; None once one did.
+
+        A blind one is left out until the second is in.
+        """
+        latest_keys = {(row.version, row.round): row.pk for row in self.rows}
+        for row in reversed(self.rows):
+            if row.round == DECISION:
+                return None
+            is_latest = latest_keys[row.version, row.round] == row.pk
+            if row.verdict == Verdict.ESCALATE and is_latest and self.is_complete(row.version):
+                return row
+        return None
+
+    @property
     def state(self) -> SubjectState:
         """State of the present version."""
-        first, second = self.find_latest(FIRST), self.find_latest(SECOND)
+        first, decision = self.find_latest(FIRST), self.find_latest(DECISION)
+        if self.find_escalation() is not None:
+            return SubjectState(ReviewState.ESCALATED, "")
+        if decision is not None:
+            return SubjectState(ReviewState.DONE, decision.verdict)
         if first is None:
             return SubjectState(ReviewState.UNREVIEWED, "")
         if not self.is_complete():
             return SubjectState(ReviewState.PARTIAL, "")
-        if second is not None and second.verdict != first.verdict:
+        if self.is_disputed:
             return SubjectState(ReviewState.DISAGREED, "")
         return SubjectState(ReviewState.DONE, first.verdict)
 
@@ -108,7 +139,8 @@ class ReviewHistory:
 
         Of a review that an imported bundle withheld, nothing says to which version it belongs.
         """
-        return any(row.verdict for row in self.rows) and self.find_latest(FIRST) is None
+        is_reviewed = self.find_latest(FIRST) or self.find_latest(DECISION)
+        return any(row.verdict for row in self.rows) and not is_reviewed
 
     def list_shown(self, person_id: int) -> list[ShownReview]:
         """Return the reviews as a person sees them, the newest first."""
@@ -132,8 +164,9 @@ class ReviewHistory:
         if subjects.is_open(self.subject):
             raise ReviewRefused(_OPEN_REFUSAL)
         if subjects.is_own(self.subject, person_id):
-            is_question = self.subject.inquiry is not None
-            raise ReviewRefused(_OWN_QUESTION_REFUSAL if is_question else _OWN_CONVERSATION_REFUSAL)
+            raise ReviewRefused(_describe_own_part(self.subject, person_id))
+        if slot := self._find_deciding_slot(person_id):
+            return slot
         names = []
         for number in (FIRST, SECOND):
             latest = self.find_latest(number)
@@ -142,7 +175,31 @@ class ReviewHistory:
             if latest.reviewer_id == person_id:
                 return Slot(number, latest.revision + 1)
             names.append(latest.reviewer_name)
-        raise ReviewRefused(f"Both reviews are in, by {names[0]} and {names[1]}.")
+        refusal = f"Both reviews are in, by {names[0]} and {names[1]}."
+        if self.state.state in _UNDECIDED_STATES:
+            refusal += " An owner who gave neither can decide."
+        raise ReviewRefused(refusal)
+
+    def _find_deciding_slot(self, person_id: int) -> Slot | None:
+        """Return the decision that an owner can give who is none of the reviewers."""
+        decision = self.find_latest(DECISION)
+        is_mine = decision is not None and decision.reviewer_id == person_id
+        if not is_mine and self.state.state not in _UNDECIDED_STATES:
+            return None
+        reviews = (self.find_latest(FIRST), self.find_latest(SECOND), self.find_escalation())
+        if any(row is not None and row.reviewer_id == person_id for row in reviews):
+            return None
+        workspace_id = self.subject.conversation.workspace_id
+        if accounts.get_role(person_id, workspace_id) is not Role.OWNER:
+            return None
+        return Slot(DECISION, decision.revision + 1 if decision else 1)
+
+
+def _describe_own_part(subject: ReviewSubject, person_id: int) -> str:
+    if subject.inquiry is None:
+        return _OWN_CONVERSATION_REFUSAL
+    is_decider = subject.inquiry.decider_id == person_id
+    return _OWN_QUESTION_REFUSAL if is_decider else _OWN_TURN_REFUSAL
 
 
 def load_history(subject: ReviewSubject) -> ReviewHistory:
@@ -244,7 +301,7 @@ def _require_unchanged(history: ReviewHistory, person: Person, sent: ReviewInput
         return
     name = history.rows[-1].reviewer_name
     slot = history.find_slot(person.pk)
-    position = "second review" if slot.round == SECOND else "review"
+    position = {SECOND: "second review", DECISION: "decision"}.get(slot.round, "review")
     raise ReviewRefused(
         f"{name} reviewed this while you were writing, and their review stands. "
         f"Send yours again to add it as the {position}."

@@ -55,7 +55,7 @@ def reload(subject: ReviewSubject) -> ReviewSubject:
     """Return a subject as the database has it now. Raises Inquiry.DoesNotExist."""
     if subject.inquiry is None:
         return load_conversation(Conversation.objects.get(pk=subject.conversation.pk))
-    rows = Inquiry.objects.select_related("conversation__workspace")
+    rows = Inquiry.objects.select_related("conversation__workspace", "run")
     return load_question(rows.get(pk=subject.inquiry.pk))
 
 
@@ -67,10 +67,11 @@ def is_open(subject: ReviewSubject) -> bool:
 def is_own(subject: ReviewSubject, person_id: int) -> bool:
     """Tell whether a review by this person would be a self-review.
 
-    They answered or declined the question, or took part in the conversation.
+    They answered or declined the question or started its turn, or took part in the conversation.
     """
     if subject.inquiry is not None:
-        return subject.inquiry.decider_id == person_id
+        run = subject.inquiry.run
+        return person_id in (subject.inquiry.decider_id, run.started_by_id if run else None)
     return bool(find_own_conversations([subject.conversation.pk], person_id))
 
 

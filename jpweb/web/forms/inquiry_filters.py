@@ -57,4 +57,5 @@ class InquiryFilterForm(PeriodForm):
     reason = TextField(required=False)
     source = TextField(required=False)
     person = TextField(required=False)
+    account = WholeNumberField(required=False)
     decided = TextField(required=False)

@@ -11,6 +11,7 @@ COLUMN_LABELS = (
     ("decider", "Answered by"),
     ("waited", "Wait time"),
     ("shown", "Seen by"),
+    ("review", "Review"),
     ("conversation", "Conversation"),
 )
 #: How many people had a question on their screen, of those whose pages it was sent to.

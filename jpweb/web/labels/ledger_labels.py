@@ -63,6 +63,7 @@ ACT_LABELS: Mapping[str, str] = {
 LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "outcome": "outcome",
     "reason": "reason",
+    "channel": "sent",
     **{name: name for name in ("tool", "kind", "name", "role", "state", "failure", "model")},
     "allow": "allowed",
     "remember": "for the rest of the turn",

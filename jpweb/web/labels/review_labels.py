@@ -18,12 +18,14 @@ STATE_LABELS: Mapping[str, str] = {
     ReviewState.PARTIAL: "1 of 2 reviews",
     ReviewState.DONE: "Reviewed",
     ReviewState.DISAGREED: "Reviewers disagree",
+    ReviewState.ESCALATED: "Escalated to the owners",
 }
 #: Titles and descriptions of review queues, by name.
 QUEUE_LABELS: Mapping[str, tuple[str, str]] = {
     "assigned": ("Assigned to you", "questions and conversations that an auditor gave you"),
     "second": ("Waiting for a second review", "reviewed by one person who isn't you"),
     "disagreed": ("Disagreements", "two reviewers came to different verdicts"),
+    "escalated": ("Escalated", "an owner who did not review it has to look at it"),
     "cancelled": ("Cancelled", "closed without an answer"),
     "late": ("Answered late", "waited for more than an hour"),
     "automatic": (
@@ -34,7 +36,11 @@ QUEUE_LABELS: Mapping[str, tuple[str, str]] = {
     "sample": ("Random sample", "one in 20 questions, other ones each week"),
 }
 #: Labels of the rounds of a review.
-ROUND_LABELS: Mapping[int, str] = {1: "First review", 2: "Second review"}
+ROUND_LABELS: Mapping[int, str] = {
+    1: "First review",
+    2: "Second review",
+    3: "Owner's decision",
+}
 #: Labels of a review where no second one is needed: on record, and in the form.
 ONLY_REVIEW_LABEL, OWN_REVIEW_LABEL = "Review", "Your review"
 #: Labels of the numbers of reviews that a workspace can ask for.

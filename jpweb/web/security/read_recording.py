@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from jpweb.runtime import read_log
 from jpweb.runtime.read_log import Read
 from jpweb.store.choices import Act
-from jpweb.store.ledger.entries import Actor, Place, record_act
+from jpweb.store.ledger.entries import Actor, NewAct, Place, record_act, record_acts
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
 
-    from jpweb.store.models import Conversation
+    from jpweb.store.models import Conversation, Person
     from jpweb.web.http import Request
 
 #: Statuses of responses that show content; with 304 the browser has it.
@@ -22,8 +23,11 @@ CONTENT_STATUSES = frozenset({200, 206, 304})
 METADATA_ROUTES = frozenset({"conversation-edit"})
 #: Routes that show questions and answers of several conversations.
 LISTING_ROUTES = frozenset(
-    {"questions", "audit", "decisions", "review-queue", "audit-charts", "bookmarks", "mentions"}
-)
+    {
+        "home", "questions", "audit", "decisions", "review-queue", "audit-charts", "bookmarks",
+        "mentions",
+    }
+)  # fmt: skip
 #: Routes that hand out a file. They are recorded at once, other reads within a second.
 EXPORT_ROUTES = frozenset({"conversation-export", "conversation-evidence"})
 
@@ -48,6 +52,12 @@ def note_response(
         read_log.note_read(Read(Act.READ, Actor.from_person(person), place, str(route)))
 
 
+def note_link_read(person: Person, conversation: Conversation) -> None:
+    """Gather the read of a question by a person's answer link, signed in or not."""
+    place = Place(conversation.workspace_id, conversation.pk)
+    read_log.note_read(Read(Act.READ, Actor.from_person(person), place, "answer-link"))
+
+
 def note_search(request: Request, text: str) -> None:
     """Gather a search of all conversations that the person may read."""
     actor = Actor.from_person(request.user)
@@ -57,6 +67,18 @@ def note_search(request: Request, text: str) -> None:
 def record_export(request: Request, place: Place, **details: str | int) -> None:
     """Record that a person exports something, before its first byte is sent."""
     record_act(Act.EXPORTED, Actor.from_person(request.user), place, **details)
+
+
+def record_workspace_exports(
+    request: Request, list_workspace_ids: Callable[[], Iterable[int]], **details: str
+) -> None:
+    """Record an export of several conversations, with an entry in each workspace that it is of.
+
+    So those who audit there see it. An export without rows is an entry of the person alone.
+    """
+    places = [Place(key) for key in list_workspace_ids()] or [Place()]
+    actor = Actor.from_person(request.user)
+    record_acts(NewAct(Act.EXPORTED, actor, place, dict(details)) for place in places)
 
 
 def _find_conversation(view_args: dict[str, Any]) -> Conversation | None:

@@ -24,14 +24,17 @@ from jpweb.store.inquiries import Decider
 from jpweb.store.notifications import answer_links
 from jpweb.store.notifications.answer_links import LinkStatus, ResolvedLink
 from jpweb.stream.errors import InvalidAnswer
-from jpweb.web import access, notice_text
-from jpweb.web.security import rate_limits, security_log
+from jpweb.web import access, display_text, notice_text
+from jpweb.web.security import rate_limits, read_recording, security_log
 
 if TYPE_CHECKING:
     from jpweb.store.models import Inquiry
 
 #: HTTP status codes of the page for a link that cannot settle its question.
 CLOSED_STATUSES = {LinkStatus.SETTLED: 200, LinkStatus.CLOSED: 410, LinkStatus.BARRED: 403}
+
+#: Statuses of links whose page shows the question.
+CONTENT_STATUSES = frozenset({LinkStatus.LIVE, LinkStatus.SETTLED})
 
 
 @csrf_exempt
@@ -46,6 +49,8 @@ async def answer_by_link(request: HttpRequest, token: str) -> HttpResponse:
     except InvalidLink as error:
         return await run_in_db_thread(_refuse_link, request, error)
     if request.method != "POST":
+        if request.method == "GET" and link.status in CONTENT_STATUSES:
+            read_recording.note_link_read(link.person, link.inquiry.conversation)
         return await _render_link(request, link)
     if link.status is not LinkStatus.LIVE:
         is_late = link.status is LinkStatus.SETTLED
@@ -55,7 +60,7 @@ async def answer_by_link(request: HttpRequest, token: str) -> HttpResponse:
 
 @sensitive_variables("typed")
 async def _settle_by_link(request: HttpRequest, token: str, link: ResolvedLink) -> HttpResponse:
-    decider = Decider.from_person(link.person)
+    decider = Decider.from_person(link.person, display_text.LINK_CHANNEL)
     is_decline = request.POST.get("do") == "decline"
     try:
         if is_decline:

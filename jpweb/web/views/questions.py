@@ -133,9 +133,8 @@ async def answer_by_notification(request: Request, inquiry: Inquiry) -> HttpResp
         raise PermissionDenied
     if answer not in {button.value for button in answer_buttons.list_buttons(inquiry)}:
         return HttpResponse(status=answer_submission.STATUS_OPEN)
-    typed = AnswerInput(answer, channel=display_text.NOTIFICATION_CHANNEL)
-    decider = Decider.from_person(request.user)
-    reply = await answer_submission.submit_answer(inquiry, decider, typed)
+    decider = Decider.from_person(request.user, display_text.NOTIFICATION_CHANNEL)
+    reply = await answer_submission.submit_answer(inquiry, decider, AnswerInput(answer))
     is_settled = reply.status == answer_submission.STATUS_SETTLED
     return HttpResponse(status=204 if is_settled else reply.status)
 

@@ -29,10 +29,12 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import presence, receipt_buffer
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.inbox.snoozes import SnoozedQuestion
+from jpweb.store.ledger.entries import Actor, Place
 from jpweb.store.people.sessions import hash_key
 from jpweb.web import access, answer_submission
 from jpweb.web.answer_submission import AnswerInput
 from jpweb.web.websocket import inbox_updates, protocol, socket_limits, update_batches
+from jpweb.web.websocket.content_reads import ContentReads
 from jpweb.web.websocket.conversation_updates import RenderedState
 from jpweb.web.websocket.inbox_updates import CardKeys, InboxUpdate
 from jpweb.web.websocket.pending_updates import PendingUpdates
@@ -76,6 +78,7 @@ class PageConsumer(AsyncWebsocketConsumer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.pending = PendingUpdates()
+        self.reads = ContentReads()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Run the consumer; clean up however it ends, so that no update is sent afterwards."""
@@ -255,6 +258,12 @@ class PageConsumer(AsyncWebsocketConsumer):
         """Close the connection with a code after which the page connects again."""
         if self.person_id is not None:
             update_batches.closing_tasks.spawn_task(self.close_and_cleanup(SERVER_FAULT))
+
+    def note_content(self, subscription: Subscription, workspace_id: int) -> None:
+        """Record that the person is sent content of a conversation."""
+        person: Any = self.scope["user"]
+        place = Place(workspace_id, subscription.conversation_id)
+        self.reads.note_content(Actor.from_person(person), place)
 
     async def send_inbox_update(self, update: InboxUpdate) -> None:
         """Send an inbox update, and record the delivery of its new questions."""

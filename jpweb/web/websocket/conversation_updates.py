@@ -63,10 +63,11 @@ class RenderedState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConversationUpdate:
-    """HTML fragments, and the state of the page after they are swapped in."""
+    """HTML fragments, the state of the page after they are swapped in, and their workspace."""
 
     html: str
     page: RenderedState
+    workspace_id: int
 
 
 #: Entries that a page may lack in the shared batch; with more, its update is costly.
@@ -144,7 +145,7 @@ class _ConversationSnapshot:
             if may_run:
                 context["page_url"] = reverse("conversation", args=[conversation.pk])
                 parts.append(render_to_string("conversations/_edit_menu_body.html", context))
-        return ConversationUpdate("".join(parts), new_page)
+        return ConversationUpdate("".join(parts), new_page, conversation.workspace_id)
 
     def _render_run(self, *, may_run: bool, has_changed: bool) -> str:
         """Render the composer if its run has changed, else the status above it."""
@@ -284,11 +285,10 @@ def find_conversation_updates(
         return dict.fromkeys(pages)
     roles = queue.get_roles_in(row.workspace_id, {person_id for person_id, _ in pages})
     snapshot = _ConversationSnapshot(row)
-    empty_update = ConversationUpdate("", RenderedState())
+    empty_update = ConversationUpdate("", RenderedState(), row.workspace_id)
     updates: dict[tuple[int, RenderedState | None], ConversationUpdate | None] = {}
     for person_id, page in pages:
-        role = roles.get(person_id)
-        if role is None:
+        if (role := roles.get(person_id)) is None:
             updates[person_id, page] = None
         elif page is None:
             updates[person_id, page] = empty_update

@@ -77,6 +77,15 @@ class _ConversationSend(_PendingSend):
         """Entries that the page may lack in the shared batch; 0 for its first update."""
         return 0 if self.socket.pending.is_connecting else conversation_updates.MAX_BATCHED_ENTRIES
 
+    def has_content(self, update: ConversationUpdate) -> bool:
+        """Tell whether events or text of the model are sent, not only the state of the run."""
+        if self.text_signal is not None and self.text_signal["text"]:
+            return True
+        if self.page is None:
+            return False
+        shown_state = self.page.entry_count, self.page.revision
+        return shown_state != (update.page.entry_count, update.page.revision)
+
 
 @dataclass(slots=True, eq=False)
 class _InboxSend(_PendingSend):
@@ -160,6 +169,8 @@ async def _send_updates(sends: list[_ConversationSend], updates: _UpdatesByPage)
             if html := conversation_updates.join_partial_text(
                 send.text_signal, update.html, html_by_text, is_text_newer=send.is_text_newer
             ):
+                if send.has_content(update):
+                    socket.note_content(send.subscription, update.workspace_id)
                 await socket.send(html)
             if socket.pending.is_connecting:
                 socket.pending.end_connecting(has_failed=False)

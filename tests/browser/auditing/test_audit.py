@@ -122,7 +122,7 @@ def test_the_window_of_a_small_notebook_has_every_column(visit: Visit):
     demo = page.locator("select[name=workspace] option", has_text="Demo").get_attribute("value")
     page = visit.open(f"/audit?workspace={demo}", size=NOTEBOOK)  # others have what tests ask
     expect(rows(page).nth(10)).to_be_visible()
-    expect(page.locator("thead th")).to_have_count(8)
+    expect(page.locator("thead th")).to_have_count(9)
     assert not page.evaluate(TOO_WIDE)
     (cut_width,) = page.evaluate(MEASURE_CUT_COLUMNS)
     assert cut_width == 0

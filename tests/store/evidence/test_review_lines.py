@@ -71,6 +71,20 @@ def test_review_that_waits_for_a_second_is_withheld_and_counted(bundle: Path):
     assert left_out["verdicts and notes of reviews"] == 1
 
 
+def test_decision_of_an_owner_is_in_the_bundle_and_its_copy(reviewed: ReviewDesk, tmp_path: Path):
+    olga = making.person("olga", Role.OWNER, reviewed.home)
+    subject = desk.load(Inquiry.objects.get())
+    desk.send(subject, olga, Verdict.QUESTIONABLE, "Ask Rita.")
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundles.make_bundle(reviewed.talk))
+    last_line = read_reviews(path)[-1]
+    assert (last_line["round"], last_line["verdict"]) == (reviews.DECISION, "questionable")
+    assert bundles.list_problems(path) == []
+    copy, _ = import_again(path)
+    task = ReviewTask.objects.get(conversation=copy, anchor=subject.anchor)
+    assert (task.state, task.verdict) == (ReviewState.DONE, Verdict.QUESTIONABLE)
+
+
 def change_verdict(lines: list[dict[str, Any]]) -> None:
     lines[0]["verdict"] = "fine"
 

@@ -190,6 +190,21 @@ def test_order_is_that_of_an_index(
     assert "Sort" not in plan
 
 
+def test_account_of_a_name_is_looked_for_among_the_rows_of_the_name(auditor: Person):
+    with CaptureQueriesContext(connection) as captured:
+        filters = AuditFilters(person="ada", account=auditor.pk)
+        audited_rows.load_page(auditor, filters, Order(), 0)
+    statements = [query["sql"] for query in captured]
+    sql = next(each for each in statements if Inquiry.TABLE in each and "ORDER BY" in each)
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            drop_other_indexes("audit_of_decider", cursor)
+        cursor.execute(
+            f"{'EXPLAIN QUERY PLAN' if connection.vendor == 'sqlite' else 'EXPLAIN'} {sql}"
+        )
+        assert "audit_of_decider" in "\n".join(str(row[-1]) for row in cursor.fetchall())
+
+
 def test_attempt_is_the_last_part_of_an_id_of_three():
     ids = ("call_1.bees.2", "a.b.c.12", "free", "free.2", "call.bees.x", "call.bees.99999", "")
     assert [inquiry_pages.parse_attempt(text) for text in ids] == ["2", "12", *[""] * 5]

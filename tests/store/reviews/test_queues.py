@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jpweb.store import journal
-from jpweb.store.choices import Role, RunState, Verdict
+from jpweb.store.choices import ReviewState, Role, RunState, Verdict
 from jpweb.store.database import clock
 from jpweb.store.inquiries import Decider
 from jpweb.store.ledger.entries import Actor
@@ -292,3 +292,57 @@ def test_redaction_of_a_reviewed_question_leaves_it_to_review_again(desk: Review
     assert list_keys(desk, "disagreed") == [other.pk]
     task = ReviewTask.objects.get(anchor="")
     assert (task.state, task.first_reviewer) == ("unreviewed", None)
+
+
+def test_disagreement_is_left_for_an_owner_until_they_decide(desk: ReviewDesk):
+    olga, row = making.person("olga", Role.OWNER, desk.home), desk.close()
+    send(load(row), desk.ada, Verdict.FINE)
+    send(load(row), desk.ben, Verdict.WRONG, "No.")
+    queue = queues.load_desk(olga.pk).queues["disagreed"]
+    assert [item.inquiry_id for item in queue.left] == [row.pk]
+    send(load(row), olga, Verdict.FINE)
+    assert queues.load_desk(olga.pk).queues["disagreed"].items == []
+
+
+@pytest.mark.parametrize("count", [1, 2], ids=["one review", "two reviews"])
+def test_escalated_question_waits_for_an_owner(desk: ReviewDesk, count: int):
+    olga, row = making.person("olga", Role.OWNER, desk.home), desk.close(DECLINED)
+    if count == 2:
+        desk.require_two()
+        send(load(row), desk.ada, Verdict.ESCALATE, "Look.")
+        assert queues.load_desk(olga.pk).queues["escalated"].items == [], "blind"
+    send(load(row), desk.ben, Verdict.ESCALATE, "Look.")
+    assert queues.load_desk(desk.cleo.pk).queues["escalated"].left == []
+    desks = queues.load_desk(olga.pk).queues
+    assert [item.inquiry_id for item in desks["escalated"].left] == [row.pk]
+    assert (desks["escalated"].finished_count, desks["cancelled"].finished_count) == (0, 0)
+    assert send(load(row), olga, Verdict.WRONG, "No.").round == 3
+    assert list_keys(desk, "escalated") == []
+    send(load(row), desk.ben, Verdict.ESCALATE, "Look again.")
+    (item,) = queues.load_desk(olga.pk).queues["escalated"].left
+    assert item.state == ReviewState.ESCALATED
+
+
+def test_change_does_not_end_what_was_escalated(desk: ReviewDesk):
+    olga = making.person("olga", Role.OWNER, desk.home)
+    subject = subjects.load_conversation(Conversation.objects.get())
+    send(subject, desk.ada, Verdict.ESCALATE, "Look.")
+    desk.close()
+    subject = subjects.load_conversation(Conversation.objects.get())
+    send(subject, desk.ben)
+    assert len(queues.load_desk(olga.pk).queues["escalated"].left) == 1
+    decision = send(subject, olga)
+    assert (decision.round, decision.version) == (3, subject.version)
+    assert queues.load_desk(olga.pk).queues["escalated"].items == []
+
+
+def test_owner_who_escalated_leaves_it_to_another_owner(desk: ReviewDesk):
+    olga, omar = (making.person(name, Role.OWNER, desk.home) for name in ("olga", "omar"))
+    row = desk.close()
+    send(load(row), olga, Verdict.ESCALATE, "Look.")
+    assert queues.load_desk(olga.pk).queues["escalated"].left == []
+    send(load(row), desk.ada)
+    assert list_keys(desk, "escalated") == [row.pk]
+    assert len(queues.load_desk(omar.pk).queues["escalated"].left) == 1
+    assert send(load(row), omar).round == 3
+    assert list_keys(desk, "escalated") == []

@@ -11,10 +11,11 @@ import pytest
 from django.db import connection
 
 from jpweb.store import journal
-from jpweb.store.choices import Act, InterruptKind, ReviewState, Verdict
+from jpweb.store.choices import Act, InterruptKind, ReviewState, Role, Verdict
 from jpweb.store.errors import ReviewRefused
+from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, LedgerEntry, Review, ReviewTask
-from jpweb.store.reviews import reservations, reviews, subjects
+from jpweb.store.reviews import assignments, queues, reservations, reviews, subjects
 from jpweb.store.run_queue import interrupts
 from jpweb.stream.events import ChatRequest
 from tests.store import making
@@ -45,6 +46,20 @@ def test_person_who_answered_or_declined_does_not_review(desk: ReviewDesk):
     for outcome in (making.ANSWER, DECLINED):
         with pytest.raises(ReviewRefused, match="You closed this question"):
             send(load(desk.close(outcome, making.decider(desk.ada))), desk.ada)
+
+
+def test_person_who_started_the_turn_does_not_review_its_questions(desk: ReviewDesk):
+    run = making.start_run(making.conversation(desk.home), desk.ada)
+    row = making.settle(making.question(run), DECLINED, making.decider(desk.rita))
+    with pytest.raises(ReviewRefused, match="You started the turn of this question"):
+        send(load(row), desk.ada)
+    with pytest.raises(ReviewRefused, match="Ada took part in this"):
+        assignments.assign(load(row), desk.ada.pk, Actor.from_person(desk.ben))
+    assert queues.load_desk(desk.ada.pk).queues["cancelled"].left == []
+    assert len(queues.load_desk(desk.ben.pk).queues["cancelled"].left) == 1
+    desk.require_two()
+    send(load(row), desk.ben)
+    assert queues.load_desk(desk.ada.pk).queues["second"].left == []
 
 
 @pytest.mark.parametrize("part", ["starter", "turn", "interrupt", "answer", "approval"])
@@ -240,3 +255,37 @@ def test_of_reviews_sent_at_once_one_stands():
     assert replies.count(review.reviewer_name) == 1
     losers = [reply for reply in replies if reply != review.reviewer_name]
     assert all(reply.startswith(f"{review.reviewer_name} reviewed this") for reply in losers)
+
+
+def test_owner_who_gave_neither_review_decides_a_disagreement(desk: ReviewDesk):
+    desk.require_two()
+    row, olga = desk.close(), making.person("olga", Role.OWNER, desk.home)
+    subject = load(row)
+    send(subject, desk.ada, Verdict.FINE)
+    send(subject, desk.ben, Verdict.WRONG, "No.")
+    with pytest.raises(ReviewRefused, match="An owner who gave neither can decide"):
+        send(subject, desk.cleo)
+    decision = send(subject, olga, Verdict.QUESTIONABLE, "Ask Rita.")
+    assert (decision.round, decision.revision) == (reviews.DECISION, 1)
+    assert reviews.load_history(subject).state == (ReviewState.DONE, Verdict.QUESTIONABLE)
+    assert reviews.load_review_states([row.pk]) == {
+        row.pk: (ReviewState.DONE, Verdict.QUESTIONABLE)
+    }
+    details = read_details()[-1]
+    assert (details["round"], details["verdict"]) == (reviews.DECISION, "questionable")
+    send(subject, desk.ada, Verdict.WRONG, "No.")
+    assert reviews.load_history(subject).state.verdict == Verdict.QUESTIONABLE
+    assert send(subject, olga, Verdict.FINE).revision == 2
+
+
+def test_owner_decides_neither_their_own_question_nor_their_own_review(desk: ReviewDesk):
+    olga = making.person("olga", Role.OWNER, desk.home)
+    for row in (desk.close(by=making.decider(olga)), desk.close()):
+        subject = load(row)
+        send(subject, desk.ada, Verdict.FINE)
+        send(subject, desk.ben if row.decider_id == olga.pk else olga, Verdict.WRONG, "No.")
+        if row.decider_id == olga.pk:
+            with pytest.raises(ReviewRefused, match="You closed this question"):
+                send(subject, olga)
+        else:
+            assert send(subject, olga).round == reviews.SECOND

@@ -47,7 +47,7 @@ def question(run: Run, at: int) -> Inquiry:
         conversation=run.conversation, run=run, workspace_id=run.conversation.workspace_id,
         anchor=f"e-{at}", position=at, inquiry_id="a.b", source="tool", asker="vault",
         question={"text": "Go on?", "n": [1, None]}, answer_type="boolean", note="",
-        same_question_key="", waiter="", seal_key="", asked_at=NOW,
+        channel="", same_question_key="", waiter="", seal_key="", asked_at=NOW,
     )  # fmt: skip
 
 

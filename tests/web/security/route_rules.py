@@ -111,7 +111,7 @@ ROUTES = {
     "approval-claim": member("approval", Role.RESPONDER, 302, **POST),
     "approval-release": member("approval", Role.RESPONDER, 302, **POST),
     "approval-claim-choose": member("approval", Role.RESPONDER),
-    "answer-link": Route(PUBLIC, 404),
+    "answer-link": Route(PUBLIC, 200),
     "notifications": Route(SIGNED_IN, 200),
     "notification-add": Route(SIGNED_IN, 422, "post"),
     "notification-mentions": Route(SIGNED_IN, 302, "post"),

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
 import logging
 from collections.abc import Iterator
 from datetime import timedelta
@@ -351,6 +353,7 @@ async def test_a_secret_reaches_the_call_and_nothing_else(
         response = await AsyncClient().post(url, {"answer": CANARY})
     assert await call == CANARY
     assert response.status_code == 200
+    assert (await run_in_db_thread(inquiries.get_inquiry, row.pk)).channel == "link"
     after = (await AsyncClient().get(url)).content.decode()
     row_texts = await run_in_db_thread(
         lambda: repr([*JournalEntry.objects.values_list(), *Inquiry.objects.values_list()])
@@ -383,3 +386,15 @@ def test_a_secret_that_nobody_waits_for_is_dropped_and_the_link_stays(
     assert "was discarded, not stored" in response.content.decode()
     assert CANARY not in response.content.decode()
     assert AnswerLink.objects.get().used_at is None
+
+
+@pytest.mark.parametrize("form", [{"answer": "true"}, {"do": "decline"}], ids=["answer", "decline"])
+def test_what_a_link_settles_is_marked_everywhere(world: World, form: dict[str, str]):
+    Client().post(link(world), form)
+    auditor = world.client("auditor")
+    for path in (f"/questions/{world.question.pk}", f"/conversations/{world.talk.pk}", "/audit"):
+        text = " ".join(parse_page(auditor.get(path)).text.split())
+        assert text.count("by an answer link") == 1, path
+    assert "sent by an answer link" in parse_page(auditor.get("/audit/ledger")).text
+    (row,) = csv.DictReader(io.StringIO(b"".join(auditor.get("/audit.csv")).decode()))
+    assert row["channel"] == "link"

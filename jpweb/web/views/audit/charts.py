@@ -43,6 +43,7 @@ def show_charts(request: Request) -> HttpResponse:
         "form": form,
         "page_name": "audit-charts",
         "filter_values": audit.list_filter_values(workspaces),
+        "accounts": audit.list_namesakes(workspaces, filters.person),
         "workspaces": workspaces,
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
         "ranges": list_ranges(clock.now().date(), query),

@@ -14,17 +14,21 @@ from django.urls import reverse
 from jpweb.store import inquiries
 from jpweb.store.audit import ReviewedBatch, ReviewedInquiry
 from jpweb.store.exports import ExportChunk
+from jpweb.store.reviews import inquiry_pages
 from jpweb.store.reviews.exported_reviews import ExportedReview, ExportedReviews
+from jpweb.store.reviews.inquiry_pages import Showing
 from jpweb.stream.answer_type import format_answer
 from jpweb.web import transcript
+from jpweb.web.views.audit.inquiry_rows import NEVER_SHOWN, OVERRIDING_DECIDERS
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
 
 CSV_COLUMNS = (
     "asked_at", "workspace", "conversation", "conversation_title", "asker", "source", "question",
-    "answer_type", "outcome", "reason", "answer", "comment", "decided_by", "decider", "settled_at",
-    "waited_seconds", "link",
+    "answer_type", "outcome", "reason", "answer", "comment", "decided_by", "decider", "decider_id",
+    "channel", "settled_at", "waited_seconds", "attempt", "override", "delivered_count",
+    "seen_count", "link",
 )  # fmt: skip
 #: Placeholder of a conversation's key while the pattern of its address is built.
 _PLACEHOLDER_ID = 987_654_321
@@ -42,7 +46,7 @@ HIDDEN_VERDICT = "hidden"
 def make_csv(
     batches: Iterator[ReviewedBatch], address: str, reviews: ExportedReviews
 ) -> Iterator[ExportChunk]:
-    """Yield the file; ``address`` is the pattern of a conversation's address."""
+    """Yield the file, a query a batch more; ``address`` is that of a conversation."""
     reviewers = reviews.list_reviewers()
     for number, (rows, done, total) in enumerate(batches):
         text = io.StringIO(newline="")
@@ -51,10 +55,10 @@ def make_csv(
             names = _list_names([reviewer.name for reviewer in reviewers])
             writer.writerow([_escape_cell(name) for name in (*CSV_COLUMNS, *names)])
         found = reviews.load_reviews(rows) if reviewers else {}
-        for row in rows:
-            cells = make_csv_row(row, address)
+        for row, cells in make_csv_rows(rows, address):
+            shown_reviews = found.get(row.pk, {})
             for reviewer in reviewers:
-                cells += _make_review_cells(found.get(row.pk, {}).get(reviewer.key))
+                cells.extend(_make_review_cells(shown_reviews.get(reviewer.key)))
             writer.writerow([_escape_cell(value) for value in cells])
         yield ExportChunk(text.getvalue().encode(), done, total)
 
@@ -88,8 +92,16 @@ def make_address_pattern(request: Request) -> str:
     return f"{head}{{0}}{tail}"
 
 
-def make_csv_row(row: ReviewedInquiry, address: str) -> list[object]:
-    """Return the cells of a row, in the order of ``CSV_COLUMNS``."""
+def make_csv_rows(
+    rows: list[ReviewedInquiry], address: str
+) -> Iterator[tuple[ReviewedInquiry, list[object]]]:
+    """Yield rows with their cells, in the order of ``CSV_COLUMNS``; one query."""
+    showings = inquiry_pages.count_showings([row.pk for row in rows])
+    for row in rows:
+        yield row, _make_csv_row(row, address, showings.get(row.pk, NEVER_SHOWN))
+
+
+def _make_csv_row(row: ReviewedInquiry, address: str, showing: Showing) -> list[object]:
     waited_seconds = inquiries.waiting_seconds(row)
     return [
         row.asked_at.isoformat(),
@@ -106,8 +118,13 @@ def make_csv_row(row: ReviewedInquiry, address: str) -> list[object]:
         row.note,
         row.decided_by,
         row.decider_name,
+        row.decider_id or "",
+        row.channel,
         row.settled_at.isoformat() if row.settled_at else "",
         "" if waited_seconds is None else f"{waited_seconds:.3f}",
+        inquiry_pages.parse_attempt(row.inquiry_id),
+        row.decided_by in OVERRIDING_DECIDERS,
+        *(showing.delivered_count, showing.seen_count),
         address.format(row.conversation_id) + transcript.format_event_query(row.anchor),
     ]
 

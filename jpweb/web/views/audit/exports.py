@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -22,6 +22,7 @@ from jpweb.store.evidence import contents
 from jpweb.store.exports import ExportChunk
 from jpweb.store.inquiries import waiting_seconds
 from jpweb.store.ledger.entries import Place
+from jpweb.store.reviews import inquiry_pages
 from jpweb.store.reviews.exported_reviews import ExportedReview, ExportedReviews
 from jpweb.web import access
 from jpweb.web.forms.inquiry_filters import InquiryFilterForm
@@ -47,8 +48,7 @@ async def export_json_lines(request: Request) -> HttpResponseBase:
     batches = audit.read_batches(request.user.pk, filters)
     reviews = ExportedReviews(request.user.pk, filters)
     pieces = _make_json_lines(batches, csv_export.make_address_pattern(request), reviews)
-    query = request.META["QUERY_STRING"]
-    record = partial(read_recording.record_export, request, Place(), file=file_name, query=query)
+    record = inquiry_table.make_record(request, filters, file_name)
     content_type = "application/jsonl; charset=utf-8"
     return await send_file(request, pieces, file_name, content_type, record=record)
 
@@ -60,8 +60,9 @@ async def export_conversation_evidence(
     """Download the evidence bundle of one conversation."""
     file_name = file_names.name_conversation_file(conversation, ".evidence.zip")
     place = Place(conversation.workspace_id, conversation.pk)
+    record = partial(read_recording.record_export, request, place)
     filter_text = f"conversation jp-c{conversation.jp_id}"
-    return await _send_bundle(request, [conversation.pk], filter_text, file_name, place)
+    return await _send_bundle(request, [conversation.pk], filter_text, file_name, record)
 
 
 @access.any_workspace(Role.AUDITOR)
@@ -78,7 +79,9 @@ async def export_audit_evidence(request: Request) -> HttpResponseBase:
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     file_name = file_names.name_audit_file(request.GET, ".zip", prefix="evidence")
     filter_text = urlencode(query) or "none"
-    return await _send_bundle(request, keys, filter_text, file_name, Place())
+    list_workspace_ids = partial(contents.list_workspace_ids, keys)
+    record = partial(read_recording.record_workspace_exports, request, list_workspace_ids)
+    return await _send_bundle(request, keys, filter_text, file_name, record)
 
 
 @access.any_workspace(Role.AUDITOR)
@@ -91,9 +94,13 @@ async def download_bundle_verifier(request: Request) -> HttpResponseBase:
 
 
 async def _send_bundle(
-    request: Request, keys: list[int], filter_text: str, file_name: str, place: Place
+    request: Request,
+    keys: list[int],
+    filter_text: str,
+    file_name: str,
+    record_export: Callable[..., None],
 ) -> HttpResponseBase:
-    record = partial(_record_bundle, request, keys, place, file_name)
+    record = partial(_record_bundle, request, keys, file_name, record_export)
     order = BundleOrder(
         conversation_ids=keys,
         filter_text=filter_text,
@@ -105,12 +112,12 @@ async def _send_bundle(
     return await send_file(request, build_bundle(order), file_name, _ZIP_TYPE, may_read, record)
 
 
-def _record_bundle(request: Request, keys: list[int], place: Place, file_name: str) -> None:
+def _record_bundle(
+    request: Request, keys: list[int], file_name: str, record_export: Callable[..., None]
+) -> None:
     """Record the export of a bundle, and how many masked texts its events reveal."""
     masked_count = contents.count_masked_places(keys)
-    read_recording.record_export(
-        request,
-        place,
+    record_export(
         format="evidence",
         file=file_name,
         query=request.META["QUERY_STRING"],
@@ -125,8 +132,7 @@ def _make_json_lines(
     for rows, done, total in batches:
         lines = []
         found = reviews.load_reviews(rows)
-        for row in rows:
-            cells = csv_export.make_csv_row(row, address)
+        for row, cells in csv_export.make_csv_rows(rows, address):
             seconds = waiting_seconds(row)
             typed: dict[str, Any] = {
                 "answer": row.answer,
@@ -134,6 +140,9 @@ def _make_json_lines(
                 "waited_seconds": None if seconds is None else round(seconds, 3),
                 "reviews": [_describe_review(review) for review in found.get(row.pk, {}).values()],
             }
+            attempt = inquiry_pages.parse_attempt(row.inquiry_id)
+            typed["decider_id"] = row.decider_id
+            typed["attempt"] = int(attempt) if attempt else None
             values = dict(zip(csv_export.CSV_COLUMNS, cells, strict=True)) | typed
             lines.append(ledger_verifier.encode_canonical(values) + "\n")
         yield ExportChunk("".join(lines).encode(), done, total)

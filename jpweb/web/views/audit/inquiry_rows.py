@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
-from jpweb.store.reviews import inquiry_pages
+from jpweb.store.choices import ReviewState
+from jpweb.store.reviews import inquiry_pages, reviews
 from jpweb.store.reviews.inquiry_pages import Showing
 from jpweb.store.reviews.inquiry_ranges import SORT_COLUMNS, Order
-from jpweb.web.labels import audit_labels
+from jpweb.store.reviews.reviews import SubjectState
+from jpweb.web import display_text
+from jpweb.web.labels import audit_labels, review_labels
 
 if TYPE_CHECKING:
     from jpweb.store.models import Inquiry
 
 #: What decides in place of a person because a setting says so.
-_OVERRIDING_DECIDERS = frozenset({"configuration", "operator"})
-_NEVER_SHOWN = Showing(0, 0)
+OVERRIDING_DECIDERS = frozenset({"configuration", "operator"})
+NEVER_SHOWN = Showing(0, 0)
+_UNREVIEWED = SubjectState(ReviewState.UNREVIEWED, "")
 
 
 class Column(NamedTuple):
@@ -32,13 +36,17 @@ class Column(NamedTuple):
 class InquiryRow(NamedTuple):
     """A row of the table, and what its inquiry alone does not say.
 
-    ``attempt`` is empty for the first one, and where the inquiry's id has none.
+    ``attempt`` is empty for the first one, and where the inquiry's id has none; ``channel`` for an
+    answer that came by a page.
     """
 
     inquiry: Inquiry
     attempt: str
     showing: str
     is_override: bool
+    channel: str
+    review: str
+    verdict: str
 
 
 def parse_order(text: str) -> Order:
@@ -69,17 +77,26 @@ def list_columns(order: Order, query: dict[str, str]) -> list[Column]:
 
 
 def make_rows(inquiries: list[Inquiry]) -> list[InquiryRow]:
-    """Return the rows of a page; one query."""
-    showings = inquiry_pages.count_showings([row.pk for row in inquiries])
+    """Return the rows of a page; three queries."""
+    keys = [row.pk for row in inquiries]
+    showings = inquiry_pages.count_showings(keys)
+    states = reviews.load_review_states(keys)
     return [
         InquiryRow(
             row,
             _describe_attempt(row.inquiry_id),
-            _describe_showing(showings.get(row.pk, _NEVER_SHOWN)),
-            row.decided_by in _OVERRIDING_DECIDERS,
+            _describe_showing(showings.get(row.pk, NEVER_SHOWN)),
+            row.decided_by in OVERRIDING_DECIDERS,
+            display_text.ANSWER_CHANNELS.get(row.channel, ""),
+            *_describe_review(states.get(row.pk, _UNREVIEWED)),
         )
         for row in inquiries
     ]
+
+
+def _describe_review(state: SubjectState) -> tuple[str, str]:
+    verdict = review_labels.VERDICT_LABELS[state.verdict][0] if state.verdict else ""
+    return review_labels.STATE_LABELS[state.state], verdict
 
 
 def _describe_attempt(inquiry_id: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
@@ -14,7 +15,6 @@ from jpweb.store import audit, inquiries
 from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import Role, SavedPage
 from jpweb.store.database import clock
-from jpweb.store.ledger.entries import Place
 from jpweb.store.reviews import exported_reviews, inquiry_pages, inquiry_ranges, state_counts
 from jpweb.store.reviews.inquiry_ranges import Order
 from jpweb.store.reviews.state_counts import StateCount
@@ -61,6 +61,7 @@ def list_inquiries(request: Request) -> HttpResponse:
         "bars": _build_bars(counts, query | sorting),
         "page_name": "audit",
         "filter_values": audit.list_filter_values(workspaces),
+        "accounts": audit.list_namesakes(workspaces, filters.person),
         "workspaces": workspaces,
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.AUDIT),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
@@ -94,10 +95,20 @@ async def export_csv(request: Request) -> HttpResponseBase:
         csv_export.make_address_pattern(request),
         exported_reviews.ExportedReviews(request.user.pk, filters),
     )
-    query = request.META["QUERY_STRING"]
-    record = partial(read_recording.record_export, request, Place(), file=file_name, query=query)
+    record = make_record(request, filters, file_name)
     content_type = "text/csv; charset=utf-8"
     return await send_file(request, pieces, file_name, content_type, record=record)
+
+
+def make_record(request: Request, filters: AuditFilters, file_name: str) -> Callable[[], None]:
+    """Return the function that records an export of the inquiries that match filters."""
+    return partial(
+        read_recording.record_workspace_exports,
+        request,
+        partial(audit.list_matching_workspaces, request.user.pk, filters),
+        file=file_name,
+        query=request.META["QUERY_STRING"],
+    )
 
 
 def refuse_filters(form: InquiryFilterForm) -> HttpResponse:

@@ -16,7 +16,6 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import accounts
 from jpweb.store.choices import Role
 from jpweb.store.ledger import entry_macs, listing, sealing, verification
-from jpweb.store.ledger.entries import Place
 from jpweb.store.ledger.listing import LedgerFilters
 from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.forms.ledger_filters import LedgerFilterForm
@@ -68,7 +67,10 @@ async def download_ledger(request: Request) -> HttpResponseBase:
     head = await run_in_db_thread(_seal_and_get_head)
     if head.signed_at is None:
         raise Http404(notice_text.LEDGER_EMPTY)
-    record = partial(read_recording.record_export, request, Place(), file=FILE_NAME)
+    list_workspace_ids = partial(listing.list_audited_workspaces, request.user.pk)
+    record = partial(
+        read_recording.record_workspace_exports, request, list_workspace_ids, file=FILE_NAME
+    )
     pieces = listing.make_ledger_file(request.user.pk)
     content_type = "application/jsonl; charset=utf-8"
     return await send_file(request, pieces, FILE_NAME, content_type, record=record)
@@ -116,9 +118,13 @@ def _make_row(
         "may_open": (entry.workspace_id or 0) in roles,
         "inquiry_id": int(key) if kind == "inquiry" else None,
         "details": [
-            (ledger_labels.LEDGER_DETAIL_LABELS[name], value)
+            (ledger_labels.LEDGER_DETAIL_LABELS[name], _describe_detail(name, value))
             for name, value in details.items()
             if name in ledger_labels.LEDGER_DETAIL_LABELS
             and value not in ("", None, _ONCE.get(name))
         ],
     }
+
+
+def _describe_detail(name: str, value: Any) -> Any:
+    return display_text.ANSWER_CHANNELS.get(value, value) if name == "channel" else value

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from jpweb.store import db_text
 from jpweb.store.choices import Role
-from jpweb.store.reviews import queues, reservations
+from jpweb.store.reviews import assignee_progress, queues, reservations
 from jpweb.web import access, converters, review_pages
 from jpweb.web.labels import review_labels
 
@@ -35,12 +35,16 @@ def show_queue(request: Request, queue_name: str) -> HttpResponse:
         raise Http404
     queue = queues.load_desk(request.user.pk).queues[queue_name]
     left = {item.key for item in queue.left}
+    names = assignee_progress.load_names(
+        {item.assignee_id for item in queue.items[: queues.PAGE_ITEMS] if item.assignee_id}
+    )
     rows = [
         {
             "item": item,
             "inquiry": inquiry,
             "conversation": conversation,
             "state": review_labels.STATE_LABELS[item.state],
+            "assignee": names.get(item.assignee_id or 0, ""),
             "is_left": item.key in left,
             "is_held": item.holder_id not in (None, request.user.pk),
         }
@@ -48,6 +52,10 @@ def show_queue(request: Request, queue_name: str) -> HttpResponse:
     ]
     context = {
         "queue": review_pages.describe_progress(queue),
+        "people": [
+            {"title": row.name, "finished": row.finished_count, "total": row.total_count}
+            for row in assignee_progress.measure_progress(queue.items)
+        ],
         "rows": rows,
         "hidden_count": max(len(queue.items) - len(rows), 0),
     }

@@ -321,3 +321,30 @@ def test_readable_export_says_who_decided_about_a_call_and_with_which_words(
     assert "UTC, after 1 min 30 s:" in text
     words = "Not on a <b>Friday</b>"
     assert (words if name == "markdown" else html.escape(words)) in text
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("/audit.csv", {}),
+        ("/audit.jsonl", {}),
+        ("/audit/evidence.zip", {}),
+        ("/audit/ledger.jsonl", {}),
+        ("/audit.csv", {"words": "Go on"}),
+        ("/audit.csv", {"words": "Nothing like it"}),
+    ],
+)
+def test_export_of_several_conversations_is_an_entry_in_each_workspace(
+    answered_world: World, path: str, query: dict[str, str]
+):
+    world = answered_world
+    auditor = world.people["auditor"]
+    Membership.objects.create(person=auditor, workspace=world.other_home, role=Role.AUDITOR)
+    making.question(making.start_run(making.conversation(world.other_home)), text="And there?")
+    read_body(get(world, path, **query))
+    homes: list[int | None] = [world.home.pk] if query else [world.home.pk, world.other_home.pk]
+    homes = [None] if query.get("words") == "Nothing like it" else homes
+    entries = LedgerEntry.objects.filter(act=Act.EXPORTED, person_id=auditor.pk)
+    assert list(entries.order_by("pk").values_list("workspace_id", flat=True)) == homes
+    page = world.client("rival").get("/audit/ledger").content.decode()
+    assert ('data-act="exported"' in page) is (len(homes) == 2)

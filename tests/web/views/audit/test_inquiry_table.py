@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -308,3 +309,27 @@ def test_row_says_attempt_override_and_who_saw_it(world: World):
     assert cells["Asked by"].endswith("attempt 3")
     assert cells["Answered by"].endswith("override")
     assert cells["Seen by"] == "1 of 2"
+    (line,) = lines(get(world, "/audit.csv"))
+    names = ("attempt", "override", "delivered_count", "seen_count")
+    assert [line[name] for name in names] == ["3", "true", "2", "1"]
+    (text,) = b"".join(get(world, "/audit.jsonl")).splitlines()
+    assert [json.loads(text)[name] for name in names] == [3, True, 2, 1]
+
+
+def test_account_tells_namesakes_apart_on_the_page_and_in_files(world: World):
+    twins = [making.person(name, Role.RESPONDER, world.home) for name in ("kim", "kim2")]
+    for number, twin in enumerate(twins):
+        twin.first_name = "Kim"
+        twin.save()
+        row = making.question(world.run, text=f"Question {number}?")
+        making.settle(row, Answered(True), making.decider(twin))
+    page = parse_page(get(world, person="Kim"))
+    select = page.find_one(name="account")
+    options = [tag.text for tag in page if tag.tag == "option" and select in tag.parents]
+    assert options == ["All", *(f"{twin.username}, account {twin.pk}" for twin in twins)]
+    for path in ("/audit", "/audit.csv", "/audit.jsonl"):
+        text = get(world, path, person="Kim", account=str(twins[0].pk)).content.decode()
+        assert ("Question 0?" in text, "Question 1?" in text) == (True, False), path
+    both = lines(get(world, "/audit.csv", person="Kim"))
+    assert {line["decider_id"] for line in both} == {str(twin.pk) for twin in twins}
+    assert not parse_page(get(world, person="Owner")).find_all(name="account")

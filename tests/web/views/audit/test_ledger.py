@@ -36,11 +36,10 @@ DOWNLOAD_ROUTES = {"audit-csv", "audit-jsonl", "audit-evidence", "ledger-file", 
 #: Routes that show settings, people, titles and acts, that lead elsewhere, or search for words
 #: that are an entry.
 ROUTES_WITHOUT_CONTENT = {
-    "account", "answer-link", "approval-call", "comment-next", "conversation-neighbour",
-    "conversation-new", "conversation-step",
-    "conversations", "download", "event-part", "evidence-verifier", "go", "group", "groups",
-    "help", "help-page", "home", "join", "ledger", "ledger-verifier", "notifications",
-    "notifications-waiting", "people", "service-worker",
+    "account", "approval-call", "comment-next", "conversation-neighbour",
+    "conversation-new", "conversation-step", "conversations", "download", "event-part",
+    "evidence-verifier", "go", "group", "groups", "help", "help-page", "join", "ledger",
+    "ledger-verifier", "notifications", "notifications-waiting", "people", "service-worker",
     "question-expiry", "readers", "reviews", "search", "second-factor", "secrets", "settings",
     "sign-in", "sign-in-code", "sign-on-callback", "static-file", "tools",
     "workspace-add", "workspace-files",
@@ -114,7 +113,7 @@ def test_each_get_of_content_leaves_exactly_one_read_entry(
 
 def test_each_get_is_one_of_content_or_known_to_show_none():
     gets = {name for name, route in ROUTES.items() if route.method == "get"}
-    content = {*CONTENT_ROUTES, *LISTING_ROUTES, *DOWNLOAD_ROUTES}
+    content = {*CONTENT_ROUTES, *LISTING_ROUTES, *DOWNLOAD_ROUTES, "answer-link"}
     assert gets - content == ROUTES_WITHOUT_CONTENT
 
 
@@ -134,6 +133,20 @@ def test_each_get_of_content_by_whoever_may_leaves_one_entry_and_no_other_does(
         person_id = getattr(world.people.get(person_name), "pk", None)
         expected_ids = [person_id] if is_read and name not in METADATA_ROUTES else []
         assert list(entries.values_list("person_id", flat=True)) == expected_ids, person_name
+
+
+@pytest.mark.parametrize("visitor", ["anonymous", "owner"])
+def test_page_of_an_answer_link_is_one_read_by_its_person(
+    world: World, visitor: str, gathered_reads: Counter[read_log.Read]
+):
+    world.client(visitor).get(make_address("answer-link", world))
+    world.client(visitor).head(make_address("answer-link", world))
+    world.client(visitor).get(make_address("answer-link", world, token="unknown"))
+    read_log.write_reads(gathered_reads)
+    entry = LedgerEntry.objects.get(act=Act.READ)
+    assert entry.person_id == world.people["responder"].pk
+    assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, world.talk.pk)
+    assert json.loads(entry.text)["details"]["view"] == "answer-link"
 
 
 def test_refused_reader_leaves_no_read_entry(world: World, gathered_reads: Counter[read_log.Read]):

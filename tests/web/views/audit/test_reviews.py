@@ -13,6 +13,7 @@ from jpweb.store.models import Inquiry, Person, Review, ReviewTask
 from jpweb.store.reviews import reviews
 from jpweb.stream.inquiry import CancellationReason, Cancelled
 from tests.store import making
+from tests.web.reading import parse_page
 from tests.web.world import World, signed_in
 
 HIDDEN_FIELD = re.compile(r'<input type="hidden" name="(version|seen|queue)" value="([^"]*)"')
@@ -249,3 +250,21 @@ def test_states_of_reviews_are_there_for_the_audit_table(desk: Desk):
     follow(client, f"{desk.path}/review", fill(page, "fine"))
     states = reviews.load_review_states([row.pk for row in desk.rows])
     assert states[desk.rows[0].pk].verdict == Verdict.FINE
+
+
+def test_audit_table_and_queue_say_who_reviews_what_and_how_far(world: World):
+    desk = Desk(world, 2)
+    client, page = start(desk.ada, desk.path)
+    follow(client, f"{desk.path}/review", fill(page, "fine"))
+    for row, person in ((desk.rows[1], desk.ada), (desk.rows[1], desk.ben)):
+        follow(client, f"/questions/{row.pk}/review/assign", {"assignee": str(person.pk)})
+    table = parse_page(client.get("/audit"))
+    cells = [tag.text for tag in table.find_all(**{"data-label": "Review"})]
+    assert cells == ["Reviewed: Fine", "Not reviewed", "Not reviewed"]
+    queue = parse_page(client.get("/audit/reviews/cancelled"))
+    assignees = [tag.text for tag in queue.find_all(**{"data-label": "Assigned to"})]
+    assert assignees == ["", "Ben"]
+    progress = {
+        tag["data-assignee"]: " ".join(tag.text.split()) for tag in queue if "data-assignee" in tag
+    }
+    assert progress == {"Ada": "Ada 1 of 1 reviewed", "Ben": "Ben 0 of 1 reviewed"}

@@ -1,0 +1,62 @@
+"""The way of an answer, decisions of owners, and what was escalated to them.
+
+Verdicts of before that escalate count: until an owner decides, their tasks are *escalated*.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import migrations, models
+
+
+def escalate_tasks(apps: Any, schema_editor: Any) -> None:
+    alias = schema_editor.connection.alias
+    reviews = apps.get_model('store', 'Review').objects.using(alias)
+    tasks = apps.get_model('store', 'ReviewTask').objects.using(alias)
+    places = reviews.filter(verdict='escalate').values_list('conversation_id', 'anchor').distinct()
+    for conversation_id, anchor in places:
+        rows = reviews.filter(conversation_id=conversation_id, anchor=anchor).order_by('pk')
+        latest = {(row.version, row.round): row for row in rows}
+        # A blind review is known to its reviewer alone until the second is in.
+        if any(
+            row.verdict == 'escalate'
+            and (latest.get((version, 1), row).rounds_required < 2 or (version, 2) in latest)
+            for (version, _), row in latest.items()
+        ):
+            task = tasks.filter(conversation_id=conversation_id, anchor=anchor)
+            task.exclude(state='unreviewed').update(state='escalated', verdict='')
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('store', '0039_imported_approvals'),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name='inquiry',
+            name='channel',
+            field=models.CharField(blank=True, db_default='', help_text='the way of the answer, where that was no page of a signed-in person', max_length=20),
+        ),
+        migrations.AlterField(
+            model_name='review',
+            name='round',
+            field=models.PositiveSmallIntegerField(help_text='1: first review, 2: second review, 3: owner'),
+        ),
+        migrations.RemoveIndex(
+            model_name='reviewtask',
+            name='review_tasks_to_look_at',
+        ),
+        migrations.AlterField(
+            model_name='reviewtask',
+            name='state',
+            field=models.CharField(choices=[('unreviewed', 'Unreviewed'), ('partial', 'Partial'), ('done', 'Done'), ('disagreed', 'Disagreed'), ('escalated', 'Escalated')], default='unreviewed', max_length=10),
+        ),
+        migrations.AddIndex(
+            model_name='reviewtask',
+            index=models.Index(condition=models.Q(('state__in', ('partial', 'disagreed', 'escalated'))), fields=['state', '-id'], name='reviews_to_look_at'),
+        ),
+        migrations.RunPython(escalate_tasks, migrations.RunPython.noop),
+    ]

@@ -1,0 +1,58 @@
+"""How far each person is with what they were assigned in a queue."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from jpweb.store.models import Person, Review
+from jpweb.store.reviews.queues import QueueItem
+
+
+class AssigneeProgress(NamedTuple):
+    """A person's part of a queue: what they reviewed, of that and what is assigned to them."""
+
+    name: str
+    finished_count: int
+    total_count: int
+
+
+def measure_progress(items: Sequence[QueueItem]) -> list[AssigneeProgress]:
+    """Return the parts of who has an assignment or gave a review, by name; two queries.
+
+    A review ends its author's assignment, so who reviewed without one is counted too.
+    """
+    assigned: dict[int, set[str]] = defaultdict(set)
+    for item in items:
+        if item.assignee_id is not None:
+            assigned[item.assignee_id].add(item.key)
+    reviewed = _list_reviewed(items)
+    names = load_names({*assigned, *reviewed})
+    return [
+        AssigneeProgress(
+            name, len(reviewed[key] - assigned[key]), len(reviewed[key] | assigned[key])
+        )
+        for key, name in sorted(names.items(), key=lambda pair: (pair[1], pair[0]))
+    ]
+
+
+def load_names(person_ids: Iterable[int]) -> dict[int, str]:
+    """Return the names of people by key."""
+    people = Person.objects.filter(pk__in=[*person_ids])
+    return {person.pk: person.display_name for person in people}
+
+
+def _list_reviewed(items: Sequence[QueueItem]) -> dict[int, set[str]]:
+    """Return the keys of the items that have a review of a person, by that person's key."""
+    keys = {item.key for item in items if item.task_id}
+    rows = Review.objects.filter(
+        conversation_id__in={item.conversation_id for item in items if item.task_id},
+        reviewer_id__isnull=False,
+    ).values_list("reviewer_id", "conversation_id", "anchor")
+    reviewed: dict[int, set[str]] = defaultdict(set)
+    for person_id, conversation_id, anchor in rows:
+        key = f"{conversation_id}-{anchor}"
+        if key in keys:
+            reviewed[person_id].add(key)
+    return reviewed

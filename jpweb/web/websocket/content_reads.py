@@ -1,0 +1,31 @@
+"""Records that a socket is sent a conversation: at first, then once an hour while updates come."""
+
+from __future__ import annotations
+
+import time
+
+from jpweb.runtime import read_log
+from jpweb.runtime.read_log import Read
+from jpweb.store.choices import Act
+from jpweb.store.ledger.entries import Actor, Place
+
+#: Seconds in which further updates of the same conversation are the same read.
+READ_INTERVAL_SECONDS = 3_600.0
+#: The name of the reads of sockets, beside those of routes.
+VIEW_NAME = "live-updates"
+
+
+class ContentReads:
+    """The last read that was recorded of one socket."""
+
+    def __init__(self) -> None:
+        self._place: Place | None = None
+        self._noted_at = 0.0
+
+    def note_content(self, actor: Actor, place: Place) -> None:
+        """Gather a read for the ledger, unless the socket's last one is recent and of the place."""
+        now = time.monotonic()
+        if place == self._place and now - self._noted_at < READ_INTERVAL_SECONDS:
+            return
+        self._place, self._noted_at = place, now
+        read_log.note_read(Read(Act.READ, actor, place, VIEW_NAME))
