@@ -22,6 +22,7 @@ from jpweb.store.errors import InvalidLink, NameTaken, TooManyLinks
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Invitation, Membership, Person, SignInLink, Workspace
 from jpweb.store.people import identities, names, sessions
+from jpweb.store.people.member_roles import RoleChange, record_membership
 
 INVITATION_LIFETIME = timedelta(days=7)
 #: Invitations and sign-in links, together, that one person can make in an hour.
@@ -153,9 +154,8 @@ def _add_member(row: Invitation, person: Person) -> None:
     Membership.objects.create(
         person=person, workspace=row.workspace, role=row.role, direct_role=row.role
     )
-    place = Place(row.workspace_id, subject=f"person:{person.pk}")
-    role_label = Role(row.role).label
-    record_act(Act.MEMBER_ADDED, Actor.from_person(person), place, role=role_label)
+    actor = Actor.from_person(person)
+    record_membership(Act.MEMBER_ADDED, actor, row.workspace_id, person.pk, RoleChange(row.role))
     mentions.count_unseen([person.pk])
 
 

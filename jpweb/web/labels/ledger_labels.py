@@ -60,13 +60,15 @@ ACT_LABELS: Mapping[str, str] = {
 }
 #: Details of an entry that its row shows; hashes and references stay in the ledger file.
 LEDGER_DETAIL_LABELS: Mapping[str, str] = {
+    "person": "person",
+    "group": "group",
+    "old_role": "role before",
+    "role": "role",
     "outcome": "outcome",
     "reason": "reason",
-    **{name: name for name in ("tool", "kind", "name", "role", "state", "failure", "model")},
+    **{name: name for name in ("tool", "kind", "name", "state", "failure", "model")},
     "allow": "allowed",
     "remember": "for the rest of the turn",
-    "group": "group",
-    "person": "person",
     "setting": "setting",
     "value": "value",
     "view": "page",

@@ -11,14 +11,13 @@ from django.shortcuts import redirect, render
 
 from jpweb.store import audit
 from jpweb.store.choices import DecisionKind, Role, SavedPage
-from jpweb.store.ledger import listing
 from jpweb.store.reviews import decisions
 from jpweb.store.reviews.decisions import Cursor, Decision, DecisionFilters
 from jpweb.store.search import saved_searches
-from jpweb.web import access, converters, display_text, transcript
+from jpweb.web import access, converters, transcript
 from jpweb.web.forms.decision_filters import DecisionFilterForm
-from jpweb.web.labels import audit_labels, ledger_labels
-from jpweb.web.views.audit import decision_timeline
+from jpweb.web.labels import audit_labels
+from jpweb.web.views.audit import decision_timeline, entry_rows
 
 if TYPE_CHECKING:
     from jpweb.store.models import Approval, LedgerEntry
@@ -44,7 +43,7 @@ def list_decisions(request: Request) -> HttpResponse:
     names = {workspace.pk: workspace.name for workspace in workspaces}
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     next_params = {"after": _format_cursor(next_cursor)} if next_cursor else {}
-    rows = [_make_row(decision, names) for decision in page]
+    rows = _make_rows(page, names)
     context = {
         "form": form,
         "rows": rows,
@@ -87,30 +86,33 @@ def _find_row(request: Request, filters: DecisionFilters) -> Cursor | None:
     return decisions.find_place(request.user.pk, filters, name, converters.parse_key(key))
 
 
-def _make_row(decision: Decision, workspace_names: dict[int, str]) -> dict[str, Any]:
-    """Return the template values of a decision."""
-    values = {"at": decision.cursor.at, "kind": decision.kind, "label": decision.kind.label}
+def _make_rows(page: list[Decision], workspace_names: dict[int, str]) -> list[dict[str, Any]]:
+    """Return the template values of the decisions of a page."""
+    entries = [
+        cast("LedgerEntry", decision.row)
+        for decision in page
+        if decision.kind in decisions.ACTS_BY_KIND
+    ]
+    values_by_entry = {
+        row["entry"].pk: row | {"ledger_query": _make_ledger_query(row["entry"])}
+        for row in entry_rows.make_rows(entries, workspace_names)
+    }
+    return [
+        {"at": decision.cursor.at, "kind": decision.kind, "label": decision.kind.label}
+        | _make_values(decision, values_by_entry)
+        for decision in page
+    ]
+
+
+def _make_values(decision: Decision, values_by_entry: dict[int, dict[str, Any]]) -> dict[str, Any]:
     if decision.kind in decisions.ACTS_BY_KIND:
-        return values | _make_entry_values(cast("LedgerEntry", decision.row), workspace_names)
-    return values | {
-        "inquiry" if decision.kind == DecisionKind.QUESTION else "approval": decision.row
-    }
+        return values_by_entry[decision.row.pk]
+    is_question = decision.kind == DecisionKind.QUESTION
+    return {"inquiry" if is_question else "approval": decision.row}
 
 
-def _make_entry_values(entry: LedgerEntry, workspace_names: dict[int, str]) -> dict[str, Any]:
-    content = listing.read_content(entry)
-    actor = content.get("by", {})
-    details = content.get("details", {})
-    return {
-        "entry": entry,
-        "act": ledger_labels.ACT_LABELS[entry.act],
-        "actor": display_text.describe_decider(actor.get("kind", ""), actor.get("name", "")),
-        "workspace": workspace_names.get(entry.workspace_id or 0, ""),
-        "details": [
-            details[name] for name in ("name", "role", "reason", "verdict") if details.get(name)
-        ],
-        "ledger_query": urlencode({"act": entry.act, "workspace": entry.workspace_id}),
-    }
+def _make_ledger_query(entry: LedgerEntry) -> str:
+    return urlencode({"act": entry.act, "workspace": entry.workspace_id})
 
 
 def _format_cursor(cursor: Cursor) -> str:

@@ -6,9 +6,10 @@ from datetime import timedelta
 from typing import Any
 
 from jpweb.store import accounts, approvals
-from jpweb.store.choices import Role
-from jpweb.store.ledger.entries import Actor
+from jpweb.store.choices import Act, Role
+from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import Approval
+from jpweb.store.people import groups
 from jpweb.stream import wire
 from jpweb.stream.events import ToolCallRequest
 from jpweb.stream.inquiry import Answered
@@ -106,3 +107,44 @@ def test_invalid_filter_and_place_are_refused_or_ignored(world: World):
     assert "Unknown kind “nonsense”" in response.content.decode()
     for place in ("x", "1.2", "9.9.x", f"{10**18}.0.1", "1.0.1"):
         assert get(world, f"?after={place}").status_code == 200
+
+
+def test_change_of_a_role_names_the_person_and_both_roles(world: World):
+    actor = Actor.from_person(world.people["owner"])
+    accounts.change_role(world.member("reader"), Role.RESPONDER, actor)
+    accounts.remove_member(world.member("responder"), actor)
+    for path in ("decisions?kind=rights", "decisions?kind=rights&view=timeline", "ledger"):
+        rows = list_entry_rows(world, path)
+        for person, parts in (
+            ("reader", ("Role changed", "responder", "role before reader")),
+            ("responder", ("Member removed", "role before responder")),
+        ):
+            (row,) = [text for text in rows if f"person {person.capitalize()}," in text]
+            assert all(part in row for part in parts), (path, row)
+
+
+def test_older_entry_of_a_role_names_the_person_who_is_still_there(world: World):
+    reader, owner = world.people["reader"], Actor.from_person(world.people["owner"])
+    place = Place(world.home.pk, subject=f"person:{reader.pk}")
+    record_act(Act.MEMBER_REMOVED, owner, place)
+    record_act(Act.MEMBER_REMOVED, owner, place._replace(subject="person:987654"))
+    for path in ("decisions?kind=rights", "decisions?kind=rights&view=timeline", "ledger"):
+        rows = [row for row in list_entry_rows(world, path) if "Member removed" in row]
+        assert [row.count("person Reader") for row in rows] == [0, 1], path
+
+
+def test_change_of_a_group_names_group_person_and_kind(world: World):
+    owner = world.people["owner"]
+    actor, group = Actor.from_person(owner), groups.create_group("Night shift", owner)
+    groups.give_role(group, world.home, Role.READER, actor)
+    texts = list_entry_rows(world, "decisions?kind=rights")
+    (row,) = [text for text in texts if "Group changed" in text]
+    for part in ("Night shift", "role given", "reader"):
+        assert part in row
+
+
+def list_entry_rows(world: World, path: str) -> list[str]:
+    """Return the texts of the rows of a page of entries."""
+    page = parse_page(world.client("auditor").get(f"/audit/{path}"))
+    rows = [tag for tag in page if "data-decision" in tag or "data-act" in tag]
+    return [" ".join(row.text.split()) for row in rows]

@@ -1,0 +1,48 @@
+"""Audit: what the rows of ledger entries say, in the ledger and among the decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from jpweb.store.ledger import listing
+from jpweb.web import display_text
+from jpweb.web.labels import ledger_labels
+
+if TYPE_CHECKING:
+    from jpweb.store.models import LedgerEntry
+
+#: Values of details that a row leaves out.
+_ONCE = {"count": 1}
+
+
+def make_rows(
+    entries: Sequence[LedgerEntry], workspace_names: Mapping[int, str]
+) -> list[dict[str, Any]]:
+    """Return the template values of entries; those of a purged one are empty."""
+    subject_names = listing.load_subject_names(entries)
+    return [
+        _make_row(entry, workspace_names, subject_names.get(entry.subject, "")) for entry in entries
+    ]
+
+
+def _make_row(
+    entry: LedgerEntry, workspace_names: Mapping[int, str], subject_name: str
+) -> dict[str, Any]:
+    content = listing.read_content(entry)
+    actor = content.get("by", {})
+    details = content.get("details", {})
+    if content and not isinstance(details.get("person"), str):
+        # Some entries have the person's key alone, which no page shows.
+        details = details | {"person": subject_name}
+    return {
+        "entry": entry,
+        "act": ledger_labels.ACT_LABELS.get(entry.act, entry.act),
+        "actor": display_text.describe_decider(actor.get("kind", ""), actor.get("name", "")),
+        "workspace": workspace_names.get(entry.workspace_id or 0, ""),
+        "details": [
+            (label, details[name])
+            for name, label in ledger_labels.LEDGER_DETAIL_LABELS.items()
+            if details.get(name, "") not in ("", None, _ONCE.get(name))
+        ],
+    }
