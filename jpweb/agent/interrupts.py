@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -123,9 +123,11 @@ class Stopped:
     """The work was cancelled by an interrupt.
 
     ``edited``: the arguments that a person substituted, where the work was a call with them.
+    ``policies``: the policies that decided about such a call, as in CallResult.
     """
 
     edited: Mapping[str, Any] | None = None
+    policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 async def run_interruptible(work: Coroutine[Any, Any, T], interrupts: Interrupts) -> T | Stopped:

@@ -1,7 +1,7 @@
 """Decisions of all kinds, for auditors, newest first.
 
-Those on questions and approvals come from their rows; trust, rights, redactions and reviews come
-from the ledger.
+Those on questions and approvals come from their rows. Trust, rights, redactions and reviews come
+from the ledger, and so do calls and results that a policy decided about.
 
 A page merges up to a page of rows from each table, by keyset. An auditor of a small workspace in a
 large database, or a filter by person, may read more rows than are shown; that is not measured.
@@ -27,6 +27,8 @@ PAGE_DECISIONS = 100
 _MAX_COMPARED_CALLS = 50
 #: The acts of the decisions that the ledger alone has.
 ACTS_BY_KIND = {
+    DecisionKind.RUN: (Act.CALL_DECIDED_BY_POLICY,),
+    DecisionKind.DELIVER: (Act.RESULT_DECIDED_BY_POLICY,),
     DecisionKind.TRUST: (Act.TRUST_GIVEN, Act.TRUST_WITHDRAWN),
     DecisionKind.RIGHTS: (
         Act.MEMBER_INVITED, Act.INVITATION_WITHDRAWN, Act.MEMBER_ADDED, Act.ROLE_CHANGED,
@@ -37,6 +39,7 @@ ACTS_BY_KIND = {
 }  # fmt: skip
 #: The tables in the order of ``_list_sources``.
 _RANK_BY_NAME = {"question": 0, "approval": 1}
+_ENTRY_RANK = 2
 _KINDS_BY_ACT = {act: kind for kind, acts in ACTS_BY_KIND.items() for act in acts}
 
 
@@ -70,6 +73,11 @@ class Decision(NamedTuple):
     cursor: Cursor
     kind: DecisionKind
     row: Inquiry | Approval | LedgerEntry
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether the row is an entry of the ledger."""
+        return self.cursor.rank == _ENTRY_RANK
 
 
 def list_page(

@@ -16,8 +16,8 @@ from jpweb.store.reviews.decisions import Cursor, Decision, DecisionFilters
 from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, transcript
 from jpweb.web.forms.decision_filters import DecisionFilterForm
-from jpweb.web.labels import audit_labels
-from jpweb.web.views.audit import decision_timeline, entry_rows
+from jpweb.web.labels import audit_labels, entry_labels
+from jpweb.web.views.audit import decision_timeline
 
 if TYPE_CHECKING:
     from jpweb.store.models import Approval, LedgerEntry
@@ -88,14 +88,10 @@ def _find_row(request: Request, filters: DecisionFilters) -> Cursor | None:
 
 def _make_rows(page: list[Decision], workspace_names: dict[int, str]) -> list[dict[str, Any]]:
     """Return the template values of the decisions of a page."""
-    entries = [
-        cast("LedgerEntry", decision.row)
-        for decision in page
-        if decision.kind in decisions.ACTS_BY_KIND
-    ]
+    entries = [cast("LedgerEntry", decision.row) for decision in page if decision.is_entry]
     values_by_entry = {
         row["entry"].pk: row | {"ledger_query": _make_ledger_query(row["entry"])}
-        for row in entry_rows.make_rows(entries, workspace_names)
+        for row in entry_labels.make_rows(entries, workspace_names)
     }
     return [
         {"at": decision.cursor.at, "kind": decision.kind, "label": decision.kind.label}
@@ -105,7 +101,7 @@ def _make_rows(page: list[Decision], workspace_names: dict[int, str]) -> list[di
 
 
 def _make_values(decision: Decision, values_by_entry: dict[int, dict[str, Any]]) -> dict[str, Any]:
-    if decision.kind in decisions.ACTS_BY_KIND:
+    if decision.is_entry:
         return values_by_entry[decision.row.pk]
     is_question = decision.kind == DecisionKind.QUESTION
     return {"inquiry" if is_question else "approval": decision.row}

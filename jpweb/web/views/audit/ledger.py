@@ -20,10 +20,9 @@ from jpweb.store.ledger.entries import Place
 from jpweb.store.ledger.listing import LedgerFilters
 from jpweb.web import access, converters, notice_text
 from jpweb.web.forms.ledger_filters import LedgerFilterForm
-from jpweb.web.labels import ledger_labels
+from jpweb.web.labels import entry_labels, ledger_labels
 from jpweb.web.security import read_recording
 from jpweb.web.security.download_responses import cut_into_pieces, send_file
-from jpweb.web.views.audit import entry_rows
 
 if TYPE_CHECKING:
     from jpweb.store.models import LedgerEntry, LedgerHead
@@ -48,7 +47,7 @@ def show_ledger(request: Request) -> HttpResponse:
         "form": form,
         "rows": [
             row | _make_object_values(row["entry"], access.get_roles(request))
-            for row in entry_rows.make_rows(rows, workspace_names)
+            for row in entry_labels.make_rows(rows, workspace_names)
         ],
         "head": sealing.get_head(),
         "acts": tuple(ledger_labels.ACT_LABELS.items()),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jpweb.store.ledger import listing
 from jpweb.web import display_text
-from jpweb.web.labels import ledger_labels
+from jpweb.web.labels import ledger_labels, policy_labels
 
 if TYPE_CHECKING:
     from jpweb.store.models import LedgerEntry
@@ -30,7 +30,6 @@ def _make_row(
     entry: LedgerEntry, workspace_names: Mapping[int, str], subject_name: str
 ) -> dict[str, Any]:
     content = listing.read_content(entry)
-    actor = content.get("by", {})
     details = content.get("details", {})
     if content and not isinstance(details.get("person"), str):
         # Some entries have the person's key alone, which no page shows.
@@ -38,11 +37,22 @@ def _make_row(
     return {
         "entry": entry,
         "act": ledger_labels.ACT_LABELS.get(entry.act, entry.act),
-        "actor": display_text.describe_decider(actor.get("kind", ""), actor.get("name", "")),
+        "actor": _describe_actor(content.get("by", {}), details),
         "workspace": workspace_names.get(entry.workspace_id or 0, ""),
         "details": [
-            (label, details[name])
+            (label, _describe_value(name, details[name]))
             for name, label in ledger_labels.LEDGER_DETAIL_LABELS.items()
             if details.get(name, "") not in ("", None, _ONCE.get(name))
         ],
     }
+
+
+def _describe_actor(by: Mapping[str, Any], details: Mapping[str, Any]) -> str:
+    kind, name = by.get("kind", ""), by.get("name", "")
+    # A person's decision for the rest of the turn decided about this call too.
+    is_person = details.get("policy") == "remembered" and name
+    return display_text.describe_decider("person" if is_person else kind, name)
+
+
+def _describe_value(name: str, value: Any) -> Any:
+    return policy_labels.POLICY_LABELS.get(value, value) if name == "policy" else value
