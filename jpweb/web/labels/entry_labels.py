@@ -10,32 +10,42 @@ from jpweb.web import display_text
 from jpweb.web.labels import ledger_labels, policy_labels
 
 if TYPE_CHECKING:
-    from jpweb.store.models import LedgerEntry
+    from jpweb.store.models import LedgerEntry, Review
 
 #: Values of details that a row leaves out.
 _ONCE = {"count": 1}
 
 
 def make_rows(
-    entries: Sequence[LedgerEntry], workspace_names: Mapping[int, str]
+    entries: Sequence[LedgerEntry],
+    workspace_names: Mapping[int, str],
+    reviews: Mapping[int, Review] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the template values of entries; those of a purged one are empty."""
+    """Return the template values of entries; those of a purged one are empty.
+
+    ``reviews`` are those that the person may see, by the key of their entry.
+    """
     subject_names = listing.load_subject_names(entries)
-    return [
-        _make_row(entry, workspace_names, subject_names.get(entry.subject, "")) for entry in entries
-    ]
+    rows = []
+    for entry in entries:
+        review = (reviews or {}).get(entry.pk)
+        texts = {"verdict": review.verdict, "note": review.note} if review else {}
+        subject_name = subject_names.get(entry.subject, "")
+        rows.append(_make_row(entry, workspace_names, subject_name, texts))
+    return rows
 
 
 def _make_row(
-    entry: LedgerEntry, workspace_names: Mapping[int, str], subject_name: str
+    entry: LedgerEntry, workspace_names: Mapping[int, str], subject_name: str, texts: dict[str, str]
 ) -> dict[str, Any]:
     content = listing.read_content(entry)
-    details = content.get("details", {})
+    details = content.get("details", {}) | texts
     if content and not isinstance(details.get("person"), str):
         # Some entries have the person's key alone, which no page shows.
         details = details | {"person": subject_name}
     return {
         "entry": entry,
+        "event": details.get("event", ""),
         "act": ledger_labels.ACT_LABELS.get(entry.act, entry.act),
         "actor": _describe_actor(content.get("by", {}), details),
         "workspace": workspace_names.get(entry.workspace_id or 0, ""),

@@ -8,10 +8,11 @@ from urllib.parse import urlencode
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 
 from jpweb.store import audit
-from jpweb.store.choices import DecisionKind, Role, SavedPage
-from jpweb.store.reviews import decisions
+from jpweb.store.choices import Act, DecisionKind, Role, SavedPage
+from jpweb.store.reviews import decisions, recorded_reviews
 from jpweb.store.reviews.decisions import Cursor, Decision, DecisionFilters
 from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, transcript
@@ -43,7 +44,7 @@ def list_decisions(request: Request) -> HttpResponse:
     names = {workspace.pk: workspace.name for workspace in workspaces}
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     next_params = {"after": _format_cursor(next_cursor)} if next_cursor else {}
-    rows = _make_rows(page, names)
+    rows = _make_rows(request, page, names)
     context = {
         "form": form,
         "rows": rows,
@@ -86,12 +87,15 @@ def _find_row(request: Request, filters: DecisionFilters) -> Cursor | None:
     return decisions.find_place(request.user.pk, filters, name, converters.parse_key(key))
 
 
-def _make_rows(page: list[Decision], workspace_names: dict[int, str]) -> list[dict[str, Any]]:
+def _make_rows(
+    request: Request, page: list[Decision], workspace_names: dict[int, str]
+) -> list[dict[str, Any]]:
     """Return the template values of the decisions of a page."""
     entries = [cast("LedgerEntry", decision.row) for decision in page if decision.is_entry]
+    reviews = recorded_reviews.load_shown_reviews(entries, request.user.pk)
     values_by_entry = {
-        row["entry"].pk: row | {"ledger_query": _make_ledger_query(row["entry"])}
-        for row in entry_labels.make_rows(entries, workspace_names)
+        row["entry"].pk: row | {"url": _find_url(row["entry"], row["event"])}
+        for row in entry_labels.make_rows(entries, workspace_names, reviews)
     }
     return [
         {"at": decision.cursor.at, "kind": decision.kind, "label": decision.kind.label}
@@ -107,8 +111,17 @@ def _make_values(decision: Decision, values_by_entry: dict[int, dict[str, Any]])
     return {"inquiry" if is_question else "approval": decision.row}
 
 
-def _make_ledger_query(entry: LedgerEntry) -> str:
-    return urlencode({"act": entry.act, "workspace": entry.workspace_id})
+def _find_url(entry: LedgerEntry, event: str) -> str:
+    """Return the address of what an entry's decision is about, else of the ledger's entries."""
+    kind, _, key = entry.subject.partition(":")
+    if event and entry.conversation_id:
+        return transcript.make_event_url(entry.conversation_id, event)
+    if kind == "inquiry":
+        return reverse("question", args=[int(key)])
+    if entry.act == Act.REVIEWED and entry.conversation_id:
+        return reverse("conversation-reviews", args=[entry.conversation_id])
+    query = urlencode({"act": entry.act, "workspace": entry.workspace_id})
+    return f"{reverse('ledger')}?{query}"
 
 
 def _format_cursor(cursor: Cursor) -> str:

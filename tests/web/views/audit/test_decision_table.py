@@ -6,16 +6,18 @@ from datetime import timedelta
 from typing import Any
 
 from jpweb.store import accounts, approvals
-from jpweb.store.choices import Act, Role
+from jpweb.store.choices import Act, Role, Verdict
 from jpweb.store.ledger.entries import Actor, Place, record_act
-from jpweb.store.models import Approval
+from jpweb.store.models import Approval, Person
 from jpweb.store.people import groups
 from jpweb.stream import wire
-from jpweb.stream.events import ToolCallRequest
+from jpweb.stream.events import ChatRequest, ToolCallRequest
 from jpweb.stream.inquiry import Answered
 from tests.store import making
+from tests.store.redaction import canary
+from tests.store.reviews import desk
 from tests.web.reading import parse_page
-from tests.web.world import World
+from tests.web.world import World, signed_in
 
 
 def get(world: World, query: str = "") -> Any:
@@ -148,3 +150,39 @@ def list_entry_rows(world: World, path: str) -> list[str]:
     page = parse_page(world.client("auditor").get(f"/audit/{path}"))
     rows = [tag for tag in page if "data-decision" in tag or "data-act" in tag]
     return [" ".join(row.text.split()) for row in rows]
+
+
+def test_redaction_leads_to_its_event(world: World):
+    talk = making.mirrored_conversation(world.home, ChatRequest("Use key 123"))
+    anchor = canary.anchor_at(talk, 0)
+    canary.redact(talk, world.people["owner"], anchor, "123")
+    for view in ("", "&view=timeline"):
+        links = [tag.get("href") for tag in parse_page(get(world, f"?kind=redaction{view}"))]
+        assert f"/conversations/{talk.pk}?at={anchor}#{anchor}" in links
+
+
+def test_review_has_its_note_and_leads_to_what_was_reviewed(world: World):
+    review_question(world, world.people["auditor"])
+    for view in ("", "&view=timeline"):
+        page = parse_page(get(world, f"?kind=review{view}"))
+        (row,) = [tag for tag in page if "data-decision" in tag]
+        assert "Too <b>soon</b>" in row.text
+        assert f"/questions/{world.question.pk}" in [tag.get("href") for tag in page]
+
+
+def test_blind_review_is_shown_to_its_reviewer_alone(world: World):
+    world.home.reviews_required = 2
+    world.home.save()
+    ada = making.person("ada", Role.AUDITOR, world.home)
+    review_question(world, ada)
+    own_page = signed_in(ada).get("/audit/decisions?kind=review").content.decode()
+    assert "verdict</span> wrong" in own_page
+    assert "verdict</span>" not in get(world, "?kind=review").content.decode()
+    desk.send(desk.load(world.question), world.people["auditor"])
+    assert "verdict</span> wrong" in get(world, "?kind=review").content.decode()
+
+
+def review_question(world: World, person: Person) -> None:
+    """Have an auditor review the world's question, which the owner answers."""
+    making.settle(world.question, Answered(True), making.decider(world.people["owner"]))
+    desk.send(desk.load(world.question), person, Verdict.WRONG, "Too <b>soon</b>")
