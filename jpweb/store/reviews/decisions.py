@@ -117,11 +117,21 @@ def find_place(person_id: int, filters: DecisionFilters, name: str, key: int) ->
 
 
 def list_people(person_id: int) -> dict[int, str]:
-    """Return the names of the members of the workspaces that a person audits, by key."""
+    """Return the names of who decided in the workspaces that a person audits, by key.
+
+    The members are among them, and people who were removed since.
+    """
     keys = [workspace.pk for workspace in list_workspaces(person_id)]
     members = Membership.objects.filter(workspace_id__in=keys).values("person_id")
-    people = Person.objects.filter(pk__in=members).order_by("first_name", "username")
-    return {person.pk: person.display_name for person in people}
+    in_audited = {"conversation__workspace_id__in": keys}
+    entries = LedgerEntry.objects.filter(workspace_id__in=keys, act__in=[*_KINDS_BY_ACT])
+    people = Person.objects.filter(
+        Q(pk__in=members)
+        | Exists(Inquiry.objects.filter(decider_id=OuterRef("pk"), **in_audited))
+        | Exists(Approval.objects.filter(decider_id=OuterRef("pk"), **in_audited))
+        | Exists(entries.filter(person_id=OuterRef("pk")))
+    )
+    return {person.pk: person.display_name for person in people.order_by("first_name", "username")}
 
 
 def find_call_anchor(approval: Approval) -> str:

@@ -182,6 +182,21 @@ def test_blind_review_is_shown_to_its_reviewer_alone(world: World):
     assert "verdict</span> wrong" in get(world, "?kind=review").content.decode()
 
 
+def test_decisions_of_a_removed_member_can_be_filtered(world: World):
+    responder = world.people["responder"]
+    making.settle(world.question, Answered(True), making.decider(responder))
+    accounts.remove_member(world.member("responder"))
+    page = parse_page(get(world))
+    assert str(responder.pk) in [tag.get("value") for tag in page if tag.tag == "option"]
+    assert str(world.people["rival"].pk) not in [tag.get("value") for tag in page]
+    (row,) = [
+        tag
+        for tag in parse_page(get(world, f"?person={responder.pk}"))
+        if "id" in tag and "data-decision" in tag
+    ]
+    assert row["id"] == f"question-{world.question.pk}"
+
+
 def review_question(world: World, person: Person) -> None:
     """Have an auditor review the world's question, which the owner answers."""
     making.settle(world.question, Answered(True), making.decider(world.people["owner"]))
