@@ -47,14 +47,15 @@ _KINDS_BY_ACT = {act: kind for kind, acts in ACTS_BY_KIND.items() for act in act
 class DecisionFilters:
     """The filters of decisions; an empty value does not filter. ``until`` is exclusive.
 
-    Without a ``workspace`` or ``conversation`` the demo is left out, unless the person audits
-    nothing else.
+    Without a ``workspace`` or ``conversation`` the demo is left out, unless ``demo`` is set or the
+    person audits nothing else.
     """
 
     kind: str = ""
     workspace: int | None = None
     person: int | None = None
     conversation: int | None = None
+    demo: bool = False
     since: datetime | None = None
     until: datetime | None = None
 
@@ -226,4 +227,4 @@ def _list_memberships(person_id: int, filters: DecisionFilters) -> QuerySet[Memb
     if filters.conversation is not None:
         return rows
     without_demo = rows.exclude(workspace__root=DEMO_ROOT)
-    return without_demo if without_demo.exists() else rows
+    return rows if filters.demo or not without_demo.exists() else without_demo

@@ -52,6 +52,7 @@ def list_decisions(request: Request) -> HttpResponse:
         "view_links": _list_views(query),
         "kinds": DecisionKind.choices,
         "workspaces": workspaces,
+        "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.DECISIONS),
         "is_from_row": row_place is not None,
         "people": decisions.list_people(request.user.pk),

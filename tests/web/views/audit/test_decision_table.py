@@ -7,8 +7,9 @@ from typing import Any
 
 from jpweb.store import accounts, approvals
 from jpweb.store.choices import Act, Role, Verdict
+from jpweb.store.jp_files import mirror
 from jpweb.store.ledger.entries import Actor, Place, record_act
-from jpweb.store.models import Approval, Person
+from jpweb.store.models import Approval, Membership, Person
 from jpweb.store.people import groups
 from jpweb.stream import wire
 from jpweb.stream.events import ChatRequest, ToolCallRequest
@@ -195,6 +196,18 @@ def test_decisions_of_a_removed_member_can_be_filtered(world: World):
         if "id" in tag and "data-decision" in tag
     ]
     assert row["id"] == f"question-{world.question.pk}"
+
+
+def test_demo_is_left_out_until_it_is_included(world: World):
+    assert "Include the demo" not in get(world).content.decode()
+    demo, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    auditor = world.people["auditor"]
+    Membership.objects.create(person=auditor, workspace=demo, role=Role.AUDITOR)
+    record_act(Act.TRUST_GIVEN, Actor.from_person(auditor), Place(demo.pk), name="demo command")
+    page = get(world).content.decode()
+    assert "Include the demo" in page
+    assert "demo command" not in page
+    assert "demo command" in get(world, "?demo=1").content.decode()
 
 
 def review_question(world: World, person: Person) -> None:
