@@ -217,6 +217,8 @@ class DecisionKind(TextChoices):
     RIGHTS = "rights", "Rights"
     REDACTION = "redaction", "Redaction"
     REVIEW = "review", "Review"
+    SETTING = "setting", "Setting"
+    SUSPICION = "suspicion", "Suspected secret"
 
 
 class SuspicionState(TextChoices):

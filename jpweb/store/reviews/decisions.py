@@ -1,7 +1,8 @@
 """Decisions of all kinds, for auditors, newest first.
 
-Those on questions and approvals come from their rows. Trust, rights, redactions and reviews come
-from the ledger, and so do calls and results that a policy decided about.
+Those on questions and approvals come from their rows. Trust, rights, redactions, reviews,
+settings and dismissed suspicions come from the ledger, and so do calls and results that a policy
+decided about.
 
 A page merges up to a page of rows from each table, by keyset. An auditor of a small workspace in a
 large database, or a filter by person, may read more rows than are shown; that is not measured.
@@ -36,6 +37,8 @@ ACTS_BY_KIND = {
     ),
     DecisionKind.REDACTION: (Act.REDACTED,),
     DecisionKind.REVIEW: (Act.REVIEWED,),
+    DecisionKind.SETTING: (Act.SETTING_CHANGED,),
+    DecisionKind.SUSPICION: (Act.SUSPICION_DISMISSED,),
 }  # fmt: skip
 #: The tables in the order of ``_list_sources``.
 _RANK_BY_NAME = {"question": 0, "approval": 1}
