@@ -10,12 +10,14 @@ large database, or a filter by person, may read more rows than are shown; that i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
+from jpweb.store import exports
 from jpweb.store.audit import list_workspaces
 from jpweb.store.choices import Act, ApprovalKind, ApprovalState, DecisionKind, Role
 from jpweb.store.jp_files.mirror import DEMO_ROOT
@@ -105,6 +107,23 @@ def list_page(
     decisions.sort(key=lambda decision: decision.cursor, reverse=True)
     page = decisions[:PAGE_DECISIONS]
     return page, page[-1].cursor if len(decisions) > PAGE_DECISIONS else None
+
+
+def read_pages(person_id: int, filters: DecisionFilters) -> Iterator[tuple[list[Decision], bool]]:
+    """Yield all decisions that the filters let through, a page at a time, and whether it is last.
+
+    What is decided meanwhile is newer than all that follow, so it is on no page. Raises
+    ExportBroken where the person's roles are changed meanwhile.
+    """
+    memberships = _list_memberships(person_id, filters)
+    workspace_ids = exports.list_workspace_ids(memberships)
+    after: Cursor | None = None
+    while True:
+        page, after = list_page(person_id, filters, after)
+        exports.check_memberships(memberships, workspace_ids)
+        yield page, after is None
+        if after is None:
+            return
 
 
 def find_place(person_id: int, filters: DecisionFilters, name: str, key: int) -> Cursor | None:

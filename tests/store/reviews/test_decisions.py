@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import accounts, approvals
 from jpweb.store.choices import Act, ApprovalKind, DecisionKind, Role
+from jpweb.store.errors import ExportBroken
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import Approval, Inquiry, LedgerEntry, Membership, Person, Run
 from jpweb.store.reviews import decisions
@@ -97,6 +98,21 @@ def test_person_conversation_and_dates_filter(auditor: Person, run: Run):
     assert [kind for kind, _ in list_all(auditor, since=AT, until=AT.replace(day=9))] == [
         "question"
     ] * 2
+
+
+def test_export_reads_every_decision_once_while_the_roles_stay(
+    auditor: Person, monkeypatch: pytest.MonkeyPatch
+):
+    whole = list_all(auditor)
+    monkeypatch.setattr(decisions, "PAGE_DECISIONS", 5)
+    pages = list(decisions.read_pages(auditor.pk, DecisionFilters()))
+    assert [(str(row.kind), row.row.pk) for page, _ in pages for row in page] == whole
+    assert [is_last for _, is_last in pages] == [False, False, True]
+    broken_pages = decisions.read_pages(auditor.pk, DecisionFilters())
+    next(broken_pages)
+    Membership.objects.filter(person=auditor).update(role=Role.READER)
+    with pytest.raises(ExportBroken):
+        next(broken_pages)
 
 
 def test_other_workspaces_and_lower_roles_show_nothing(auditor: Person, run: Run):

@@ -21,7 +21,7 @@ from jpweb.web.labels import audit_labels, entry_labels
 from jpweb.web.views.audit import decision_timeline
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Approval, LedgerEntry
+    from jpweb.store.models import Approval, Inquiry, LedgerEntry
     from jpweb.web.http import Request
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -44,7 +44,7 @@ def list_decisions(request: Request) -> HttpResponse:
     names = {workspace.pk: workspace.name for workspace in workspaces}
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     next_params = {"after": _format_cursor(next_cursor)} if next_cursor else {}
-    rows = _make_rows(request, page, names)
+    rows = make_rows(request.user.pk, page, names)
     context = {
         "form": form,
         "rows": rows,
@@ -57,6 +57,7 @@ def list_decisions(request: Request) -> HttpResponse:
         "is_from_row": row_place is not None,
         "people": decisions.list_people(request.user.pk),
         "query": urlencode(query),
+        "export_query": urlencode({key: query[key] for key in query if key != "view"}),
         "next_query": urlencode(query | next_params) if next_params else "",
     }
     return render(request, "audit/decisions.html", context, status=status)
@@ -88,12 +89,12 @@ def _find_row(request: Request, filters: DecisionFilters) -> Cursor | None:
     return decisions.find_place(request.user.pk, filters, name, converters.parse_key(key))
 
 
-def _make_rows(
-    request: Request, page: list[Decision], workspace_names: dict[int, str]
+def make_rows(
+    person_id: int, page: list[Decision], workspace_names: dict[int, str]
 ) -> list[dict[str, Any]]:
-    """Return the template values of the decisions of a page."""
+    """Return the template values of the decisions of a page, as a person may see them."""
     entries = [cast("LedgerEntry", decision.row) for decision in page if decision.is_entry]
-    reviews = recorded_reviews.load_shown_reviews(entries, request.user.pk)
+    reviews = recorded_reviews.load_shown_reviews(entries, person_id)
     values_by_entry = {
         row["entry"].pk: row | {"url": _find_url(row["entry"], row["event"])}
         for row in entry_labels.make_rows(entries, workspace_names, reviews)
@@ -108,8 +109,11 @@ def _make_rows(
 def _make_values(decision: Decision, values_by_entry: dict[int, dict[str, Any]]) -> dict[str, Any]:
     if decision.is_entry:
         return values_by_entry[decision.row.pk]
-    is_question = decision.kind == DecisionKind.QUESTION
-    return {"inquiry" if is_question else "approval": decision.row}
+    if decision.kind == DecisionKind.QUESTION:
+        inquiry = cast("Inquiry", decision.row)
+        url = transcript.make_event_url(inquiry.conversation_id, inquiry.anchor)
+        return {"inquiry": inquiry, "url": url}
+    return {"approval": decision.row, "url": reverse("approval-call", args=[decision.row.pk])}
 
 
 def _find_url(entry: LedgerEntry, event: str) -> str:
