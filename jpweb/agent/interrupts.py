@@ -130,9 +130,11 @@ class Stopped:
     """The work was cancelled by an interrupt.
 
     ``edited``: the arguments that a person substituted, where the work was a call with them.
+    ``policies``: the policies that decided about such a call, as in CallResult.
     """
 
     edited: Mapping[str, Any] | None = None
+    policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 async def run_interruptible(work: Coroutine[Any, Any, T], interrupts: Interrupts) -> T | Stopped:

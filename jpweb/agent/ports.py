@@ -218,11 +218,21 @@ class RunPrompt:
 
 
 @dataclass(frozen=True, slots=True)
+class PermissionSource:
+    """The approval by which a person decided, for later calls of the turn that it holds for."""
+
+    approval_id: int
+    person_name: str
+    person_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Permitted:
     """The call may run with these arguments; ``remember``: the turn's later calls may as well."""
 
     arguments: Mapping[str, Any]
     remember: bool = False
+    source: PermissionSource | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +241,7 @@ class Skipped:
 
     reason: str = ""
     remember: bool = False
+    source: PermissionSource | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from jpweb.stream.answer_type import AnswerType
@@ -72,7 +72,8 @@ class CallProgress:
 
     ``content`` is None before there is a result. ``is_final``: it is the call's final result; else
     a person has to let the model see it first. ``edited``: the arguments that a person substituted.
-    ``was_cut_off``: the call was running when an earlier process ended.
+    ``was_cut_off``: the call was running when an earlier process ended. ``policies``: the notes of
+    the policies that decided about the call or its result.
     """
 
     content: str | None
@@ -80,3 +81,4 @@ class CallProgress:
     edited: Mapping[str, Any] | None = None
     is_final: bool = False
     was_cut_off: bool = False
+    policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jpweb.agent.config import DetachedPolicy, Enable, RequestConfig, ToolConfig
-from jpweb.agent.ports import BuiltinTool, FormatArguments, OutsideTool
+from jpweb.agent.ports import BuiltinTool, FormatArguments, OutsideTool, PermissionSource
 from jpweb.agent.tools import BUILTINS
 from jpweb.agent.tools.describe_tools import DescribeTools
 from jpweb.stream.thread import SystemPart
@@ -33,7 +33,8 @@ class TurnSetup:
     offered.
     ``detached`` is the policy for prompts while no person is reachable, where a tool has none.
     ``definitions`` are short texts by tool that change with the effect of a call of the tool: a
-    permission or answer holds for a tool while its text is the same. ``cache_key`` names the
+    permission or answer holds for a tool while its text is the same. ``permission_sources`` are
+    those of decisions for the rest of the turn, by tool and definition. ``cache_key`` names the
     conversation to vendors that cache prompts.
     """
 
@@ -48,6 +49,7 @@ class TurnSetup:
     request: RequestConfig = field(default_factory=RequestConfig)
     cycle_limit: int = 50
     definitions: Mapping[str, str] = field(default_factory=dict)
+    permission_sources: Mapping[tuple[str, str], PermissionSource] = field(default_factory=dict)
     cache_key: str = ""
 
 

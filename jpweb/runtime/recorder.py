@@ -88,6 +88,7 @@ class JournalRecorder:
             "edited": None if progress.edited is None else dict(progress.edited),
             "delivered": progress.is_final,
             "was_cut_off": progress.was_cut_off,
+            "policies": {name: dict(note) for name, note in progress.policies.items()} or None,
         }
         await run_in_db_thread(call_checkpoints.save_checkpoint, self.run, tool_call_id, values)
 
@@ -95,7 +96,12 @@ class JournalRecorder:
         saved_rows = await run_in_db_thread(call_checkpoints.get_checkpoints, self.run)
         return {
             call_id: CallProgress(
-                row.content, row.is_error, row.edited, row.delivered, row.was_cut_off
+                row.content,
+                row.is_error,
+                row.edited,
+                row.delivered,
+                row.was_cut_off,
+                row.policies or {},
             )
             for call_id, row in saved_rows.items()
         }

@@ -32,7 +32,7 @@ from jpweb.store.models import (
     Workspace,
 )
 from jpweb.store.people import identities, member_roles, second_factors, sessions
-from jpweb.store.people.member_roles import record_membership
+from jpweb.store.people.member_roles import RoleChange, record_membership
 from jpweb.store.sql.compiled_query import CompiledQuery
 
 LINK_LIFETIME = timedelta(days=7)
@@ -105,7 +105,8 @@ def make_owner(person: Person, workspace: Workspace, actor: Actor = OPERATOR) ->
         others.exclude(maker=person).delete()
         identities.remove_unproven(person.pk, actor)
         sessions.end_made_by_others(person.pk)
-        record_membership(Act.MEMBER_ADDED, actor, workspace.pk, person.pk, Role.OWNER)
+        change = RoleChange(role=Role.OWNER)
+        record_membership(Act.MEMBER_ADDED, actor, workspace.pk, person.pk, change)
         mentions.count_unseen([person.pk])
 
 
@@ -135,7 +136,8 @@ def issue_link(
         expires_at=clock.now() + LINK_LIFETIME,
     )
     actor = OPERATOR if maker is None else Actor.from_person(maker)
-    record_act(Act.LINK_MADE, actor, Place(subject=f"person:{person.pk}"))
+    place = Place(subject=f"person:{person.pk}")
+    record_act(Act.LINK_MADE, actor, place, person=person.display_name)
     return token
 
 
@@ -304,7 +306,9 @@ def change_role(member: Membership, role: Role, actor: Actor = OPERATOR) -> Role
     _require_remaining_owner(member, combined_role)
     if (current_member.role, current_member.direct_role) != (combined_role, role):
         Membership.objects.filter(pk=member.pk).update(role=combined_role, direct_role=role)
-        record_membership(Act.ROLE_CHANGED, actor, member.workspace_id, member.person_id, role)
+        keys = member.workspace_id, member.person_id
+        change = RoleChange(role, current_member.direct_role)
+        record_membership(Act.ROLE_CHANGED, actor, *keys, change)
     return combined_role
 
 
@@ -315,7 +319,8 @@ def remove_member(member: Membership, actor: Actor = OPERATOR) -> None:
     Raises LastOwner, RoleByGroup for a member of a group with a role there, and MembershipEnded for
     a person who was removed since ``member`` was read.
     """
-    _lock_member(member)
+    old_role = _lock_member(member).role
+    keys = member.workspace_id, member.person_id
     group_roles = member_roles.list_roles([member.person_id], [member.workspace_id])
     if group_roles:
         raise RoleByGroup(
@@ -324,7 +329,7 @@ def remove_member(member: Membership, actor: Actor = OPERATOR) -> None:
             " workspace."
         )
     _require_remaining_owner(member, None)
-    record_membership(Act.MEMBER_REMOVED, actor, member.workspace_id, member.person_id)
+    record_membership(Act.MEMBER_REMOVED, actor, *keys, RoleChange(old_role=old_role))
     member.delete()
     mentions.count_unseen([member.person_id])
 

@@ -105,12 +105,19 @@ def get_turn_permissions(run: Run) -> dict[tuple[str, str], bool]:
 
     The keys are the tool's name and its definition at the time of the decision.
     """
-    settled = Approval.objects.filter(run=run, kind=ApprovalKind.RUN, state=ApprovalState.DECIDED)
-    rows = settled.order_by("settled_at", "pk").values_list("tool_name", "subject", "decision")
     return {
-        (tool, content.get(_DEFINITION_KEY, "")): decision.get("allow") is True
-        for tool, content, decision in rows
-        if decision and decision.get("remember") is True
+        key: (row.decision or {}).get("allow") is True
+        for key, row in find_turn_approvals(run).items()
+    }
+
+
+def find_turn_approvals(run: Run) -> dict[tuple[str, str], Approval]:
+    """Return the approvals decided for the rest of the turn, by tool and definition."""
+    settled = Approval.objects.filter(run=run, kind=ApprovalKind.RUN, state=ApprovalState.DECIDED)
+    return {
+        (row.tool_name, row.subject.get(_DEFINITION_KEY, "")): row
+        for row in settled.order_by("settled_at", "pk")
+        if row.decision and row.decision.get("remember") is True
     }
 
 

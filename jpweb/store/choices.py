@@ -150,6 +150,8 @@ class Act(TextChoices):
     INQUIRY_CANCELLED = "inquiry_cancelled"
     APPROVAL_DECIDED = "approval_decided"
     APPROVAL_WITHDRAWN = "approval_withdrawn"
+    CALL_DECIDED_BY_POLICY = "call_decided_by_policy"
+    RESULT_DECIDED_BY_POLICY = "result_decided_by_policy"
     RUN_STARTED = "run_started"
     RUN_INTERRUPTED = "run_interrupted"
     RUN_ENDED = "run_ended"
@@ -220,6 +222,8 @@ class DecisionKind(TextChoices):
     RIGHTS = "rights", "Rights"
     REDACTION = "redaction", "Redaction"
     REVIEW = "review", "Review"
+    SETTING = "setting", "Setting"
+    SUSPICION = "suspicion", "Suspected secret"
 
 
 class SuspicionState(TextChoices):

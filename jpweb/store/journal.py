@@ -18,6 +18,7 @@ from jpweb.store.derived_rows import from_stream, on_append
 from jpweb.store.errors import ReadOnlyConversation, UnknownAnchor, UnknownConversation
 from jpweb.store.inbox import settlement
 from jpweb.store.inquiries import Decider
+from jpweb.store.ledger import policy_decisions
 from jpweb.store.masking import masks
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Run, Turn
 from jpweb.store.run_queue import leases, unanswered_inquiries
@@ -137,6 +138,7 @@ def append_in_transaction(
             case ToolCallResponse():
                 entry.item_position = turn.find_caller(entry, event.kind.id)
                 unanswered_inquiries.mark_of_call(conversation.pk, entry.item_position)
+                policy_decisions.record_policies(entry, event)
             case _:
                 pass
         compiled_write.insert_row(entry)

@@ -27,6 +27,7 @@ from jpweb.stream.transcript.categories import (
 )
 from jpweb.stream.transcript.items import Item, StandaloneItem, ToolCall
 from jpweb.web import converters
+from jpweb.web.labels import policy_labels
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation, Turn
@@ -224,7 +225,10 @@ def _is_plain_call(line: TranscriptLine, contents: LoadedItems) -> bool:
         return False
     has_failed = getattr(item.response.element.kind, "is_error", True)
     has_extra = line.turn or line.gap or line.is_first_new or line.omitted_count
-    return not (has_failed or has_extra or item.request.anchor in contents.call_decisions)
+    is_decided = item.request.anchor in contents.call_decisions or policy_labels.has_policy(
+        item.response
+    )
+    return not (has_failed or has_extra or is_decided)
 
 
 def build_lines(

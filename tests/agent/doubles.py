@@ -19,6 +19,7 @@ from jpweb.agent.ports import (
     DeliverPrompt,
     InquiryBackend,
     PartialVariant,
+    PermissionSource,
     Permitted,
     ProviderEvent,
     ProviderRequest,
@@ -310,10 +311,12 @@ class ToolBench:
     changes: Mapping[str, Any] = field(default_factory=dict)
     detached: DetachedPolicy = DetachedPolicy.AUTO
     backend: InquiryBackend | None = None
+    permission_sources: Mapping[tuple[str, str], PermissionSource] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.prompter = QueuePrompter(self.recorder, self.replies)
         setup = setup_of(self.tools, self.changes, detached=self.detached)
+        setup = replace(setup, permission_sources=self.permission_sources)
         scribe = EventWriter(self.recorder, clock)
         self.coordinator = ToolCoordinator(
             self.prompter, scribe, setup, self.state, self.stop, self.backend

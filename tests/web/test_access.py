@@ -22,7 +22,8 @@ from tests.web.world import EVERYBODY, MEMBERS, World, signed_in
 
 #: Routes that answer with a file, which links to nothing.
 FILES = (
-    "audit-csv", "audit-jsonl", "audit-evidence", "conversation-evidence", "evidence-verifier",
+    "audit-csv", "audit-jsonl", "decisions-csv", "decisions-jsonl", "audit-evidence",
+    "conversation-evidence", "evidence-verifier",
     "ledger-file", "ledger-verifier", "personal-data",
 )  # fmt: skip
 POST_ONLY = [name for name, route in ROUTES.items() if route.method == "post"]

@@ -39,7 +39,13 @@ from jpweb.agent.tool_calls.in_call_inquiries import EarlierAnswers, InCallInqui
 from jpweb.agent.tool_calls.inquiries import InquiryRunner, configure_question
 from jpweb.agent.tool_calls.inquiry_backend import NoBackend
 from jpweb.agent.tool_calls.prompting import PermissionPrompts
-from jpweb.agent.tool_calls.result import CallResult, ResumedCalls, ToolAnswer, Unanswered
+from jpweb.agent.tool_calls.result import (
+    CallResult,
+    Permission,
+    ResumedCalls,
+    ToolAnswer,
+    Unanswered,
+)
 from jpweb.agent.tool_calls.turn_state import CallGrant, TurnState
 from jpweb.agent.tool_outcome import MAX_CALL_QUESTIONS, CallProgress, Failed, Question, Success
 from jpweb.agent.turn_setup import TurnSetup
@@ -115,7 +121,7 @@ class ToolCoordinator:
             (
                 (
                     ToolCallResponse(call.id, result.content, result.is_error),
-                    _response_metadata(result, call.id in self._rerun_ids),
+                    result.to_metadata(is_rerun=call.id in self._rerun_ids),
                 )
                 for call, result in zip(calls, final_results, strict=True)
             ),
@@ -216,23 +222,26 @@ class ToolCoordinator:
         """Resume a call whose tool has run: a person may have to approve its result."""
         if progress.was_cut_off:
             self._rerun_ids.add(call.id)
-        result = CallResult(content, progress.is_error, progress.edited)
+        result = CallResult(content, progress.is_error, progress.edited, progress.policies)
         if progress.is_final:
             return result
         tool = self._configs.get(call.name)
-        delivered = await self._permission_prompts.offer_result(
+        return await self._permission_prompts.offer_result(
             call, result, edit=tool is not None and tool.result is Mode.EDIT
         )
-        return replace(delivered, edited=progress.edited)
 
     async def _save_progress(
         self, call: ToolCallRequest, result: CallResult, *, is_final: bool
     ) -> None:
         if call.id in self._duplicate_ids:
             return
-        was_cut_off = call.id in self._rerun_ids
         progress = CallProgress(
-            result.content, result.is_error, result.edited, is_final, was_cut_off
+            result.content,
+            result.is_error,
+            result.edited,
+            is_final,
+            was_cut_off=call.id in self._rerun_ids,
+            policies=result.policies,
         )
         await self._event_writer.recorder.save_progress(call.id, progress)
 
@@ -240,27 +249,25 @@ class ToolCoordinator:
         self, call: ToolCallRequest, *, is_asked: bool
     ) -> CallResult | Stopped:
         """Run a call: permission, execution, delivery of the result."""
-        permitted = await self._permit_call(call, is_asked=is_asked)
-        if isinstance(permitted, CallResult | Stopped):
-            return permitted
-        arguments, edited = permitted
-        execution = await self._run_tool(replace(call, arguments=arguments))
+        permission = await self._permit_call(call, is_asked=is_asked)
+        if isinstance(permission, CallResult | Stopped):
+            return permission
+        edited, policies = permission.edited, permission.policies
+        execution = await self._run_tool(replace(call, arguments=dict(permission.arguments)))
         if isinstance(execution, CallResult | Stopped):
-            return replace(execution, edited=edited)
+            return replace(execution, edited=edited, policies=policies)
 
         async def save_result(result: CallResult) -> None:
             await self._save_progress(call, result, is_final=False)
 
-        call_result = replace(_to_call_result(execution), edited=edited)
-        delivered = await self._permission_prompts.deliver_result(
+        call_result = replace(_to_call_result(execution), edited=edited, policies=policies)
+        return await self._permission_prompts.deliver_result(
             call, self._configs[call.name], call_result, save_result
         )
-        return replace(delivered, edited=edited)
 
     async def _permit_call(
         self, call: ToolCallRequest, *, is_asked: bool
-    ) -> tuple[dict[str, Any], dict[str, Any] | None] | CallResult | Stopped:
-        """Return the arguments to run with, and once more where a person edited them."""
+    ) -> Permission | CallResult | Stopped:
         missing = self._executor.explain_missing(call.name)
         if missing is not None:
             return CallResult(missing, is_error=True)
@@ -273,23 +280,25 @@ class ToolCoordinator:
             return _to_call_result(wanted)
         if grant is not None and (grant.is_gated or not is_gated):
             run_arguments = call.arguments if grant.arguments is None else dict(grant.arguments)
+            policies = grant.policies
         else:
             complete = replace(call, arguments=wanted)
-            decision = await self._permission_prompts.permit_call(
+            permission = await self._permission_prompts.permit_call(
                 complete, config, is_asked=is_asked
             )
-            if isinstance(decision, CallResult | Stopped):
-                return decision
-            prepared_decision = prepare_arguments(config, decision)
-            if isinstance(prepared_decision, Failed):
-                return _to_call_result(prepared_decision)
-            run_arguments = prepared_decision
+            if isinstance(permission, CallResult | Stopped):
+                return permission
+            prepared_arguments = prepare_arguments(config, permission.arguments)
+            if isinstance(prepared_arguments, Failed):
+                return _to_call_result(prepared_arguments)
+            run_arguments, policies = prepared_arguments, permission.policies
         if call.id not in self._duplicate_ids:
             is_unchanged = is_same_json(run_arguments, call.arguments)
             self._state.grants[call.id] = CallGrant(
-                None if is_unchanged else run_arguments, definition, is_gated
+                None if is_unchanged else run_arguments, definition, is_gated, policies
             )
-        return run_arguments, None if is_same_json(run_arguments, wanted) else run_arguments
+        edited = None if is_same_json(run_arguments, wanted) else run_arguments
+        return Permission(run_arguments, edited, policies)
 
     async def _run_tool(self, call: ToolCallRequest) -> Success | Failed | CallResult | Stopped:
         """Execute the tool from its start, again after each answer, until it has a result.
@@ -366,15 +375,7 @@ class ToolCoordinator:
         else:
             tool = self._configs.get(call.name)
             text = (tool.cancellation_response if tool else None) or model_messages.STOPPED
-        return CallResult(text, edited=stopped.edited)
-
-
-def _response_metadata(result: CallResult, is_rerun: bool) -> dict[str, Any]:
-    """Return jpweb's note beside a response: the call itself does not hold it."""
-    note: dict[str, Any] = {"again": True} if is_rerun else {}
-    if result.edited is not None:
-        note["arguments"] = dict(result.edited)
-    return {"jpweb": note} if note else {}
+        return CallResult(text, edited=stopped.edited, policies=stopped.policies)
 
 
 def _mark_secret(question: Question, value: Any) -> Any:

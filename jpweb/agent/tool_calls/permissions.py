@@ -1,13 +1,16 @@
 """Decides whether a call may run, and the model see its result (reference 10.3; RFD 018, 049).
 
-These prompts are always for people and are not recorded as inquiries.
+These prompts are always for people and are not recorded as inquiries. Where a policy decides in
+place of a person, a note beside the call's response says which.
 """
 
 from __future__ import annotations
 
-from enum import Enum, auto
+from enum import Enum, StrEnum, auto
+from typing import Any
 
 from jpweb.agent.config import DetachedPolicy, Mode
+from jpweb.agent.ports import PermissionSource
 
 
 class PermissionAction(Enum):
@@ -29,6 +32,14 @@ class DeliveryAction(Enum):
     EDIT = auto()
     SKIP = auto()
     DENY = auto()
+
+
+class Policy(StrEnum):
+    """A policy that decides in place of a person."""
+
+    SKIP = "skip"
+    DETACHED = "detached"
+    REMEMBERED = "remembered"
 
 
 def decide_permission(
@@ -55,3 +66,24 @@ def decide_delivery(mode: Mode, *, reachable: bool, detached: DetachedPolicy) ->
     if not reachable and detached is not DetachedPolicy.WAIT:
         return DeliveryAction.DELIVER if detached is DetachedPolicy.AUTO else DeliveryAction.DENY
     return DeliveryAction.EDIT if mode is Mode.EDIT else DeliveryAction.ASK
+
+
+def find_policy(mode: Mode, *, reachable: bool, detached: DetachedPolicy) -> Policy:
+    """Return the policy of an action that asks nobody, where people permit calls or results."""
+    if mode is Mode.SKIP:
+        return Policy.SKIP
+    is_detached = not reachable and detached is not DetachedPolicy.WAIT
+    return Policy.DETACHED if is_detached else Policy.REMEMBERED
+
+
+def make_policy_note(
+    tool: str, policy: Policy, *, is_allowed: bool, source: PermissionSource | None = None
+) -> dict[str, Any]:
+    """Return the note of a policy's decision; ``source``: of the permission that still holds."""
+    is_remembered = policy is Policy.REMEMBERED
+    by: dict[str, Any] = {"kind": "memory" if is_remembered else "configuration"}
+    note = {"tool": tool, "policy": str(policy), "allow": is_allowed, "by": by}
+    if is_remembered and source is not None:
+        by |= {"name": source.person_name, "id": source.person_id}
+        note["approval"] = source.approval_id
+    return note

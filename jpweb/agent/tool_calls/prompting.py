@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TypeAlias
 
 from jpweb.agent.config import Builtin, Local, Mcp, Mode, ToolConfig
 from jpweb.agent.interrupts import Interrupts, Stopped, run_interruptible
 from jpweb.agent.ports import (
     Delivered,
     DeliverPrompt,
+    PermissionSource,
     Permitted,
     Prompter,
     RunPrompt,
@@ -23,8 +25,10 @@ from jpweb.agent.tool_calls.permissions import (
     PermissionAction,
     decide_delivery,
     decide_permission,
+    find_policy,
+    make_policy_note,
 )
-from jpweb.agent.tool_calls.result import CallResult
+from jpweb.agent.tool_calls.result import CallResult, Permission
 from jpweb.agent.tool_calls.turn_state import PermissionKey, TurnState
 from jpweb.agent.turn_setup import TurnSetup
 from jpweb.stream.events import ToolCallRequest
@@ -50,17 +54,20 @@ class PermissionPrompts:
         self._state = state
         self._interrupts = interrupts
         self._detached = setup.detached
+        self._sources = {
+            PermissionKey(*key): source for key, source in setup.permission_sources.items()
+        }
         self._prompt_lock = asyncio.Lock()
 
     async def permit_call(
         self, call: ToolCallRequest, tool: ToolConfig, *, is_asked: bool = False
-    ) -> Mapping[str, Any] | CallResult | Stopped:
+    ) -> Permission | CallResult | Stopped:
         """Return the arguments to run with, or the result of the call without having run.
 
         ``is_asked``: a person was asked about it before its process released it; they decide.
         """
         if tool.run is Mode.UNATTENDED and not is_asked:
-            return call.arguments
+            return Permission(call.arguments)
         with self._idle_tracker.queued_at_gate():
             await self._prompt_lock.acquire()
         try:
@@ -72,28 +79,33 @@ class PermissionPrompts:
 
     async def _apply_policy(
         self, call: ToolCallRequest, tool: ToolConfig
-    ) -> Mapping[str, Any] | CallResult | Stopped:
-        action = decide_permission(
-            tool.run,
-            self._state.remembered_permission_decisions.get(self._permission_key(call.name)),
-            reachable=await self._prompter.has_reachable_person(),
-            detached=tool.detached.get("run", self._detached),
-        )
+    ) -> Permission | CallResult | Stopped:
+        key = self._permission_key(call.name)
+        reachable = await self._prompter.has_reachable_person()
+        detached = tool.detached.get("run", self._detached)
+        remembered = self._state.remembered_permission_decisions.get(key)
+        action = decide_permission(tool.run, remembered, reachable=reachable, detached=detached)
+        policy = find_policy(tool.run, reachable=reachable, detached=detached)
+        is_allowed = action is PermissionAction.RUN
+        source = self._sources.get(key)
+        policy_note = make_policy_note(call.name, policy, is_allowed=is_allowed, source=source)
+        policies = {"permission": policy_note}
         match action:
             case PermissionAction.RUN:
-                return call.arguments
+                return Permission(call.arguments, policies=policies)
             case PermissionAction.SKIP:
-                return CallResult(model_messages.SKIPPED)
+                return CallResult(model_messages.SKIPPED, policies=policies)
             case PermissionAction.SKIP_REMEMBERED:
-                return CallResult(model_messages.SKIPPED_REMEMBERED)
+                return CallResult(model_messages.SKIPPED_REMEMBERED, policies=policies)
             case PermissionAction.DENY:
-                return CallResult(model_messages.describe_not_permitted(call.name), is_error=True)
+                text = model_messages.describe_not_permitted(call.name)
+                return CallResult(text, is_error=True, policies=policies)
             case PermissionAction.ASK | PermissionAction.EDIT:
                 return await self._ask_person(call, tool, edit=action is PermissionAction.EDIT)
 
     async def _ask_person(
         self, call: ToolCallRequest, tool: ToolConfig, *, edit: bool
-    ) -> Mapping[str, Any] | CallResult | Stopped:
+    ) -> Permission | CallResult | Stopped:
         formatter = self._formatters.get(call.name)
         formatted = None if formatter is None else await formatter(call.arguments)
         key = self._permission_key(call.name)
@@ -104,17 +116,25 @@ class PermissionPrompts:
             lambda: self._prompter.permit(prompt), gate=True
         )
         match await run_interruptible(decision, self._interrupts):
-            case Permitted(arguments, remember):
+            case Permitted(arguments, remember, source):
                 if remember:
-                    self._state.remembered_permission_decisions[key] = True
-                return arguments
-            case Skipped(reason, remember):
+                    self._remember(key, source, is_allowed=True)
+                return Permission(arguments)
+            case Skipped(reason, remember, source):
                 if remember:
-                    self._state.remembered_permission_decisions[key] = False
+                    self._remember(key, source, is_allowed=False)
                 return CallResult(model_messages.describe_skip(reason))
             case Stopped() as stopped:
                 await self._prompter.close_prompt(prompt)
                 return stopped
+
+    def _remember(
+        self, key: PermissionKey, source: PermissionSource | None, *, is_allowed: bool
+    ) -> None:
+        self._state.remembered_permission_decisions[key] = is_allowed
+        self._sources.pop(key, None)
+        if source is not None:
+            self._sources[key] = source
 
     def _permission_key(self, tool: str) -> PermissionKey:
         return PermissionKey(tool, self._definitions.get(tool, ""))
@@ -125,18 +145,22 @@ class PermissionPrompts:
         """Return the result for the model, saved while a person is asked about it."""
         if tool.result is Mode.UNATTENDED:
             return result
-        action = decide_delivery(
-            tool.result,
-            reachable=await self._prompter.has_reachable_person(),
-            detached=tool.detached.get("deliver", self._detached),
-        )
+        reachable = await self._prompter.has_reachable_person()
+        detached = tool.detached.get("deliver", self._detached)
+        action = decide_delivery(tool.result, reachable=reachable, detached=detached)
+        policy = find_policy(tool.result, reachable=reachable, detached=detached)
+        is_allowed = action is DeliveryAction.DELIVER
+        policy_note = make_policy_note(call.name, policy, is_allowed=is_allowed)
+        decided_result = replace(result, policies={**result.policies, "delivery": policy_note})
         match action:
             case DeliveryAction.DELIVER:
-                return result
+                return decided_result
             case DeliveryAction.SKIP:
-                return CallResult(model_messages.WITHHELD_BY_CONFIGURATION)
+                text = model_messages.WITHHELD_BY_CONFIGURATION
+                return replace(decided_result, content=text, is_error=False)
             case DeliveryAction.DENY:
-                return CallResult(model_messages.describe_not_delivered(call.name), is_error=True)
+                text = model_messages.describe_not_delivered(call.name)
+                return replace(decided_result, content=text, is_error=True)
             case DeliveryAction.ASK | DeliveryAction.EDIT:
                 await save_result(result)
                 return await self.offer_result(call, result, edit=action is DeliveryAction.EDIT)
@@ -149,13 +173,14 @@ class PermissionPrompts:
         decision = self._idle_tracker.wait_for_decision(lambda: self._prompter.deliver(prompt))
         match await run_interruptible(decision, self._interrupts):
             case Delivered(content):
-                edited = result.edited
-                return result if content is None else CallResult(content, edited=edited)
+                if content is None:
+                    return result
+                return replace(result, content=content, is_error=False)
             case Withheld():
-                return CallResult(model_messages.WITHHELD, edited=result.edited)
-            case Stopped() as stopped:
+                return replace(result, content=model_messages.WITHHELD, is_error=False)
+            case Stopped():
                 await self._prompter.close_prompt(prompt)
-                return stopped
+                return Stopped(result.edited, result.policies)
 
 
 def describe_tool(tool: ToolConfig) -> str:

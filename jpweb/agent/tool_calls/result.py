@@ -12,11 +12,33 @@ from jpweb.stream.inquiry import CancellationReason
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """The result of a call for the model. ``edited``: the arguments that a person substituted."""
+    """The result of a call for the model. ``edited``: the arguments that a person substituted.
+
+    ``policies``: the notes of the policies that decided in place of a person, ``permission`` about
+    the call and ``delivery`` about its result.
+    """
 
     content: str
     is_error: bool = False
     edited: Mapping[str, Any] | None = None
+    policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def to_metadata(self, *, is_rerun: bool) -> dict[str, Any]:
+        """Return jpweb's note beside the response: the call itself does not hold it."""
+        note: dict[str, Any] = {"again": True} if is_rerun else {}
+        if self.edited is not None:
+            note["arguments"] = dict(self.edited)
+        note |= {name: dict(policy) for name, policy in self.policies.items()}
+        return {"jpweb": note} if note else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """The arguments that a call may run with; ``edited`` and ``policies`` as in CallResult."""
+
+    arguments: Mapping[str, Any]
+    edited: Mapping[str, Any] | None = None
+    policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,28 +60,33 @@ class CallGrant:
     """The arguments that a call runs with, and the definition of its tool then.
 
     ``arguments`` is None where they are those of the recorded call. ``is_gated``: a person was to
-    permit the call, so that without the grant a person has to be asked.
+    permit the call, so that without the grant a person has to be asked. ``policies``: the policy
+    that permitted it in place of a person, as in CallResult.
     """
 
     arguments: Mapping[str, Any] | None = None
     definition: str = ""
     is_gated: bool = True
+    policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def to_note(self) -> dict[str, Any]:
         """Return the note beside each question of the call."""
         note: dict[str, Any] = {"permitted": True} if self.is_gated else {}
         if self.definition:
             note["definition"] = self.definition
+        note |= {name: dict(policy) for name, policy in self.policies.items()}
         return note if self.arguments is None else note | {"arguments": dict(self.arguments)}
 
     @classmethod
     def from_note(cls, note: Mapping[str, Any]) -> Self:
         """Read a note; values of another type count as absent."""
         arguments, definition = note.get("arguments"), note.get("definition")
+        permission = note.get("permission")
         return cls(
             arguments if isinstance(arguments, Mapping) else None,
             definition if isinstance(definition, str) else "",
             note.get("permitted") is True,
+            {"permission": permission} if isinstance(permission, Mapping) else {},
         )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jpweb.agent.errors import AgentError, ProviderFailed
 from jpweb.agent.interrupts import Stopped, run_interruptible
+from jpweb.agent.ports import PermissionSource
 from jpweb.agent.turn import TurnEnd, TurnPorts, resume_turn
 from jpweb.runtime import wiring
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -113,21 +114,32 @@ async def _play_with_resources(active: ActiveRun) -> TurnEnd:
         if resources is None:
             return TurnEnd.STOPPED
         stack.push_async_callback(display.drop_pending)  # nothing may show after the end
+        setup = resources.setup
         pending_calls = await run_in_db_thread(approvals.list_pending_calls, active.run)
         permissions = await run_in_db_thread(approvals.get_turn_permissions, active.run)
+        if permissions:
+            setup = replace(setup, permission_sources=await _load_sources(active))
         was_parked = active.run.phase == RunPhase.WAITING
         if was_parked:
             await run_in_db_thread(leases.begin_calls, active.run)
         turn_end = await resume_turn(
             _make_ports(active, resources, recorder),
             active.interrupts,
-            resources.setup,
+            setup,
             waiting=pending_calls,
             crashed=not was_parked,
             permissions=permissions,
         )
         active.is_over = True  # set before the MCP servers stop, which may take seconds
     return turn_end
+
+
+async def _load_sources(active: ActiveRun) -> dict[tuple[str, str], PermissionSource]:
+    """Return who decided for the rest of the turn, by tool and definition."""
+    rows = await run_in_db_thread(approvals.find_turn_approvals, active.run)
+    return {
+        key: PermissionSource(row.pk, row.decider_name, row.decider_id) for key, row in rows.items()
+    }
 
 
 async def _open_resources(active: ActiveRun, stack: AsyncExitStack) -> TurnResources | None:

@@ -13,6 +13,7 @@ from jpweb.agent.ports import (
     Declined,
     Delivered,
     DeliverPrompt,
+    PermissionSource,
     Permitted,
     RunPrompt,
     Skipped,
@@ -190,9 +191,10 @@ def _read_permission(row: Approval, prompt: RunPrompt) -> Permitted | Skipped:
     """Read the decision of a settled row; a withdrawn approval permits nothing."""
     decision = row.decision or {}
     remember = decision.get("remember") is True
+    source = PermissionSource(row.pk, row.decider_name, row.decider_id)
     if decision.get("allow") is True:
-        return Permitted(decision.get("arguments", prompt.arguments), remember)
-    return Skipped(decision.get("reason", ""), remember)
+        return Permitted(decision.get("arguments", prompt.arguments), remember, source)
+    return Skipped(decision.get("reason", ""), remember, source)
 
 
 def _read_delivery(row: Approval) -> Delivered | Withheld:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -121,6 +121,16 @@ def _make_readers(
     ]
 
 
+def load_subject_names(entries: Collection[LedgerEntry]) -> dict[str, str]:
+    """Return the names of the people whom entries are about, by subject; one query.
+
+    A deleted person has none.
+    """
+    keys = {key for entry in entries if (key := _get_subject_id(entry)) is not None}
+    people = Person.objects.filter(pk__in=keys) if keys else ()
+    return {f"person:{person.pk}": person.display_name for person in people}
+
+
 def read_content(entry: LedgerEntry) -> dict[str, Any]:
     """Return the JSON object of an entry; that of a purged one is empty."""
     content: dict[str, Any] = json.loads(entry.text) if entry.text else {}
@@ -166,6 +176,13 @@ def _format_line(values: tuple[int, int | None, str, str], visible: set[int]) ->
     key, sequence, text, text_hash = values
     content = {"text": text} if text and key in visible else {"text_hash": text_hash}
     return ledger_verifier.encode_canonical({"sequence": sequence} | content) + "\n"
+
+
+def _get_subject_id(entry: LedgerEntry) -> int | None:
+    """Return the key of the other person whom an entry is about."""
+    kind, _, key = entry.subject.partition(":")
+    is_other = kind == "person" and key.isdecimal() and key != str(entry.person_id)
+    return int(key) if is_other else None
 
 
 def _list_audited(person_id: int) -> QuerySet[Membership]:

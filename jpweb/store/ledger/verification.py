@@ -20,6 +20,8 @@ from jpweb.stream import anchor_ids
 
 #: Acts by which a question is settled; the ledger has one of them a question.
 SETTLING_ACTS = (Act.INQUIRY_ANSWERED, Act.INQUIRY_CANCELLED)
+#: Acts whose entries have the hash of an event.
+_HASHING_ACTS = (*SETTLING_ACTS, Act.CALL_DECIDED_BY_POLICY, Act.RESULT_DECIDED_BY_POLICY)
 #: Entries of one query.
 _BATCH_ENTRIES = 2000
 _COLUMNS = (
@@ -182,7 +184,7 @@ def _select_derived(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find_event_problems(entry: _Entry, content: dict[str, Any]) -> Iterator[Problem]:
-    if content["act"] in SETTLING_ACTS:
+    if content["act"] in _HASHING_ACTS:
         yield from _find_journal_problems(entry, content)
     elif content["act"] == Act.REDACTED:
         yield from _find_redaction_problems(entry, content)

@@ -31,7 +31,7 @@ def escalate_tasks(apps: Any, schema_editor: Any) -> None:
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('store', '0039_imported_approvals'),
+        ('store', '0041_policies_of_checkpoints'),
     ]
 
     operations = [

@@ -20,7 +20,7 @@ def accept_groups(apps: Any, schema_editor: Any) -> None:
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('store', '0040_macs_of_entries'),
+        ('store', '0042_links_and_owners'),
     ]
 
     operations = [

@@ -175,7 +175,8 @@ class CallCheckpoint(models.Model):
     """The result of a tool call, until its response is in the journal.
 
     ``content`` is null without a result; ``delivered`` is false while a person has yet to let the
-    model see it; ``was_cut_off``: the call was running when an earlier process ended.
+    model see it; ``was_cut_off``: the call was running when an earlier process ended;
+    ``policies``: notes of the policies that decided in place of a person.
     """
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="checkpoints")
@@ -185,6 +186,7 @@ class CallCheckpoint(models.Model):
     edited = models.JSONField(null=True)
     delivered = models.BooleanField()
     was_cut_off = models.BooleanField()
+    policies = models.JSONField(null=True)
 
     class Meta:
         constraints: ClassVar = [

@@ -332,9 +332,8 @@ def _apply_role(member: Membership, new_role: Role | None, actor: Actor, group_n
         act = Act.MEMBER_ADDED if is_new else Act.ROLE_CHANGED
         member.role = new_role
         member.save()
-    member_roles.record_membership(
-        act, actor, member.workspace_id, member.person_id, new_role, group_name
-    )
+    change = member_roles.RoleChange(new_role, old_role, group_name)
+    member_roles.record_membership(act, actor, member.workspace_id, member.person_id, change)
     if old_role == Role.OWNER:
         _require_owner(member.workspace_id)
 

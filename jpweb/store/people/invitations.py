@@ -22,6 +22,7 @@ from jpweb.store.errors import InvalidLink, NameTaken, TooManyLinks
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Invitation, Membership, Person, SignInLink, Workspace
 from jpweb.store.people import identities, member_roles, names, sessions
+from jpweb.store.people.member_roles import RoleChange
 
 INVITATION_LIFETIME = timedelta(days=7)
 #: Invitations and sign-in links, together, that one person can make in an hour.
@@ -160,8 +161,10 @@ def _add_member(row: Invitation, person: Person) -> None:
     Membership.objects.create(
         person=person, workspace=row.workspace, role=combined_role, direct_role=role
     )
-    place = Place(row.workspace_id, subject=f"person:{person.pk}")
-    record_act(Act.MEMBER_ADDED, Actor.from_person(person), place, role=role.label)
+    actor = Actor.from_person(person)
+    member_roles.record_membership(
+        Act.MEMBER_ADDED, actor, row.workspace_id, person.pk, RoleChange(role)
+    )
     mentions.count_unseen([person.pk])
 
 

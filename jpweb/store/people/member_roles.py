@@ -9,7 +9,7 @@ from django.db.models import F
 
 from jpweb.store.choices import Act, Role
 from jpweb.store.ledger.entries import Actor, Place, record_act
-from jpweb.store.models import GroupMember
+from jpweb.store.models import GroupMember, Person
 
 
 class GroupedRole(NamedTuple):
@@ -20,6 +20,17 @@ class GroupedRole(NamedTuple):
     group_name: str
     role: Role
     is_accepted: bool
+
+
+class RoleChange(NamedTuple):
+    """A person's role in a workspace after a change, and before it; None stands for none.
+
+    ``group_name`` is that of the group that gives the role.
+    """
+
+    role: int | None = None
+    old_role: int | None = None
+    group_name: str = ""
 
 
 def list_roles(person_ids: Collection[int], workspace_ids: Collection[int]) -> list[GroupedRole]:
@@ -52,14 +63,11 @@ def combine_roles(direct_role: Role | None, grouped_roles: Sequence[GroupedRole]
 
 
 def record_membership(
-    act: Act,
-    actor: Actor,
-    workspace_id: int,
-    person_id: int,
-    role: Role | None = None,
-    group_name: str = "",
+    act: Act, actor: Actor, workspace_id: int, person_id: int, change: RoleChange
 ) -> None:
-    """Record a change of a person's role; ``group_name`` is that of the group that gives it."""
-    details = {} if role is None else {"role": Role(role).label}
-    details |= {"group": group_name} if group_name else {}
+    """Record a change of a person's role, with the person's name as it is then."""
+    details = {"person": Person.objects.get(pk=person_id).display_name}
+    roles = {"role": change.role, "old_role": change.old_role}
+    details |= {name: Role(value).label for name, value in roles.items() if value is not None}
+    details |= {"group": change.group_name} if change.group_name else {}
     record_act(act, actor, Place(workspace_id, subject=f"person:{person_id}"), **details)

@@ -1,7 +1,8 @@
 """Decisions of all kinds, for auditors, newest first.
 
-Those on questions and approvals come from their rows; trust, rights, redactions and reviews come
-from the ledger.
+Those on questions and approvals come from their rows. Trust, rights, redactions, reviews,
+settings and dismissed suspicions come from the ledger, and so do calls and results that a policy
+decided about.
 
 A page merges up to a page of rows from each table, by keyset. An auditor of a small workspace in a
 large database, or a filter by person, may read more rows than are shown; that is not measured.
@@ -9,12 +10,14 @@ large database, or a filter by person, may read more rows than are shown; that i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
+from jpweb.store import exports
 from jpweb.store.audit import list_workspaces
 from jpweb.store.choices import Act, ApprovalKind, ApprovalState, DecisionKind, Role
 from jpweb.store.jp_files.mirror import DEMO_ROOT
@@ -27,6 +30,8 @@ PAGE_DECISIONS = 100
 _MAX_COMPARED_CALLS = 50
 #: The acts of the decisions that the ledger alone has.
 ACTS_BY_KIND = {
+    DecisionKind.RUN: (Act.CALL_DECIDED_BY_POLICY,),
+    DecisionKind.DELIVER: (Act.RESULT_DECIDED_BY_POLICY,),
     DecisionKind.TRUST: (Act.TRUST_GIVEN, Act.TRUST_WITHDRAWN),
     DecisionKind.RIGHTS: (
         Act.MEMBER_INVITED, Act.INVITATION_WITHDRAWN, Act.MEMBER_ADDED, Act.ROLE_CHANGED,
@@ -34,9 +39,12 @@ ACTS_BY_KIND = {
     ),
     DecisionKind.REDACTION: (Act.REDACTED,),
     DecisionKind.REVIEW: (Act.REVIEWED,),
+    DecisionKind.SETTING: (Act.SETTING_CHANGED,),
+    DecisionKind.SUSPICION: (Act.SUSPICION_DISMISSED,),
 }  # fmt: skip
 #: The tables in the order of ``_list_sources``.
 _RANK_BY_NAME = {"question": 0, "approval": 1}
+_ENTRY_RANK = 2
 _KINDS_BY_ACT = {act: kind for kind, acts in ACTS_BY_KIND.items() for act in acts}
 
 
@@ -44,14 +52,15 @@ _KINDS_BY_ACT = {act: kind for kind, acts in ACTS_BY_KIND.items() for act in act
 class DecisionFilters:
     """The filters of decisions; an empty value does not filter. ``until`` is exclusive.
 
-    Without a ``workspace`` or ``conversation`` the demo is left out, unless the person audits
-    nothing else.
+    Without a ``workspace`` or ``conversation`` the demo is left out, unless ``demo`` is set or the
+    person audits nothing else.
     """
 
     kind: str = ""
     workspace: int | None = None
     person: int | None = None
     conversation: int | None = None
+    demo: bool = False
     since: datetime | None = None
     until: datetime | None = None
 
@@ -70,6 +79,11 @@ class Decision(NamedTuple):
     cursor: Cursor
     kind: DecisionKind
     row: Inquiry | Approval | LedgerEntry
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether the row is an entry of the ledger."""
+        return self.cursor.rank == _ENTRY_RANK
 
 
 def list_page(
@@ -95,6 +109,23 @@ def list_page(
     return page, page[-1].cursor if len(decisions) > PAGE_DECISIONS else None
 
 
+def read_pages(person_id: int, filters: DecisionFilters) -> Iterator[tuple[list[Decision], bool]]:
+    """Yield all decisions that the filters let through, a page at a time, and whether it is last.
+
+    What is decided meanwhile is newer than all that follow, so it is on no page. Raises
+    ExportBroken where the person's roles are changed meanwhile.
+    """
+    memberships = _list_memberships(person_id, filters)
+    workspace_ids = exports.list_workspace_ids(memberships)
+    after: Cursor | None = None
+    while True:
+        page, after = list_page(person_id, filters, after)
+        exports.check_memberships(memberships, workspace_ids)
+        yield page, after is None
+        if after is None:
+            return
+
+
 def find_place(person_id: int, filters: DecisionFilters, name: str, key: int) -> Cursor | None:
     """Return the place that a question's or an approval's row follows; None for an unknown one.
 
@@ -109,11 +140,21 @@ def find_place(person_id: int, filters: DecisionFilters, name: str, key: int) ->
 
 
 def list_people(person_id: int) -> dict[int, str]:
-    """Return the names of the members of the workspaces that a person audits, by key."""
+    """Return the names of who decided in the workspaces that a person audits, by key.
+
+    The members are among them, and people who were removed since.
+    """
     keys = [workspace.pk for workspace in list_workspaces(person_id)]
     members = Membership.objects.filter(workspace_id__in=keys).values("person_id")
-    people = Person.objects.filter(pk__in=members).order_by("first_name", "username")
-    return {person.pk: person.display_name for person in people}
+    in_audited = {"conversation__workspace_id__in": keys}
+    entries = LedgerEntry.objects.filter(workspace_id__in=keys, act__in=[*_KINDS_BY_ACT])
+    people = Person.objects.filter(
+        Q(pk__in=members)
+        | Exists(Inquiry.objects.filter(decider_id=OuterRef("pk"), **in_audited))
+        | Exists(Approval.objects.filter(decider_id=OuterRef("pk"), **in_audited))
+        | Exists(entries.filter(person_id=OuterRef("pk")))
+    )
+    return {person.pk: person.display_name for person in people.order_by("first_name", "username")}
 
 
 def find_call_anchor(approval: Approval) -> str:
@@ -208,4 +249,4 @@ def _list_memberships(person_id: int, filters: DecisionFilters) -> QuerySet[Memb
     if filters.conversation is not None:
         return rows
     without_demo = rows.exclude(workspace__root=DEMO_ROOT)
-    return without_demo if without_demo.exists() else rows
+    return rows if filters.demo or not without_demo.exists() else without_demo

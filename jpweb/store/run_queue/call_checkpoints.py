@@ -20,7 +20,7 @@ from jpweb.store.run_queue import leases
 def save_checkpoint(run: Run, tool_call_id: str, values: Mapping[str, Any]) -> None:
     """Save the result of a call; replaces an earlier checkpoint. Raises LeaseLost.
 
-    ``values``: content, is_error, edited, delivered, was_cut_off, as the columns.
+    ``values``: content, is_error, edited, delivered, was_cut_off, policies, as the columns.
     """
     leases.assert_held(run)
     CallCheckpoint.objects.update_or_create(

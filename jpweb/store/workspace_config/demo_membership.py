@@ -15,6 +15,7 @@ from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import Membership, Person, Workspace
 from jpweb.store.people import member_roles
+from jpweb.store.people.member_roles import RoleChange
 
 
 @transaction.atomic
@@ -39,7 +40,8 @@ def hide_demo(person_id: int) -> None:
     person.hidden_demo_role = membership.role
     person.save(update_fields=["hidden_demo_role"])
     actor = Actor.from_person(person)
-    member_roles.record_membership(Act.MEMBER_REMOVED, actor, workspace_id, person_id)
+    change = RoleChange(old_role=membership.role)
+    member_roles.record_membership(Act.MEMBER_REMOVED, actor, workspace_id, person_id, change)
     membership.delete()
     mentions.count_unseen([person_id])
 
@@ -59,7 +61,8 @@ def show_demo(person_id: int) -> None:
     )
     if is_new:
         actor = Actor.from_person(person)
-        member_roles.record_membership(Act.MEMBER_ADDED, actor, workspace.pk, person_id, role)
+        keys = workspace.pk, person_id
+        member_roles.record_membership(Act.MEMBER_ADDED, actor, *keys, RoleChange(role))
         mentions.count_unseen([person_id])
 
 

@@ -26,6 +26,7 @@ class DecisionFilterForm(PeriodForm):
     workspace = WholeNumberField(required=False)
     person = WholeNumberField(required=False)
     conversation = WholeNumberField(required=False)
+    demo = forms.BooleanField(required=False)
     view = forms.ChoiceField(
         required=False,
         choices=audit_labels.DECISION_VIEW_LABELS,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 #: Characters of a title or a filter's value, and of all parts of a name.
 MAX_PART_CHARS, MAX_NAME_CHARS = 60, 120
 #: Filters of the audit table that name its files, in this order.
-_NAMED_FILTERS = ("outcome", "reason", "source", "tool", "person", "decided", "words")
+_NAMED_FILTERS = ("outcome", "reason", "source", "tool", "person", "decided", "words", "kind")
 _OTHER_CHARS = re.compile(r"[^a-z0-9]+")
 
 

@@ -27,7 +27,7 @@ from jpweb.stream.transcript.items import (
 )
 from jpweb.web import html_cache
 from jpweb.web.html_cache import ItemRecord
-from jpweb.web.labels import outcome_labels
+from jpweb.web.labels import outcome_labels, policy_labels
 from jpweb.web.templatetags.jpweb_tags import iso_time, utc_seconds
 
 if TYPE_CHECKING:
@@ -142,6 +142,8 @@ def _build_call_context(call: ToolCall, conversation: Conversation) -> dict[str,
     counts = {state: states.count(state) for state in dict.fromkeys(states)}
     decisions = _get_decisions(call, conversation)
     return {
+        "permission_policy": policy_labels.describe_policy(call.response, "permission"),
+        "delivery_policy": policy_labels.describe_policy(call.response, "delivery"),
         "permissions": [row for row in decisions if row.kind == ApprovalKind.RUN],
         "deliveries": [row for row in decisions if row.kind == ApprovalKind.DELIVER],
         "questions": questions,

@@ -8,12 +8,18 @@ from typing import Any
 import pytest
 
 from jpweb.agent.config import DetachedPolicy, Mode
+from jpweb.agent.ports import PermissionSource, Permitted, Skipped, Withheld
 from jpweb.agent.tool_calls.permissions import (
     DeliveryAction,
     PermissionAction,
     decide_delivery,
     decide_permission,
 )
+from jpweb.agent.tool_calls.turn_state import CallGrant, PermissionKey, TurnState
+from jpweb.agent.tool_outcome import Success
+from jpweb.stream.events import ToolCallResponse
+from tests.agent.doubles import StubTool, ToolBench
+from tests.builders import make_call
 
 # The first row that matches decides.
 # run, remembered, reachable, detached; how many; what happens
@@ -95,3 +101,77 @@ def test_a_remembered_decision_does_not_hold_where_nobody_is_asked(policy):
         for memory in (True, False, None)
     }
     assert len(actions) == 1
+
+
+# notes of policies that decide in place of a person
+
+CALL = make_call("c1", "tool", path="a")
+KEY = PermissionKey("tool")
+TOOL = StubTool("tool", lambda *_: Success("Done."))
+ASKING = {"tool": {"run": Mode.ASK}}
+DENIED = {"run": DetachedPolicy.DENY, "deliver": DetachedPolicy.DENY}
+
+
+def make_note(policy, *, is_allowed) -> dict[str, Any]:
+    """Return the note of a policy of the configuration."""
+    by = {"kind": "configuration"}
+    return {"tool": "tool", "policy": policy, "allow": is_allowed, "by": by}
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+async def test_a_later_call_notes_the_permission_that_holds_for_the_turn(is_allowed):
+    source = PermissionSource(7, "Ada", 3)
+    decision = (
+        Permitted(CALL.arguments, remember=True, source=source)
+        if is_allowed
+        else Skipped(remember=True, source=source)
+    )
+    bench = ToolBench((TOOL,), changes=ASKING)
+    bench.prompter.decisions = [decision]
+    await bench.run([CALL, make_call("c2", "tool")])
+    by = {"kind": "memory", "name": "Ada", "id": 3}
+    note = make_note("remembered", is_allowed=is_allowed) | {"by": by, "approval": 7}
+    assert bench.recorder.notes(ToolCallResponse) == [None, {"permission": note}]
+
+
+async def test_a_rebuilt_turn_notes_the_permission_of_the_process_before():
+    sources = {("tool", ""): PermissionSource(7, "Ada", 3)}
+    state = TurnState(remembered_permission_decisions={KEY: True})
+    bench = ToolBench((TOOL,), changes=ASKING, state=state, permission_sources=sources)
+    await bench.run([CALL])
+    [note] = bench.recorder.notes(ToolCallResponse)
+    assert (note["permission"]["approval"], note["permission"]["by"]["name"]) == (7, "Ada")
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "policy", "is_allowed"),
+    [
+        ({"run": Mode.SKIP}, "permission", "skip", False),
+        ({"run": Mode.ASK}, "permission", "detached", True),
+        ({"run": Mode.ASK, "detached": DENIED}, "permission", "detached", False),
+        ({"result": Mode.SKIP}, "delivery", "skip", False),
+        ({"result": Mode.ASK}, "delivery", "detached", True),
+        ({"result": Mode.ASK, "detached": DENIED}, "delivery", "detached", False),
+    ],
+)
+async def test_a_policy_that_decides_in_place_of_a_person_is_noted(
+    changes, name, policy, is_allowed
+):
+    bench = ToolBench((TOOL,), changes={"tool": changes}, detached=DetachedPolicy.AUTO)
+    bench.prompter.is_reachable = False
+    await bench.run([CALL])
+    assert bench.recorder.notes(ToolCallResponse) == [
+        {name: make_note(policy, is_allowed=is_allowed)}
+    ]
+
+
+async def test_the_noted_policy_outlives_a_saved_result_and_a_grant():
+    changes = {"tool": {"run": Mode.ASK, "result": Mode.EDIT}}
+    bench = ToolBench((TOOL,), changes=changes, detached=DetachedPolicy.WAIT)
+    bench.prompter.decisions = [Withheld()]
+    bench.state.remembered_permission_decisions[KEY] = True
+    await bench.run([CALL])
+    note = {"permission": make_note("remembered", is_allowed=True) | {"by": {"kind": "memory"}}}
+    [(_, progress)] = bench.recorder.saved_progress
+    assert (progress.policies, bench.recorder.notes(ToolCallResponse)) == (note, [note])
+    assert CallGrant.from_note(CallGrant(policies=note).to_note()).policies == note

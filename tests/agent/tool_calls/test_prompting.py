@@ -99,7 +99,9 @@ async def test_a_withheld_result_keeps_the_arguments_that_a_person_edited(mode):
     )
     await bench.run([CALL])
     assert len(bench.prompter.prompts) == 1
-    assert bench.recorder.notes(ToolCallResponse) == [{"arguments": {"path": "b"}}]
+    [note] = bench.recorder.notes(ToolCallResponse)
+    assert note.pop("delivery")["policy"] == ("skip" if mode is Mode.SKIP else "detached")
+    assert note == {"arguments": {"path": "b"}}
 
 
 @pytest.mark.parametrize(

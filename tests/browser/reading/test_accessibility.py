@@ -112,7 +112,8 @@ NO_PAGE = {
     "approval-call", "audit-csv", "comment-next", "conversation-export", "conversation-neighbour",
     "conversation-step", "event-part",
     "event-text", "event-whole", "ledger-file", "ledger-verifier", "personal-data", "static-file",
-    "audit-jsonl", "audit-evidence", "conversation-evidence", "evidence-verifier",
+    "decisions-csv", "decisions-jsonl", "audit-jsonl", "audit-evidence", "conversation-evidence",
+    "evidence-verifier",
     "sign-on-callback", "service-worker", "notifications-waiting",
 }  # fmt: skip
 #: More addresses than any page has.

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import accounts, approvals
 from jpweb.store.choices import Act, ApprovalKind, DecisionKind, Role
+from jpweb.store.errors import ExportBroken
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import Approval, Inquiry, LedgerEntry, Membership, Person, Run
 from jpweb.store.reviews import decisions
@@ -43,7 +44,8 @@ def auditor(run: Run) -> Person:
         person=making.person("bob", Role.READER, run.conversation.workspace)
     )
     place = Place(run.conversation.workspace_id, run.conversation_id)
-    for act in (Act.TRUST_GIVEN, Act.REDACTED, Act.REVIEWED, Act.READ):
+    acts = (Act.TRUST_GIVEN, Act.REDACTED, Act.REVIEWED, Act.READ)
+    for act in (*acts, Act.SETTING_CHANGED, Act.SUSPICION_DISMISSED):
         record_act(act, Actor.from_person(person), place)
     accounts.change_role(member, Role.RESPONDER, Actor.from_person(person))
     return person
@@ -75,6 +77,7 @@ def test_pages_cover_every_decision_once_newest_first(
     kinds = [kind for kind, _ in whole]
     assert Counter(kinds) == {
         "question": 2, "run": 2, "deliver": 2, "trust": 1, "rights": 1, "redaction": 1, "review": 1,
+        "setting": 1, "suspicion": 1,
     }  # fmt: skip
     if not equal:
         assert whole[0][0] == "rights"
@@ -87,9 +90,9 @@ def test_kind_filters_to_its_rows_alone(auditor: Person, kind: DecisionKind):
 
 
 def test_person_conversation_and_dates_filter(auditor: Person, run: Run):
-    assert len(list_all(auditor, person=auditor.pk)) == 10
+    assert len(list_all(auditor, person=auditor.pk)) == 12
     assert list_all(auditor, person=making.person().pk) == []
-    assert len(list_all(auditor, conversation=run.conversation_id)) == 9
+    assert len(list_all(auditor, conversation=run.conversation_id)) == 11
     Inquiry.objects.update(settled_at=AT)
     assert [kind for kind, _ in list_all(auditor, until=AT)] == []
     assert [kind for kind, _ in list_all(auditor, since=AT, until=AT.replace(day=9))] == [
@@ -97,12 +100,27 @@ def test_person_conversation_and_dates_filter(auditor: Person, run: Run):
     ] * 2
 
 
+def test_export_reads_every_decision_once_while_the_roles_stay(
+    auditor: Person, monkeypatch: pytest.MonkeyPatch
+):
+    whole = list_all(auditor)
+    monkeypatch.setattr(decisions, "PAGE_DECISIONS", 5)
+    pages = list(decisions.read_pages(auditor.pk, DecisionFilters()))
+    assert [(str(row.kind), row.row.pk) for page, _ in pages for row in page] == whole
+    assert [is_last for _, is_last in pages] == [False, False, True]
+    broken_pages = decisions.read_pages(auditor.pk, DecisionFilters())
+    next(broken_pages)
+    Membership.objects.filter(person=auditor).update(role=Role.READER)
+    with pytest.raises(ExportBroken):
+        next(broken_pages)
+
+
 def test_other_workspaces_and_lower_roles_show_nothing(auditor: Person, run: Run):
     home = run.conversation.workspace
     assert list_all(making.person("eve", Role.AUDITOR, making.workspace())) == []
     assert list_all(making.person("ann", Role.RESPONDER, home)) == []
     assert list_all(auditor, workspace=making.workspace().pk) == []
-    assert len(list_all(auditor, workspace=home.pk)) == 10
+    assert len(list_all(auditor, workspace=home.pk)) == 12
 
 
 def test_more_decisions_take_no_more_queries(auditor: Person, run: Run):

@@ -133,6 +133,8 @@ ROUTES = {
             "audit-evidence",
             "evidence-verifier",
             "decisions",
+            "decisions-csv",
+            "decisions-jsonl",
             "audit-charts",
             "secrets",
             "ledger",

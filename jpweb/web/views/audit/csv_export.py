@@ -53,13 +53,13 @@ def make_csv(
         writer = csv.writer(text)
         if number == 0:
             names = _list_names([reviewer.name for reviewer in reviewers])
-            writer.writerow([_escape_cell(name) for name in (*CSV_COLUMNS, *names)])
+            writer.writerow([escape_cell(name) for name in (*CSV_COLUMNS, *names)])
         found = reviews.load_reviews(rows) if reviewers else {}
         for row, cells in make_csv_rows(rows, address):
             shown_reviews = found.get(row.pk, {})
             for reviewer in reviewers:
                 cells.extend(_make_review_cells(shown_reviews.get(reviewer.key)))
-            writer.writerow([_escape_cell(value) for value in cells])
+            writer.writerow([escape_cell(value) for value in cells])
         yield ExportChunk(text.getvalue().encode(), done, total)
 
 
@@ -129,7 +129,8 @@ def _make_csv_row(row: ReviewedInquiry, address: str, showing: Showing) -> list[
     ]
 
 
-def _escape_cell(value: object) -> str:
+def escape_cell(value: object) -> str:
+    """Return the text of a cell that no spreadsheet evaluates."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if text[:1].isascii() and text[:1].isalnum():
         return text

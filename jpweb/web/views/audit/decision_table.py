@@ -8,20 +8,20 @@ from urllib.parse import urlencode
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 
 from jpweb.store import audit
-from jpweb.store.choices import DecisionKind, Role, SavedPage
-from jpweb.store.ledger import listing
-from jpweb.store.reviews import decisions
+from jpweb.store.choices import Act, DecisionKind, Role, SavedPage
+from jpweb.store.reviews import decisions, recorded_reviews
 from jpweb.store.reviews.decisions import Cursor, Decision, DecisionFilters
 from jpweb.store.search import saved_searches
-from jpweb.web import access, converters, display_text, transcript
+from jpweb.web import access, converters, transcript
 from jpweb.web.forms.decision_filters import DecisionFilterForm
-from jpweb.web.labels import audit_labels, ledger_labels
+from jpweb.web.labels import audit_labels, entry_labels
 from jpweb.web.views.audit import decision_timeline
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Approval, LedgerEntry
+    from jpweb.store.models import Approval, Inquiry, LedgerEntry
     from jpweb.web.http import Request
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -44,7 +44,7 @@ def list_decisions(request: Request) -> HttpResponse:
     names = {workspace.pk: workspace.name for workspace in workspaces}
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     next_params = {"after": _format_cursor(next_cursor)} if next_cursor else {}
-    rows = [_make_row(decision, names) for decision in page]
+    rows = make_rows(request.user.pk, page, names)
     context = {
         "form": form,
         "rows": rows,
@@ -52,10 +52,12 @@ def list_decisions(request: Request) -> HttpResponse:
         "view_links": _list_views(query),
         "kinds": DecisionKind.choices,
         "workspaces": workspaces,
+        "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.DECISIONS),
         "is_from_row": row_place is not None,
         "people": decisions.list_people(request.user.pk),
         "query": urlencode(query),
+        "export_query": urlencode({key: query[key] for key in query if key != "view"}),
         "next_query": urlencode(query | next_params) if next_params else "",
     }
     return render(request, "audit/decisions.html", context, status=status)
@@ -87,30 +89,44 @@ def _find_row(request: Request, filters: DecisionFilters) -> Cursor | None:
     return decisions.find_place(request.user.pk, filters, name, converters.parse_key(key))
 
 
-def _make_row(decision: Decision, workspace_names: dict[int, str]) -> dict[str, Any]:
-    """Return the template values of a decision."""
-    values = {"at": decision.cursor.at, "kind": decision.kind, "label": decision.kind.label}
-    if decision.kind in decisions.ACTS_BY_KIND:
-        return values | _make_entry_values(cast("LedgerEntry", decision.row), workspace_names)
-    return values | {
-        "inquiry" if decision.kind == DecisionKind.QUESTION else "approval": decision.row
+def make_rows(
+    person_id: int, page: list[Decision], workspace_names: dict[int, str]
+) -> list[dict[str, Any]]:
+    """Return the template values of the decisions of a page, as a person may see them."""
+    entries = [cast("LedgerEntry", decision.row) for decision in page if decision.is_entry]
+    reviews = recorded_reviews.load_shown_reviews(entries, person_id)
+    values_by_entry = {
+        row["entry"].pk: row | {"url": _find_url(row["entry"], row["event"])}
+        for row in entry_labels.make_rows(entries, workspace_names, reviews)
     }
+    return [
+        {"at": decision.cursor.at, "kind": decision.kind, "label": decision.kind.label}
+        | _make_values(decision, values_by_entry)
+        for decision in page
+    ]
 
 
-def _make_entry_values(entry: LedgerEntry, workspace_names: dict[int, str]) -> dict[str, Any]:
-    content = listing.read_content(entry)
-    actor = content.get("by", {})
-    details = content.get("details", {})
-    return {
-        "entry": entry,
-        "act": ledger_labels.ACT_LABELS[entry.act],
-        "actor": display_text.describe_decider(actor.get("kind", ""), actor.get("name", "")),
-        "workspace": workspace_names.get(entry.workspace_id or 0, ""),
-        "details": [
-            details[name] for name in ("name", "role", "reason", "verdict") if details.get(name)
-        ],
-        "ledger_query": urlencode({"act": entry.act, "workspace": entry.workspace_id}),
-    }
+def _make_values(decision: Decision, values_by_entry: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    if decision.is_entry:
+        return values_by_entry[decision.row.pk]
+    if decision.kind == DecisionKind.QUESTION:
+        inquiry = cast("Inquiry", decision.row)
+        url = transcript.make_event_url(inquiry.conversation_id, inquiry.anchor)
+        return {"inquiry": inquiry, "url": url}
+    return {"approval": decision.row, "url": reverse("approval-call", args=[decision.row.pk])}
+
+
+def _find_url(entry: LedgerEntry, event: str) -> str:
+    """Return the address of what an entry's decision is about, else of the ledger's entries."""
+    kind, _, key = entry.subject.partition(":")
+    if event and entry.conversation_id:
+        return transcript.make_event_url(entry.conversation_id, event)
+    if kind == "inquiry":
+        return reverse("question", args=[int(key)])
+    if entry.act == Act.REVIEWED and entry.conversation_id:
+        return reverse("conversation-reviews", args=[entry.conversation_id])
+    query = urlencode({"act": entry.act, "workspace": entry.workspace_id})
+    return f"{reverse('ledger')}?{query}"
 
 
 def _format_cursor(cursor: Cursor) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,14 +23,18 @@ from jpweb.store.errors import StoreError
 from jpweb.store.evidence import contents
 from jpweb.store.exports import ExportChunk
 from jpweb.store.inquiries import waiting_seconds
+from jpweb.store.ledger import listing
 from jpweb.store.ledger.entries import Place
-from jpweb.store.reviews import inquiry_pages
+from jpweb.store.reviews import decisions, inquiry_pages
+from jpweb.store.reviews.decisions import DecisionFilters
 from jpweb.store.reviews.exported_reviews import ExportedReview, ExportedReviews
 from jpweb.web import access
+from jpweb.web.forms.decision_filters import DecisionFilterForm
 from jpweb.web.forms.inquiry_filters import InquiryFilterForm
+from jpweb.web.labels import decision_cells
 from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import cut_into_pieces, send_file
-from jpweb.web.views.audit import csv_export, inquiry_table
+from jpweb.web.views.audit import csv_export, decision_table, inquiry_table
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
@@ -51,6 +57,18 @@ async def export_json_lines(request: Request) -> HttpResponseBase:
     record = inquiry_table.make_record(request, filters, file_name)
     content_type = "application/jsonl; charset=utf-8"
     return await send_file(request, pieces, file_name, content_type, record=record)
+
+
+@access.any_workspace(Role.AUDITOR)
+async def export_decisions_csv(request: Request) -> HttpResponseBase:
+    """Download all decisions that match the filters, as CSV."""
+    return await _send_decisions(request, ".csv", "text/csv; charset=utf-8")
+
+
+@access.any_workspace(Role.AUDITOR)
+async def export_decision_lines(request: Request) -> HttpResponseBase:
+    """Download all decisions that match the filters, one JSON object a line."""
+    return await _send_decisions(request, ".jsonl", "application/jsonl; charset=utf-8")
 
 
 @access.conversation(Role.AUDITOR)
@@ -123,6 +141,67 @@ def _record_bundle(
         query=request.META["QUERY_STRING"],
         **({"masked_count": masked_count} if masked_count else {}),
     )
+
+
+async def _send_decisions(request: Request, suffix: str, content_type: str) -> HttpResponseBase:
+    form = DecisionFilterForm(request.GET)
+    if not form.is_valid():
+        return inquiry_table.refuse_filters(form)
+    file_name = file_names.name_audit_file(request.GET, suffix, prefix="decisions")
+    host = request.build_absolute_uri("/").removesuffix("/")
+    filters = form.build_filters()
+    values = _read_decisions(request.user.pk, filters, host)
+    pieces = _make_decisions_csv(values) if suffix == ".csv" else _make_decision_lines(values)
+    record = partial(
+        read_recording.record_workspace_exports,
+        request,
+        partial(_list_workspace_ids, request.user.pk, filters),
+        file=file_name,
+        query=request.META["QUERY_STRING"],
+    )
+    return await send_file(request, pieces, file_name, content_type, record=record)
+
+
+def _list_workspace_ids(person_id: int, filters: DecisionFilters) -> list[int]:
+    audited_ids = listing.list_audited_workspaces(person_id)
+    return [key for key in audited_ids if filters.workspace in (None, key)]
+
+
+def _read_decisions(
+    person_id: int, filters: DecisionFilters, host: str
+) -> Iterator[tuple[list[dict[str, Any]], int, int]]:
+    """Yield the values of decisions a page at a time, with the rows done, and at least so many."""
+    names = {workspace.pk: workspace.name for workspace in audit.list_workspaces(person_id)}
+    done = 0
+    for page, is_last in decisions.read_pages(person_id, filters):
+        rows = [
+            decision_cells.make_values(row)
+            for row in decision_table.make_rows(person_id, page, names)
+        ]
+        done += len(rows)
+        yield [row | {"link": f"{host}{row['link']}"} for row in rows], done, done + (not is_last)
+
+
+def _make_decisions_csv(
+    pages: Iterator[tuple[list[dict[str, Any]], int, int]],
+) -> Iterator[ExportChunk]:
+    for number, (rows, done, total) in enumerate(pages):
+        text = io.StringIO(newline="")
+        writer = csv.writer(text)
+        if number == 0:
+            writer.writerow(decision_cells.COLUMNS)
+        for row in rows:
+            cells = [csv_export.escape_cell(row[name]) for name in decision_cells.COLUMNS]
+            writer.writerow(cells)
+        yield ExportChunk(text.getvalue().encode(), done, total)
+
+
+def _make_decision_lines(
+    pages: Iterator[tuple[list[dict[str, Any]], int, int]],
+) -> Iterator[ExportChunk]:
+    for rows, done, total in pages:
+        lines = "".join(f"{ledger_verifier.encode_canonical(row)}\n" for row in rows)
+        yield ExportChunk(lines.encode(), done, total)
 
 
 def _make_json_lines(

@@ -20,7 +20,7 @@ from jpweb.store.reviews.inquiry_ranges import Order
 from jpweb.store.reviews.state_counts import StateCount
 from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, display_text
-from jpweb.web.forms.inquiry_filters import InquiryFilterForm
+from jpweb.web.forms.inquiry_filters import InquiryFilterForm, PeriodForm
 from jpweb.web.labels import audit_labels
 from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import send_file
@@ -111,7 +111,7 @@ def make_record(request: Request, filters: AuditFilters, file_name: str) -> Call
     )
 
 
-def refuse_filters(form: InquiryFilterForm) -> HttpResponse:
+def refuse_filters(form: PeriodForm) -> HttpResponse:
     """Return the problems of a download's filters."""
     text = "\n".join(str(problem) for problems in form.errors.values() for problem in problems)
     return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")

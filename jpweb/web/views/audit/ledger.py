@@ -17,9 +17,9 @@ from jpweb.store import accounts
 from jpweb.store.choices import Role
 from jpweb.store.ledger import entry_macs, listing, sealing, verification
 from jpweb.store.ledger.listing import LedgerFilters
-from jpweb.web import access, converters, display_text, notice_text
+from jpweb.web import access, converters, notice_text
 from jpweb.web.forms.ledger_filters import LedgerFilterForm
-from jpweb.web.labels import ledger_labels
+from jpweb.web.labels import entry_labels, ledger_labels
 from jpweb.web.security import read_recording
 from jpweb.web.security.download_responses import cut_into_pieces, send_file
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from jpweb.web.http import Request
 
 FILE_NAME = "jpweb-ledger.jsonl"
-#: Values of details that a row leaves out.
-_ONCE = {"count": 1}
 VERIFIER_NAME = Path(ledger_verifier.__file__).name
 VERIFIER_BYTES = Path(ledger_verifier.__file__).read_bytes()
 
@@ -46,7 +44,10 @@ def show_ledger(request: Request) -> HttpResponse:
     workspace_names = {workspace.pk: workspace.name for workspace in workspaces}
     context = {
         "form": form,
-        "rows": [_make_row(entry, workspace_names, access.get_roles(request)) for entry in rows],
+        "rows": [
+            row | _make_object_values(row["entry"], access.get_roles(request))
+            for row in entry_labels.make_rows(rows, workspace_names)
+        ],
         "head": sealing.get_head(),
         "forged_count": entry_macs.count_forged(),
         "key_changes": verification.list_key_changes(),
@@ -97,34 +98,13 @@ def _seal_and_get_head() -> LedgerHead:
     return sealing.get_head()
 
 
-def _make_row(
-    entry: LedgerEntry, workspace_names: dict[int, str], roles: dict[int, Role]
-) -> dict[str, Any]:
-    """Return the template values of an entry; those of a purged or forged one are empty.
+def _make_object_values(entry: LedgerEntry, roles: dict[int, Role]) -> dict[str, Any]:
+    """Return the template values of the object of an entry.
 
     ``roles`` are those of the person in their workspaces, by key: the others open nothing.
     """
-    is_forged = entry_macs.is_forged(entry)
-    content = {} if is_forged else listing.read_content(entry)
-    actor = content.get("by", {})
-    details = content.get("details", {})
-    kind, _, key = ("" if is_forged else entry.subject).partition(":")
+    kind, _, key = ("" if entry_macs.is_forged(entry) else entry.subject).partition(":")
     return {
-        "entry": entry,
-        "is_forged": is_forged,
-        "act": ledger_labels.ACT_LABELS.get(entry.act, entry.act),
-        "actor": display_text.describe_decider(actor.get("kind", ""), actor.get("name", "")),
-        "workspace": workspace_names.get(entry.workspace_id or 0, ""),
         "may_open": (entry.workspace_id or 0) in roles,
         "inquiry_id": int(key) if kind == "inquiry" else None,
-        "details": [
-            (ledger_labels.LEDGER_DETAIL_LABELS[name], _describe_detail(name, value))
-            for name, value in details.items()
-            if name in ledger_labels.LEDGER_DETAIL_LABELS
-            and value not in ("", None, _ONCE.get(name))
-        ],
     }
-
-
-def _describe_detail(name: str, value: Any) -> Any:
-    return display_text.ANSWER_CHANNELS.get(value, value) if name == "channel" else value

@@ -6,15 +6,19 @@ from datetime import timedelta
 from typing import Any
 
 from jpweb.store import accounts, approvals
-from jpweb.store.choices import Role
-from jpweb.store.ledger.entries import Actor
-from jpweb.store.models import Approval
+from jpweb.store.choices import Act, Role, Verdict
+from jpweb.store.jp_files import mirror
+from jpweb.store.ledger.entries import Actor, Place, record_act
+from jpweb.store.models import Approval, Membership, Person
+from jpweb.store.people import groups
 from jpweb.stream import wire
-from jpweb.stream.events import ToolCallRequest
+from jpweb.stream.events import ChatRequest, ToolCallRequest
 from jpweb.stream.inquiry import Answered
 from tests.store import making
+from tests.store.redaction import canary
+from tests.store.reviews import desk
 from tests.web.reading import parse_page
-from tests.web.world import World
+from tests.web.world import World, signed_in
 
 
 def get(world: World, query: str = "") -> Any:
@@ -106,3 +110,107 @@ def test_invalid_filter_and_place_are_refused_or_ignored(world: World):
     assert "Unknown kind “nonsense”" in response.content.decode()
     for place in ("x", "1.2", "9.9.x", f"{10**18}.0.1", "1.0.1"):
         assert get(world, f"?after={place}").status_code == 200
+
+
+def test_change_of_a_role_names_the_person_and_both_roles(world: World):
+    actor = Actor.from_person(world.people["owner"])
+    accounts.change_role(world.member("reader"), Role.RESPONDER, actor)
+    accounts.remove_member(world.member("responder"), actor)
+    for path in ("decisions?kind=rights", "decisions?kind=rights&view=timeline", "ledger"):
+        rows = list_entry_rows(world, path)
+        for person, parts in (
+            ("reader", ("Role changed", "responder", "role before reader")),
+            ("responder", ("Member removed", "role before responder")),
+        ):
+            (row,) = [text for text in rows if f"person {person.capitalize()}," in text]
+            assert all(part in row for part in parts), (path, row)
+
+
+def test_older_entry_of_a_role_names_the_person_who_is_still_there(world: World):
+    reader, owner = world.people["reader"], Actor.from_person(world.people["owner"])
+    place = Place(world.home.pk, subject=f"person:{reader.pk}")
+    record_act(Act.MEMBER_REMOVED, owner, place)
+    record_act(Act.MEMBER_REMOVED, owner, place._replace(subject="person:987654"))
+    for path in ("decisions?kind=rights", "decisions?kind=rights&view=timeline", "ledger"):
+        rows = [row for row in list_entry_rows(world, path) if "Member removed" in row]
+        assert [row.count("person Reader") for row in rows] == [0, 1], path
+
+
+def test_change_of_a_group_names_group_person_and_kind(world: World):
+    owner = world.people["owner"]
+    actor, group = Actor.from_person(owner), groups.create_group("Night shift", owner)
+    groups.give_role(group, world.home, Role.READER, actor)
+    texts = list_entry_rows(world, "decisions?kind=rights")
+    (row,) = [text for text in texts if "Group changed" in text]
+    for part in ("Night shift", "role given", "reader"):
+        assert part in row
+
+
+def list_entry_rows(world: World, path: str) -> list[str]:
+    """Return the texts of the rows of a page of entries."""
+    page = parse_page(world.client("auditor").get(f"/audit/{path}"))
+    rows = [tag for tag in page if "data-decision" in tag or "data-act" in tag]
+    return [" ".join(row.text.split()) for row in rows]
+
+
+def test_redaction_leads_to_its_event(world: World):
+    talk = making.mirrored_conversation(world.home, ChatRequest("Use key 123"))
+    anchor = canary.anchor_at(talk, 0)
+    canary.redact(talk, world.people["owner"], anchor, "123")
+    for view in ("", "&view=timeline"):
+        links = [tag.get("href") for tag in parse_page(get(world, f"?kind=redaction{view}"))]
+        assert f"/conversations/{talk.pk}?at={anchor}#{anchor}" in links
+
+
+def test_review_has_its_note_and_leads_to_what_was_reviewed(world: World):
+    review_question(world, world.people["auditor"])
+    for view in ("", "&view=timeline"):
+        page = parse_page(get(world, f"?kind=review{view}"))
+        (row,) = [tag for tag in page if "data-decision" in tag]
+        assert "Too <b>soon</b>" in row.text
+        assert f"/questions/{world.question.pk}" in [tag.get("href") for tag in page]
+
+
+def test_blind_review_is_shown_to_its_reviewer_alone(world: World):
+    world.home.reviews_required = 2
+    world.home.save()
+    ada = making.person("ada", Role.AUDITOR, world.home)
+    review_question(world, ada)
+    own_page = signed_in(ada).get("/audit/decisions?kind=review").content.decode()
+    assert "verdict</span> wrong" in own_page
+    assert "verdict</span>" not in get(world, "?kind=review").content.decode()
+    desk.send(desk.load(world.question), world.people["auditor"])
+    assert "verdict</span> wrong" in get(world, "?kind=review").content.decode()
+
+
+def test_decisions_of_a_removed_member_can_be_filtered(world: World):
+    responder = world.people["responder"]
+    making.settle(world.question, Answered(True), making.decider(responder))
+    accounts.remove_member(world.member("responder"))
+    page = parse_page(get(world))
+    assert str(responder.pk) in [tag.get("value") for tag in page if tag.tag == "option"]
+    assert str(world.people["rival"].pk) not in [tag.get("value") for tag in page]
+    (row,) = [
+        tag
+        for tag in parse_page(get(world, f"?person={responder.pk}"))
+        if "id" in tag and "data-decision" in tag
+    ]
+    assert row["id"] == f"question-{world.question.pk}"
+
+
+def test_demo_is_left_out_until_it_is_included(world: World):
+    assert "Include the demo" not in get(world).content.decode()
+    demo, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
+    auditor = world.people["auditor"]
+    Membership.objects.create(person=auditor, workspace=demo, role=Role.AUDITOR)
+    record_act(Act.TRUST_GIVEN, Actor.from_person(auditor), Place(demo.pk), name="demo command")
+    page = get(world).content.decode()
+    assert "Include the demo" in page
+    assert "demo command" not in page
+    assert "demo command" in get(world, "?demo=1").content.decode()
+
+
+def review_question(world: World, person: Person) -> None:
+    """Have an auditor review the world's question, which the owner answers."""
+    making.settle(world.question, Answered(True), making.decider(world.people["owner"]))
+    desk.send(desk.load(world.question), person, Verdict.WRONG, "Too <b>soon</b>")

@@ -32,7 +32,10 @@ CONTENT_ROUTES = [
     if route.method == "get" and route.key in SCOPES and route.status == 200
 ]
 #: Routes of downloads over several conversations: the export is the entry.
-DOWNLOAD_ROUTES = {"audit-csv", "audit-jsonl", "audit-evidence", "ledger-file", "personal-data"}
+DOWNLOAD_ROUTES = {
+    "audit-csv", "audit-jsonl", "audit-evidence", "decisions-csv", "decisions-jsonl", "ledger-file",
+    "personal-data",
+}  # fmt: skip
 #: Routes that show settings, people, titles and acts, that lead elsewhere, or search for words
 #: that are an entry.
 ROUTES_WITHOUT_CONTENT = {

@@ -1,0 +1,75 @@
+"""The cells of exported decisions, each a row of the page *Decisions*."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from jpweb.store import inquiries
+from jpweb.stream.answer_type import format_answer
+from jpweb.web import display_text
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Approval, Inquiry
+
+#: The columns of a file, in their order.
+COLUMNS = (
+    "decided_at", "kind", "workspace", "conversation", "conversation_title", "decided_on",
+    "decision", "answer", "words", "decided_by", "waited_seconds", "link",
+)  # fmt: skip
+#: Details of an entry that are words of a person.
+_WORDS = ("note", "reason")
+
+
+def make_values(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a row of the page by column; ``link`` is without the host."""
+    values: dict[str, Any] = dict.fromkeys(COLUMNS, "")
+    values |= {"decided_at": row["at"].isoformat(), "kind": str(row["kind"]), "link": row["url"]}
+    if "inquiry" in row:
+        return values | _describe_inquiry(row["inquiry"])
+    if "approval" in row:
+        return values | _describe_approval(row["approval"])
+    return values | _describe_entry(row)
+
+
+def _describe_inquiry(inquiry: Inquiry) -> dict[str, Any]:
+    return _describe_waited(inquiry) | {
+        "decided_on": inquiry.question["text"],
+        "decision": f"{inquiry.state} ({inquiry.reason})" if inquiry.reason else inquiry.state,
+        "answer": "" if inquiry.answer is None else format_answer(inquiry.answer),
+        "words": inquiry.note,
+        "decided_by": display_text.describe_decider(inquiry.decided_by, inquiry.decider_name),
+    }
+
+
+def _describe_approval(approval: Approval) -> dict[str, Any]:
+    record = approval.decision or {}
+    _, label, _ = display_text.describe_decision(approval.kind, approval.state, record)
+    return _describe_waited(approval) | {
+        "decided_on": approval.tool_name,
+        "decision": label,
+        "words": record.get("reason", ""),
+        "decided_by": display_text.describe_decider("person", approval.decider_name),
+    }
+
+
+def _describe_waited(row: Inquiry | Approval) -> dict[str, Any]:
+    waited_seconds = inquiries.waiting_seconds(row)
+    return {
+        "workspace": row.conversation.workspace.name,
+        "conversation": f"jp-c{row.conversation.jp_id}",
+        "conversation_title": row.conversation.title,
+        "waited_seconds": "" if waited_seconds is None else round(waited_seconds, 3),
+    }
+
+
+def _describe_entry(row: Mapping[str, Any]) -> dict[str, Any]:
+    details = dict(row["details"])
+    words = [str(details.pop(name)) for name in _WORDS if name in details]
+    return {
+        "workspace": row["workspace"],
+        "decided_on": row["act"],
+        "decision": ", ".join(f"{label} {value}" for label, value in details.items()),
+        "words": "; ".join(words),
+        "decided_by": row["actor"],
+    }

@@ -1,0 +1,71 @@
+"""Audit: what the rows of ledger entries say, in the ledger and among the decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from jpweb.store.ledger import entry_macs, listing
+from jpweb.web import display_text
+from jpweb.web.labels import ledger_labels, policy_labels
+
+if TYPE_CHECKING:
+    from jpweb.store.models import LedgerEntry, Review
+
+#: Values of details that a row leaves out.
+_ONCE = {"count": 1}
+
+
+def make_rows(
+    entries: Sequence[LedgerEntry],
+    workspace_names: Mapping[int, str],
+    reviews: Mapping[int, Review] | None = None,
+) -> list[dict[str, Any]]:
+    """Return the template values of entries; those of a purged or forged one are empty.
+
+    ``reviews`` are those that the person may see, by the key of their entry.
+    """
+    subject_names = listing.load_subject_names(entries)
+    rows = []
+    for entry in entries:
+        review = (reviews or {}).get(entry.pk)
+        texts = {"verdict": review.verdict, "note": review.note} if review else {}
+        subject_name = subject_names.get(entry.subject, "")
+        rows.append(_make_row(entry, workspace_names, subject_name, texts))
+    return rows
+
+
+def _make_row(
+    entry: LedgerEntry, workspace_names: Mapping[int, str], subject_name: str, texts: dict[str, str]
+) -> dict[str, Any]:
+    is_forged = entry_macs.is_forged(entry)
+    content = {} if is_forged else listing.read_content(entry)
+    details = content.get("details", {}) | texts
+    if content and not isinstance(details.get("person"), str):
+        # Some entries have the person's key alone, which no page shows.
+        details = details | {"person": subject_name}
+    return {
+        "entry": entry,
+        "is_forged": is_forged,
+        "event": details.get("event", ""),
+        "act": ledger_labels.ACT_LABELS.get(entry.act, entry.act),
+        "actor": _describe_actor(content.get("by", {}), details),
+        "workspace": workspace_names.get(entry.workspace_id or 0, ""),
+        "details": [
+            (label, _describe_value(name, details[name]))
+            for name, label in ledger_labels.LEDGER_DETAIL_LABELS.items()
+            if details.get(name, "") not in ("", None, _ONCE.get(name))
+        ],
+    }
+
+
+def _describe_actor(by: Mapping[str, Any], details: Mapping[str, Any]) -> str:
+    kind, name = by.get("kind", ""), by.get("name", "")
+    # A person's decision for the rest of the turn decided about this call too.
+    is_person = details.get("policy") == "remembered" and name
+    return display_text.describe_decider("person" if is_person else kind, name)
+
+
+def _describe_value(name: str, value: Any) -> Any:
+    labels = {"policy": policy_labels.POLICY_LABELS, "channel": display_text.ANSWER_CHANNELS}
+    return labels[name].get(value, value) if name in labels else value

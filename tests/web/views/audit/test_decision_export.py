@@ -1,0 +1,85 @@
+"""Decisions as files: the rows of the page with its filters, and formulas escaped."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+
+from jpweb.store import accounts, approvals
+from jpweb.store.choices import Act, Role
+from jpweb.store.ledger.entries import Actor
+from jpweb.store.models import LedgerEntry
+from jpweb.stream.inquiry import Answered
+from tests.store import making
+from tests.web.reading import parse_page
+from tests.web.world import World
+
+
+@pytest.fixture
+def decided_world(world: World) -> World:
+    """Return a world with a decision from each table."""
+    owner = world.people["owner"]
+    making.settle(world.question, Answered(True), making.decider(owner))
+    decision = {"allow": False, "reason": "=1+1"}
+    approvals.decide_approval(world.prompt.pk, decision, making.decider(owner))
+    accounts.change_role(world.member("reader"), Role.RESPONDER, Actor.from_person(owner))
+    return world
+
+
+def download(world: World, name: str, query: str = "") -> str:
+    response = world.client("auditor").get(f"/audit/decisions{name}?{query}")
+    assert response.status_code == 200
+    content: bytes = b"".join(response)
+    return content.decode()
+
+
+def read_csv(world: World, query: str = "") -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(download(world, ".csv", query))))
+
+
+def read_lines(world: World, query: str = "") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in download(world, ".jsonl", query).splitlines()]
+
+
+def test_file_has_the_decisions_of_all_kinds_newest_first(decided_world: World):
+    role, call, question = read_lines(decided_world)
+    assert [role["kind"], call["kind"], question["kind"]] == ["rights", "run", "question"]
+    assert role["decision"] == "person Reader, role before reader, role responder"
+    assert (call["decided_on"], call["decision"], call["words"]) == ("vault", "Denied", "=1+1")
+    assert (question["decided_on"], question["answer"]) == ("Go on?", "Yes")
+    assert {row["decided_by"] for row in (role, call, question)} == {"Owner"}
+    anchor = decided_world.anchor
+    path = f"/conversations/{decided_world.talk.pk}?at={anchor}#{anchor}"
+    assert question["link"] == f"http://testserver{path}"
+
+
+def test_csv_has_the_same_rows_and_no_formula(decided_world: World):
+    rows = read_csv(decided_world)
+    assert [row["kind"] for row in rows] == ["rights", "run", "question"]
+    assert rows[1]["words"] == "'=1+1"
+
+
+def test_file_keeps_the_filters_of_the_page(decided_world: World):
+    assert [row["kind"] for row in read_csv(decided_world, "kind=run")] == ["run"]
+
+
+def test_page_links_to_the_files_with_its_filters(decided_world: World):
+    page = parse_page(
+        decided_world.client("auditor").get("/audit/decisions?kind=run&view=timeline")
+    )
+    links = [tag.get("href") for tag in page]
+    assert "/audit/decisions.csv?kind=run" in links
+    assert "/audit/decisions.jsonl?kind=run" in links
+
+
+def test_download_is_recorded_as_an_export_and_invalid_filters_are_refused(decided_world: World):
+    download(decided_world, ".csv", "kind=run")
+    details = json.loads(LedgerEntry.objects.get(act=Act.EXPORTED).text)["details"]
+    assert details["query"] == "kind=run"
+    assert details["file"].startswith("decisions-run-")
+    response = decided_world.client("auditor").get("/audit/decisions.csv?kind=dance")
+    assert response.status_code == 422
