@@ -63,6 +63,11 @@ def test_each_kind_has_its_template_and_sample(tag: str):
     assert any(name.split(".")[0] == tag for name in SAMPLES)
 
 
+@pytest.mark.parametrize("kind", events.KINDS.values(), ids=[*events.KINDS])
+def test_each_kind_names_its_category(kind: type[events.EventKind]):
+    assert vars(kind).get("CATEGORY") in CATEGORIES or "category" in vars(kind)
+
+
 @pytest.mark.parametrize("name", SAMPLED)
 def test_each_sample_has_a_category(name: str):
     assert categorize_element(SAMPLED[name]) in CATEGORIES
