@@ -11,8 +11,9 @@ import pytest
 from jpweb.agent.config.trust import KNOWN_PROVIDERS
 from jpweb.agent.errors import FailureKind
 from jpweb.agent.providers import PROVIDER_DEFAULTS
-from jpweb.agent.tool_calls import turn_state
+from jpweb.agent.tool_calls import model_messages, turn_state
 from jpweb.agent.tools import ask_user
+from jpweb.agent.tools.mcp import form_fields
 from jpweb.runtime.rendering import payloads
 from jpweb.store.choices import Act, ApprovalKind
 from jpweb.store.search import passages
@@ -42,6 +43,22 @@ UNSEARCHED_KINDS = {"turn_start", "config_delta"}
 UNSEARCHED_SAMPLES = {f"inquiry_response.cancelled.{reason}.json" for reason in REASONS} | {
     "inquiry_response.cancelled.some_future_reason.json",
     "inquiry_response.redacted.json",
+}
+
+#: Reasons that the general sentence of ``describe_unanswered`` quotes by their tag: a model reads
+#: another function's text for them, or no more than that about them.
+QUOTED_REASONS = {
+    "user", "backend_error", "no_prompt_backend", "assistant_routing_denied",
+    "invalid_static_answer", "lost",
+}  # fmt: skip
+#: Answer types that the assistant cannot ask for: a model would read the secret.
+TYPES_KEPT_FROM_ASSISTANT = {"secret"}
+#: A field of an MCP server's form for each answer type; None where no form can ask for the type.
+FORM_FIELDS: dict[str, dict[str, Any] | None] = {
+    "boolean": {"type": "boolean"},
+    "select": {"enum": ["a", "b"]},
+    "text": {"type": "string"},
+    "secret": {"type": "string", "format": "password"},
 }
 
 
@@ -131,6 +148,13 @@ def test_each_reason_that_is_listed_is_explained(tag: str):
     assert f'row.reason == "{tag}"' in read_text(Path("templates/questions/_row.html"))
 
 
+@pytest.mark.parametrize("tag", REASONS)
+def test_each_reason_has_a_text_for_models_but_those_named(tag: str):
+    reason = inquiry.CancellationReason(tag)
+    text = model_messages.describe_unanswered("tool", "question", reason)
+    assert (f"({tag})" in text) == (tag in QUOTED_REASONS)
+
+
 @pytest.mark.parametrize("tag", answer_type.ANSWER_TYPES)
 def test_each_answer_type_has_its_template_and_sample(tag: str):
     assert f"templates/answers/{tag}.html" in TEMPLATES
@@ -141,6 +165,19 @@ def test_the_one_answer_that_is_not_recorded_is_the_secret():
     """Templates, views and search know it by its tag."""
     kinds = answer_type.ANSWER_TYPES.values()
     assert [kind.TAG for kind in kinds if not kind.RECORDS_ANSWER] == ["secret"]
+
+
+@pytest.mark.parametrize("tag", answer_type.ANSWER_TYPES)
+def test_the_assistant_is_offered_each_answer_type_but_those_named(tag: str):
+    assert (tag in ask_user._ANSWER_TYPES) == (tag not in TYPES_KEPT_FROM_ASSISTANT)
+
+
+@pytest.mark.parametrize("tag", answer_type.ANSWER_TYPES)
+def test_mcp_forms_ask_for_each_answer_type_but_those_named(tag: str):
+    assert tag in FORM_FIELDS, "name a field of it, or None"
+    if part := FORM_FIELDS[tag]:
+        (form_field,) = form_fields.read_fields({"properties": {"field": part}})
+        assert form_field.answer_type.TAG == tag
 
 
 @pytest.mark.parametrize("tag", ask_user._ANSWER_TYPES)
