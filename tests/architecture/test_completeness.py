@@ -8,9 +8,8 @@ from typing import Any, get_args
 
 import pytest
 
-from jpweb.agent.config.trust import KNOWN_PROVIDERS
 from jpweb.agent.errors import FailureKind
-from jpweb.agent.providers import PROVIDER_DEFAULTS
+from jpweb.agent.provider_info import PROVIDER_INFO
 from jpweb.agent.tool_calls import model_messages, turn_state
 from jpweb.agent.tools import ask_user
 from jpweb.agent.tools.mcp import form_fields
@@ -177,7 +176,7 @@ def test_mcp_forms_ask_for_each_answer_type_but_those_named(tag: str):
     assert tag in FORM_FIELDS, "name a field of it, or None"
     if part := FORM_FIELDS[tag]:
         (form_field,) = form_fields.read_fields({"properties": {"field": part}})
-        assert form_field.answer_type.TAG == tag
+        assert tag == form_field.answer_type.TAG
 
 
 @pytest.mark.parametrize("tag", ask_user._ANSWER_TYPES)
@@ -191,16 +190,19 @@ def test_the_assistant_asks_for_each_answer_type_that_it_is_offered(tag: str):
     assert f"“{tag}”" in str(problem)
 
 
-@pytest.mark.parametrize("name", PROVIDER_DEFAULTS)
-def test_each_provider_is_known_with_its_usual_address_and_key(name: str):
-    defaults = PROVIDER_DEFAULTS[name]
-    address, variable = KNOWN_PROVIDERS[name]
-    assert address.startswith(str(defaults.base_url))
-    assert variable == (defaults.api_key_env or "")
-    row = next(
-        line for line in read_text(Path("docs/models.md")).splitlines() if f"| `{name}`" in line
-    )
-    assert f"`{variable}`" in row if variable else "none" in row
+@pytest.mark.parametrize("name", PROVIDER_INFO)
+def test_each_provider_has_an_adapter_and_its_row_or_neither(name: str):
+    lines = read_text(Path("docs/models.md")).splitlines()
+    rows = [line for line in lines if f"| `{name}`" in line]
+    has_adapter = Path(f"jpweb/agent/providers/{name}.py") in list_files()
+    assert has_adapter == PROVIDER_INFO[name].is_served == bool(rows)
+    variable = PROVIDER_INFO[name].api_key_env
+    assert all((f"`{variable}`" if variable else "none") in row for row in rows)
+
+
+def test_each_adapter_has_its_provider_info():
+    names = {path.stem for path in list_files() if path.parent == Path("jpweb/agent/providers")}
+    assert names - {"__init__", "scripted"} <= {*PROVIDER_INFO}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.providers.adapter.factory import PROVIDER_TITLES
+from jpweb.agent.provider_info import PROVIDER_INFO
 from jpweb.agent.turn import TurnPorts
 from jpweb.runtime import runs
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -145,7 +145,7 @@ async def test_what_failed_is_kept_named_and_goes_on(shop: Workshop, way: str, n
     with run_vendor(name, [FIRST, *fails, *AGAIN]) as standin:
         row = await play_failure(shop, standin)
         assert (row.state, row.failure) == ("failed", expected.failure)
-        assert PROVIDER_TITLES[name] in row.problem
+        assert PROVIDER_INFO[name].title in row.problem
         assert expected.said in row.problem
         assert len(standin.requests) == 1 + expected.times
         elements_before = [element.raw for element in await shop.elements()]
