@@ -41,7 +41,7 @@ _DEFAULT_MAX_TOKENS = 2048
 _MIN_BUDGET_TOKENS = 1024
 
 
-class _EndpointClient(anthropic.AsyncAnthropic):
+class _AnthropicClient(anthropic.AsyncAnthropic):
     """Sends the headers of its caller alone; the library adds ``ANTHROPIC_CUSTOM_HEADERS``."""
 
     def __init__(self, *, default_headers: Mapping[str, str] | None = None, **options: Any) -> None:
@@ -56,7 +56,7 @@ class AnthropicAdapter(ProviderAdapter):
 
     def open_model(self, endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
         """Return the model."""
-        client = _EndpointClient(
+        client = _AnthropicClient(
             api_key=endpoint.key,
             base_url=endpoint.base_url.removesuffix("/v1"),
             http_client=http,

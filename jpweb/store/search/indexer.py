@@ -243,7 +243,7 @@ def _inquiry_info(
     secrets = {inquiry_id for (inquiry_id,) in passage_queries.find_secrets([key])}
     requested, settled = {}, {}
     for row in starmap(
-        passage_queries.InquiryRow, passage_queries.find_inquiries([key], [first], [last])
+        passage_queries.PassageInquiry, passage_queries.find_inquiries([key], [first], [last])
     ):
         info = passages.InquiryInfo(
             tool=row.asker,
