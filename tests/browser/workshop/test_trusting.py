@@ -93,7 +93,7 @@ def config(workshop: Stay) -> Iterator[Path]:
     workshop.shop.open_up()
 
 
-@pytest.mark.proof  # tests/web/views/test_tools has it
+@pytest.mark.proof  # tests/web/views/workspaces/test_tools has it
 def test_a_command_that_changes_while_the_server_runs_waits_for_trust_with_its_difference(
     workshop: Stay, config: Path
 ):
@@ -122,7 +122,7 @@ def test_a_command_that_changes_while_the_server_runs_waits_for_trust_with_its_d
     expect(row(page, "greet")).to_have_attribute("data-offered", "yes")
 
 
-@pytest.mark.proof  # tests/web/views/test_tools has it
+@pytest.mark.proof  # tests/web/views/workspaces/test_tools has it
 def test_a_configuration_that_cannot_be_read_is_said_on_the_page_and_stops_turns(
     workshop: Stay, config: Path
 ):
