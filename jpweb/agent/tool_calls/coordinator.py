@@ -268,13 +268,13 @@ class ToolCoordinator:
         is_gated = config.run is not Mode.UNATTENDED
         definition = self._definitions.get(call.name, "")
         grant = self._state.take_grant(call.id, definition)
-        wanted = prepare_arguments(config, call.arguments)
-        if isinstance(wanted, Failed):
-            return _to_call_result(wanted)
+        arguments = prepare_arguments(config, call.arguments)
+        if isinstance(arguments, Failed):
+            return _to_call_result(arguments)
         if grant is not None and (grant.is_gated or not is_gated):
             run_arguments = call.arguments if grant.arguments is None else dict(grant.arguments)
         else:
-            complete = replace(call, arguments=wanted)
+            complete = replace(call, arguments=arguments)
             decision = await self._permission_prompts.permit_call(
                 complete, config, is_asked=is_asked
             )
@@ -289,7 +289,7 @@ class ToolCoordinator:
             self._state.grants[call.id] = CallGrant(
                 None if is_unchanged else run_arguments, definition, is_gated
             )
-        return run_arguments, None if is_same_json(run_arguments, wanted) else run_arguments
+        return run_arguments, None if is_same_json(run_arguments, arguments) else run_arguments
 
     async def _run_tool(self, call: ToolCallRequest) -> Success | Failed | CallResult | Stopped:
         """Execute the tool from its start, again after each answer, until it has a result.

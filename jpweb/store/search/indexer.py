@@ -284,9 +284,9 @@ def _finish_indexing(state: _IndexingState) -> None:
     obsolete = _find_changes(
         state.key, passage_queries.find_range([state.key], [state.entry_count], [_MAX_POSITION]), []
     )
-    begun = [(state.entry_count, state.revision, state.title, state.labels)]
+    indexed_columns = [(state.entry_count, state.revision, state.title, state.labels)]
     with transaction.atomic():
-        if passage_queries.lock_columns([state.key]) != begun:
+        if passage_queries.lock_columns([state.key]) != indexed_columns:
             raise _ConversationChanged
         _write_changes(state.key, obsolete)
         compiled_write.update_rows(Conversation, {"id": state.key}, needs_indexing=False)
