@@ -15,8 +15,9 @@ from jpweb.store.run_queue import token_usage
 from jpweb.store.transcript import timeline
 from jpweb.store.transcript.timeline import Timeline, TimelineTurn
 from jpweb.stream import durations
-from jpweb.web import access, conditional_get, converters, display_text
+from jpweb.web import access, converters, display_text
 from jpweb.web.labels import token_labels
+from jpweb.web.security import cache_headers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,7 +110,7 @@ def show_timeline(request: Request, conversation: Conversation) -> HttpResponse:
     template = (
         "conversations/_time_strip.html" if request.htmx else "transcript_modes/timeline.html"
     )
-    return conditional_get.add_etag(request, render(request, template, context))
+    return cache_headers.add_etag(request, render(request, template, context))
 
 
 def _load_token_sums(conversation: Conversation, shown_timeline: Timeline) -> dict[int, TokenSums]:
