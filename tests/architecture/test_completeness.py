@@ -137,7 +137,7 @@ def test_each_reason_has_its_sample(tag: str):
     assert f"inquiry_response.cancelled.{tag}.json" in SAMPLES
 
 
-def test_for_each_reason_is_said_whether_it_is_final_and_whether_it_is_listed():
+def test_each_reason_is_marked_as_final_or_not_and_as_undecided_or_not():
     reasons = {*inquiry.CancellationReason}
     assert {*turn_state._IS_FINAL_BY_REASON} == {*inquiry.IS_UNDECIDED_BY_REASON} == reasons
 

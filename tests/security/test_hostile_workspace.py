@@ -141,7 +141,7 @@ def is_mirrored(server: Server) -> bool:
     return rows == [(TINY_ELEMENTS,)]
 
 
-def test_hostile_workspace_reaches_nothing_outside_and_is_written_in_batches(
+def test_hostile_workspace_reaches_nothing_outside(
     server: Server, root: Path, tmp_path: Path, effort: Effort
 ):
     neighbour = Neighbour(server)

@@ -29,7 +29,7 @@ def test_the_latest_run_of_a_conversation_comes_with_who_started_it():
     assert runs.get_newest(making.conversation(home).pk) is None
 
 
-def test_run_whose_journal_takes_no_end_is_lost_and_the_next_one_is_recovered(
+def test_run_whose_journal_refuses_its_end_is_lost_and_others_recover(
     caplog: pytest.LogCaptureFixture,
 ):
     home = making.workspace()

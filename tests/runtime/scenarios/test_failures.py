@@ -180,7 +180,7 @@ async def test_a_rate_limit_is_waited_for_as_long_as_it_says(
     assert pauses == [3.0], "what the vendor says counts, not what is configured"
 
 
-async def test_a_vendor_that_wants_to_wait_too_long_is_asked_after_the_longest_pause(
+async def test_retry_after_beyond_the_limit_waits_for_the_longest_pause(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ):
     body = wrap_error("openai", "Slow down", "rate_limit_error", 429)

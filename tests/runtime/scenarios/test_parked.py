@@ -43,7 +43,7 @@ def runs_of(tally: Path) -> int:
     return len(tally.read_text().splitlines()) if tally.exists() else 0
 
 
-async def test_a_turn_that_is_put_down_at_every_wait_ends_as_if_it_never_was(
+async def test_turn_that_is_parked_at_every_wait_ends_as_one_that_is_not(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(settings, "HOLD", 0.01)

@@ -99,7 +99,7 @@ def test_a_header_that_cannot_be_sent_is_named(name: str, field: str, value: Any
     assert error.value.kind is FailureKind.BAD_REQUEST
 
 
-def test_the_variables_of_keys_are_those_of_the_vendors_and_those_configured():
+def test_key_variables_are_those_of_vendors_and_of_the_configuration():
     configs = [ProviderConfig(api_key_env="OUR_KEY"), ProviderConfig()]
     assert collect_key_variables(configs) == collect_key_variables() | {"OUR_KEY"}
     assert {"ANTHROPIC_API_KEY", "GEMINI_API_KEY"} < collect_key_variables()

@@ -207,7 +207,7 @@ async def test_question_of_a_run_that_jp_overtook_is_closed(
     assert (await stage.play_turn()).state == "done"
 
 
-async def test_message_that_waits_for_a_worker_is_in_the_file_before_what_jp_adds(
+async def test_message_waiting_for_a_worker_precedes_in_the_file_what_jp_adds(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     providers.use_provider(monkeypatch, providers.Says())
@@ -239,7 +239,7 @@ async def take_over_while_locked(
     return await run_in_db_thread(Run.objects.get, pk=run.pk), stack
 
 
-async def test_run_whose_last_process_still_has_the_files_resumes_once_they_are_free(
+async def test_run_resumes_once_its_last_process_has_released_the_files(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     run, stack = await take_over_while_locked(stage, monkeypatch, "jpweb")
