@@ -153,7 +153,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "jpweb.web.access.navigation",
+                "jpweb.web.context_processors.describe_navigation",
             ],
         },
     },

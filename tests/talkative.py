@@ -17,7 +17,8 @@ import django
 from jpweb.agent.config import Mcp, McpServer, ModelConfig, ProviderConfig, ToolConfig
 from jpweb.agent.errors import ProviderFailed
 from jpweb.agent.ports import Answer, ProviderRequest
-from jpweb.agent.providers import PROVIDER_DEFAULTS, PROVIDERS
+from jpweb.agent.provider_info import SERVED_PROVIDERS
+from jpweb.agent.providers import PROVIDERS
 from jpweb.agent.tool_outcome import Question
 from jpweb.agent.tools.mcp import connect_servers
 from jpweb.stream.events import ChatRequest, ConversationEvent
@@ -69,7 +70,7 @@ async def talk(mcp: str, vendor: str) -> None:
             config = ToolConfig(tool, "", {}, source=Mcp(server, tool))
             outcome = await connections.make_tool(config).execute(arguments, {}, answer)
             print(tool, type(outcome).__name__)
-    for name in PROVIDER_DEFAULTS:
+    for name in SERVED_PROVIDERS:
         await ask(name, vendor)
 
 

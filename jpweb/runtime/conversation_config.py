@@ -177,17 +177,17 @@ def _list_tool_differences(old: Configuration, new: Configuration) -> list[str]:
     changed_names = {
         name for name in old.tools.keys() & new.tools.keys() if old.tools[name] != new.tools[name]
     }
-    both = old_names & new_names
+    common_names = old_names & new_names
     groups = (
         ("tools on", new_names - old_names),
         ("tools off", old_names - new_names),
-        ("tools changed", changed_names & both),
+        ("tools changed", changed_names & common_names),
     )
     return [f"{label}: {_join_names(names)}" for label, names in groups if names]
 
 
 def _join_names(names: Iterable[str]) -> str:
     ordered = sorted(names)
-    shown = ", ".join(ordered[:_MAX_NAMES])
+    text = ", ".join(ordered[:_MAX_NAMES])
     more_count = len(ordered) - _MAX_NAMES
-    return f"{shown} and {more_count} more" if more_count > 0 else shown
+    return f"{text} and {more_count} more" if more_count > 0 else text

@@ -215,18 +215,20 @@ class _CommentReader:
             yield from self._write(anchor)
 
     def _write(self, anchor: str, *, is_omitted: bool = False) -> Iterator[Group]:
-        for shown in thread_listing.load_threads(self._conversation_id, [anchor]).values():
-            yield from write_thread(_describe_thread(shown), is_omitted=is_omitted)
+        for shown_thread in thread_listing.load_threads(self._conversation_id, [anchor]).values():
+            yield from write_thread(_describe_thread(shown_thread), is_omitted=is_omitted)
 
 
-def _describe_thread(shown: ShownThread) -> ExportedThread:
+def _describe_thread(shown_thread: ShownThread) -> ExportedThread:
     comments = [
         ExportedComment(
             entry.comment.author_name, entry.comment.made_at, entry.comment.edited_at, entry.text
         )
-        for entry in shown.comments
+        for entry in shown_thread.comments
     ]
-    return ExportedThread(comments, shown.thread.resolver_name, shown.thread.resolved_at)
+    return ExportedThread(
+        comments, shown_thread.thread.resolver_name, shown_thread.thread.resolved_at
+    )
 
 
 def _describe_approval(row: CallDecision) -> ApprovalDecision:

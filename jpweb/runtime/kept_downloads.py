@@ -128,9 +128,9 @@ class _NamelessFile:
 
     def write(self, data: bytes) -> None:
         """Append all of these bytes."""
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(self._descriptor, rest) :]
+        remainder = memoryview(data)
+        while remainder:
+            remainder = remainder[os.write(self._descriptor, remainder) :]
 
     def read(self, offset: int) -> bytes:
         """Return the next bytes from an offset on."""

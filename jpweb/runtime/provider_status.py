@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jpweb.agent.config import ProviderConfig, display
-from jpweb.agent.config import trust as trusting
 from jpweb.agent.config.trust import TrustItemKind
+from jpweb.agent.provider_info import PROVIDER_INFO
 
 if TYPE_CHECKING:
     from jpweb.runtime.configuration import WorkspaceConfig
@@ -35,12 +35,13 @@ def list_provider_statuses(workspace_config: WorkspaceConfig) -> list[ProviderSt
     statuses = []
     for name in names:
         provider_config = workspace_config.configuration.providers.get(name, ProviderConfig())
-        address, key_variable = trusting.KNOWN_PROVIDERS.get(name, ("", ""))
-        key_variable = provider_config.api_key_env or key_variable
+        info = PROVIDER_INFO.get(name)
+        address = provider_config.base_url or (info.base_url if info else "")
+        key_variable = provider_config.api_key_env or (info and info.api_key_env) or ""
         statuses.append(
             ProviderStatus(
                 name=name,
-                address=display.mask_url(provider_config.base_url or address),
+                address=display.mask_url(address),
                 key_variable=key_variable,
                 has_key=bool(os.environ.get(key_variable)),
                 standing=workspace_config.get_standing(TrustItemKind.PROVIDER, name),

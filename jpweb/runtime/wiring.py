@@ -24,7 +24,8 @@ from jpweb.agent.config import (
 )
 from jpweb.agent.config.system_prompt import add_tool_usage
 from jpweb.agent.errors import FailureKind, InvalidConfiguration, ProviderFailed, ToolUnavailable
-from jpweb.agent.providers import PROVIDER_DEFAULTS, PROVIDERS, collect_key_variables
+from jpweb.agent.provider_info import PROVIDER_INFO
+from jpweb.agent.providers import PROVIDERS, collect_key_variables
 from jpweb.agent.providers.scripted import ScriptedProvider
 from jpweb.agent.tool_calls.arguments import prepare_arguments
 from jpweb.agent.tool_calls.inquiry_backend import LlmInquiryBackend
@@ -164,9 +165,7 @@ def open_model(workspace_config: WorkspaceConfig, model_config: ModelConfig) -> 
     provider_config = workspace_config.configuration.providers.get(
         model_config.provider, ProviderConfig()
     )
-    key_variable = (
-        provider_config.api_key_env or PROVIDER_DEFAULTS[model_config.provider].api_key_env
-    )
+    key_variable = provider_config.api_key_env or PROVIDER_INFO[model_config.provider].api_key_env
     return make_provider(
         model_config, provider_config, os.environ.get(key_variable) if key_variable else None
     )

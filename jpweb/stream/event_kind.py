@@ -36,6 +36,13 @@ class EventKindBase(_Base):
     OVERLAY: ClassVar[bool] = False
     #: The fields whose strings are base64 on disk.
     ENCODED: ClassVar[frozenset[str]] = frozenset()
+    #: One of ``transcript.categories.CATEGORIES``; a kind that names none counts as unknown.
+    CATEGORY: ClassVar[str] = "unknown"
+
+    @property
+    def category(self) -> str:
+        """The category of the event: its kind's, unless fields decide it."""
+        return self.CATEGORY
 
     @classmethod
     @abstractmethod

@@ -26,6 +26,7 @@ class TurnStart(EventKindBase):
     """Opens a turn. Has no fields; JP refuses any."""
 
     TAG: ClassVar[str] = "turn_start"
+    CATEGORY: ClassVar[str] = "turn"
 
     @classmethod
     def from_fields(cls, _fields: Fields) -> Self:
@@ -42,6 +43,7 @@ class ChatRequest(EventKindBase):
     """The message of a person."""
 
     TAG: ClassVar[str] = "chat_request"
+    CATEGORY: ClassVar[str] = "person"
     PROVIDER_VISIBLE: ClassVar[bool] = True
     content: str
     schema: dict[str, Any] | None = None
@@ -60,6 +62,11 @@ class ChatRequest(EventKindBase):
 
 
 ResponseVariant: TypeAlias = Literal["message", "reasoning", "data"]
+_CATEGORY_BY_VARIANT: dict[ResponseVariant, str] = {
+    "message": "message",
+    "reasoning": "reasoning",
+    "data": "structure",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,11 @@ class ChatResponse(EventKindBase):
     PROVIDER_VISIBLE: ClassVar[bool] = True
     variant: ResponseVariant
     content: Any
+
+    @property
+    def category(self) -> str:
+        """The category of the variant."""
+        return _CATEGORY_BY_VARIANT[self.variant]
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
@@ -92,6 +104,7 @@ class ToolCallRequest(EventKindBase):
     """The assistant calls a tool. ``id`` is the provider's and may repeat in a turn."""
 
     TAG: ClassVar[str] = "tool_call_request"
+    CATEGORY: ClassVar[str] = "call"
     PROVIDER_VISIBLE: ClassVar[bool] = True
     ENCODED: ClassVar[frozenset[str]] = frozenset({"arguments"})
     id: str
@@ -121,6 +134,11 @@ class ToolCallResponse(EventKindBase):
     content: str
     is_error: bool
 
+    @property
+    def category(self) -> str:
+        """Results apart from failures."""
+        return "failure" if self.is_error else "result"
+
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
         """Read the fields. Raises MalformedElement."""
@@ -142,6 +160,7 @@ class ConfigDelta(EventKindBase):
     """A change of JP's configuration; applies to what follows. Read leniently."""
 
     TAG: ClassVar[str] = "config_delta"
+    CATEGORY: ClassVar[str] = "configuration"
     OVERLAY: ClassVar[bool] = True
     delta: dict[str, Any]
 
@@ -163,6 +182,7 @@ class Compaction(EventKindBase):
     """A range of turns that is shortened for the model; the turns themselves stay."""
 
     TAG: ClassVar[str] = "compaction"
+    CATEGORY: ClassVar[str] = "compaction"
     OVERLAY: ClassVar[bool] = True
     from_turn: int
     to_turn: int

@@ -143,6 +143,7 @@ class InquiryRequest(EventKindBase):
     """A question that was asked. ``id`` is opaque to readers and unique within its turn."""
 
     TAG: ClassVar[str] = "inquiry_request"
+    CATEGORY: ClassVar[str] = "question"
     id: str
     source: InquirySource
     question: InquiryQuestion
@@ -198,6 +199,15 @@ class InquiryResponse(EventKindBase):
     TAG: ClassVar[str] = "inquiry_response"
     id: str
     outcome: InquiryOutcome
+
+    @property
+    def category(self) -> str:
+        """Outcomes apart from questions that were dropped: cancelled, and not by a person."""
+        is_dropped = (
+            isinstance(self.outcome, Cancelled)
+            and self.outcome.reason.tag != CancellationReason.USER.tag
+        )
+        return "dropped" if is_dropped else "outcome"
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:

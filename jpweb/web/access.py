@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial, wraps
 from inspect import iscoroutinefunction, signature
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -196,32 +196,6 @@ def has_role(person_id: int, workspace_id: int, role: Role) -> bool:
     """Tell whether a person has at least this role in a workspace, as it is now."""
     actual_role = accounts.get_role(person_id, workspace_id)
     return actual_role is not None and actual_role.includes(role)
-
-
-def navigation(request: HttpRequest) -> dict[str, Any]:
-    """Return the header's context: workspaces, roles and the number of pending questions."""
-    user = getattr(request, "user", None)
-    if user is None or not user.is_authenticated:
-        return {}
-    roles = get_roles(cast("Request", request))
-    member_workspaces = accounts.list_workspaces(user.pk, Role.READER) if roles else []
-    return {
-        "may_audit": any(role.includes(Role.AUDITOR) for role in roles.values()),
-        "audited_workspace_ids": {
-            workspace_id for workspace_id, role in roles.items() if role.includes(Role.AUDITOR)
-        },
-        "may_answer": any(role.includes(Role.RESPONDER) for role in roles.values()),
-        "member_workspaces": member_workspaces,
-        "owned_workspaces": [
-            member_workspace
-            for member_workspace in member_workspaces
-            if roles.get(member_workspace.pk) == Role.OWNER
-        ],
-        "waiting_count": approvals.count_waiting(user.pk),
-        "may_add_workspaces": is_first_person_session(request),
-        "undo_seconds": settings.UNDO_SECONDS,
-        "section": request.path.strip("/").partition("/")[0],
-    }
 
 
 def is_session_valid(session_key: str) -> bool:

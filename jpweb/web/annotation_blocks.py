@@ -52,14 +52,14 @@ def build_page_context(
 
     Two queries where there is no comment.
     """
-    marked = bookmarks.list_anchors(person_id, conversation.pk)
+    bookmarked_anchors = bookmarks.list_anchors(person_id, conversation.pk)
     status = build_status(conversation.pk)
     anchors = {anchor for item in items for anchor in list_anchors(item)}
-    shown = {entry.anchor for entry in status["summaries"]} & anchors
-    lost = status["lost_anchors"] if is_at_end else []
-    threads = thread_listing.load_threads(conversation.pk, {*shown, *lost})
-    lost_threads = [threads[anchor] for anchor in lost if anchor in threads]
-    annotations = PageAnnotations(threads, marked, lost_threads)
+    shown_anchors = {entry.anchor for entry in status["summaries"]} & anchors
+    lost_anchors = status["lost_anchors"] if is_at_end else []
+    threads = thread_listing.load_threads(conversation.pk, {*shown_anchors, *lost_anchors})
+    lost_threads = [threads[anchor] for anchor in lost_anchors if anchor in threads]
+    annotations = PageAnnotations(threads, bookmarked_anchors, lost_threads)
     conversation.annotations = annotations  # type: ignore[attr-defined]  # read by render_annotations
     has_comments = bool(status["summaries"] or status["lost_anchors"])
     return {"comment_status": status, "annotations": annotations, "has_comments": has_comments}

@@ -336,9 +336,9 @@ def describe_group_count(conversations: int, events: int, *, is_limited: bool) -
     """Return the number of conversations found, and of the events in them."""
     if not conversations:
         return "No results"
-    more = "At least " if is_limited else ""
+    prefix = "At least " if is_limited else ""
     return (
-        f"{more}{conversations:,} conversation{'' if conversations == 1 else 's'},"
+        f"{prefix}{conversations:,} conversation{'' if conversations == 1 else 's'},"
         f" {events:,} event{'' if events == 1 else 's'}"
     )
 

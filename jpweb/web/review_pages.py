@@ -151,7 +151,7 @@ def assign_review(request: Request, subject: ReviewSubject) -> HttpResponse:
 
 def redirect_to_next(request: Request, queue_name: str, after_key: str) -> HttpResponse:
     """Reserve the item of a queue that follows ``after_key``, and redirect to it."""
-    queue = queues.load_desk(request.user.pk).queues[queue_name]
+    queue = queues.load_queues(request.user.pk).queues[queue_name]
     item = queues.reserve_next(queue, request.user.pk, after_key)
     if item is None:
         title = review_labels.QUEUE_LABELS[queue_name][0]
@@ -225,5 +225,5 @@ def _describe_review(shown: ShownReview) -> dict[str, Any]:
 
 
 def _build_queue_bar(request: Request, subject: ReviewSubject, queue_name: str) -> dict[str, Any]:
-    queue = queues.load_desk(request.user.pk).queues[queue_name]
+    queue = queues.load_queues(request.user.pk).queues[queue_name]
     return describe_progress(queue) | {"after": subject.key}

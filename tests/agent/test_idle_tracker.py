@@ -105,7 +105,7 @@ def test_a_block_that_fails_counts_no_longer(block):
         assert is_idle(resting)
 
 
-async def test_who_waits_for_rest_is_woken_in_rest_and_who_waits_for_work_at_work():
+async def test_waiters_for_idle_and_for_work_are_each_woken_at_theirs():
     resting = IdleTracker()
     await resting.wait_busy()
     idle_task, idle_states = asyncio.create_task(resting.wait_idle()), []
@@ -171,7 +171,7 @@ async def test_a_result_that_a_person_is_to_see_is_rest():
     assert await does_rest(bench, [CALL], lambda: bench.prompter.prompts)
 
 
-async def test_all_ways_of_waiting_are_rest_together_and_calls_that_have_ended_do_not_count():
+async def test_turn_is_idle_when_all_live_calls_wait_in_any_way():
     tools = (
         make_asker(CONFIRM, name="q"),
         make_asker(name="p"),
@@ -195,7 +195,7 @@ async def test_beside_a_tool_that_runs_nothing_is_rest(wait_kind):
     assert not await does_rest(bench, [CALL, make_call("c2", "busy")], ready)
 
 
-async def test_a_call_that_was_let_through_the_gate_works_while_the_next_waits_there():
+async def test_permitted_call_counts_as_working_while_the_next_waits():
     work = busy("tool")
     bench = make_bench(work, decisions=[Permitted({})], tool={"run": Mode.ASK})
     ready = lambda: len(bench.prompter.prompts) == 2 and work.runs  # noqa: E731  named where it is used
@@ -271,7 +271,7 @@ async def test_while_it_is_decided_who_answers_nothing_rests():
 
 
 @pytest.mark.parametrize("source", ["person", "configuration"])
-async def test_a_call_that_holds_a_secret_is_no_rest_until_its_tool_has_its_result(source):
+async def test_call_with_a_secret_is_not_idle_until_its_tool_has_a_result(source):
     static = {"key": QuestionConfig(answer=StaticAnswer("hunter2"))}
     tool = make_asker(SECRET, CONFIRM)
     bench = ToolBench((tool,), [Answer("hunter2"), Never()])
@@ -295,7 +295,7 @@ async def test_a_secret_that_one_call_holds_keeps_the_others_up():
     assert not await does_rest(bench, calls, lambda: len(bench.prompter.questions) == 3)
 
 
-async def test_calls_with_one_id_are_no_rest_since_their_results_cannot_be_told_apart():
+async def test_calls_that_share_an_id_are_not_idle():
     bench = make_bench(make_asker(CONFIRM))
     assert not await does_rest(bench, [CALL, CALL], lambda: len(bench.prompter.questions) == 2)
     assert bench.recorder.saved_progress == []

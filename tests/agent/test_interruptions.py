@@ -71,7 +71,7 @@ async def test_a_stop_withdraws_every_open_question():
     ]
 
 
-async def test_a_stop_cancels_the_running_tool_and_keeps_the_results_that_are_there():
+async def test_stop_cancels_the_running_tool_and_keeps_earlier_results():
     start_event, cleaned = asyncio.Event(), []
 
     async def slow(arguments, answers) -> Any:
@@ -105,7 +105,7 @@ async def test_a_call_that_is_stopped_before_its_result_is_seen_tells_it_too():
     assert bench.recorder.notes(ToolCallResponse) == [{"arguments": {"n": 2}}]
 
 
-async def test_an_answer_that_comes_with_the_stop_stays_and_the_tool_is_not_run_again():
+async def test_answer_that_comes_with_a_stop_stays_and_reruns_no_tool():
     bench = ToolBench((make_asker(CONFIRM),))
 
     async def answer() -> Any:

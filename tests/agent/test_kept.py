@@ -73,7 +73,7 @@ async def test_a_call_alone_keeps_nothing_since_its_response_is_recorded_at_once
 
 
 @pytest.mark.parametrize("outcome", [Success("result"), Failed("result")])
-async def test_what_has_ended_is_kept_while_others_go_on_and_gone_once_it_is_on_record(outcome):
+async def test_result_is_checkpointed_until_it_is_recorded(outcome):
     bench = ToolBench((quick(outcome), make_asker(CONFIRM)), [wait_forever()])
     task = asyncio.create_task(bench.run([QUICK, CALL]))
     await wait_until(lambda: bench.prompter.questions)
@@ -182,7 +182,7 @@ async def test_a_result_that_a_person_had_to_see_goes_straight_to_them(mode, dec
     assert turn.recorder.notes(ToolCallResponse) == [{"arguments": {"n": 1}}]
 
 
-async def test_a_result_that_a_person_had_to_see_is_theirs_though_nobody_is_there_now():
+async def test_result_that_needs_approval_waits_although_nobody_is_present():
     """They may have decided already, before they left: the policy is not asked again."""
     progress = {"c2": CallProgress("kept")}
     turn = make_turn(QUICK, tools=(quick(),), progress=progress, quick={"result": Mode.ASK})
@@ -252,7 +252,7 @@ async def test_of_calls_with_one_id_none_takes_what_is_kept():
 # that a call was running when a process ended outlives the next ones too
 
 
-async def test_a_call_that_is_run_again_says_so_though_its_result_is_recorded_by_a_third_process():
+async def test_rerun_call_says_so_also_when_a_third_process_records_it():
     tools = (make_asker(CONFIRM), quick())
     turn = make_turn(
         CALL, QUICK, tools=tools, progress={"c1": CallProgress(None)}, replies=[wait_forever()]

@@ -92,7 +92,7 @@ async def test_nor_was_one_whose_question_ended_while_it_was_put_down(outcome):
     assert turn.recorder.saved_progress == []
 
 
-async def test_with_an_answer_that_had_reached_it_before_the_process_ended_it_was():
+async def test_call_that_had_its_answer_before_the_process_ended_had_begun():
     turn = make_turn(CALL, event(WAITS, **NOTE), settle(Answered(answer=True), **PERSON))
     assert await resume(turn, crashed=True) == [{"again": True}]
 
@@ -149,7 +149,7 @@ async def test_a_tool_that_lived_while_it_asked_was_running():
     assert await resume(turn, crashed=True) == [{"again": True}]
 
 
-async def test_a_call_that_waited_for_permission_and_those_behind_it_had_not_begun():
+async def test_call_that_waited_for_permission_and_later_ones_had_not_begun():
     tools = (make_asker(), make_asker(name="free"))
     calls = [make_call("c0", "free"), CALL, make_call("c2", "tool"), make_call("c3", "free")]
     turn = make_turn(*calls, tools=tools, tool={"run": Mode.ASK})
@@ -265,7 +265,7 @@ async def test_what_people_decided_for_the_rest_of_the_turn_still_holds(may_run,
 
 
 @pytest.mark.parametrize("exclusive", [True, False])
-async def test_a_question_to_a_person_waits_on_for_one_though_nobody_is_there_now(exclusive):
+async def test_question_to_a_person_still_waits_although_nobody_is_present(exclusive):
     question = replace(CONFIRM, exclusive=exclusive)
     request = replace(WAITS, question=question.to_inquiry_question())
     tools = (make_asker(question),)
@@ -276,7 +276,7 @@ async def test_a_question_to_a_person_waits_on_for_one_though_nobody_is_there_no
     assert [prompt.inquiry_id for prompt in turn.prompter.questions] == ["c1.confirm.1"]
 
 
-async def test_after_a_process_ended_the_policy_decides_about_open_questions_again():
+async def test_rebuilt_turn_applies_the_policy_to_open_questions_again():
     question = replace(CONFIRM, exclusive=True)
     request = replace(WAITS, question=question.to_inquiry_question())
     turn = make_turn(CALL, event(request, **NOTE), tools=(make_asker(question),))
@@ -315,7 +315,7 @@ async def live(declined: Declined, config: QuestionConfig | None = None) -> Any:
     ],
     ids=["expired", "declined", "noted"],
 )
-async def test_a_question_that_ended_while_the_turn_was_put_down_ends_its_call_as_if_it_were_up(
+async def test_question_that_ended_while_parked_ends_its_call_as_if_running(
     declined, text, is_error
 ):
     bench = await live(declined)
@@ -347,7 +347,7 @@ async def test_what_closed_a_question_counts_no_longer_once_it_was_asked_anew():
     assert turn.recorder.results == [("c1", "done", False)]
 
 
-async def test_a_question_tells_when_it_expires_and_does_so_after_the_turn_was_put_down_too():
+async def test_question_expires_at_its_stated_time_also_after_parking():
     config = QuestionConfig(expires_after=90.0)
     bench = await live(Declined(USER), config)
     tools = (make_asker(CONFIRM, config=config),)

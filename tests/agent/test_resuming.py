@@ -167,7 +167,7 @@ async def test_what_an_ended_call_had_come_to_is_nothing_to_another_of_its_id():
     assert turn.tools[0].runs == [{}, {"confirm": False}]
 
 
-async def test_a_tool_that_asked_in_the_middle_has_its_answers_when_it_asks_again():
+async def test_resumed_tool_that_asked_in_call_gets_its_earlier_answers():
     async def run(arguments, answers, ask) -> Any:
         return Success(str([(await ask(CONFIRM)).value, (await ask(CONFIRM)).value]))
 
@@ -317,7 +317,7 @@ async def test_what_closed_a_question_is_nothing_to_another_call_of_its_id(reaso
     assert turn.recorder.notes(ToolCallResponse)[-1] == {"again": True}
 
 
-async def test_what_a_call_was_permitted_to_run_with_is_nothing_to_another_of_its_id():
+async def test_permitted_arguments_do_not_count_for_another_call_of_the_id():
     note = NOTE | {"permitted": True, "arguments": {"n": 2}}
     answer = event(make_answer("c1.confirm.1"), by={"kind": "person"})
     free = event(replace(WAITS, id="c1.confirm.2", source=InquirySource.for_tool("free")), **NOTE)

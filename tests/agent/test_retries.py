@@ -110,7 +110,7 @@ async def test_a_reply_that_breaks_off_before_its_beginning_is_asked_for_again()
     assert stage.pauses == [1.0]
 
 
-async def test_pauses_double_up_to_the_longest_and_after_the_last_the_failure_stands():
+async def test_retry_pauses_double_up_to_the_longest_and_then_the_turn_fails():
     request = RequestConfig(max_retries=4, base_backoff=2.0, max_backoff=10.0)
     stage = TurnBench(QueueProvider([[make_failing_reply()]] * 5), request=request)
     with pytest.raises(ProviderFailed, match="Overloaded"):

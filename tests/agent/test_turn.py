@@ -161,7 +161,7 @@ async def test_a_call_that_a_crash_left_open_is_closed_in_the_request_alone():
     assert recorder.of(ToolCallResponse) == []
 
 
-async def test_attempts_go_on_over_the_cycles_of_a_turn_and_begin_anew_with_the_next():
+async def test_attempts_count_over_a_turns_cycles_and_restart_with_the_next():
     cycle = [CompleteToolCall("same", "tool", {}), ReplyFinished()]
     replies = [Answer(value=True)] * 3
     stage = TurnBench(
@@ -213,7 +213,7 @@ async def test_a_provider_may_be_any_iterator():
     assert await run(stage) is TurnEnd.COMPLETE
 
 
-async def test_without_configuration_every_builtin_is_offered_and_the_clock_is_real():
+async def test_turn_without_configuration_offers_builtins_and_uses_the_clock():
     stage = TurnBench(QueueProvider([DONE]))
     ports = stage.ports
     real = TurnPorts(ports.provider, ports.prompter, ports.recorder, ports.display)

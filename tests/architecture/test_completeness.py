@@ -8,11 +8,11 @@ from typing import Any, get_args
 
 import pytest
 
-from jpweb.agent.config.trust import KNOWN_PROVIDERS
 from jpweb.agent.errors import FailureKind
-from jpweb.agent.providers import PROVIDER_DEFAULTS
-from jpweb.agent.tool_calls import turn_state
+from jpweb.agent.provider_info import PROVIDER_INFO
+from jpweb.agent.tool_calls import model_messages, turn_state
 from jpweb.agent.tools import ask_user
+from jpweb.agent.tools.mcp import form_fields
 from jpweb.runtime.rendering import payloads
 from jpweb.store.choices import Act, ApprovalKind
 from jpweb.store.search import passages
@@ -44,6 +44,22 @@ UNSEARCHED_SAMPLES = {f"inquiry_response.cancelled.{reason}.json" for reason in 
     "inquiry_response.redacted.json",
 }
 
+#: Reasons that the general sentence of ``describe_unanswered`` quotes by their tag: a model reads
+#: another function's text for them, or no more than that about them.
+QUOTED_REASONS = {
+    "user", "backend_error", "no_prompt_backend", "assistant_routing_denied",
+    "invalid_static_answer", "lost",
+}  # fmt: skip
+#: Answer types that the assistant cannot ask for: a model would read the secret.
+TYPES_KEPT_FROM_ASSISTANT = {"secret"}
+#: A field of an MCP server's form for each answer type; None where no form can ask for the type.
+FORM_FIELDS: dict[str, dict[str, Any] | None] = {
+    "boolean": {"type": "boolean"},
+    "select": {"enum": ["a", "b"]},
+    "text": {"type": "string"},
+    "secret": {"type": "string", "format": "password"},
+}
+
 
 def test_each_tag_has_the_word_that_people_read():
     assert set(display_text.EVENT_KIND_LABELS) == {*events.KINDS}
@@ -61,6 +77,11 @@ def test_each_tag_has_the_word_that_people_read():
 def test_each_kind_has_its_template_and_sample(tag: str):
     assert f"templates/events/{tag}.html" in TEMPLATES
     assert any(name.split(".")[0] == tag for name in SAMPLES)
+
+
+@pytest.mark.parametrize("kind", events.KINDS.values(), ids=[*events.KINDS])
+def test_each_kind_names_its_category(kind: type[events.EventKind]):
+    assert vars(kind).get("CATEGORY") in CATEGORIES or "category" in vars(kind)
 
 
 @pytest.mark.parametrize("name", SAMPLED)
@@ -116,7 +137,7 @@ def test_each_reason_has_its_sample(tag: str):
     assert f"inquiry_response.cancelled.{tag}.json" in SAMPLES
 
 
-def test_for_each_reason_is_said_whether_it_is_final_and_whether_it_is_listed():
+def test_each_reason_is_marked_as_final_or_not_and_as_undecided_or_not():
     reasons = {*inquiry.CancellationReason}
     assert {*turn_state._IS_FINAL_BY_REASON} == {*inquiry.IS_UNDECIDED_BY_REASON} == reasons
 
@@ -124,6 +145,13 @@ def test_for_each_reason_is_said_whether_it_is_final_and_whether_it_is_listed():
 @pytest.mark.parametrize("tag", inquiry.UNDECIDED_REASONS)
 def test_each_reason_that_is_listed_is_explained(tag: str):
     assert f'row.reason == "{tag}"' in read_text(Path("templates/questions/_row.html"))
+
+
+@pytest.mark.parametrize("tag", REASONS)
+def test_each_reason_has_a_text_for_models_but_those_named(tag: str):
+    reason = inquiry.CancellationReason(tag)
+    text = model_messages.describe_unanswered("tool", "question", reason)
+    assert (f"({tag})" in text) == (tag in QUOTED_REASONS)
 
 
 @pytest.mark.parametrize("tag", answer_type.ANSWER_TYPES)
@@ -138,6 +166,19 @@ def test_the_one_answer_that_is_not_recorded_is_the_secret():
     assert [kind.TAG for kind in kinds if not kind.RECORDS_ANSWER] == ["secret"]
 
 
+@pytest.mark.parametrize("tag", answer_type.ANSWER_TYPES)
+def test_the_assistant_is_offered_each_answer_type_but_those_named(tag: str):
+    assert (tag in ask_user._ANSWER_TYPES) == (tag not in TYPES_KEPT_FROM_ASSISTANT)
+
+
+@pytest.mark.parametrize("tag", answer_type.ANSWER_TYPES)
+def test_mcp_forms_ask_for_each_answer_type_but_those_named(tag: str):
+    assert tag in FORM_FIELDS, "name a field of it, or None"
+    if part := FORM_FIELDS[tag]:
+        (form_field,) = form_fields.read_fields({"properties": {"field": part}})
+        assert tag == form_field.answer_type.TAG
+
+
 @pytest.mark.parametrize("tag", ask_user._ANSWER_TYPES)
 def test_the_assistant_asks_for_each_answer_type_that_it_is_offered(tag: str):
     arguments: dict[str, Any] = {"question": "Which?", "answer_type": tag}
@@ -149,16 +190,19 @@ def test_the_assistant_asks_for_each_answer_type_that_it_is_offered(tag: str):
     assert f"“{tag}”" in str(problem)
 
 
-@pytest.mark.parametrize("name", PROVIDER_DEFAULTS)
-def test_each_provider_is_known_with_its_usual_address_and_key(name: str):
-    defaults = PROVIDER_DEFAULTS[name]
-    address, variable = KNOWN_PROVIDERS[name]
-    assert address.startswith(str(defaults.base_url))
-    assert variable == (defaults.api_key_env or "")
-    row = next(
-        line for line in read_text(Path("docs/models.md")).splitlines() if f"| `{name}`" in line
-    )
-    assert f"`{variable}`" in row if variable else "none" in row
+@pytest.mark.parametrize("name", PROVIDER_INFO)
+def test_each_provider_has_an_adapter_and_its_row_or_neither(name: str):
+    lines = read_text(Path("docs/models.md")).splitlines()
+    rows = [line for line in lines if f"| `{name}`" in line]
+    has_adapter = Path(f"jpweb/agent/providers/{name}.py") in list_files()
+    assert has_adapter == PROVIDER_INFO[name].is_served == bool(rows)
+    variable = PROVIDER_INFO[name].api_key_env
+    assert all((f"`{variable}`" if variable else "none") in row for row in rows)
+
+
+def test_each_adapter_has_its_provider_info():
+    names = {path.stem for path in list_files() if path.parent == Path("jpweb/agent/providers")}
+    assert names - {"__init__", "scripted"} <= {*PROVIDER_INFO}
 
 
 @pytest.mark.parametrize(

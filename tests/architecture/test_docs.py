@@ -14,6 +14,8 @@ from tests.architecture.tree import list_files, read_text
 
 README, OPERATIONS = Path("README.md"), Path("docs/operations.md")
 DOCUMENTS = [README, *(Path(f"docs/{name}.md") for name in (CONTENTS, *PAGES))]
+#: Those for developers are wrapped too.
+WRAPPED = [*DOCUMENTS, *map(Path, ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/decisions.md"))]
 PICTURES = [path for path in list_files() if path.parent == Path("docs/pictures")]
 MAX_LINE_CHARACTERS, MAX_SENTENCE_WORDS, MAX_PICTURE_BYTES = 100, 25, 150_000
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -99,7 +101,7 @@ def test_pictures_are_small_and_shown():
     assert heavy == []
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+@pytest.mark.parametrize("document", WRAPPED, ids=str)
 def test_lines_of_documents_are_wrapped(document: Path):
     prose = re.sub(r"^(?:\||!\[).*$", "", read_text(document), flags=re.MULTILINE)
     assert [line for line in prose.splitlines() if len(line) > MAX_LINE_CHARACTERS] == []

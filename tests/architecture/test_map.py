@@ -6,6 +6,7 @@ in backticks exists: files as they are, functions, classes and constants as the 
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import defaultdict
 from functools import cache
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.tree import list_files, list_modules, read_text
+from tests.architecture.tree import list_files, list_modules, read_text, walk_nodes
 
 MAP = Path("ARCHITECTURE.md")
 MAX_BYTES = 8192
@@ -32,6 +33,9 @@ SHARED_NAMES = {
     ("store", "reviews"): "the tables, and the functions over them",
     ("store", "runs"): "the tables, and the functions over them",
 }
+
+#: Classes that Django finds by their name.
+FRAMEWORK_CLASSES = {"Command", "Meta", "Migration"}
 
 _CODE_BLOCK = re.compile(r"^```.*?^```\n", re.DOTALL | re.MULTILINE)
 _SPAN = re.compile(r"`([^`\n]+)`")
@@ -150,6 +154,15 @@ def test_module_names_of_a_layer_differ():
     shared = {key: paths for key, paths in holders.items() if len(paths) > 1}
     assert {key: paths for key, paths in shared.items() if key not in SHARED_NAMES} == {}
     assert set(SHARED_NAMES) - set(shared) == set(), "names that are not shared any more"
+
+
+def test_class_names_differ():
+    holders: defaultdict[str, list[Path]] = defaultdict(list)
+    for path in list_modules("jpweb"):
+        for node in walk_nodes(path):
+            if isinstance(node, ast.ClassDef) and node.name not in FRAMEWORK_CLASSES:
+                holders[node.name].append(path)
+    assert {name: paths for name, paths in holders.items() if len(paths) > 1} == {}
 
 
 @pytest.mark.parametrize(

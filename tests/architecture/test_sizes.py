@@ -9,6 +9,7 @@ FUNCTION_LINES = 50
 FILE_LINES = 400
 TEMPLATE_LINES = 120
 MODULES_A_FOLDER = 15
+TEST_NAME_CHARACTERS = 70
 NO_NAMES = {"util", "utils", "helper", "helpers", "common", "service", "services"} | {
     "manager",
     "managers",
@@ -23,6 +24,18 @@ def test_functions_are_short():
         for node in walk_nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (lines := (node.end_lineno or 0) - node.lineno + 1) > FUNCTION_LINES
+    ]
+    assert long == []
+
+
+def test_names_of_tests_are_short():
+    long = [
+        f"{path}:{node.lineno} {node.name} has {len(node.name)} characters"
+        for path in list_modules("tests")
+        for node in walk_nodes(path)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.startswith("test_")
+        and len(node.name) > TEST_NAME_CHARACTERS
     ]
     assert long == []
 

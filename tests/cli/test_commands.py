@@ -193,7 +193,7 @@ def test_check_stream_finds_nothing_to_do(root: Path):
     assert not Workspace.objects.exists(), "nothing is imported"
 
 
-def test_check_stream_lists_what_repair_would_do_and_what_an_older_jp_cannot_open(tmp_path: Path):
+def test_check_stream_lists_repairs_and_what_an_older_jp_cannot_open(tmp_path: Path):
     path = tmp_path / "odd.json"
     odd = [*KINDS[:4], InquiryResponse("c.q.1", Redacted())]
     path.write_bytes(b"\xef\xbb\xbf" + making.stream_file(stream(*odd)))

@@ -53,7 +53,7 @@ async def test_a_browser_that_would_be_sent_too_much_at_once_is_hung_up_on_alone
     assert await replied(PayloadExceededError("large")) == daphne_server.TOO_BIG_CODE
 
 
-async def test_a_browser_whose_socket_fails_by_our_fault_sees_it_drop_and_comes_back():
+async def test_page_reconnects_after_an_error_in_its_socket():
     protocol = Protocol(OSError("autobahn sends no such code"))
     quiet = DaphneServer(do_nothing, application=None, endpoints=["tcp:port=0"])
     quiet.connections = {protocol: {}}
@@ -70,7 +70,7 @@ async def test_any_other_failure_to_send_is_told():
         await replied(OSError("broken"))
 
 
-async def test_it_leaves_once_what_it_started_has_ended_and_not_later_than_its_patience(
+async def test_server_exits_when_its_tasks_have_ended_or_at_the_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(daphne_server, "DRAIN_SECONDS", 0)

@@ -13,7 +13,7 @@ from jpweb.runtime import runs
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import approvals, resolution
-from jpweb.runtime.inquiries.approvals import Verdict
+from jpweb.runtime.inquiries.approvals import ApprovalVerdict
 from jpweb.store import approvals as approval_rows
 from jpweb.store import journal
 from jpweb.store import runs as run_rows
@@ -31,7 +31,7 @@ async def prepare_answer(scene: Scene) -> Coroutine[Any, Any, Any]:
 async def prepare_decision(scene: Scene) -> Coroutine[Any, Any, Any]:
     run = await run_in_db_thread(making.start_run, scene.talk, scene.ada)
     row = await run_in_db_thread(making.prompt, run)
-    return approvals.decide_approval(row.pk, Verdict(True), decider(scene.ada))
+    return approvals.decide_approval(row.pk, ApprovalVerdict(True), decider(scene.ada))
 
 
 async def prepare_stop(scene: Scene) -> Coroutine[Any, Any, Any]:

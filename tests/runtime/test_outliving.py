@@ -67,7 +67,7 @@ async def test_a_run_that_was_left_goes_on_with_its_open_question(
     assert json.loads(first.content) == {"answer_type": "boolean", "answer": False}
 
 
-async def test_an_answer_that_came_while_nothing_ran_is_what_the_call_goes_on_with(
+async def test_call_continues_with_an_answer_from_while_no_process_ran(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     providers.use_provider(monkeypatch)

@@ -1,13 +1,92 @@
+"""Recorder and display: what they append, and what they publish of it."""
+
 from __future__ import annotations
+
+from types import SimpleNamespace
 
 import pytest
 
+from jpweb.runtime import recorder
+from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
+from jpweb.store import inquiries
+from jpweb.store.models import Run
+from jpweb.stream.events import ChatResponse
 from jpweb.stream.inquiry import Answered, InquiryResponse
 from tests.builders import make_inquiry
-from tests.runtime.playing import Scene
+from tests.runtime.playing import Scene, subscribe
 from tests.store import making
+
+
+async def recorded(scene: Scene) -> JournalRecorder:
+    run = await run_in_db_thread(making.start_run, scene.talk, scene.ada)
+    return JournalRecorder(run, scene.home.pk, SocketDisplay(scene.talk.pk))
+
+
+async def test_what_is_recorded_is_read_back_and_told(scene: Scene):
+    recorder = await recorded(scene)
+    async with (
+        subscribe(publisher.make_conversation_topic(scene.talk.pk)) as reading,
+        subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals,
+    ):
+        await recorder.record(making.event(ChatResponse("message", "A word")))
+        assert await reading() == {"kind": "conversation"}
+        assert workspace_signals.take_all() == [], "no question came or went"
+        await recorder.record(making.event(make_inquiry("call_1.q.1")))
+        assert await reading() == {"kind": "conversation"}
+        assert await workspace_signals() == {"kind": "questions"}
+    assert await recorder.elements() == await scene.elements()
+    row = await run_in_db_thread(inquiries.find_by_inquiry_id, scene.talk.pk, "call_1.q.1")
+    assert row.run_id == recorder.run.pk
+
+
+async def test_what_could_not_be_recorded_is_not_told(scene: Scene):
+    recorder = await recorded(scene)
+    await run_in_db_thread(Run.objects.all().delete)
+    await run_in_db_thread(scene.talk.delete)
+    async with subscribe(
+        publisher.make_conversation_topic(recorder.run.conversation_id)
+    ) as reading:
+        with pytest.raises(Exception, match="was deleted"):
+            await recorder.record(making.event(ChatResponse("message", "A word")))
+        assert reading.take_all() == []
+
+
+async def test_a_glance_is_had_ten_times_a_second_and_the_end_always(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    display = SocketDisplay(7)
+    async with subscribe(publisher.make_conversation_topic(7)) as reading:
+        for clock.now, text in ((100.0, "a"), (100.05, "ab"), (100.11, "abc"), (100.12, "")):
+            await display.partial("message", text)
+        signals = reading.take_all()
+    assert [signal["text"] for signal in signals] == ["a", "abc", ""]
+
+
+async def test_the_newest_text_is_had_also_where_none_follows(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=lambda: 100.0))
+    display = SocketDisplay(7)
+    async with subscribe(publisher.make_conversation_topic(7)) as reading:
+        for text in ("a", "ab", "abc"):
+            await display.partial("message", text)
+        assert [(await reading())["text"] for _ in range(2)] == ["a", "abc"]
+        assert reading.take_all() == []
+
+
+async def test_a_text_that_was_recorded_meanwhile_is_not_told(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=lambda: 100.0))
+    journal_recorder = await recorded(scene)
+    async with subscribe(publisher.make_conversation_topic(scene.talk.pk)) as reading:
+        for text in ("A", "A word"):
+            await journal_recorder.display.partial("message", text)
+        await journal_recorder.record(making.event(ChatResponse("message", "A word")))
+        await recorder._display_tasks.wait_for_all()
+        assert [signal["kind"] for signal in reading.take_all()] == ["partial", "conversation"]
 
 
 @pytest.mark.parametrize("is_settled", [True, False])

@@ -198,7 +198,7 @@ def write_through_links(server: Server, root: Path, outside_folder: Path) -> Non
     assert "The last turn" in events.read_text()
 
 
-def test_hostile_workspace_reaches_nothing_outside_and_is_written_in_batches(
+def test_hostile_workspace_reaches_nothing_outside(
     server: Server, root: Path, tmp_path: Path, effort: Effort
 ):
     neighbour = Neighbour(server)

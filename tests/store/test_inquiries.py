@@ -10,7 +10,7 @@ from tests.store import making
 pytestmark = pytest.mark.django_db
 
 
-def test_count_by_state_gives_states_in_one_order_whatever_the_engine_groups_by(home: Workspace):
+def test_count_by_state_has_one_order_on_every_engine(home: Workspace):
     run = making.start_run(making.conversation(home, "asked"))
     cancelled = Cancelled(CancellationReason.USER)
     for outcome in (cancelled, Redacted(), Answered(True), cancelled):

@@ -43,7 +43,7 @@ def test_decision_of_a_call_that_an_interrupt_ended_does_not_keep_a_run_from_par
     assert runs.park_run(run, [], [other_approval.pk]) is True
 
 
-def test_run_whose_journal_takes_no_end_is_lost_and_the_next_one_is_recovered(
+def test_run_whose_journal_refuses_its_end_is_lost_and_others_recover(
     caplog: pytest.LogCaptureFixture,
 ):
     home = making.workspace()

@@ -106,7 +106,7 @@ def test_metadata_and_unknown_keys_are_no_part_of_the_name():
     )
 
 
-def test_a_config_delta_is_named_by_its_time_and_one_without_by_what_it_says():
+def test_anchor_of_a_config_delta_is_its_time_or_else_its_content():
     stripped = {
         anchor_ids.content_anchor(make_element(ConfigDelta(delta))) for delta in ({"a": 1}, {})
     }

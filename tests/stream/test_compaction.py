@@ -77,7 +77,7 @@ def test_without_a_compaction_the_view_is_the_stream(elements):
 
 @given(strategies.streams)
 @settings(deadline=None)
-def test_the_view_covers_each_raw_turn_once_and_is_never_longer_than_summaries_make_it(elements):
+def test_compacted_view_covers_each_turn_once_and_stays_short(elements):
     projection = project_turns(elements)
     covered = [n for turn in projection for n in range(turn.first, turn.last + 1)]
     assert covered == list(range(len(covered)))
@@ -184,7 +184,7 @@ class CountedPolicies(dict[str, Any]):
         return super().keys()
 
 
-def test_each_overlay_is_looked_at_a_few_times_however_many_turns_there_are(monkeypatch):
+def test_overlays_are_read_a_few_times_for_any_number_of_turns(monkeypatch):
     def read_counted(moment: str, overlay: Compaction) -> CountedPolicies:
         return CountedPolicies(read_policies(moment, overlay))
 

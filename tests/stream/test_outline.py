@@ -126,7 +126,7 @@ def test_an_open_call_holds_what_is_there():
     ]
 
 
-def test_each_inquiry_of_a_call_stands_before_its_result_with_its_outcome_beside_it():
+def test_inquiries_of_a_call_precede_its_result_with_their_outcomes():
     kinds = (make_inquiry("c.q.1"), make_inquiry("c.q.2"), make_answer("c.q.1"))
     assert positions(items(make_call("c"), *kinds, make_result("c"))[0]) == [0, 1, 3, 2, 4]
 

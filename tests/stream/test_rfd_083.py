@@ -29,7 +29,7 @@ from tests.builders import (
 )
 
 
-def test_legacy_inquiry_question_json_deserializes_with_the_documented_defaults():
+def test_legacy_inquiry_question_is_read_with_the_documented_defaults():
     legacy: Any = raw(
         {
             "timestamp": AT,
@@ -78,7 +78,7 @@ def test_only_the_four_kinds_of_a_conversation_are_provider_visible(tag):
     assert (tag in allowed_tags) == KINDS[tag].PROVIDER_VISIBLE
 
 
-def test_a_tool_call_is_directly_followed_by_its_result_in_what_a_provider_gets():
+def test_provider_gets_each_tool_call_directly_followed_by_its_result():
     elements = stream(
         TurnStart(),
         ChatRequest("Hi"),

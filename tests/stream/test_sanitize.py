@@ -252,7 +252,7 @@ def _said(elements) -> Any:
 
 @given(strategies.streams)
 @settings(deadline=None)
-def test_repair_never_removes_what_is_no_event_and_changes_nothing_it_keeps(elements):
+def test_repair_keeps_what_is_no_event_and_changes_nothing_else(elements):
     result = sanitize_stream(elements)
     id_counts = Counter(map(id, result.elements))
     for element in elements:

@@ -93,7 +93,7 @@ def test_parts_of_the_system_prompt_have_their_tags():
     )
 
 
-def test_a_provider_gets_the_compacted_view_and_people_the_raw_one_beside_it():
+def test_provider_gets_the_compacted_view_and_people_the_raw_one():
     elements = stream(
         TurnStart(),
         ChatRequest("Hi"),

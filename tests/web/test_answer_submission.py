@@ -118,7 +118,7 @@ def _remove(world: World) -> None:
     world.member("responder").delete()
 
 
-async def test_while_the_database_is_away_an_answer_is_refused_and_the_page_stays(
+async def test_answer_without_a_database_is_refused_and_the_page_stays(
     shared_world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     def raise_unavailable(*_: object) -> None:

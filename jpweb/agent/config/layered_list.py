@@ -46,8 +46,8 @@ class LayeredList:
             self.has_dedup = value in (True, "true")
 
     def _drop_duplicates(self) -> None:
-        kept: list[tuple[TableReader, int, Any]] = []
+        entries: list[tuple[TableReader, int, Any]] = []
         for entry in self.entries:
-            if not any(entry[2] == other[2] for other in kept):
-                kept.append(entry)
-        self.entries = kept
+            if not any(entry[2] == other[2] for other in entries):
+                entries.append(entry)
+        self.entries = entries

@@ -29,6 +29,7 @@ from jpweb.agent.config.types import (
     ToolCommand,
     ToolConfig,
 )
+from jpweb.agent.provider_info import PROVIDER_INFO, ProviderInfo
 
 
 class TrustItemKind(StrEnum):
@@ -78,19 +79,7 @@ class DiffLine:
     text: str
 
 
-#: Default address and key variable of each provider; any other value needs trust.
-KNOWN_PROVIDERS: Mapping[str, tuple[str, str]] = {
-    "anthropic": ("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
-    "cerebras": ("https://api.cerebras.ai", "CEREBRAS_API_KEY"),
-    "deepseek": ("https://api.deepseek.com", "DEEPSEEK_API_KEY"),
-    "google": ("https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY"),
-    "llamacpp": ("http://127.0.0.1:8080", ""),
-    "ollama": ("http://localhost:11434", ""),
-    "openai": ("https://api.openai.com", "OPENAI_API_KEY"),
-    "openrouter": ("https://openrouter.ai", "OPENROUTER_API_KEY"),
-}
-
-
+_NO_INFO = ProviderInfo(title="", base_url="")
 #: Digits of a fingerprint that hash the shown state; the rest hash the hidden state.
 _SHOWN_DIGEST_CHARS = 48
 
@@ -302,20 +291,20 @@ def _server_item(server: McpServer, tools: Sequence[_GatedTool]) -> TrustItem:
 
 
 def _is_usual(name: str, provider: ProviderConfig) -> bool:
-    address, variable = KNOWN_PROVIDERS.get(name, (None, None))
-    return (provider.base_url is None or provider.base_url.rstrip("/") == address) and (
-        provider.api_key_env is None or provider.api_key_env == variable
+    info = PROVIDER_INFO.get(name, _NO_INFO)
+    return (provider.base_url is None or provider.base_url.rstrip("/") == info.base_url) and (
+        provider.api_key_env is None or provider.api_key_env == info.api_key_env
     )
 
 
 def _provider_item(name: str, provider: ProviderConfig) -> TrustItem:
-    usual = KNOWN_PROVIDERS.get(name, ("", ""))
+    info = PROVIDER_INFO.get(name, _NO_INFO)
     lines = (
         (
             "requests and key go to",
-            mask_url(provider.base_url or usual[0]) or "the default address",
+            mask_url(provider.base_url or info.base_url) or "the default address",
         ),
-        ("key from environment variable", provider.api_key_env or usual[1] or "none"),
+        ("key from environment variable", provider.api_key_env or info.api_key_env or "none"),
     )
     content = {"base_url": provider.base_url, "api_key_env": provider.api_key_env}
     return _make_item(

@@ -41,7 +41,7 @@ _DEFAULT_MAX_TOKENS = 2048
 _MIN_BUDGET_TOKENS = 1024
 
 
-class _EndpointClient(anthropic.AsyncAnthropic):
+class _AnthropicClient(anthropic.AsyncAnthropic):
     """Sends the headers of its caller alone; the library adds ``ANTHROPIC_CUSTOM_HEADERS``."""
 
     def __init__(self, *, default_headers: Mapping[str, str] | None = None, **options: Any) -> None:
@@ -56,7 +56,7 @@ class AnthropicAdapter(ProviderAdapter):
 
     def open_model(self, endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> Model[Any]:
         """Return the model."""
-        client = _EndpointClient(
+        client = _AnthropicClient(
             api_key=endpoint.key,
             base_url=endpoint.base_url.removesuffix("/v1"),
             http_client=http,
@@ -75,8 +75,8 @@ class AnthropicAdapter(ProviderAdapter):
         name = endpoint.model.name
         model = describe_model(name)
         settings.setdefault("max_tokens", model.max_output or _DEFAULT_MAX_TOKENS)
-        off = _make_off(name)
-        return settings | _make_thinking(model, reasoning, settings["max_tokens"], off)
+        off_settings = _make_off(name)
+        return settings | _make_thinking(model, reasoning, settings["max_tokens"], off_settings)
 
     def refuses_forced_tool(self, endpoint: ModelEndpoint, reasoning: ReasoningSettings) -> bool:
         """Tell whether the model thinks, cannot be kept from it, or takes no forced tool at all."""
@@ -128,7 +128,10 @@ def _make_off(name: str) -> dict[str, str]:
 
 
 def _make_thinking(
-    model: ReasoningModel, reasoning: ReasoningSettings, max_tokens: int, off: Mapping[str, str]
+    model: ReasoningModel,
+    reasoning: ReasoningSettings,
+    max_tokens: int,
+    off_settings: Mapping[str, str],
 ) -> dict[str, Any]:
     """Return the settings of thinking. A budget stays below the output limit, or is refused."""
     effort = choose_effort(reasoning, model)
@@ -138,11 +141,11 @@ def _make_thinking(
         may_say_off = is_off if is_unknown else model.can_disable
         if model.kind is ReasoningKind.UNSUPPORTED or not may_say_off:
             return {}
-        return {"anthropic_thinking": off}
+        return {"anthropic_thinking": off_settings}
     if model.kind is ReasoningKind.BUDGET:
         budget = min(max(convert_to_budget(effort, max_tokens), _MIN_BUDGET_TOKENS), max_tokens - 1)
         if budget < _MIN_BUDGET_TOKENS:
-            return {"anthropic_thinking": off}
+            return {"anthropic_thinking": off_settings}
         thinking = {"type": "enabled", "budget_tokens": budget, "display": "summarized"}
         return {"anthropic_thinking": thinking}
     settings: dict[str, Any] = {"anthropic_thinking": {"type": "adaptive", "display": "summarized"}}

@@ -128,8 +128,8 @@ def _make_thinking(
         can_do_without = "flash" in name and "lite" not in name
         budget = 0 if can_do_without else _MIN_BUDGET_TOKENS
         if effort is not None:
-            wanted = convert_to_budget(effort, max_tokens or _DEFAULT_MAX_TOKENS)
-            budget = max(min(wanted, _MAX_BUDGET_TOKENS), budget)
+            effort_budget = convert_to_budget(effort, max_tokens or _DEFAULT_MAX_TOKENS)
+            budget = max(min(effort_budget, _MAX_BUDGET_TOKENS), budget)
         return {"include_thoughts": is_wanted, "thinking_budget": budget}
     if effort is None:
         if model.kind is ReasoningKind.LEVELS:
@@ -146,10 +146,10 @@ def _choose_level(name: str, model: ReasoningModel, effort: Effort) -> str | Non
     accepted = _list_levels(name)
     if level == "auto":
         return None if model.kind is ReasoningKind.UNKNOWN else "HIGH"
-    wanted = _LEVELS_BY_EFFORT[level]
-    if wanted in accepted:
-        return wanted
-    return accepted[0] if _LEVELS.index(wanted) < _LEVELS.index(accepted[0]) else "HIGH"
+    vendor_level = _LEVELS_BY_EFFORT[level]
+    if vendor_level in accepted:
+        return vendor_level
+    return accepted[0] if _LEVELS.index(vendor_level) < _LEVELS.index(accepted[0]) else "HIGH"
 
 
 def _list_levels(name: str) -> list[str]:

@@ -275,14 +275,14 @@ class ToolCoordinator:
         is_gated = config.run is not Mode.UNATTENDED
         definition = self._definitions.get(call.name, "")
         grant = self._state.take_grant(call.id, definition)
-        wanted = prepare_arguments(config, call.arguments)
-        if isinstance(wanted, Failed):
-            return _to_call_result(wanted)
+        arguments = prepare_arguments(config, call.arguments)
+        if isinstance(arguments, Failed):
+            return _to_call_result(arguments)
         if grant is not None and (grant.is_gated or not is_gated):
             run_arguments = call.arguments if grant.arguments is None else dict(grant.arguments)
             policies = grant.policies
         else:
-            complete = replace(call, arguments=wanted)
+            complete = replace(call, arguments=arguments)
             permission = await self._permission_prompts.permit_call(
                 complete, config, is_asked=is_asked
             )
@@ -297,7 +297,7 @@ class ToolCoordinator:
             self._state.grants[call.id] = CallGrant(
                 None if is_unchanged else run_arguments, definition, is_gated, policies
             )
-        edited = None if is_same_json(run_arguments, wanted) else run_arguments
+        edited = None if is_same_json(run_arguments, arguments) else run_arguments
         return Permission(run_arguments, edited, policies)
 
     async def _run_tool(self, call: ToolCallRequest) -> Success | Failed | CallResult | Stopped:

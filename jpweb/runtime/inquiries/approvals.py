@@ -35,7 +35,7 @@ local_bus.add_subscriber(
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ApprovalVerdict:
     """A person's decision; ``text`` holds the arguments or the result as edited in the form.
 
     ``text`` is None for a form without that field; ``reason`` is only for a refusal.
@@ -47,7 +47,9 @@ class Verdict:
     reason: str = ""
 
 
-async def decide_approval(approval_key: int, verdict: Verdict, decider: Decider) -> Approval:
+async def decide_approval(
+    approval_key: int, verdict: ApprovalVerdict, decider: Decider
+) -> Approval:
     """Settle an approval; return the settled row.
 
     A cancellation of the caller, such as the end of its request, stops neither the commit nor its
@@ -128,7 +130,7 @@ def parse_edited_result(row: Approval, text: str | None) -> str | None:
     return edited
 
 
-def recover_typed_text(row: Approval, verdict: Verdict) -> str:
+def recover_typed_text(row: Approval, verdict: ApprovalVerdict) -> str:
     """Return the typed text of a verdict that was not used, so that the person can copy it."""
     if not verdict.allow:
         return verdict.reason
@@ -152,7 +154,7 @@ def _parse_edit(row: Approval, text: str) -> Any:
     return parse_edited_arguments(row, text) if is_run else parse_edited_result(row, text)
 
 
-def _build_run_decision(row: Approval, verdict: Verdict) -> dict[str, Any]:
+def _build_run_decision(row: Approval, verdict: ApprovalVerdict) -> dict[str, Any]:
     decision: dict[str, Any] = {"allow": verdict.allow, "remember": verdict.remember}
     if not verdict.allow:
         return decision | {
@@ -169,7 +171,7 @@ def _build_run_decision(row: Approval, verdict: Verdict) -> dict[str, Any]:
     return decision | {"arguments": arguments}
 
 
-def _build_delivery_decision(row: Approval, verdict: Verdict) -> dict[str, Any]:
+def _build_delivery_decision(row: Approval, verdict: ApprovalVerdict) -> dict[str, Any]:
     if not verdict.allow:
         return {"allow": False}
     content = parse_edited_result(row, verdict.text)

@@ -87,7 +87,9 @@ def _import_pygal() -> Any:
     import pygal  # noqa: PLC0415  see the docstring
 
     # Its finder of maps has no find_spec: in Python 3.11 each import that fails would warn.
-    finders = [each for each in sys.meta_path if not isinstance(each, pygal.PluginImportFixer)]
+    finders = [
+        finder for finder in sys.meta_path if not isinstance(finder, pygal.PluginImportFixer)
+    ]
     sys.meta_path[:] = finders
     return pygal
 
@@ -132,10 +134,10 @@ def _list_ticks(chart: BarChart) -> list[dict[str, Any]]:
     """Return the marks of the axis up to the first that no bar exceeds."""
     if chart.has_times:
         longest = max((value or 0 for series in chart.series for value in series.values), default=0)
-        shown = sum(seconds < longest for seconds, _ in _TIME_TICKS) + 1
+        tick_count = sum(seconds < longest for seconds, _ in _TIME_TICKS) + 1
         return [
             {"value": _find_time_length(seconds), "label": label}
-            for seconds, label in _TIME_TICKS[:shown]
+            for seconds, label in _TIME_TICKS[:tick_count]
         ]
     totals = zip(*(series.values for series in chart.series), strict=True)
     largest = max((sum(value or 0 for value in values) for values in totals), default=0)

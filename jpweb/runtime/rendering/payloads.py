@@ -205,7 +205,7 @@ def _iter_payloads(element: Element, part: int) -> Iterator[Payload]:
     for event in element.events[part : part + 1]:
         if payload := find_formatted_payload(event):
             yield payload
-        yield from _ITERATORS_BY_KIND[type(event.kind)](event.kind)
+        yield from _ITERATORS_BY_KIND.get(type(event.kind), _iter_nothing)(event.kind)
 
 
 def _iter_chat(kind: ChatRequest | ChatResponse) -> Iterator[Payload]:

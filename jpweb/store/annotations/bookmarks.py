@@ -69,12 +69,14 @@ def get_page(person_id: int, before: int | None = None) -> tuple[list[ShownBookm
     rows = Bookmark.objects.filter(Exists(memberships), person_id=person_id)
     if before is not None:
         rows = rows.filter(pk__lt=before)
-    found = list(rows.select_related("conversation__workspace").order_by("-id")[: PAGE_ROWS + 1])
-    page = found[:PAGE_ROWS]
+    bookmarks = list(
+        rows.select_related("conversation__workspace").order_by("-id")[: PAGE_ROWS + 1]
+    )
+    page = bookmarks[:PAGE_ROWS]
     lines = thread_listing.load_first_lines([(row.conversation_id, row.anchor) for row in page])
     shown_rows = [
         ShownBookmark(row, line or "", bool(row.anchor) and line is None)
         for row in page
         for line in [lines.get((row.conversation_id, row.anchor))]
     ]
-    return shown_rows, page[-1].pk if len(found) > PAGE_ROWS else None
+    return shown_rows, page[-1].pk if len(bookmarks) > PAGE_ROWS else None

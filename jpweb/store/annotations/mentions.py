@@ -109,7 +109,7 @@ def list_mentions(person_id: int) -> list[ShownMention]:
     rows = _filter_readable(person_id).select_related("comment__thread__conversation__workspace")
     page = list(rows.order_by("-id")[:MAX_LISTED])
     comments = thread_listing.mask_comments([row.comment for row in page])
-    return [ShownMention(row, shown.text) for row, shown in zip(page, comments, strict=True)]
+    return [ShownMention(row, comment.text) for row, comment in zip(page, comments, strict=True)]
 
 
 def mark_seen(person_id: int, newest_id: int) -> None:

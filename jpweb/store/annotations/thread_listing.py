@@ -135,15 +135,15 @@ def load_first_lines(keys: Collection[EventKey]) -> Mapping[EventKey, str]:
     rows_by_event = _load_suspicions(conversation_ids, anchors)
     rows = JournalEntry.objects.filter(conversation_id__in=conversation_ids, anchor__in=anchors)
     short = rows.alias(size=Length("text")).filter(size__lte=MAX_READ_CHARS)
-    found = dict.fromkeys(rows.values_list("conversation_id", "anchor"), "")
+    lines = dict.fromkeys(rows.values_list("conversation_id", "anchor"), "")
     for conversation_id, anchor, text in short.values_list("conversation_id", "anchor", "text"):
         event_masks = Masks(rows_by_event.get((conversation_id, anchor), ()))
         element = event_masks.read_element(anchor, text)
-        found[conversation_id, anchor] = _find_first_line(element)
+        lines[conversation_id, anchor] = _find_first_line(element)
     return {
-        (key, anchor): found[key, anchor_ids.split_anchor(anchor)[0]]
+        (key, anchor): lines[key, anchor_ids.split_anchor(anchor)[0]]
         for key, anchor in keys
-        if (key, anchor_ids.split_anchor(anchor)[0]) in found
+        if (key, anchor_ids.split_anchor(anchor)[0]) in lines
     }
 
 

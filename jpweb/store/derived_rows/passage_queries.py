@@ -22,7 +22,7 @@ STORED_COLUMNS = ("id", "at", *COMPARED_COLUMNS)
 StoredRow: TypeAlias = tuple[Any, ...]
 
 
-class InquiryRow(NamedTuple):
+class PassageInquiry(NamedTuple):
     """Columns of a question that its passages have."""
 
     inquiry_id: str
@@ -71,7 +71,7 @@ find_inquiries = CompiledQuery(
         Q(position__gte=Value(firsts[0]), position__lte=Value(lasts[0]))
         | Q(response_position__gte=Value(firsts[0]), response_position__lte=Value(lasts[0])),
         conversation_id__in=keys,
-    ).values_list(*InquiryRow._fields)
+    ).values_list(*PassageInquiry._fields)
 )
 # Of questions that were indexed earlier: answered since, and indexed as open by their passages.
 find_settled_later = CompiledQuery(

@@ -48,13 +48,13 @@ def list_conversation_ids(person_id: int, filters: AuditFilters) -> list[int]:
     """
     matches = audit.list_inquiries(person_id, filters).order_by()
     keys = matches.values_list("conversation_id", flat=True).distinct()
-    found = sorted(keys[: MAX_CONVERSATIONS + 1])
-    if len(found) > MAX_CONVERSATIONS:
+    conversation_ids = sorted(keys[: MAX_CONVERSATIONS + 1])
+    if len(conversation_ids) > MAX_CONVERSATIONS:
         raise StoreError(
             f"More than {MAX_CONVERSATIONS} conversations match. "
             "Narrow the filters, for example by dates."
         )
-    return found
+    return conversation_ids
 
 
 def list_workspace_ids(conversation_ids: list[int]) -> list[int]:

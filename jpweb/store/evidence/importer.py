@@ -99,9 +99,10 @@ def _find_workspace(name: str) -> Workspace:
 
 
 def _describe_problems(report: Report) -> str:
-    named = "; ".join(map(str, report.problems[:_MAX_NAMED_PROBLEMS]))
-    more = len(report.problems) - _MAX_NAMED_PROBLEMS
-    return f"The bundle does not verify: {named}{f'; and {more} more' if more > 0 else ''}."
+    problem_list = "; ".join(map(str, report.problems[:_MAX_NAMED_PROBLEMS]))
+    more_count = len(report.problems) - _MAX_NAMED_PROBLEMS
+    ending = f"; and {more_count} more" if more_count > 0 else ""
+    return f"The bundle does not verify: {problem_list}{ending}."
 
 
 @transaction.atomic

@@ -171,8 +171,8 @@ def _find_ended(kind: _ClaimKind) -> QuerySet[Any, Any]:
         }
     )
     current: QuerySet[Any] = kind.model.objects.filter(is_open, Exists(responders), until__gt=Now())
-    ended = kind.model.objects.exclude(pk__in=current.values("pk"))
-    return ended.values_list("pk", f"{kind.field}__workspace_id")
+    ended_claims = kind.model.objects.exclude(pk__in=current.values("pk"))
+    return ended_claims.values_list("pk", f"{kind.field}__workspace_id")
 
 
 _ENDED_QUERIES = {

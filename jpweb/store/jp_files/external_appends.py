@@ -129,16 +129,17 @@ def _are_equal(journal_elements: Sequence[Element], disk_elements: Sequence[Elem
     """
     pairs = list(zip(journal_elements, disk_elements, strict=False))
     compared_elements = [
-        ours if _has_lost_outcome(ours, theirs) else theirs for ours, theirs in pairs
+        journal_element if _has_lost_outcome(journal_element, disk_element) else disk_element
+        for journal_element, disk_element in pairs
     ]
     return bool(pairs) and anchor_ids.make_anchors(compared_elements) == anchor_ids.make_anchors(
-        ours for ours, _ in pairs
+        journal_element for journal_element, _ in pairs
     )
 
 
-def _has_lost_outcome(ours: Element, theirs: Element) -> bool:
+def _has_lost_outcome(journal_element: Element, disk_element: Element) -> bool:
     """Tell whether an element on disk is a cancelled or redacted one whose outcome jp dropped."""
-    match ours.body, theirs.body:
+    match journal_element.body, disk_element.body:
         case (
             ConversationEvent(our_time, InquiryResponse(our_id, outcome)),
             ConversationEvent(their_time, InquiryResponse(their_id, Answered(None))),

@@ -153,10 +153,10 @@ def _keep_equal_rows(
     Turns that begin in the kept entries are written at once: no batch may follow.
     """
     equal_entries, turns = journal.delete_changed(conversation, stream_rows, is_new=is_new)
-    kept = _first_entries(stream_rows, equal_entries)
-    journal.insert_rows(conversation, kept, equal_entries, turns)
-    journal.set_counts(conversation, kept)
-    return equal_entries, max(turns, len(kept.turns))
+    equal_rows = _first_entries(stream_rows, equal_entries)
+    journal.insert_rows(conversation, equal_rows, equal_entries, turns)
+    journal.set_counts(conversation, equal_rows)
+    return equal_entries, max(turns, len(equal_rows.turns))
 
 
 def _replace_inquiries(conversation: Conversation, stream: ParsedStream) -> Counter[str]:

@@ -43,9 +43,9 @@ def mask_cut_end(text: str, markers: Mapping[str, str]) -> str:
     if cut_end is None:
         return text
     secret, length = cut_end
-    shown = text.rstrip("…")
+    visible_text = text.rstrip("…")
     marker = f"{markers[secret][:-1]}, {length} characters]"
-    return f"{shown[:-length]}{marker}{text[len(shown) :]}"
+    return f"{visible_text[:-length]}{marker}{text[len(visible_text) :]}"
 
 
 def unmask(value: Any, secrets_by_marker: Mapping[str, str]) -> Any:

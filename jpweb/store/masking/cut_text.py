@@ -21,11 +21,11 @@ def find_cut_end(text: str, secrets: Iterable[str]) -> tuple[str, int] | None:
 
     Of several that fit, the longest beginning counts.
     """
-    shown = text.rstrip("…")
+    visible_text = text.rstrip("…")
     cut_end, longest = None, _MIN_CUT_CHARS - 1
     for secret in secrets:
-        for length in range(min(len(secret), len(shown)), longest, -1):
-            if shown.endswith(secret[:length]):
+        for length in range(min(len(secret), len(visible_text)), longest, -1):
+            if visible_text.endswith(secret[:length]):
                 cut_end, longest = (secret, length), length
                 break
     return cut_end

@@ -68,8 +68,8 @@ def _fits_between(kept_parts: Sequence[str], title: str, *, is_cut: bool) -> boo
         return False
     end = len(first)
     for part in between:
-        found = title.find(part, end + 1)
-        if found < 0:
+        part_start = title.find(part, end + 1)
+        if part_start < 0:
             return False
-        end = found + len(part)
+        end = part_start + len(part)
     return is_cut or (title.endswith(last) and len(title) - len(last) > end)

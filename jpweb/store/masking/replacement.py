@@ -179,12 +179,12 @@ def read_unread_fields(element: Element) -> dict[str, Any]:
     event = element.body
     if not isinstance(event, ConversationEvent):
         return {}
-    known = {*event.kind.to_fields(), *_EVENT_KEYS}
+    known_names = {*event.kind.to_fields(), *_EVENT_KEYS}
     try:
         value = json.loads(element.raw)
     except (ValueError, RecursionError):
         return {}
-    return {key: value[key] for key in value if key not in known and value[key] is not None}
+    return {key: value[key] for key in value if key not in known_names and value[key] is not None}
 
 
 def list_content_keys(event: ConversationEvent) -> list[str]:
@@ -287,9 +287,9 @@ def _map_options(change: Callable[[str], str], answer_type: dict[str, Any]) -> d
 
 def _make_placeholder(event: ConversationEvent, value: Any, marker: str) -> Any:
     if isinstance(event.kind, InquiryRequest):
-        kept = {name: value[name] for name in _QUESTION_SCOPE_KEYS if name in value}
+        scope_fields = {name: value[name] for name in _QUESTION_SCOPE_KEYS if name in value}
         answer_type = _map_options(lambda _: marker, value["answer_type"])
-        return {"text": marker, "answer_type": answer_type} | kept
+        return {"text": marker, "answer_type": answer_type} | scope_fields
     if isinstance(value, dict):
         return {_MARKER_KEY: marker}
     return marker

@@ -65,7 +65,7 @@ class DecisionFilters:
     until: datetime | None = None
 
 
-class Cursor(NamedTuple):
+class DecisionCursor(NamedTuple):
     """The place of a row in the order: its instant, the rank of its table, its key."""
 
     at: datetime
@@ -76,7 +76,7 @@ class Cursor(NamedTuple):
 class Decision(NamedTuple):
     """A row of the page, its kind, and its place."""
 
-    cursor: Cursor
+    cursor: DecisionCursor
     kind: DecisionKind
     row: Inquiry | Approval | LedgerEntry
 
@@ -87,8 +87,8 @@ class Decision(NamedTuple):
 
 
 def list_page(
-    person_id: int, filters: DecisionFilters, after: Cursor | None
-) -> tuple[list[Decision], Cursor | None]:
+    person_id: int, filters: DecisionFilters, after: DecisionCursor | None
+) -> tuple[list[Decision], DecisionCursor | None]:
     """Return the decisions that follow a place (None: the newest), and the place of the last.
 
     That is None where no more follow.
@@ -101,7 +101,7 @@ def list_page(
             matches = _filter_after(matches, column, rank, after)
         page_rows = matches.order_by(F(column).desc(), "-id")[: PAGE_DECISIONS + 1]
         decisions += [
-            Decision(Cursor(getattr(row, column), rank, row.pk), _get_kind(row), row)
+            Decision(DecisionCursor(getattr(row, column), rank, row.pk), _get_kind(row), row)
             for row in page_rows
         ]
     decisions.sort(key=lambda decision: decision.cursor, reverse=True)
@@ -117,7 +117,7 @@ def read_pages(person_id: int, filters: DecisionFilters) -> Iterator[tuple[list[
     """
     memberships = _list_memberships(person_id, filters)
     workspace_ids = exports.list_workspace_ids(memberships)
-    after: Cursor | None = None
+    after: DecisionCursor | None = None
     while True:
         page, after = list_page(person_id, filters, after)
         exports.check_memberships(memberships, workspace_ids)
@@ -126,7 +126,9 @@ def read_pages(person_id: int, filters: DecisionFilters) -> Iterator[tuple[list[
             return
 
 
-def find_place(person_id: int, filters: DecisionFilters, name: str, key: int) -> Cursor | None:
+def find_place(
+    person_id: int, filters: DecisionFilters, name: str, key: int
+) -> DecisionCursor | None:
     """Return the place that a question's or an approval's row follows; None for an unknown one.
 
     ``name`` is that of its model in an address: *question* or *approval*.
@@ -136,7 +138,7 @@ def find_place(person_id: int, filters: DecisionFilters, name: str, key: int) ->
     rank = _RANK_BY_NAME[name]
     _, rows = _list_sources(person_id, filters)[rank]
     row = rows.filter(pk=key).first()
-    return Cursor(row.settled_at, rank, row.pk + 1) if row else None
+    return DecisionCursor(row.settled_at, rank, row.pk + 1) if row else None
 
 
 def list_people(person_id: int) -> dict[int, str]:
@@ -230,7 +232,9 @@ def _make_conditions(filters: DecisionFilters, person_column: str) -> dict[str, 
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _filter_after(rows: QuerySet[Any], column: str, rank: int, after: Cursor) -> QuerySet[Any]:
+def _filter_after(
+    rows: QuerySet[Any], column: str, rank: int, after: DecisionCursor
+) -> QuerySet[Any]:
     """Return the rows of a table that follow a place in the order of all tables."""
     if rank > after.rank:
         return rows.filter(**{f"{column}__lt": after.at})

@@ -91,7 +91,7 @@ class Queue(NamedTuple):
         return sum(item.is_finished for item in self.items)
 
 
-class Desk(NamedTuple):
+class ReviewQueues(NamedTuple):
     """All queues of a person; ``is_cut``: there are older questions than they are made from."""
 
     queues: dict[str, Queue]
@@ -146,14 +146,14 @@ _UNDECIDED_QUEUES = ("disagreed", "escalated")
 QUEUE_NAMES = (*_TASK_QUEUES, *_CONDITIONS, "sample")
 
 
-def load_desk(person_id: int) -> Desk:
+def load_queues(person_id: int) -> ReviewQueues:
     """Return all queues of a person; up to nine queries. The demo is left out, unless it is all."""
     workspaces = audit.list_workspaces(person_id)
     keys = [row.pk for row in workspaces if not audit.is_demo(row)]
-    return _load_desk(person_id, keys or [row.pk for row in workspaces])
+    return _load_queues(person_id, keys or [row.pk for row in workspaces])
 
 
-def _load_desk(person_id: int, workspace_ids: list[int]) -> Desk:
+def _load_queues(person_id: int, workspace_ids: list[int]) -> ReviewQueues:
     questions = _list_newest(workspace_ids)
     is_cut = len(questions) > MAX_QUEUE_QUESTIONS
     questions = questions[:MAX_QUEUE_QUESTIONS]
@@ -162,7 +162,9 @@ def _load_desk(person_id: int, workspace_ids: list[int]) -> Desk:
     queues = _list_task_items(person_id, workspace_ids)
     for name, is_member in (*_CONDITIONS.items(), ("sample", _make_sampler())):
         queues[name] = [items[row.pk] for row in questions if is_member(row)]
-    return Desk({name: _make_queue(name, queues[name], person_id) for name in QUEUE_NAMES}, is_cut)
+    return ReviewQueues(
+        {name: _make_queue(name, queues[name], person_id) for name in QUEUE_NAMES}, is_cut
+    )
 
 
 def _list_newest(workspace_ids: list[int]) -> list[_Row]:

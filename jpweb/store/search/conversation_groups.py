@@ -103,36 +103,40 @@ def _score(terms: int, category: str, weights: Sequence[float]) -> float:
 def group_hits(search: Search, offset: int = 0) -> GroupedHits:
     """Return a page of the conversations that a query with words finds, the most relevant first."""
     terms, omitted_words = _choose_terms(search.query.terms)
-    found, event_counts, is_limited = _find_conversations(search, terms)
-    weights = _weigh_terms(terms, found)
+    conversations, event_counts, is_limited = _find_conversations(search, terms)
+    weights = _weigh_terms(terms, conversations)
     ordered_ids = sorted(
-        found, key=lambda key: (-found[key].score(weights), -max(found[key].terms_by_event))
+        conversations,
+        key=lambda key: (
+            -conversations[key].score(weights),
+            -max(conversations[key].terms_by_event),
+        ),
     )
     page_ids = ordered_ids[offset : offset + PAGE_GROUPS]
     groups = [
         ConversationGroup(
             conversation_id,
-            len(found[conversation_id].terms_by_event),
+            len(conversations[conversation_id].terms_by_event),
             tuple(
                 dict.fromkeys(
                     term.text
                     for index, term in enumerate(terms)
-                    if not found[conversation_id].has_term(index)
+                    if not conversations[conversation_id].has_term(index)
                 )
             ),
         )
         for conversation_id in page_ids
     ]
-    _load_hits(search, terms, groups, found, weights)
+    _load_hits(search, terms, groups, conversations, weights)
     return GroupedHits(
         groups,
-        len(found),
+        len(conversations),
         sum(event_counts.values()),
         event_counts,
         is_limited,
         any(
             all(conversation.has_term(index) for index in range(len(terms)))
-            for conversation in found.values()
+            for conversation in conversations.values()
         ),
         omitted_words,
     )
@@ -140,30 +144,34 @@ def group_hits(search: Search, offset: int = 0) -> GroupedHits:
 
 def _choose_terms(terms: Sequence[QueryTerm]) -> tuple[list[QueryTerm], tuple[str, ...]]:
     """Return the terms to look for, and the words that are left out of a sentence."""
-    wanted = [term for term in terms if not term.is_negated]
-    telling = [
+    required_terms = [term for term in terms if not term.is_negated]
+    content_terms = [
         term
-        for term in wanted
+        for term in required_terms
         if term.is_quoted
         or term.is_prefix
         or not _FUNCTION_WORDS.issuperset(split_words(term.text))
     ]
-    omitted = [] if not telling else [term.text for term in wanted if term not in telling]
-    return telling or wanted, tuple(dict.fromkeys(omitted))
+    omitted = (
+        []
+        if not content_terms
+        else [term.text for term in required_terms if term not in content_terms]
+    )
+    return content_terms or required_terms, tuple(dict.fromkeys(omitted))
 
 
 def _find_conversations(
     search: Search, terms: Sequence[QueryTerm]
 ) -> tuple[dict[int, _Conversation], Counter[str], bool]:
     """Return what was found by conversation, and the number of events by category."""
-    found: defaultdict[int, _Conversation] = defaultdict(_Conversation)
+    conversations: defaultdict[int, _Conversation] = defaultdict(_Conversation)
     is_limited = False
     for index, term in enumerate(terms):
         rows = search.list_keys(term, MAX_EVENTS_PER_TERM)
         is_limited = is_limited or len(rows) == MAX_EVENTS_PER_TERM
         bit = 1 << index
         for key, conversation_id, category in rows:
-            conversation = found[conversation_id]
+            conversation = conversations[conversation_id]
             terms_by_event = conversation.terms_by_event
             if key in terms_by_event:
                 terms_by_event[key] |= bit
@@ -171,30 +179,32 @@ def _find_conversations(
                 terms_by_event[key] = bit
                 conversation.categories[key] = category
     event_counts: Counter[str] = Counter()
-    for conversation in found.values():
+    for conversation in conversations.values():
         event_counts.update(conversation.categories.values())
-    return found, event_counts, is_limited
+    return conversations, event_counts, is_limited
 
 
-def _weigh_terms(terms: Sequence[QueryTerm], found: Mapping[int, _Conversation]) -> list[float]:
+def _weigh_terms(
+    terms: Sequence[QueryTerm], conversations: Mapping[int, _Conversation]
+) -> list[float]:
     """Return a weight for each term: the fewer conversations have it, the more it tells."""
     term_counts = [
-        sum(conversation.has_term(index) for conversation in found.values())
+        sum(conversation.has_term(index) for conversation in conversations.values())
         for index in range(len(terms))
     ]
-    return [math.log(1 + (len(found) + 1) / (count + 0.5)) for count in term_counts]
+    return [math.log(1 + (len(conversations) + 1) / (count + 0.5)) for count in term_counts]
 
 
 def _load_hits(
     search: Search,
     terms: Sequence[QueryTerm],
     groups: Sequence[ConversationGroup],
-    found: Mapping[int, _Conversation],
+    conversations: Mapping[int, _Conversation],
     weights: Sequence[float],
 ) -> None:
     keys_by_group = {}
     for group in groups:
-        conversation = found[group.conversation_id]
+        conversation = conversations[group.conversation_id]
         by_score = sorted(
             conversation.terms_by_event,
             key=lambda key: (-conversation.score_event(key, weights), -key),

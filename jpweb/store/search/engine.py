@@ -86,8 +86,8 @@ class Search:
 
         The query's filters, dates and excluded words count as well.
         """
-        excluded = [other for other in self.query.terms if other.is_negated]
-        where, params = self._build_where(0, [term, *excluded])
+        excluded_terms = [other for other in self.query.terms if other.is_negated]
+        where, params = self._build_where(0, [term, *excluded_terms])
         dialect = dialects.get_dialect()
         statement = (
             f"SELECT {dialect.key}, p.conversation_id, p.category"  # noqa: S608  own names

@@ -243,7 +243,7 @@ def _inquiry_info(
     secrets = {inquiry_id for (inquiry_id,) in passage_queries.find_secrets([key])}
     requested, settled = {}, {}
     for row in starmap(
-        passage_queries.InquiryRow, passage_queries.find_inquiries([key], [first], [last])
+        passage_queries.PassageInquiry, passage_queries.find_inquiries([key], [first], [last])
     ):
         info = passages.InquiryInfo(
             tool=row.asker,
@@ -284,9 +284,9 @@ def _finish_indexing(state: _IndexingState) -> None:
     obsolete = _find_changes(
         state.key, passage_queries.find_range([state.key], [state.entry_count], [_MAX_POSITION]), []
     )
-    begun = [(state.entry_count, state.revision, state.title, state.labels)]
+    indexed_columns = [(state.entry_count, state.revision, state.title, state.labels)]
     with transaction.atomic():
-        if passage_queries.lock_columns([state.key]) != begun:
+        if passage_queries.lock_columns([state.key]) != indexed_columns:
             raise _ConversationChanged
         _write_changes(state.key, obsolete)
         compiled_write.update_rows(Conversation, {"id": state.key}, needs_indexing=False)

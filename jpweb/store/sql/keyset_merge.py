@@ -181,7 +181,8 @@ def _matching_statement(
     )
     order = "DESC" if is_descending else "ASC"
     return (
-        f"SELECT value, rank_, talk, home FROM ({inner_sql}) AS looked WHERE hit "  # noqa: S608  Django's own words
+        f"SELECT value, rank_, conversation_key, workspace_key "  # noqa: S608  Django's own words
+        f"FROM ({inner_sql}) AS candidates WHERE hit "
         f"ORDER BY value {order}, rank_ {order} LIMIT {int(limit)}",
         params,
     )
@@ -215,10 +216,12 @@ def _select_columns(
     annotated = rows.annotate(
         value=F(index_range.column),
         rank_=F("pk") * Value(index_range.table_count) + Value(index_range.table_index),
-        talk=F(index_range.conversation_column),
-        home=F("workspace_id"),
+        conversation_key=F(index_range.conversation_column),
+        workspace_key=F("workspace_id"),
     )
-    values: QuerySet[Any] = annotated.values_list("value", "rank_", "talk", "home", *extra_columns)
+    values: QuerySet[Any] = annotated.values_list(
+        "value", "rank_", "conversation_key", "workspace_key", *extra_columns
+    )
     return values
 
 

@@ -47,14 +47,14 @@ class ScanStep(NamedTuple):
     workspace_id: int = 0
 
 
-class _Entry(NamedTuple):
+class _ScannedEntry(NamedTuple):
     position: int
     anchor: str
     element: Element
 
 
 class _Suspicion(NamedTuple):
-    entry: _Entry
+    entry: _ScannedEntry
     place: str
     text_index: int
     finding: detector.Finding
@@ -140,20 +140,20 @@ def _record_progress(key: int, revision: int, end: int) -> None:
     )
 
 
-def _read_entries(key: int, first: int) -> list[_Entry]:
+def _read_entries(key: int, first: int) -> list[_ScannedEntry]:
     rows = JournalEntry.objects.filter(conversation_id=key, position__gte=first)
     columns = rows.order_by("position").values_list("position", "anchor", "text")
-    entries: list[_Entry] = []
+    entries: list[_ScannedEntry] = []
     remaining_chars = BATCH_CHARS
     for position, anchor, text in columns[:BATCH_ENTRIES].iterator(chunk_size=20):
-        entries.append(_Entry(position, anchor, wire.read_element(text)))
+        entries.append(_ScannedEntry(position, anchor, wire.read_element(text)))
         remaining_chars -= len(text)
         if remaining_chars < 0:
             break
     return entries
 
 
-def _search_entry(entry: _Entry) -> list[_Suspicion]:
+def _search_entry(entry: _ScannedEntry) -> list[_Suspicion]:
     """Return the suspicions of an entry; of a repeated secret those in its first texts."""
     suspicions: list[_Suspicion] = []
     place_counts: Counter[str] = Counter()

@@ -140,8 +140,8 @@ def resolve_markers(conversation_id: int, strings: Sequence[str]) -> tuple[str, 
     rows = SuspectedSecret.objects.filter(
         conversation_id=conversation_id, state=SuspicionState.OPEN
     )
-    wanted = [row for row in rows.order_by("id") if row.marker in strings]
-    markers = copies.read_markers(conversation_id, wanted)
+    suspicions = [row for row in rows.order_by("id") if row.marker in strings]
+    markers = copies.read_markers(conversation_id, suspicions)
     secrets_by_marker = {marker: secret for secret, marker in markers.items()}
     return tuple(secrets_by_marker.get(string, string) for string in strings)
 
@@ -181,16 +181,16 @@ def _move_rows(
     A row without one is deleted: that of an equal secret masks its text.
     """
     rows.filter(pk__in=[row.pk for row, _ in moved]).delete()
-    taken = set(rows.values_list("text_index", "start"))
-    kept: list[SuspectedSecret] = []
+    taken_places = set(rows.values_list("text_index", "start"))
+    saved_rows: list[SuspectedSecret] = []
     for row, places in moved:
-        place = next((place for place in places if place not in taken), None)
+        place = next((place for place in places if place not in taken_places), None)
         if place is not None:
-            taken.add(place)
+            taken_places.add(place)
             row.text_index, row.start = place
             row.save(force_insert=True)
-            kept.append(row)
-    return kept
+            saved_rows.append(row)
+    return saved_rows
 
 
 def _list_audited(person_id: int, workspace_id: int | None) -> QuerySet[SuspectedSecret]:
@@ -214,10 +214,10 @@ def _read_secret(row: SuspectedSecret) -> str:
     return next(iter(masks.read_secrets(element, [row])), "") if element else ""
 
 
-def _make_context(row: SuspectedSecret, shown: str) -> SecretContext | None:
+def _make_context(row: SuspectedSecret, secret: str) -> SecretContext | None:
     element = _read_element(row)
     texts = masks.list_texts(element) if element else []
-    if element is None or row.text_index >= len(texts) or not shown:
+    if element is None or row.text_index >= len(texts) or not secret:
         return None
     text = texts[row.text_index].text
     open_rows = list_of_event(row.conversation_id, row.anchor)
@@ -225,7 +225,7 @@ def _make_context(row: SuspectedSecret, shown: str) -> SecretContext | None:
     end = row.start + row.length
     before = copied_text.replace_all(text[: row.start], others)
     after = copied_text.replace_all(text[end:], others)
-    return SecretContext(before[-_CONTEXT_CHARS:], shown, after[:_CONTEXT_CHARS])
+    return SecretContext(before[-_CONTEXT_CHARS:], secret, after[:_CONTEXT_CHARS])
 
 
 def _find_places(element: Element, secret: str) -> list[tuple[int, int]]:

@@ -113,7 +113,7 @@ class ItemLoader:
         turn_starts = [(turn.number, turn.position) for turn in turns]
         items = builder.build_items(self._load_rows(positions), turn_starts, questions.states)
         items.sort(key=lambda shown_item: shown_item.item.first)
-        calls = [shown.item for shown in items if isinstance(shown.item, ToolCall)]
+        calls = [row.item for row in items if isinstance(row.item, ToolCall)]
         return LoadedItems(
             items,
             {turn.number: turn for turn in turns},

@@ -214,14 +214,14 @@ def _write_decision(inquiry: InquiryPair) -> Iterator[str]:
     asked_at, settled_at = inquiry.asked_at, inquiry.settled_at
     decider = _name_decider(note.get("by"))
     words = note.get("note")
-    said = words if isinstance(words, str) else ""
+    text = words if isinstance(words, str) else ""
     line = _describe_decision(decider, asked_at, settled_at)
     if isinstance(inquiry.outcome, Answered) and isinstance(inquiry.outcome.answer, bool):
         answer = format_answer(inquiry.outcome.answer)
         line = f"Answered {answer}{' ' if decider else ', '}{line}"
-    yield f"{line[:1].upper()}{line[1:]}{':' if said else '.'}"
-    if said:
-        yield escaping.quote_text(said)
+    yield f"{line[:1].upper()}{line[1:]}{':' if text else '.'}"
+    if text:
+        yield escaping.quote_text(text)
 
 
 def _write_approvals(decisions: Iterable[ApprovalDecision]) -> Iterator[str]:

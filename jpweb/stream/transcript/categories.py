@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from jpweb.stream.events import (
-    BrokenEvent,
-    ChatResponse,
-    EventKind,
-    LegacyEvents,
-    ToolCallResponse,
-    UnknownEvent,
-)
-from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
+from jpweb.stream.events import BrokenEvent, EventKind, LegacyEvents, UnknownEvent
 
 #: Every category, in display order.
 CATEGORIES = (
@@ -34,15 +26,6 @@ CATEGORY_GROUPS = {
 #: Tool errors, questions that ended without a person, and unreadable elements.
 PROBLEM_CATEGORIES = ("failure", "dropped", "unknown", "broken")
 
-_CATEGORY_BY_TAG = {
-    "turn_start": "turn",
-    "chat_request": "person",
-    "tool_call_request": "call",
-    "inquiry_request": "question",
-    "config_delta": "configuration",
-    "compaction": "compaction",
-}
-_CATEGORY_BY_VARIANT = {"message": "message", "reasoning": "reasoning", "data": "structure"}
 _CATEGORY_BY_BODY: dict[type, str] = {
     LegacyEvents: "legacy",
     UnknownEvent: "unknown",
@@ -64,19 +47,5 @@ class SupportsCategory(Protocol):
 
 def categorize_element(element: SupportsCategory) -> str:
     """Return the category of an element, one of ``CATEGORIES``."""
-    match element.kind:
-        case None:
-            return _CATEGORY_BY_BODY[type(element.body)]
-        case ChatResponse(variant=variant):
-            return _CATEGORY_BY_VARIANT[variant]
-        case ToolCallResponse(is_error=failed):
-            return "failure" if failed else "result"
-        case InquiryResponse(outcome=outcome):
-            is_cancelled = isinstance(outcome, Cancelled)
-            return "dropped" if is_cancelled and not _is_by_person(outcome) else "outcome"
-        case kind:
-            return _CATEGORY_BY_TAG[kind.TAG]
-
-
-def _is_by_person(outcome: object) -> bool:
-    return isinstance(outcome, Cancelled) and outcome.reason.tag == CancellationReason.USER.tag
+    kind = element.kind
+    return _CATEGORY_BY_BODY[type(element.body)] if kind is None else kind.category

@@ -11,17 +11,24 @@ the log of a proxy would show it beside each style sheet.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable
 from inspect import iscoroutinefunction
-from typing import Any
+from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse
 from django.http.request import split_domain_port
+from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.decorators import sync_and_async_middleware
 
 #: Beginning of the paths of answer links, also of those that no route matches.
 ANSWER_LINK_PREFIX = "/answer/"
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
+#: CSRF tokens in a page: Django masks the cookie's secret differently in each response.
+_CSRF_TOKEN_PATTERN = re.compile(
+    rb'csrf(?:middlewaretoken" value|-token" content)="[A-Za-z0-9]{64}"'
+)
 
 
 @sync_and_async_middleware
@@ -36,6 +43,24 @@ def PrivatePages(  # noqa: N802  a middleware's name
 
         return middleware_async
     return lambda request: _make_private(request, get_response(request))
+
+
+def add_etag(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Return a page with an ETag of its content, or 304 if the browser's ETag equals it.
+
+    The CSRF cookie's secret is part of the ETag: Django refuses forms of a page from before a
+    sign-in, which rotates it.
+    """
+    if request.method not in ("GET", "HEAD") or response.status_code != 200:  # noqa: PLR2004  OK
+        return response
+    secret = str(request.META.get("CSRF_COOKIE", "")).encode()
+    digest = hashlib.blake2b(
+        _CSRF_TOKEN_PATTERN.sub(b"", response.content), digest_size=16, key=secret[:64]
+    )
+    etag = f'"{digest.hexdigest()}"'
+    response["ETag"] = etag
+    patch_vary_headers(response, ("Cookie", "HX-Request"))
+    return cast(HttpResponse, get_conditional_response(request, etag, None, response))
 
 
 def clear_site_data(response: HttpResponse, *, storage: bool) -> None:

@@ -64,19 +64,21 @@ async def send_file(
         first_piece = await _read_first_piece(request, pieces, record)
         if first_piece.is_last:
             return HttpResponse(first_piece.data, content_type=content_type, headers=headers)
-        kept = KeptDownload(key, pieces)
+        kept_download = KeptDownload(key, pieces)
         download = await downloads.begin_download(
-            request.user.pk, file_name, first_piece, kept, may_continue
+            request.user.pk, file_name, first_piece, kept_download, may_continue
         )
     except DownloadUnderWay as refusal:
         return await run_in_db_thread(_refuse_download, request, refusal)
     except ExportBroken:
         return HttpResponse(notice_text.DOWNLOAD_CHANGED, status=412, content_type="text/plain")
-    await run_in_background_thread(kept.keep, first_piece.data)
-    kept_downloads.keep_download(kept)
-    headers |= {"ETag": kept.etag, "Accept-Ranges": "bytes"}
+    await run_in_background_thread(kept_download.keep, first_piece.data)
+    kept_downloads.keep_download(kept_download)
+    headers |= {"ETag": kept_download.etag, "Accept-Ranges": "bytes"}
     return StreamingHttpResponse(
-        _DownloadStream(request, download, kept), content_type=content_type, headers=headers
+        _DownloadStream(request, download, kept_download),
+        content_type=content_type,
+        headers=headers,
     )
 
 
@@ -107,22 +109,22 @@ def _find_resumed(request: Request) -> KeptDownload | None:
     if not hasattr(request, _RESUMED_ATTRIBUTE):
         etag, range_header = (request.headers.get(name, "") for name in ("If-Range", "Range"))
         address = request.get_full_path()
-        kept = (
+        kept_download = (
             kept_downloads.find_kept(request.user.pk, address, etag)
             if kept_downloads.parse_range(range_header) is not None
             else None
         )
-        if kept is not None and kept.key != _make_key(request):
-            kept_downloads.drop_download(kept)
-            kept = None
-        setattr(request, _RESUMED_ATTRIBUTE, kept)
+        if kept_download is not None and kept_download.key != _make_key(request):
+            kept_downloads.drop_download(kept_download)
+            kept_download = None
+        setattr(request, _RESUMED_ATTRIBUTE, kept_download)
     resumed: KeptDownload | None = getattr(request, _RESUMED_ATTRIBUTE)
     return resumed
 
 
 async def _resume(
     request: Request,
-    kept: KeptDownload,
+    kept_download: KeptDownload,
     file_name: str,
     content_type: str,
     headers: dict[str, str],
@@ -130,26 +132,28 @@ async def _resume(
 ) -> HttpResponseBase:
     """Return the rest of a download, once all of it is made."""
     if not await run_in_db_thread(may_continue):
-        kept_downloads.drop_download(kept)
+        kept_downloads.drop_download(kept_download)
         return HttpResponse(notice_text.DOWNLOAD_CHANGED, status=412, content_type="text/plain")
     try:
-        if not kept.is_complete:
-            await downloads.finish_download(request.user.pk, file_name, kept, may_continue)
+        if not kept_download.is_complete:
+            await downloads.finish_download(request.user.pk, file_name, kept_download, may_continue)
     except DownloadUnderWay as refusal:
         return await run_in_db_thread(_refuse_download, request, refusal)
     except ExportBroken:
-        kept_downloads.drop_download(kept)
-    if not kept.is_kept or not kept.is_complete:
+        kept_downloads.drop_download(kept_download)
+    if not kept_download.is_kept or not kept_download.is_complete:
         return HttpResponse(notice_text.DOWNLOAD_CHANGED, status=412, content_type="text/plain")
     offset = kept_downloads.parse_range(request.headers["Range"]) or 0
-    headers |= {"ETag": kept.etag, "Accept-Ranges": "bytes"}
-    if offset >= kept.byte_count:
-        headers["Content-Range"] = f"bytes */{kept.byte_count}"
+    headers |= {"ETag": kept_download.etag, "Accept-Ranges": "bytes"}
+    if offset >= kept_download.byte_count:
+        headers["Content-Range"] = f"bytes */{kept_download.byte_count}"
         return HttpResponse(status=416, headers=headers)
-    headers["Content-Range"] = f"bytes {offset}-{kept.byte_count - 1}/{kept.byte_count}"
-    headers["Content-Length"] = str(kept.byte_count - offset)
+    headers["Content-Range"] = (
+        f"bytes {offset}-{kept_download.byte_count - 1}/{kept_download.byte_count}"
+    )
+    headers["Content-Length"] = str(kept_download.byte_count - offset)
     return StreamingHttpResponse(
-        kept.read_from(offset), status=206, content_type=content_type, headers=headers
+        kept_download.read_from(offset), status=206, content_type=content_type, headers=headers
     )
 
 
@@ -165,9 +169,9 @@ class _DownloadStream:
     The browser then reports a failed download; a stream that only ended would look complete.
     """
 
-    def __init__(self, request: Request, download: Download, kept: KeptDownload) -> None:
+    def __init__(self, request: Request, download: Download, kept_download: KeptDownload) -> None:
         self._download = download
-        self._kept = kept
+        self._kept = kept_download
         self._path = request.path
         self._abort_connection: Callable[[], None] | None = getattr(request, "scope", {}).get(
             CUT_CONNECTION_KEY

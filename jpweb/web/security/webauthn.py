@@ -148,8 +148,8 @@ def _parse_reply(reply: str) -> dict[str, Any]:
 
 
 def _keep_challenge(request: HttpRequest, purpose: str, state: dict[str, Any]) -> None:
-    kept = state | {"purpose": purpose, "made_at": clock.now_timestamp()}
-    request.session[_CHALLENGE_KEY] = kept
+    challenge = state | {"purpose": purpose, "made_at": clock.now_timestamp()}
+    request.session[_CHALLENGE_KEY] = challenge
 
 
 def _take_challenge(request: HttpRequest, purpose: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import approvals
-from jpweb.runtime.inquiries.approvals import Verdict
+from jpweb.runtime.inquiries.approvals import ApprovalVerdict
 from jpweb.store.choices import Role
 from jpweb.store.errors import AlreadyDecided
 from jpweb.store.inbox import claims
@@ -40,7 +40,9 @@ def show_approval(request: Request, approval: Approval) -> HttpResponse:
 async def allow_call(request: Request, approval: Approval) -> HttpResponse:
     """Allow the call to run, or the model to read the result."""
     typed = request.POST.get("text")
-    return await _save_decision(request, approval, Verdict(True, "remember" in request.POST, typed))
+    return await _save_decision(
+        request, approval, ApprovalVerdict(True, "remember" in request.POST, typed)
+    )
 
 
 @require_POST
@@ -48,7 +50,7 @@ async def allow_call(request: Request, approval: Approval) -> HttpResponse:
 async def deny_call(request: Request, approval: Approval) -> HttpResponse:
     """Skip the call, or withhold the result."""
     reason = request.POST.get("reason", "")
-    verdict = Verdict(False, "remember" in request.POST, reason=reason)
+    verdict = ApprovalVerdict(False, "remember" in request.POST, reason=reason)
     return await _save_decision(request, approval, verdict)
 
 
@@ -87,7 +89,9 @@ async def _send_claim(request: Request, approval: Approval) -> HttpResponse:
     return await run_in_db_thread(render, request, "questions/_claim.html", context)
 
 
-async def _save_decision(request: Request, approval: Approval, verdict: Verdict) -> HttpResponse:
+async def _save_decision(
+    request: Request, approval: Approval, verdict: ApprovalVerdict
+) -> HttpResponse:
     decider = Decider.from_person(request.user)
     try:
         row = await approvals.decide_approval(approval.pk, verdict, decider)

@@ -1,4 +1,4 @@
-"""Conversation pages: windows, outline of a turn, read marks, export, and what turns are told."""
+"""Conversation pages: windows, outline of a turn, read marks, export and new ones."""
 
 from __future__ import annotations
 
@@ -20,21 +20,20 @@ from jpweb.store.annotations import mentions
 from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError, UnknownAnchor
 from jpweb.store.inbox import claims, snoozes
-from jpweb.store.inquiries import Decider
 from jpweb.store.ledger.entries import Place
 from jpweb.store.transcript import read_marks, turns, windows
 from jpweb.web import (
     access,
     annotation_blocks,
-    conditional_get,
     converters,
     event_filter,
     notice_text,
     transcript,
 )
+from jpweb.web.forms import unsent_text
 from jpweb.web.forms.conversation_filters import find_list_query
 from jpweb.web.forms.new_conversation import NewConversationForm
-from jpweb.web.security import file_names, read_recording
+from jpweb.web.security import cache_headers, file_names, read_recording
 from jpweb.web.security.download_responses import send_file
 from jpweb.web.transcript import TranscriptQuery
 from jpweb.web.websocket import conversation_updates
@@ -46,8 +45,6 @@ if TYPE_CHECKING:
 
 #: Characters of the first request that become the title.
 MAX_TITLE_CHARS = 60
-#: Key in a session's data, of a conversation and a text for it that was not sent.
-_REJECTED_TEXT_KEY = "rejected_text"
 #: In the name of a file that has the comments.
 COMMENTED_SUFFIX = "-with-comments"
 
@@ -57,10 +54,11 @@ def show_conversation(request: Request, conversation: Conversation) -> HttpRespo
     """Show the window of a conversation that the query string names; to htmx as a fragment."""
     query = TranscriptQuery.from_params(request.GET.dict())
     if request.htmx and (query.after is not None or query.before is not None):
-        return conditional_get.add_etag(request, _render_window(request, conversation, query))
-    rejected_text = _take_rejected_text(request, conversation)
-    response = _render_conversation(request, conversation, query, rejected_text)
-    return conditional_get.add_etag(request, response)
+        return cache_headers.add_etag(request, _render_window(request, conversation, query))
+    # What a script fetches is not shown: the text stays for the page.
+    text = unsent_text.take_text(request, conversation) if _is_document(request) else ""
+    response = _render_conversation(request, conversation, query, text)
+    return cache_headers.add_etag(request, response)
 
 
 def _render_window(
@@ -134,15 +132,6 @@ def _count_unread(conversation: Conversation, read_count: int | None, page: Tran
     if read_count is None or not page.window.has_later:
         return 0
     return max(conversation.entry_count - read_count, 0)
-
-
-def _take_rejected_text(request: Request, conversation: Conversation) -> str:
-    """Return the text for a conversation that was not sent, once; "" without one."""
-    key, text = request.session.get(_REJECTED_TEXT_KEY, (None, ""))
-    if key != conversation.pk or not _is_document(request):
-        return ""
-    del request.session[_REJECTED_TEXT_KEY]
-    return str(text)
 
 
 def _is_document(request: Request) -> bool:
@@ -250,54 +239,5 @@ async def _create_conversation(request: Request, workspace: Workspace, text: str
         await runs.start_turn(conversation, request.user, text)
     except StoreError as error:
         messages.error(request, notice_text.TURN_NOT_STARTED.format(problem=error))
-        return _redirect_with_text(request, conversation, text)
+        return unsent_text.redirect_with_text(request, conversation, text)
     return redirect("conversation", conversation_id=conversation.pk)
-
-
-@require_POST
-@access.conversation(Role.RESPONDER)
-async def start_turn(request: Request, conversation: Conversation) -> HttpResponse:
-    """Start a turn with the form's text."""
-    text = request.POST.get("text", "").strip()
-    if not text:
-        messages.error(request, notice_text.MESSAGE_REQUIRED)
-    else:
-        try:
-            await runs.start_turn(conversation, request.user, text)
-        except StoreError as error:
-            messages.error(request, str(error))
-            return _redirect_with_text(request, conversation, text)
-    return redirect(transcript.make_composer_url(conversation.pk))
-
-
-@require_POST
-@access.conversation(Role.RESPONDER)
-async def respond_to_turn(request: Request, conversation: Conversation) -> HttpResponse:
-    """Cancel the running calls, and send the model this text in the same turn."""
-    text = request.POST.get("text", "").strip()
-    decider = Decider.from_person(request.user)
-    if not text:
-        messages.error(request, notice_text.MESSAGE_REQUIRED)
-    elif not await runs.interrupt_run(conversation.pk, decider, "respond", text):
-        messages.error(request, notice_text.NO_TURN_TO_INTERRUPT)
-        return _redirect_with_text(request, conversation, text)
-    return redirect(transcript.make_composer_url(conversation.pk))
-
-
-@require_POST
-@access.conversation(Role.RESPONDER)
-async def stop_run(request: Request, conversation: Conversation) -> HttpResponse:
-    """Stop the run of a conversation; its open questions are cancelled."""
-    if not await runs.stop_run(conversation.pk, Decider.from_person(request.user)):
-        messages.info(request, notice_text.NO_TURN_RUNNING)
-    return redirect(transcript.make_composer_url(conversation.pk))
-
-
-def _redirect_with_text(request: Request, conversation: Conversation, text: str) -> HttpResponse:
-    """Go to the end of a conversation with a text that was not sent, so that nobody loses it.
-
-    The session keeps it until that page is shown. A page at the address of the form would have
-    relative links, and a reload, that lead to this address, which takes no GET.
-    """
-    request.session[_REJECTED_TEXT_KEY] = conversation.pk, text
-    return redirect(transcript.make_composer_url(conversation.pk))

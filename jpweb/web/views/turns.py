@@ -1,4 +1,4 @@
-"""Retry a failed turn, and restart a running turn's tool calls."""
+"""Turns: start, stop and retry one, answer into it, and restart its tool calls."""
 
 from __future__ import annotations
 
@@ -14,10 +14,50 @@ from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError
 from jpweb.store.inquiries import Decider
 from jpweb.web import access, notice_text, transcript
+from jpweb.web.forms import unsent_text
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
     from jpweb.web.http import Request
+
+
+@require_POST
+@access.conversation(Role.RESPONDER)
+async def start_turn(request: Request, conversation: Conversation) -> HttpResponse:
+    """Start a turn with the form's text."""
+    text = request.POST.get("text", "").strip()
+    if not text:
+        messages.error(request, notice_text.MESSAGE_REQUIRED)
+    else:
+        try:
+            await runs.start_turn(conversation, request.user, text)
+        except StoreError as error:
+            messages.error(request, str(error))
+            return unsent_text.redirect_with_text(request, conversation, text)
+    return redirect(transcript.make_composer_url(conversation.pk))
+
+
+@require_POST
+@access.conversation(Role.RESPONDER)
+async def respond_to_turn(request: Request, conversation: Conversation) -> HttpResponse:
+    """Cancel the running calls, and send the model this text in the same turn."""
+    text = request.POST.get("text", "").strip()
+    decider = Decider.from_person(request.user)
+    if not text:
+        messages.error(request, notice_text.MESSAGE_REQUIRED)
+    elif not await runs.interrupt_run(conversation.pk, decider, "respond", text):
+        messages.error(request, notice_text.NO_TURN_TO_INTERRUPT)
+        return unsent_text.redirect_with_text(request, conversation, text)
+    return redirect(transcript.make_composer_url(conversation.pk))
+
+
+@require_POST
+@access.conversation(Role.RESPONDER)
+async def stop_run(request: Request, conversation: Conversation) -> HttpResponse:
+    """Stop the run of a conversation; its open questions are cancelled."""
+    if not await runs.stop_run(conversation.pk, Decider.from_person(request.user)):
+        messages.info(request, notice_text.NO_TURN_RUNNING)
+    return redirect(transcript.make_composer_url(conversation.pk))
 
 
 @require_POST

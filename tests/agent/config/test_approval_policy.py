@@ -105,7 +105,7 @@ def test_a_name_that_would_mislead_the_eye_is_spelled_out():
     assert text.splitlines()[-1] == (r"question \n\u202ex: configured answer (not shown)")
 
 
-def test_a_server_is_asked_about_again_when_a_name_leads_to_another_of_its_tools():
+def test_server_needs_trust_again_when_a_name_leads_to_another_tool():
     before = read_single_item(entry("", SERVED) + SERVER)
     after = read_single_item(entry("", 'source = "mcp.s.delete"\n') + SERVER)
     assert after.gates["t"][0] == "name on the server: delete"

@@ -15,7 +15,7 @@ from jpweb.stream.thread import SystemPart
 from tests.agent.config.making import get_refusal, read_prompt_parts
 
 
-def test_the_prompt_comes_first_and_sections_and_instructions_by_their_position():
+def test_system_prompt_puts_the_prompt_first_and_the_rest_by_position():
     prompt_parts = read_prompt_parts(
         """
         [assistant]

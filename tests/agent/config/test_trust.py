@@ -159,7 +159,7 @@ WEB = 'url = "https://me:s3cret@x/mcp?key=s3cret"\nheaders = {Authorization = "B
         WEB.replace("me:s3cret@", "me:other@"),
     ],
 )
-def test_what_may_be_a_key_is_not_shown_nor_a_hash_of_it_and_its_change_is_told(toml: str):
+def test_trust_shows_no_key_nor_its_hash_but_that_it_changed(toml: str):
     before, after = server(WEB), server(toml)
     assert before.runs == "address: https://…@x/mcp?…\nheader Authorization: (set, not shown)"
     assert before.display_text == after.display_text

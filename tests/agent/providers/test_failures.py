@@ -8,7 +8,8 @@ import pytest
 from jpweb.agent.config import ModelConfig
 from jpweb.agent.errors import FailureKind
 from jpweb.agent.ports import CompleteToolCall, TextDelta
-from jpweb.agent.providers.adapter.factory import PROVIDER_TITLES, ModelEndpoint
+from jpweb.agent.provider_info import PROVIDER_INFO
+from jpweb.agent.providers.adapter.factory import ModelEndpoint
 from tests.agent.providers.conversing import (
     KEY,
     MODELS,
@@ -82,7 +83,7 @@ async def test_a_rate_limit_says_how_long_to_wait(name: str):
         error, _ = await get_failure(make_provider(standin))
         assert len(standin.requests) == 1  # only the turn repeats a request
     assert (error.kind, error.retry_after) == (FailureKind.RATE_LIMIT, 17)
-    assert PROVIDER_TITLES[name] in str(error)
+    assert PROVIDER_INFO[name].title in str(error)
     assert "Slow down" in str(error)
 
 
@@ -134,7 +135,7 @@ async def test_a_name_that_is_nowhere(name: str):
 async def test_an_address_that_is_none(name: str):
     error, _ = await get_failure(make_provider(Standin(name, "ftp://127.0.0.1/v1", [])))
     assert error.kind in (FailureKind.BAD_REQUEST, FailureKind.UNAVAILABLE)
-    assert PROVIDER_TITLES[name] in str(error)
+    assert PROVIDER_INFO[name].title in str(error)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -189,7 +190,7 @@ async def test_a_vendor_that_refuses_to_answer(name: str):
     with run_vendor(name, [Reply(Say("I"), end="refusal")]) as standin:
         error, _ = await get_failure(make_provider(standin))
     assert error.kind is FailureKind.REFUSAL
-    assert PROVIDER_TITLES[name] in str(error)
+    assert PROVIDER_INFO[name].title in str(error)
 
 
 async def test_openai_says_why_it_refuses():
@@ -378,7 +379,9 @@ async def test_a_structured_reply_ends_where_it_gets_longer_than_it_may(name: st
             schema_request = make_request(tools=(), schema=SCHEMA, max_bytes=1000)
             error, before = await get_failure(make_provider(standin), schema_request)
         assert error.kind is FailureKind.TRUNCATED
-        assert str(error) == f"The reply from {PROVIDER_TITLES[name]} is larger than 1000 bytes."
+        assert (
+            str(error) == f"The reply from {PROVIDER_INFO[name].title} is larger than 1000 bytes."
+        )
         assert before == []
 
 

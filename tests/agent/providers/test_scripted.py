@@ -226,7 +226,7 @@ def test_what_it_asks_is_json():
     assert json.dumps([step.PARAMETERS for step in BUILTINS])
 
 
-async def test_call_lines_make_it_call_those_tools_at_once_and_quote_their_results():
+async def test_scripted_model_calls_the_tools_of_call_lines_and_quotes_results():
     two = (make_asker(CONFIRM, name="one"), make_asker(name="two"))
     stage = TurnBench(ScriptedProvider(pace=0), two, [Answer(value=True)])
     text = 'Please:\n/call one {"a": 1}\n/call two some words\nand say so.'

@@ -301,7 +301,7 @@ async def test_a_static_answer_reaches_the_tool_only_once_it_has_asked():
     assert bench.prompter.questions == []
 
 
-async def test_a_static_answer_that_does_not_fit_is_an_error_that_names_the_setting():
+async def test_invalid_static_answer_is_an_error_that_names_the_setting():
     bench = ToolBench((make_asker(CONFIRM, config=make_static("yes")),))
     await bench.run([CALL])
     reason: Final = CancellationReason.INVALID_STATIC_ANSWER
@@ -381,7 +381,7 @@ async def test_as_many_questions_as_the_limit_allows_may_be_asked():
     assert bench.recorder.results == [("c1", "done", False)]
 
 
-async def test_a_tool_that_raises_ends_the_batch_and_leaves_the_open_question_open():
+async def test_tool_that_raises_ends_the_batch_and_leaves_questions_open():
     async def fail(arguments, answers) -> Any:
         await bench.prompter.waiting.wait()
         raise RuntimeError("bug")

@@ -40,7 +40,7 @@ async def test_a_failure_is_handed_on():
     assert await executor(tool).execute("broken", {}, {}) == Failed("No disk.")
 
 
-async def test_the_source_of_a_question_is_the_tool_unless_the_tool_says_otherwise():
+async def test_question_source_is_the_tool_unless_the_tool_names_another():
     own_tool, assistants = make_asker(CONFIRM, name="own"), make_asker(CONFIRM, name="other")
     assistants.source = ASSISTANT
     tool_executor = executor(own_tool, assistants)
@@ -130,7 +130,7 @@ async def test_a_tool_from_outside_shadows_the_builtin_of_its_name():
     assert builtin.runs == []
 
 
-async def test_questions_from_outside_come_from_the_tool_whatever_a_builtin_of_its_name_says():
+async def test_source_of_an_external_tool_ignores_a_builtin_of_its_name():
     builtin, tool = make_asker(CONFIRM), make_outside_tool("tool", lambda *_: NeedsInput(CONFIRM))
     builtin.source = ASSISTANT
     result = await make_executor((builtin,), (tool,)).execute("tool", {}, {})
@@ -186,7 +186,7 @@ async def test_what_a_tool_says_is_freed_of_the_secrets_it_was_given(make, outco
     assert result == freed
 
 
-async def test_option_that_repeats_a_secret_is_redacted_and_answered_by_its_own_value():
+async def test_option_with_a_secret_is_redacted_and_answered_by_its_value():
     question = Question("which", "?", Select((Option("other"), Option("hunter2", "is hunter2"))))
     tool = StubTool("tool", lambda *_: NeedsInput(question))
     result = await executor(tool).execute("tool", {}, {"key": SECRET})
@@ -219,7 +219,7 @@ LONG = SecretAnswer("correct horse")
 PASSPHRASE = Question("key", "Passphrase?", Secret())
 
 
-async def test_secret_asked_in_the_middle_is_redacted_in_calls_that_run_meanwhile():
+async def test_secret_asked_in_call_is_redacted_in_calls_that_run_meanwhile():
     answer_event = asyncio.Event()
 
     async def ask_for_secret(arguments, answers, ask) -> Any:

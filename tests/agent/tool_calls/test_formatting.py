@@ -67,7 +67,7 @@ async def test_who_is_asked_for_permission_sees_what_it_makes_of_the_arguments()
         (FORMATTER, Mode.ASK, Mode.UNATTENDED, False),
     ],
 )
-def test_it_runs_before_the_permission_only_where_the_configuration_says_so(
+def test_formatter_runs_before_permission_only_where_configured(
     formatter: ToolCommand | None, format_mode: Mode | None, run: Mode, *, first: bool
 ):
     tool = ToolConfig("t", "", {}, formatter=formatter, format=format_mode, run=run)

@@ -230,7 +230,7 @@ async def test_question_that_the_tool_gives_up_is_closed_while_the_tool_runs():
     assert not other_tasks()
 
 
-async def test_cancellation_leaves_the_question_open_though_the_tool_takes_long_to_end():
+async def test_cancellation_of_a_slow_tool_leaves_its_question_open():
     async def run(arguments, answers, ask) -> Any:
         try:
             await ask(CONFIRM)
@@ -247,7 +247,7 @@ async def test_cancellation_leaves_the_question_open_though_the_tool_takes_long_
     assert not other_tasks()
 
 
-async def test_error_of_one_question_leaves_the_other_open_though_the_tool_takes_long_to_end():
+async def test_error_of_one_question_of_a_slow_tool_leaves_the_other_open():
     async def fail() -> Any:
         await wait_until(lambda: len(bench.prompter.questions) == 2)
         raise LookupError("no such row")
@@ -269,7 +269,7 @@ async def test_error_of_one_question_leaves_the_other_open_though_the_tool_takes
     assert not other_tasks()
 
 
-async def test_a_tool_that_ends_without_waiting_for_its_question_closes_it_as_lost():
+async def test_tool_that_ends_before_its_answer_closes_the_question_as_lost():
     waiting: list[Any] = []
 
     async def run(arguments, answers, ask) -> Any:
@@ -336,7 +336,7 @@ async def test_what_breaks_while_asking_comes_out_though_the_tool_hides_it():
     assert not other_tasks()
 
 
-async def test_a_tool_that_never_stops_asking_in_the_middle_is_not_asked_for_any_more():
+async def test_tool_that_asks_in_call_without_end_is_ended():
     async def run(arguments, answers, ask) -> Any:
         replies = [await ask(CONFIRM) for _ in range(MAX_CALL_QUESTIONS + 2)]
         return Success(str([isinstance(reply, Answer) for reply in replies].count(True)))

@@ -163,7 +163,7 @@ def test_the_schema_is_an_object_with_an_answer_of_the_questions_type(kind, sche
         ("All.", "", ("",)),
     ],
 )
-async def test_the_system_prompt_of_the_question_comes_before_that_of_all_and_the_turns(
+async def test_prompt_of_the_question_precedes_that_of_all_and_the_turns(
     of_all, of_question, system
 ):
     bench = BackendBench(make_reply(answer=True), inquiry=InquiryConfig(system_prompt=of_all))
@@ -183,7 +183,7 @@ async def test_the_system_prompt_of_the_question_comes_before_that_of_all_and_th
         (0, 0, None),
     ],
 )
-async def test_zero_bytes_inherit_where_set_for_all_and_lift_the_limit_of_a_question(
+async def test_zero_bytes_inherit_for_all_and_lift_the_limit_of_a_question(
     of_all, of_question, limit
 ):
     inquiry = InquiryConfig(max_response_bytes=of_all)
@@ -241,7 +241,7 @@ async def test_text_alone_is_no_answer():
         await bench.inquire()
 
 
-async def test_what_is_said_beside_the_answer_is_passed_over_and_the_first_data_count():
+async def test_inquiry_backend_takes_the_first_data_and_ignores_other_text():
     around = (TextDelta("reasoning", "Hm."), ReplyMetadata("reasoning", {"signature": "s"}))
     steps = (
         *around,

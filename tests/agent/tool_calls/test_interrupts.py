@@ -69,7 +69,7 @@ async def test_a_restart_throws_all_results_away_and_runs_completed_calls_again(
     assert bench.stop.pending is None
 
 
-async def test_a_restart_closes_open_questions_and_asks_them_under_the_next_number():
+async def test_restart_closes_open_questions_and_asks_them_as_a_next_attempt():
     bench = ToolBench((make_asker(CONFIRM),), [wait_forever(), Answer(value=True)])
     await run_and_interrupt(bench, [CALL], lambda: bench.prompter.questions, Restart())
     assert bench.asked_ids == ["c1.confirm.1", "c1.confirm.2"]
@@ -202,7 +202,7 @@ async def test_a_stop_beats_a_response_and_a_response_a_restart(interrupts, resu
     assert bench.recorder.results == [("a", result, False)]
 
 
-async def test_what_is_said_while_calls_are_being_given_up_is_what_all_of_them_read():
+async def test_message_while_calls_are_cancelled_is_the_result_of_all_of_them():
     release = asyncio.Event()
 
     async def slow_to_go(arguments, answers) -> Any:
@@ -272,7 +272,7 @@ async def test_a_question_at_the_backend_is_closed_by_an_interrupt(interrupt):
     assert bench.prompter.withdrawn == [("c1.confirm.1", CancellationReason.USER)]
 
 
-async def test_a_result_that_is_there_at_a_stop_is_kept_even_where_its_answer_was_static():
+async def test_result_at_a_stop_is_kept_also_after_a_static_answer():
     tool = make_asker(CONFIRM, config=QuestionConfig(answer=StaticAnswer(value=True)))
     bench = ToolBench((tool, once_stuck()))
     calls = [CALL, make_call("c2", "stuck")]

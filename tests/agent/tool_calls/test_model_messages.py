@@ -17,7 +17,7 @@ def test_the_short_texts_are_those_of_jp():
     assert model_messages.describe_skip("Too risky.") == "Tool skipped by user: Too risky."
 
 
-def test_what_a_person_said_instead_stands_after_a_header_and_an_empty_line():
+def test_persons_message_follows_a_header_and_an_empty_line():
     header, empty, *lines = model_messages.describe_response("Two\nlines.").split("\n")
     assert "user" in header
     assert empty == ""

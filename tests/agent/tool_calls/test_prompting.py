@@ -65,7 +65,7 @@ async def test_a_call_that_is_asked_about_runs_once_it_may():
     assert bench.recorder.notes(ToolCallResponse) == [None]
 
 
-async def test_edited_arguments_reach_the_tool_and_the_record_keeps_the_models_own():
+async def test_edited_arguments_reach_the_tool_and_the_record_keeps_the_models():
     editing = make_bench(Permitted({"path": "b"}), run=Mode.EDIT)
     await editing.run([CALL])
     assert editing.prompter.prompts[0].edit
@@ -251,7 +251,7 @@ async def test_without_a_person_the_policy_decides_about_a_call(mode, decision, 
     assert bench.prompter.prompts == []
 
 
-async def test_under_the_policy_wait_the_prompt_is_put_though_nobody_is_there_yet():
+async def test_policy_wait_opens_the_approval_although_nobody_is_present():
     bench = make_bench(Permitted({}), detached=DetachedPolicy.WAIT, run=Mode.ASK)
     bench.prompter.is_reachable = False
     await bench.run([CALL])
@@ -358,7 +358,7 @@ async def test_without_a_person_and_under_the_policy_auto_a_result_is_delivered(
     assert bench.recorder.results == [("c1", "{'path': 'a'}", False)]
 
 
-async def test_a_stop_puts_an_open_delivery_away_and_the_model_does_not_see_the_result():
+async def test_stop_withdraws_an_open_delivery_and_hides_the_result():
     bench = make_bench(wait_forever(), result=Mode.ASK)
     task = asyncio.create_task(bench.run([CALL]))
     await wait_until(lambda: bench.prompter.prompts)

@@ -139,7 +139,7 @@ async def test_a_question_is_recorded_with_context_exclusive_and_persistence():
     }
 
 
-async def test_a_prompt_label_reaches_the_prompter_and_only_where_it_is_configured():
+async def test_prompt_label_reaches_the_prompter_only_where_configured():
     for label in ("Assistant", None):
         bench = make_bench(EXCLUSIVE, Answer(value=True), config=QuestionConfig(prompt_label=label))
         await bench.run([CALL])

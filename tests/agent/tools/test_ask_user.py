@@ -186,7 +186,7 @@ async def test_it_is_never_answered_by_the_assistant():
     assert bench.recorder.outcomes == [Cancelled(CancellationReason.ASSISTANT_ROUTING_DENIED)]
 
 
-async def test_an_answer_is_asked_for_again_even_if_the_person_said_to_remember_it():
+async def test_ask_user_asks_again_even_if_the_answer_was_to_be_remembered():
     bench = ToolBench((AskUser(),), [Answer("a", remember=True), Answer("b")])
     await bench.run([ToolCallRequest("c1", "ask_user", SELECT)])
     await bench.run([ToolCallRequest("c2", "ask_user", SELECT)])

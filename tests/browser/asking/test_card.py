@@ -146,7 +146,7 @@ def test_what_was_chosen_and_typed_survives(visit: Visit, way: str):
 
 
 @pytest.mark.proof  # test_several_people, who is late
-def test_a_draft_goes_when_somebody_else_answers_and_its_text_stays_to_copy(visit: Visit):
+def test_draft_ends_when_someone_else_answers_and_its_text_can_be_copied(visit: Visit):
     page = visit.begin()
     answer_question(page, BOOLEAN, "Yes")
     ada = visit.open(path_of(page), who=visit.home.invite(secrets.token_hex(4), "responder"))

@@ -47,7 +47,7 @@ def up_to_the_text(page: Page) -> None:
     find_card(page, TEXT)
 
 
-def test_a_question_is_there_after_a_refresh_in_a_second_tab_and_on_a_phone(visit: Visit):
+def test_question_is_shown_after_reload_in_a_second_tab_and_on_a_phone(visit: Visit):
     page = visit.begin()
     find_card(page, BOOLEAN)
     page.reload()

@@ -82,7 +82,7 @@ def read_fence(server: Server, conversation: int) -> int:
 
 
 @pytest.mark.chaos
-def test_after_a_kill_the_pages_come_back_by_themselves_and_the_question_still_waits(
+def test_pages_reconnect_after_a_kill_and_the_question_still_waits(
     mortal_visit: Visit,
 ):
     page = mortal_visit.begin("Killed")
@@ -112,9 +112,7 @@ def test_after_a_kill_the_pages_come_back_by_themselves_and_the_question_still_w
     expect(page.get_by_text("The server stopped during this call")).to_have_count(0)
 
 
-def test_that_there_is_no_connection_is_said_however_soon_the_page_tries_again(
-    visit: Visit, cable: Cable
-):
+def test_lost_connection_is_shown_however_soon_the_page_tries_again(visit: Visit, cable: Cable):
     visit.pages.forgive(DOWN)
     page = visit.open()
     page.goto(cable.url)

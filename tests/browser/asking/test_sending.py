@@ -182,9 +182,7 @@ def test_what_is_sent_twice_in_haste_is_sent_once(visit: Visit, page: Page):
     assert [request.url.rpartition("/")[2] for request in requests] == ["answer"]
 
 
-def test_a_secret_that_could_not_be_sent_stays_in_its_field_and_nowhere_else(
-    visit: Visit, page: Page
-):
+def test_unsent_secret_stays_in_its_field_and_nowhere_else(visit: Visit, page: Page):
     decline_question(page, TEXT)
     field = find_card(page, SECRET).get_by_label("Secret", exact=True)
     field.fill("open sesame")
@@ -205,7 +203,7 @@ def test_form_that_is_pressed_again_before_its_page_has_come_is_sent_once(visit:
     assert page.evaluate(SUBMIT_TWICE) == [False, True]
 
 
-def test_message_that_is_refused_stays_a_draft_on_the_page_of_its_conversation(visit: Visit):
+def test_refused_message_stays_a_draft_on_its_conversations_page(visit: Visit):
     page = visit.begin()
     address = page.url
     page.get_by_text("Interrupt with a reply…").click()

@@ -178,9 +178,7 @@ def rename(page: Page, title: str) -> None:
     expect(page.locator("#heading")).to_have_text(title)
 
 
-def test_another_title_is_in_the_tab_and_in_the_menu_unless_somebody_is_at_it(
-    visit: Visit, name: str
-):
+def test_changed_title_reaches_tab_and_menu_unless_it_is_being_edited(visit: Visit, name: str):
     page = visit.begin()
     find_card(page, BOOLEAN)
     ada = visit.open(path_of(page), who=visit.home.invite(name, "responder"))
@@ -240,9 +238,7 @@ def test_an_answer_that_loses_while_it_is_sent_keeps_its_text(visit: Visit, name
     assert bool(routes) == (by == "form")
 
 
-def test_page_of_a_pending_question_keeps_focus_and_selection_when_it_renews(
-    visit: Visit, name: str
-):
+def test_question_page_keeps_focus_and_selection_when_it_is_updated(visit: Visit, name: str):
     number = find_card(visit.begin(ASKS_WITH_LINK), BOOLEAN).get_attribute("data-question")
     path, reader = f"/questions/{number}#question-{number}", visit.home.invite(name, "reader")
     page = visit.open(path, who=reader)

@@ -235,7 +235,7 @@ def test_the_form_sends_what_was_sent_and_not_what_was_typed_since(hasty_talk: W
 
 
 @pytest.mark.proof  # a variant
-def test_what_was_said_of_a_card_while_it_was_sent_is_asked_for_again_where_it_stays(visit: Visit):
+def test_card_that_stays_fetches_updates_it_missed_while_sending(visit: Visit):
     page = visit.open("/conversations/new")
     wire = PageWire(page, "hold")
     page.add_init_script(PATIENT_WITH_SOCKET)

@@ -62,7 +62,7 @@ def test_keys_bookmark_the_event_and_lead_to_the_next_conversation(visit: Visit)
     expect(page.get_by_role("heading", level=1)).to_contain_text(TOUR)
 
 
-def test_block_that_is_loaded_while_its_bookmark_is_removed_does_not_show_it_again(visit: Visit):
+def test_block_loaded_while_its_bookmark_is_removed_shows_none(visit: Visit):
     page = visit.open(visit.find(TOUR))
     page.keyboard.press("j")
     page.keyboard.press("b")
@@ -81,7 +81,7 @@ def test_block_that_is_loaded_while_its_bookmark_is_removed_does_not_show_it_aga
     expect(page.locator(".bookmark-mark")).to_have_count(0)
 
 
-def test_comment_in_writing_stays_when_its_event_is_bookmarked_or_c_is_pressed_again(visit: Visit):
+def test_comment_draft_stays_when_its_event_is_bookmarked(visit: Visit):
     page = visit.open(visit.find(TOUR))
     page.keyboard.press("j")
     page.keyboard.press("c")

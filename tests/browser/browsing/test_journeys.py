@@ -41,7 +41,7 @@ def found_far(page: Page, book: Book) -> str:
     return journey.wait_for_highlight(page, book.far)
 
 
-def test_a_search_leads_to_an_event_and_its_address_to_the_same_for_somebody_else(
+def test_search_leads_to_an_event_whose_address_others_can_open(
     visit: Visit, book: Book, second_visitor: Visitor
 ):
     page = visit.open("/")

@@ -75,7 +75,7 @@ def test_keys_with_a_modifier_are_the_browsers(visit: Visit):
     assert get_focused_title(page) == ""
 
 
-def test_a_conversation_is_pinned_and_archived_by_keyboard_and_the_focus_stays(visit: Visit):
+def test_pin_and_archive_by_keyboard_keep_the_focus(visit: Visit):
     page = begin_and_list(visit, "Keyboard roses")
     (row_id,) = rows(page)
     page.keyboard.press("j")

@@ -126,7 +126,7 @@ def test_what_was_shut_is_shut_when_its_window_comes_back(shelf: Visit):
     assert get_address_params(page)["shut"] == anchor
 
 
-def test_folds_above_come_as_they_were_left_and_nothing_on_the_screen_moves(shelf: Visit):
+def test_folds_above_keep_their_state_and_the_page_does_not_move(shelf: Visit):
     path = long_one(shelf)
     page_html = shelf.home.owner.get(f"{path}?at={MIDDLE - 50}").text
     calls = re.findall(r'class="fold tool[^>]* id="(e-\w+)"', page_html)

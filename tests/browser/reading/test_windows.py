@@ -78,7 +78,7 @@ def test_fragment_alone_opens_the_window_around_its_event(shelf: Visit):
     expect(page.locator(f"#{anchor}")).to_be_in_viewport()
 
 
-def test_scrolling_up_loads_what_is_earlier_and_nothing_on_the_screen_moves(shelf: Visit):
+def test_scrolling_up_loads_earlier_items_and_the_page_does_not_move(shelf: Visit):
     page = shelf.open(f"{long_one(shelf)}?at=end#composer")
     for count in range(2, 5):
         repeat_until(

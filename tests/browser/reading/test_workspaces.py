@@ -217,9 +217,7 @@ def checked(file: Path) -> Any:
 
 
 @pytest.mark.proof  # tests/runtime/scenarios/test_written has it
-def test_a_conversation_begun_here_is_in_the_workspace_and_jp_goes_on_with_it(
-    tmp_path: Path, open_page: Pages
-):
+def test_jp_continues_a_conversation_that_was_started_here(tmp_path: Path, open_page: Pages):
     garden = Garden(tmp_path)
     with serve_home(garden.make_server()) as home:
         _check_conversation_begun_here(garden, Visit(home, open_page))

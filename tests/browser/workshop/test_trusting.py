@@ -58,7 +58,7 @@ def trust(page: Page, name: str) -> None:
     expect(page.get_by_text(f"Trusted: {name}.")).to_be_visible()
 
 
-def test_what_a_workspace_would_run_is_shown_and_offered_once_an_owner_trusts_it(
+def test_tools_of_a_workspace_are_offered_once_an_owner_trusts_them(
     new_shop: Callable[[], Shop], open_page: Pages
 ):
     shop = new_shop()
@@ -93,10 +93,8 @@ def config(workshop: Stay) -> Iterator[Path]:
     workshop.shop.open_up()
 
 
-@pytest.mark.proof  # tests/web/views/test_tools has it
-def test_a_command_that_changes_while_the_server_runs_waits_for_trust_with_its_difference(
-    workshop: Stay, config: Path
-):
+@pytest.mark.proof  # tests/web/views/workspaces/test_tools has it
+def test_changed_command_waits_for_trust_and_shows_its_difference(workshop: Stay, config: Path):
     page = tools(workshop)
     before = config.read_text()
     config.write_text(before.replace("sh tools/greet.sh {{", "sh tools/other.sh --all {{"))
@@ -122,10 +120,8 @@ def test_a_command_that_changes_while_the_server_runs_waits_for_trust_with_its_d
     expect(row(page, "greet")).to_have_attribute("data-offered", "yes")
 
 
-@pytest.mark.proof  # tests/web/views/test_tools has it
-def test_a_configuration_that_cannot_be_read_is_said_on_the_page_and_stops_turns(
-    workshop: Stay, config: Path
-):
+@pytest.mark.proof  # tests/web/views/workspaces/test_tools has it
+def test_unreadable_configuration_is_shown_and_stops_turns(workshop: Stay, config: Path):
     shop = workshop.shop
     page = tools(workshop)
     before = config.read_text()

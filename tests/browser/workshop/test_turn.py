@@ -119,7 +119,7 @@ def test_reasoning_text_and_a_call_stream_to_the_page(workshop: Stay):
 
 
 @pytest.mark.proof  # test_permission and test_card do each part
-def test_cards_of_three_tools_are_answered_live_and_stand_in_the_transcript(workshop: Stay):
+def test_cards_of_three_tools_are_answered_live_and_recorded(workshop: Stay):
     page = begin_three_calls(workshop)
     with stay_on_page(page):
         answer_all(page, "hush", remember=True)
@@ -169,9 +169,7 @@ def with_answers() -> list[str]:
     ]
 
 
-def test_the_secret_is_nowhere_but_in_the_tool_and_the_key_only_at_the_vendor(
-    workshop: Stay, canary: str
-):
+def test_secret_reaches_only_the_tool_and_the_key_only_the_vendor(workshop: Stay, canary: str):
     page = begin_three_calls(workshop)
     workshop.shop.hold.touch()
     answer_all(page, canary)

@@ -80,7 +80,7 @@ print('up', flush=True); time.sleep(60)
     assert lines[-1] == "ending"
 
 
-async def test_child_that_stops_slowly_is_waited_for_though_it_is_cancelled_again(
+async def test_slow_child_is_waited_for_although_it_is_cancelled_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(tasks, "CANCEL_AGAIN_SECONDS", 0.05)

@@ -10,7 +10,7 @@ import pytest
 from jpweb.cli.local_cluster import postgres_redis
 
 
-def test_cluster_of_a_deleted_data_folder_is_not_that_of_the_next_at_its_path(
+def test_cluster_of_a_deleted_data_folder_is_not_reused_at_its_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     home, data = tmp_path / "home", tmp_path / "data"

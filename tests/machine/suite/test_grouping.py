@@ -14,7 +14,7 @@ from tests.machine.suite.grouping import arrange_items, choose_group, find_group
 @pytest.mark.parametrize(
     ("node_id", "group"),
     [
-        ("tests/web/test_list.py::test_a[x::y]", "tests/web/test_list.py"),
+        ("tests/web/test_people.py::test_a[x::y]", "tests/web/test_people.py"),
         ("tests/browser/browsing/test_lists.py::test_a", "tests/browser/browsing"),
     ],
     ids=["file", "package that shares a server"],

@@ -64,7 +64,7 @@ async def test_rounds_of_several_keys_do_not_wait_for_each_other():
     await hall.empty()
 
 
-async def test_the_members_of_a_round_that_fails_are_told_and_the_next_one_takes_place(
+async def test_failed_batch_is_reported_to_its_members_and_the_next_one_runs(
     caplog: pytest.LogCaptureFixture,
 ):
     hall = Hall()

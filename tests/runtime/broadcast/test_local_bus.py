@@ -65,7 +65,7 @@ async def test_a_signal_reaches_its_topic_before_its_kind():
     assert local_bus.list_watched_keys("conversation") == set(), "a kind is no row"
 
 
-async def test_what_is_for_this_process_reaches_it_and_what_is_for_another_does_not():
+async def test_message_to_a_process_reaches_that_process_alone():
     signals: list[Any] = []
     local_bus.add_subscriber(local_bus.make_kind_topic("secret"), signals.append)
     await publisher.send_to_process("elsewhere#1", "secret", sealed="x")

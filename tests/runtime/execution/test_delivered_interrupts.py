@@ -81,7 +81,7 @@ async def test_interrupt_is_not_delivered_to_an_abandoned_run(scene: Scene):
     assert active.interrupts.pending is None
 
 
-async def test_words_that_come_with_a_stop_as_the_last_reply_is_committed_are_kept(
+async def test_message_with_a_stop_at_the_last_commit_is_kept(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     providers.use_provider(monkeypatch, providers.Says())

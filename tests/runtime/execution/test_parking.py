@@ -134,7 +134,7 @@ async def approve(scene: Scene) -> None:
         return await run_in_db_thread(Approval.objects.filter(state="open").first)
 
     row = await eventually(find_open)
-    await approvals.decide_approval(row.pk, approvals.Verdict(True), decider(scene.ada))
+    await approvals.decide_approval(row.pk, approvals.ApprovalVerdict(True), decider(scene.ada))
 
 
 def hold_resources(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:

@@ -337,7 +337,7 @@ async def test_a_server_without_workers_takes_up_no_more_than_it_has_room_for(
     assert (await wait_until_ended(run)).state == "done"
 
 
-async def test_who_leaves_while_an_answer_is_committed_keeps_nobody_from_hearing_of_it(
+async def test_leaving_while_an_answer_is_committed_does_not_hide_it(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     providers.use_provider(monkeypatch)

@@ -43,7 +43,7 @@ async def test_a_server_that_shuts_down_does_not_start_again_what_it_releases(
     assert await find_state(run) == "queued"
 
 
-async def test_a_message_that_arrives_during_the_shutdown_is_left_to_the_next_server(
+async def test_message_during_the_shutdown_is_left_to_the_next_server(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     providers.use_provider(monkeypatch, providers.Says())

@@ -19,7 +19,7 @@ from jpweb.agent.ports import (
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import approvals, resolution
-from jpweb.runtime.inquiries.approvals import Verdict
+from jpweb.runtime.inquiries.approvals import ApprovalVerdict
 from jpweb.runtime.inquiries.prompter import BrowserPrompter
 from jpweb.store import approvals as rows
 from jpweb.store import runs
@@ -37,7 +37,7 @@ ARGUMENTS = {"path": "a.md", "lines": [1, 2.5, True, None], "deep": {"ü": "ß"}
 RUN = RunPrompt("call_1", "vault", "vault (local)", ARGUMENTS)
 RESULT = DeliverPrompt("call_1", "vault", "one\r\ntwo", is_error=False)
 FAILED = DeliverPrompt("call_1", "vault", "It broke.", is_error=True)
-ALLOW, REFUSE = Verdict(True), Verdict(False)
+ALLOW, REFUSE = ApprovalVerdict(True), ApprovalVerdict(False)
 
 
 async def begin_run(scene: Scene) -> Run:
@@ -80,15 +80,17 @@ def as_sent(text: str) -> str:
     ("verdict", "expected"),
     [
         (ALLOW, Permitted(ARGUMENTS)),
-        (Verdict(True, remember=True), Permitted(ARGUMENTS, remember=True)),
-        (Verdict(True, text='{"path": "b.md"}'), Permitted({"path": "b.md"})),
-        (Verdict(True, text=" {}\r\n"), Permitted({})),
+        (ApprovalVerdict(True, remember=True), Permitted(ARGUMENTS, remember=True)),
+        (ApprovalVerdict(True, text='{"path": "b.md"}'), Permitted({"path": "b.md"})),
+        (ApprovalVerdict(True, text=" {}\r\n"), Permitted({})),
         (REFUSE, Skipped()),
-        (Verdict(False, reason=" Not\r\nthis \0one "), Skipped("Not\nthis one")),
-        (Verdict(False, remember=True), Skipped(remember=True)),
+        (ApprovalVerdict(False, reason=" Not\r\nthis \0one "), Skipped("Not\nthis one")),
+        (ApprovalVerdict(False, remember=True), Skipped(remember=True)),
     ],
 )
-async def test_the_call_gets_what_the_person_decides(scene: Scene, verdict: Verdict, expected: Any):
+async def test_the_call_gets_what_the_person_decides(
+    scene: Scene, verdict: ApprovalVerdict, expected: Any
+):
     call, row = await ask_approval(scene, RUN)
     settled_approval = await approvals.decide_approval(row.pk, verdict, decider(scene.eve))
     assert await wait_for_task(call) == expected
@@ -99,18 +101,18 @@ async def test_the_call_gets_what_the_person_decides(scene: Scene, verdict: Verd
     ("prompt", "verdict", "expected"),
     [
         (RESULT, ALLOW, Delivered()),
-        (RESULT, Verdict(True, text="one\r\ntwo"), Delivered()),
-        (RESULT, Verdict(True, text="one\r\n2\r\n"), Delivered("one\n2\n")),
-        (RESULT, Verdict(True, text=""), Delivered()),
+        (RESULT, ApprovalVerdict(True, text="one\r\ntwo"), Delivered()),
+        (RESULT, ApprovalVerdict(True, text="one\r\n2\r\n"), Delivered("one\n2\n")),
+        (RESULT, ApprovalVerdict(True, text=""), Delivered()),
         (RESULT, REFUSE, Withheld()),
         (FAILED, ALLOW, Delivered()),
-        (FAILED, Verdict(True, text=""), Delivered()),
-        (FAILED, Verdict(True, text="It broke."), Delivered("It broke.")),
+        (FAILED, ApprovalVerdict(True, text=""), Delivered()),
+        (FAILED, ApprovalVerdict(True, text="It broke."), Delivered("It broke.")),
         (FAILED, REFUSE, Withheld()),
     ],
 )
 async def test_the_model_gets_what_the_person_lets_through(
-    scene: Scene, prompt: DeliverPrompt, verdict: Verdict, expected: Any
+    scene: Scene, prompt: DeliverPrompt, verdict: ApprovalVerdict, expected: Any
 ):
     call, row = await ask_approval(scene, prompt)
     await approvals.decide_approval(row.pk, verdict, decider(scene.eve))
@@ -121,7 +123,9 @@ async def test_the_model_gets_what_the_person_lets_through(
 async def test_arguments_that_come_back_as_they_were_are_not_edited(scene: Scene, remember: bool):
     call, row = await ask_approval(scene, RUN)
     text = as_sent(approvals.get_editable_text(row))
-    await approvals.decide_approval(row.pk, Verdict(True, remember, text), decider(scene.ada))
+    await approvals.decide_approval(
+        row.pk, ApprovalVerdict(True, remember, text), decider(scene.ada)
+    )
     decision = await wait_for_task(call)
     assert decision == Permitted(ARGUMENTS, remember)
     assert decision.arguments is ARGUMENTS
@@ -131,7 +135,7 @@ async def test_arguments_that_no_database_takes_reach_the_tool_as_they_are(scene
     prompt = RunPrompt("call_1", "vault", "vault (local)", {"text": "a\0b"})
     call, row = await ask_approval(scene, prompt)
     text = as_sent(approvals.get_editable_text(row))
-    await approvals.decide_approval(row.pk, Verdict(True, text=text), decider(scene.ada))
+    await approvals.decide_approval(row.pk, ApprovalVerdict(True, text=text), decider(scene.ada))
     assert await wait_for_task(call) == Permitted({"text": "a\0b"})
 
 
@@ -153,7 +157,9 @@ async def test_arguments_that_no_database_takes_reach_the_tool_as_they_are(scene
 async def test_arguments_that_cannot_be_used_change_nothing(scene: Scene, text: str, message: str):
     call, row = await ask_approval(scene, RUN)
     with pytest.raises(InvalidAnswer, match=message.replace("(", "\\(")):
-        await approvals.decide_approval(row.pk, Verdict(True, text=text), decider(scene.ada))
+        await approvals.decide_approval(
+            row.pk, ApprovalVerdict(True, text=text), decider(scene.ada)
+        )
     assert (await run_in_db_thread(rows.get_approval, row.pk)).state == "open"
     await approvals.decide_approval(row.pk, REFUSE, decider(scene.ada))
     await wait_for_task(call)
@@ -161,7 +167,7 @@ async def test_arguments_that_cannot_be_used_change_nothing(scene: Scene, text: 
 
 async def test_a_backslash_is_no_nul(scene: Scene):
     call, row = await ask_approval(scene, RUN)
-    verdict = Verdict(True, text=r'{"pattern": "\\u0000"}')
+    verdict = ApprovalVerdict(True, text=r'{"pattern": "\\u0000"}')
     await approvals.decide_approval(row.pk, verdict, decider(scene.ada))
     assert await wait_for_task(call) == Permitted({"pattern": r"\u0000"})
 
@@ -170,7 +176,7 @@ async def test_edited_arguments_are_never_remembered(scene: Scene):
     call, row = await ask_approval(scene, RUN)
     with pytest.raises(InvalidAnswer, match="Edited arguments can only be allowed once"):
         await approvals.decide_approval(
-            row.pk, Verdict(True, remember=True, text="{}"), decider(scene.ada)
+            row.pk, ApprovalVerdict(True, remember=True, text="{}"), decider(scene.ada)
         )
     await approvals.decide_approval(row.pk, REFUSE, decider(scene.ada))
     await wait_for_task(call)
@@ -179,7 +185,9 @@ async def test_edited_arguments_are_never_remembered(scene: Scene):
 async def test_a_result_with_a_nul_is_refused_in_words(scene: Scene):
     call, row = await ask_approval(scene, RESULT)
     with pytest.raises(InvalidAnswer, match="NUL"):
-        await approvals.decide_approval(row.pk, Verdict(True, text="a\0"), decider(scene.ada))
+        await approvals.decide_approval(
+            row.pk, ApprovalVerdict(True, text="a\0"), decider(scene.ada)
+        )
     await approvals.decide_approval(row.pk, REFUSE, decider(scene.ada))
     await wait_for_task(call)
 
@@ -305,7 +313,7 @@ async def test_nothing_of_a_prompt_stands_in_the_journal(scene: Scene):
     await begin_run(scene)
     before = await scene.elements()
     call, row = await start_call(prompter(scene).permit(RUN))
-    await approvals.decide_approval(row.pk, Verdict(False, reason="No"), decider(scene.ada))
+    await approvals.decide_approval(row.pk, ApprovalVerdict(False, reason="No"), decider(scene.ada))
     await wait_for_task(call)
     assert await scene.elements() == before
 
@@ -313,16 +321,16 @@ async def test_nothing_of_a_prompt_stands_in_the_journal(scene: Scene):
 @pytest.mark.parametrize(
     ("prompt", "verdict", "answer_text"),
     [
-        (RUN, Verdict(False, reason="Because"), "Because"),
-        (RUN, Verdict(True), ""),
-        (RUN, Verdict(True, text='{"path": "b"}'), '{"path": "b"}'),
-        (RUN, Verdict(True, text="{"), "{"),
-        (RESULT, Verdict(True, text="one\r\ntwo"), ""),
-        (RESULT, Verdict(True, text="three"), "three"),
+        (RUN, ApprovalVerdict(False, reason="Because"), "Because"),
+        (RUN, ApprovalVerdict(True), ""),
+        (RUN, ApprovalVerdict(True, text='{"path": "b"}'), '{"path": "b"}'),
+        (RUN, ApprovalVerdict(True, text="{"), "{"),
+        (RESULT, ApprovalVerdict(True, text="one\r\ntwo"), ""),
+        (RESULT, ApprovalVerdict(True, text="three"), "three"),
     ],
 )
 async def test_who_comes_second_gets_back_what_they_typed(
-    scene: Scene, prompt: RunPrompt | DeliverPrompt, verdict: Verdict, answer_text: str
+    scene: Scene, prompt: RunPrompt | DeliverPrompt, verdict: ApprovalVerdict, answer_text: str
 ):
     call, row = await ask_approval(scene, prompt)
     assert approvals.recover_typed_text(row, verdict) == answer_text

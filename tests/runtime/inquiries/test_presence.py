@@ -111,7 +111,7 @@ async def _said(caplog: pytest.LogCaptureFixture, words: str) -> bool:
     return words in caplog.text
 
 
-async def test_a_process_that_ends_leaves_nobody_behind_and_takes_nobody_elsewhere(scene: Scene):
+async def test_process_that_ends_removes_its_own_presences_alone(scene: Scene):
     await presence.register_pages([("a", scene.ada.pk, [scene.home.pk])])
     await run_in_db_thread(rows.record_presence, "another", {(scene.eve.pk, scene.home.pk)})
     assert (

@@ -314,7 +314,7 @@ async def test_a_call_of_this_process_has_what_is_on_record_without_a_look(
     assert result.inquiry.response_position is not None
 
 
-async def test_a_row_that_was_read_before_somebody_else_was_first_changes_nothing(scene: Scene):
+async def test_row_read_before_another_answer_won_changes_nothing(scene: Scene):
     row = await run_in_db_thread(inquiries.get_inquiry, (await scene.question()).pk)
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
     assert row.state == "open"

@@ -135,7 +135,7 @@ async def test_of_two_secrets_at_once_one_wins_and_the_other_is_told(scene: Scen
     assert await wait_for_task(call) == {"Ada": "first", "Eve": "second"}[winners[0].decider_name]
 
 
-async def test_a_secret_that_waits_past_its_time_behind_another_is_told_who_was_first(
+async def test_secret_that_times_out_behind_another_is_told_who_was_first(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     """The first is recorded once the second waits behind it; no secret is offered twice."""
@@ -217,7 +217,9 @@ async def test_a_call_that_ends_with_the_secret_in_its_hands_tells_who_sent_it(
 
 
 @pytest.mark.usefixtures("short_secret_wait")
-async def test_the_secret_is_nowhere(scene: Scene, caplog: pytest.LogCaptureFixture):
+async def test_secret_is_in_no_event_log_record_or_error(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+):
     caplog.set_level(logging.DEBUG)
     row = await scene.question(Secret())
     call = await start_waiting(row, resolution.wait_for_secret)

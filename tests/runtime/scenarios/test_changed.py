@@ -8,7 +8,7 @@ from django.conf import settings
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor
 from jpweb.runtime.inquiries import approvals, resolution
-from jpweb.runtime.inquiries.approvals import Verdict
+from jpweb.runtime.inquiries.approvals import ApprovalVerdict
 from jpweb.store.models import Inquiry, Run
 from tests.machine.vendors import Call, Reply, run_vendor
 from tests.runtime.playing import eventually
@@ -38,7 +38,7 @@ async def parked_at_question(shop: Workshop) -> Inquiry:
     permission = await shop.prompted()
     assert permission.subject["arguments"] == {"target": "safe"}
     await approvals.decide_approval(
-        permission.pk, Verdict(allow=True, remember=True), decider(shop.eve)
+        permission.pk, ApprovalVerdict(allow=True, remember=True), decider(shop.eve)
     )
 
     async def parked() -> Inquiry | None:
@@ -78,7 +78,7 @@ async def test_permitted_call_never_runs_a_default_changed_meanwhile(
             assert second_prompt.subject["arguments"] == {"target": "injected"}
             assert not marker_file.exists()
             await approvals.decide_approval(
-                second_prompt.pk, Verdict(allow=False), decider(shop.eve)
+                second_prompt.pk, ApprovalVerdict(allow=False), decider(shop.eve)
             )
         await eventually(lambda: find_ended_run(shop))
     (result,) = await shop.results()

@@ -9,7 +9,7 @@ import pytest
 from jpweb.agent.tool_calls import model_messages
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import approvals, resolution
-from jpweb.runtime.inquiries.approvals import Verdict
+from jpweb.runtime.inquiries.approvals import ApprovalVerdict
 from jpweb.store.models import Run
 from jpweb.stream.inquiry import CancellationReason
 from tests.machine.vendors import Call, Reply, run_vendor
@@ -132,7 +132,7 @@ async def test_without_a_policy_questions_and_prompts_wait_for_somebody(unattend
                 (await unattended_shop.get_question_by_id(question)).pk,
                 decider(unattended_shop.eve),
             )
-        for verdict in (Verdict(allow=True), Verdict(allow=False)):
+        for verdict in (ApprovalVerdict(allow=True), ApprovalVerdict(allow=False)):
             row = await unattended_shop.prompted()
             await approvals.decide_approval(row.pk, verdict, decider(unattended_shop.eve))
         await wait_for_task(task)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.providers.adapter.factory import PROVIDER_TITLES
+from jpweb.agent.provider_info import PROVIDER_INFO
 from jpweb.agent.turn import TurnPorts
 from jpweb.runtime import runs
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -145,7 +145,7 @@ async def test_what_failed_is_kept_named_and_goes_on(shop: Workshop, way: str, n
     with run_vendor(name, [FIRST, *fails, *AGAIN]) as standin:
         row = await play_failure(shop, standin)
         assert (row.state, row.failure) == ("failed", expected.failure)
-        assert PROVIDER_TITLES[name] in row.problem
+        assert PROVIDER_INFO[name].title in row.problem
         assert expected.said in row.problem
         assert len(standin.requests) == 1 + expected.times
         elements_before = [element.raw for element in await shop.elements()]
@@ -180,7 +180,7 @@ async def test_a_rate_limit_is_waited_for_as_long_as_it_says(
     assert pauses == [3.0], "what the vendor says counts, not what is configured"
 
 
-async def test_a_vendor_that_wants_to_wait_too_long_is_asked_after_the_longest_pause(
+async def test_retry_after_beyond_the_limit_waits_for_the_longest_pause(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ):
     body = wrap_error("openai", "Slow down", "rate_limit_error", 429)

@@ -10,7 +10,7 @@ from django.conf import settings
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor
 from jpweb.runtime.inquiries import approvals, resolution
-from jpweb.runtime.inquiries.approvals import Verdict
+from jpweb.runtime.inquiries.approvals import ApprovalVerdict
 from jpweb.store.models import CallCheckpoint, Inquiry, Run
 from tests.machine.vendors import Call, Reply, run_vendor
 from tests.runtime.playing import eventually
@@ -43,7 +43,7 @@ def runs_of(tally: Path) -> int:
     return len(tally.read_text().splitlines()) if tally.exists() else 0
 
 
-async def test_a_turn_that_is_put_down_at_every_wait_ends_as_if_it_never_was(
+async def test_turn_that_is_parked_at_every_wait_ends_as_one_that_is_not(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(settings, "HOLD", 0.01)
@@ -54,7 +54,9 @@ async def test_a_turn_that_is_put_down_at_every_wait_ends_as_if_it_never_was(
         await shop.start()
         await put_down(shop)
         permission = await shop.prompted()
-        await approvals.decide_approval(permission.pk, Verdict(allow=True), decider(shop.eve))
+        await approvals.decide_approval(
+            permission.pk, ApprovalVerdict(allow=True), decider(shop.eve)
+        )
         await put_down(shop)
         assert runs_of(tally) == 1
         prompt = await shop.prompted()
@@ -63,7 +65,7 @@ async def test_a_turn_that_is_put_down_at_every_wait_ends_as_if_it_never_was(
         await resolution.answer_inquiry(confirm.pk, "false", decider(shop.ada))
         await put_down(shop)
         assert await run_in_db_thread(CallCheckpoint.objects.filter(delivered=True).count) == 1
-        await approvals.decide_approval(prompt.pk, Verdict(allow=True), decider(shop.eve))
+        await approvals.decide_approval(prompt.pk, ApprovalVerdict(allow=True), decider(shop.eve))
 
         async def find_ended() -> Run | None:
             ended_runs = Run.objects.filter(conversation=shop.talk, ended_at__isnull=False)

@@ -81,7 +81,7 @@ async def test_a_stop_while_a_server_asks_ends_question_call_and_server(shop: Wo
     assert [pid for pid in servers if is_alive(pid)] == []
 
 
-async def test_a_required_server_that_does_not_start_ends_the_turn_before_the_model_is_asked(
+async def test_required_server_that_does_not_start_ends_the_turn_first(
     shop: Workshop,
 ):
     shop.configure(lambda text: text.replace('"tools/kitchen.py"', '"tools/nothing.py"'))
@@ -94,7 +94,7 @@ async def test_a_required_server_that_does_not_start_ends_the_turn_before_the_mo
     assert "providers.mcp.kitchen.optional = true" in run.problem
 
 
-async def test_an_optional_server_that_does_not_start_costs_its_tool_and_not_the_turn(
+async def test_optional_server_that_does_not_start_costs_only_its_tools(
     shop: Workshop, caplog: pytest.LogCaptureFixture
 ):
     optional = '["tools/nothing.py"]\noptional = true'

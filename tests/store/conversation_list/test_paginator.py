@@ -223,7 +223,7 @@ def test_what_began_to_wait_at_one_instant_is_listed_once(
     assert sorted(title_list) == [f"talk {n}" for n in range(6)]
 
 
-def test_a_question_and_a_prompt_of_one_instant_and_one_key_are_told_apart_both_ways(
+def test_question_and_approval_of_equal_time_and_key_keep_their_order(
     home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(paginator, "PAGE_ROWS", 1)
@@ -282,7 +282,7 @@ def test_filters_hold_for_what_waits(home: Workspace, reader: Person, filters: d
     assert list_titles(reader, sort=Sort.WAITING, archived=True) == []
 
 
-def test_a_filter_that_no_index_answers_looks_so_far_and_goes_on_when_asked(
+def test_filter_without_an_index_scans_a_part_and_continues_on_request(
     home: Workspace, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(keyset_merge, "MAX_SCANNED_ROWS", 5)
@@ -300,7 +300,7 @@ def test_a_filter_that_no_index_answers_looks_so_far_and_goes_on_when_asked(
     assert set(titles_back) == {*title_list} - {"talk 1"}
 
 
-def test_what_is_found_beyond_where_another_workspace_was_looked_at_comes_later(
+def test_match_beyond_another_workspaces_scanned_part_comes_later(
     reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(keyset_merge, "MAX_SCANNED_ROWS", 6)

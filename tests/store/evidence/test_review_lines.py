@@ -186,7 +186,7 @@ def test_review_of_an_imported_conversation_joins_the_imported_ones(bundle: Path
     assert bundles.list_problems(again) == []
 
 
-def test_withheld_review_stays_hidden_when_a_review_completes_the_conversation(bundle: Path):
+def test_withheld_review_stays_hidden_when_another_completes_it(bundle: Path):
     copy, _ = import_again(bundle)
     dora = making.person("dora", Role.AUDITOR, copy.workspace)
     subject = subjects.load_conversation(copy)
@@ -203,7 +203,7 @@ def test_withheld_review_stays_hidden_when_a_review_completes_the_conversation(b
     assert "withheld from the imported bundle" in response.content.decode()
 
 
-def test_withheld_review_does_not_make_an_imported_conversation_a_changed_one(bundle: Path):
+def test_withheld_review_does_not_mark_an_import_as_changed(bundle: Path):
     copy, _ = import_again(bundle)
     history = reviews.load_history(subjects.load_conversation(copy))
     assert len(history.rows) == 1

@@ -62,7 +62,7 @@ def test_another_question_is_not_alike(run: Any, changes: dict[str, Any]):
     assert before(making.question(run)) == []
 
 
-def test_another_conversation_of_the_workspace_is_and_another_workspace_is_not(run: Any):
+def test_previous_answers_come_from_the_workspace_alone(run: Any):
     earlier_row = make_settled_question(
         making.start_run(making.conversation(run.conversation.workspace)), Answered(True)
     )

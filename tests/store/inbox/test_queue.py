@@ -90,7 +90,7 @@ def test_of_much_that_waits_the_oldest_the_newest_and_a_count_are_read(
     assert approvals.count_waiting(ada.pk, first.conversation_id) == 8
 
 
-def test_what_waits_of_a_conversation_is_known_where_all_of_its_workspace_is(
+def test_queue_of_a_conversation_is_part_of_its_workspaces_queue(
     monkeypatch: pytest.MonkeyPatch,
 ):
     home, other_home = making.workspace("Garden"), making.workspace("Shed")
@@ -225,7 +225,7 @@ def test_a_desk_differs_once_a_claim_has_lapsed():
     assert queue.get_inbox_marks([home.pk]) != before
 
 
-def test_a_desk_differs_once_a_question_is_snoozed_for_another_time_or_back():
+def test_queue_differs_when_a_snooze_changes_or_ends():
     home = making.workspace("Garden")
     ada = making.person("ada", Role.RESPONDER, home)
     run = making.start_run(making.conversation(home))

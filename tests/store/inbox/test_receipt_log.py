@@ -92,7 +92,7 @@ def test_many_cost_what_one_costs(open_question: OpenQuestion, many: int):
     assert len(open_question.list_receipts()) == many
 
 
-def test_a_question_that_goes_before_it_is_written_costs_the_others_nothing(
+def test_receipts_of_others_are_written_when_a_question_is_gone(
     transactional_db: None, monkeypatch: pytest.MonkeyPatch
 ):
     open_question = OpenQuestion()

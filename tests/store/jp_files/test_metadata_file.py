@@ -221,7 +221,7 @@ def test_a_turn_that_runs_holds_its_conversation(
         change(disk, MetadataChange(pinned=True))
 
 
-def test_without_an_owners_word_nothing_of_jps_is_changed_and_it_is_said_what_to_do(
+def test_metadata_of_jp_stays_unless_an_owner_allows_writing(
     disk: SiloWorkspace,
 ):
     attachments.set_write_policy(disk.home, WritePolicy.OFF)

@@ -244,7 +244,7 @@ def test_a_pass_that_fails_midway_leaves_the_conversation_as_it_was(
     assert mirror_again(tmp_path).event_count == 2
 
 
-def test_a_conversation_that_another_pass_writes_meanwhile_is_taken_as_it_is_there(
+def test_conversation_that_another_pass_wrote_is_taken_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     write_folder(tmp_path, NAME, stream(*KINDS))

@@ -57,7 +57,7 @@ def test_a_path_that_cannot_be_looked_at_is_one_line(
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\xff\xfe", b"TOOLONG", b"ab1z", b"abc 12"])
-def test_a_missing_or_odd_id_is_replaced_by_one_of_the_path_and_nothing_written(
+def test_missing_workspace_id_is_replaced_by_one_of_the_path_unwritten(
     root: Path, content: bytes | None
 ):
     id_file = root / ".jp" / ".id"

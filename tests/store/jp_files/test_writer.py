@@ -256,7 +256,7 @@ def test_what_is_only_in_the_workspace_comes_whole_into_the_silo(disk):
     assert len(silo_files) == 4
 
 
-def test_a_new_conversation_of_which_one_home_has_a_part_is_completed_there(disk):
+def test_new_conversation_that_one_place_has_in_part_is_completed_there(disk):
     disk.write(homes=[disk.silo])
     disk.write(LONG, title=NEW)
     assert read_files(disk.silo) == read_files(disk.project)
@@ -333,7 +333,7 @@ def test_a_lock_that_was_lost_stops_the_writing(disk):
     assert (disk.silo / FOLDER / "events.json").read_bytes() == SHORT
 
 
-def test_a_filesystem_that_does_not_sync_folders_is_written_to_all_the_same(disk, monkeypatch):
+def test_write_succeeds_where_folders_cannot_be_synced(disk, monkeypatch):
     real = os.fsync
 
     def fsync(descriptor: int) -> None:

@@ -75,9 +75,7 @@ def test_redact_strings_leaves_the_canary_in_no_table(
     assert [name for name, text in texts.items() if has_secret(text, CANARY)] == []
 
 
-def test_redact_replaces_the_notes_of_reviews_and_what_their_hash_was_made_with(
-    talk: Conversation, ada: Person
-):
+def test_redact_replaces_notes_of_reviews_and_their_hashed_text(talk: Conversation, ada: Person):
     review = Review.objects.create(
         conversation=talk,
         note=f"It says {CANARY} here.",
@@ -176,9 +174,7 @@ def test_verification_finds_redacted_content_that_is_there_again(talk: Conversat
     assert list(verification.find_problems()) == []
 
 
-def test_mirror_pass_keeps_each_of_two_equal_events_as_its_redaction_left_it(
-    tmp_path: Path, ada: Person
-):
+def test_mirror_pass_keeps_the_redaction_of_each_of_two_equal_events(tmp_path: Path, ada: Person):
     """Anchors leave metadata out, so the second event has the anchor of the first and a number."""
     kind = ChatRequest(f"Log in with {CANARY}")
     elements = [make_element(kind, metadata={"note": note}) for note in ("one", "two")]
@@ -322,9 +318,7 @@ def test_redact_note_of_a_decline(home: Workspace, ada: Person):
     assert journal.read_elements(talk.pk)[0].events[0].note["by"] == {"kind": "person"}
 
 
-def test_redacted_note_of_a_written_conversation_is_never_written_to_its_file(
-    tmp_path: Path, ada: Person
-):
+def test_redacted_note_is_never_written_to_the_conversations_file(tmp_path: Path, ada: Person):
     response = InquiryResponse("c.apply.1", Cancelled(CancellationReason.USER))
     note = {"note": CANARY, "by": {"kind": "person"}}
     decline = wire.write_element(replace(making.event(response), metadata={"jpweb": note}))

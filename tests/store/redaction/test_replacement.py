@@ -14,7 +14,7 @@ MARKER, SECRET = "[removed]", "hunter2-pass"
 
 
 @pytest.mark.parametrize("string", ["answer_type", "type", "options", "value", "select", "text"])
-def test_string_that_also_names_a_part_of_a_question_is_replaced_in_what_it_says(string: str):
+def test_string_that_is_also_a_questions_key_is_replaced_in_its_text(string: str):
     options = Select((Option(string, f"a {string}"), Option(2)))
     element = make_element(make_inquiry("c.q.1", f"Which {string}?", type=options))
     replaced = replacement.replace_in_element(element, [string], MARKER).element
@@ -23,7 +23,7 @@ def test_string_that_also_names_a_part_of_a_question_is_replaced_in_what_it_says
     assert replaced.kind.question.answer_type == Select((Option(MARKER, f"a {MARKER}"), Option(2)))
 
 
-def test_string_that_only_names_a_part_of_a_question_is_none_of_its_content():
+def test_string_that_is_only_a_questions_key_is_no_content():
     element = make_element(make_inquiry("c.q.1", "Go on?"))
     assert replacement.replace_in_element(element, ["answer_type"], MARKER).counts == {}
 

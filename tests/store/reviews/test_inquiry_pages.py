@@ -109,7 +109,7 @@ _FILTER_NAMES = [(name,) for name in FILTERS] + list(pairwise(FILTERS))[::2]
 
 
 @pytest.mark.parametrize("scan_limit", [2, 2000])
-def test_filters_take_the_same_rows_in_every_order_however_little_a_page_scans(
+def test_filters_find_the_same_rows_in_every_order_and_page_size(
     auditor: Person, monkeypatch: pytest.MonkeyPatch, scan_limit: int
 ):
     monkeypatch.setattr(inquiry_pages, "PAGE_ROWS", 5)

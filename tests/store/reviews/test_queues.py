@@ -22,7 +22,7 @@ from tests.store.reviews.desk import DECLINED, ReviewDesk, load, send
 
 def list_keys(desk: ReviewDesk, name: str) -> list[int | None]:
     """Return the questions of one of Ada's queues."""
-    return [item.inquiry_id for item in queues.load_desk(desk.ada.pk).queues[name].items]
+    return [item.inquiry_id for item in queues.load_queues(desk.ada.pk).queues[name].items]
 
 
 def wait_for(row: Inquiry, seconds: int) -> None:
@@ -90,9 +90,9 @@ def test_queues_are_made_from_the_newest_questions(
 ):
     monkeypatch.setattr(queues, "MAX_QUEUE_QUESTIONS", 2)
     rows = [desk.close(DECLINED) for _ in range(2)]
-    assert not queues.load_desk(desk.ada.pk).is_cut
+    assert not queues.load_queues(desk.ada.pk).is_cut
     rows.append(desk.close(DECLINED))
-    assert queues.load_desk(desk.ada.pk).is_cut
+    assert queues.load_queues(desk.ada.pk).is_cut
     assert list_keys(desk, "cancelled") == [rows[2].pk, rows[1].pk]
 
 
@@ -102,7 +102,7 @@ def test_cost_of_queues_does_not_grow_with_questions(
     for _ in range(12):
         send(load(desk.close(DECLINED)), desk.ada)
     with django_assert_max_num_queries(6):
-        queue = queues.load_desk(desk.ada.pk).queues["cancelled"]
+        queue = queues.load_queues(desk.ada.pk).queues["cancelled"]
     assert (len(queue.items), queue.finished_count, queue.left) == (12, 12, [])
     with django_assert_max_num_queries(2):
         queues.load_page(queue.items)
@@ -115,14 +115,14 @@ def test_cost_of_queues_does_not_grow_with_conversations(
     for _ in range(12):
         send(subjects.load_conversation(making.conversation(desk.home)), desk.ada)
     with django_assert_max_num_queries(7):
-        queue = queues.load_desk(desk.ben.pk).queues["second"]
+        queue = queues.load_queues(desk.ben.pk).queues["second"]
     assert len(queue.left) == 12
 
 
 def test_own_decision_is_left_for_others(desk: ReviewDesk):
     desk.close(DECLINED, making.decider(desk.ada))
     counts = {
-        person.username: len(queues.load_desk(person.pk).queues["cancelled"].left)
+        person.username: len(queues.load_queues(person.pk).queues["cancelled"].left)
         for person in (desk.ada, desk.ben)
     }
     assert counts == {"ada": 0, "ben": 1}
@@ -134,11 +134,11 @@ def test_own_conversation_is_left_and_free_for_others(desk: ReviewDesk):
     desk.talk.refresh_from_db()
     subject = subjects.load_conversation(desk.talk)
     send(subject, desk.ada)
-    queue = queues.load_desk(desk.ben.pk).queues["second"]
+    queue = queues.load_queues(desk.ben.pk).queues["second"]
     assert queue.left == []
     assert queues.reserve_next(queue, desk.ben.pk) is None
     assert not ReviewTask.objects.exclude(holder=None).exists()
-    assert len(queues.load_desk(desk.cleo.pk).queues["second"].left) == 1
+    assert len(queues.load_queues(desk.cleo.pk).queues["second"].left) == 1
     assert send(subject, desk.cleo).round == 2
 
 
@@ -146,7 +146,7 @@ def test_conversation_that_became_an_own_one_is_no_longer_left(desk: ReviewDesk)
     subject = subjects.load_conversation(desk.talk)
     assignments.assign(subject, desk.ada.pk, Actor.from_person(desk.ben))
     desk.close(by=making.decider(desk.ada))
-    queue = queues.load_desk(desk.ada.pk).queues["assigned"]
+    queue = queues.load_queues(desk.ada.pk).queues["assigned"]
     assert (len(queue.items), queue.left) == (1, [])
 
 
@@ -155,7 +155,7 @@ def test_disagreement_on_an_own_decision_is_left_for_others(desk: ReviewDesk):
     send(subject, desk.ada, Verdict.FINE)
     send(subject, desk.ben, Verdict.WRONG, "No.")
     counts = {
-        person.username: len(queues.load_desk(person.pk).queues["disagreed"].left)
+        person.username: len(queues.load_queues(person.pk).queues["disagreed"].left)
         for person in (desk.ada, desk.cleo)
     }
     assert counts == {"ada": 1, "cleo": 0}
@@ -168,12 +168,12 @@ def test_disagreement_is_left_and_reserved_for_its_reviewers_alone(
     send(subject, desk.ada, Verdict.FINE)
     send(subject, desk.ben, Verdict.WRONG, "No.")
     with django_assert_max_num_queries(8):
-        queue = queues.load_desk(desk.cleo.pk).queues["disagreed"]
+        queue = queues.load_queues(desk.cleo.pk).queues["disagreed"]
     assert (len(queue.items), queue.left) == (1, [])
     assert queues.reserve_next(queue, desk.cleo.pk) is None
     assert not ReviewTask.objects.exclude(holder=None).exists()
     for person in (desk.ada, desk.ben):
-        queue = queues.load_desk(person.pk).queues["disagreed"]
+        queue = queues.load_queues(person.pk).queues["disagreed"]
         assert [item.key for item in queue.left] == [subject.key]
     assert queues.reserve_next(queue, desk.ben.pk) is not None
 
@@ -186,7 +186,7 @@ def test_disagreement_is_not_left_for_reviewers_of_an_earlier_version(desk: Revi
             send(subject, person, verdict, "Look.")
         making.question(desk.run)
     counts = {
-        person.username: len(queues.load_desk(person.pk).queues["disagreed"].left)
+        person.username: len(queues.load_queues(person.pk).queues["disagreed"].left)
         for person in (desk.ada, desk.ben, desk.cleo)
     }
     assert counts == {"ada": 0, "ben": 1, "cleo": 1}
@@ -197,7 +197,7 @@ def test_half_reviewed_question_is_left_for_the_second_reviewer(desk: ReviewDesk
     row = desk.close(DECLINED)
     send(load(row), desk.ada)
     for person, count in ((desk.ada, 0), (desk.ben, 1)):
-        desks = queues.load_desk(person.pk).queues
+        desks = queues.load_queues(person.pk).queues
         assert (len(desks["second"].items), len(desks["cancelled"].left)) == (count, count)
         assert desks["cancelled"].finished_count == 0
 
@@ -223,7 +223,7 @@ def test_next_item_is_reserved_and_passes_over_those_of_others(desk: ReviewDesk)
     rows = [desk.close(DECLINED) for _ in range(4)][::-1]
     reservations.reserve(desk.talk.pk, rows[0].anchor, desk.ben.pk)
     send(load(rows[1]), desk.cleo)
-    queue = queues.load_desk(desk.ada.pk).queues["cancelled"]
+    queue = queues.load_queues(desk.ada.pk).queues["cancelled"]
     item = queues.reserve_next(queue, desk.ada.pk)
     assert item is not None
     assert item.inquiry_id == rows[2].pk
@@ -240,12 +240,12 @@ def test_skipped_items_follow_the_last(desk: ReviewDesk):
     rows = [desk.close(DECLINED) for _ in range(3)][::-1]
     for row in rows[1:]:
         send(load(row), desk.ada)
-    queue = queues.load_desk(desk.ada.pk).queues["cancelled"]
+    queue = queues.load_queues(desk.ada.pk).queues["cancelled"]
     item = queues.reserve_next(queue, desk.ada.pk, f"{desk.talk.pk}-{rows[2].anchor}")
     assert item is not None
     assert item.inquiry_id == rows[0].pk
     send(load(rows[0]), desk.ada)
-    queue = queues.load_desk(desk.ada.pk).queues["cancelled"]
+    queue = queues.load_queues(desk.ada.pk).queues["cancelled"]
     assert queues.reserve_next(queue, desk.ada.pk, item.key) is None
 
 
@@ -261,7 +261,7 @@ def test_item_that_left_its_queue_keeps_its_place(desk: ReviewDesk, name: str):
     following = []
     for row in (rows[1], rows[0]):
         send(load(row), desk.ben)
-        queue = queues.load_desk(desk.ben.pk).queues[name]
+        queue = queues.load_queues(desk.ben.pk).queues[name]
         following.append(queues.reserve_next(queue, desk.ben.pk, load(row).key))
     assert [item and item.inquiry_id for item in following] == [rows[0].pk, rows[2].pk]
 
@@ -269,7 +269,7 @@ def test_item_that_left_its_queue_keeps_its_place(desk: ReviewDesk, name: str):
 def test_of_two_people_who_take_the_next_item_each_gets_another(desk: ReviewDesk):
     for _ in range(2):
         desk.close(DECLINED)
-    queue = queues.load_desk(desk.ada.pk).queues["cancelled"]
+    queue = queues.load_queues(desk.ada.pk).queues["cancelled"]
     items = [queues.reserve_next(queue, person.pk) for person in (desk.ada, desk.ben)]
     assert items[0] is not None
     assert items[1] is not None
@@ -283,11 +283,11 @@ def test_redaction_of_a_reviewed_question_leaves_it_to_review_again(desk: Review
         for person, verdict in ((desk.ben, Verdict.FINE), (desk.cleo, Verdict.WRONG)):
             send(load(row), person, verdict)
     send(subjects.load_conversation(Conversation.objects.get()), desk.ben)
-    assert queues.load_desk(desk.ada.pk).queues["cancelled"].left == []
+    assert queues.load_queues(desk.ada.pk).queues["cancelled"].left == []
     Run.objects.update(state=RunState.DONE)
     anchor = journal.find_anchor(desk.talk.pk, reviewed.position)
     application.redact(desk.talk, RedactionRequest(anchor, "leaked"), desk.ada)
-    loaded_desk = queues.load_desk(desk.ben.pk)
+    loaded_desk = queues.load_queues(desk.ben.pk)
     assert [item.inquiry_id for item in loaded_desk.queues["cancelled"].left] == [reviewed.pk]
     assert list_keys(desk, "disagreed") == [other.pk]
     task = ReviewTask.objects.get(anchor="")
@@ -298,10 +298,10 @@ def test_disagreement_is_left_for_an_owner_until_they_decide(desk: ReviewDesk):
     olga, row = making.person("olga", Role.OWNER, desk.home), desk.close()
     send(load(row), desk.ada, Verdict.FINE)
     send(load(row), desk.ben, Verdict.WRONG, "No.")
-    queue = queues.load_desk(olga.pk).queues["disagreed"]
+    queue = queues.load_queues(olga.pk).queues["disagreed"]
     assert [item.inquiry_id for item in queue.left] == [row.pk]
     send(load(row), olga, Verdict.FINE)
-    assert queues.load_desk(olga.pk).queues["disagreed"].items == []
+    assert queues.load_queues(olga.pk).queues["disagreed"].items == []
 
 
 @pytest.mark.parametrize("count", [1, 2], ids=["one review", "two reviews"])
@@ -310,16 +310,16 @@ def test_escalated_question_waits_for_an_owner(desk: ReviewDesk, count: int):
     if count == 2:
         desk.require_two()
         send(load(row), desk.ada, Verdict.ESCALATE, "Look.")
-        assert queues.load_desk(olga.pk).queues["escalated"].items == [], "blind"
+        assert queues.load_queues(olga.pk).queues["escalated"].items == [], "blind"
     send(load(row), desk.ben, Verdict.ESCALATE, "Look.")
-    assert queues.load_desk(desk.cleo.pk).queues["escalated"].left == []
-    desks = queues.load_desk(olga.pk).queues
+    assert queues.load_queues(desk.cleo.pk).queues["escalated"].left == []
+    desks = queues.load_queues(olga.pk).queues
     assert [item.inquiry_id for item in desks["escalated"].left] == [row.pk]
     assert (desks["escalated"].finished_count, desks["cancelled"].finished_count) == (0, 0)
     assert send(load(row), olga, Verdict.WRONG, "No.").round == 3
     assert list_keys(desk, "escalated") == []
     send(load(row), desk.ben, Verdict.ESCALATE, "Look again.")
-    (item,) = queues.load_desk(olga.pk).queues["escalated"].left
+    (item,) = queues.load_queues(olga.pk).queues["escalated"].left
     assert item.state == ReviewState.ESCALATED
 
 
@@ -330,19 +330,19 @@ def test_change_does_not_end_what_was_escalated(desk: ReviewDesk):
     desk.close()
     subject = subjects.load_conversation(Conversation.objects.get())
     send(subject, desk.ben)
-    assert len(queues.load_desk(olga.pk).queues["escalated"].left) == 1
+    assert len(queues.load_queues(olga.pk).queues["escalated"].left) == 1
     decision = send(subject, olga)
     assert (decision.round, decision.version) == (3, subject.version)
-    assert queues.load_desk(olga.pk).queues["escalated"].items == []
+    assert queues.load_queues(olga.pk).queues["escalated"].items == []
 
 
 def test_owner_who_escalated_leaves_it_to_another_owner(desk: ReviewDesk):
     olga, omar = (making.person(name, Role.OWNER, desk.home) for name in ("olga", "omar"))
     row = desk.close()
     send(load(row), olga, Verdict.ESCALATE, "Look.")
-    assert queues.load_desk(olga.pk).queues["escalated"].left == []
+    assert queues.load_queues(olga.pk).queues["escalated"].left == []
     send(load(row), desk.ada)
     assert list_keys(desk, "escalated") == [row.pk]
-    assert len(queues.load_desk(omar.pk).queues["escalated"].left) == 1
+    assert len(queues.load_queues(omar.pk).queues["escalated"].left) == 1
     assert send(load(row), omar).round == 3
     assert list_keys(desk, "escalated") == []

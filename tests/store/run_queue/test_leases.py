@@ -77,9 +77,7 @@ def test_nobody_is_taken_for_dead_whose_lease_lasts(run: Run):
     assert fresh(run).state == "running"
 
 
-def test_the_run_of_a_dead_process_is_queued_and_what_it_still_writes_is_refused(
-    talk: Conversation, run: Run
-):
+def test_run_of_a_dead_process_is_queued_and_its_late_writes_refused(talk: Conversation, run: Run):
     row, length = making.question(run), making.count_entries(talk.pk)
     expire_lease(run)
     assert runs.recover_expired(LEASE) == [run]
@@ -227,7 +225,7 @@ def test_a_run_is_not_put_down_over_what_is_settled_by_now(run: Run):
     assert fresh(run).state == "running"
 
 
-def test_a_run_with_a_decision_to_go_on_with_is_not_put_down_over_something_else(run: Run):
+def test_run_with_a_decision_to_continue_with_is_not_parked(run: Run):
     row, waiting_question = making.prompt(run), making.question(run)
     approvals.decide_approval(row.pk, {"allow": True}, Decider("person", "Ada"))
     assert runs.park_run(run, [waiting_question.pk], []) is False

@@ -93,7 +93,7 @@ def test_rows_that_grew_are_those_of_the_whole_stream(steps, notes):
 
 
 @pytest.mark.parametrize("call", ["a", "a_b", "100 %", 'quoted"\n', "ü\\"])
-def test_a_result_goes_to_the_first_call_that_has_none_however_its_id_is_spelled(call: str):
+def test_result_goes_to_the_first_call_without_one_for_any_id(call: str):
     response, other_call = ToolCallResponse(call, "done", False), ToolCallRequest("aXb 100", "git")
     request = ToolCallRequest(call, "git")
     talk = play_steps(

@@ -175,7 +175,7 @@ def test_heavy_items_make_a_short_window():
     assert sum(sizes) == 31
 
 
-def test_of_a_call_that_asks_without_end_the_beginning_and_the_result_are_read():
+def test_call_with_endless_questions_is_read_at_its_start_and_result():
     questions = [make_inquiry(f"c.{n}") for n in range(1000)]
     talk = mirror_conversation(
         TurnStart(), make_call("c"), *questions, make_result("c", "The end"), ChatRequest("Hi")
@@ -188,7 +188,7 @@ def test_of_a_call_that_asks_without_end_the_beginning_and_the_result_are_read()
     assert window.item_positions == [1]
 
 
-def test_a_question_of_which_the_outcome_stands_in_the_part_left_out_is_no_question_without():
+def test_question_whose_outcome_is_left_out_still_counts_as_settled():
     requests = [make_inquiry(f"c.{n}") for n in range(item_loader.MAX_ITEM_ELEMENTS)]
     responses = [
         InquiryResponse(f"c.{n}", Answered(True)) for n in range(item_loader.MAX_ITEM_ELEMENTS)
@@ -239,7 +239,7 @@ def test_a_question_without_an_outcome_stands_as_its_row_does():
     assert states == ["unanswered", "open"]
 
 
-def test_a_question_is_left_as_soon_as_a_turn_begins_though_its_run_goes_on():
+def test_question_is_unanswered_once_a_turn_begins_though_its_run_lives():
     run = making.start_run(making.conversation(making.workspace()))
     making.question(run)
     states = []

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
+from jpweb.stream.event_kind import EventKindBase
+from jpweb.stream.events import ChatRequest, ChatResponse, ConversationEvent, Element, TurnStart
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse, Redacted
 from jpweb.stream.transcript.categories import (
     CATEGORIES,
@@ -51,6 +52,13 @@ def test_what_cannot_be_read_and_what_is_unknown_have_theirs():
         == "broken"
     )
     assert categorize_element(raw({"type": "from_the_future"})) == "unknown"
+
+
+def test_kind_without_a_category_counts_as_unknown():
+    class Note(TurnStart):
+        CATEGORY = EventKindBase.CATEGORY
+
+    assert categorize_element(Element("", ConversationEvent(AT, Note()))) == "unknown"
 
 
 @given(strategies.streams)

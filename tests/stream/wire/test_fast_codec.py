@@ -59,9 +59,7 @@ def test_both_ways_read_what_jpweb_writes(kind, metadata):
     st.sets(st.sampled_from(KEYS), max_size=2),
 )
 @settings(deadline=None, max_examples=choose_size(100, 400))
-def test_both_ways_agree_on_other_keys_missing_keys_and_keys_that_stand_twice(
-    kind, extra_members, less
-):
+def test_codecs_agree_on_other_missing_and_repeated_keys(kind, extra_members, less):
     element_json = json.loads(wire.write_element(ConversationEvent(AT, kind)).raw)
     members = [
         *((key, value) for key, value in element_json.items() if key not in less),

@@ -153,7 +153,7 @@ def test_the_halves_of_july_2025_are_read():
     assert not turn.is_incomplete
 
 
-def test_a_legacy_element_happens_in_a_turn_and_configuration_alone_does_not():
+def test_legacy_element_is_in_a_turn_and_configuration_is_not():
     assert turns.is_event(FIRST)
     assert not turns.is_event(pair(config_delta={}))
     start = make_element(TurnStart())

@@ -30,7 +30,7 @@ def read(client: Client, url: str) -> str:
     return response.content.decode()
 
 
-def test_bookmark_is_listed_with_the_first_line_and_marked_in_the_transcript(world: World):
+def test_bookmark_is_listed_with_its_first_line_and_in_the_transcript(world: World):
     client = toggle(world, "reader", world.anchor)
     page = read(client, "/bookmarks")
     assert "Go on?" in page

@@ -277,7 +277,7 @@ def test_fragment_of_an_event_has_forms_on_request_alone(world: World):
     assert all(text.startswith('<section class="annotations"') for text in (plain, form))
 
 
-def test_annotations_of_an_event_are_a_group_since_landmarks_need_names_of_their_own(world: World):
+def test_annotations_of_an_event_are_a_group_and_no_landmark(world: World):
     comment(world, "reader", "Hm")
     page = read(world.client("reader"), reverse("conversation", args=[world.talk.pk]))
     assert ' role="group" aria-label="Annotations">' in page

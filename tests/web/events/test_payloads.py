@@ -315,7 +315,7 @@ def test_each_item_offers_to_copy_it_and_its_link(make_viewer: Any):
     assert not [t for t in page if t.tag == "button" and any(p.tag == "summary" for p in t.parents)]
 
 
-def test_a_hostile_call_shows_the_first_fifty_questions_and_counts_the_rest(make_viewer: Any):
+def test_call_with_many_questions_shows_fifty_and_counts_the_others(make_viewer: Any):
     questions = [make_inquiry(f"c.q{n}.1", f"Question {n}?") for n in range(60)]
     viewer = make_viewer(TurnStart(), make_call("c"), *questions, make_result("c"))
     page = viewer.page(at=viewer.anchors[1])

@@ -343,7 +343,7 @@ async def test_entries_that_were_replaced_bring_the_whole_transcript(shared_worl
     assert len([e for e in html_page if e.get("id", "").startswith("e-")]) == count
 
 
-async def test_a_question_that_the_next_turn_leaves_behind_is_unanswered_on_the_page(
+async def test_question_of_an_earlier_turn_becomes_unanswered_on_the_page(
     shared_world: World,
 ):
     hello = await run_in_db_thread(make_hello, shared_world)

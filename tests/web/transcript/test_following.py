@@ -150,7 +150,7 @@ async def test_where_jp_changed_what_was_there_a_page_is_given_its_part_anew(sha
 
 
 @pytest.mark.parametrize("first", [500, 2**31, 10**30])
-async def test_a_page_of_what_is_no_more_is_given_what_is_last_and_holds_up_no_other(
+async def test_page_of_deleted_items_gets_the_last_ones_and_delays_no_other(
     shared_world: World, first: int
 ):
     usual = await run_in_db_thread(make_hello, shared_world) | {"questions": []}

@@ -81,7 +81,7 @@ def test_any_text_names_known_groups_or_none(text: str):
 @example([f"e-{n}" for n in range(70)], [f"e-{n}" for n in range(90, 20, -1)])
 @given(st.lists(_FOLDS, max_size=70), st.lists(_FOLDS, max_size=70))
 @settings(deadline=None)
-def test_an_address_names_a_bounded_number_of_folds_each_either_open_or_shut(
+def test_address_names_a_bounded_number_of_folds_as_open_or_closed(
     open_anchors: list[str], shut: list[str]
 ):
     read = TranscriptQuery.from_params({"open": ",".join(open_anchors), "shut": ",".join(shut)})

@@ -44,7 +44,7 @@ async def test_a_card_counts_as_delivered_once_it_is_sent(
         assert len(receipt_notes) == 2
 
 
-async def test_a_card_that_came_with_the_page_counts_too_and_a_made_up_one_does_not(
+async def test_card_of_the_first_page_is_receipted_and_an_invented_one_is_not(
     shared_world: World, receipt_notes: list[tuple[str, int, Any]]
 ):
     other_question = await run_in_db_thread(make_question_elsewhere, shared_world)

@@ -67,7 +67,7 @@ def ask(response: Any, **question: Any) -> Conversation:
         ),
     ],
 )
-def test_a_row_and_the_outline_say_the_answer_who_gave_it_and_after_how_long(
+def test_row_and_outline_show_answer_person_and_waiting_time(
     response: Any, question: dict[str, Any], expected: str
 ):
     talk = ask(response, **question)

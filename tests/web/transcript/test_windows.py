@@ -250,7 +250,7 @@ def test_the_outline_names_the_turns_and_what_is_in_the_one_that_is_shown():
     assert "hammer" not in client.get(f"/conversations/{talk.pk}/outline?turn=1").content.decode()
 
 
-def test_the_outline_leads_to_all_of_a_turn_of_which_the_window_shows_a_part():
+def test_outline_leads_to_all_of_a_turn_that_the_window_shows_in_part():
     talk = mirror_conversation(
         TurnStart(), *(make_call(f"c{n}", "hammer") for n in range(80)), TurnStart()
     )

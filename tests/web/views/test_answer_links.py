@@ -263,7 +263,7 @@ def test_an_old_link_tells_as_little_as_one_that_never_was(world: World):
     assert inquiries.get_inquiry(world.question.pk).state == "open"
 
 
-def test_refused_links_above_the_limit_get_429_and_are_logged_and_a_good_one_works(
+def test_refused_links_above_the_limit_get_429_and_a_good_one_works(
     world: World, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level("INFO", "jpweb.security")
@@ -283,9 +283,7 @@ def test_only_the_person_of_the_link_is_led_to_the_conversation(world: World):
 
 
 @pytest.mark.parametrize("page", ["question", "settled", "closed", "barred", "invalid"])
-def test_the_pages_are_kept_nowhere_listed_nowhere_and_tell_nobody_their_address(
-    world: World, page: str
-):
+def test_answer_link_pages_are_not_stored_indexed_or_sent_as_referrer(world: World, page: str):
     url = link(world)
     changes: dict[str, Any] = {
         "settled": lambda: making.settle(world.question, making.ANSWER),

@@ -294,7 +294,7 @@ def test_a_reader_sees_no_card_and_others_nothing(world: World):
     assert not questions(world, "rival").find_all(id=f"approval-{row.pk}")
 
 
-def test_every_form_has_its_token_and_an_enter_that_runs_nothing_by_mistake(world: World):
+def test_each_approval_form_has_a_token_and_a_harmless_enter_key(world: World):
     """Enter in a field sends the form it stands in: in the field of a reason, that skips."""
     row = making.prompt(world.run)
     page = questions(world)

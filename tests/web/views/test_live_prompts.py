@@ -10,7 +10,7 @@ from jpweb.agent.ports import Permitted, RunPrompt
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import approvals
-from jpweb.runtime.inquiries.approvals import Verdict
+from jpweb.runtime.inquiries.approvals import ApprovalVerdict
 from jpweb.runtime.inquiries.prompter import BrowserPrompter
 from jpweb.store import approvals as rows
 from jpweb.store import runs
@@ -59,7 +59,7 @@ async def test_a_prompt_comes_to_those_who_may_decide_and_goes_when_somebody_has
         assert [t.text for t in html_page if "data-position" in t] == ["2 of 2"]
         assert (await card(desk, key))["data-outcome"] == "open"
         assert "approval-" not in await reading.receive_all()
-        await approvals.decide_approval(key, Verdict(True), making.decider(people["owner"]))
+        await approvals.decide_approval(key, ApprovalVerdict(True), making.decider(people["owner"]))
         assert await asyncio.wait_for(call, SOON) == Permitted({"path": "a.md"})
         for socket in (answering_socket, desk):
             settled_card = parse_page(await socket.receive_all())

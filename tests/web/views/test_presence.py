@@ -5,7 +5,7 @@ from tests.web.sockets import connect_page
 from tests.web.world import World
 
 
-async def test_a_person_is_reachable_where_they_may_answer_for_as_long_as_their_page_is_open(
+async def test_person_is_reachable_where_they_may_answer_while_a_page_is_open(
     shared_world: World,
 ):
     home, other_home_id = shared_world.home.pk, shared_world.other_home.pk

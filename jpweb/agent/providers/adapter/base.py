@@ -76,7 +76,7 @@ class ProviderAdapter(ABC):
         return list(parts)
 
 
-class _EndpointClient(openai.AsyncOpenAI):
+class _OpenAIClient(openai.AsyncOpenAI):
     """Sends the headers of its caller alone: its address need not be OpenAI's.
 
     The library adds ``OPENAI_CUSTOM_HEADERS``, ``OPENAI_ORG_ID`` and ``OPENAI_PROJECT_ID``.
@@ -100,7 +100,7 @@ def make_openai_client(
     headers: Mapping[str, str] | None = None,
 ) -> openai.AsyncOpenAI:
     """Return a client for OpenAI's API at any address. It reads nothing from the environment."""
-    return _EndpointClient(
+    return _OpenAIClient(
         api_key=endpoint.key or "none",  # the client requires a key, local servers do not
         base_url=base_url,
         http_client=http,

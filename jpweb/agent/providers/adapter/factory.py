@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -13,6 +13,7 @@ from typing import TypeAlias
 from jpweb.agent.config import ModelConfig, ProviderConfig
 from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.ports import Provider, ProviderEvent, ProviderRequest
+from jpweb.agent.provider_info import PROVIDER_INFO, SERVED_PROVIDERS
 
 _SETTINGS_TEXT = "the server's settings"
 #: A valid header value, without surrounding spaces.
@@ -21,23 +22,6 @@ _SENDABLE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 #: Opens a model from its configuration, its provider's, and the key. Raises ProviderFailed.
 ProviderFactory: TypeAlias = Callable[[ModelConfig, ProviderConfig, str | None], Provider]
 
-#: Default address of each vendor, and the variable of its key; without one it needs no key.
-PROVIDER_DEFAULTS: Mapping[str, ProviderConfig] = {
-    "anthropic": ProviderConfig("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
-    "google": ProviderConfig("https://generativelanguage.googleapis.com", "GEMINI_API_KEY"),
-    "llamacpp": ProviderConfig("http://127.0.0.1:8080"),
-    "ollama": ProviderConfig("http://localhost:11434"),
-    "openai": ProviderConfig("https://api.openai.com", "OPENAI_API_KEY"),
-    "openrouter": ProviderConfig("https://openrouter.ai", "OPENROUTER_API_KEY", app_name="jpweb"),
-}
-PROVIDER_TITLES: Mapping[str, str] = {
-    "anthropic": "Anthropic",
-    "google": "Google",
-    "llamacpp": "llama.cpp",
-    "ollama": "Ollama",
-    "openai": "OpenAI",
-    "openrouter": "OpenRouter",
-}
 #: Variables of headers, credentials among them, that the vendors' libraries would add to requests.
 _HEADER_VARIABLES = frozenset(
     {"ANTHROPIC_CUSTOM_HEADERS", "OPENAI_CUSTOM_HEADERS", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"}
@@ -77,7 +61,8 @@ class HostedModel:
 
 def collect_key_variables(configured: Iterable[ProviderConfig] = ()) -> frozenset[str]:
     """Return the names of the environment variables that hold keys or headers of providers."""
-    names = (config.api_key_env for config in (*PROVIDER_DEFAULTS.values(), *configured))
+    usual_names = (PROVIDER_INFO[name].api_key_env for name in SERVED_PROVIDERS)
+    names = (*usual_names, *(config.api_key_env for config in configured))
     return _HEADER_VARIABLES.union(name for name in names if name)
 
 
@@ -99,24 +84,24 @@ def _make_endpoint(
 
     Raises ProviderFailed without a model or a needed key, and for values that cannot be sent.
     """
-    defaults, title = PROVIDER_DEFAULTS[name], PROVIDER_TITLES[name]
+    info = PROVIDER_INFO[name]
     if not model.name:
         raise ProviderFailed(
-            f"No model is selected for {title}. Set assistant.model.id or JPWEB_MODEL.",
+            f"No model is selected for {info.title}. Set assistant.model.id or JPWEB_MODEL.",
             FailureKind.BAD_REQUEST,
         )
-    key_env = provider.api_key_env or defaults.api_key_env
+    key_env = provider.api_key_env or info.api_key_env
     endpoint = ModelEndpoint(
-        title,
+        info.title,
         model,
-        (provider.base_url or defaults.base_url or "").rstrip("/"),
+        (provider.base_url or info.base_url).rstrip("/"),
         (api_key or "").strip() or None,
         key_env,
-        provider.app_name or defaults.app_name,
+        provider.app_name or info.app_name,
         provider.beta_headers,
     )
     if key_env and not endpoint.key:
-        message = f"No API key for {title}. Set {key_env} and restart the server."
+        message = f"No API key for {info.title}. Set {key_env} and restart the server."
         raise ProviderFailed(message, FailureKind.WRONG_KEY)
     _check_sendable(name, endpoint)
     return endpoint

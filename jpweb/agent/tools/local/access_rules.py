@@ -31,10 +31,11 @@ def compile_access(
         return None
     real_root = root.resolve()
     compiled = [_compile_rule(rule, real_root, approved_targets) for rule in rules]
-    kept = [rule for rule in compiled if rule is not None]
-    if rules and not kept:
-        kept = [_write_rule(AccessRule(""), "", None)]  # an empty list would allow everything
-    return {"fs": kept, "net": [], "env": []}
+    policy_rules = [rule for rule in compiled if rule is not None]
+    if rules and not policy_rules:
+        # An empty list would allow everything.
+        policy_rules = [_write_rule(AccessRule(""), "", None)]
+    return {"fs": policy_rules, "net": [], "env": []}
 
 
 def _compile_rule(

@@ -47,11 +47,11 @@ def split_first_sentence(text: str) -> tuple[str, str]:
     """Return the first sentence and the rest, "" where there is none; its length plays no role."""
     text = text.strip()
     for match in _SENTENCE_END.finditer(text):
-        rest = text[match.end() :]
-        if rest.startswith("\n") or rest.lstrip()[:1].isupper():
-            return text[: match.end()].strip(), rest.strip()
-    first_line, _, rest = text.partition("\n")
-    return first_line.strip(), rest.strip()
+        remainder = text[match.end() :]
+        if remainder.startswith("\n") or remainder.lstrip()[:1].isupper():
+            return text[: match.end()].strip(), remainder.strip()
+    first_line, _, remainder = text.partition("\n")
+    return first_line.strip(), remainder.strip()
 
 
 def _overlay_texts(
@@ -60,15 +60,18 @@ def _overlay_texts(
     """Return the texts of each of the server's parameters."""
     texts: dict[str, ParameterText] = {}
     for name, schema in _as_mapping(server_schema.get("properties")).items():
-        own = declared.parameter_texts.get(name, ParameterText())
-        if own.summary is None:
+        parameter_text = declared.parameter_texts.get(name, ParameterText())
+        if parameter_text.summary is None:
             server_text = _as_mapping(schema).get("description")
             merged = _overlay_description(
-                own.description or "", server_text if isinstance(server_text, str) else ""
+                parameter_text.description or "",
+                server_text if isinstance(server_text, str) else "",
             )
             summary, description = split_first_sentence(merged)
-            own = own._replace(summary=summary or None, description=description or None)
-        texts[name] = own
+            parameter_text = parameter_text._replace(
+                summary=summary or None, description=description or None
+            )
+        texts[name] = parameter_text
     return texts
 
 

@@ -35,11 +35,11 @@ class FileFinder:
         """
         visited: set[tuple[EntryPath, EntryPath]] = set()
         parts = _split_pattern(pattern, folder)
-        found = sorted(set(self._expand_pattern((), parts, visited)))
-        if not found and not _WILDCARD_CHARS & {*pattern}:
+        paths = sorted(set(self._expand_pattern((), parts, visited)))
+        if not paths and not _WILDCARD_CHARS & {*pattern}:
             name = self._source.format_path(parts)
             self.notes.setdefault(f"{name} was not read: there is no such file.")
-        return found
+        return paths
 
     def _expand_pattern(
         self, entry_path: EntryPath, parts: EntryPath, visited: set[tuple[EntryPath, EntryPath]]

@@ -186,10 +186,10 @@ class _ConfigTree:
                 self.texts[path] = self.reader.load_text(path)
             parsed = parse_texts([self.texts[path] for path in pending])
             self.values |= zip(pending, parsed, strict=True)
-            found = [self._find_extended(path, self.values[path]) for path in pending]
+            extended_paths = [self._find_extended(path, self.values[path]) for path in pending]
             pending = [
                 path
-                for path in dict.fromkeys(path for paths in found for path in paths)
+                for path in dict.fromkeys(path for paths in extended_paths for path in paths)
                 if path not in self.texts
             ]
 
@@ -203,9 +203,9 @@ class _ConfigTree:
         default = self._source.default_extends if path == self._main_path else ()
         name = self._source.format_path(path or self._source.main_path)
         for pattern, is_later in _parse_extends(values, name, default):
-            found = self.finder.find_files(pattern, path[:-1] if path else ())
+            file_paths = self.finder.find_files(pattern, path[:-1] if path else ())
             (after if is_later else before).extend(
-                self.reader.select_readable(found, pattern, path)
+                self.reader.select_readable(file_paths, pattern, path)
             )
         self._extended[path] = before, after
         return [*before, *after]

@@ -63,9 +63,9 @@ def list_sources(root: Path, silo: Path | None) -> tuple[ConfigSource, ...]:
     They are the user-global folder, ``.jp``, the workspace's root, where jp is taken to run, and
     the user-workspace folder, which is its silo.
     """
-    own = find_user_global_folder()
+    user_folder = find_user_global_folder()
     return (
-        *([ConfigSource(own, "user-global", is_own=True)] if own else []),
+        *([ConfigSource(user_folder, "user-global", is_own=True)] if user_folder else []),
         ConfigSource(root / ".jp", ".jp", default_extends=DEFAULT_EXTENDS),
         ConfigSource(root, "", stem=".jp"),
         *([ConfigSource(silo, "user-workspace", is_own=True)] if silo else []),

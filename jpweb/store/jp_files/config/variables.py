@@ -106,11 +106,11 @@ def read_variables() -> tuple[tuple[tuple[str, Mapping[str, Any]], ...], tuple[s
     """
     layers, notes = [], []
     for name in sorted(name for name in os.environ if name.startswith(PREFIX)):
-        found = _find_key(_KEYS, name.removeprefix(PREFIX).lower())
-        if found is None:
+        key_match = _find_key(_KEYS, name.removeprefix(PREFIX).lower())
+        if key_match is None:
             notes.append(f"{db_text.clean_text(name)} was not read: jpweb uses no such key.")
             continue
-        path, kind = found
+        path, kind = key_match
         values: Any = _read_value(name, db_text.clean_text(os.environ[name]), kind)
         for key in reversed(path):
             values = {key: values}
@@ -122,17 +122,17 @@ def _find_key(tree: _Tree, name: str) -> tuple[tuple[str, ...], _Kind] | None:
     """Return the path that a name spells with underscores, and the kind of its value."""
     steps = [(key, name.removeprefix(key)) for key in tree if key and name.startswith(key)]
     if _ANY in tree:
-        key, mark, rest = name.partition("_")
-        steps.append((key, mark + rest))
-    for key, rest in steps:
+        key, mark, remainder = name.partition("_")
+        steps.append((key, mark + remainder))
+    for key, remainder in steps:
         child = tree.get(key, tree.get(_ANY))
-        if not rest and child is not None:
-            own = child.get(_OWN, _Kind.TABLE) if isinstance(child, Mapping) else child
-            return ((key,), own) if isinstance(own, _Kind) else None
-        if rest.startswith("_") and isinstance(child, Mapping):
-            found = _find_key(child, rest[1:])
-            if found is not None:
-                return (key, *found[0]), found[1]
+        if not remainder and child is not None:
+            key_kind = child.get(_OWN, _Kind.TABLE) if isinstance(child, Mapping) else child
+            return ((key,), key_kind) if isinstance(key_kind, _Kind) else None
+        if remainder.startswith("_") and isinstance(child, Mapping):
+            child_match = _find_key(child, remainder[1:])
+            if child_match is not None:
+                return (key, *child_match[0]), child_match[1]
     return None
 
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from jpweb.store import audit
 from jpweb.store.choices import Act, DecisionKind, Role, SavedPage
 from jpweb.store.reviews import decisions, recorded_reviews
-from jpweb.store.reviews.decisions import Cursor, Decision, DecisionFilters
+from jpweb.store.reviews.decisions import Decision, DecisionCursor, DecisionFilters
 from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, transcript
 from jpweb.web.forms.decision_filters import DecisionFilterForm
@@ -83,7 +83,7 @@ def _list_views(query: dict[str, str]) -> list[dict[str, Any]]:
     ]
 
 
-def _find_row(request: Request, filters: DecisionFilters) -> Cursor | None:
+def _find_row(request: Request, filters: DecisionFilters) -> DecisionCursor | None:
     """Return the place before the row that an address names, as ``at=question-7``."""
     name, _, key = request.GET.get("at", "").partition("-")
     return decisions.find_place(request.user.pk, filters, name, converters.parse_key(key))
@@ -129,11 +129,11 @@ def _find_url(entry: LedgerEntry, event: str) -> str:
     return f"{reverse('ledger')}?{query}"
 
 
-def _format_cursor(cursor: Cursor) -> str:
+def _format_cursor(cursor: DecisionCursor) -> str:
     return f"{(cursor.at - _EPOCH) // _MICROSECOND}.{cursor.rank}.{cursor.key}"
 
 
-def _parse_cursor(text: str) -> Cursor | None:
+def _parse_cursor(text: str) -> DecisionCursor | None:
     """Return a place from an address; None, the newest, for an invalid one."""
     numbers = [converters.parse_number(part, converters.MAX_KEY) for part in text.split(".")]
     if len(numbers) != _CURSOR_PARTS:
@@ -141,4 +141,4 @@ def _parse_cursor(text: str) -> Cursor | None:
     microseconds, rank, key = numbers
     if microseconds is None or rank is None or key is None or microseconds > _MAX_MICROSECONDS:
         return None
-    return Cursor(_EPOCH + microseconds * _MICROSECOND, rank, key)
+    return DecisionCursor(_EPOCH + microseconds * _MICROSECOND, rank, key)

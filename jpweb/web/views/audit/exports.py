@@ -210,14 +210,16 @@ def _make_json_lines(
     """Yield the rows of the CSV with their types; ``address`` is that of a conversation."""
     for rows, done, total in batches:
         lines = []
-        found = reviews.load_reviews(rows)
+        reviews_by_row = reviews.load_reviews(rows)
         for row, cells in csv_export.make_csv_rows(rows, address):
             seconds = waiting_seconds(row)
             typed: dict[str, Any] = {
                 "answer": row.answer,
                 "settled_at": row.settled_at.isoformat() if row.settled_at else None,
                 "waited_seconds": None if seconds is None else round(seconds, 3),
-                "reviews": [_describe_review(review) for review in found.get(row.pk, {}).values()],
+                "reviews": [
+                    _describe_review(review) for review in reviews_by_row.get(row.pk, {}).values()
+                ],
             }
             attempt = inquiry_pages.parse_attempt(row.inquiry_id)
             typed["decider_id"] = row.decider_id
@@ -228,10 +230,10 @@ def _make_json_lines(
 
 
 def _describe_review(review: ExportedReview) -> dict[str, Any]:
-    known = {} if review.is_hidden else {"verdict": review.verdict, "note": review.note}
+    verdict_fields = {} if review.is_hidden else {"verdict": review.verdict, "note": review.note}
     return {
         "reviewer": review.reviewer.name,
         "round": review.round,
         "reviewed_at": review.reviewed_at.isoformat(),
         "is_hidden": review.is_hidden,
-    } | known
+    } | verdict_fields

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
 @access.any_workspace(Role.AUDITOR)
 def list_queues(request: Request) -> HttpResponse:
-    desk = queues.load_desk(request.user.pk)
+    review_queues = queues.load_queues(request.user.pk)
     context = {
-        "queues": [review_pages.describe_progress(queue) for queue in desk.queues.values()],
-        "is_cut": desk.is_cut,
+        "queues": [
+            review_pages.describe_progress(queue) for queue in review_queues.queues.values()
+        ],
+        "is_cut": review_queues.is_cut,
         "max_questions": queues.MAX_QUEUE_QUESTIONS,
     }
     return render(request, "reviews/index.html", context)
@@ -33,7 +35,7 @@ def list_queues(request: Request) -> HttpResponse:
 def show_queue(request: Request, queue_name: str) -> HttpResponse:
     if queue_name not in queues.QUEUE_NAMES:
         raise Http404
-    queue = queues.load_desk(request.user.pk).queues[queue_name]
+    queue = queues.load_queues(request.user.pk).queues[queue_name]
     left = {item.key for item in queue.left}
     names = assignee_progress.load_names(
         {item.assignee_id for item in queue.items[: queues.PAGE_ITEMS] if item.assignee_id}

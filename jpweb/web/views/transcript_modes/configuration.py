@@ -34,7 +34,7 @@ def show_configuration(request: Request, conversation: Conversation) -> HttpResp
     history = conversation_config.read_config_history(conversation)
     position = converters.parse_number(request.GET.get("from"))
     is_beginning = request.GET.get("from") == "start"
-    shown = next(
+    shown_step = next(
         (
             step
             for step in history.steps
@@ -42,28 +42,28 @@ def show_configuration(request: Request, conversation: Conversation) -> HttpResp
         ),
         history.steps[-1],
     )
-    loaded = shown.config.configuration
+    loaded = shown_step.config.configuration
     context = {
         "conversation": conversation,
         "history": history,
-        "steps": [_make_step_row(step, shown) for step in reversed(history.steps)],
-        "is_latest": shown is history.steps[-1],
+        "steps": [_make_step_row(step, shown_step) for step in reversed(history.steps)],
+        "is_latest": shown_step is history.steps[-1],
         "is_read_only": bool(attachments.get_turn_obstacle(conversation)),
-        "problem": shown.config.problem,
+        "problem": shown_step.config.problem,
         "model": configuration.escape_invisible(conversation_config.name_model(loaded)),
-        "parameters": _list_parameters(shown),
+        "parameters": _list_parameters(shown_step),
         "tool_choice": configuration.escape_invisible(loaded.assistant.tool_choice),
-        "prompt_texts": conversation_config.list_prompt_texts(conversation, history, shown),
-        "tools": [_make_tool_row(offer) for offer in shown.config.offers],
-        "offered_count": len(shown.config.tools),
+        "prompt_texts": conversation_config.list_prompt_texts(conversation, history, shown_step),
+        "tools": [_make_tool_row(offer) for offer in shown_step.config.offers],
+        "offered_count": len(shown_step.config.tools),
         "is_owner": access.may(request, conversation.workspace_id, Role.OWNER),
         "trust_url": reverse("conversation-trust", args=[conversation.pk]),
         "withdraw_url": reverse("conversation-trust", args=[conversation.pk]),
         "review_groups": trust_form.group_statuses(
-            shown.config.trust_statuses, TrustState.NEW, TrustState.CHANGED
+            shown_step.config.trust_statuses, TrustState.NEW, TrustState.CHANGED
         ),
         "trusted_groups": trust_form.group_statuses(
-            [status for status in shown.config.trust_statuses if _is_granted_here(status)],
+            [status for status in shown_step.config.trust_statuses if _is_granted_here(status)],
             TrustState.TRUSTED,
         ),
     }
@@ -100,7 +100,7 @@ def _is_granted_here(status: TrustStatus) -> bool:
     return status.grant is not None and status.grant.conversation_id is not None
 
 
-def _make_step_row(step: ConfigStep, shown: ConfigStep) -> dict[str, Any]:
+def _make_step_row(step: ConfigStep, shown_step: ConfigStep) -> dict[str, Any]:
     return {
         "step": step,
         "turn": None if step.turn_number is None else step.turn_number + 1,
@@ -109,7 +109,7 @@ def _make_step_row(step: ConfigStep, shown: ConfigStep) -> dict[str, Any]:
         ),
         "differences": [configuration.escape_invisible(line) for line in step.differences],
         "query": "start" if step.position is None else step.position,
-        "is_shown": step is shown,
+        "is_shown": step is shown_step,
     }
 
 

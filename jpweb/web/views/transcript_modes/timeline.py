@@ -15,8 +15,9 @@ from jpweb.store.run_queue import token_usage
 from jpweb.store.transcript import timeline
 from jpweb.store.transcript.timeline import Timeline, TimelineTurn
 from jpweb.stream import durations
-from jpweb.web import access, conditional_get, converters, display_text
+from jpweb.web import access, converters, display_text
 from jpweb.web.labels import token_labels
+from jpweb.web.security import cache_headers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,34 +86,38 @@ def show_timeline(request: Request, conversation: Conversation) -> HttpResponse:
     first_number = converters.parse_number(request.GET.get("from"))
     if first_number is None:
         first_number = max(conversation.turns - timeline.MAX_TURNS, 0)
-    shown = timeline.load_timeline(conversation.pk, first_number, conversation.turns)
-    token_sums = _load_token_sums(conversation, shown)
+    shown_timeline = timeline.load_timeline(conversation.pk, first_number, conversation.turns)
+    token_sums = _load_token_sums(conversation, shown_timeline)
     context: dict[str, Any] = {
         "conversation": conversation,
-        "bars": _make_bars(shown.turns, token_sums),
+        "bars": _make_bars(shown_timeline.turns, token_sums),
         "tokens": token_labels.describe_tokens(token_sums.values()),
-        "span": _find_span(shown),
-        "model": _summarize_models(conversation, shown),
+        "span": _find_span(shown_timeline),
+        "model": _summarize_models(conversation, shown_timeline),
         "legend": display_text.TIME_LABELS.items(),
         "height": STRIP_HEIGHT,
         "strip_width": STRIP_WIDTH,
-        "problem_count": sum(turn.times.problem_count for turn in shown.turns if turn.times),
-        "earlier_from": max(shown.earlier_count - timeline.MAX_TURNS, 0)
-        if shown.earlier_count
+        "problem_count": sum(
+            turn.times.problem_count for turn in shown_timeline.turns if turn.times
+        ),
+        "earlier_from": max(shown_timeline.earlier_count - timeline.MAX_TURNS, 0)
+        if shown_timeline.earlier_count
         else None,
-        "later_from": shown.earlier_count + len(shown.turns) if shown.later_count else None,
+        "later_from": shown_timeline.earlier_count + len(shown_timeline.turns)
+        if shown_timeline.later_count
+        else None,
     }
     template = (
         "conversations/_time_strip.html" if request.htmx else "transcript_modes/timeline.html"
     )
-    return conditional_get.add_etag(request, render(request, template, context))
+    return cache_headers.add_etag(request, render(request, template, context))
 
 
-def _load_token_sums(conversation: Conversation, shown: Timeline) -> dict[int, TokenSums]:
+def _load_token_sums(conversation: Conversation, shown_timeline: Timeline) -> dict[int, TokenSums]:
     """Return the tokens of the shown turns; only turns that ran here have some on record."""
-    if conversation.origin != Origin.NATIVE or not shown.turns:
+    if conversation.origin != Origin.NATIVE or not shown_timeline.turns:
         return {}
-    first_number, last_number = shown.turns[0].number, shown.turns[-1].number
+    first_number, last_number = shown_timeline.turns[0].number, shown_timeline.turns[-1].number
     return token_usage.sum_tokens_by_turn(conversation.pk, first_number, last_number)
 
 
@@ -169,9 +174,9 @@ def _make_segments(turn: TimelineTurn, x: float, width: float) -> list[Segment]:
     return segments
 
 
-def _find_span(shown: Timeline) -> TimeSpan | None:
+def _find_span(shown_timeline: Timeline) -> TimeSpan | None:
     """Return from when to when the shown turns were; None where no turn has a time."""
-    times = [turn.times for turn in shown.turns if turn.times]
+    times = [turn.times for turn in shown_timeline.turns if turn.times]
     if not times:
         return None
     started_at = min(turn_times.started_at for turn_times in times)
@@ -180,11 +185,11 @@ def _find_span(shown: Timeline) -> TimeSpan | None:
     return TimeSpan(started_at, ended_at, durations.format_duration(seconds))
 
 
-def _summarize_models(conversation: Conversation, shown: Timeline) -> ModelSummary | None:
+def _summarize_models(conversation: Conversation, shown_timeline: Timeline) -> ModelSummary | None:
     """Return the models of a conversation; None where none is on record, or later turns follow."""
-    if shown.later_count:
+    if shown_timeline.later_count:
         return None
-    starts = [(turn.times.started_at, turn.number) for turn in shown.turns if turn.times]
+    starts = [(turn.times.started_at, turn.number) for turn in shown_timeline.turns if turn.times]
     uses = model_history.list_models(conversation, sorted(starts))
     if not uses:
         return None

@@ -49,7 +49,7 @@ def create_group(request: Request) -> HttpResponse:
 
 @access.managed_group
 def show_group(request: Request, summary: GroupSummary) -> HttpResponse:
-    given_roles = {given.workspace_id: given.role for given in summary.roles}
+    given_roles = {group_role.workspace_id: group_role.role for group_role in summary.roles}
     context = {
         "summary": summary,
         "candidates": groups.list_candidates(summary.group, request.user.pk),
@@ -173,16 +173,16 @@ def _choose_notice(group_id: int, workspace_id: int) -> str:
 def take_role(request: Request, workspace: Workspace) -> HttpResponse:
     """Take a group out of the workspace, also one whose other workspaces the owner has not."""
     key = converters.parse_key(request.POST.get("group"))
-    given = groups.list_roles(workspace.pk).filter(group_id=key).first()
-    if given is None:
+    group_role = groups.list_roles(workspace.pk).filter(group_id=key).first()
+    if group_role is None:
         messages.error(request, notice_text.GROUP_UNKNOWN)
         return redirect("people", workspace_id=workspace.pk)
     try:
-        groups.take_role(given.group, workspace, Actor.from_person(request.user))
+        groups.take_role(group_role.group, workspace, Actor.from_person(request.user))
     except (LastOwner, UnmanagedGroup) as error:
         messages.error(request, str(error))
         return redirect("people", workspace_id=workspace.pk)
-    names = {"group": given.group.name, "workspace": workspace.name}
+    names = {"group": group_role.group.name, "workspace": workspace.name}
     security_log.log_event("role of group changed", request, of=workspace.pk, **names)
     messages.success(request, notice_text.GROUP_ROLE_TAKEN.format(**names))
     if not access.has_role(request.user.pk, workspace.pk, Role.OWNER):

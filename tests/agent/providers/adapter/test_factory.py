@@ -9,8 +9,8 @@ import pytest
 
 from jpweb.agent.config import ModelConfig, ProviderConfig
 from jpweb.agent.errors import FailureKind, ProviderFailed
-from jpweb.agent.providers import PROVIDER_DEFAULTS, PROVIDERS, collect_key_variables
-from jpweb.agent.providers.adapter.factory import PROVIDER_TITLES
+from jpweb.agent.provider_info import PROVIDER_INFO, SERVED_PROVIDERS
+from jpweb.agent.providers import PROVIDERS, collect_key_variables
 from tests.agent.providers.conversing import KEY, MODELS, make_provider, receive_events
 from tests.machine.vendors import Reply, Say, run_vendor
 
@@ -26,8 +26,8 @@ def test_importing_the_providers_does_not_import_their_library():
 
 
 def test_each_vendor_has_its_address_and_title():
-    assert {*PROVIDER_DEFAULTS} == {*PROVIDER_TITLES} == {*PROVIDERS} - {"scripted"} == {*MODELS}
-    assert all(config.base_url for config in PROVIDER_DEFAULTS.values())
+    assert {*SERVED_PROVIDERS} == {*PROVIDERS} - {"scripted"} == {*MODELS}
+    assert all(info.base_url and info.title for info in PROVIDER_INFO.values())
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_header_that_cannot_be_sent_is_named(name: str, field: str, value: Any
     assert error.value.kind is FailureKind.BAD_REQUEST
 
 
-def test_the_variables_of_keys_are_those_of_the_vendors_and_those_configured():
+def test_key_variables_are_those_of_vendors_and_of_the_configuration():
     configs = [ProviderConfig(api_key_env="OUR_KEY"), ProviderConfig()]
     assert collect_key_variables(configs) == collect_key_variables() | {"OUR_KEY"}
     assert {"ANTHROPIC_API_KEY", "GEMINI_API_KEY"} < collect_key_variables()
@@ -117,7 +117,7 @@ def test_the_key_is_in_no_repr(name: str):
     provider = PROVIDERS[name](ModelConfig(name, "m"), ProviderConfig(), KEY)
     assert name == provider.NAME
     assert KEY not in repr(provider)
-    assert PROVIDER_TITLES[name] in repr(provider)
+    assert PROVIDER_INFO[name].title in repr(provider)
 
 
 @pytest.mark.parametrize("name", ["llamacpp", "ollama"])

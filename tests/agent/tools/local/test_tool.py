@@ -58,7 +58,7 @@ def read_json(path: str) -> tuple[Path, Any]:
     return Path(path), json.loads(Path(path).read_text())
 
 
-async def test_a_shell_tool_gets_its_arguments_in_the_workspace_and_answers_as_text(tmp_path):
+async def test_shell_tool_runs_in_the_workspace_and_answers_as_text(tmp_path):
     command = by_shell("pwd; echo {{ context.workspace_id }}")
     assert await run_tool(command, tmp_path) == Success(f"{tmp_path}\notvo8\n")
     command = by_shell("printf '%s|'", "{{tool.arguments.text}}", "$HOME")

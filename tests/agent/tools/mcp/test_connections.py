@@ -103,7 +103,7 @@ sys.stderr.write("x" * int(sys.argv[1]) + f" refused: {os.environ['TOKEN']}; " +
 
 
 @pytest.mark.parametrize("before", [0, 65400, 65460, 65470, 65480, 100_000])
-async def test_a_servers_complaint_is_for_the_log_alone_and_its_keys_are_for_nobody(
+async def test_server_stderr_is_only_logged_and_its_keys_are_redacted(
     tmp_path, monkeypatch, caplog, before
 ):
     monkeypatch.setenv("TOKEN", "ghp_0123456789abcdef")
@@ -274,7 +274,7 @@ async def test_a_call_that_is_cancelled_while_it_connects_leaves_the_next_one_to
             assert await call_tool(connections, "add", {"size": 1}) == Success("x")
 
 
-async def test_a_result_of_two_mebibytes_comes_as_an_event_and_a_longer_one_is_refused(tmp_path):
+async def test_result_of_two_mebibytes_arrives_and_a_longer_one_is_refused(tmp_path):
     async with serve_stalling() as answering:
         server = McpServer("probe", url=answering.url)
         async with connect_servers([server], tmp_path) as connections:
@@ -291,9 +291,7 @@ async def test_a_result_of_two_mebibytes_comes_as_an_event_and_a_longer_one_is_r
     [("DELETE",), ("tools/call", "notifications/cancelled", "DELETE")],
     ids=["at its end", "since the call"],
 )
-async def test_an_address_that_does_not_answer_the_end_of_its_session_ends_no_later(
-    tmp_path, stalled
-):
+async def test_close_does_not_wait_for_a_server_that_ignores_session_end(tmp_path, stalled):
     async with serve_stalling(*stalled) as server, asyncio.timeout(None) as limit:
         async with connect_servers(
             [McpServer("probe", url=server.url)], tmp_path, limits=CallLimits(seconds=0.1)
@@ -303,9 +301,7 @@ async def test_an_address_that_does_not_answer_the_end_of_its_session_ends_no_la
         assert "DELETE" in server.methods  # a GET of its session may come last
 
 
-async def test_an_address_that_lists_no_tools_is_unavailable_when_its_time_is_over(
-    tmp_path, monkeypatch
-):
+async def test_server_that_lists_no_tools_in_time_is_unavailable(tmp_path, monkeypatch):
     monkeypatch.setattr(server_connection, "_SESSION_END_SECONDS", 0.1)
     async with serve_stalling("tools/list", "DELETE") as server, asyncio.timeout(20):
         config = McpServer("bad", url=server.url, start_seconds=2.0)

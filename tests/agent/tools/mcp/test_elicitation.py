@@ -57,7 +57,7 @@ async def test_malformed_schema_declines_the_form_and_nothing_else(schema: Any):
     assert await elicitor.answer_form("", NUMBER) == ElicitationReply("accept", {"n": 7})
 
 
-async def test_a_form_of_more_fields_than_a_call_may_ask_is_declined_before_the_first():
+async def test_form_with_too_many_fields_is_declined_before_the_first():
     fields = {f"f{number}": {"type": "string"} for number in range(MAX_CALL_QUESTIONS + 1)}
     person = ScriptedPerson()
     elicitor, pauses = elicitation(person)

@@ -98,7 +98,7 @@ def test_parameters_are_laid_over_and_required_only_grows():
     }
 
 
-def test_a_servers_description_of_a_parameter_is_sent_whole_and_split_for_describe_tools():
+def test_parameter_description_is_sent_whole_and_split_for_listing():
     schema = {"properties": {"a": {"type": "string", "description": "One. Two."}}}
     tool = overlay_tool(ListedTool("t", "", schema), make_tool_config("t"))
     assert tool.parameters["properties"]["a"]["description"] == "One. Two."

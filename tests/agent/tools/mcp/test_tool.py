@@ -122,7 +122,7 @@ async def test_calls_that_run_at_once_are_asked_each_for_its_own(tmp_path, serve
     assert outcomes == [Success("a: True"), Success("b: False")]
 
 
-async def test_calls_to_an_older_server_take_turns_so_that_questions_find_their_call(tmp_path):
+async def test_calls_to_an_older_server_take_turns(tmp_path):
     first, second = ScriptedPerson(True), ScriptedPerson(False)
     async with connect_servers([older(tmp_path)], tmp_path) as connections:
         outcomes = await asyncio.gather(

@@ -143,7 +143,7 @@ async def test_a_process_that_has_lost_the_run_takes_no_secret(
     assert (await scene.reload(row)).state == "open"
 
 
-async def test_a_process_that_has_lost_the_run_does_not_wait_in_its_holders_place(
+async def test_process_that_lost_the_run_does_not_replace_its_holders_waiter(
     scene: Scene, worker: SecretChannel
 ):
     row = await scene.question(Secret())

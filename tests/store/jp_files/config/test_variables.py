@@ -127,7 +127,7 @@ def test_a_variable_sets_its_key(
         ("PROVIDERS_MCP_GIT_OPTIONAL", "yes", "true or false"),
     ],
 )
-def test_a_value_that_the_key_cannot_have_is_refused_without_being_repeated(
+def test_invalid_value_of_a_variable_is_refused_and_not_repeated(
     root: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, needed: str
 ):
     monkeypatch.setenv(f"JP_CFG_{name}", text)

@@ -66,7 +66,7 @@ def prepare_disk(root: Path, case: str) -> dict[str, Any]:
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("case", ["new", "grown", "twins", *mark_proof("not here", "only there")])
-def test_a_kill_at_any_step_leaves_the_old_or_the_new_and_a_second_call_completes(tmp_path, case):
+def test_kill_at_any_step_leaves_old_or_new_and_a_second_call_completes(tmp_path, case):
     before, after = tmp_path / "before", tmp_path / "after"
     prepare_disk(before, case)
     old = jp_reads(before)

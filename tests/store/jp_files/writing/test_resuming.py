@@ -222,7 +222,7 @@ async def test_retry_after_a_turn_of_jp_that_no_pass_has_read_starts_no_run(
     assert list(await stage.elements()) == stage.on_disk() == expected
 
 
-async def test_message_that_waits_for_a_worker_is_in_the_file_before_what_jp_adds(
+async def test_message_waiting_for_a_worker_precedes_in_the_file_what_jp_adds(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     providers.use_provider(monkeypatch, providers.Says())
@@ -254,7 +254,7 @@ async def take_over_while_locked(
     return await run_in_db_thread(Run.objects.get, pk=run.pk), stack
 
 
-async def test_run_whose_last_process_still_has_the_files_resumes_once_they_are_free(
+async def test_run_resumes_once_its_last_process_has_released_the_files(
     stage: Attached, monkeypatch: pytest.MonkeyPatch
 ):
     run, stack = await take_over_while_locked(stage, monkeypatch, "jpweb")

@@ -10,7 +10,7 @@ import pytest
 from jpweb.store import approvals
 from jpweb.store.choices import DecisionKind
 from jpweb.store.models import Inquiry
-from jpweb.store.reviews.decisions import Cursor, Decision
+from jpweb.store.reviews.decisions import Decision, DecisionCursor
 from jpweb.stream.inquiry import Answered
 from jpweb.web.views.audit import decision_timeline
 from tests.store import making
@@ -23,7 +23,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 def decide(at: datetime, by: str = "Ada", waited: timedelta = timedelta(0)) -> tuple[Any, Any]:
     """Return a decision on a question and its template values."""
     inquiry = Inquiry(decided_by="person", decider_name=by, state="answered", asked_at=at - waited)
-    cursor = Cursor(at, 0, 1)
+    cursor = DecisionCursor(at, 0, 1)
     return Decision(cursor, DecisionKind.QUESTION, inquiry), {"at": at, "inquiry": inquiry}
 
 

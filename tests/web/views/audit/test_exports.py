@@ -306,9 +306,7 @@ def test_reviews_cost_a_query_for_each_batch(answered_world: World):
 
 
 @pytest.mark.parametrize("name", ["markdown", "html"])
-def test_readable_export_says_who_decided_about_a_call_and_with_which_words(
-    world: World, name: str
-):
+def test_readable_export_names_who_decided_about_a_call_and_their_words(world: World, name: str):
     decision = {"allow": False, "reason": "Not on a <b>Friday</b>"}
     approvals.decide_approval(world.prompt.pk, decision, making.decider(world.people["owner"]))
     call = world.talk.journal.get(category="call")

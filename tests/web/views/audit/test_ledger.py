@@ -121,7 +121,7 @@ def test_each_get_is_one_of_content_or_known_to_show_none():
 
 
 @pytest.mark.parametrize("name", [*CONTENT_ROUTES, *sorted(LISTING_ROUTES | DOWNLOAD_ROUTES)])
-def test_each_get_of_content_by_whoever_may_leaves_one_entry_and_no_other_does(
+def test_each_permitted_get_of_content_leaves_one_entry_and_others_none(
     world: World, name: str, gathered_reads: Counter[read_log.Read]
 ):
     url = make_address(name, world)

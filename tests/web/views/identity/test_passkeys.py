@@ -167,7 +167,7 @@ def test_session_of_before_ends(world: World, phone: Authenticator):
     assert not SignIn.objects.filter(person=None).exists()
 
 
-def test_passkey_added_by_anothers_link_ends_when_the_person_joins_elsewhere(world: World):
+def test_passkey_added_by_anothers_link_ends_on_joining_elsewhere(world: World):
     person, authenticators = world.people["reader"], (Authenticator(), Authenticator())
     client = make_client()
     links = [accounts.issue_link(person, world.people["owner"]), accounts.issue_link(person)]

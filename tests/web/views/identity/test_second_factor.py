@@ -159,7 +159,7 @@ def test_other_text_is_a_wrong_code(app: App):
         SecondFactor.objects.update(failure_count=0)
 
 
-def test_five_wrong_codes_lock_longer_each_time_and_a_right_one_changes_nothing(
+def test_five_wrong_codes_lock_longer_each_time_also_for_a_right_one(
     world: World, app: App, caplog: pytest.LogCaptureFixture
 ):
     client = app.open_link()
@@ -185,7 +185,7 @@ def test_five_wrong_codes_lock_longer_each_time_and_a_right_one_changes_nothing(
     assert SecondFactor.objects.get().lock_count == 0
 
 
-def test_turning_off_and_new_recovery_codes_want_a_code_and_count_wrong_ones(app: App):
+def test_turning_off_and_new_recovery_codes_require_a_code(app: App):
     client = signed_in(app.person)
     for path in ("off", "recovery-codes"):
         response = client.post(f"{PAGE}/{path}", {"code": app.wrong_code})
@@ -219,7 +219,7 @@ def test_passkey_asks_for_no_code(world: World, app: App):
     assert sign_in_with_passkey(at_domain(Client()), authenticator)["Location"] == "/"
 
 
-def test_code_is_asked_for_in_the_session_of_the_link_alone_and_for_ten_minutes(app: App):
+def test_code_is_asked_for_ten_minutes_in_the_links_session_alone(app: App):
     assert Client().get(CODE_PAGE)["Location"] == "/sign-in"
     assert enter(Client(), app.code).status_code == 403
     client = app.open_link()

@@ -118,7 +118,7 @@ def test_compactions_from_before_a_turn_are_named_and_later_ones_told_of(world: 
     assert "bed1.py" in sides(second)[0]
 
 
-def test_a_compaction_that_reaches_into_a_later_turn_shortens_what_is_sent_of_it(world: World):
+def test_compaction_that_reaches_a_later_turn_shortens_what_is_sent(world: World):
     talk = mirror_conversation(
         world, *make_turns(1), Compaction(0, 9, {"tool_calls": STRIP}), *make_turns(1, 1)
     )

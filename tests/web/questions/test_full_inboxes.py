@@ -127,7 +127,7 @@ def test_an_inbox_that_is_filtered_gets_the_cards_of_its_workspace(world: World)
         assert html_page.find_one(id="question-count")["data-count"] == "2"
 
 
-def test_what_desks_lack_takes_as_many_queries_however_many_they_and_their_places_are(
+def test_inbox_updates_take_a_fixed_number_of_queries(
     world: World,
 ):
     ask(world, MANY)
@@ -157,7 +157,7 @@ def test_a_count_goes_no_further_than_is_shown(world: World):
     assert head["data-count"] == "1000"
 
 
-def test_a_desk_is_told_of_what_waits_where_its_person_may_answer_by_now_alone(world: World):
+def test_inbox_gets_questions_that_its_person_may_answer_now_alone(world: World):
     home, none = frozenset({world.home.pk}), frozenset[int]()
     people = {name: world.people[name].pk for name in ("responder", "reader", "outsider")}
     true = {"responder": (home, home), "reader": (none, home), "outsider": (none, none)}
@@ -199,7 +199,7 @@ async def test_pages_whose_roles_stand_are_told_after_one_crossing(
     assert crossed[2:] == ["find_inbox_updates"]
 
 
-async def test_what_comes_to_wait_before_a_page_hears_of_its_workspace_is_not_missed(
+async def test_question_from_before_a_page_knows_its_workspace_is_not_missed(
     shared_world: World, monkeypatch: pytest.MonkeyPatch
 ):
     """The roles are read, then comes a question, and only then does the page hear of any."""

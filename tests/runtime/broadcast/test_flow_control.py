@@ -69,7 +69,7 @@ def send_signals(url: str, *signals: dict[str, Any], callback: Callable[[], obje
     asyncio.run(say())
 
 
-def test_a_browser_that_stops_reading_costs_little_and_ends_with_the_latest(
+def test_browser_that_stops_reading_costs_little_and_gets_the_latest(
     server: Server, reader: tuple[str, int]
 ):
     cookie, talk = reader

@@ -148,7 +148,7 @@ def test_one_look_is_enough_for_tools_that_run_the_same(configured_world: World)
     assert page(configured_world).find_one(**{"data-tool": "t"})["data-offered"] == "yes"
 
 
-def test_tools_of_one_command_have_their_gates_beside_each_other_on_one_card(
+def test_tools_of_one_command_have_their_gates_side_by_side_on_one_card(
     configured_world: World,
 ):
     html_page = page(configured_world)

@@ -180,7 +180,7 @@ def test_sign_in_leads_to_the_page_of_this_site_that_its_form_names(
     assert use(Client(), code(world), next=next_url)["Location"] == location
 
 
-def test_link_that_was_refused_still_leads_to_the_page_that_wanted_the_sign_in(world: World):
+def test_refused_link_still_leads_to_the_page_that_wanted_the_sign_in(world: World):
     page = parse_page(use(Client(), "used-up", next="/questions#e-1"))
     assert {field["value"] for field in page.find_all(name="next")} == {"/questions#e-1"}
 
@@ -231,7 +231,7 @@ def test_a_sign_in_by_an_owners_link_ends_when_its_person_joins_elsewhere(world:
     assert {use(Client(), link).status_code for link in (owner_link, own_link)} == {403}
 
 
-def test_a_link_made_in_an_owners_sign_in_ends_when_a_group_lets_its_person_in(world: World):
+def test_link_from_an_owners_sign_in_ends_when_a_group_admits_the_person(world: World):
     owner, bob = world.people["owner"], making.person("bob", Role.READER, world.other_home)
     Membership.objects.create(person=owner, workspace=world.other_home, role=Role.OWNER)
     by_rival, by_own_link = Client(), Client()

@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+from pytest_django import Settings
+
+
+def test_a_provider_that_nobody_wrote_is_told_at_the_start(settings: Settings):
+    call_command("check")
+    settings.PROVIDER = "gpt-17"
+    with pytest.raises(SystemCheckError, match="which is no provider"):
+        call_command("check")
