@@ -31,7 +31,7 @@ def test_the_latest_run_of_a_conversation_comes_with_who_started_it():
     assert runs.get_newest(making.conversation(home).pk) is None
 
 
-def test_decision_of_a_call_that_an_interrupt_ended_does_not_keep_a_run_from_parking():
+def test_decision_of_an_interrupted_call_keeps_no_run_from_parking():
     talk = making.conversation(making.workspace())
     run = making.start_run(talk)
     approval = approvals.request_approval(talk.pk, ApprovalKind.RUN, "call_1", "vault", {})

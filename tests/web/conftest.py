@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 from channels.layers import channel_layers
 
+from jpweb.runtime import read_log
 from jpweb.runtime.broadcast import local_bus, partial_texts
 from jpweb.web.security import rate_limits
 from jpweb.web.websocket import socket_limits
@@ -46,3 +48,12 @@ def world(db: None, monkeypatch: pytest.MonkeyPatch) -> World:
 def shared_world(transactional_db: None) -> World:
     """Return rows that other threads see too."""
     return World()
+
+
+@pytest.fixture
+def gathered_reads() -> Iterator[Counter[read_log.Read]]:
+    """Yield the reads that wait to be written; none of other tests."""
+    reads = read_log._gathered_reads
+    reads.clear()
+    yield reads
+    reads.clear()

@@ -79,7 +79,7 @@ async def test_run_released_while_its_lease_is_acquired_is_queued(
     assert (row.state, row.holder, row.fence) == ("queued", "", 1)
 
 
-async def test_run_released_while_its_files_are_attached_is_queued_and_they_are_free(
+async def test_run_released_while_attaching_files_is_queued_and_frees_them(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     run, files = await queue_run(scene, monkeypatch), Files()

@@ -153,7 +153,7 @@ def hold_resources(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["released", "killed"])
 @pytest.mark.usefixtures("short")
-async def test_run_that_ends_with_its_process_before_its_turn_begins_was_not_cut_off(
+async def test_run_whose_process_ends_before_its_turn_begins_was_not_cut_off(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, is_killed: bool
 ):
     use(monkeypatch, Clerk(secret=False), Mode.ASK)

@@ -231,7 +231,7 @@ async def test_an_address_that_loses_a_call_is_connected_again_for_the_next_ones
     assert "MCP server probe is not available: its address can't be reached" in caplog.text
 
 
-async def test_an_address_that_no_longer_knows_the_session_gets_another_for_the_next_call(tmp_path):
+async def test_address_that_forgot_its_session_gets_another_for_the_next_call(tmp_path):
     async with serve_stalling() as server, asyncio.timeout(20):
         config = McpServer("probe", url=server.url)
         async with connect_servers([config], tmp_path) as connections:
@@ -243,7 +243,7 @@ async def test_an_address_that_no_longer_knows_the_session_gets_another_for_the_
     assert server.methods.count("initialize") == 2
 
 
-async def test_an_address_that_cannot_be_connected_again_fails_its_calls_until_it_can(tmp_path):
+async def test_address_that_is_away_fails_calls_until_it_can_be_connected_again(tmp_path):
     async with serve_stalling() as server, asyncio.timeout(20):
         config = McpServer("probe", url=server.url, start_seconds=0.5)
         async with connect_servers([config], tmp_path) as connections:
@@ -257,7 +257,7 @@ async def test_an_address_that_cannot_be_connected_again_fails_its_calls_until_i
             assert await call_tool(connections, "add", {"size": 1}) == Success("x")
 
 
-async def test_a_call_that_is_cancelled_while_it_connects_leaves_the_next_one_to_connect(tmp_path):
+async def test_call_cancelled_while_connecting_leaves_the_next_one_to_connect(tmp_path):
     async with serve_stalling() as server, asyncio.timeout(20):
         config = McpServer("probe", url=server.url)
         async with connect_servers([config], tmp_path) as connections:

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,8 @@ from tests.web.test_access import expected, make_address, no_real_runs
 from tests.web.world import EVERYBODY, World
 
 __all__ = ["no_real_runs"]
+
+pytestmark = pytest.mark.usefixtures("gathered_reads")
 
 SCOPES = ("conversation_id", "inquiry_id", "approval_id", "suspected_secret_id")
 CONTENT_ROUTES = [
@@ -79,15 +80,6 @@ ACTS_BY_ROUTE = {
     "sign-out-everywhere": {Act.SIGN_INS_ENDED, Act.SIGNED_OUT},
     "account-end-others": {Act.SIGN_INS_ENDED},
 }
-
-
-@pytest.fixture(autouse=True)
-def gathered_reads() -> Iterator[Counter[read_log.Read]]:
-    """Yield the reads that wait to be written; none of other tests."""
-    reads = read_log._gathered_reads
-    reads.clear()
-    yield reads
-    reads.clear()
 
 
 def list_acts(person_id: int) -> set[str]:
@@ -384,30 +376,6 @@ def test_verifier_says_what_no_ledger_file_is(file: Path):
     done = verify(file)
     assert (done.returncode, done.stdout) == (2, "")
     assert "line 1: this is no JSON object" in done.stderr
-
-
-def test_starter_sees_who_read_their_conversation(
-    world: World, gathered_reads: Counter[read_log.Read]
-):
-    world.client("reader").get(make_address("conversation", world))
-    world.client("owner").get(make_address("conversation", world))
-    read_log.write_reads(gathered_reads)
-    page = world.client("owner").get("/account/readers").content.decode()
-    table = page.partition("<tbody>")[2]
-    assert "Reader" in table
-    assert "Owner" not in table
-    assert "Nobody else" in world.client("reader").get("/account/readers").content.decode()
-
-
-def test_starter_who_was_removed_sees_no_readers_of_their_conversation(
-    world: World, gathered_reads: Counter[read_log.Read]
-):
-    world.client("reader").get(make_address("conversation", world))
-    read_log.write_reads(gathered_reads)
-    world.member("owner").delete()
-    page = world.client("owner").get("/account/readers").content.decode()
-    assert world.talk.title not in page
-    assert "Nobody else" in page
 
 
 def test_role_below_auditor_sees_no_ledger(world: World):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import pytest
 
+from jpweb.runtime import read_log
 from jpweb.store.choices import Act
 from jpweb.store.ledger import listing
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Person
 from tests.store import making
+from tests.web.test_access import make_address
 from tests.web.world import World
 
 
@@ -42,3 +45,27 @@ def test_readers_behind_the_first_page_are_on_the_next(
     assert pages == [["Ann", "Cay"], ["Bob"]]
     assert address == ""
     assert "No older readers" in client.get("/account/readers?before=1").content.decode()
+
+
+def test_starter_sees_who_read_their_conversation(
+    world: World, gathered_reads: Counter[read_log.Read]
+):
+    world.client("reader").get(make_address("conversation", world))
+    world.client("owner").get(make_address("conversation", world))
+    read_log.write_reads(gathered_reads)
+    page = world.client("owner").get("/account/readers").content.decode()
+    table = page.partition("<tbody>")[2]
+    assert "Reader" in table
+    assert "Owner" not in table
+    assert "Nobody else" in world.client("reader").get("/account/readers").content.decode()
+
+
+def test_starter_who_was_removed_sees_no_readers_of_their_conversation(
+    world: World, gathered_reads: Counter[read_log.Read]
+):
+    world.client("reader").get(make_address("conversation", world))
+    read_log.write_reads(gathered_reads)
+    world.member("owner").delete()
+    page = world.client("owner").get("/account/readers").content.decode()
+    assert world.talk.title not in page
+    assert "Nobody else" in page
