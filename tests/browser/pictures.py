@@ -97,6 +97,7 @@ def take_pictures(visit: Stay) -> Iterator[tuple[str, bytes]]:
     yield "waiting", approval.locator("#inbox").screenshot()
     # Without the demo's hostile texts, which are the newest.
     yield "audit", visit.open("/audit?demo=on&until=2026-10-15", size=_DESK).screenshot()
+    yield "ledger", visit.open("/audit/ledger", size=_DESK).screenshot()
     workspace_page = f"/workspaces/{visit.home.workspaces()[NAME]}"
     yield "tools", visit.open(f"{workspace_page}/tools", size=_DESK).screenshot()
     people = visit.open(f"{workspace_page}/people", size=_DESK)

@@ -19,6 +19,8 @@ pytestmark = pytest.mark.browser
 
 ASKS = '/call ask_user {"question": "Shall I claim this?", "answer_type": "boolean"}'
 ASKS_AGAIN = '/call ask_user {"question": "Shall I go on as before?", "answer_type": "boolean"}'
+#: A question of its own: an earlier answer to the same one would make a claimed card higher.
+ASKS_TO_TAKE = '/call ask_user {"question": "Shall I take it on?", "answer_type": "boolean"}'
 #: Pixels of the card of a yes-or-no question.
 MAX_CARD_HEIGHT = 150
 
@@ -58,7 +60,7 @@ def test_keys_claim_and_snooze_a_card_on_every_page(visit: Visit):
 
 
 def test_claim_and_release_keep_the_focus_and_are_announced(visit: Visit):
-    page = visit.begin(ASKS)
+    page = visit.begin(ASKS_TO_TAKE)
     card = find_card(page, BOOLEAN)
     wait_until_connected(page)
     claim = card.get_by_role("link", name="I'm on it")

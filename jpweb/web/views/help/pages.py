@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Files of ``docs`` that are help pages; the others are for developers.
 PAGES = (
-    *("using", "answering", "auditing", "tools-and-trust", "team"),
+    *("using", "answering", "auditing", "evidence", "tools-and-trust", "team"),
     *("models", "operations", "security"),
 )
 #: The file that lists all pages.

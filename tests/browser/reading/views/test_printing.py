@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.pages import Visit
 from tests.browser.reading.conftest import LONG_RESULT
 from tests.browser.reading.windows import LATER, long_one, to_bottom
+from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -54,6 +55,6 @@ def test_expanded_result_is_printed_to_its_last_line(shelf: Visit):
     page.get_by_role("button", name="Expand all").click()
     texts = page.locator("#transcript .text")
     expect(texts.last).to_be_visible()
-    assert texts.evaluate_all(COUNT_CUT), "it scrolls on a screen"
+    wait_until(lambda: texts.evaluate_all(COUNT_CUT), "it scrolls on a screen")
     prepare_printing(page)
     assert not texts.evaluate_all(COUNT_CUT)
