@@ -53,7 +53,7 @@ async def ask(name: str, base_url: str) -> None:
             print(name, error.kind)
 
 
-async def talk(mcp: str, vendor: str) -> None:
+async def conversation(mcp: str, vendor: str) -> None:
     folder = Path.cwd()
     servers = [
         McpServer("chatty", sys.executable, (str(OLDER), str(folder))),
@@ -77,4 +77,4 @@ async def talk(mcp: str, vendor: str) -> None:
 if __name__ == "__main__":
     django.setup()
     logging.getLogger("jpweb").debug("this is logged")
-    asyncio.run(talk(*sys.argv[1:]))
+    asyncio.run(conversation(*sys.argv[1:]))

@@ -162,9 +162,9 @@ def list_journals(place: RecordSource) -> list[ConversationJournal]:
 def list_faults(place: RecordSource) -> list[str]:
     """Return everything that is wrong with the record."""
     wrong = [
-        f"conversation {talk.key}: {fault}"
-        for talk in list_journals(place)
-        for fault in talk.faults()
+        f"conversation {conversation.key}: {fault}"
+        for conversation in list_journals(place)
+        for fault in conversation.faults()
     ]
     states = Counter(state for (state,) in place.rows("SELECT state FROM store_run"))
     if set(states) - {"done"}:

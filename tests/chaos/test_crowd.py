@@ -39,7 +39,7 @@ async def test_of_many_who_answer_at_once_one_wins_and_the_others_are_told(house
     assert Counter(statuses) == {200: 1, 409: PEOPLE - 1}
 
     (winner,) = (person for person in members if key in person.settled)
-    ((_, talk, state, answer, decider),) = household.rows(_QUESTION, key)
+    ((_, conversation, state, answer, decider),) = household.rows(_QUESTION, key)
     assert (state, answer, decider) == ("answered", winner.settled[key], winner.name)
-    assert household.rows(_RESPONSES, talk) == [(1,)]
+    assert household.rows(_RESPONSES, conversation) == [(1,)]
     assert {person.winner_name for person in members if person is not winner} == {winner.name}

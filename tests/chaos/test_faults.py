@@ -176,8 +176,10 @@ async def test_pages_open_while_a_silent_connection_holds_their_rows(
 ):
     workspace, (person,) = await cast(staff, 1, next(numbers))
     await begin_turns(person, workspace, numbers, 1)
-    ((talk,),) = staff.rows("SELECT max(id) FROM store_conversation WHERE origin = 'native'")
-    page = f"/conversations/{talk}"
+    ((conversation,),) = staff.rows(
+        "SELECT max(id) FROM store_conversation WHERE origin = 'native'"
+    )
+    page = f"/conversations/{conversation}"
     with lock_held_in_silence(staff):
         for path in (page, "/", "/conversations", "/questions"):
             assert (await person.get(path)).status_code == 200, path

@@ -18,10 +18,10 @@ WHOLE = [*OPENING, CALL, ASKED, ANSWER, RESULT]
 
 
 def faults(entries: list[Entry], first: int = 0, twins: int = 0) -> list[str]:
-    talk = ConversationJournal(1)
+    conversation = ConversationJournal(1)
     for position, (kind, event) in enumerate(entries, first):
-        talk.add(position, kind, f"name-{max(position, twins)}", event)
-    return list(talk.faults())
+        conversation.add(position, kind, f"name-{max(position, twins)}", event)
+    return list(conversation.faults())
 
 
 def test_nothing_is_wrong_with_a_whole_turn():
@@ -64,11 +64,11 @@ def list_tally_faults(
     tool: str = "tally",
     permission_count: int = 0,
 ) -> list[str]:
-    talk = ConversationJournal(1)
-    talk.add(0, "tool_call_request", "name-0", {"id": "c", "name": tool})
+    conversation = ConversationJournal(1)
+    conversation.add(0, "tool_call_request", "name-0", {"id": "c", "name": tool})
     result = {"id": "c", "content": b64encode(content.encode()).decode()}
-    talk.add(1, "tool_call_response", "name-1", result | {"metadata": metadata or {}})
-    return list(talk.find_tally_faults({"word-1": run_count}, {"c": permission_count}))
+    conversation.add(1, "tool_call_response", "name-1", result | {"metadata": metadata or {}})
+    return list(conversation.find_tally_faults({"word-1": run_count}, {"c": permission_count}))
 
 
 def test_a_tool_that_ran_once_or_again_as_told_is_no_fault():

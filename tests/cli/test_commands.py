@@ -250,8 +250,8 @@ def test_export_writes_to_standard_output(
     monkeypatch.setattr(clock, "now", lambda: datetime(2026, 1, 2, 3, tzinfo=UTC))
     mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     call_command("export", str(TOUR), "--format", form)
-    talk = Conversation.objects.get(jp_id=TOUR)
-    assert capfdbinary.readouterr().out == join_pieces(FORMATS[form].make_pieces(talk))
+    conversation = Conversation.objects.get(jp_id=TOUR)
+    assert capfdbinary.readouterr().out == join_pieces(FORMATS[form].make_pieces(conversation))
 
 
 def test_export_to_a_full_standard_output_is_an_error_of_it(monkeypatch: pytest.MonkeyPatch):
@@ -265,8 +265,8 @@ def test_export_to_a_full_standard_output_is_an_error_of_it(monkeypatch: pytest.
 @pytest.mark.parametrize("form", ["markdown", "jp"])
 def test_export_writes_comments_where_the_format_can(form: str, tmp_path: Path):
     home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
-    talk, person = home.conversations.get(jp_id=TOUR), making.person("ada")
-    threads.add_comment(talk, journal.find_anchor(talk.pk, 0), person, "Look here")
+    conversation, person = home.conversations.get(jp_id=TOUR), making.person("ada")
+    threads.add_comment(conversation, journal.find_anchor(conversation.pk, 0), person, "Look here")
     if form == "jp":
         assert "Only the formats markdown" in get_refusal("export", str(TOUR), "--comments")
         return
@@ -295,8 +295,8 @@ def test_export_of_what_two_workspaces_have_names_both(root: Path, tmp_path: Pat
     for word in ("garden (ab1z9)", "orchard (zz000)", "jp-c17000000000-"):
         assert word in message
     capture_command("export", "jp-c17000000000-zz000", "--output", tmp_path / "out")
-    talk = Conversation.objects.get(workspace__jp_id="zz000")
-    assert (tmp_path / "out").read_bytes() == join_pieces(exports.export_jp_json(talk))
+    conversation = Conversation.objects.get(workspace__jp_id="zz000")
+    assert (tmp_path / "out").read_bytes() == join_pieces(exports.export_jp_json(conversation))
 
 
 def test_export_into_a_folder_that_is_not_there_is_one_line(tmp_path: Path):

@@ -22,20 +22,20 @@ def run_index(*options: str) -> str:
 
 
 @pytest.fixture
-def talk() -> Conversation:
+def conversation() -> Conversation:
     conversation: Conversation = making.conversation(making.workspace())
     journal.append_events(conversation.pk, [making.event(ChatResponse("message", "pear"))])
     making.conversation(conversation.workspace)
     return conversation
 
 
-def test_what_has_yet_to_be_indexed_is(talk: Conversation):
+def test_what_has_yet_to_be_indexed_is(conversation: Conversation):
     assert run_index() == "2 conversations indexed.\n"
     assert Passage.objects.filter(body="pear").count() == 1
     assert run_index() == "0 conversations indexed.\n"
 
 
-def test_all_is_indexed_anew_where_asked(talk: Conversation):
+def test_all_is_indexed_anew_where_asked(conversation: Conversation):
     run_index()
     Passage.objects.filter(body="pear").update(body="plum")
     assert run_index("--all") == "2 conversations indexed.\n"

@@ -30,10 +30,12 @@ def list_paths(owner: Owner) -> list[str]:
     html = owner.read("/conversations?workspace=2") + owner.read(
         "/conversations?workspace=2&archived=1"
     )
-    talks = sorted(set(re.findall(r'href="/conversations/(\d+)', html)), key=int)
-    views = [f"/conversations/{key}{view}" for key in talks for view in _VIEWS]
+    conversations = sorted(set(re.findall(r'href="/conversations/(\d+)', html)), key=int)
+    views = [f"/conversations/{key}{view}" for key in conversations for view in _VIEWS]
     question_keys = [
-        key for talk in talks for key in re.findall(r"/questions/(\d+)", owner.read(_page(talk)))
+        key
+        for conversation in conversations
+        for key in re.findall(r"/questions/(\d+)", owner.read(_page(conversation)))
     ]
     return [*lists, *views, *(f"/questions/{key}" for key in sorted(set(question_keys), key=int))]
 
@@ -69,5 +71,5 @@ def load_pages(file: Path) -> dict[str, str]:
     return {path: text.removesuffix("\n") for path, _, text in split}
 
 
-def _page(talk: str) -> str:
-    return f"/conversations/{talk}"
+def _page(conversation: str) -> str:
+    return f"/conversations/{conversation}"

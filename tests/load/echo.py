@@ -82,11 +82,11 @@ conversation_updates.find_conversation_updates = record  # type: ignore[assignme
 async def change(way: str) -> float:
     """Tell everybody; returns when that began."""
     if way == "ws":
-        talk = await run_in_db_thread(Conversation.objects.latest, "pk")
+        conversation = await run_in_db_thread(Conversation.objects.latest, "pk")
         word = making.event(ChatResponse("message", "A word, as models say them."))
-        await run_in_db_thread(journal.append_events, talk.pk, [word])
+        await run_in_db_thread(journal.append_events, conversation.pk, [word])
         start_time = perf_counter()
-        await publisher.publish_conversation_changed(talk.pk)
+        await publisher.publish_conversation_changed(conversation.pk)
         return start_time
     start_time = perf_counter()
     if way == "bare":

@@ -75,7 +75,7 @@ class Daphne:
     """A server, a conversation on it, and sign-ins that may read it."""
 
     program: Program
-    talk: int
+    conversation: int
     cookies: list[str]
 
     @property
@@ -90,7 +90,7 @@ class Daphne:
             for visitor in sockets:
                 visitor.say(
                     {
-                        "conversation": self.talk,
+                        "conversation": self.conversation,
                         "entry_count": 2,
                         "metadata": "current",
                         "questions": [],
@@ -128,9 +128,9 @@ def run_daphne(bench: BenchRun) -> Iterator[Daphne]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
     try:
         with use_database(bench.make_database()) as path:
-            talk, cookies = _prepare(min(PEOPLE, bench.size.told_sockets))
+            conversation, cookies = _prepare(min(PEOPLE, bench.size.told_sockets))
         with run_program("tests.load.echo", path) as program:
-            yield Daphne(program, talk, cookies)
+            yield Daphne(program, conversation, cookies)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
@@ -138,12 +138,14 @@ def run_daphne(bench: BenchRun) -> Iterator[Daphne]:
 def _prepare(people: int) -> tuple[int, list[str]]:
     """Make a conversation that many may read; return its key and a sign-in each."""
     home = making.workspace()
-    talk = making.conversation(home)
-    journal.append_events(talk.pk, [making.event(TurnStart()), making.event(ChatRequest("Begin"))])
+    conversation = making.conversation(home)
+    journal.append_events(
+        conversation.pk, [making.event(TurnStart()), making.event(ChatRequest("Begin"))]
+    )
     cookies = []
     for _ in range(people):
         client = Client()
         client.force_login(making.person("", Role.READER, home))
         session = client.cookies[settings.SESSION_COOKIE_NAME].value
         cookies.append(f"{settings.SESSION_COOKIE_NAME}={session}")
-    return talk.pk, cookies
+    return conversation.pk, cookies

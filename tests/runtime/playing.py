@@ -28,26 +28,26 @@ class Scene:
         self.home = making.workspace()
         self.ada = making.person("ada", Role.RESPONDER, self.home)
         self.eve = making.person("eve", Role.RESPONDER, self.home)
-        self.talk: Conversation = making.conversation(self.home, "A talk", self.ada)
+        self.conversation: Conversation = making.conversation(self.home, "A talk", self.ada)
 
     async def question(self, *args: Any) -> Inquiry:
         """Return an open question of a run that no process executes."""
 
         def ask() -> Inquiry:
-            run = Run.objects.filter(conversation=self.talk).first()
-            return making.question(run or making.start_run(self.talk, self.ada), *args)
+            run = Run.objects.filter(conversation=self.conversation).first()
+            return making.question(run or making.start_run(self.conversation, self.ada), *args)
 
         return await run_in_db_thread(ask)
 
     async def elements(self) -> tuple[Element, ...]:
-        return await run_in_db_thread(journal.read_elements, self.talk.pk)
+        return await run_in_db_thread(journal.read_elements, self.conversation.pk)
 
     async def get_question(self) -> Any:
         """Return the one question that waits, once there is one and its call waits for it."""
 
         async def find_open() -> Inquiry | None:
             row = await run_in_db_thread(
-                Inquiry.objects.filter(conversation=self.talk, state="open").first
+                Inquiry.objects.filter(conversation=self.conversation, state="open").first
             )
             is_waiting = row is not None and row.pk in resolution.settlement_waiters.waiters_by_key
             return row if is_waiting else None
@@ -55,7 +55,7 @@ class Scene:
         return await eventually(find_open)
 
     async def start(self, text: str = "Begin") -> tuple[Run, asyncio.Task[None]]:
-        run = await runs.start_turn(self.talk, self.ada, text)
+        run = await runs.start_turn(self.conversation, self.ada, text)
         task = run_executor._active_runs[run.pk].task
         assert task is not None
         return run, task
@@ -80,7 +80,10 @@ class Scene:
         def read() -> str:
             rows: list[Any] = list(JournalEntry.objects.values_list())
             rows += Inquiry.objects.values_list()
-            rows += [conversations.get_conversation(self.talk.pk).title, *Run.objects.values_list()]
+            rows += [
+                conversations.get_conversation(self.conversation.pk).title,
+                *Run.objects.values_list(),
+            ]
             return repr(rows)
 
         return await run_in_db_thread(read)

@@ -29,14 +29,14 @@ async def prepare_answer(scene: Scene) -> Coroutine[Any, Any, Any]:
 
 
 async def prepare_decision(scene: Scene) -> Coroutine[Any, Any, Any]:
-    run = await run_in_db_thread(making.start_run, scene.talk, scene.ada)
+    run = await run_in_db_thread(making.start_run, scene.conversation, scene.ada)
     row = await run_in_db_thread(making.prompt, run)
     return approvals.decide_approval(row.pk, ApprovalVerdict(True), decider(scene.ada))
 
 
 async def prepare_stop(scene: Scene) -> Coroutine[Any, Any, Any]:
-    await run_in_db_thread(run_rows.start_run, scene.talk.pk, scene.ada.pk, "scripted")
-    return runs.stop_run(scene.talk.pk, decider(scene.ada))
+    await run_in_db_thread(run_rows.start_run, scene.conversation.pk, scene.ada.pk, "scripted")
+    return runs.stop_run(scene.conversation.pk, decider(scene.ada))
 
 
 CASES: dict[str, tuple[Any, Any, str, Any, str]] = {

@@ -108,8 +108,8 @@ def outcomes(tmp_path: Path) -> Conversation:
     )
 
 
-def _text(talk: Conversation, *, reasoning: bool = True) -> str:
-    return join_pieces(exports.make_markdown(talk, reasoning=reasoning)).decode()
+def _text(conversation: Conversation, *, reasoning: bool = True) -> str:
+    return join_pieces(exports.make_markdown(conversation, reasoning=reasoning)).decode()
 
 
 def test_markdown_has_each_outcome_in_jps_words(tmp_path: Path):
@@ -122,33 +122,35 @@ def test_markdown_has_each_outcome_in_jps_words(tmp_path: Path):
 
 def test_the_demo_has_them_too():
     text = "\n".join(
-        join_pieces(FORMATS["markdown"].make_pieces(talk)).decode() for talk in demo()
+        join_pieces(FORMATS["markdown"].make_pieces(conversation)).decode()
+        for conversation in demo()
     ).split("\n")
     assert "Answer: <redacted>" in text
     assert "Cancelled (user)" in text
 
 
 def test_reasoning_is_there_unless_it_is_not_wanted(tmp_path: Path):
-    talk = make_conversation(
+    conversation = make_conversation(
         tmp_path, ChatResponse("reasoning", "Deep thought"), ChatResponse("message", "Hi")
     )
-    assert "> Deep thought" in _text(talk)
-    assert "Deep thought" not in _text(talk, reasoning=False)
-    assert "Omitted: reasoning 1." in _text(talk, reasoning=False)
+    assert "> Deep thought" in _text(conversation)
+    assert "Deep thought" not in _text(conversation, reasoning=False)
+    assert "Omitted: reasoning 1." in _text(conversation, reasoning=False)
 
 
 def test_without_a_title_the_id_stands_for_it(tmp_path: Path):
-    talk = make_conversation(tmp_path, title="")
-    assert _text(talk).startswith("# jp\\-c17000000000")
+    conversation = make_conversation(tmp_path, title="")
+    assert _text(conversation).startswith("# jp\\-c17000000000")
     assert (
-        "<title>jp-c17000000000</title>" in join_pieces(FORMATS["html"].make_pieces(talk)).decode()
+        "<title>jp-c17000000000</title>"
+        in join_pieces(FORMATS["html"].make_pieces(conversation)).decode()
     )
 
 
 @pytest.mark.parametrize("position", range(5))
 def test_the_page_loads_and_runs_nothing(position: int):
-    talk = demo()[position]
-    page = ExportedPage(join_pieces(FORMATS["html"].make_pieces(talk)).decode())
+    conversation = demo()[position]
+    page = ExportedPage(join_pieces(FORMATS["html"].make_pieces(conversation)).decode())
     assert LOADS & {tag for tag, _ in page.tags} == set()
     for tag, attributes in page.tags:
         assert [name for name in attributes if name.startswith("on")] == [], tag
@@ -169,8 +171,8 @@ def test_the_style_of_the_page_loads_nothing():
 
 
 def test_hostile_text_is_shown_as_text():
-    (talk,) = [talk for talk in demo() if "hostile" in talk.source]
-    page = ExportedPage(join_pieces(FORMATS["html"].make_pieces(talk)).decode())
+    (conversation,) = [conversation for conversation in demo() if "hostile" in conversation.source]
+    page = ExportedPage(join_pieces(FORMATS["html"].make_pieces(conversation)).decode())
     assert "<script>alert(1)</script>" in page.text
     assert "<img src=x onerror=alert(1)>" in page.text
 
@@ -186,24 +188,25 @@ def test_a_hostile_title_stays_in_its_place(tmp_path: Path):
 
 @pytest.mark.parametrize("name", ["markdown", "html"])
 def test_it_says_where_it_is_from_and_when_it_was_made(tmp_path: Path, name: str):
-    talk = make_conversation(tmp_path)
-    text = join_pieces(FORMATS[name].make_pieces(talk)).decode()
-    address = f"{settings.PUBLIC_URL}/conversations/{talk.pk}"
+    conversation = make_conversation(tmp_path)
+    text = join_pieces(FORMATS[name].make_pieces(conversation)).decode()
+    address = f"{settings.PUBLIC_URL}/conversations/{conversation.pk}"
     assert "Exported by jpweb, 2026-01-02 03:04:05 UTC, from" in text
     assert (f'href="{address}"' if name == "html" else f"<{address}>") in text
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_gives_every_conversation_as_text(name: str):
-    for talk in demo():
-        assert join_pieces(FORMATS[name].make_pieces(talk)).decode()
+    for conversation in demo():
+        assert join_pieces(FORMATS[name].make_pieces(conversation)).decode()
 
 
-def _expected(talk: Conversation) -> str:
+def _expected(conversation: Conversation) -> str:
     """Return the Markdown made of the whole conversation at once."""
-    outline = build_outline(journal.read_elements(talk.pk))
+    outline = build_outline(journal.read_elements(conversation.pk))
     return export_markdown(
-        outline, MarkdownOptions(title=talk.title or f"jp-c{talk.jp_id}", reasoning=True)
+        outline,
+        MarkdownOptions(title=conversation.title or f"jp-c{conversation.jp_id}", reasoning=True),
     )
 
 
@@ -223,44 +226,47 @@ def test_pieces_of_any_size_make_the_file_of_the_whole_conversation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entries: int
 ):
     (tmp_path / ".jp").mkdir()
-    talks = [*demo(), *_layouts(tmp_path), import_conversation(making.workspace(), 700)]
+    conversations = [*demo(), *_layouts(tmp_path), import_conversation(making.workspace(), 700)]
     monkeypatch.setattr(item_batches, "MAX_BATCH_ENTRIES", entries)
-    for talk in talks:
-        expected = _expected(talk)
-        assert _text(talk) == expected, talk.source
-        page = join_pieces(exports.make_html(talk)).decode()
+    for conversation in conversations:
+        expected = _expected(conversation)
+        assert _text(conversation) == expected, conversation.source
+        page = join_pieces(exports.make_html(conversation)).decode()
         html = rendering.render_markdown(expected, keep_line_ends=True)
         # As one text, what holds many quotes counts as too deep and would be shown plain.
-        assert html in page or html.startswith("<pre># 700 events"), talk.source
+        assert html in page or html.startswith("<pre># 700 events"), conversation.source
         assert "<h1>" in page
-    assert entries > 1 or len(list(exports.make_markdown(talks[-1]))) > 100
+    assert entries > 1 or len(list(exports.make_markdown(conversations[-1]))) > 100
 
 
 @pytest.mark.parametrize("characters", [pytest.param(1, marks=pytest.mark.proof), 3000])
 def test_pieces_of_few_characters_make_the_same_files(
     monkeypatch: pytest.MonkeyPatch, characters: int
 ):
-    talks = [*demo(), import_conversation(making.workspace(), 300)]
+    conversations = [*demo(), import_conversation(making.workspace(), 300)]
     files = {
-        (talk, name): join_pieces(FORMATS[name].make_pieces(talk))
-        for talk in talks
+        (conversation, name): join_pieces(FORMATS[name].make_pieces(conversation))
+        for conversation in conversations
         for name in FORMATS
     }
     monkeypatch.setattr(store_exports, "MAX_CHUNK_CHARS", characters)
     monkeypatch.setattr(store_exports, "FETCH_ROWS", 1)
     monkeypatch.setattr(item_batches, "MAX_BATCH_CHARS", characters)
-    for (talk, name), expected in files.items():
-        assert join_pieces(FORMATS[name].make_pieces(talk)) == expected, (talk.source, name)
-    assert len(list(FORMATS["html"].make_pieces(talks[-1]))) > 10
-    assert len(list(FORMATS["jp"].make_pieces(talks[-1]))) > 10
+    for (conversation, name), expected in files.items():
+        assert join_pieces(FORMATS[name].make_pieces(conversation)) == expected, (
+            conversation.source,
+            name,
+        )
+    assert len(list(FORMATS["html"].make_pieces(conversations[-1]))) > 10
+    assert len(list(FORMATS["jp"].make_pieces(conversations[-1]))) > 10
 
 
 def test_a_reference_of_one_text_reaches_into_no_other(tmp_path: Path):
     definition, use = "[docs]: https://elsewhere.example", "See [docs] and[^1]"
-    talk = make_conversation(
+    conversation = make_conversation(
         tmp_path, ChatResponse("message", definition), ChatResponse("message", use)
     )
-    assert "elsewhere" not in join_pieces(FORMATS["html"].make_pieces(talk)).decode()
+    assert "elsewhere" not in join_pieces(FORMATS["html"].make_pieces(conversation)).decode()
 
 
 @pytest.fixture(params=FORMATS)
@@ -295,23 +301,23 @@ def test_conversation_removed_between_two_pieces_breaks_the_file(
 
 
 def test_export_ends_where_the_conversation_ended_when_it_began(monkeypatch: pytest.MonkeyPatch):
-    talk = making.conversation(making.workspace())
-    making.question(making.start_run(talk))
-    talk.refresh_from_db()
-    expected = {name: join_pieces(FORMATS[name].make_pieces(talk)) for name in FORMATS}
-    journal.append_events(talk.pk, [making.event(ChatResponse("message", "Later"))])
-    files = {name: join_pieces(FORMATS[name].make_pieces(talk)) for name in FORMATS}
+    conversation = making.conversation(making.workspace())
+    making.question(making.start_run(conversation))
+    conversation.refresh_from_db()
+    expected = {name: join_pieces(FORMATS[name].make_pieces(conversation)) for name in FORMATS}
+    journal.append_events(conversation.pk, [making.event(ChatResponse("message", "Later"))])
+    files = {name: join_pieces(FORMATS[name].make_pieces(conversation)) for name in FORMATS}
     assert files == expected
 
 
 def test_markdown_has_every_decision_about_a_call():
-    talk = making.conversation(making.workspace())
-    run = making.start_run(talk)
+    conversation = making.conversation(making.workspace())
+    run = making.start_run(conversation)
     count = call_decisions.MAX_PAGE_APPROVALS + 1
     decided = {"state": ApprovalState.DECIDED, "decision": {"allow": False}, "subject": {}}
     Approval.objects.bulk_create(
-        Approval(conversation=talk, run=run, kind="run", tool_call_id="call_1", **decided)
+        Approval(conversation=conversation, run=run, kind="run", tool_call_id="call_1", **decided)
         for _ in range(count)
     )
-    talk.refresh_from_db()
-    assert _text(talk).count("\n\nDenied") == count
+    conversation.refresh_from_db()
+    assert _text(conversation).count("\n\nDenied") == count

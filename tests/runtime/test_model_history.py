@@ -77,15 +77,17 @@ def test_without_stored_model_and_run_nothing_is_on_record():
 
 
 def test_runs_name_their_model_and_the_turn_they_ran_in():
-    talk = making.conversation(making.workspace())
+    conversation = making.conversation(making.workspace())
     starts = []
     for hour, name in ((3, "a"), (4, "a"), (5, "b")):
         at = datetime(2026, 1, 2, hour, tzinfo=UTC)
-        Run.objects.create(conversation=talk, provider="p", model=name, started_at=at, state="done")
+        Run.objects.create(
+            conversation=conversation, provider="p", model=name, started_at=at, state="done"
+        )
         starts.append((at, hour - 3))
-    uses = list_models(talk, starts)
+    uses = list_models(conversation, starts)
     assert [(use.model_id, use.turn_number) for use in uses] == [("p/a", 0), ("p/b", 2)]
-    assert list_models(talk, starts[2:])[0].turn_number == BEFORE_TURNS
+    assert list_models(conversation, starts[2:])[0].turn_number == BEFORE_TURNS
 
 
 @pytest.mark.parametrize(

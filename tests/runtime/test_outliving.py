@@ -58,7 +58,7 @@ async def test_a_run_that_was_left_goes_on_with_its_open_question(
     assert same_row == row, "it waits on, under its own number"
     await resolution.answer_inquiry(row.pk, "false", decider(scene.eve))
     await scene.get_question()
-    assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
+    assert await runs.stop_run(scene.conversation.pk, decider(scene.eve))
     await wait_for_task(task)
     assert (await reload_run(run)).resume_count == 1
     tags = [element.tag for element in await scene.elements()]
@@ -78,7 +78,7 @@ async def test_call_continues_with_an_answer_from_while_no_process_ran(
     task = await scene.resume(run)
     second = await scene.get_question()
     assert second != row
-    assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
+    assert await runs.stop_run(scene.conversation.pk, decider(scene.eve))
     await wait_for_task(task)
     inquiry_ids = [e.kind.id for e in await scene.elements() if isinstance(e.kind, InquiryRequest)]
     assert len(set(inquiry_ids)) == len(inquiry_ids) == 2
@@ -140,7 +140,7 @@ async def test_a_stop_does_not_wait_for_servers_to_start(
     slow.use(monkeypatch)
     run, task = await scene.start()
     await slow.waits.wait()
-    assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
+    assert await runs.stop_run(scene.conversation.pk, decider(scene.ada))
     await wait_for_task(task)
     assert (await reload_run(run)).state == "stopped"
 
@@ -153,7 +153,9 @@ async def test_what_is_said_while_servers_start_is_heard_by_the_turn(
     slow.use(monkeypatch)
     run, task = await scene.start()
     await slow.waits.wait()
-    assert await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "respond", "Be brief.")
+    assert await runs.interrupt_run(
+        scene.conversation.pk, decider(scene.ada), "respond", "Be brief."
+    )
     slow.go_on.set()
     await wait_for_task(task)
     assert (await reload_run(run)).state == "done"
@@ -169,13 +171,15 @@ async def test_who_speaks_to_a_turn_as_it_ends_is_heard(
     slow.use(monkeypatch)
     run, task = await scene.start()
     await slow.waits.wait()
-    assert await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "respond", "Wait.")
+    assert await runs.interrupt_run(scene.conversation.pk, decider(scene.ada), "respond", "Wait.")
     slow.go_on.set()
     await wait_for_task(task)
     assert (await reload_run(run)).state == "done"
     requests = [e.kind.content for e in await scene.elements() if isinstance(e.kind, ChatRequest)]
     assert requests == ["Begin", "Wait."]
-    assert not await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "respond", "Too late.")
+    assert not await runs.interrupt_run(
+        scene.conversation.pk, decider(scene.ada), "respond", "Too late."
+    )
 
 
 async def test_nothing_is_restarted_while_no_tool_call_runs(
@@ -185,8 +189,8 @@ async def test_nothing_is_restarted_while_no_tool_call_runs(
     providers.use_provider(monkeypatch, provider)
     _, task = await scene.start()
     await provider.said_event.wait()
-    assert not await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "restart")
-    assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
+    assert not await runs.interrupt_run(scene.conversation.pk, decider(scene.ada), "restart")
+    assert await runs.stop_run(scene.conversation.pk, decider(scene.ada))
     await wait_for_task(task)
 
 
@@ -198,9 +202,11 @@ async def test_a_stop_after_a_reply_does_not_wait_for_servers_to_start(
     slow.use(monkeypatch)
     run, task = await scene.start()
     await slow.waits.wait()
-    assert await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "respond", "Be brief.")
+    assert await runs.interrupt_run(
+        scene.conversation.pk, decider(scene.ada), "respond", "Be brief."
+    )
     await asyncio.wait_for(run_executor._active_runs[run.pk].interrupts.wait(), SOON)
-    assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
+    assert await runs.stop_run(scene.conversation.pk, decider(scene.ada))
     await wait_for_task(task)
     assert (await reload_run(run)).state == "stopped"
 
@@ -216,7 +222,7 @@ async def test_a_stop_while_servers_start_is_recorded_as_the_persons(
     slow.use(monkeypatch)
     task = await scene.resume(run)
     await slow.waits.wait()
-    assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
+    assert await runs.stop_run(scene.conversation.pk, decider(scene.ada))
     await wait_for_task(task)
     settled_row = await scene.reload(row)
     assert (settled_row.reason, settled_row.decider_id) == ("user", scene.ada.pk)

@@ -20,14 +20,14 @@ from tests.store import making
 
 
 async def recorded(scene: Scene) -> JournalRecorder:
-    run = await run_in_db_thread(making.start_run, scene.talk, scene.ada)
-    return JournalRecorder(run, scene.home.pk, SocketDisplay(scene.talk.pk))
+    run = await run_in_db_thread(making.start_run, scene.conversation, scene.ada)
+    return JournalRecorder(run, scene.home.pk, SocketDisplay(scene.conversation.pk))
 
 
 async def test_what_is_recorded_is_read_back_and_told(scene: Scene):
     recorder = await recorded(scene)
     async with (
-        subscribe(publisher.make_conversation_topic(scene.talk.pk)) as reading,
+        subscribe(publisher.make_conversation_topic(scene.conversation.pk)) as reading,
         subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals,
     ):
         await recorder.record(making.event(ChatResponse("message", "A word")))
@@ -37,14 +37,14 @@ async def test_what_is_recorded_is_read_back_and_told(scene: Scene):
         assert await reading() == {"kind": "conversation"}
         assert await workspace_signals() == {"kind": "questions"}
     assert await recorder.elements() == await scene.elements()
-    row = await run_in_db_thread(inquiries.find_by_inquiry_id, scene.talk.pk, "call_1.q.1")
+    row = await run_in_db_thread(inquiries.find_by_inquiry_id, scene.conversation.pk, "call_1.q.1")
     assert row.run_id == recorder.run.pk
 
 
 async def test_what_could_not_be_recorded_is_not_told(scene: Scene):
     recorder = await recorded(scene)
     await run_in_db_thread(Run.objects.all().delete)
-    await run_in_db_thread(scene.talk.delete)
+    await run_in_db_thread(scene.conversation.delete)
     async with subscribe(
         publisher.make_conversation_topic(recorder.run.conversation_id)
     ) as reading:
@@ -81,7 +81,7 @@ async def test_a_text_that_was_recorded_meanwhile_is_not_told(
 ):
     monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=lambda: 100.0))
     journal_recorder = await recorded(scene)
-    async with subscribe(publisher.make_conversation_topic(scene.talk.pk)) as reading:
+    async with subscribe(publisher.make_conversation_topic(scene.conversation.pk)) as reading:
         for text in ("A", "A word"):
             await journal_recorder.display.partial("message", text)
         await journal_recorder.record(making.event(ChatResponse("message", "A word")))
@@ -93,8 +93,10 @@ async def test_a_text_that_was_recorded_meanwhile_is_not_told(
 async def test_record_keeps_the_row_of_a_question_until_it_is_settled(
     scene: Scene, is_settled: bool
 ):
-    run = await run_in_db_thread(making.start_run, scene.talk)
-    recorder = JournalRecorder(run, scene.talk.workspace_id, SocketDisplay(scene.talk.pk))
+    run = await run_in_db_thread(making.start_run, scene.conversation)
+    recorder = JournalRecorder(
+        run, scene.conversation.workspace_id, SocketDisplay(scene.conversation.pk)
+    )
     await recorder.record(making.event(make_inquiry("c.go_on.1", "Go on?")))
     assert list(recorder.opened_rows) == ["c.go_on.1"]
     if is_settled:

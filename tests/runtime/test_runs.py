@@ -34,7 +34,7 @@ async def reload_run(run: Run) -> Run:
 
 
 async def rows(scene: Scene) -> list[Inquiry]:
-    queryset = Inquiry.objects.filter(conversation=scene.talk).order_by("position")
+    queryset = Inquiry.objects.filter(conversation=scene.conversation).order_by("position")
     return await run_in_db_thread(list, queryset)
 
 
@@ -87,13 +87,13 @@ async def test_a_stop_closes_the_question_in_the_name_of_who_stopped(
     providers.use_provider(monkeypatch)
     run, task = await scene.start()
     row = await scene.get_question()
-    assert await runs.stop_run(scene.talk.pk, decider(scene.eve)) is True
+    assert await runs.stop_run(scene.conversation.pk, decider(scene.eve)) is True
     await wait_for_task(task)
     row = await scene.reload(row)
     assert (row.state, row.reason, row.decider_id) == ("cancelled", "user", scene.eve.pk)
     assert (await reload_run(run)).state == "stopped"
     assert len(results(await scene.elements())) == 1
-    assert await runs.stop_run(scene.talk.pk, decider(scene.eve)) is False
+    assert await runs.stop_run(scene.conversation.pk, decider(scene.eve)) is False
 
 
 async def test_a_stop_touches_no_other_conversation(scene: Scene, monkeypatch: pytest.MonkeyPatch):
@@ -101,9 +101,9 @@ async def test_a_stop_touches_no_other_conversation(scene: Scene, monkeypatch: p
     providers.use_provider(monkeypatch, provider)
     run, task = await scene.start()
     await provider.said_event.wait()
-    assert await runs.stop_run(scene.talk.pk + 1, decider(scene.eve)) is False
+    assert await runs.stop_run(scene.conversation.pk + 1, decider(scene.eve)) is False
     assert not task.done()
-    assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
+    assert await runs.stop_run(scene.conversation.pk, decider(scene.eve))
     await wait_for_task(task)
     assert (await reload_run(run)).state == "stopped"
     reply = (await scene.elements())[-1].kind
@@ -116,7 +116,7 @@ async def test_an_answer_that_beats_the_stop_stands(scene: Scene, monkeypatch: p
     _, task = await scene.start()
     row = await scene.get_question()
     await run_in_db_thread(making.settle, row, making.ANSWER, decider(scene.ada))
-    assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
+    assert await runs.stop_run(scene.conversation.pk, decider(scene.eve))
     await wait_for_task(task)
     row = await scene.reload(row)
     assert (row.state, row.decider_name) == ("answered", "Ada")
@@ -197,8 +197,8 @@ async def test_one_turn_at_a_time(scene: Scene, monkeypatch: pytest.MonkeyPatch)
     providers.use_provider(monkeypatch, providers.Hangs())
     _, task = await scene.start()
     with pytest.raises(AlreadyRunning):
-        await runs.start_turn(scene.talk, scene.eve, "Me too")
-    await runs.stop_run(scene.talk.pk, decider(scene.ada))
+        await runs.start_turn(scene.conversation, scene.eve, "Me too")
+    await runs.stop_run(scene.conversation.pk, decider(scene.ada))
     await wait_for_task(task)
     providers.use_provider(monkeypatch, providers.Says())
     _, task = await scene.start("Now")
@@ -209,9 +209,11 @@ async def test_one_turn_at_a_time(scene: Scene, monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_a_mirrored_conversation_is_not_run(scene: Scene):
-    await run_in_db_thread(Conversation.objects.filter(pk=scene.talk.pk).update, origin="mirrored")
+    await run_in_db_thread(
+        Conversation.objects.filter(pk=scene.conversation.pk).update, origin="mirrored"
+    )
     with pytest.raises(ReadOnlyConversation):
-        await runs.start_turn(scene.talk, scene.ada, "Hello")
+        await runs.start_turn(scene.conversation, scene.ada, "Hello")
     assert await run_in_db_thread(Run.objects.count) == 0
 
 
@@ -220,7 +222,7 @@ async def test_the_end_is_told_and_clears_what_was_being_received(
 ):
     providers.use_provider(monkeypatch, providers.Says())
     async with (
-        subscribe(publisher.make_conversation_topic(scene.talk.pk)) as reading,
+        subscribe(publisher.make_conversation_topic(scene.conversation.pk)) as reading,
         subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals,
     ):
         _, task = await scene.start()
@@ -238,7 +240,7 @@ async def test_a_call_that_broke_off_is_not_told_after_the_end(
 ):
     monkeypatch.setattr(recorder, "DISPLAY_INTERVAL_SECONDS", 0.5)  # longer than the end takes
     providers.use_provider(monkeypatch, providers.BreaksOff())
-    async with subscribe(publisher.make_conversation_topic(scene.talk.pk)) as reading:
+    async with subscribe(publisher.make_conversation_topic(scene.conversation.pk)) as reading:
         _, task = await scene.start()
         await wait_for_task(task)
         assert reading.take_all()[-1] == {"kind": "conversation"}
@@ -251,7 +253,7 @@ async def test_an_answer_that_comes_while_a_failed_run_is_closed_stands(
 ):
     """The look at what is open and the record of its end are one step."""
     row = await scene.question()
-    run = await run_in_db_thread(Run.objects.get, conversation=scene.talk)
+    run = await run_in_db_thread(Run.objects.get, conversation=scene.conversation)
     outcomes = await asyncio.gather(
         run_in_db_thread(stored.close_open, run, CancellationReason.LOST),
         resolution.answer_inquiry(row.pk, "true", decider(scene.ada)),
@@ -269,9 +271,11 @@ async def test_the_title_and_the_text_are_kept_as_said(
     providers.use_provider(monkeypatch, providers.Says())
     _, task = await scene.start("NUL \x00 and <b>")
     await wait_for_task(task)
-    read = await run_in_db_thread(journal.read_elements, scene.talk.pk)
+    read = await run_in_db_thread(journal.read_elements, scene.conversation.pk)
     assert read[1].kind == ChatRequest("NUL \x00 and <b>", author="Ada")
-    assert (await run_in_db_thread(conversations.get_conversation, scene.talk.pk)).turns == 1
+    assert (
+        await run_in_db_thread(conversations.get_conversation, scene.conversation.pk)
+    ).turns == 1
 
 
 async def test_what_a_vendor_says_cannot_bar_the_conversation(

@@ -39,9 +39,9 @@ class Library:
             home = making.workspace()
             auditor = making.person("auditor", Role.AUDITOR, home)
             message = ChatResponse("message", "x" * EVENT_CHARACTERS)
-            self.talk = making.mirrored_conversation(home, *[message] * EVENTS)
+            self.conversation = making.mirrored_conversation(home, *[message] * EVENTS)
             self.cookie = make_cookie(auditor)
-        self.path = f"/conversations/{self.talk.pk}/export/jp"
+        self.path = f"/conversations/{self.conversation.pk}/export/jp"
         self.server = Server(data, settings={"JPWEB_SECRET_KEY": settings.SECRET_KEY})
 
     def open(self, path: str) -> tuple[HTTPConnection, HTTPResponse]:

@@ -48,12 +48,14 @@ def workspace(name: str = "Garden") -> Workspace:
     return Workspace.objects.create(name=name, root=root, jp_id="abcde", copies_id="abcde")
 
 
-def person(name: str = "", role: Role | None = None, home: Workspace | None = None) -> Person:
+def person(name: str = "", role: Role | None = None, workspace: Workspace | None = None) -> Person:
     """Return a new person, a member where a role and a workspace are given."""
     name = name or f"person{next(_numbers)}"
     new_person = Person.objects.create(username=name, first_name=name.capitalize())
-    if role is not None and home is not None:
-        Membership.objects.create(person=new_person, workspace=home, role=role, direct_role=role)
+    if role is not None and workspace is not None:
+        Membership.objects.create(
+            person=new_person, workspace=workspace, role=role, direct_role=role
+        )
     return new_person
 
 

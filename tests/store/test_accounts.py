@@ -234,9 +234,9 @@ def test_an_owner_elsewhere_does_not_count(home: Workspace, owner: Person):
 
 def test_who_is_removed_stays_on_record(home: Workspace, owner: Person):
     eve = making.person("eve", Role.RESPONDER, home)
-    talk = making.conversation(home, "A talk", eve)
+    conversation = making.conversation(home, "A talk", eve)
     row = making.settle(
-        making.question(making.start_run(talk, eve)), making.ANSWER, making.decider(eve)
+        making.question(making.start_run(conversation, eve)), making.ANSWER, making.decider(eve)
     )
     accounts.remove_member(Membership.objects.get(person=eve))
     row.refresh_from_db()

@@ -22,7 +22,7 @@ def run() -> Run:
 
 
 def responder(run: Run, role: Role = Role.RESPONDER) -> int:
-    return making.person(role=role, home=run.conversation.workspace).pk
+    return making.person(role=role, workspace=run.conversation.workspace).pk
 
 
 def test_a_prompt_belongs_to_the_run_that_is_under_way(run: Run):
@@ -48,7 +48,7 @@ def test_what_no_database_takes_is_shown_replaced(run: Run):
 )
 def test_a_prompt_waits_for_those_who_may_answer(run: Run, role: Role, expected_count: int):
     making.prompt(run)
-    outsider = making.person(role=Role.OWNER, home=making.workspace())
+    outsider = making.person(role=Role.OWNER, workspace=making.workspace())
     assert len(approvals.list_open_for(responder(run, role))) == expected_count
     assert approvals.count_waiting(responder(run, role)) == expected_count
     assert approvals.count_waiting(outsider.pk) == 0

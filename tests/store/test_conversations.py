@@ -41,9 +41,9 @@ def test_those_begun_in_one_instant_have_ids_of_their_own(home: Workspace, reade
     new_conversations = [
         conversations.create_conversation(home, "x" * 600, reader.pk) for _ in range(5)
     ]
-    assert len({talk.jp_id for talk in new_conversations}) == 5
-    assert {talk.origin for talk in new_conversations} == {Origin.NATIVE}
-    assert {len(talk.title) for talk in new_conversations} == {500}
+    assert len({conversation.jp_id for conversation in new_conversations}) == 5
+    assert {conversation.origin for conversation in new_conversations} == {Origin.NATIVE}
+    assert {len(conversation.title) for conversation in new_conversations} == {500}
     assert new_conversations[0].started_by == reader
 
 

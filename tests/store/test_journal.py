@@ -40,78 +40,79 @@ def ada(home: Workspace) -> Person:
 
 
 @pytest.fixture
-def talk(home: Workspace, ada: Person) -> Conversation:
+def conversation(home: Workspace, ada: Person) -> Conversation:
     conversation: Conversation = making.conversation(home, "A talk", ada)
     return conversation
 
 
 @pytest.fixture
-def run(talk: Conversation, ada: Person) -> Run:
-    return making.start_run(talk, ada)
+def run(conversation: Conversation, ada: Person) -> Run:
+    return making.start_run(conversation, ada)
 
 
-def positions(talk: Conversation) -> list[int]:
-    return list(talk.journal.order_by("pk").values_list("position", flat=True))
+def positions(conversation: Conversation) -> list[int]:
+    return list(conversation.journal.order_by("pk").values_list("position", flat=True))
 
 
-def test_events_stand_in_the_order_in_which_they_came(talk: Conversation, run: Run):
+def test_events_stand_in_the_order_in_which_they_came(conversation: Conversation, run: Run):
     for word in ("one", "two"):
         kinds = (ChatResponse("message", word), ChatResponse("reasoning", word))
-        journal.append_events(talk.pk, [making.event(kind) for kind in kinds])
-    read = journal.read_elements(talk.pk)
+        journal.append_events(conversation.pk, [making.event(kind) for kind in kinds])
+    read = journal.read_elements(conversation.pk)
     texts = [(e.kind.variant, e.kind.content) for e in read if isinstance(e.kind, ChatResponse)]
     assert texts == [(v, w) for w in ("one", "two") for v in ("message", "reasoning")]
-    assert positions(talk) == list(range(7))
-    talk.refresh_from_db()
-    assert (talk.entry_count, talk.turns) == (7, 1)
-    assert talk.last_activity.isoformat() == "2026-01-02T03:04:05+00:00"
+    assert positions(conversation) == list(range(7))
+    conversation.refresh_from_db()
+    assert (conversation.entry_count, conversation.turns) == (7, 1)
+    assert conversation.last_activity.isoformat() == "2026-01-02T03:04:05+00:00"
 
 
-def test_equal_events_have_anchors_of_their_own(talk: Conversation):
+def test_equal_events_have_anchors_of_their_own(conversation: Conversation):
     same_events = [making.event(ChatResponse("message", "Same")) for _ in range(3)]
-    journal.append_events(talk.pk, same_events[:2])
-    journal.append_events(talk.pk, same_events[2:])
-    anchors = list(talk.journal.order_by("position").values_list("anchor", flat=True))
+    journal.append_events(conversation.pk, same_events[:2])
+    journal.append_events(conversation.pk, same_events[2:])
+    anchors = list(conversation.journal.order_by("position").values_list("anchor", flat=True))
     assert len(set(anchors)) == 3
-    assert anchors == anchor_ids.make_anchors(journal.read_elements(talk.pk))
-    assert [journal.find_element(talk.pk, anchor)[0] for anchor in anchors] == [0, 1, 2]
+    assert anchors == anchor_ids.make_anchors(journal.read_elements(conversation.pk))
+    assert [journal.find_element(conversation.pk, anchor)[0] for anchor in anchors] == [0, 1, 2]
 
 
-def test_an_anchor_that_is_not_there_is_unknown(talk: Conversation, run: Run):
-    other_conversation = making.conversation(talk.workspace, "Other")
-    anchor = talk.journal.earliest("pk").anchor
-    for key, name in ((talk.pk, "e-none"), (other_conversation.pk, anchor)):
+def test_an_anchor_that_is_not_there_is_unknown(conversation: Conversation, run: Run):
+    other_conversation = making.conversation(conversation.workspace, "Other")
+    anchor = conversation.journal.earliest("pk").anchor
+    for key, name in ((conversation.pk, "e-none"), (other_conversation.pk, anchor)):
         with pytest.raises(UnknownAnchor):
             journal.find_element(key, name)
 
 
-def test_all_or_none(talk: Conversation, run: Run):
-    before = positions(talk)
+def test_all_or_none(conversation: Conversation, run: Run):
+    before = positions(conversation)
     with pytest.raises(UnknownInquiry):
         journal.append_events(
-            talk.pk, [making.event(TurnStart()), making.event(make_answer("nobody.asked.1"))]
+            conversation.pk,
+            [making.event(TurnStart()), making.event(make_answer("nobody.asked.1"))],
         )
-    assert positions(talk) == before
-    talk.refresh_from_db()
-    assert (talk.entry_count, talk.turns) == (3, 1)
+    assert positions(conversation) == before
+    conversation.refresh_from_db()
+    assert (conversation.entry_count, conversation.turns) == (3, 1)
 
 
-def test_a_conversation_that_is_gone_or_jps_takes_nothing(talk: Conversation):
+def test_a_conversation_that_is_gone_or_jps_takes_nothing(conversation: Conversation):
     with pytest.raises(UnknownConversation):
         journal.append_events(10**9, [making.event(TurnStart())])
     Conversation.objects.update(origin="mirrored")
     with pytest.raises(ReadOnlyConversation):
-        journal.append_events(talk.pk, [making.event(TurnStart())])
-    assert positions(talk) == []
+        journal.append_events(conversation.pk, [making.event(TurnStart())])
+    assert positions(conversation) == []
 
 
-def test_a_request_opens_a_row(talk: Conversation, run: Run):
+def test_a_request_opens_a_row(conversation: Conversation, run: Run):
     row = making.question(run, text="Go on?")
     assert (row.state, row.run, row.position) == ("open", run, 3)
     assert row.question == {"text": "Go on?", "answer_type": {"type": "boolean"}}
     assert (row.source, row.asker, row.answer_type) == ("tool", "fs_modify_file", "boolean")
     assert (row.answer, row.settled_at, row.decided_by) == (None, None, "")
-    assert journal.find_element(talk.pk, row.anchor)[0] == row.position
+    assert journal.find_element(conversation.pk, row.anchor)[0] == row.position
     assert inquiries.waiting_seconds(row) is None
 
 
@@ -141,43 +142,48 @@ def test_what_is_no_person_decides_in_its_own_name(run: Run, kind: str):
 
 
 def test_the_second_response_is_refused_and_leaves_nothing(
-    talk: Conversation, run: Run, ada: Person
+    conversation: Conversation, run: Run, ada: Person
 ):
     row = making.settle(making.question(run), Answered(True), making.decider(ada))
-    length, rows_before = making.count_entries(talk.pk), list(Inquiry.objects.values())
+    length, rows_before = making.count_entries(conversation.pk), list(Inquiry.objects.values())
     with pytest.raises(AlreadySettled) as error:
         making.settle(row, Cancelled(CancellationReason.USER))
     assert error.value.inquiry.decider_name == "Ada"
     assert "already settled" in str(error.value)
-    assert (making.count_entries(talk.pk), list(Inquiry.objects.values())) == (length, rows_before)
+    assert (making.count_entries(conversation.pk), list(Inquiry.objects.values())) == (
+        length,
+        rows_before,
+    )
 
 
-def test_the_same_id_asked_again_is_settled_in_order(talk: Conversation, run: Run):
+def test_the_same_id_asked_again_is_settled_in_order(conversation: Conversation, run: Run):
     for _ in range(2):
-        journal.append_events(talk.pk, [making.event(make_inquiry("c.q.1"))], run)
-    assert inquiries.find_by_inquiry_id(talk.pk, "c.q.1").position == 4
+        journal.append_events(conversation.pk, [making.event(make_inquiry("c.q.1"))], run)
+    assert inquiries.find_by_inquiry_id(conversation.pk, "c.q.1").position == 4
     for value in (True, False):
-        journal.append_events(talk.pk, [making.event(make_answer("c.q.1", value))])
+        journal.append_events(conversation.pk, [making.event(make_answer("c.q.1", value))])
     rows = Inquiry.objects.order_by("position").values_list("position", "answer", "state")
     assert list(rows) == [(3, True, "answered"), (4, False, "answered")]
 
 
-def test_hostile_text_is_kept_and_found(talk: Conversation, run: Run):
-    journal.append_events(talk.pk, [making.event(make_inquiry("c\x00.q.1", "Go\x00?"))], run)
-    row = inquiries.find_by_inquiry_id(talk.pk, "c\x00.q.1")
+def test_hostile_text_is_kept_and_found(conversation: Conversation, run: Run):
+    journal.append_events(
+        conversation.pk, [making.event(make_inquiry("c\x00.q.1", "Go\x00?"))], run
+    )
+    row = inquiries.find_by_inquiry_id(conversation.pk, "c\x00.q.1")
     assert "\x00" not in row.inquiry_id + row.question["text"]
     journal.append_events(
-        talk.pk, [making.event(InquiryResponse("c\x00.q.1", Answered({"\x00": 1})))]
+        conversation.pk, [making.event(InquiryResponse("c\x00.q.1", Answered({"\x00": 1})))]
     )
     assert inquiries.get_inquiry(row.pk).state == "answered"
-    assert journal.read_elements(talk.pk)[3].kind == make_inquiry("c\x00.q.1", "Go\x00?")
+    assert journal.read_elements(conversation.pk)[3].kind == make_inquiry("c\x00.q.1", "Go\x00?")
 
 
-def test_rows_that_are_not_there_are_unknown(talk: Conversation):
+def test_rows_that_are_not_there_are_unknown(conversation: Conversation):
     with pytest.raises(UnknownInquiry):
         inquiries.get_inquiry(10**9)
     with pytest.raises(UnknownInquiry):
-        inquiries.find_by_inquiry_id(talk.pk, "c.q.1")
+        inquiries.find_by_inquiry_id(conversation.pk, "c.q.1")
 
 
 def test_who_may_answer_sees_what_a_run_holds_open(home: Workspace, run: Run, ada: Person):
@@ -200,21 +206,21 @@ def test_what_one_decided_and_what_nobody_did(run: Run, ada: Person):
     assert closed_inquiries.list_undecided(ada.pk, limit=0) == []
 
 
-def test_one_run_a_conversation(talk: Conversation, run: Run, ada: Person):
+def test_one_run_a_conversation(conversation: Conversation, run: Run, ada: Person):
     with pytest.raises(AlreadyRunning):
-        runs.start_run(talk.pk, ada.pk, "scripted")
+        runs.start_run(conversation.pk, ada.pk, "scripted")
     assert Run.objects.count() == 1
     assert runs.end_run(run, RunState.DONE) is True
     with pytest.raises(LeaseLost):
         runs.end_run(run, RunState.FAILED)
-    second = runs.start_run(talk.pk, ada.pk, "scripted")
-    assert runs.get_newest(talk.pk) == second
+    second = runs.start_run(conversation.pk, ada.pk, "scripted")
+    assert runs.get_newest(conversation.pk) == second
 
 
-def test_a_mirrored_conversation_is_not_run(talk: Conversation, ada: Person):
+def test_a_mirrored_conversation_is_not_run(conversation: Conversation, ada: Person):
     Conversation.objects.update(origin="mirrored")
     with pytest.raises(ReadOnlyConversation):
-        runs.start_run(talk.pk, ada.pk, "scripted")
+        runs.start_run(conversation.pk, ada.pk, "scripted")
 
 
 def test_a_run_that_is_lost_leaves_nothing_open(run: Run):
@@ -225,16 +231,16 @@ def test_a_run_that_is_lost_leaves_nothing_open(run: Run):
         assert (row.state, row.reason, row.decided_by) == ("cancelled", "lost", "system")
 
 
-def test_a_run_without_a_turn_is_lost(talk: Conversation, ada: Person):
-    run = runs.start_run(talk.pk, ada.pk, "scripted")
+def test_a_run_without_a_turn_is_lost(conversation: Conversation, ada: Person):
+    run = runs.start_run(conversation.pk, ada.pk, "scripted")
     runs.lose_run(run, "Nobody knows why.")
     run.refresh_from_db()
     assert (run.state, run.problem) == ("lost", "Nobody knows why.")
-    assert making.count_entries(talk.pk) == 0
+    assert making.count_entries(conversation.pk) == 0
 
 
 def test_a_run_and_what_opens_its_turn_begin_together_or_not_at_all(
-    talk: Conversation, ada: Person, monkeypatch: pytest.MonkeyPatch
+    conversation: Conversation, ada: Person, monkeypatch: pytest.MonkeyPatch
 ):
     opening = [making.event(TurnStart()), making.event(ChatRequest("Hello"))]
 
@@ -243,22 +249,27 @@ def test_a_run_and_what_opens_its_turn_begin_together_or_not_at_all(
 
     monkeypatch.setattr(compiled_write, "update_rows", refuse)
     with pytest.raises(OSError, match="disk full"):
-        runs.start_run(talk.pk, ada.pk, "scripted", "", opening)
+        runs.start_run(conversation.pk, ada.pk, "scripted", "", opening)
     assert not Run.objects.exists()
     monkeypatch.undo()
-    runs.start_run(talk.pk, ada.pk, "scripted", "", opening)
-    assert [e.kind for e in journal.read_elements(talk.pk)] == [TurnStart(), ChatRequest("Hello")]
+    runs.start_run(conversation.pk, ada.pk, "scripted", "", opening)
+    assert [e.kind for e in journal.read_elements(conversation.pk)] == [
+        TurnStart(),
+        ChatRequest("Hello"),
+    ]
 
 
-def test_rows_are_named_for_people(home: Workspace, talk: Conversation, run: Run, ada: Person):
+def test_rows_are_named_for_people(
+    home: Workspace, conversation: Conversation, run: Run, ada: Person
+):
     row = making.question(run)
     entry = JournalEntry.objects.earliest("pk")
     membership = ada.memberships.get()
-    names = [str(record) for record in (home, talk, run, row, entry, membership)]
+    names = [str(record) for record in (home, conversation, run, row, entry, membership)]
     assert names[:2] == ["Garden", "A talk"]
     assert names[3:] == [
         f"{row.inquiry_id}: open",
-        f"{talk.pk}#0 turn_start",
+        f"{conversation.pk}#0 turn_start",
         "ada in Garden: responder",
     ]
     assert str(Conversation(jp_id=5)) == "jp-c5"

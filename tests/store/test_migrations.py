@@ -41,26 +41,35 @@ def fill(apps: Any) -> None:
 
     person = add("Person", username="ada")
     home = add("Workspace", name="Garden", root="/garden", added_at=AT)
-    talk = add(
+    conversation = add(
         "Conversation", workspace=home, jp_id=1, origin="native", last_activity=AT, gone_at=AT,
         length=7, accounts={"call": 3}, placed=2, unindexed=False, indexed_length=5,
     )  # fmt: skip
-    add("JournalEntry", conversation=talk, position=4, text="{}", kind="x", head=3, facet="call")
-    add("Turn", conversation=talk, number=0, position=0, words="Hello")
     add(
-        "Passage", id=9, conversation=talk, position=4, part=0, head=3, facet="call", at=AT,
+        "JournalEntry",
+        conversation=conversation,
+        position=4,
+        text="{}",
+        kind="x",
+        head=3,
+        facet="call",
+    )
+    add("Turn", conversation=conversation, number=0, position=0, words="Hello")
+    add(
+        "Passage", id=9, conversation=conversation, position=4, part=0, head=3, facet="call", at=AT,
         body="word", tags="w1",
     )  # fmt: skip
     run = add(
-        "Run", conversation=talk, provider="scripted", deaths=2, resumed=6, started_at=AT,
+        "Run", conversation=conversation, provider="scripted", deaths=2, resumed=6, started_at=AT,
         left_by="worker\n",
     )  # fmt: skip
     inquiry = add(
-        "Inquiry", conversation=talk, anchor="e-1", position=4, inquiry_id="a.b", source="tool",
-        asker="vault", question={}, answer_type="boolean", state="open", asked_at=AT, alike="same",
+        "Inquiry", conversation=conversation, anchor="e-1", position=4, inquiry_id="a.b",
+        source="tool", asker="vault", question={}, answer_type="boolean", state="open",
+        asked_at=AT, alike="same",
     )  # fmt: skip
     gate = add(
-        "Prompt", conversation=talk, run=run, kind="run", tool_call_id="c", tool_name="n",
+        "Prompt", conversation=conversation, run=run, kind="run", tool_call_id="c", tool_name="n",
         shown={"content": "x"}, spent=True, asked_at=AT, decider=person,
     )  # fmt: skip
     address = add("Address", person=person, workspace=home, url="u", delay=5, added_at=AT)
@@ -70,7 +79,7 @@ def fill(apps: Any) -> None:
     add("Duty", name="n", holder="h", lease_until=AT)
     add("Interruption", run=run, kind="stop", said_at=AT, taken_at=AT, person=person)
     add("KeptResult", run=run, tool_call_id="c", is_error=False, delivered=True, again=True)
-    add("Reading", person=person, conversation=talk, length=6, at=AT)
+    add("Reading", person=person, conversation=conversation, length=6, at=AT)
 
 
 #: Rows of the new tables, by columns that have a new name or point to such a table.
@@ -146,7 +155,7 @@ def test_verdicts_that_escalate_reach_the_owners_after_the_upgrade(transactional
         home = apps.get_model("store", "Workspace").objects.create(
             name="Garden", root="/garden", added_at=AT
         )
-        talk = apps.get_model("store", "Conversation").objects.create(
+        conversation = apps.get_model("store", "Conversation").objects.create(
             workspace=home, jp_id=1, origin="native", last_activity=AT
         )
         tasks, reviews = (apps.get_model("store", name) for name in ("ReviewTask", "Review"))
@@ -157,10 +166,10 @@ def test_verdicts_that_escalate_reach_the_owners_after_the_upgrade(transactional
             "e-fine": (1, "done", ["fine"]),
         }
         for anchor, (required, state, sent) in verdicts.items():
-            tasks.objects.create(conversation=talk, anchor=anchor, state=state)
+            tasks.objects.create(conversation=conversation, anchor=anchor, state=state)
             for number, verdict in enumerate(sent, start=1):
                 reviews.objects.create(
-                    conversation=talk, anchor=anchor, version="v", round=number, revision=1,
+                    conversation=conversation, anchor=anchor, version="v", round=number, revision=1,
                     rounds_required=required, verdict=verdict, reviewed_at=AT,
                 )  # fmt: skip
         migrate("0042_links_and_owners")

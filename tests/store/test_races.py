@@ -127,17 +127,19 @@ def close_or_decide(row: Approval, number: int) -> None:
 
 
 def test_what_is_appended_at_once_has_one_order():
-    talk = making.conversation(making.workspace())
+    conversation = making.conversation(making.workspace())
     word = making.event(ChatResponse("message", "Same"))
-    assert at_once(MANY, lambda _: journal.append_events(talk.pk, [word, word])) == {"won": MANY}
-    entries = JournalEntry.objects.filter(conversation=talk).order_by("position")
+    assert at_once(MANY, lambda _: journal.append_events(conversation.pk, [word, word])) == {
+        "won": MANY
+    }
+    entries = JournalEntry.objects.filter(conversation=conversation).order_by("position")
     assert [entry.position for entry in entries] == list(range(2 * MANY))
     assert len({entry.anchor for entry in entries}) == 2 * MANY
 
 
 def test_of_twenty_runs_one_begins():
-    talk, person = making.conversation(making.workspace()), making.person()
-    results = at_once(MANY, lambda _: runs.start_run(talk.pk, person.pk, "scripted"))
+    conversation, person = making.conversation(making.workspace()), making.person()
+    results = at_once(MANY, lambda _: runs.start_run(conversation.pk, person.pk, "scripted"))
     assert results == {"won": 1, AlreadyRunning.__name__: MANY - 1}
     assert Run.objects.count() == 1
 
@@ -173,7 +175,8 @@ def test_a_link_signs_one_in_however_closely_they_follow():
 def test_of_two_owners_who_leave_at_once_one_stays():
     home = making.workspace()
     members = [
-        Membership.objects.get(person=making.person(role=Role.OWNER, home=home)) for _ in range(5)
+        Membership.objects.get(person=making.person(role=Role.OWNER, workspace=home))
+        for _ in range(5)
     ]
     results = at_once(5, lambda n: accounts.remove_member(members[n]))
     assert results == {"won": 4, LastOwner.__name__: 1}
@@ -182,8 +185,8 @@ def test_of_two_owners_who_leave_at_once_one_stays():
 
 def test_of_five_removals_of_a_member_at_once_one_is_recorded():
     home = making.workspace()
-    making.person(role=Role.OWNER, home=home)
-    person = making.person(role=Role.READER, home=home)
+    making.person(role=Role.OWNER, workspace=home)
+    person = making.person(role=Role.READER, workspace=home)
     members = [Membership.objects.get(person=person) for _ in range(5)]
     results = at_once(5, lambda n: accounts.remove_member(members[n]))
     assert results == {"won": 1, MembershipEnded.__name__: 4}
@@ -196,7 +199,7 @@ def test_conversations_begun_at_once_all_begin():
     assert at_once(MANY, lambda n: conversations.create_conversation(home, str(n), person.pk)) == {
         "won": MANY
     }
-    assert len({talk.jp_id for talk in home.conversations.all()}) == MANY
+    assert len({conversation.jp_id for conversation in home.conversations.all()}) == MANY
 
 
 def close_or_answer(row: Inquiry, number: int) -> None:
@@ -221,8 +224,8 @@ def test_two_passes_over_one_workspace_agree():
     results = at_once(2, lambda _: mirror.mirror_workspace(mirror.DEMO_PATH, "Demo"))
     assert results["won"] >= 1
     mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
-    for talk in Conversation.objects.all():
-        assert making.count_entries(talk.pk) == talk.entry_count
+    for conversation in Conversation.objects.all():
+        assert making.count_entries(conversation.pk) == conversation.entry_count
     assert Inquiry.objects.count() == len(set(Inquiry.objects.values_list("anchor", flat=True)))
 
 
@@ -239,7 +242,7 @@ def test_redaction_that_a_mirror_pass_waits_for_is_kept(
     mirror.mirror_workspace(tmp_path)
     making.write_folder(tmp_path, "17000000000-a-talk", stream(*kinds, ChatRequest("Thanks")))
     monkeypatch.setattr(row_writer, "MAX_BATCH_ENTRIES", batch_entries)
-    talk, ada = Conversation.objects.get(), making.person("ada")
+    conversation, ada = Conversation.objects.get(), making.person("ada")
     request = RedactionRequest("", "leaked", ("canary-7f3a",), is_conversation_wide=True)
     is_locking = Event()
 
@@ -254,26 +257,26 @@ def test_redaction_that_a_mirror_pass_waits_for_is_kept(
 
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
-            application.redact(talk, request, ada)
+            application.redact(conversation, request, ada)
             results = pool.submit(at_once, 1, mirror_again)
             assert is_locking.wait(30)
         assert results.result() == {"won": 1}
-    assert making.count_entries(talk.pk) == 3
+    assert making.count_entries(conversation.pk) == 3
     assert not JournalEntry.objects.filter(text__contains="canary-7f3a").exists()
     assert not Turn.objects.filter(title__contains="canary-7f3a").exists()
 
 
-def add_comment(talk: Conversation, author: Person, text: str) -> None:
-    threads.add_comment(talk, journal.find_anchor(talk.pk, 0), author, text)
+def add_comment(conversation: Conversation, author: Person, text: str) -> None:
+    threads.add_comment(conversation, journal.find_anchor(conversation.pk, 0), author, text)
 
 
-def edit_comment(talk: Conversation, author: Person, text: str) -> None:
-    anchor = journal.find_anchor(talk.pk, 0)
-    threads.edit_comment(talk, anchor, Comment.objects.get().pk, author, text)
+def edit_comment(conversation: Conversation, author: Person, text: str) -> None:
+    anchor = journal.find_anchor(conversation.pk, 0)
+    threads.edit_comment(conversation, anchor, Comment.objects.get().pk, author, text)
 
 
-def review(talk: Conversation, auditor: Person, text: str) -> None:
-    subject = subjects.load_conversation(talk)
+def review(conversation: Conversation, auditor: Person, text: str) -> None:
+    subject = subjects.load_conversation(conversation)
     sent = ReviewInput(Verdict.FINE, text, subject.version, 0)
     reviews.submit_review(subject, auditor, sent)
 
@@ -283,9 +286,9 @@ def test_redaction_replaces_a_text_whose_transaction_began_before(
     write: Callable[[Conversation, Person, str], None],
 ):
     home = making.workspace()
-    talk = making.mirrored_conversation(home, ChatRequest("Log in with canary-7f3a"))
+    conversation = making.mirrored_conversation(home, ChatRequest("Log in with canary-7f3a"))
     ada = making.person("ada", Role.AUDITOR, home)
-    add_comment(talk, ada, "First.")
+    add_comment(conversation, ada, "First.")
     request = RedactionRequest("", "leaked", ("canary-7f3a",), is_conversation_wide=True)
     is_written, is_redacted = Event(), Event()
 
@@ -298,12 +301,12 @@ def test_redaction_replaces_a_text_whose_transaction_began_before(
 
     def write_slowly(_number: int) -> None:
         with connection.execute_wrapper(pause):
-            write(talk, ada, "It says canary-7f3a here.")
+            write(conversation, ada, "It says canary-7f3a here.")
 
     with ThreadPoolExecutor(1) as pool:
         results = pool.submit(at_once, 1, write_slowly)
         assert is_written.wait(30)
-        application.redact(talk, request, ada)
+        application.redact(conversation, request, ada)
         is_redacted.set()
         assert results.result() == {"won": 1}
     assert not Comment.objects.filter(text__contains="canary-7f3a").exists()

@@ -115,11 +115,11 @@ def test_what_cannot_be_recorded_leaves_nothing(run: Run):
 
 
 def test_a_question_is_found_by_its_id_open_or_not(run: Run):
-    talk = run.conversation_id
+    conversation = run.conversation_id
     for _ in range(3):
-        journal.append_events(talk, [make_event(make_inquiry("c.q.1"))], run)
+        journal.append_events(conversation, [make_event(make_inquiry("c.q.1"))], run)
     newest = Inquiry.objects.latest("position")
     for _ in range(3):
-        assert inquiries.find_by_inquiry_id(talk, "c.q.1") == newest
-        journal.append_events(talk, [make_event(make_answer("c.q.1"))])
-    assert inquiries.find_by_inquiry_id(talk, "c.q.1") == newest
+        assert inquiries.find_by_inquiry_id(conversation, "c.q.1") == newest
+        journal.append_events(conversation, [make_event(make_answer("c.q.1"))])
+    assert inquiries.find_by_inquiry_id(conversation, "c.q.1") == newest

@@ -17,13 +17,13 @@ pytestmark = pytest.mark.django_db
 
 def test_the_latest_run_of_a_conversation_comes_with_who_started_it():
     home, ada = making.workspace(), making.person("ada")
-    talk, other_conversation = making.conversation(home), making.conversation(home)
-    making.start_run(talk)
+    conversation, other_conversation = making.conversation(home), making.conversation(home)
+    making.start_run(conversation)
     Run.objects.update(state=RunState.DONE)
-    last = making.start_run(talk, ada)
+    last = making.start_run(conversation, ada)
     making.start_run(other_conversation)
     with CaptureQueriesContext(connection) as captured:
-        newest_run = runs.get_newest(talk.pk)
+        newest_run = runs.get_newest(conversation.pk)
         assert newest_run == last
         assert newest_run is not None
         assert newest_run.started_by == ada
@@ -32,14 +32,14 @@ def test_the_latest_run_of_a_conversation_comes_with_who_started_it():
 
 
 def test_decision_of_an_interrupted_call_keeps_no_run_from_parking():
-    talk = making.conversation(making.workspace())
-    run = making.start_run(talk)
-    approval = approvals.request_approval(talk.pk, ApprovalKind.RUN, "call_1", "vault", {})
+    conversation = making.conversation(making.workspace())
+    run = making.start_run(conversation)
+    approval = approvals.request_approval(conversation.pk, ApprovalKind.RUN, "call_1", "vault", {})
     approvals.decide_approval(approval.pk, {"allow": True}, Decider("person", "Ada"))
     other_approval = making.prompt(run)
     assert runs.park_run(run, [], [other_approval.pk]) is False, "the call may go on with it"
     response = making.event(ToolCallResponse("call_1", "The user responded.", is_error=False))
-    journal.append_events(talk.pk, [response], run)
+    journal.append_events(conversation.pk, [response], run)
     assert runs.park_run(run, [], [other_approval.pk]) is True
 
 

@@ -121,13 +121,13 @@ async def connect_page(
 
 def make_hello(world: World, *open_prompts: Approval) -> dict[str, Any]:
     """Return what a page says that was loaded just now."""
-    world.talk.refresh_from_db()
+    world.conversation.refresh_from_db()
     return {
-        "conversation": world.talk.pk,
-        "entry_count": world.talk.entry_count,
-        "revision": world.talk.revision,
+        "conversation": world.conversation.pk,
+        "entry_count": world.conversation.entry_count,
+        "revision": world.conversation.revision,
         "run": f"{world.run.pk}-{world.run.state}",
-        "metadata": conversation_updates.make_metadata_key(world.talk),
+        "metadata": conversation_updates.make_metadata_key(world.conversation),
         "inbox": True,
         "questions": [world.question.pk],
         "approvals": [row.pk for row in open_prompts],

@@ -34,7 +34,7 @@ MISSING = 10**9
 
 def make_address(name: str, world: World, **instead: Any) -> str:
     keys = {
-        "conversation_id": world.talk.pk,
+        "conversation_id": world.conversation.pk,
         "inquiry_id": world.question.pk,
         "approval_id": world.prompt.pk,
         "workspace_id": world.home.pk,

@@ -79,7 +79,7 @@ async def test_who_may_answer_settles_it_over_the_socket(shared_world: World):
     )
     card = parse_page(reply["html"]).find_one(id=f"question-{row.pk}")
     assert (reply["status"], card["data-outcome"]) == (200, "answered")
-    last = (await run_in_db_thread(journal.read_elements, shared_world.talk.pk))[-1]
+    last = (await run_in_db_thread(journal.read_elements, shared_world.conversation.pk))[-1]
     assert last.tag == "inquiry_response"
 
 
@@ -219,7 +219,7 @@ async def test_a_secret_never_takes_the_socket(shared_world: World):
         await client_page.sends(row, "canary-71ab")
         assert await client_page.is_closed() == 4400
     assert (await fresh(row)).state == OPEN
-    journaled = await run_in_db_thread(journal.read_elements, shared_world.talk.pk)
+    journaled = await run_in_db_thread(journal.read_elements, shared_world.conversation.pk)
     assert "canary-71ab" not in "".join(entry.raw for entry in journaled)
 
 

@@ -46,7 +46,9 @@ def grow_talk(world: World, to: int) -> None:
     for n in range(to):
         making.question(world.run)
         making.prompt(world.run)
-        journal.append_events(world.talk.pk, [making.event(ChatResponse("message", f"word {n}"))])
+        journal.append_events(
+            world.conversation.pk, [making.event(ChatResponse("message", f"word {n}"))]
+        )
 
 
 def count_queries(client: Client, addresses: Iterable[str]) -> dict[str, int]:
@@ -73,7 +75,7 @@ def test_a_list_of_a_hundred_takes_no_more_queries_and_weighs_little(world: Worl
 
 def test_the_queries_of_a_page_do_not_grow_with_its_conversation(world: World):
     client = signed_in(world.people["owner"])
-    address = f"/conversations/{world.talk.pk}?at=2"
+    address = f"/conversations/{world.conversation.pk}?at=2"
     grow_talk(world, 5)
     assert count_queries(client, [address]) == {address: TALK}
     grow_talk(world, 95)
@@ -90,9 +92,12 @@ def test_the_largest_demo_conversation_weighs_little(world: World):
     home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     Membership.objects.create(person=world.people["outsider"], workspace=home, role=Role.READER)
     client = signed_in(world.people["outsider"])
-    talks = Conversation.objects.filter(workspace=home)
-    weights = {talk: len(client.get(f"/conversations/{talk.pk}").content) for talk in talks}
-    talk, weight = max(weights.items(), key=lambda pair: pair[1])
-    text_size = sum(len(entry.text) for entry in talk.journal.all())
+    conversations = Conversation.objects.filter(workspace=home)
+    weights = {
+        conversation: len(client.get(f"/conversations/{conversation.pk}").content)
+        for conversation in conversations
+    }
+    conversation, weight = max(weights.items(), key=lambda pair: pair[1])
+    text_size = sum(len(entry.text) for entry in conversation.journal.all())
     assert weight < 100_000
     assert weight < 8 * text_size

@@ -180,9 +180,9 @@ def test_an_owner_may_go_where_another_stays(world: World, action: str, data: di
 
 def test_who_is_removed_is_an_outsider_at_once(world: World):
     client = world.client("reader")
-    assert client.get(f"/conversations/{world.talk.pk}").status_code == 200
+    assert client.get(f"/conversations/{world.conversation.pk}").status_code == 200
     post(world, f"/memberships/{world.member('reader').pk}/remove")
-    assert client.get(f"/conversations/{world.talk.pk}").status_code == 404
+    assert client.get(f"/conversations/{world.conversation.pk}").status_code == 404
     assert Person.objects.filter(username="reader").exists()
 
 

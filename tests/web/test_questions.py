@@ -45,7 +45,7 @@ def test_an_answer_by_htmx_gives_the_settled_card(world: World):
 def test_a_plain_form_leads_to_the_event(world: World, action: str):
     response = post(world, world.question, action, answer="true")
     assert response.status_code == 302
-    address = f"/conversations/{world.talk.pk}?at={world.anchor}#{world.anchor}"
+    address = f"/conversations/{world.conversation.pk}?at={world.anchor}#{world.anchor}"
     assert response["Location"] == address
 
 
@@ -62,10 +62,10 @@ def test_a_note_says_why_on_the_card_the_page_and_in_the_transcript(world: World
     row = inquiries.get_inquiry(world.question.pk)
     assert row.note.startswith("Not on a <Friday>\nask again \N{REPLACEMENT CHARACTER}x")
     assert len(row.note) == 2000
-    (event,) = journal.read_elements(world.talk.pk)[-1].events
+    (event,) = journal.read_elements(world.conversation.pk)[-1].events
     assert event.note["note"] == row.note
     responder = world.client("responder")
-    for path in (f"/conversations/{world.talk.pk}", "/questions", f"/questions/{row.pk}"):
+    for path in (f"/conversations/{world.conversation.pk}", "/questions", f"/questions/{row.pk}"):
         page = parse_page(responder.get(path))
         assert [tag.text for tag in page if "data-note" in tag] == [row.note]
 
@@ -73,7 +73,7 @@ def test_a_note_says_why_on_the_card_the_page_and_in_the_transcript(world: World
 def test_a_decline_without_a_note_says_nothing_of_one(world: World):
     settled_card = parse_page(post(world, world.question, "decline", note=" \n ", htmx=True))
     assert not [tag for tag in settled_card if "data-note" in tag]
-    (event,) = journal.read_elements(world.talk.pk)[-1].events
+    (event,) = journal.read_elements(world.conversation.pk)[-1].events
     assert "note" not in event.note
 
 
@@ -195,7 +195,7 @@ def test_a_crash_report_holds_no_answer(
 
 @pytest.mark.parametrize("action", ["answer", "decline"])
 def test_a_question_of_jp_is_refused_in_words(world: World, action: str):
-    Conversation.objects.filter(pk=world.talk.pk).update(origin="mirrored")
+    Conversation.objects.filter(pk=world.conversation.pk).update(origin="mirrored")
     response = post(world, world.question, action, answer="true")
     assert response.status_code == 422
     assert "managed by jp" in parse_page(response).find_one(role="alert").text
@@ -254,8 +254,8 @@ def test_the_list_can_be_narrowed_to_a_workspace(world: World):
 
 
 def test_a_card_shows_the_last_messages_before_its_question_and_the_call(world: World):
-    talk = making.conversation(world.home, "Long")
-    run = making.start_run(talk)
+    conversation = making.conversation(world.home, "Long")
+    run = making.start_run(conversation)
     kinds: list[EventKind] = [
         ChatRequest("First"),
         ChatResponse("message", "Second"),
@@ -263,7 +263,7 @@ def test_a_card_shows_the_last_messages_before_its_question_and_the_call(world: 
         ChatResponse("message", "<b>Fourth</b>"),
         ToolCallRequest("call_1", "deploy", {"service": "blog"}),
     ]
-    journal.append_events(talk.pk, [making.event(kind) for kind in kinds], run)
+    journal.append_events(conversation.pk, [making.event(kind) for kind in kinds], run)
     row = making.question(run, Text(), "Where to?")
     path = f"/questions/{row.pk}/context"
     fragment = world.client("reader").get(path, headers=HTMX)
@@ -309,7 +309,7 @@ def test_what_ended_unasked_and_what_one_decided_are_listed(world: World):
     states = [(t["data-outcome"], t["data-reason"]) for t in page if t.get("class") == "row"]
     assert states == [("cancelled", "lost"), ("answered", "")]
     links = [tag["href"] for tag in page if tag.get("class") == "row-link"]
-    page_url = f"/conversations/{world.talk.pk}"
+    page_url = f"/conversations/{world.conversation.pk}"
     assert links == [f"{page_url}?at={row.anchor}#{row.anchor}" for row in (lost_row, own_row)]
     owner_page = parse_page(world.client("owner").get("/questions"))
     assert [t["data-reason"] for t in owner_page if t.get("class") == "row"] == ["lost"]

@@ -86,7 +86,7 @@ async def test_answer_over_the_socket_is_taken_as_the_role_allows(
 
 def list_reads(world: World) -> list[read_log.Read]:
     """Return the live reads of a world that wait to be written, and forget them."""
-    place = Place(world.home.pk, world.talk.pk)
+    place = Place(world.home.pk, world.conversation.pk)
     reads = [read for read in read_log._gathered_reads.elements() if read.place == place]
     read_log._gathered_reads.clear()
     return reads
@@ -113,7 +113,7 @@ async def test_socket_that_is_sent_content_is_a_read_then_one_an_hour(
 async def test_socket_that_begins_with_an_empty_page_is_a_read_of_its_person(shared_world: World):
     read_log._gathered_reads.clear()
     reader = shared_world.people["reader"]
-    async with connect_page(reader, conversation=shared_world.talk.pk) as socket:
+    async with connect_page(reader, conversation=shared_world.conversation.pk) as socket:
         await socket.receive_all()
     (read,) = list_reads(shared_world)
     assert (read.act, read.actor.person_id, read.view) == (Act.READ, reader.pk, "live-updates")

@@ -27,8 +27,8 @@ class World:
         self.people = {name: making.person(name, role, self.home) for name, role in MEMBERS.items()}
         self.people["outsider"] = making.person("outsider")
         self.people["rival"] = making.person("rival", Role.OWNER, self.other_home)
-        self.talk = making.conversation(self.home, "A talk", self.people["owner"])
-        self.run = making.start_run(self.talk, self.people["owner"])
+        self.conversation = making.conversation(self.home, "A talk", self.people["owner"])
+        self.run = making.start_run(self.conversation, self.people["owner"])
         self.question = making.question(self.run)
         self.anchor = self.question.anchor
         self._prompt: Approval | None = None

@@ -28,16 +28,18 @@ from jpweb.stream.inquiry import CancellationReason  # noqa: E402  needs Django 
 
 def begin_run(prompts: list[tuple[str, dict[str, Any]]]) -> list[int]:
     owner, home = accounts.get_or_create_owner(), Workspace.objects.get(name="Demo")
-    talk = conversations.create_conversation(home, "Seeded", owner.pk)
+    conversation = conversations.create_conversation(home, "Seeded", owner.pk)
     with transaction.atomic():
         run = leases.acquire_lease(
-            runs.start_run(talk.pk, owner.pk, "scripted").pk, "elsewhere", 3600
+            runs.start_run(conversation.pk, owner.pk, "scripted").pk, "elsewhere", 3600
         )
     assert run is not None
     for number, (kind, fields) in enumerate(prompts):
         details = {"edit": False} | fields
-        approvals.request_approval(talk.pk, ApprovalKind(kind), f"call_{number}", "vault", details)
-    return [run.pk, talk.pk]
+        approvals.request_approval(
+            conversation.pk, ApprovalKind(kind), f"call_{number}", "vault", details
+        )
+    return [run.pk, conversation.pk]
 
 
 def end_run(key: int) -> list[int]:

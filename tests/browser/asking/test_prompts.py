@@ -45,9 +45,9 @@ class Seeds:
 
     def __call__(self, *prompts: tuple[str, dict[str, Any]]) -> str:
         """Return the path of a new conversation in which these prompts wait."""
-        run, talk = self._tell(prompts)
+        run, conversation = self._tell(prompts)
         self._runs.append(run)
-        return f"/conversations/{talk}"
+        return f"/conversations/{conversation}"
 
     def end(self) -> None:
         for run in self._runs:

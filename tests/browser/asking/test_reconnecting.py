@@ -90,8 +90,8 @@ def test_pages_reconnect_after_a_kill_and_the_question_still_waits(
     for tab in (page, desk):
         wait_until_connected(tab)
         find_card(tab, BOOLEAN)
-    server, talk = mortal_visit.server, number_of(page)
-    fence = read_fence(server, talk)
+    server, conversation = mortal_visit.server, number_of(page)
+    fence = read_fence(server, conversation)
     with stay_on_page(page), stay_on_page(desk):
         mortal_visit.server.kill()
         expect(notice(page)).to_be_visible()
@@ -103,10 +103,10 @@ def test_pages_reconnect_after_a_kill_and_the_question_still_waits(
             expect(find_waiting_count(tab)).to_have_attribute("data-count", "1")
         expect(page.get_by_text("Resumed after a server restart")).to_be_visible()
         # Of an answer that comes before, nobody knows whether it had reached the call.
-        wait_until(lambda: read_fence(server, talk) > fence, "the run is taken over")
+        wait_until(lambda: read_fence(server, conversation) > fence, "the run is taken over")
         answer_question(page, BOOLEAN, "Yes")
         find_card(page, SELECT)
-    records = evidence.pair_inquiries(evidence.read_journal(server, talk))
+    records = evidence.pair_inquiries(evidence.read_journal(server, conversation))
     assert [record.outcome for record in records] == [{"outcome": "answered", "answer": True}, {}]
     # The call had asked, and waited: nothing of it was cut off.
     expect(page.get_by_text("The server stopped during this call")).to_have_count(0)

@@ -66,7 +66,7 @@ class WiredConversation:
 
 
 @pytest.fixture
-def talk(visit: Visit) -> WiredConversation:
+def conversation(visit: Visit) -> WiredConversation:
     return WiredConversation(visit, is_patient=True)
 
 
@@ -90,16 +90,18 @@ def find_settled_card(page: Page):
     return page.locator(".card.settled").last
 
 
-def test_an_answer_takes_the_socket_and_the_next_question_has_the_focus(talk: WiredConversation):
-    pause_clock(talk.page)  # a card that comes later than two seconds gets no focus
-    talk.press()
-    talk.page.clock.run_for(10)  # a press holds messages of the socket back until a timer
-    expect(find_settled_card(talk.page)).to_contain_text("typed with care")
-    expect(find_card(talk.page, SECRET).get_by_label("Secret", exact=True)).to_be_focused()
-    assert [message["answer"] for message in talk.wire.answers] == ["typed with care"]
-    assert talk.forms == []
-    assert talk.answers() == ["typed with care"]
-    storage_keys = talk.page.evaluate("Object.keys(sessionStorage)")
+def test_an_answer_takes_the_socket_and_the_next_question_has_the_focus(
+    conversation: WiredConversation,
+):
+    pause_clock(conversation.page)  # a card that comes later than two seconds gets no focus
+    conversation.press()
+    conversation.page.clock.run_for(10)  # a press holds messages of the socket back until a timer
+    expect(find_settled_card(conversation.page)).to_contain_text("typed with care")
+    expect(find_card(conversation.page, SECRET).get_by_label("Secret", exact=True)).to_be_focused()
+    assert [message["answer"] for message in conversation.wire.answers] == ["typed with care"]
+    assert conversation.forms == []
+    assert conversation.answers() == ["typed with care"]
+    storage_keys = conversation.page.evaluate("Object.keys(sessionStorage)")
     assert not [key for key in storage_keys if ":answer" in key]
 
 
@@ -118,15 +120,15 @@ def test_what_was_seen_of_a_card_is_told_before_what_came_of_it(visit: Visit):
 
 
 @pytest.mark.proof  # a variant
-def test_who_went_elsewhere_is_not_taken_to_the_next_question(talk: WiredConversation):
-    talk.wire.way = "hold"
-    talk.press()
-    expect(talk.page.get_by_text("Sending…")).to_be_visible()
-    main = talk.page.get_by_role("navigation", name="Main")
+def test_who_went_elsewhere_is_not_taken_to_the_next_question(conversation: WiredConversation):
+    conversation.wire.way = "hold"
+    conversation.press()
+    expect(conversation.page.get_by_text("Sending…")).to_be_visible()
+    main = conversation.page.get_by_role("navigation", name="Main")
     link = main.get_by_role("link", name="Questions")
     link.focus()
-    talk.wire.let_go()
-    find_card(talk.page, SECRET)
+    conversation.wire.let_go()
+    find_card(conversation.page, SECRET)
     expect(link).to_be_focused()
 
 
@@ -197,19 +199,19 @@ def test_enter_that_is_pressed_twice_in_haste_answers_one_question_alone(visit: 
     assert len(wire.answers) == 2
 
 
-def test_a_secret_goes_by_its_form(talk: WiredConversation):
-    talk.press()
-    answer_question(talk.page, SECRET, "open sesame")
-    assert len(talk.wire.answers) == len(talk.forms) == 1
-    assert "sesame" not in str(talk.wire.answers)
+def test_a_secret_goes_by_its_form(conversation: WiredConversation):
+    conversation.press()
+    answer_question(conversation.page, SECRET, "open sesame")
+    assert len(conversation.wire.answers) == len(conversation.forms) == 1
+    assert "sesame" not in str(conversation.wire.answers)
 
 
 @pytest.mark.proof  # a secret goes by its form in make test
-def test_a_long_text_goes_by_its_form(talk: WiredConversation):
-    find_card(talk.page, TEXT).get_by_label("Answer").fill("long " * 25_000)
-    talk.press()
-    find_card(talk.page, SECRET)
-    assert (talk.wire.answers, len(talk.forms)) == ([], 1)
+def test_a_long_text_goes_by_its_form(conversation: WiredConversation):
+    find_card(conversation.page, TEXT).get_by_label("Answer").fill("long " * 25_000)
+    conversation.press()
+    find_card(conversation.page, SECRET)
+    assert (conversation.wire.answers, len(conversation.forms)) == ([], 1)
 
 
 @pytest.mark.parametrize("way", ["drop", pytest.param("break", marks=pytest.mark.proof)])
@@ -289,39 +291,43 @@ def test_what_does_not_fit_is_said_in_the_card_which_keeps_what_was_chosen(visit
 
 
 @pytest.mark.proof  # held in make test
-def test_what_is_sent_twice_in_haste_takes_the_socket_once(talk: WiredConversation):
-    talk.wire.way = "hold"
-    field = find_card(talk.page, TEXT).get_by_label("Answer")
+def test_what_is_sent_twice_in_haste_takes_the_socket_once(conversation: WiredConversation):
+    conversation.wire.way = "hold"
+    field = find_card(conversation.page, TEXT).get_by_label("Answer")
     for _ in range(3):
         field.press("Control+Enter")
-    open_decline(find_card(talk.page, TEXT)).press("Enter")
+    open_decline(find_card(conversation.page, TEXT)).press("Enter")
     for name in ("Answer", "Decline"):
-        expect(find_card(talk.page, TEXT).get_by_role("button", name=name)).to_be_disabled()
-    talk.wire.let_go()
-    expect(find_settled_card(talk.page)).to_contain_text("typed with care")
-    assert (len(talk.wire.answers), talk.forms) == (1, [])
-    expect(find_card(talk.page, SECRET).get_by_role("button", name="Answer")).to_be_enabled()
+        expect(find_card(conversation.page, TEXT).get_by_role("button", name=name)).to_be_disabled()
+    conversation.wire.let_go()
+    expect(find_settled_card(conversation.page)).to_contain_text("typed with care")
+    assert (len(conversation.wire.answers), conversation.forms) == (1, [])
+    expect(
+        find_card(conversation.page, SECRET).get_by_role("button", name="Answer")
+    ).to_be_enabled()
 
 
 @pytest.mark.proof  # tests/web/test_answering has it
-def test_who_may_answer_no_longer_is_told_so_in_the_card(talk: WiredConversation):
+def test_who_may_answer_no_longer_is_told_so_in_the_card(conversation: WiredConversation):
     name = f"Ada {secrets.token_hex(3)}"
-    ada = talk.visit.open(who=talk.visit.home.invite(name, "responder"))
+    ada = conversation.visit.open(who=conversation.visit.home.invite(name, "responder"))
     wire = PageWire(ada, "hold")
-    ada.goto(talk.page.url)
+    ada.goto(conversation.page.url)
     wait_until_connected(ada)
     find_card(ada, TEXT).get_by_label("Answer").fill("mine")
     find_card(ada, TEXT).get_by_role("button", name="Answer").click()
     expect(ada.get_by_text("Sending…")).to_be_visible()
-    home = talk.visit.home.workspaces()["Demo"]
+    home = conversation.visit.home.workspaces()["Demo"]
     people = f"/workspaces/{home}/people"
     row = re.search(
-        rf"{name}.*?/memberships/(\d+)/remove", talk.visit.home.owner.get(people).text, re.DOTALL
+        rf"{name}.*?/memberships/(\d+)/remove",
+        conversation.visit.home.owner.get(people).text,
+        re.DOTALL,
     )
     assert row
-    talk.visit.home.owner.post(f"/memberships/{row[1]}/remove", people)
+    conversation.visit.home.owner.post(f"/memberships/{row[1]}/remove", people)
     wire.let_go()
     # By the socket, or by its form where the server has closed the socket of who left before.
     pattern = re.compile("no longer yours to answer|you don't have access")
     expect(ada.locator(".card [data-problem]")).to_contain_text(pattern)
-    assert talk.answers() == []
+    assert conversation.answers() == []

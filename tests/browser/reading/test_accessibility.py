@@ -134,15 +134,15 @@ def test_every_page_that_can_be_opened_is_looked_at():
 def addresses(visit: Visit) -> dict[str, str]:
     """Return what stands for the keys in an address."""
     listed = visit.home.owner.get("/conversations?q=tour").text
-    talk = re.search(rf'href="(/conversations/\d+)"[^>]*>(?:[^<]|<(?!/a))*{TOUR}', listed)
-    assert talk
-    text = visit.home.owner.get(talk[1]).text
+    conversation = re.search(rf'href="(/conversations/\d+)"[^>]*>(?:[^<]|<(?!/a))*{TOUR}', listed)
+    assert conversation
+    text = visit.home.owner.get(conversation[1]).text
     anchor, question = _ANCHOR.search(text), _QUESTION.search(text)
     assert anchor
     assert question
     workspace = visit.home.workspaces()["Demo"]
     return {
-        "talk": talk[1],
+        "talk": conversation[1],
         "anchor": anchor[1],
         "question": question[1],
         "workspace": workspace,

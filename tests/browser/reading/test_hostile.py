@@ -47,7 +47,7 @@ def unfold(page: Page) -> None:
 
 
 @pytest.fixture
-def talk(
+def conversation(
     tmp_path: Path, live: Live, visiting: Callable[[Server], Visit]
 ) -> Callable[[Page | None], tuple[Visit, Page]]:
     """Return a way to open the conversation that holds every hostile document."""
@@ -67,8 +67,10 @@ def talk(
     return open_talk
 
 
-def test_nothing_hostile_happens_when_all_is_unfolded(talk: Callable[[], tuple[Visit, Page]]):
-    visit, page = talk()
+def test_nothing_hostile_happens_when_all_is_unfolded(
+    conversation: Callable[[], tuple[Visit, Page]],
+):
+    visit, page = conversation()
     dialogs: list[str] = []
     urls: list[str] = []
     page.on("dialog", lambda dialog: dialogs.append(dialog.message))

@@ -79,14 +79,16 @@ def _asked(
     server: _Server, browser: Browser, other_sockets: Crowd, turns: int, send: Send
 ) -> list[float]:
     """Let turn after turn ask, and answer as the page of the conversation does."""
-    talk = server.talks.pop()
+    conversation = server.conversations.pop()
     times: list[float] = []
     with PageSocket(server.port, server.cookie) as page:
-        page.say({"conversation": talk, "metadata": server.facts, "inbox": True, "questions": []})
+        page.say(
+            {"conversation": conversation, "metadata": server.facts, "inbox": True, "questions": []}
+        )
         page.text()
         for _ in range(turns):
             other_sockets.idle(0.002)
-            status, _ = browser.send(f"/conversations/{talk}/turns", text="/call ask_once")
+            status, _ = browser.send(f"/conversations/{conversation}/turns", text="/call ask_once")
             assert status == 302, status
             request = PendingRequest(server.port, "/ask")
             send(page, browser)
@@ -151,7 +153,7 @@ class _Server:
 
     port: int
     cookie: str
-    talks: list[int]
+    conversations: list[int]
     pages: list[tuple[str, int, int]]
     facts: str
 
@@ -160,14 +162,14 @@ class _Server:
         cookies = [cookie for cookie, _, _ in self.pages]
         total = len(cookies)
         sockets = other_sockets.enter(self.port, "/ws", cookies, lambda n: progress(n, total))
-        for visitor, (_, talk, question) in zip(sockets, self.pages, strict=True):
+        for visitor, (_, conversation, question) in zip(sockets, self.pages, strict=True):
             hello = {
                 "entry_count": 4,
                 "metadata": self.facts,
                 "inbox": True,
                 "questions": [question],
             }
-            visitor.say({"conversation": talk} | hello)
+            visitor.say({"conversation": conversation} | hello)
         other_sockets.watch(2 * total)  # the foot, since the run is news to them, and the counter
 
 
@@ -192,13 +194,13 @@ def _prepare(size: Size) -> tuple[str, list[int], list[tuple[str, int, int]], st
     index_and_scan(source)
     copy_conversation(source, range(1, size.other_pages), [place.pk for place in places])
     rows = Inquiry.objects.values_list("conversation__workspace_id", "conversation_id", "pk")
-    pages = [(cookies[place], talk, question) for place, talk, question in rows]
+    pages = [(cookies[place], conversation, question) for place, conversation, question in rows]
     ada = making.person("ada", Role.RESPONDER, home)
     conversation_count = BENCHMARKS_THAT_ASK * (1 + size.asking_conversations)
-    talks = [making.conversation(home, starter=ada) for _ in range(conversation_count)]
+    conversations = [making.conversation(home, starter=ada) for _ in range(conversation_count)]
     facts = conversation_updates.make_metadata_key(
-        talks[0]
+        conversations[0]
     )  # those of all: they have the same title
     while indexer.index_next() is not None:  # as a server has done long since
         pass
-    return make_cookie(ada), [talk.pk for talk in talks], pages, facts
+    return make_cookie(ada), [conversation.pk for conversation in conversations], pages, facts

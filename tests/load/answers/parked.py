@@ -105,9 +105,11 @@ class AnsweringBrowser:
 
     def time_answer(self) -> float:
         """Answer a question; returns the seconds until its tool's result is on record and seen."""
-        talk = self.place.conversation_ids.pop()
+        conversation = self.place.conversation_ids.pop()
         with PageSocket(self.place.server.port, self.place.cookie) as page:
-            page.say({"conversation": talk, "entry_count": 4, "inbox": True, "questions": []})
+            page.say(
+                {"conversation": conversation, "entry_count": 4, "inbox": True, "questions": []}
+            )
             path = page.card()
             start_time = perf_counter()
             status, _ = self.browser.send(path, answer="true")
@@ -129,12 +131,12 @@ def make_parked_database(path: Path, many: int, homes: int) -> tuple[str, list[i
     with use_database(path):
         home = making.workspace()
         person = making.person("ada", Role.RESPONDER, home)
-        talk = park_run(home, person)
-        index_and_scan(talk)
-        copy_conversation(talk, range(1, OWN), [home.pk])
+        conversation = park_run(home, person)
+        index_and_scan(conversation)
+        copy_conversation(conversation, range(1, OWN), [home.pk])
         conversation_ids = list(Conversation.objects.values_list("pk", flat=True))
         places = [home.pk] if homes == 1 else [making.workspace().pk for _ in range(homes)]
-        copy_conversation(talk, range(OWN, OWN + many), places)
+        copy_conversation(conversation, range(OWN, OWN + many), places)
         Membership.objects.bulk_create(
             Membership(person=person, workspace_id=place, role=Role.RESPONDER)
             for place, person in zip(places, _people(homes), strict=True)
@@ -152,31 +154,33 @@ def park_run(home: Workspace, person: Person) -> int:
     request = InquiryRequest(
         f"{_CALL}.{question.id}.1", AskUser().inquiry_source(""), question.to_inquiry_question()
     )
-    talk = conversations.create_conversation(home, "A talk that waits", person.pk)
+    conversation = conversations.create_conversation(home, "A talk that waits", person.pk)
     opening_events = make_opening_events(
         '/call ask_user {"question": "Go on?"}', person.display_name, get_utc_now()
     )
     run = making.acquire_run(
-        runs.start_run(talk.pk, person.pk, "scripted", "script", opening_events)
+        runs.start_run(conversation.pk, person.pk, "scripted", "script", opening_events)
     )
-    journal.append_events(talk.pk, [_event(ToolCallRequest(_CALL, AskUser.NAME, _ARGUMENTS))], run)
-    journal.append_events(talk.pk, [_event(request, {"jpweb": note})], run)
-    row = inquiries.find_by_inquiry_id(talk.pk, request.id)
+    journal.append_events(
+        conversation.pk, [_event(ToolCallRequest(_CALL, AskUser.NAME, _ARGUMENTS))], run
+    )
+    journal.append_events(conversation.pk, [_event(request, {"jpweb": note})], run)
+    row = inquiries.find_by_inquiry_id(conversation.pk, request.id)
     assert runs.park_run(run, [row.pk], [])
-    key: int = talk.pk
+    key: int = conversation.pk
     return key
 
 
-def index_and_scan(talk: int) -> None:
+def index_and_scan(conversation: int) -> None:
     """Do for new events of a conversation what a server does in the background."""
-    indexer.index_conversation(talk)
+    indexer.index_conversation(conversation)
     while scanner.scan_next():
         pass
 
 
-def copy_conversation(talk: int, numbers: range, places: Sequence[int]) -> None:
+def copy_conversation(conversation: int, numbers: range, places: Sequence[int]) -> None:
     """Copy a conversation with all its rows, each copy by its number, into workspaces in turn."""
-    source = Conversation.objects.get(pk=talk)
+    source = Conversation.objects.get(pk=conversation)
     tables = [(Conversation, "id")] + [
         (relation.related_model, str(relation.field.column))
         for relation in Conversation._meta.related_objects

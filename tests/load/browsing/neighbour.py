@@ -144,16 +144,16 @@ def _fill_database(size: Size) -> tuple[str, str, str, dict[str, object]]:
     page = f"/conversations/{import_conversation(home, READ_EVENTS).pk}"
     workspace = making.workspace("Auditor's")
     auditor = making.person("auditor", Role.OWNER, workspace)
-    talk = park_run(workspace, auditor)
+    conversation = park_run(workspace, auditor)
     _copy_inquiries(workspace, size.reviewed_inquiries)
-    cards = Inquiry.objects.filter(conversation_id=talk).values_list("pk", flat=True)
+    cards = Inquiry.objects.filter(conversation_id=conversation).values_list("pk", flat=True)
     card_ids = list(cards[: size.named_cards])
     while indexer.index_next() is not None:  # as a server has done long since
         pass
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     hello: dict[str, object] = {
-        "conversation": talk,
+        "conversation": conversation,
         "entry_count": 4,
         "inbox": True,
         "questions": card_ids,

@@ -37,9 +37,9 @@ def _prepared(many: int, progress: Progress) -> list[tuple[Client, str]]:
     for step, events in enumerate((many, FEW)):
         progress(step, 2)
         home = making.workspace(f"{events} events")
-        talk = import_conversation(home, events)
+        conversation = import_conversation(home, events)
         visits.append(
-            (_signed_in(making.person(f"reader{events}", Role.READER, home)), _path(talk))
+            (_signed_in(making.person(f"reader{events}", Role.READER, home)), _path(conversation))
         )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
@@ -52,8 +52,8 @@ def _signed_in(person: Person) -> Client:
     return client
 
 
-def _path(talk: Conversation) -> str:
-    return f"/conversations/{talk.pk}"
+def _path(conversation: Conversation) -> str:
+    return f"/conversations/{conversation.pk}"
 
 
 def _opened(client: Client, path: str) -> float:

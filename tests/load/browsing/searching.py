@@ -123,14 +123,17 @@ def _fill(chance: random.Random, vocabulary: Sequence[str], total: int, progress
     """Write the passages, then their index at one go; returns the key of who may read all."""
     home = making.workspace()
     person = making.person("reader", Role.READER, home)
-    talks = [
+    conversations = [
         Conversation(
             workspace=home, jp_id=n, origin="mirrored", title=f"Talk {n}", needs_indexing=False,
             last_activity=BEGIN,
         )
         for n in range(1, -(-total // EVENTS) + 1)
     ]  # fmt: skip
-    talk_keys = [talk.pk for talk in Conversation.objects.bulk_create(talks, batch_size=5000)]
+    talk_keys = [
+        conversation.pk
+        for conversation in Conversation.objects.bulk_create(conversations, batch_size=5000)
+    ]
     rows = _rows(chance, vocabulary, talk_keys, filter_terms.workspace_term(home.pk))
     with connection.cursor() as cursor:
         cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
@@ -149,7 +152,10 @@ def _fill(chance: random.Random, vocabulary: Sequence[str], total: int, progress
 
 
 def _rows(
-    chance: random.Random, vocabulary: Sequence[str], talks: Sequence[int], workspace_terms: str
+    chance: random.Random,
+    vocabulary: Sequence[str],
+    conversations: Sequence[int],
+    workspace_terms: str,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield a passage a minute; a few words are in nearly every one, most in few."""
     weights = [1 / rank for rank in range(1, len(vocabulary) + 1)]
@@ -159,8 +165,8 @@ def _rows(
         drawn = chance.choices(vocabulary, weights, k=WORDS * BATCH)
         for nth in range(BATCH):
             at = BEGIN + timedelta(minutes=number)
-            talk, category = (
-                talks[number // EVENTS % len(talks)],
+            conversation, category = (
+                conversations[number // EVENTS % len(conversations)],
                 CATEGORIES[number % len(CATEGORIES)],
             )
             body = " ".join(drawn[nth * WORDS : (nth + 1) * WORDS])
@@ -169,7 +175,7 @@ def _rows(
             key = passage_ids.first_id_at(at) + position
             anchor = f"e-{number:018x}"
             yield (
-                key, talk, position, 0, position, anchor, category, moment(at), body, terms,
+                key, conversation, position, 0, position, anchor, category, moment(at), body, terms,
                 "", "", "", "",
             )  # fmt: skip
             number += 1

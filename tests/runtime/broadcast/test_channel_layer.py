@@ -313,24 +313,26 @@ async def test_what_changed_without_a_signal_is_told_at_the_next_look(
     monkeypatch.setattr(channel_layer, "PING_SECONDS", 10.0)  # a slow machine is no outage
     use_redis_layer(redis_url)
     look_counts = count_looks(monkeypatch)
-    run = await run_in_db_thread(making.start_run, scene.talk, scene.ada)
+    run = await run_in_db_thread(making.start_run, scene.conversation, scene.ada)
     async with (
-        subscribe(publisher.make_conversation_topic(scene.talk.pk)) as talk,
+        subscribe(publisher.make_conversation_topic(scene.conversation.pk)) as conversation,
         subscribe(publisher.make_workspace_topic(scene.home.pk)) as home,
         reading(),
     ):
         await until(lambda: len(look_counts) > 1)  # the first look has ended, which tells everybody
-        for hear in (talk, home):
+        for hear in (conversation, home):
             hear.take_all()
         await until(lambda: len(look_counts) > 4)
-        assert (talk.take_all(), home.take_all()) == ([], []), "nothing changed"
+        assert (conversation.take_all(), home.take_all()) == ([], []), "nothing changed"
         await run_in_db_thread(making.question, run)
-        assert await talk() == {"kind": "conversation"}
+        assert await conversation() == {"kind": "conversation"}
         assert await home() == {"kind": "questions"}
         await run_in_db_thread(Run.objects.filter(pk=run.pk).update, state=RunState.FAILED)
-        assert await talk() == {"kind": "conversation"}
-        await run_in_db_thread(Conversation.objects.filter(pk=scene.talk.pk).update, revision=9)
-        assert await talk() == {"kind": "conversation"}
+        assert await conversation() == {"kind": "conversation"}
+        await run_in_db_thread(
+            Conversation.objects.filter(pk=scene.conversation.pk).update, revision=9
+        )
+        assert await conversation() == {"kind": "conversation"}
 
 
 async def test_changes_are_told_while_the_layer_is_down(
@@ -339,7 +341,7 @@ async def test_changes_are_told_while_the_layer_is_down(
     monkeypatch.setattr(channel_layer, "WATCH_POLL_SECONDS", 0.1)
     use_redis_layer(f"redis://127.0.0.1:{free_port()}/0")
     look_counts = count_looks(monkeypatch)
-    run = await run_in_db_thread(making.start_run, scene.talk, scene.ada)
+    run = await run_in_db_thread(making.start_run, scene.conversation, scene.ada)
     async with subscribe(publisher.make_workspace_topic(scene.home.pk)) as home, receiving():
         assert await home() == {"kind": "questions"}, "the first look tells everybody"
         await until(lambda: len(look_counts) > 6)

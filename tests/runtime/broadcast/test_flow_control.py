@@ -72,8 +72,8 @@ def send_signals(url: str, *signals: dict[str, Any], callback: Callable[[], obje
 def test_browser_that_stops_reading_costs_little_and_gets_the_latest(
     server: Server, reader: tuple[str, int]
 ):
-    cookie, talk = reader
-    topic = publisher.make_conversation_topic(talk)
+    cookie, conversation = reader
+    topic = publisher.make_conversation_topic(conversation)
     texts = [
         {"kind": "partial", "to": topic, "variant": "message", "text": f"<{n}>".ljust(SIZE)}
         for n in range(TEXTS)
@@ -83,7 +83,7 @@ def test_browser_that_stops_reading_costs_little_and_gets_the_latest(
         slow.wait_until_open()
         (quick,) = reading.enter(server.port, "/ws", [cookie], lambda _: None)
         for visitor in (slow, quick):
-            visitor.say({"conversation": talk})
+            visitor.say({"conversation": conversation})
         reading.watch(2)
         before = resident(server)
         send_signals(server.settings["REDIS_URL"], *texts, callback=lambda: reading.watch(1))
@@ -106,13 +106,13 @@ def until(people: Crowd, visitor: CrowdSocket, text: str) -> None:
 
 
 def test_a_frame_of_megabytes_reaches_a_browser(server: Server, reader: tuple[str, int]):
-    cookie, talk = reader
+    cookie, conversation = reader
     text = {"variant": "message", "text": "<" * 500_000 + "x" * 1_000_000}
     with run_crowd() as reading:
         (visitor,) = reading.enter(server.port, "/ws", [cookie], lambda _: None)
-        visitor.say({"conversation": talk})
+        visitor.say({"conversation": conversation})
         reading.watch(2)
-        topic = publisher.make_conversation_topic(talk)
+        topic = publisher.make_conversation_topic(conversation)
         send_signals(
             server.settings["REDIS_URL"],
             {"kind": "partial", "to": topic} | text,

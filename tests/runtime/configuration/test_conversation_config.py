@@ -46,8 +46,8 @@ def make_model_delta(name: str, **values: Any) -> ConfigDelta:
     )
 
 
-def append_elements(talk: Conversation, *kinds: Any) -> None:
-    journal.append_events(talk.pk, [making.event(kind) for kind in kinds])
+def append_elements(conversation: Conversation, *kinds: Any) -> None:
+    journal.append_events(conversation.pk, [making.event(kind) for kind in kinds])
 
 
 def mirror_stored(home: Workspace, base: bytes, *kinds: Any) -> Conversation:
@@ -61,7 +61,7 @@ def mirror_stored(home: Workspace, base: bytes, *kinds: Any) -> Conversation:
 
 
 @pytest.fixture
-def talk(home: Workspace, monkeypatch: pytest.MonkeyPatch) -> Conversation:
+def conversation(home: Workspace, monkeypatch: pytest.MonkeyPatch) -> Conversation:
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(name, "a-key")  # without one no turn starts
     write_config(home, FILES)
@@ -69,42 +69,46 @@ def talk(home: Workspace, monkeypatch: pytest.MonkeyPatch) -> Conversation:
     return conversation
 
 
-def test_a_change_in_the_stream_decides_the_next_turn(talk: Conversation):
-    append_elements(talk, make_model_delta("m-2", system_prompt="From the stream."))
-    assistant = load_conversation_config(talk).configuration.assistant
+def test_a_change_in_the_stream_decides_the_next_turn(conversation: Conversation):
+    append_elements(conversation, make_model_delta("m-2", system_prompt="From the stream."))
+    assistant = load_conversation_config(conversation).configuration.assistant
     assert assistant.model.name == "m-2"
     assert assistant.system == ("From the stream.",)
-    assert wiring.get_turn_model(talk).name == "m-2"
-    assert wiring.get_conversation_model(talk).name == "anthropic/m-2"
+    assert wiring.get_turn_model(conversation).name == "m-2"
+    assert wiring.get_conversation_model(conversation).name == "anthropic/m-2"
 
 
-def test_half_a_model_keeps_the_other_half(talk: Conversation):
+def test_half_a_model_keeps_the_other_half(conversation: Conversation):
     append_elements(
-        talk,
+        conversation,
         make_model_delta("m-2"),
         ConfigDelta({"assistant": {"model": {"id": {"name": "m-3"}}}}),
     )
-    assert name_model(load_conversation_config(talk).configuration) == "anthropic/m-3"
+    assert name_model(load_conversation_config(conversation).configuration) == "anthropic/m-3"
 
 
-def test_a_conversation_without_changes_follows_the_files(talk: Conversation):
-    assert wiring.get_turn_model(talk).name == "from-the-file"
+def test_a_conversation_without_changes_follows_the_files(conversation: Conversation):
+    assert wiring.get_turn_model(conversation).name == "from-the-file"
 
 
 def test_parameters_without_a_model_are_those_of_the_installations_model(
-    talk: Conversation, home: Workspace, monkeypatch: pytest.MonkeyPatch
+    conversation: Conversation, home: Workspace, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(settings, "PROVIDER", "openai")
     monkeypatch.setattr(settings, "MODEL", "of-all")
     write_config(home, "assistant.model.parameters.temperature = 0")
-    assert wiring.get_turn_model(talk) == ModelConfig("openai", "of-all", {"temperature": 0})
+    assert wiring.get_turn_model(conversation) == ModelConfig(
+        "openai", "of-all", {"temperature": 0}
+    )
 
 
-def test_what_owners_override_stands_above_what_is_stored(talk: Conversation, home: Workspace):
-    append_elements(talk, make_model_delta("m-2"))
+def test_what_owners_override_stands_above_what_is_stored(
+    conversation: Conversation, home: Workspace
+):
+    append_elements(conversation, make_model_delta("m-2"))
     save_overrides(home, '[assistant.model]\nid = "openai/chosen"')
-    talk.workspace.refresh_from_db()
-    assert name_model(load_conversation_config(talk).configuration) == "openai/chosen"
+    conversation.workspace.refresh_from_db()
+    assert name_model(load_conversation_config(conversation).configuration) == "openai/chosen"
 
 
 @pytest.mark.parametrize(
@@ -116,35 +120,41 @@ def test_what_owners_override_stands_above_what_is_stored(talk: Conversation, ho
     ],
 )
 def test_a_stored_command_or_gate_runs_only_as_an_owner_trusted_it(
-    talk: Conversation, home: Workspace, ada: Person, change: dict[str, Any], availability: Any
+    conversation: Conversation,
+    home: Workspace,
+    ada: Person,
+    change: dict[str, Any],
+    availability: Any,
 ):
     write_config(home, LOCAL)
     trust_all(home, ada)
-    append_elements(talk, ConfigDelta({"conversation": {"tools": {"t": change}}}))
-    assert get_availability(load_conversation_config(talk), "t") is availability
+    append_elements(conversation, ConfigDelta({"conversation": {"tools": {"t": change}}}))
+    assert get_availability(load_conversation_config(conversation), "t") is availability
 
 
-def test_a_stored_address_gets_no_key_before_an_owner_trusts_it(talk: Conversation):
+def test_a_stored_address_gets_no_key_before_an_owner_trusts_it(conversation: Conversation):
     providers = {"llm": {"anthropic": {"base_url": "https://elsewhere.example"}}}
-    append_elements(talk, make_model_delta("m-2"), ConfigDelta({"providers": providers}))
+    append_elements(conversation, make_model_delta("m-2"), ConfigDelta({"providers": providers}))
     with pytest.raises(InvalidConfigFile, match="An owner of the workspace must trust that first"):
-        wiring.get_turn_model(talk)
+        wiring.get_turn_model(conversation)
 
 
-def test_a_stored_value_that_cannot_be_used_refuses_the_turn_and_is_named(talk: Conversation):
-    append_elements(talk, TurnStart(), ConfigDelta({"assistant": {"model": 7}}))
+def test_a_stored_value_that_cannot_be_used_refuses_the_turn_and_is_named(
+    conversation: Conversation,
+):
+    append_elements(conversation, TurnStart(), ConfigDelta({"assistant": {"model": 7}}))
     with pytest.raises(InvalidConfigFile, match="configuration change at 1"):
-        wiring.get_turn_model(talk)
+        wiring.get_turn_model(conversation)
 
 
 def test_a_mirrored_conversation_has_its_base_and_each_change_by_its_turn(home: Workspace):
     write_config(home, FILES)
     base = {"assistant": {"model": {"id": {"provider": "google", "name": "b"}}}}
-    talk = mirror_stored(
+    conversation = mirror_stored(
         home, json.dumps(base).encode(), TurnStart(), ChatRequest("Hi"),
         make_model_delta("m-2"), TurnStart(), ChatRequest("On"), make_model_delta("m-3"),
     )  # fmt: skip
-    history = read_config_history(talk)
+    history = read_config_history(conversation)
     assert [
         (step.position, step.turn_number, name_model(step.config.configuration), step.differences)
         for step in history.steps
@@ -174,20 +184,22 @@ def test_a_base_that_cannot_be_read_is_a_problem_and_the_files_count(
     assert name_model(history.steps[-1].config.configuration) == "openai/from-the-file"
 
 
-def test_the_smallest_base_that_jpweb_writes_decides_nothing(talk: Conversation, home: Workspace):
-    folder = making.write_folder(Path(home.root), str(talk.jp_id), [])
+def test_the_smallest_base_that_jpweb_writes_decides_nothing(
+    conversation: Conversation, home: Workspace
+):
+    folder = making.write_folder(Path(home.root), str(conversation.jp_id), [])
     (folder / "base_config.json").write_text(
         '{"assistant": {"model": {"id": {"provider": "anthropic", "name": "x"}}}}'
     )
-    assert wiring.get_turn_model(talk).name == "from-the-file"
+    assert wiring.get_turn_model(conversation).name == "from-the-file"
 
 
 def test_more_changes_than_are_read_are_a_problem(
-    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("jpweb.store.workspace_config.stored_config.MAX_CHANGES", 2)
-    append_elements(talk, *(make_model_delta(f"m-{number}") for number in range(3)))
-    history = read_config_history(talk)
+    append_elements(conversation, *(make_model_delta(f"m-{number}") for number in range(3)))
+    history = read_config_history(conversation)
     assert history.problems == (
         "The configuration change at 2 and all later ones are too many or too large to be read.",
     )

@@ -54,7 +54,7 @@ async def queue_run(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Run:
     providers.use_provider(monkeypatch, providers.Hangs())
     events = make_opening_events("Begin", None, clock.now())
     return await run_in_db_thread(
-        stored.start_run, scene.talk.pk, scene.ada.pk, "scripted", "", events
+        stored.start_run, scene.conversation.pk, scene.ada.pk, "scripted", "", events
     )
 
 

@@ -31,7 +31,9 @@ from tests.store.making import decider
 async def deliver_at_once(scene: Scene, run: Run, *sent: tuple[InterruptKind, str]) -> None:
     """Send Ada's interrupts, and give them to the turn before it can act on the first."""
     for kind, text in sent:
-        await run_in_db_thread(runs.interrupt_run, scene.talk.pk, kind, decider(scene.ada), text)
+        await run_in_db_thread(
+            runs.interrupt_run, scene.conversation.pk, kind, decider(scene.ada), text
+        )
     await deliver_pending(run)
 
 
@@ -67,7 +69,9 @@ async def test_words_of_another_person_after_a_stop_leave_it_to_whom_it_was(
         (scene.ada, InterruptKind.STOP, ""),
         (bob, InterruptKind.RESPOND, "no"),
     ):
-        await run_in_db_thread(runs.interrupt_run, scene.talk.pk, kind, decider(person), text)
+        await run_in_db_thread(
+            runs.interrupt_run, scene.conversation.pk, kind, decider(person), text
+        )
     await deliver_pending(run)
     await wait_for_task(task)
     row = await run_in_db_thread(Inquiry.objects.get, pk=question.pk)
@@ -76,7 +80,7 @@ async def test_words_of_another_person_after_a_stop_leave_it_to_whom_it_was(
 
 async def test_interrupt_is_not_delivered_to_an_abandoned_run(scene: Scene):
     interrupt = RunInterrupt(pk=1, kind=InterruptKind.RESTART)
-    active = ActiveRun(Run(), scene.talk, is_abandoned=True)
+    active = ActiveRun(Run(), scene.conversation, is_abandoned=True)
     assert not active.deliver_interrupt(interrupt)
     assert active.interrupts.pending is None
 
@@ -127,11 +131,11 @@ async def test_replies_of_two_people_to_a_queued_turn_keep_their_authors(
     bob = await run_in_db_thread(making.person, "Bob")
     opening_events = make_opening_events("Begin", "Ada", clock.now())
     run = await run_in_db_thread(
-        runs.start_run, scene.talk.pk, scene.ada.pk, "scripted", "", opening_events
+        runs.start_run, scene.conversation.pk, scene.ada.pk, "scripted", "", opening_events
     )
     for person, text in ((scene.ada, "Use staging"), (bob, "And skip the tests")):
         await run_in_db_thread(
-            runs.interrupt_run, scene.talk.pk, InterruptKind.RESPOND, decider(person), text
+            runs.interrupt_run, scene.conversation.pk, InterruptKind.RESPOND, decider(person), text
         )
     await run_executor.execute_run(run.pk)
     kinds = [element.kind for element in await scene.elements()]
@@ -149,7 +153,7 @@ async def begin_and_restart(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> An
     run, task = await scene.start()
     await scene.get_question()
     await run_in_db_thread(
-        runs.interrupt_run, scene.talk.pk, InterruptKind.RESTART, decider(scene.ada)
+        runs.interrupt_run, scene.conversation.pk, InterruptKind.RESTART, decider(scene.ada)
     )
     return run_executor._active_runs[run.pk], task
 
@@ -167,7 +171,7 @@ async def wait_for_questions(count: int) -> None:
 
 async def stop_and_wait(scene: Scene, task: asyncio.Task[None]) -> None:
     await run_in_db_thread(
-        runs.interrupt_run, scene.talk.pk, InterruptKind.STOP, decider(scene.ada)
+        runs.interrupt_run, scene.conversation.pk, InterruptKind.STOP, decider(scene.ada)
     )
     await run_executor.renew_and_recover()
     await wait_for_task(task)

@@ -119,7 +119,7 @@ async def test_late_renewal_leaves_the_next_execution_of_its_run_alone(
     await runs.release_runs()
     task = await scene.resume(run)
     run_executor._abandon_unheld(requested_runs, set())
-    assert await runs.stop_run(scene.talk.pk, making.decider(scene.ada))
+    assert await runs.stop_run(scene.conversation.pk, making.decider(scene.ada))
     await wait_for_task(task)
     assert (await run_in_db_thread(Run.objects.get, pk=run.pk)).state == "stopped"
 
@@ -160,4 +160,4 @@ async def test_lease_is_renewed_while_the_files_of_its_run_are_attached(
 
 def queue_run(scene: Scene) -> Run:
     events = make_opening_events("Begin", None, clock.now())
-    return stored.start_run(scene.talk.pk, scene.ada.pk, "scripted", "", events)
+    return stored.start_run(scene.conversation.pk, scene.ada.pk, "scripted", "", events)

@@ -100,7 +100,9 @@ async def wait_until_ended(run: Run) -> Run:
 
 
 async def get_open_inquiry(scene: Scene) -> Inquiry:
-    return await run_in_db_thread(Inquiry.objects.get, conversation=scene.talk, state="open")
+    return await run_in_db_thread(
+        Inquiry.objects.get, conversation=scene.conversation, state="open"
+    )
 
 
 def results(elements: Any) -> list[Any]:
@@ -185,11 +187,11 @@ async def test_a_run_that_is_put_down_can_be_stopped(scene: Scene, monkeypatch: 
     await parked(run)
     await wait_for_task(task)
     row = await get_open_inquiry(scene)
-    assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
+    assert await runs.stop_run(scene.conversation.pk, decider(scene.eve))
     assert (await fresh(run)).state == "stopped"
     row = await scene.reload(row)
     assert (row.state, row.reason, row.decider_id) == ("cancelled", "user", scene.eve.pk)
-    assert not await runs.stop_run(scene.talk.pk, decider(scene.eve))
+    assert not await runs.stop_run(scene.conversation.pk, decider(scene.eve))
 
 
 @pytest.mark.usefixtures("short")
@@ -201,7 +203,9 @@ async def test_words_to_a_run_that_is_put_down_are_acted_on(
     run, task = await scene.start()
     await parked(run)
     await wait_for_task(task)
-    assert await runs.interrupt_run(scene.talk.pk, decider(scene.ada), "respond", "Do without.")
+    assert await runs.interrupt_run(
+        scene.conversation.pk, decider(scene.ada), "respond", "Do without."
+    )
     assert (await wait_until_ended(run)).state == "done"
     (response,) = results(await scene.elements())
     assert "Do without." in response.kind.content
@@ -264,7 +268,7 @@ async def test_a_run_woken_for_a_secret_that_never_comes_is_parked(
 
     await eventually(parked_again)
     assert (await scene.reload(row)).state == "open"
-    assert await runs.stop_run(scene.talk.pk, decider(scene.eve))
+    assert await runs.stop_run(scene.conversation.pk, decider(scene.eve))
 
 
 async def test_an_answer_within_the_hold_finds_the_run_in_hand(

@@ -146,7 +146,7 @@ async def test_tend_after_an_outage_takes_up_what_waits_at_once(
     await asyncio.wait_for(failure_event.wait(), SOON)
     opening_events = make_opening_events("Begin", None, clock.now())
     run = await run_in_db_thread(
-        rows.start_run, scene.talk.pk, scene.ada.pk, "scripted", "", opening_events
+        rows.start_run, scene.conversation.pk, scene.ada.pk, "scripted", "", opening_events
     )
     outage.clear()
     assert (await wait_until_ended(run)).state == "done", "the next ordinary look is 200 s away"
@@ -159,7 +159,7 @@ async def test_tend_after_an_outage_offers_what_waits_to_workers_at_once(
 ):
     opening_events = make_opening_events("Begin", None, clock.now())
     run = await run_in_db_thread(
-        rows.start_run, scene.talk.pk, scene.ada.pk, "scripted", "", opening_events
+        rows.start_run, scene.conversation.pk, scene.ada.pk, "scripted", "", opening_events
     )
     monkeypatch.setattr(settings, "RUNS", "workers")
     monkeypatch.setattr(settings, "LEASE", 600)
@@ -231,7 +231,7 @@ async def test_what_another_process_settled_is_heard(scene: Scene, monkeypatch: 
     second = await scene.get_question()
     assert second != row
     monkeypatch.undo()
-    assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
+    assert await runs.stop_run(scene.conversation.pk, decider(scene.ada))
     await wait_for_task(task)
 
 
@@ -242,7 +242,7 @@ async def test_a_stop_that_nobody_heard_is_found(scene: Scene, monkeypatch: pyte
     await asyncio.wait_for(provider.start_event.wait(), SOON)
     monkeypatch.setattr(run_executor, "_on_run_signal", lambda _signal: None)
     await run_in_db_thread(
-        rows.interrupt_run, scene.talk.pk, InterruptKind.STOP, decider(scene.eve)
+        rows.interrupt_run, scene.conversation.pk, InterruptKind.STOP, decider(scene.eve)
     )
     assert not task.done()
     await run_executor.renew_and_recover()
@@ -255,7 +255,7 @@ async def test_a_run_begun_for_workers_waits_for_one(scene: Scene, monkeypatch: 
     job_ids: list[int] = []
     monkeypatch.setattr(jobs, "enqueue_job", job_ids.append)
     providers.use_provider(monkeypatch, providers.Says())
-    run = await runs.start_turn(scene.talk, scene.ada, "Begin")
+    run = await runs.start_turn(scene.conversation, scene.ada, "Begin")
     assert ((await fresh(run)).state, job_ids) == ("queued", [run.pk])
     assert run_executor._active_runs == {}
     await run_executor.execute_run(run.pk)
@@ -272,7 +272,7 @@ async def test_a_job_that_is_cancelled_leaves_its_run_to_others(
     monkeypatch.setattr(jobs, "enqueue_job", job_ids.append)
     provider = Twice()
     providers.use_provider(monkeypatch, provider)
-    run = await runs.start_turn(scene.talk, scene.ada, "Begin")
+    run = await runs.start_turn(scene.conversation, scene.ada, "Begin")
     job = asyncio.create_task(run_executor.execute_run(run.pk))
     await asyncio.wait_for(provider.start_event.wait(), SOON)
     job.cancel()
@@ -310,12 +310,12 @@ async def test_an_answer_while_a_run_is_being_put_down_is_gone_on_with_at_once(
     await wait_for_task(task)
     second = await eventually(lambda: run_in_db_thread(waiting_row, scene, row.pk))
     assert second.pk != row.pk
-    assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
+    assert await runs.stop_run(scene.conversation.pk, decider(scene.ada))
     await wait_until_ended(run)
 
 
 def waiting_row(scene: Scene, besides: int = 0) -> Inquiry | None:
-    open_inquiries = Inquiry.objects.filter(conversation=scene.talk, state="open")
+    open_inquiries = Inquiry.objects.filter(conversation=scene.conversation, state="open")
     return open_inquiries.exclude(pk=besides).first()
 
 
@@ -363,7 +363,7 @@ async def test_leaving_while_an_answer_is_committed_does_not_hide_it(
             await request
         assert await hear()
     await scene.get_question()
-    assert await runs.stop_run(scene.talk.pk, decider(scene.ada))
+    assert await runs.stop_run(scene.conversation.pk, decider(scene.ada))
     await wait_for_task(task)
 
 

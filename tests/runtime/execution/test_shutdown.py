@@ -48,7 +48,7 @@ async def test_message_during_the_shutdown_is_left_to_the_next_server(
 ):
     providers.use_provider(monkeypatch, providers.Says())
     await serve._release_all()
-    run = await runs.start_turn(scene.talk, scene.ada, "Begin")
+    run = await runs.start_turn(scene.conversation, scene.ada, "Begin")
     assert run_executor._active_runs == {}
     assert await find_state(run) == "queued"
     monkeypatch.setattr(run_executor, "_shutdown_event", asyncio.Event())

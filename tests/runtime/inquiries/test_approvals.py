@@ -41,11 +41,11 @@ ALLOW, REFUSE = ApprovalVerdict(True), ApprovalVerdict(False)
 
 
 async def begin_run(scene: Scene) -> Run:
-    return await run_in_db_thread(making.start_run, scene.talk, scene.ada)
+    return await run_in_db_thread(making.start_run, scene.conversation, scene.ada)
 
 
 def prompter(scene: Scene) -> BrowserPrompter:
-    return BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: Decider("system"))
+    return BrowserPrompter(scene.conversation.pk, scene.home.pk, lambda: Decider("system"))
 
 
 async def start_call(call: Coroutine[Any, Any, Any]) -> tuple[asyncio.Task[Any], Approval]:

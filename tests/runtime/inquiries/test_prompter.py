@@ -30,7 +30,7 @@ def make_prompt(inquiry_id: str) -> QuestionPrompt:
 async def test_the_prompter_gives_what_the_desk_got(scene: Scene, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(resolution, "ROW_POLL_SECONDS", 0.01)
     row = await scene.question()
-    prompter = BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: Decider("system"))
+    prompter = BrowserPrompter(scene.conversation.pk, scene.home.pk, lambda: Decider("system"))
     for outcome, reply in (
         (Answered(False), Answer(False)),
         (Cancelled(CancellationReason.USER), Declined(CancellationReason.USER)),
@@ -45,7 +45,7 @@ async def test_the_prompter_gives_what_the_desk_got(scene: Scene, monkeypatch: p
 async def test_a_question_is_withdrawn_once(scene: Scene):
     row = await scene.question()
     by = making.decider(scene.eve)
-    prompter = BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: by)
+    prompter = BrowserPrompter(scene.conversation.pk, scene.home.pk, lambda: by)
     await prompter.withdraw(make_prompt(row.inquiry_id), CancellationReason.USER)
     row = await scene.reload(row)
     assert (row.state, row.reason, row.decider_name) == ("cancelled", "user", "Eve")
@@ -58,7 +58,7 @@ async def test_a_question_is_withdrawn_once(scene: Scene):
 async def test_question_that_nobody_interrupted_is_closed_by_the_system(scene: Scene):
     row = await scene.question()
     earlier_interrupter = making.decider(scene.eve)
-    prompter = BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: earlier_interrupter)
+    prompter = BrowserPrompter(scene.conversation.pk, scene.home.pk, lambda: earlier_interrupter)
     await prompter.withdraw(make_prompt(row.inquiry_id), CancellationReason.LOST)
     row = await scene.reload(row)
     assert (row.reason, row.decided_by, row.decider_name) == ("lost", "system", "")
@@ -73,7 +73,7 @@ async def test_question_that_nobody_interrupted_is_closed_by_the_system(scene: S
 async def test_secret_that_went_to_an_ended_call_is_lost_and_not_declined(scene: Scene):
     row = await scene.question(Secret())
     await run_in_db_thread(making.settle, row, Redacted())
-    prompter = BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: Decider("system"))
+    prompter = BrowserPrompter(scene.conversation.pk, scene.home.pk, lambda: Decider("system"))
     prompt = replace(
         make_prompt(row.inquiry_id), question=Question("q", "What is the word?", Secret())
     )

@@ -35,12 +35,12 @@ CHOICE = Select((Option("red"), Option(2), Option({"deep": [True]})))
 
 def leave_open(scene: Scene) -> tuple[Inquiry, Inquiry]:
     """Return a row that an interrupted turn left open, and one of a turn now, of the same id."""
-    run = making.start_run(scene.talk, scene.ada)
+    run = making.start_run(scene.conversation, scene.ada)
     older_row = making.question(run)
     Run.objects.filter(pk=run.pk).update(state="done")
-    later_run = making.start_run(scene.talk, scene.ada)
+    later_run = making.start_run(scene.conversation, scene.ada)
     journal.append_events(
-        scene.talk.pk, [making.event(make_inquiry(older_row.inquiry_id))], later_run
+        scene.conversation.pk, [making.event(make_inquiry(older_row.inquiry_id))], later_run
     )
     Inquiry.objects.filter(pk=older_row.pk).update(state="open", run=None)
     return older_row, inquiries.get_inquiry(Inquiry.objects.get(run=later_run).pk)
@@ -171,7 +171,7 @@ async def test_a_question_of_a_mirrored_conversation_is_jps_own(scene: Scene):
 async def test_settling_tells_the_pages(scene: Scene):
     row = await scene.question()
     async with (
-        subscribe(publisher.make_conversation_topic(scene.talk.pk)) as reading,
+        subscribe(publisher.make_conversation_topic(scene.conversation.pk)) as reading,
         subscribe(publisher.make_workspace_topic(scene.home.pk)) as workspace_signals,
     ):
         await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
@@ -278,9 +278,11 @@ ONCE = InquiryRequest(
 async def test_an_answer_is_remembered_where_the_question_allows_it(
     scene: Scene, request_: Any, answer_text: str, is_remembered: bool
 ):
-    run = await run_in_db_thread(making.start_run, scene.talk, scene.ada)
-    await run_in_db_thread(journal.append_events, scene.talk.pk, [making.event(request_)], run)
-    row = await run_in_db_thread(inquiries.find_by_inquiry_id, scene.talk.pk, request_.id)
+    run = await run_in_db_thread(making.start_run, scene.conversation, scene.ada)
+    await run_in_db_thread(
+        journal.append_events, scene.conversation.pk, [making.event(request_)], run
+    )
+    row = await run_in_db_thread(inquiries.find_by_inquiry_id, scene.conversation.pk, request_.id)
     settled_row = await resolution.answer_inquiry(
         row.pk, answer_text, decider(scene.ada), remember=True
     )
@@ -290,9 +292,9 @@ async def test_an_answer_is_remembered_where_the_question_allows_it(
         request_.id, Question("q", "?", Boolean()), InquirySource.for_tool("vault"), "v", None
     )
     # As after a restart: who asks now is not who asked then.
-    answer = await BrowserPrompter(scene.talk.pk, scene.home.pk, lambda: decider(scene.ada)).ask(
-        prompt
-    )
+    answer = await BrowserPrompter(
+        scene.conversation.pk, scene.home.pk, lambda: decider(scene.ada)
+    ).ask(prompt)
     assert answer == Answer(settled_row.answer, remember=is_remembered)
 
 

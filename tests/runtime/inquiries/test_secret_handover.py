@@ -265,4 +265,4 @@ async def test_the_secret_of_one_question_never_reaches_another(scene: Scene):
     await resolution.answer_inquiry(second_row.pk, "for two", decider(scene.ada))
     await resolution.answer_inquiry(first_row.pk, "for one", decider(scene.ada))
     assert (await wait_for_task(first), await wait_for_task(second)) == ("for one", "for two")
-    assert await run_in_db_thread(making.count_entries, scene.talk.pk) == 7
+    assert await run_in_db_thread(making.count_entries, scene.conversation.pk) == 7

@@ -34,8 +34,8 @@ class PushScene:
     def __init__(self, service: PushService) -> None:
         self.home = making.workspace("Garden")
         self.ada = making.person("ada", Role.RESPONDER, self.home)
-        self.talk = making.conversation(self.home, "A talk", self.ada)
-        self.run = making.start_run(self.talk, self.ada)
+        self.conversation = making.conversation(self.home, "A talk", self.ada)
+        self.run = making.start_run(self.conversation, self.ada)
         self.key = sign_in(self.ada)
         self.browser = push_subscriptions.save_subscription(
             self.key, **service.make_subscription(), delay=0

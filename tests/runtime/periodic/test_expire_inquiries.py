@@ -164,7 +164,7 @@ async def test_the_model_is_told_and_the_turn_goes_on(
     await run_in_db_thread(Workspace.objects.filter(pk=scene.home.pk).update, expires_after=60)
     run, task = await scene.start()
     limited = Inquiry.objects.filter(
-        conversation=scene.talk, state="open", expires_at__gt=datetime.now(UTC)
+        conversation=scene.conversation, state="open", expires_at__gt=datetime.now(UTC)
     )
 
     async def is_over() -> bool:
@@ -174,7 +174,7 @@ async def test_the_model_is_told_and_the_turn_goes_on(
 
     await eventually(is_over)
     await task
-    rows = await run_in_db_thread(list, Inquiry.objects.filter(conversation=scene.talk))
+    rows = await run_in_db_thread(list, Inquiry.objects.filter(conversation=scene.conversation))
     assert {row.answer_type for row in rows} == {"boolean", "select", "text", "secret"}
     assert {ending(row) for row in rows} == {OVER}
     results = [e.kind for e in await scene.elements() if isinstance(e.kind, ToolCallResponse)]
@@ -191,7 +191,9 @@ async def test_conversation_that_is_broken_is_logged_once_and_others_expire(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ):
     broken = await make_expired_question(scene)
-    await run_in_db_thread(Conversation.objects.filter(pk=scene.talk.pk).update, entry_count=0)
+    await run_in_db_thread(
+        Conversation.objects.filter(pk=scene.conversation.pk).update, entry_count=0
+    )
     other_conversation = await run_in_db_thread(making.conversation, scene.home)
     run = await run_in_db_thread(making.start_run, other_conversation, scene.ada)
     row = await run_in_db_thread(making.question, run)

@@ -28,7 +28,7 @@ async def mention(stage: PushScene) -> Mention:
         author = making.person("grace", Role.READER, stage.home)
         anchor = making.question(stage.run).anchor
         making.settle(Inquiry.objects.get(), making.ANSWER)
-        threads.add_comment(stage.talk, anchor, author, f"@ada @grace {CANARY}")
+        threads.add_comment(stage.conversation, anchor, author, f"@ada @grace {CANARY}")
         Mention.objects.update(made_at=timezone.now() - timedelta(minutes=1))
         return Mention.objects.get()
 
@@ -46,7 +46,7 @@ async def test_a_mention_is_sent_once_without_the_words(stage: PushScene, servic
         "title": "Grace mentioned you in Garden",
         "body": "In a comment on “A talk”.",
         "tag": f"mention-{row.pk}",
-        "url": f"/conversations/{stage.talk.pk}/comments/{thread.anchor}",
+        "url": f"/conversations/{stage.conversation.pk}/comments/{thread.anchor}",
     }
 
 

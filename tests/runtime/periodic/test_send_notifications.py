@@ -42,8 +42,8 @@ class NotificationScene:
     def __init__(self, url: str) -> None:
         self.home = making.workspace("Garden")
         self.ada = making.person("ada", Role.RESPONDER, self.home)
-        self.talk = making.conversation(self.home, "A talk", self.ada)
-        self.run = making.start_run(self.talk, self.ada)
+        self.conversation = making.conversation(self.home, "A talk", self.ada)
+        self.run = making.start_run(self.conversation, self.ada)
         self.address = self.add(self.ada, url)
 
     def add(self, person: Person, url: str, delay: int = 60) -> NotificationDestination:

@@ -21,15 +21,15 @@ from tests.store import making
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def talks() -> None:
+def conversations() -> None:
     home = making.workspace()
     for n in range(3):
-        talk = making.conversation(home)
-        journal.append_events(talk.pk, [making.event(ChatResponse("message", f"word {n}"))])
+        conversation = making.conversation(home)
+        journal.append_events(conversation.pk, [making.event(ChatResponse("message", f"word {n}"))])
 
 
 async def test_all_that_changed_is_indexed():
-    await run_in_db_thread(talks)
+    await run_in_db_thread(conversations)
     assert await update_search_index.index_changed() == 3
     assert await run_in_db_thread(Conversation.objects.filter(needs_indexing=True).count) == 0
     assert await run_in_db_thread(Passage.objects.filter(category="message").count) == 3
@@ -59,8 +59,10 @@ async def test_conversation_that_changes_without_a_pause_is_indexed_at_intervals
         return pauses.pop(0)
 
     def change() -> None:
-        for talk in Conversation.objects.all():
-            journal.append_events(talk.pk, [making.event(ChatResponse("message", "Again."))])
+        for conversation in Conversation.objects.all():
+            journal.append_events(
+                conversation.pk, [making.event(ChatResponse("message", "Again."))]
+            )
 
     async def index(*next_pauses: bool) -> int:
         await run_in_db_thread(change)
@@ -69,7 +71,7 @@ async def test_conversation_that_changes_without_a_pause_is_indexed_at_intervals
 
     monkeypatch.setattr(db_threads.thread_use, "wait_until_quiet", wait_for_pause)
     monkeypatch.setattr(update_search_index, "REINDEX_SECONDS", SOON)
-    await run_in_db_thread(talks)
+    await run_in_db_thread(conversations)
     assert await index(False, False, False, False) == 3
     assert await index(False) == 0
     assert await index(True, True, True, True) == 3
@@ -83,9 +85,9 @@ async def test_long_conversation_is_indexed_to_its_end_without_a_pause(
     monkeypatch: pytest.MonkeyPatch,
 ):
     def append() -> None:
-        talk = making.conversation(making.workspace())
+        conversation = making.conversation(making.workspace())
         words = [making.event(ChatResponse("message", f"word {n}")) for n in range(3)]
-        journal.append_events(talk.pk, words)
+        journal.append_events(conversation.pk, words)
 
     monkeypatch.setattr(db_threads.thread_use, "wait_until_quiet", AsyncMock(return_value=False))
     monkeypatch.setattr(update_search_index, "REINDEX_SECONDS", SOON)
@@ -99,7 +101,7 @@ async def test_long_conversation_is_indexed_to_its_end_without_a_pause(
 async def test_conversation_that_is_broken_keeps_no_other_from_the_index(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    await run_in_db_thread(talks)
+    await run_in_db_thread(conversations)
     newest = await run_in_db_thread(Conversation.objects.order_by("-last_activity", "-id").first)
     assert newest is not None
     real = indexer._build_passages

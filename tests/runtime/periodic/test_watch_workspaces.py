@@ -41,9 +41,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def test_what_jp_writes_is_on_the_page_at_once(root: Path):
     await run_in_db_thread(mirror.mirror_workspace, root)
-    talk = await run_in_db_thread(Conversation.objects.get)
+    conversation = await run_in_db_thread(Conversation.objects.get)
     reports: list[MirrorReport] = []
-    async with subscribe(publisher.make_conversation_topic(talk.pk)) as reading:
+    async with subscribe(publisher.make_conversation_topic(conversation.pk)) as reading:
         task = asyncio.create_task(watch_workspaces.follow_workspace(root, reports.append))
         words = (ChatResponse("message", "One"), ChatResponse("message", "Two"))
 

@@ -133,7 +133,7 @@ async def test_two_tools_ask_and_every_step_is_on_record(
         (f"HELLO, {NAME}!\n", False),
         (f"Deployed with a key whose digest is {PROOF}.", False),
     ]
-    rows = await run_in_db_thread(list, Inquiry.objects.filter(conversation=shop.talk))
+    rows = await run_in_db_thread(list, Inquiry.objects.filter(conversation=shop.conversation))
     assert {row.inquiry_id: (row.asker, row.answer, row.decider_name) for row in rows} == {
         "call_1.name.1": ("greet", NAME, "Eve"),
         "call_1.loud.1": ("greet", True, ""),

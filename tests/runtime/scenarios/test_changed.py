@@ -42,11 +42,11 @@ async def parked_at_question(shop: Workshop) -> Inquiry:
     )
 
     async def parked() -> Inquiry | None:
-        parked_runs = Run.objects.filter(conversation=shop.talk, state="parked")
+        parked_runs = Run.objects.filter(conversation=shop.conversation, state="parked")
         if run_executor._active_runs or not await run_in_db_thread(parked_runs.exists):
             return None
         return await run_in_db_thread(
-            Inquiry.objects.filter(conversation=shop.talk, state="open").first
+            Inquiry.objects.filter(conversation=shop.conversation, state="open").first
         )
 
     row: Inquiry = await eventually(parked)
@@ -54,7 +54,7 @@ async def parked_at_question(shop: Workshop) -> Inquiry:
 
 
 async def find_ended_run(shop: Workshop) -> Run | None:
-    ended_runs = Run.objects.filter(conversation=shop.talk, ended_at__isnull=False)
+    ended_runs = Run.objects.filter(conversation=shop.conversation, ended_at__isnull=False)
     return await run_in_db_thread(ended_runs.first) if not run_executor._active_runs else None
 
 

@@ -130,7 +130,7 @@ async def play_failure(shop: Workshop, standin: Standin) -> Run:
 
 async def retried(shop: Workshop) -> Run:
     """Try again to the end, the same question answered once more; return the row."""
-    run = await runs.retry_turn(shop.talk, shop.ada)
+    run = await runs.retry_turn(shop.conversation, shop.ada)
     task = run_executor._active_runs[run.pk].task
     assert task is not None
     await shop.answer("confirm", "false")
@@ -159,7 +159,7 @@ async def test_what_failed_is_kept_named_and_goes_on(shop: Workshop, way: str, n
     ] == elements_before
     assert KEY not in await shop.dump_rows()
     with pytest.raises(NothingToRetry):
-        await runs.retry_turn(shop.talk, shop.ada)
+        await runs.retry_turn(shop.conversation, shop.ada)
 
 
 async def test_a_rate_limit_is_waited_for_as_long_as_it_says(

@@ -68,7 +68,7 @@ async def test_a_stop_ends_the_tool_with_everything_it_started(shop: Workshop):
         await run_in_db_thread(shop.play, standin)
         run, task = await shop.start()
         pids = await busy.running()
-        assert await runs.interrupt_run(shop.talk.pk, decider(shop.eve), "stop")
+        assert await runs.interrupt_run(shop.conversation.pk, decider(shop.eve), "stop")
         await wait_for_task(task)
         assert len(standin.requests) == 1
     await wait_until_gone(pids)
@@ -83,7 +83,7 @@ async def test_a_restart_runs_the_tool_again_and_the_model_learns_nothing_of_it(
         await run_in_db_thread(shop.play, standin)
         run, task = await shop.start()
         first = await busy.running()
-        assert await runs.interrupt_run(shop.talk.pk, decider(shop.eve), "restart")
+        assert await runs.interrupt_run(shop.conversation.pk, decider(shop.eve), "restart")
         second = await busy.running(2)
         await wait_until_gone(first)
         await busy.go_on()
@@ -101,7 +101,7 @@ async def test_a_restart_asks_again_what_was_open(shop: Workshop):
         await run_in_db_thread(shop.play, standin, f"{CLOSED}{toml}")
         _, task = await shop.start()
         row = await shop.get_question_by_id("name")
-        assert await runs.interrupt_run(shop.talk.pk, decider(shop.eve), "restart")
+        assert await runs.interrupt_run(shop.conversation.pk, decider(shop.eve), "restart")
 
         async def asked_again() -> bool:
             return "ask call_1.name.2" in await shop.list_lines()
@@ -131,7 +131,7 @@ async def test_words_instead_of_a_running_tool_reach_the_model_as_its_result(sho
         run, task = await shop.start()
         pids = await busy.running()
         words = "Greet nobody today"
-        assert await runs.interrupt_run(shop.talk.pk, decider(shop.eve), "respond", words)
+        assert await runs.interrupt_run(shop.conversation.pk, decider(shop.eve), "respond", words)
         await wait_for_task(task)
         request_text = str(standin.requests[1].body)
     await wait_until_gone(pids)
@@ -148,7 +148,7 @@ async def test_no_words_end_the_tool_and_the_turn_goes_on(shop: Workshop):
         await run_in_db_thread(shop.play, standin, f"{CLOSED}{toml}")
         run, task = await shop.start()
         pids = await busy.running()
-        assert await runs.interrupt_run(shop.talk.pk, decider(shop.eve), "respond")
+        assert await runs.interrupt_run(shop.conversation.pk, decider(shop.eve), "respond")
         await wait_for_task(task)
     await wait_until_gone(pids)
     assert (await shop.row(run)).state == "done"
@@ -159,12 +159,12 @@ async def test_no_words_end_the_tool_and_the_turn_goes_on(shop: Workshop):
 async def test_words_in_the_middle_of_a_reply_end_it_and_are_answered(shop: Workshop):
     with run_vendor("anthropic", [Reply(Say("Half a word"), end="hang"), DONE]) as standin:
         await run_in_db_thread(shop.play, standin)
-        async with subscribe(publisher.make_conversation_topic(shop.talk.pk)) as hear:
+        async with subscribe(publisher.make_conversation_topic(shop.conversation.pk)) as hear:
             run, task = await shop.start()
             while not (await hear()).get("text"):
                 pass
         assert await runs.interrupt_run(
-            shop.talk.pk, decider(shop.eve), "respond", "Shorter, please"
+            shop.conversation.pk, decider(shop.eve), "respond", "Shorter, please"
         )
         await wait_for_task(task)
         assert await asyncio.to_thread(standin.hangup_event.wait, 60), "the connection is closed"

@@ -23,14 +23,14 @@ BOTH = Reply(Call("wild", {}, "call_1"), Call("deploy", {"service": "blog"}, "ca
 
 async def put_down(shop: Workshop) -> None:
     async def parked() -> bool:
-        parked_runs = Run.objects.filter(conversation=shop.talk, state="parked")
+        parked_runs = Run.objects.filter(conversation=shop.conversation, state="parked")
         return await run_in_db_thread(parked_runs.exists) and not run_executor._active_runs
 
     await eventually(parked)
 
 
 async def get_open_question(shop: Workshop, question_id: str) -> Inquiry:
-    rows = Inquiry.objects.filter(conversation=shop.talk, state="open")
+    rows = Inquiry.objects.filter(conversation=shop.conversation, state="open")
     (row,) = [
         inquiry
         for inquiry in await run_in_db_thread(list, rows)
@@ -68,7 +68,7 @@ async def test_turn_that_is_parked_at_every_wait_ends_as_one_that_is_not(
         await approvals.decide_approval(prompt.pk, ApprovalVerdict(allow=True), decider(shop.eve))
 
         async def find_ended() -> Run | None:
-            ended_runs = Run.objects.filter(conversation=shop.talk, ended_at__isnull=False)
+            ended_runs = Run.objects.filter(conversation=shop.conversation, ended_at__isnull=False)
             return (
                 await run_in_db_thread(ended_runs.first) if not run_executor._active_runs else None
             )

@@ -72,7 +72,7 @@ async def test_a_stop_while_a_server_asks_ends_question_call_and_server(shop: Wo
         run, task, _ = await begin_asking_turn(shop)
         servers = list_kitchens(shop)
         assert len(servers) == 1
-        await runs.stop_run(shop.talk.pk, decider(shop.eve))
+        await runs.stop_run(shop.conversation.pk, decider(shop.eve))
         await wait_for_task(task)
         assert len(standin.requests) == 1
     assert (await shop.row(run)).state == "stopped"

@@ -83,6 +83,6 @@ async def test_a_mirror_of_these_files_is_the_same_conversation(shop: Workshop):
     read = await run_in_db_thread(journal.read_elements, copy.pk)
     assert build_outline(read) == build_outline(await shop.elements())
     rows = Inquiry.objects.order_by("position").values_list(*COLUMNS)
-    own_rows = await run_in_db_thread(list, rows.filter(conversation=shop.talk))
+    own_rows = await run_in_db_thread(list, rows.filter(conversation=shop.conversation))
     assert await run_in_db_thread(list, rows.filter(conversation=copy)) == own_rows
     assert len(own_rows) == 4

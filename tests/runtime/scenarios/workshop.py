@@ -91,7 +91,7 @@ class Workshop(Scene):
         """Return the open question of this id, once its call waits for it."""
 
         async def find_inquiry() -> Inquiry | None:
-            rows = Inquiry.objects.filter(conversation=self.talk, state="open")
+            rows = Inquiry.objects.filter(conversation=self.conversation, state="open")
             for row in await run_in_db_thread(list, rows):
                 if (
                     f".{question_id}." in row.inquiry_id
@@ -111,13 +111,13 @@ class Workshop(Scene):
 
     async def prompted(self) -> Approval:
         """Return the prompt that waits, once there is one."""
-        open_ones = Approval.objects.filter(run__conversation=self.talk, state="open")
+        open_ones = Approval.objects.filter(run__conversation=self.conversation, state="open")
         row: Approval = await eventually(lambda: run_in_db_thread(open_ones.first))
         return row
 
     async def retry(self) -> Run:
         """Go on with the turn that failed, to its end; return the row."""
-        run = await runs.retry_turn(self.talk, self.ada)
+        run = await runs.retry_turn(self.conversation, self.ada)
         task = run_executor._active_runs[run.pk].task
         assert task is not None
         await wait_for_task(task)

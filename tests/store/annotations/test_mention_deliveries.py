@@ -26,9 +26,9 @@ def mention(role: Role = Role.RESPONDER, delay: int = 0) -> Person:
         NotificationDestination.objects.create(
             person=person, workspace=home, url="ntfy://t", delay=delay
         )
-    talk = making.mirrored_conversation(home, ChatRequest("Hello"))
+    conversation = making.mirrored_conversation(home, ChatRequest("Hello"))
     text = f"@{people[0].username}, a secret word"
-    threads.add_comment(talk, journal.find_anchor(talk.pk, 0), author, text)
+    threads.add_comment(conversation, journal.find_anchor(conversation.pk, 0), author, text)
     return people[0]
 
 

@@ -29,9 +29,11 @@ def ada(home: Workspace) -> Person:
 
 
 def mention(person: Person, workspace: Workspace) -> None:
-    talk = making.mirrored_conversation(workspace, ChatRequest("Hello"))
+    conversation = making.mirrored_conversation(workspace, ChatRequest("Hello"))
     author = making.person("author", Role.READER, workspace)
-    threads.add_comment(talk, journal.find_anchor(talk.pk, 0), author, f"@{person.username}, look")
+    threads.add_comment(
+        conversation, journal.find_anchor(conversation.pk, 0), author, f"@{person.username}, look"
+    )
     assert count_unseen(person) == 1
 
 

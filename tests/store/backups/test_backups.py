@@ -89,8 +89,8 @@ def full() -> Person:
     owner = accounts.get_or_create_owner()
     home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     accounts.make_owner(owner, home)
-    talk = making.conversation(home, "A waiting turn", owner)
-    making.question(making.start_run(talk, owner), text="Apply “Bäume”\\u0000?")
+    conversation = making.conversation(home, "A waiting turn", owner)
+    making.question(making.start_run(conversation, owner), text="Apply “Bäume”\\u0000?")
     while indexer.index_next() is not None:
         pass
     return owner

@@ -34,8 +34,8 @@ def make_conversations(
     )
 
 
-def change_conversation(talk: Conversation, **values: Any) -> None:
-    Conversation.objects.filter(pk=talk.pk).update(**values)
+def change_conversation(conversation: Conversation, **values: Any) -> None:
+    Conversation.objects.filter(pk=conversation.pk).update(**values)
 
 
 def get_titles(page: ConversationPage) -> list[str]:

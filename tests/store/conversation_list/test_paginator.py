@@ -56,8 +56,8 @@ def test_of_many_pinned_ones_those_pinned_last_come_first_and_none_twice(
 ):
     monkeypatch.setattr(paginator, "MAX_PINNED", 2)
     monkeypatch.setattr(paginator, "PAGE_ROWS", 2)
-    for n, talk in enumerate(make_conversations(home, 6)):
-        change_conversation(talk, pinned_at=START + timedelta(days=n))
+    for n, conversation in enumerate(make_conversations(home, 6)):
+        change_conversation(conversation, pinned_at=START + timedelta(days=n))
     title_list = [title for page in page_forward(reader) for title in get_titles(page)]
     assert title_list == [f"talk {n}" for n in (6, 5, 4, 3, 2, 1)]
 
@@ -151,8 +151,10 @@ def test_far_instants_that_differ_by_little_are_told_apart(
 ):
     monkeypatch.setattr(paginator, "PAGE_ROWS", 1)
     far_date = datetime(9000, 1, 1, tzinfo=UTC)
-    for talk in make_conversations(home, 9):
-        change_conversation(talk, last_activity=far_date + timedelta(microseconds=talk.jp_id))
+    for conversation in make_conversations(home, 9):
+        change_conversation(
+            conversation, last_activity=far_date + timedelta(microseconds=conversation.jp_id)
+        )
     title_list = [title for page in page_forward(reader) for title in get_titles(page)]
     assert title_list == [f"talk {number}" for number in range(9, 0, -1)]
 
@@ -176,8 +178,10 @@ def test_a_key_that_cannot_be_read_is_the_beginning(
 
 
 def test_the_longest_come_first(home: Workspace, reader: Person):
-    for talk, length in zip(make_conversations(home, 3), (5, 900, 10), strict=True):
-        change_conversation(talk, entry_count=length, pinned_at=START if length == 5 else None)
+    for conversation, length in zip(make_conversations(home, 3), (5, 900, 10), strict=True):
+        change_conversation(
+            conversation, entry_count=length, pinned_at=START if length == 5 else None
+        )
     assert list_titles(reader, sort=Sort.LENGTH) == ["talk 2", "talk 3", "talk 1"]
 
 
@@ -349,11 +353,13 @@ def test_a_row_counts_its_inquiries_in_the_order_of_the_states(home: Workspace, 
 def test_a_row_says_what_came_since_the_person_read(home: Workspace, reader: Person):
     grown_talk, same_talk, shrunk, unread = make_conversations(home, 4, entry_count=10)
     other_person = making.person("other", Role.READER, home)
-    for talk, person, length in (
+    for conversation, person, length in (
         *((grown_talk, reader, 7), (same_talk, reader, 10), (shrunk, reader, 12)),
         *((unread, other_person, 1), (grown_talk, other_person, 1)),
     ):
-        ReadMark.objects.create(person=person, conversation=talk, entry_count=length, at=START)
+        ReadMark.objects.create(
+            person=person, conversation=conversation, entry_count=length, at=START
+        )
     new_counts = {
         row.conversation.pk: row.new_entries
         for row in paginator.get_page(reader.pk, ListFilters()).rows

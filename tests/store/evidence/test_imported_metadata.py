@@ -18,11 +18,11 @@ pytestmark = pytest.mark.django_db
 
 
 def test_label_of_any_length_that_jp_wrote_is_imported(tmp_path: Path, target: Workspace):
-    talk, labels = bundles.make_conversation(), {"k" * 600: "v" * 6000}
-    Conversation.objects.filter(pk=talk.pk).update(labels=labels)
-    talk.refresh_from_db()
+    conversation, labels = bundles.make_conversation(), {"k" * 600: "v" * 6000}
+    Conversation.objects.filter(pk=conversation.pk).update(labels=labels)
+    conversation.refresh_from_db()
     path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(talk))
+    path.write_bytes(bundles.make_bundle(conversation))
     importer.import_bundle(path, target.name)
     assert target.conversations.get().labels == labels
 

@@ -79,11 +79,11 @@ def decide(run: Run, kind: ApprovalKind, decision: dict[str, Any]) -> Approval:
 def decided_talk() -> Conversation:
     """A conversation with decisions about its call, and a question that was shown to Ada."""
     home = making.workspace("Garden")
-    talk: Conversation = making.conversation(home)
-    run = making.start_run(talk)
+    conversation: Conversation = making.conversation(home)
+    run = making.start_run(conversation)
     request = make_inquiry("call_1.sure.1", source=InquirySource.for_tool("vault"))
-    journal.append_events(talk.pk, [making.event(request)], run)
-    question = Inquiry.objects.get(conversation=talk)
+    journal.append_events(conversation.pk, [making.event(request)], run)
+    question = Inquiry.objects.get(conversation=conversation)
     making.settle(question, making.ANSWER, Decider("person", "Ada"))
     decide(run, ApprovalKind.RUN, {"allow": False, "remember": False, "reason": "Not <now>."})
     decide(run, ApprovalKind.RUN, {"allow": True, "remember": True, "arguments": {"path": "b"}})
@@ -93,8 +93,8 @@ def decided_talk() -> Conversation:
     DisplayReceipt.objects.create(
         inquiry=question, person=making.person("ada"), delivered_at=now, visible_at=now
     )
-    record_act(Act.EXPORTED, OPERATOR, Place(home.pk, talk.pk))
-    return talk
+    record_act(Act.EXPORTED, OPERATOR, Place(home.pk, conversation.pk))
+    return conversation
 
 
 #: Files of a conversation that name the installation: its workspace, and its own redactions.
@@ -200,9 +200,9 @@ def forget_edits(lines: list[dict[str, Any]]) -> None:
         del line["edited"], line["reason"]
 
 
-def edit_first_line(talk: Conversation, name: str, change: dict[str, Any]) -> bundles.Files:
+def edit_first_line(conversation: Conversation, name: str, change: dict[str, Any]) -> bundles.Files:
     """Return the files of a bundle that is signed with a changed line."""
-    with zipfile.ZipFile(BytesIO(bundles.make_bundle(talk))) as archive:
+    with zipfile.ZipFile(BytesIO(bundles.make_bundle(conversation))) as archive:
         files = {member: archive.read(member) for member in archive.namelist()}
     file = bundles.find_name(files, name)
     files[file] = bundles.edit_lines(files[file], lambda lines: lines[0].update(change))

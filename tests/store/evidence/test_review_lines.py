@@ -35,15 +35,17 @@ def reviewed() -> ReviewDesk:
     row = reviewed.close()
     desk.send(desk.load(row), reviewed.ada, Verdict.WRONG, "The hose was lent.")
     desk.send(desk.load(row), reviewed.ben, Verdict.FINE)
-    talk = Conversation.objects.get(pk=reviewed.talk.pk)
-    desk.send(subjects.load_conversation(talk), reviewed.ada, Verdict.ESCALATE, "Blind still.")
+    conversation = Conversation.objects.get(pk=reviewed.conversation.pk)
+    desk.send(
+        subjects.load_conversation(conversation), reviewed.ada, Verdict.ESCALATE, "Blind still."
+    )
     return reviewed
 
 
 @pytest.fixture
 def bundle(reviewed: ReviewDesk, tmp_path: Path) -> Path:
     path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(reviewed.talk))
+    path.write_bytes(bundles.make_bundle(reviewed.conversation))
     return path
 
 
@@ -76,7 +78,7 @@ def test_decision_of_an_owner_is_in_the_bundle_and_its_copy(reviewed: ReviewDesk
     subject = desk.load(Inquiry.objects.get())
     desk.send(subject, olga, Verdict.QUESTIONABLE, "Ask Rita.")
     path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(reviewed.talk))
+    path.write_bytes(bundles.make_bundle(reviewed.conversation))
     last_line = read_reviews(path)[-1]
     assert (last_line["round"], last_line["verdict"]) == (reviews.DECISION, "questionable")
     assert bundles.list_problems(path) == []
@@ -236,14 +238,14 @@ def test_hostile_review_is_refused(bundle: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def redact(reviewed: ReviewDesk, string: str) -> None:
-    entry = JournalEntry.objects.filter(conversation=reviewed.talk, text__contains=string).earliest(
-        "position"
-    )
+    entry = JournalEntry.objects.filter(
+        conversation=reviewed.conversation, text__contains=string
+    ).earliest("position")
     request = RedactionRequest(entry.anchor, "leaked", (string,))
     reviewed.run.refresh_from_db()
     reviewed.run.state = "done"
     reviewed.run.save()
-    application.redact(reviewed.talk, request, reviewed.ada)
+    application.redact(reviewed.conversation, request, reviewed.ada)
 
 
 def test_redaction_replaces_the_note_of_a_review_and_withholds_its_proof(tmp_path: Path):
@@ -252,7 +254,7 @@ def test_redaction_replaces_the_note_of_a_review_and_withholds_its_proof(tmp_pat
     desk.send(desk.load(row), reviewed.ada, Verdict.WRONG, "It says Go on? twice.")
     redact(reviewed, "Go on?")
     path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(reviewed.talk))
+    path.write_bytes(bundles.make_bundle(reviewed.conversation))
     (line,) = read_reviews(path)
     assert (line["withheld"], line["nonce"], line["verdict"]) == ("redacted", "", "wrong")
     assert "Go on?" not in line["note"]
@@ -265,7 +267,7 @@ def test_bundle_with_a_long_note_that_was_redacted_is_imported(tmp_path: Path):
     desk.send(desk.load(row), reviewed.ada, Verdict.WRONG, "Go on? " * 500)
     redact(reviewed, "Go on?")
     path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(reviewed.talk))
+    path.write_bytes(bundles.make_bundle(reviewed.conversation))
     copy, again = import_again(path)
     assert len(copy.reviews.get().note) == reviews.MAX_NOTE_CHARS
     assert read_reviews(again) == read_reviews(path)
@@ -281,7 +283,7 @@ def test_changed_text_of_a_redacted_event_contradicts_the_ledger(tmp_path: Path)
     reviewed.close()
     redact(reviewed, "Go on?")
     path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(reviewed.talk))
+    path.write_bytes(bundles.make_bundle(reviewed.conversation))
     assert bundles.list_problems(path) == []
     files = bundles.read_files(path)
     name = bundles.find_name(files, EVENTS)

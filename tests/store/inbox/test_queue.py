@@ -66,11 +66,11 @@ def test_of_much_that_waits_the_oldest_the_newest_and_a_count_are_read(
         homes = queue.get_workspace_queues({full.pk, other_home.pk})
     assert len(captured) == 2
     keys = {first.conversation_id, second.conversation_id, 10**9}
-    talks = queue.get_conversation_queues(keys, homes.values())
+    conversations = queue.get_conversation_queues(keys, homes.values())
     queues = [
         homes[full.pk],
         homes[other_home.pk],
-        *talks.values(),
+        *conversations.values(),
         PendingQueue.merge(homes.values()),
     ]
     assert [

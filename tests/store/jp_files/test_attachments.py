@@ -65,7 +65,7 @@ class Attached(Scene):
         Workspace.objects.filter(pk=self.home.pk).update(root=str(root))
         self.home.refresh_from_db()
         self.write(WritePolicy.CURRENT)
-        self.lock = self.silo / "locks" / f"jp-c{self.talk.jp_id}.lock"
+        self.lock = self.silo / "locks" / f"jp-c{self.conversation.jp_id}.lock"
 
     def write(self, form: WritePolicy) -> None:
         attachments.set_write_policy(self.home, form)
@@ -73,7 +73,7 @@ class Attached(Scene):
     @property
     def copies(self) -> list[Path]:
         homes = (self.silo / "conversations", self.root / ".jp" / "conversations")
-        return [p for home in homes for p in home.glob(f"{self.talk.jp_id}*")]
+        return [p for home in homes for p in home.glob(f"{self.conversation.jp_id}*")]
 
     def events(self) -> bytes:
         first, second = [(copy / "events.json").read_bytes() for copy in self.copies]
@@ -89,7 +89,7 @@ class Attached(Scene):
             (copy / "events.json").write_bytes(data)
 
     async def row(self) -> Conversation:
-        return await run_in_db_thread(Conversation.objects.get, pk=self.talk.pk)
+        return await run_in_db_thread(Conversation.objects.get, pk=self.conversation.pk)
 
     async def exported(self) -> bytes:
         row = await self.row()
@@ -121,7 +121,7 @@ async def test_without_attachment_no_file_is_touched(
     await run_in_db_thread(stage.write, WritePolicy.OFF)
     before = read_tree(stage.root), read_tree(stage.silo)
     providers.use_provider(monkeypatch, providers.Says())
-    assert await run_in_db_thread(attachments.attach_files, stage.talk.pk) is None
+    assert await run_in_db_thread(attachments.attach_files, stage.conversation.pk) is None
     assert (await stage.play_turn()).state == "done"
     assert (read_tree(stage.root), read_tree(stage.silo)) == before
 
@@ -140,7 +140,7 @@ async def test_while_a_run_lasts_its_files_are_there_and_held(
         return stage.events() == await stage.exported()
 
     await runs_eventually(is_written)
-    assert [copy.name for copy in stage.copies] == [f"{stage.talk.jp_id}-a-talk"] * 2
+    assert [copy.name for copy in stage.copies] == [f"{stage.conversation.jp_id}-a-talk"] * 2
     for copy in stage.copies:
         names = {path.name for path in copy.iterdir()}
         assert names == {"metadata.json", "base_config.json", "events.json"}
@@ -149,7 +149,7 @@ async def test_while_a_run_lasts_its_files_are_there_and_held(
         assert about["title"] == "A talk"
         assert "last_activated_at" in about
     assert stage.on_disk()[-1].tag == "inquiry_request"
-    await runs.stop_run(stage.talk.pk, decider(stage.ada))
+    await runs.stop_run(stage.conversation.pk, decider(stage.ada))
     await wait_for_task(task)
     assert not stage.lock.exists()
 
@@ -174,7 +174,7 @@ async def test_after_each_ending_the_file_is_the_export_and_free(
         run, task = await stage.start()
         if provider is hangs:
             await hangs.said_event.wait()
-            await runs.stop_run(stage.talk.pk, decider(stage.ada))
+            await runs.stop_run(stage.conversation.pk, decider(stage.ada))
         await wait_for_task(task)
         assert (await run_in_db_thread(Run.objects.get, pk=run.pk)).state == state
         assert stage.events() == await stage.exported()
@@ -205,7 +205,7 @@ async def test_one_turn_at_a_time_here_too(stage: Attached, monkeypatch: pytest.
     with pytest.raises(AlreadyRunning):
         await stage.start()
     assert stage.lock.exists()
-    await runs.stop_run(stage.talk.pk, decider(stage.ada))
+    await runs.stop_run(stage.conversation.pk, decider(stage.ada))
     await wait_for_task(task)
     assert await run_in_db_thread(Run.objects.count) == 1
 

@@ -46,7 +46,7 @@ def home(tmp_path: Path) -> Workspace:
 
 
 @pytest.fixture
-def talk(home: Workspace) -> Any:
+def conversation(home: Workspace) -> Any:
     """Return a native conversation whose files stand in the workspace as they were written."""
     conversation = conversations.create_conversation(home, "Ours", making.person().pk)
     run = making.acquire_run(stored.start_run(conversation.pk, making.person().pk, "scripted"))
@@ -56,40 +56,43 @@ def talk(home: Workspace) -> Any:
     return fresh(conversation)
 
 
-def on_disk(talk: Conversation, elements: list[Element] | bytes) -> Path:
-    return write_folder(Path(talk.workspace.root), str(talk.jp_id), elements, title="Ours")
+def on_disk(conversation: Conversation, elements: list[Element] | bytes) -> Path:
+    return write_folder(
+        Path(conversation.workspace.root), str(conversation.jp_id), elements, title="Ours"
+    )
 
 
-def fresh(talk: Conversation) -> Conversation:
-    return Conversation.objects.select_related("workspace").get(pk=talk.pk)
+def fresh(conversation: Conversation) -> Conversation:
+    return Conversation.objects.select_related("workspace").get(pk=conversation.pk)
 
 
-def mirror_again(talk: Conversation) -> mirror.MirrorReport:
-    return mirror.mirror_workspace(Path(talk.workspace.root))[1]
+def mirror_again(conversation: Conversation) -> mirror.MirrorReport:
+    return mirror.mirror_workspace(Path(conversation.workspace.root))[1]
 
 
-def test_what_jp_says_of_a_conversation_is_taken_in_as_well(talk: Conversation):
-    write_folder(
-        Path(talk.workspace.root), str(talk.jp_id), OURS, title="Theirs", labels={"area": "x"},
-        pinned_at=LATER,
-    )  # fmt: skip
-    mirror_again(talk)
-    row = fresh(talk)
+def test_what_jp_says_of_a_conversation_is_taken_in_as_well(conversation: Conversation):
+    root, name = Path(conversation.workspace.root), str(conversation.jp_id)
+    write_folder(root, name, OURS, title="Theirs", labels={"area": "x"}, pinned_at=LATER)
+    mirror_again(conversation)
+    row = fresh(conversation)
     assert (row.title, row.labels, row.needs_indexing) == ("Theirs", {"area": "x"}, True)
     assert row.pinned_at is not None
-    (Path(talk.workspace.root) / ".jp" / "conversations" / str(talk.jp_id) / "metadata.json"
-     ).write_text("{")  # fmt: skip
-    mirror_again(talk)
-    assert (fresh(talk).title, fresh(talk).problem) == ("Theirs", "")
+    (root / ".jp" / "conversations" / name / "metadata.json").write_text("{")
+    mirror_again(conversation)
+    assert (fresh(conversation).title, fresh(conversation).problem) == ("Theirs", "")
 
 
-def test_what_jp_added_is_taken_in_by_a_pass_once(talk: Conversation):
-    mirror_again(talk)
-    keys = list(talk.journal.order_by("position").values_list("pk", flat=True))
-    on_disk(talk, [*OURS, *ADDED])
-    report = mirror_again(talk)
-    assert (report.changed_ids, report.problems, report.conversation_count) == ([talk.pk], [], 0)
-    grown_talk = fresh(talk)
+def test_what_jp_added_is_taken_in_by_a_pass_once(conversation: Conversation):
+    mirror_again(conversation)
+    keys = list(conversation.journal.order_by("position").values_list("pk", flat=True))
+    on_disk(conversation, [*OURS, *ADDED])
+    report = mirror_again(conversation)
+    assert (report.changed_ids, report.problems, report.conversation_count) == (
+        [conversation.pk],
+        [],
+        0,
+    )
+    grown_talk = fresh(conversation)
     assert (grown_talk.entry_count, grown_talk.turns, grown_talk.title, grown_talk.origin) == (
         7,
         2,
@@ -99,31 +102,31 @@ def test_what_jp_added_is_taken_in_by_a_pass_once(talk: Conversation):
     assert grown_talk.last_activity == timestamps.parse_timestamp(LATER)
     assert list(grown_talk.journal.order_by("position").values_list("pk", flat=True))[:2] == keys
     assert join_pieces(exports.export_jp_json(grown_talk)) == making.stream_file([*OURS, *ADDED])
-    assert mirror_again(talk).changed_ids == []
+    assert mirror_again(conversation).changed_ids == []
 
 
-def test_its_questions_are_derived_and_keep_their_keys(talk: Conversation):
-    on_disk(talk, [*OURS, *ADDED[:2]])
-    mirror_again(talk)
+def test_its_questions_are_derived_and_keep_their_keys(conversation: Conversation):
+    on_disk(conversation, [*OURS, *ADDED[:2]])
+    mirror_again(conversation)
     first = Inquiry.objects.get()
     assert first.state in ("open", "unanswered")
-    on_disk(talk, [*OURS, *ADDED])
-    mirror_again(talk)
+    on_disk(conversation, [*OURS, *ADDED])
+    mirror_again(conversation)
     second = Inquiry.objects.get()
     assert (second.pk, second.state, second.answer) == (first.pk, "answered", True)
 
 
-def test_what_is_on_disk_of_less_than_ours_changes_nothing(talk: Conversation):
-    on_disk(talk, OURS[:1])
-    report = mirror_again(talk)
+def test_what_is_on_disk_of_less_than_ours_changes_nothing(conversation: Conversation):
+    on_disk(conversation, OURS[:1])
+    report = mirror_again(conversation)
     assert (report.changed_ids, report.problems) == ([], [])
-    assert (fresh(talk).entry_count, fresh(talk).problem) == (2, "")
+    assert (fresh(conversation).entry_count, fresh(conversation).problem) == (2, "")
 
 
-def test_another_layout_of_the_same_is_no_change(talk: Conversation):
-    on_disk(talk, making.stream_file(OURS).replace(b"\n", b"\r\n"))
-    assert (mirror_again(talk).changed_ids, mirror_again(talk).problems) == ([], [])
-    assert join_pieces(exports.export_jp_json(fresh(talk))) == making.stream_file(OURS)
+def test_another_layout_of_the_same_is_no_change(conversation: Conversation):
+    on_disk(conversation, making.stream_file(OURS).replace(b"\n", b"\r\n"))
+    assert (mirror_again(conversation).changed_ids, mirror_again(conversation).problems) == ([], [])
+    assert join_pieces(exports.export_jp_json(fresh(conversation))) == making.stream_file(OURS)
 
 
 DIFFERENT = {
@@ -139,101 +142,105 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("data", DIFFERENT.values(), ids=DIFFERENT.keys())
-def test_of_two_that_differ_both_stay_and_it_is_said_once(talk: Conversation, data: bytes):
-    disk_folder = on_disk(talk, data)
-    report = mirror_again(talk)
+def test_of_two_that_differ_both_stay_and_it_is_said_once(conversation: Conversation, data: bytes):
+    disk_folder = on_disk(conversation, data)
+    report = mirror_again(conversation)
     (problem,) = report.problems
-    assert problem.startswith(f"jp-c{talk.jp_id}: The copy in the workspace differs: ")
-    assert fresh(talk).problem in problem
+    assert problem.startswith(f"jp-c{conversation.jp_id}: The copy in the workspace differs: ")
+    assert fresh(conversation).problem in problem
     assert (disk_folder / "events.json").read_bytes() == data
-    assert join_pieces(exports.export_jp_json(fresh(talk))) == making.stream_file(OURS)
-    assert mirror_again(talk).problems == [], "told once"
+    assert join_pieces(exports.export_jp_json(fresh(conversation))) == making.stream_file(OURS)
+    assert mirror_again(conversation).problems == [], "told once"
     with pytest.raises(CopiesDiverged, match="The copy in the workspace differs"):
-        attachments.attach_files(talk.pk)
-    assert list((Path(talk.workspace.root) / ".jp" / "locks").iterdir()) == [], "let go"
+        attachments.attach_files(conversation.pk)
+    assert list((Path(conversation.workspace.root) / ".jp" / "locks").iterdir()) == [], "let go"
 
 
-def test_copies_that_agree_again_are_taken_in_and_the_problem_is_gone(talk: Conversation):
-    on_disk(talk, DIFFERENT["rewritten"])
-    mirror_again(talk)
-    on_disk(talk, [*OURS, ADDED[0]])
-    assert mirror_again(talk).changed_ids == [talk.pk]
-    assert (fresh(talk).problem, fresh(talk).entry_count) == ("", 3)
+def test_copies_that_agree_again_are_taken_in_and_the_problem_is_gone(conversation: Conversation):
+    on_disk(conversation, DIFFERENT["rewritten"])
+    mirror_again(conversation)
+    on_disk(conversation, [*OURS, ADDED[0]])
+    assert mirror_again(conversation).changed_ids == [conversation.pk]
+    assert (fresh(conversation).problem, fresh(conversation).entry_count) == ("", 3)
 
 
 @pytest.mark.parametrize(
     "outcome", [Cancelled(CancellationReason.USER), Redacted()], ids=["cancelled", "redacted"]
 )
-def test_outcome_that_an_older_jp_dropped_stays(talk: Conversation, outcome: Cancelled | Redacted):
+def test_outcome_that_an_older_jp_dropped_stays(
+    conversation: Conversation, outcome: Cancelled | Redacted
+):
     asked = [*OURS, *ADDED[:2]]
     response = make_element(InquiryResponse("c.q.1", outcome), at=LATER)
-    on_disk(talk, [*asked, response])
-    mirror_again(talk)
+    on_disk(conversation, [*asked, response])
+    mirror_again(conversation)
     fields = {"timestamp": LATER, "type": "inquiry_response", "id": "c.q.1", "answer": None}
-    on_disk(talk, [*asked, raw(fields), ADDED[3]])
-    assert mirror_again(talk).changed_ids == [talk.pk]
-    assert (fresh(talk).problem, Inquiry.objects.get().state) == ("", outcome.TAG)
-    assert [element.raw for element in journal.read_elements(talk.pk)[4:]] == [
+    on_disk(conversation, [*asked, raw(fields), ADDED[3]])
+    assert mirror_again(conversation).changed_ids == [conversation.pk]
+    assert (fresh(conversation).problem, Inquiry.objects.get().state) == ("", outcome.TAG)
+    assert [element.raw for element in journal.read_elements(conversation.pk)[4:]] == [
         response.raw,
         ADDED[3].raw,
     ]
-    on_disk(talk, [*asked, raw(fields | {"id": "c.q.2"}), ADDED[3]])
-    assert "differs" in mirror_again(talk).problems[0]
+    on_disk(conversation, [*asked, raw(fields | {"id": "c.q.2"}), ADDED[3]])
+    assert "differs" in mirror_again(conversation).problems[0]
 
 
-def test_a_file_that_is_gone_is_no_loss_here(talk: Conversation):
-    (on_disk(talk, OURS) / "events.json").unlink()
+def test_a_file_that_is_gone_is_no_loss_here(conversation: Conversation):
+    (on_disk(conversation, OURS) / "events.json").unlink()
     with pytest.raises(CopiesDiverged, match="can't be read"):
-        attachments.attach_files(talk.pk)
-    assert join_pieces(exports.export_jp_json(fresh(talk))) == making.stream_file(OURS)
+        attachments.attach_files(conversation.pk)
+    assert join_pieces(exports.export_jp_json(fresh(conversation))) == making.stream_file(OURS)
 
 
-def test_nothing_is_taken_in_while_a_run_writes(talk: Conversation):
-    run = making.acquire_run(stored.start_run(talk.pk, making.person().pk, "scripted"))
-    on_disk(talk, [*OURS, *ADDED])
-    assert mirror_again(talk).changed_ids == []
-    assert fresh(talk).entry_count == 2
+def test_nothing_is_taken_in_while_a_run_writes(conversation: Conversation):
+    run = making.acquire_run(stored.start_run(conversation.pk, making.person().pk, "scripted"))
+    on_disk(conversation, [*OURS, *ADDED])
+    assert mirror_again(conversation).changed_ids == []
+    assert fresh(conversation).entry_count == 2
     stored.end_run(run, RunState.DONE)
-    assert mirror_again(talk).changed_ids == [talk.pk]
+    assert mirror_again(conversation).changed_ids == [conversation.pk]
 
 
-def test_a_pass_looks_at_no_conversation_of_one_that_is_not_attached(talk: Conversation):
-    attachments.set_write_policy(talk.workspace, WritePolicy.OFF)
-    before = Conversation.objects.filter(pk=talk.pk).values().get()
+def test_a_pass_looks_at_no_conversation_of_one_that_is_not_attached(conversation: Conversation):
+    attachments.set_write_policy(conversation.workspace, WritePolicy.OFF)
+    before = Conversation.objects.filter(pk=conversation.pk).values().get()
     for data in (making.stream_file([*OURS, *ADDED]), DIFFERENT["rewritten"]):
-        on_disk(talk, data)
-        report = mirror_again(talk)
+        on_disk(conversation, data)
+        report = mirror_again(conversation)
         assert (report.changed_ids, report.problems, report.conversation_count) == ([], [], 0)
-    assert Conversation.objects.filter(pk=talk.pk).values().get() == before
+    assert Conversation.objects.filter(pk=conversation.pk).values().get() == before
     assert JournalEntry.objects.count() == 2
 
 
-def test_the_archived_copy_is_followed_too(talk: Conversation):
-    home = on_disk(talk, [*OURS, *ADDED]).parent
+def test_the_archived_copy_is_followed_too(conversation: Conversation):
+    home = on_disk(conversation, [*OURS, *ADDED]).parent
     (home / ".archive").mkdir()
-    (home / str(talk.jp_id)).rename(home / ".archive" / str(talk.jp_id))
-    assert mirror_again(talk).changed_ids == [talk.pk]
+    (home / str(conversation.jp_id)).rename(home / ".archive" / str(conversation.jp_id))
+    assert mirror_again(conversation).changed_ids == [conversation.pk]
 
 
-def test_folder_that_was_only_moved_is_archived_once(talk: Conversation):
-    home = on_disk(talk, OURS).parent
-    mirror_again(talk)
+def test_folder_that_was_only_moved_is_archived_once(conversation: Conversation):
+    home = on_disk(conversation, OURS).parent
+    mirror_again(conversation)
     (home / ".archive").mkdir()
-    (home / str(talk.jp_id)).rename(home / ".archive" / str(talk.jp_id))
-    mirror_again(talk)
-    assert fresh(talk).archived
-    (home / ".archive" / str(talk.jp_id) / "events.json").write_bytes(DIFFERENT["rewritten"])
+    (home / str(conversation.jp_id)).rename(home / ".archive" / str(conversation.jp_id))
+    mirror_again(conversation)
+    assert fresh(conversation).archived
+    (home / ".archive" / str(conversation.jp_id) / "events.json").write_bytes(
+        DIFFERENT["rewritten"]
+    )
     Conversation.objects.update(archived=False)
-    assert [len(mirror_again(talk).problems) for _ in range(2)] == [1, 0]
-    assert fresh(talk).archived
+    assert [len(mirror_again(conversation).problems) for _ in range(2)] == [1, 0]
+    assert fresh(conversation).archived
 
 
-def test_take_in_tells_how_many(talk: Conversation):
-    on_disk(talk, [*OURS, *ADDED])
-    disk_workspace = workspace.find_workspace(Path(talk.workspace.root))
+def test_take_in_tells_how_many(conversation: Conversation):
+    on_disk(conversation, [*OURS, *ADDED])
+    disk_workspace = workspace.find_workspace(Path(conversation.workspace.root))
     (copy,) = workspace.iterate_conversations(disk_workspace)
-    assert external_appends.append_external(talk, copy) == len(ADDED)
-    assert external_appends.append_external(talk, copy) == 0
+    assert external_appends.append_external(conversation, copy) == len(ADDED)
+    assert external_appends.append_external(conversation, copy) == 0
 
 
 @pytest.mark.parametrize(
@@ -244,11 +251,11 @@ def test_take_in_tells_how_many(talk: Conversation):
     ],
 )
 def test_take_in_refuses_too_many_elements(
-    talk: Conversation, monkeypatch: pytest.MonkeyPatch, limit: str, message: str
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch, limit: str, message: str
 ):
     monkeypatch.setattr(external_appends, limit, 4)
-    on_disk(talk, [*OURS, *ADDED])
-    (problem,) = mirror_again(talk).problems
+    on_disk(conversation, [*OURS, *ADDED])
+    (problem,) = mirror_again(conversation).problems
     assert message in problem
-    assert (fresh(talk).entry_count, message in fresh(talk).problem) == (2, True)
-    assert mirror_again(talk).problems == []
+    assert (fresh(conversation).entry_count, message in fresh(conversation).problem) == (2, True)
+    assert mirror_again(conversation).problems == []

@@ -43,7 +43,7 @@ class SiloWorkspace:
         return [self.silo / "conversations", self.root / ".jp" / "conversations"]
 
     @property
-    def talk(self) -> Conversation:
+    def conversation(self) -> Conversation:
         return Conversation.objects.select_related("workspace").get(jp_id=DS)
 
     @property
@@ -61,7 +61,7 @@ class SiloWorkspace:
 
     def unchanged_for_the_mirror(self) -> None:
         """Check that a look at the files finds nothing that the row does not say."""
-        row = self.talk
+        row = self.conversation
         assert mirror.mirror_workspace(self.root)[1].changed_ids == []
         folder = workspace.find_conversation(workspace.find_workspace(self.root), DS)
         assert folder is not None
@@ -86,18 +86,18 @@ def disk(tmp_path: Path, no_silo: Path) -> SiloWorkspace:
 
 
 def is_archived(disk: SiloWorkspace) -> bool:
-    return disk.talk.archived
+    return disk.conversation.archived
 
 
 def change(disk: SiloWorkspace, metadata_change: MetadataChange) -> Conversation:
-    return metadata_file.apply_change(disk.talk.pk, metadata_change)
+    return metadata_file.apply_change(disk.conversation.pk, metadata_change)
 
 
 def test_a_new_title_is_in_both_homes_and_names_their_folders(disk: SiloWorkspace):
     Conversation.objects.update(needs_indexing=False)
     before = disk.folders()[0].joinpath("events.json").stat()
     result = change(disk, metadata_file.make_title_change("  New\n words! "))
-    assert (result.title, disk.talk.title, disk.talk.needs_indexing) == (
+    assert (result.title, disk.conversation.title, disk.conversation.needs_indexing) == (
         "New words!",
         "New words!",
         True,
@@ -121,14 +121,14 @@ def test_a_pin_and_labels_are_put_and_taken_away(disk: SiloWorkspace):
     change(disk, MetadataChange(pinned=True))
     change(disk, metadata_file.make_label_change("area = red  roses"))
     assert disk.metadata()["labels"] == {"area": "red roses", "kept": "yes"}
-    assert disk.talk.labels == {"area": "red roses", "kept": "yes"}
-    assert disk.talk.pinned_at is not None
-    assert disk.metadata()["pinned_at"].startswith(f"{disk.talk.pinned_at:%Y-%m-%d %H:%M}")
+    assert disk.conversation.labels == {"area": "red roses", "kept": "yes"}
+    assert disk.conversation.pinned_at is not None
+    assert disk.metadata()["pinned_at"].startswith(f"{disk.conversation.pinned_at:%Y-%m-%d %H:%M}")
     change(
         disk, MetadataChange(pinned=False, removed_labels=frozenset({"area", "kept", "unknown"}))
     )
     assert not {"labels", "pinned_at"} & set(disk.metadata())
-    row = disk.talk
+    row = disk.conversation
     assert row.labels == {}
     assert row.pinned_at is None
     disk.unchanged_for_the_mirror()
@@ -139,7 +139,7 @@ def test_a_label_that_jp_has_put_meanwhile_stays(disk: SiloWorkspace):
         about = ABOUT | {"labels": {"from": "jp"}}
         (folder / "metadata.json").write_text(json.dumps(about))
     change(disk, metadata_file.make_label_change("mine"))
-    assert disk.metadata()["labels"] == disk.talk.labels == {"from": "jp", "mine": ""}
+    assert disk.metadata()["labels"] == disk.conversation.labels == {"from": "jp", "mine": ""}
 
 
 def test_archiving_moves_the_folder_in_each_home_and_back(disk: SiloWorkspace):
@@ -200,10 +200,14 @@ def test_what_jp_holds_is_not_touched_and_who_holds_is_told(
     monkeypatch.setattr(metadata_file, "LOCK_TIMEOUT_SECONDS", 0)
     disk.lock.parent.mkdir()
     with held_by_jp(disk.lock):
-        before = making.read_tree(disk.silo), making.read_tree(disk.root), disk.talk.__dict__
+        before = (
+            making.read_tree(disk.silo),
+            making.read_tree(disk.root),
+            disk.conversation.__dict__,
+        )
         with pytest.raises(ConversationBusy, match=r"in use by .* Try again"):
             change(disk, metadata_change)
-        after = making.read_tree(disk.silo), making.read_tree(disk.root), disk.talk.__dict__
+        after = making.read_tree(disk.silo), making.read_tree(disk.root), disk.conversation.__dict__
     assert after[:2] == before[:2]
     assert {k: v for k, v in after[2].items() if k != "_state"} == {
         k: v for k, v in before[2].items() if k != "_state"
@@ -232,15 +236,15 @@ def test_metadata_of_jp_stays_unless_an_owner_allows_writing(
         ):
             change(disk, metadata_change)
     assert making.read_tree(disk.root) == before
-    assert disk.talk.title == "Old words"
+    assert disk.conversation.title == "Old words"
 
 
 def test_the_demo_is_not_changed(db: None):
     home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
-    talk = Conversation.objects.filter(workspace=home).first()
-    assert talk is not None
+    conversation = Conversation.objects.filter(workspace=home).first()
+    assert conversation is not None
     with pytest.raises(ReadOnlyConversation, match="demo is read-only"):
-        metadata_file.apply_change(talk.pk, MetadataChange(pinned=True))
+        metadata_file.apply_change(conversation.pk, MetadataChange(pinned=True))
 
 
 @pytest.mark.parametrize("about", ["{", "[]", "{}"], ids=["broken", "list", "lacking"])
@@ -251,7 +255,7 @@ def test_metadata_that_cannot_be_read_is_left_as_it_is(disk: SiloWorkspace, abou
         with pytest.raises(StoreError, match=r"metadata\.json"):
             change(disk, metadata_change)
     assert all((f / "metadata.json").read_text() == about for f in disk.folders())
-    assert disk.talk.title == "Old words"
+    assert disk.conversation.title == "Old words"
 
 
 def test_what_an_older_jp_wrote_is_left_to_jp(disk: SiloWorkspace):
@@ -271,7 +275,7 @@ def test_a_full_disk_changes_nothing_in_the_row(
     monkeypatch.setattr(writer, "write_conversation", full)
     with pytest.raises(StoreError, match="No space left"):
         change(disk, metadata_file.make_title_change("x"))
-    assert disk.talk.title == "Old words"
+    assert disk.conversation.title == "Old words"
 
 
 def test_what_jp_removed_is_changed_in_its_row_alone(disk: SiloWorkspace):
@@ -279,7 +283,7 @@ def test_what_jp_removed_is_changed_in_its_row_alone(disk: SiloWorkspace):
         shutil.rmtree(folder)
     mirror.mirror_workspace(disk.root)
     change(disk, MetadataChange(pinned=True))
-    assert disk.talk.pinned_at is not None
+    assert disk.conversation.pinned_at is not None
     assert disk.folders() == []
 
 
@@ -289,35 +293,41 @@ def native(disk: SiloWorkspace) -> Conversation:
 
 def test_a_native_one_that_stays_here_is_its_row(disk: SiloWorkspace):
     attachments.set_write_policy(disk.home, WritePolicy.OFF)
-    talk, before = native(disk), making.read_tree(disk.root)
+    conversation, before = native(disk), making.read_tree(disk.root)
     for metadata_change in CHANGES:
-        metadata_file.apply_change(talk.pk, metadata_change)
-    talk.refresh_from_db()
-    assert (talk.title, talk.labels, talk.archived) == ("x", {"a": ""}, True)
-    assert talk.pinned_at is not None
+        metadata_file.apply_change(conversation.pk, metadata_change)
+    conversation.refresh_from_db()
+    assert (conversation.title, conversation.labels, conversation.archived) == (
+        "x",
+        {"a": ""},
+        True,
+    )
+    assert conversation.pinned_at is not None
     assert making.read_tree(disk.root) == before
 
 
 def test_a_native_one_in_an_attached_workspace_is_changed_with_its_files(disk: SiloWorkspace):
-    talk = native(disk)
+    conversation = native(disk)
     metadata_file.apply_change(
-        talk.pk, metadata_file.make_label_change("early")
+        conversation.pk, metadata_file.make_label_change("early")
     )  # no file is there yet
-    metadata_file.apply_change(talk.pk, MetadataChange(pinned=True))
-    journal.append_events(talk.pk, [making.event(TurnStart()), making.event(ChatRequest("Hi"))])
-    attachment = attachments.attach_files(talk.pk)
+    metadata_file.apply_change(conversation.pk, MetadataChange(pinned=True))
+    journal.append_events(
+        conversation.pk, [making.event(TurnStart()), making.event(ChatRequest("Hi"))]
+    )
+    attachment = attachments.attach_files(conversation.pk)
     assert attachment is not None
     attachment.write_files()
     attachment.release()
-    metadata_file.apply_change(talk.pk, metadata_file.make_title_change("Renamed here"))
+    metadata_file.apply_change(conversation.pk, metadata_file.make_title_change("Renamed here"))
     for home in disk.homes:
-        (folder,) = home.glob(f"{talk.jp_id}*")
+        (folder,) = home.glob(f"{conversation.jp_id}*")
         about = json.loads((folder / "metadata.json").read_text())
-        assert folder.name == f"{talk.jp_id}-renamed-here"
+        assert folder.name == f"{conversation.jp_id}-renamed-here"
         assert (about["title"], about["labels"]) == ("Renamed here", {"early": ""})
         assert about["pinned_at"]
-    metadata_file.apply_change(talk.pk, MetadataChange(archived=True))
-    assert [*disk.homes[0].glob(f"{talk.jp_id}*")] == []
+    metadata_file.apply_change(conversation.pk, MetadataChange(archived=True))
+    assert [*disk.homes[0].glob(f"{conversation.jp_id}*")] == []
 
 
 @pytest.mark.parametrize(
@@ -329,7 +339,7 @@ def test_a_title_is_bounded_and_may_be_taken_away(disk: SiloWorkspace, text: str
             metadata_file.make_title_change(text)
         return
     change(disk, metadata_file.make_title_change(text))
-    assert ("title" in disk.metadata(), disk.talk.title) == (False, "")
+    assert ("title" in disk.metadata(), disk.conversation.title) == (False, "")
     assert [folder.name for folder in disk.folders()] == [str(DS)] * 2
 
 
@@ -349,7 +359,7 @@ def test_labels_are_bounded(disk: SiloWorkspace, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(StoreError, match="up to 1 labels"):
         change(disk, metadata_file.make_label_change("more"))
     change(disk, metadata_file.make_label_change("kept=no"))
-    assert disk.talk.labels == {"kept": "no"}
+    assert disk.conversation.labels == {"kept": "no"}
 
 
 def test_a_conversation_that_is_gone_is_told(db: None):
@@ -359,7 +369,7 @@ def test_a_conversation_that_is_gone_is_told(db: None):
 
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_rename_at_once_the_last_wins_and_both_homes_agree(disk: SiloWorkspace):
-    key, names = disk.talk.pk, [f"name {n}" for n in range(4)]
+    key, names = disk.conversation.pk, [f"name {n}" for n in range(4)]
     go = threading.Barrier(len(names))
 
     def rename(name: str) -> None:
@@ -372,5 +382,5 @@ def test_of_two_who_rename_at_once_the_last_wins_and_both_homes_agree(disk: Silo
         thread.start()
     for thread in threads:
         thread.join()
-    assert disk.metadata()["title"] == disk.talk.title
-    assert disk.talk.title in names
+    assert disk.metadata()["title"] == disk.conversation.title
+    assert disk.conversation.title in names

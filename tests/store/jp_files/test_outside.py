@@ -90,9 +90,9 @@ def test_known_conversations_stay_where_their_files_become_links(root: Path, out
         outside_folder / "conversation" / "events.json"
     )
     mirror.mirror_workspace(root)
-    talk = Conversation.objects.get()
-    assert talk.problem == "events.json: it is a symbolic link, and jpweb follows none"
-    assert [entry.text for entry in talk.journal.all()] == [hostile.ONE[0].raw]
+    conversation = Conversation.objects.get()
+    assert conversation.problem == "events.json: it is a symbolic link, and jpweb follows none"
+    assert [entry.text for entry in conversation.journal.all()] == [hostile.ONE[0].raw]
 
 
 @pytest.mark.parametrize("name", hostile.make_configurations(Path("/nowhere")))
@@ -122,15 +122,15 @@ def test_changes_write_nothing_through_links(
     write_folder(root, hostile.GOOD, hostile.ONE, last_activated_at="2026-01-02 03:04:05.0")
     home, _ = mirror.mirror_workspace(root)
     attachments.set_write_policy(home, WritePolicy.CURRENT)
-    talk = Conversation.objects.get()
-    path = root / ".jp" / place.format(ds=talk.jp_id, name=hostile.GOOD)
+    conversation = Conversation.objects.get()
+    path = root / ".jp" / place.format(ds=conversation.jp_id, name=hostile.GOOD)
     path.parent.mkdir(exist_ok=True)
     path.unlink(missing_ok=True)
     path.symlink_to(outside_folder / target)
     with pytest.raises(StoreError, match=f"Can't use .*{path.name}|link"):
-        metadata_file.apply_change(talk.pk, MetadataChange(title="Mine", archived=True))
-    talk.refresh_from_db()
-    assert (talk.title, talk.archived) == (hostile.GOOD, False)
+        metadata_file.apply_change(conversation.pk, MetadataChange(title="Mine", archived=True))
+    conversation.refresh_from_db()
+    assert (conversation.title, conversation.archived) == (hostile.GOOD, False)
 
 
 @pytest.mark.parametrize("place", ["{name}/events.json.tmp", ".jpweb-{ds}", "{name}/notes.md"])
@@ -138,19 +138,19 @@ def test_changes_pass_over_links_that_are_in_the_way(root: Path, outside_folder:
     write_folder(root, hostile.GOOD, hostile.ONE, last_activated_at="2026-01-02 03:04:05.0")
     home, _ = mirror.mirror_workspace(root)
     attachments.set_write_policy(home, WritePolicy.CURRENT)
-    talk = Conversation.objects.get()
-    path = root / ".jp/conversations" / place.format(ds=talk.jp_id, name=hostile.GOOD)
+    conversation = Conversation.objects.get()
+    path = root / ".jp/conversations" / place.format(ds=conversation.jp_id, name=hostile.GOOD)
     path.symlink_to(outside_folder / "precious")
-    assert metadata_file.apply_change(talk.pk, MetadataChange(title="Mine")).title == "Mine"
+    assert metadata_file.apply_change(conversation.pk, MetadataChange(title="Mine")).title == "Mine"
 
 
 def native(home: Workspace) -> Any:
     """Return a conversation that was run here, with the beginning of a turn."""
-    talk = making.conversation(home)
-    assert talk.origin == Origin.NATIVE
-    run = making.start_run(talk)
-    journal.append_events(talk.pk, [event(TurnStart()), event(ChatRequest("Hi"))], run)
-    return talk
+    conversation = making.conversation(home)
+    assert conversation.origin == Origin.NATIVE
+    run = making.start_run(conversation)
+    journal.append_events(conversation.pk, [event(TurnStart()), event(ChatRequest("Hi"))], run)
+    return conversation
 
 
 @pytest.mark.parametrize("place", ["{ds}-a-talk", ".jpweb-{ds}", ".archive/{ds}-a-talk"])
@@ -158,16 +158,16 @@ def test_runs_write_nothing_through_links(root: Path, outside_folder: Path, plac
     write_folder(root, hostile.GOOD, hostile.ONE)
     home, _ = mirror.mirror_workspace(root)
     attachments.set_write_policy(home, WritePolicy.CURRENT)
-    talk = native(home)
-    path = root / ".jp" / "conversations" / place.format(ds=talk.jp_id)
+    conversation = native(home)
+    path = root / ".jp" / "conversations" / place.format(ds=conversation.jp_id)
     path.parent.mkdir(exist_ok=True)
     path.symlink_to(outside_folder / "conversation")
-    attachment = attachments.attach_files(talk.pk)
+    attachment = attachments.attach_files(conversation.pk)
     assert attachment is not None
     attachment.write_files()
     attachment.release()
-    talk.refresh_from_db()
-    assert ("No longer saved to" in talk.problem) is place.startswith("{ds}")
+    conversation.refresh_from_db()
+    assert ("No longer saved to" in conversation.problem) is place.startswith("{ds}")
 
 
 def test_silo_links_are_not_followed(root: Path, outside_folder: Path, no_silo: Path):

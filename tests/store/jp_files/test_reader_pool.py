@@ -72,11 +72,15 @@ def list_disk_conversations(root: Path) -> list[DiskConversation]:
 
 def rows() -> list[Any]:
     """Return what a mirror wrote, without the keys that the database gave."""
-    talks = Conversation.objects.order_by("jp_id")
+    conversations = Conversation.objects.order_by("jp_id")
     entries = JournalEntry.objects.order_by("conversation__jp_id", "position")
     queryset = Inquiry.objects.order_by("conversation__jp_id", "position")
     return [
-        list(talks.values("jp_id", "title", "entry_count", "turns", "problem", "last_activity")),
+        list(
+            conversations.values(
+                "jp_id", "title", "entry_count", "turns", "problem", "last_activity"
+            )
+        ),
         list(entries.values_list("conversation__jp_id", "text", "kind", "anchor")),
         list(
             queryset.values_list("anchor", "state", "question", "answer", "asked_at", "settled_at")

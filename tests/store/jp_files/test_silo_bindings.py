@@ -111,9 +111,9 @@ def test_nothing_is_written_while_copies_wait(places: tuple[Path, Path, Path]):
         attachments.set_write_policy(home, WritePolicy.CURRENT)
     Workspace.objects.filter(pk=home.pk).update(writing=WritePolicy.CURRENT)
     before = making.read_tree(thief), making.read_tree(silo)
-    talk = Conversation.objects.get(workspace=home)
+    conversation = Conversation.objects.get(workspace=home)
     with pytest.raises(StoreError, match="Nothing was written"):
-        metadata_file.apply_change(talk.pk, MetadataChange(title="Mine"))
+        metadata_file.apply_change(conversation.pk, MetadataChange(title="Mine"))
     assert (making.read_tree(thief), making.read_tree(silo)) == before
 
 

@@ -102,9 +102,9 @@ def test_messages_to_browsers_go_after_a_month_unless_their_question_waits(quest
 
 def test_a_notice_of_a_mention_stays_until_it_is_seen():
     """Otherwise people would be told of it each month."""
-    talk = making.mirrored_conversation(making.workspace(), ChatRequest("Hello"))
+    conversation = making.mirrored_conversation(making.workspace(), ChatRequest("Hello"))
     anchor = JournalEntry.objects.get().anchor
-    comment = threads.add_comment(talk, anchor, making.person("author"), "Look")
+    comment = threads.add_comment(conversation, anchor, making.person("author"), "Look")
     unseen, seen = (
         Mention.objects.create(person=making.person(name), comment=comment) for name in ("a", "b")
     )

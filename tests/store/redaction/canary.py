@@ -30,20 +30,20 @@ def index_all() -> None:
         pass
 
 
-def redact(talk: Conversation, person: Person, anchor: str = "", *strings: str) -> Any:
+def redact(conversation: Conversation, person: Person, anchor: str = "", *strings: str) -> Any:
     request = RedactionRequest(anchor, "a leaked key", strings, is_conversation_wide=not anchor)
-    return application.redact(talk, request, person)
+    return application.redact(conversation, request, person)
 
 
-def anchor_at(talk: Conversation, position: int) -> str:
-    return JournalEntry.objects.get(conversation=talk, position=position).anchor
+def anchor_at(conversation: Conversation, position: int) -> str:
+    return JournalEntry.objects.get(conversation=conversation, position=position).anchor
 
 
-def decide(talk: Conversation, **decision: Any) -> Approval:
+def decide(conversation: Conversation, **decision: Any) -> Approval:
     """Return the decided approval of a call of the conversation."""
     return Approval.objects.create(
-        conversation=talk,
-        workspace=talk.workspace,
+        conversation=conversation,
+        workspace=conversation.workspace,
         kind=ApprovalKind.RUN,
         tool_call_id="c",
         tool_name="vault",

@@ -16,9 +16,9 @@ def ada(home: Workspace) -> Person:
 
 
 @pytest.fixture
-def talk(home: Workspace, ada: Person) -> Conversation:
+def conversation(home: Workspace, ada: Person) -> Conversation:
     """Return a conversation whose only run has ended, with the canary in each kind of event."""
-    talk: Conversation = making.mirrored_conversation(
+    conversation: Conversation = making.mirrored_conversation(
         home,
         ChatRequest(f"Log in with {CANARY}, please"),
         ToolCallRequest("c", "vault", {"path": f"a {CANARY} b", "list": [CANARY]}),
@@ -26,7 +26,7 @@ def talk(home: Workspace, ada: Person) -> Conversation:
         InquiryResponse("c.apply.1", Answered(CANARY)),
         ToolCallResponse("c", f"wrote {CANARY}", False),
     )
-    talk.title = f"About {CANARY}"
-    talk.save()
+    conversation.title = f"About {CANARY}"
+    conversation.save()
     index_all()
-    return talk
+    return conversation

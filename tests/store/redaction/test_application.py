@@ -52,10 +52,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_redact_strings_leaves_the_canary_in_no_table(
-    talk: Conversation, ada: Person, tmp_path: Path
+    conversation: Conversation, ada: Person, tmp_path: Path
 ):
     assert CANARY in dump_tables()
-    preview = redact(talk, ada, "", CANARY)
+    preview = redact(conversation, ada, "", CANARY)
     assert {event.position: event.counts for event in preview.events} == {
         0: {"content": 1},
         1: {"arguments": 2},
@@ -75,9 +75,11 @@ def test_redact_strings_leaves_the_canary_in_no_table(
     assert [name for name, text in texts.items() if has_secret(text, CANARY)] == []
 
 
-def test_redact_replaces_notes_of_reviews_and_their_hashed_text(talk: Conversation, ada: Person):
+def test_redact_replaces_notes_of_reviews_and_their_hashed_text(
+    conversation: Conversation, ada: Person
+):
     review = Review.objects.create(
-        conversation=talk,
+        conversation=conversation,
         note=f"It says {CANARY} here.",
         nonce="17",
         round=1,
@@ -85,42 +87,44 @@ def test_redact_replaces_notes_of_reviews_and_their_hashed_text(talk: Conversati
         rounds_required=1,
         reviewed_at=datetime.now(UTC),
     )
-    preview = redact(talk, ada, "", CANARY)
+    preview = redact(conversation, ada, "", CANARY)
     assert preview.copies["review_notes"] == 1
     review.refresh_from_db()
     assert (review.note, review.nonce) == ("It says [redacted by Ada: a leaked key] here.", "")
 
 
-def test_redact_replaces_strings_in_comments(talk: Conversation, ada: Person):
-    comment = threads.add_comment(talk, anchor_at(talk, 0), ada, f"It says {CANARY} here.")
-    preview = redact(talk, ada, "", CANARY)
+def test_redact_replaces_strings_in_comments(conversation: Conversation, ada: Person):
+    comment = threads.add_comment(
+        conversation, anchor_at(conversation, 0), ada, f"It says {CANARY} here."
+    )
+    preview = redact(conversation, ada, "", CANARY)
     assert preview.copies["comments"] == 1
     comment.refresh_from_db()
     assert (comment.text, comment.nonce) == ("It says [redacted by Ada: a leaked key] here.", "")
 
 
-def test_redact_whole_answer_replaces_row_and_keeps_shape(talk: Conversation, ada: Person):
-    redact(talk, ada, anchor_at(talk, 3))
+def test_redact_whole_answer_replaces_row_and_keeps_shape(conversation: Conversation, ada: Person):
+    redact(conversation, ada, anchor_at(conversation, 3))
     marker = "[redacted by Ada: a leaked key]"
-    assert Inquiry.objects.get(conversation=talk).answer == marker
-    response = journal.read_elements(talk.pk)[3].kind
+    assert Inquiry.objects.get(conversation=conversation).answer == marker
+    response = journal.read_elements(conversation.pk)[3].kind
     assert response == InquiryResponse("c.apply.1", Answered(marker))
-    assert Turn.objects.get(conversation=talk).title  # other events keep theirs
+    assert Turn.objects.get(conversation=conversation).title  # other events keep theirs
 
 
 @pytest.mark.parametrize("position", range(5))
-def test_redact_whole_event_keeps_its_kind(talk: Conversation, ada: Person, position: int):
-    before = journal.read_elements(talk.pk)[position]
-    redact(talk, ada, anchor_at(talk, position))
-    after = journal.read_elements(talk.pk)[position]
+def test_redact_whole_event_keeps_its_kind(conversation: Conversation, ada: Person, position: int):
+    before = journal.read_elements(conversation.pk)[position]
+    redact(conversation, ada, anchor_at(conversation, position))
+    after = journal.read_elements(conversation.pk)[position]
     assert type(after.kind) is type(before.kind)
     assert not has_secret(after.raw, CANARY)
     assert "redacted by Ada" in json.dumps(after.kind.to_fields() if after.kind else {})
 
 
-def test_redact_writes_an_entry_without_the_content(talk: Conversation, ada: Person):
-    original = JournalEntry.objects.get(conversation=talk, position=3).text
-    redact(talk, ada, anchor_at(talk, 3))
+def test_redact_writes_an_entry_without_the_content(conversation: Conversation, ada: Person):
+    original = JournalEntry.objects.get(conversation=conversation, position=3).text
+    redact(conversation, ada, anchor_at(conversation, 3))
     entry = LedgerEntry.objects.get(act=Act.REDACTED)
     details = json.loads(entry.text)["details"]
     assert CANARY not in entry.text
@@ -161,10 +165,12 @@ def test_verification_names_the_entry_of_a_redaction_that_was_damaged(home: Work
     assert redaction_problem.endswith("its text was changed")
 
 
-def test_verification_finds_redacted_content_that_is_there_again(talk: Conversation, ada: Person):
-    entry = JournalEntry.objects.get(conversation=talk, position=3)
-    redact(talk, ada, entry.anchor)
-    redact(talk, ada, anchor_at(talk, 4))
+def test_verification_finds_redacted_content_that_is_there_again(
+    conversation: Conversation, ada: Person
+):
+    entry = JournalEntry.objects.get(conversation=conversation, position=3)
+    redact(conversation, ada, entry.anchor)
+    redact(conversation, ada, anchor_at(conversation, 4))
     sealing.seal_entries()
     assert list(verification.find_problems()) == []
     JournalEntry.objects.filter(pk=entry.pk).update(text=entry.text)
@@ -180,15 +186,15 @@ def test_mirror_pass_keeps_the_redaction_of_each_of_two_equal_events(tmp_path: P
     elements = [make_element(kind, metadata={"note": note}) for note in ("one", "two")]
     write_folder(tmp_path, "17000000000-a-talk", elements)
     mirror.mirror_workspace(tmp_path)
-    talk = Conversation.objects.get()
-    redact(talk, ada, "", CANARY)
+    conversation = Conversation.objects.get()
+    redact(conversation, ada, "", CANARY)
     texts = list(JournalEntry.objects.order_by("position").values_list("text", flat=True))
     write_folder(tmp_path, "17000000000-a-talk", [*elements, *stream(make_call("c"))])
     mirror.mirror_workspace(tmp_path)
     rows = JournalEntry.objects.order_by("position")
     assert list(rows.values_list("text", flat=True)[:2]) == texts
     bundle = tmp_path / "bundle.zip"
-    bundle.write_bytes(bundles.make_bundle(talk))
+    bundle.write_bytes(bundles.make_bundle(conversation))
     assert bundle_verifier.verify_bundle(bundle).problems == []
     assert list(verification.find_problems()) == []
 
@@ -209,25 +215,25 @@ def test_redaction_of_a_running_conversation_is_refused(home: Workspace, ada: Pe
     ids=["absent", "name", "reason"],
 )
 def test_redaction_that_would_leave_content_is_refused(
-    talk: Conversation, ada: Person, strings: tuple[str, ...], reason: str, problem: str
+    conversation: Conversation, ada: Person, strings: tuple[str, ...], reason: str, problem: str
 ):
-    anchor = anchor_at(talk, 1)
+    anchor = anchor_at(conversation, 1)
     if strings[0] == "vault":
-        JournalEntry.objects.filter(conversation=talk, position=1).update(
+        JournalEntry.objects.filter(conversation=conversation, position=1).update(
             text=wire.write_element(
                 making.event(ToolCallRequest("c", "vault", {"path": "vault"}))
             ).raw
         )
     before = dump_tables()
     with pytest.raises(NotRedactable, match=problem):
-        application.redact(talk, RedactionRequest(anchor, reason, strings), ada)
+        application.redact(conversation, RedactionRequest(anchor, reason, strings), ada)
     assert dump_tables() == before
 
 
-def test_preview_changes_nothing(talk: Conversation, ada: Person):
+def test_preview_changes_nothing(conversation: Conversation, ada: Person):
     before = dump_tables()
     request = RedactionRequest("", "a leaked key", (CANARY,), is_conversation_wide=True)
-    preview = application.preview_redaction(talk, request, ada)
+    preview = application.preview_redaction(conversation, request, ada)
     assert (len(preview.events), preview.copies) == (4, {"title": 1})
     assert dump_tables() == before
 
@@ -240,13 +246,13 @@ def test_mirror_pass_does_not_bring_the_content_back(tmp_path: Path, ada: Person
     ]
     folder = write_folder(tmp_path, "17000000000-a-talk", stream(*kinds))
     mirror.mirror_workspace(tmp_path)
-    talk = Conversation.objects.get()
+    conversation = Conversation.objects.get()
     file_before = (folder / "events.json").read_bytes()
-    preview = redact(talk, ada, anchor_at(talk, 2))
+    preview = redact(conversation, ada, anchor_at(conversation, 2))
     assert preview.file == "17000000000-a-talk"
     write_folder(tmp_path, "17000000000-a-talk", stream(*kinds, make_result("c")))
     mirror.mirror_workspace(tmp_path)
-    assert JournalEntry.objects.filter(conversation=talk).count() == 4
+    assert JournalEntry.objects.filter(conversation=conversation).count() == 4
     assert not has_secret(dump_tables(), CANARY)
     assert CANARY.encode() in file_before
 
@@ -259,9 +265,9 @@ def test_redact_again_keeps_the_first_redaction_over_mirror_passes(tmp_path: Pat
     ]
     write_folder(tmp_path, "17000000000-a-talk", stream(*kinds))
     mirror.mirror_workspace(tmp_path)
-    talk = Conversation.objects.get()
-    redact(talk, ada, "", CANARY)
-    redact(talk, ada, "", " pin")
+    conversation = Conversation.objects.get()
+    redact(conversation, ada, "", CANARY)
+    redact(conversation, ada, "", " pin")
     write_folder(tmp_path, "17000000000-a-talk", stream(*kinds, make_result("c")))
     mirror.mirror_workspace(tmp_path)
     assert not has_secret(dump_tables(), CANARY)
@@ -281,8 +287,8 @@ def test_redact_again_keeps_the_first_redaction_over_mirror_passes(tmp_path: Pat
 def test_redact_element_of_another_shape(
     home: Workspace, ada: Person, text: str, strings: tuple[str, ...]
 ):
-    talk = making.mirrored_conversation(home, raw(text))
-    redact(talk, ada, anchor_at(talk, 0), *strings)
+    conversation = making.mirrored_conversation(home, raw(text))
+    redact(conversation, ada, anchor_at(conversation, 0), *strings)
     assert not has_secret(dump_tables(), CANARY)
 
 
@@ -299,10 +305,10 @@ def test_redact_element_of_another_shape(
 def test_redact_whole_element_of_another_shape_replaces_its_copies(
     home: Workspace, ada: Person, text: str
 ):
-    talk = making.mirrored_conversation(home, wire.read_element(text))
+    conversation = making.mirrored_conversation(home, wire.read_element(text))
     noted = f"This novel of 2026-01-01 shows {CANARY}."
-    comment = threads.add_comment(talk, anchor_at(talk, 0), ada, noted)
-    preview = redact(talk, ada, anchor_at(talk, 0))
+    comment = threads.add_comment(conversation, anchor_at(conversation, 0), ada, noted)
+    preview = redact(conversation, ada, anchor_at(conversation, 0))
     assert preview.copies["comments"] == 1
     comment.refresh_from_db()
     assert comment.text == noted.replace(CANARY, "[redacted by Ada: a leaked key]")
@@ -312,10 +318,10 @@ def test_redact_note_of_a_decline(home: Workspace, ada: Person):
     response = InquiryResponse("call_1.apply.1", Cancelled(CancellationReason.USER))
     note = {"note": CANARY, "by": {"kind": "person"}}
     element = wire.write_element(replace(making.event(response), metadata={"jpweb": note}))
-    talk = making.mirrored_conversation(home, element)
-    redact(talk, ada, anchor_at(talk, 0))
+    conversation = making.mirrored_conversation(home, element)
+    redact(conversation, ada, anchor_at(conversation, 0))
     assert not has_secret(dump_tables(), CANARY)
-    assert journal.read_elements(talk.pk)[0].events[0].note["by"] == {"kind": "person"}
+    assert journal.read_elements(conversation.pk)[0].events[0].note["by"] == {"kind": "person"}
 
 
 def test_redacted_note_is_never_written_to_the_conversations_file(tmp_path: Path, ada: Person):
@@ -326,9 +332,9 @@ def test_redacted_note_is_never_written_to_the_conversations_file(tmp_path: Path
     write_folder(tmp_path, "17000000000-a-talk", elements)
     mirror.mirror_workspace(tmp_path)
     Conversation.objects.update(origin=Origin.NATIVE)
-    talk = Conversation.objects.get()
-    redact(talk, ada, anchor_at(talk, 2))
+    conversation = Conversation.objects.get()
+    redact(conversation, ada, anchor_at(conversation, 2))
     (disk_conversation,) = workspace.iterate_conversations(workspace.find_workspace(tmp_path))
     with pytest.raises(external_appends.CopiesDiverged, match="redacted here"):
-        external_appends.append_external(talk, disk_conversation)
+        external_appends.append_external(conversation, disk_conversation)
     assert not has_secret(dump_tables(), CANARY)

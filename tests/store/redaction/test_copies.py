@@ -30,10 +30,10 @@ MARKER = "[redacted by Ada: a leaked key]"
     ids=["call", "question"],
 )
 def test_words_of_an_events_form_stay_in_comments(
-    talk: Conversation, ada: Person, position: int, words: str
+    conversation: Conversation, ada: Person, position: int, words: str
 ):
-    comment = threads.add_comment(talk, anchor_at(talk, 0), ada, words)
-    preview = redact(talk, ada, anchor_at(talk, position))
+    comment = threads.add_comment(conversation, anchor_at(conversation, 0), ada, words)
+    preview = redact(conversation, ada, anchor_at(conversation, position))
     assert "comments" not in preview.copies
     text, nonce = comment.text, comment.nonce
     comment.refresh_from_db()
@@ -42,18 +42,20 @@ def test_words_of_an_events_form_stay_in_comments(
 
 def test_types_of_a_schema_stay_in_comments(home: Workspace, ada: Person):
     schema = {"type": "object", "properties": {"pin": {"type": "string", "title": CANARY}}}
-    talk = making.mirrored_conversation(home, ChatRequest("Which?", schema))
+    conversation = making.mirrored_conversation(home, ChatRequest("Which?", schema))
     words = "An object with a string of these properties:"
-    comment = threads.add_comment(talk, anchor_at(talk, 0), ada, f"{words} {CANARY}")
-    redact(talk, ada, anchor_at(talk, 0))
+    comment = threads.add_comment(
+        conversation, anchor_at(conversation, 0), ada, f"{words} {CANARY}"
+    )
+    redact(conversation, ada, anchor_at(conversation, 0))
     comment.refresh_from_db()
     assert comment.text == f"{words} {MARKER}"
     assert not has_secret(dump_tables(), CANARY)
 
 
-def test_reason_may_have_words_of_an_events_form(talk: Conversation, ada: Person):
-    request = RedactionRequest(anchor_at(talk, 2), "the text is of the wrong type")
-    assert application.redact(talk, request, ada).events
+def test_reason_may_have_words_of_an_events_form(conversation: Conversation, ada: Person):
+    request = RedactionRequest(anchor_at(conversation, 2), "the text is of the wrong type")
+    assert application.redact(conversation, request, ada).events
 
 
 @pytest.mark.parametrize(
@@ -73,9 +75,11 @@ def test_each_part_of_a_question_goes_from_its_copies(
     home: Workspace, ada: Person, question: InquiryQuestion
 ):
     asked = InquiryRequest("c.q.1", InquirySource.for_tool("vault"), question)
-    talk = making.mirrored_conversation(home, asked, make_answer("c.q.1", "yes"))
-    comment = threads.add_comment(talk, anchor_at(talk, 0), ada, f"It says {CANARY} here.")
-    redact(talk, ada, anchor_at(talk, 0))
+    conversation = making.mirrored_conversation(home, asked, make_answer("c.q.1", "yes"))
+    comment = threads.add_comment(
+        conversation, anchor_at(conversation, 0), ada, f"It says {CANARY} here."
+    )
+    redact(conversation, ada, anchor_at(conversation, 0))
     comment.refresh_from_db()
     assert comment.text == f"It says {MARKER} here."
     assert not has_secret(dump_tables(), CANARY)
@@ -83,10 +87,12 @@ def test_each_part_of_a_question_goes_from_its_copies(
 
 def test_keys_of_a_calls_arguments_go_from_their_copies(home: Workspace, ada: Person):
     arguments = {"edits": [{CANARY: 1}, {"hunterpass": 2}]}
-    talk = making.mirrored_conversation(home, ToolCallRequest("c", "vault", arguments))
-    comment = threads.add_comment(talk, anchor_at(talk, 0), ada, f"It says {CANARY} here.")
-    approval = decide(talk, arguments={"edits": [{CANARY: 1}, {"hunterpass": "edits"}]})
-    redact(talk, ada, anchor_at(talk, 0))
+    conversation = making.mirrored_conversation(home, ToolCallRequest("c", "vault", arguments))
+    comment = threads.add_comment(
+        conversation, anchor_at(conversation, 0), ada, f"It says {CANARY} here."
+    )
+    approval = decide(conversation, arguments={"edits": [{CANARY: 1}, {"hunterpass": "edits"}]})
+    redact(conversation, ada, anchor_at(conversation, 0))
     comment.refresh_from_db()
     assert comment.text == f"It says {MARKER} here."
     approval.refresh_from_db()
@@ -98,9 +104,9 @@ def test_keys_of_a_calls_arguments_go_from_their_copies(home: Workspace, ada: Pe
 
 @pytest.mark.parametrize("strings", [(), ("allow",)], ids=["whole", "strings"])
 def test_keys_of_a_decision_itself_stay(home: Workspace, ada: Person, strings: tuple[str, ...]):
-    talk = making.mirrored_conversation(home, ChatRequest("allow"))
-    approval = decide(talk, reason="I allow it.")
-    redact(talk, ada, anchor_at(talk, 0), *strings)
+    conversation = making.mirrored_conversation(home, ChatRequest("allow"))
+    approval = decide(conversation, reason="I allow it.")
+    redact(conversation, ada, anchor_at(conversation, 0), *strings)
     approval.refresh_from_db()
     assert approval.decision == {"allow": True, "reason": f"I {MARKER} it."}
 
@@ -129,8 +135,8 @@ def test_beginning_of_a_secret_goes_from_texts_that_were_cut_in_it(
     ids=["ellipsis", "shortened", "short"],
 )
 def test_end_of_a_title_counts_only_where_it_may_be_cut(
-    talk: Conversation, ada: Person, title: str, redacted_title: str
+    conversation: Conversation, ada: Person, title: str, redacted_title: str
 ):
     Conversation.objects.update(title=title)
-    redact(talk, ada, "", CANARY)
+    redact(conversation, ada, "", CANARY)
     assert Conversation.objects.get().title == redacted_title

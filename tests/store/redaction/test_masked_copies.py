@@ -60,11 +60,11 @@ def test_masked_title_stays_redacted_when_jp_adds_an_event(
     tmp_path: Path, ada: Person, string: str, title: str
 ):
     file_title, asked = f"Log in with {AWS_KEY}", ChatRequest(f"Log in with {AWS_KEY}")
-    talk = mirror_talk(tmp_path, file_title, asked)
+    conversation = mirror_talk(tmp_path, file_title, asked)
     scan_all()
     assert AWS_KEY not in Conversation.objects.get().title
     strings = [SuspectedSecret.objects.get().marker if string == "marker" else string]
-    redact(talk, ada, anchor_at(talk, 0), *filter(None, strings))
+    redact(conversation, ada, anchor_at(conversation, 0), *filter(None, strings))
     assert Conversation.objects.get().title == title
     assert mirror_talk(tmp_path, file_title, asked, REPLIED).title == title
     scan_all()
@@ -74,10 +74,10 @@ def test_masked_title_stays_redacted_when_jp_adds_an_event(
 def test_other_masks_of_a_redacted_title_stay_when_jp_adds_an_event(tmp_path: Path, ada: Person):
     file_title = f"Use {AWS_KEY}, PIN 4711 or {OTHER_KEY[:9]}…"
     asked = ChatRequest(f"Use {AWS_KEY}, PIN 4711 or {OTHER_KEY}")
-    talk = mirror_talk(tmp_path, file_title, asked)
+    conversation = mirror_talk(tmp_path, file_title, asked)
     scan_all()
     masked_title = Conversation.objects.get().title
-    redact(talk, ada, anchor_at(talk, 0), "PIN 4711")
+    redact(conversation, ada, anchor_at(conversation, 0), "PIN 4711")
     title = masked_title.replace("PIN 4711", MARKER)
     assert mirror_talk(tmp_path, file_title, asked, REPLIED).title == title
     row = SuspectedSecret.objects.get(kind="AWS Access Key")
@@ -91,10 +91,10 @@ def test_other_masks_of_a_redacted_title_stay_when_jp_adds_an_event(tmp_path: Pa
 @pytest.mark.parametrize("length", [470, 485, 492])
 def test_title_whose_mask_was_cut_stays_redacted(tmp_path: Path, ada: Person, length: int):
     file_title, asked = "x" * length + AWS_KEY, ChatRequest(f"Log in with {AWS_KEY}")
-    talk = mirror_talk(tmp_path, file_title, asked)
+    conversation = mirror_talk(tmp_path, file_title, asked)
     scan_all()
     assert len(Conversation.objects.get().title) == 500
-    redact(talk, ada, anchor_at(talk, 0), SuspectedSecret.objects.get().marker)
+    redact(conversation, ada, anchor_at(conversation, 0), SuspectedSecret.objects.get().marker)
     title = f"{'x' * length}{MARKER}"[:500]
     assert Conversation.objects.get().title == title
     assert mirror_talk(tmp_path, file_title, asked, REPLIED).title == title
@@ -106,12 +106,12 @@ def test_all_content_of_a_message_goes_from_its_masked_titles(
     home: Workspace, ada: Person, end: str
 ):
     text = f"Log in with {AWS_KEY} to Berta's, {CANARY}{end}"
-    talk = making.mirrored_conversation(home, ChatRequest(text))
+    conversation = making.mirrored_conversation(home, ChatRequest(text))
     Conversation.objects.update(title=text.splitlines()[0][:60])
     scan_all()
     titles = [Conversation.objects.get().title, Turn.objects.get().title]
     assert [title.startswith("Log in with [masked AWS") for title in titles] == [True, True]
-    redact(talk, ada, anchor_at(talk, 0))
+    redact(conversation, ada, anchor_at(conversation, 0))
     assert [Conversation.objects.get().title, Turn.objects.get().title] == [MARKER, MARKER]
     tables = dump_tables()
     assert [text for text in ("Berta", CANARY, AWS_KEY) if has_secret(tables, text)] == []
@@ -121,22 +121,24 @@ def test_all_content_of_a_message_goes_from_a_title_that_cuts_its_secret(
     home: Workspace, ada: Person
 ):
     text = f"Look up Berta's, {CANARY}, and then log in by {AWS_KEY}, please"
-    talk = making.mirrored_conversation(home, ChatRequest(text))
+    conversation = making.mirrored_conversation(home, ChatRequest(text))
     Conversation.objects.update(title=text[:60])
     assert text[:60].endswith(AWS_KEY[:9])
     scan_all()
     assert "[masked AWS" in Conversation.objects.get().title
-    redact(talk, ada, anchor_at(talk, 0))
+    redact(conversation, ada, anchor_at(conversation, 0))
     assert Conversation.objects.get().title == MARKER
     assert not has_secret(dump_tables(), CANARY)
 
 
 def test_string_of_a_message_goes_from_its_masked_titles(home: Workspace, ada: Person):
-    talk = making.mirrored_conversation(home, ChatRequest(f"Log in with {AWS_KEY}, {CANARY}"))
+    conversation = making.mirrored_conversation(
+        home, ChatRequest(f"Log in with {AWS_KEY}, {CANARY}")
+    )
     Conversation.objects.update(title=f"Log in with {AWS_KEY}, {CANARY}")
     scan_all()
     masked_title = Turn.objects.get().title
-    redact(talk, ada, anchor_at(talk, 0), CANARY)
+    redact(conversation, ada, anchor_at(conversation, 0), CANARY)
     title = masked_title.replace(CANARY, MARKER)
     assert [Conversation.objects.get().title, Turn.objects.get().title] == [title, title]
 
@@ -146,14 +148,14 @@ def masked_call(home: Workspace) -> Conversation:
     """Return a conversation of a call, whose approval and failed run repeat it with masks."""
     said = f"open it with {AWS_KEY}, {CANARY}"
     arguments = {"edits": [{AWS_KEY: said}, {f"x {AWS_KEY}": 1}]}
-    talk = making.mirrored_conversation(home, ToolCallRequest("c", "vault", arguments))
-    decide(talk, arguments=arguments, reason=f"Yes: {said}")
+    conversation = making.mirrored_conversation(home, ToolCallRequest("c", "vault", arguments))
+    decide(conversation, arguments=arguments, reason=f"Yes: {said}")
     making.start_run(making.conversation(home))
-    Run.objects.update(conversation=talk, state=RunState.DONE, problem=f"Can't {said}.")
+    Run.objects.update(conversation=conversation, state=RunState.DONE, problem=f"Can't {said}.")
     scan_all()
     copies = f"{Approval.objects.get().decision} {Run.objects.get().problem}"
     assert (copies.count("[masked AWS"), copies.count(CANARY)) == (5, 3)
-    return talk
+    return conversation
 
 
 def test_all_content_of_a_call_goes_from_its_masked_approval(

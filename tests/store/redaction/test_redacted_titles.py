@@ -31,8 +31,8 @@ def test_title_stays_redacted_when_jp_adds_an_event(
     texts = [ChatResponse("message", f"word {number}") for number in range(length)]
     write_folder(tmp_path, FOLDER, stream(ASKED, *texts), title=TITLE)
     mirror.mirror_workspace(tmp_path)
-    talk = Conversation.objects.get()
-    redact(talk, ada, talk.journal.get(position=0).anchor, *strings)
+    conversation = Conversation.objects.get()
+    redact(conversation, ada, conversation.journal.get(position=0).anchor, *strings)
     title = Conversation.objects.get().title
     assert CANARY not in title
     assert MARKER in title
@@ -89,8 +89,10 @@ def test_title_that_jp_changes_afterwards_is_shown(tmp_path: Path, ada: Person):
 def test_title_is_kept_where_it_is_that_of_the_file_with_markers(
     ada: Person, row_title: str, file_title: str, is_kept: bool
 ):
-    talk = making.conversation(making.workspace())
-    talk.title = row_title
-    Redaction.objects.create(conversation=talk, anchor="e-1", person=ada, reason="a leaked key")
-    chosen = redacted_titles.choose_title(talk, file_title)
+    conversation = making.conversation(making.workspace())
+    conversation.title = row_title
+    Redaction.objects.create(
+        conversation=conversation, anchor="e-1", person=ada, reason="a leaked key"
+    )
+    chosen = redacted_titles.choose_title(conversation, file_title)
     assert chosen == (row_title if is_kept else file_title)

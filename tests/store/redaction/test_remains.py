@@ -57,7 +57,9 @@ def hold_snapshot() -> Iterator[None]:
         yield
 
 
-def test_erase_remains_leaves_nothing_on_disk(home: Workspace, talk: Conversation, ada: Person):
+def test_erase_remains_leaves_nothing_on_disk(
+    home: Workspace, conversation: Conversation, ada: Person
+):
     is_sqlite = connection.vendor == "sqlite"
     # Does not compress, so PostgreSQL keeps it as it is, in the TOAST table.
     filler = secrets.token_urlsafe(9_000)
@@ -67,7 +69,7 @@ def test_erase_remains_leaves_nothing_on_disk(home: Workspace, talk: Conversatio
             cursor.execute("PRAGMA secure_delete=OFF")  # Debian's library has it on
         else:
             cursor.execute("ANALYZE")  # the statistics have values of columns
-    redact(talk, ada, "", CANARY)
+    redact(conversation, ada, "", CANARY)
     redact(long, ada, "", CANARY)
     index_all()
     assert CANARY.encode() in read_database()
@@ -90,9 +92,9 @@ def test_erase_remains_leaves_nothing_on_disk(home: Workspace, talk: Conversatio
     os.environ.get("JPWEB_TEST_VENDOR") is not None, reason="of a file; PostgreSQL's has its own"
 )
 def test_erase_remains_fails_while_another_process_reads_the_database(
-    talk: Conversation, ada: Person
+    conversation: Conversation, ada: Person
 ):
-    redact(talk, ada, "", CANARY)
+    redact(conversation, ada, "", CANARY)
     with closing(sqlite3.connect(connection.settings_dict["NAME"])) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM store_person").fetchone()
@@ -109,11 +111,11 @@ def test_erase_remains_fails_while_another_process_reads_the_database(
 
 @only_postgresql
 def test_erase_remains_fails_while_an_older_snapshot_is_open(
-    talk: Conversation, ada: Person, monkeypatch: pytest.MonkeyPatch
+    conversation: Conversation, ada: Person, monkeypatch: pytest.MonkeyPatch
 ):
     with hold_snapshot(), monkeypatch.context() as patch:
         patch.setattr(remains, "OLDER_TRANSACTION_SECONDS", 0.2)
-        redact(talk, ada, "", CANARY)
+        redact(conversation, ada, "", CANARY)
         with pytest.raises(NotErased, match=r"for process \d+, which may still read it.*again"):
             remains.erase_remains()
     remains.erase_remains()
@@ -122,11 +124,11 @@ def test_erase_remains_fails_while_an_older_snapshot_is_open(
 
 @only_postgresql
 def test_erase_remains_fails_while_a_snapshot_may_read_old_statistics(
-    talk: Conversation, ada: Person, monkeypatch: pytest.MonkeyPatch
+    conversation: Conversation, ada: Person, monkeypatch: pytest.MonkeyPatch
 ):
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    redact(talk, ada, "", CANARY)
+    redact(conversation, ada, "", CANARY)
     held_snapshots: list[None] = []
 
     def hold_from_first_table_on(execute: Any, sql: str, *arguments: Any) -> Any:

@@ -25,7 +25,7 @@ _SETTLED = [
 ]  # fmt: skip
 
 
-def make_inquiry(talk: Conversation, **fields: Any) -> Inquiry:
+def make_inquiry(conversation: Conversation, **fields: Any) -> Inquiry:
     """Return an unsaved row; it is answered by Ada after a second unless ``fields`` say else."""
     number = next(_numbers)
     asked_at = fields.setdefault("asked_at", BEGIN)
@@ -42,16 +42,16 @@ def make_inquiry(talk: Conversation, **fields: Any) -> Inquiry:
         "decider_name": "Ada",
         "settled_at": asked_at + timedelta(seconds=1),
     }
-    return Inquiry(conversation=talk, workspace=talk.workspace, **(usual | fields))
+    return Inquiry(conversation=conversation, workspace=conversation.workspace, **(usual | fields))
 
 
-def save_inquiry(talk: Conversation, **fields: Any) -> Inquiry:
-    row = make_inquiry(talk, **fields)
+def save_inquiry(conversation: Conversation, **fields: Any) -> Inquiry:
+    row = make_inquiry(conversation, **fields)
     row.save()
     return row
 
 
-def save_many(talks: Sequence[Conversation], number: int, days: int, seed: int = 1) -> None:
+def save_many(conversations: Sequence[Conversation], number: int, days: int, seed: int = 1) -> None:
     """Save rows of all states, reasons and deciders, within so many days."""
     random = Random(seed)  # noqa: S311  reproducible rows
     rows = []
@@ -61,7 +61,7 @@ def save_many(talks: Sequence[Conversation], number: int, days: int, seed: int =
         waited = timedelta(milliseconds=random.randrange(7_200_000))
         rows.append(
             make_inquiry(
-                random.choice(talks),
+                random.choice(conversations),
                 asker=f"tool {min(random.randrange(20), random.randrange(20))}",
                 state=state,
                 reason=reason,

@@ -23,8 +23,8 @@ class ReviewDesk:
             making.person(name, Role.AUDITOR, self.home) for name in ("ada", "ben", "cleo")
         )
         self.rita = making.person("rita", Role.RESPONDER, self.home)
-        self.talk = making.conversation(self.home, "A talk", self.rita)
-        self.run = making.start_run(self.talk, self.rita)
+        self.conversation = making.conversation(self.home, "A talk", self.rita)
+        self.run = making.start_run(self.conversation, self.rita)
 
     def close(self, outcome: InquiryOutcome = making.ANSWER, by: Decider | None = None) -> Inquiry:
         """Return the row of a question that is closed."""

@@ -23,15 +23,17 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def talks() -> list[Conversation]:
+def conversations() -> list[Conversation]:
     """Return conversations of two workspaces."""
     return [making.conversation(making.workspace(name)) for name in ("Garden", "Orchard")]
 
 
 @pytest.fixture
-def auditor(talks: list[Conversation]) -> Person:
-    person = making.person("auditor", Role.AUDITOR, talks[0].workspace)
-    Membership.objects.create(person=person, workspace=talks[1].workspace, role=Role.AUDITOR_ONLY)
+def auditor(conversations: list[Conversation]) -> Person:
+    person = making.person("auditor", Role.AUDITOR, conversations[0].workspace)
+    Membership.objects.create(
+        person=person, workspace=conversations[1].workspace, role=Role.AUDITOR_ONLY
+    )
     return person
 
 
@@ -43,11 +45,11 @@ def take(person: Person, **filters: object) -> Sample:
     ("days", "unit"), [(1, "day"), (59, "day"), (61, "week"), (420, "month"), (3000, "year")]
 )
 def test_count_by_period_has_every_row_once(
-    auditor: Person, talks: list[Conversation], days: int, unit: str
+    auditor: Person, conversations: list[Conversation], days: int, unit: str
 ):
-    save_many(talks, 60, days)
-    save_inquiry(talks[0], asked_at=BEGIN + timedelta(days=days))
-    save_inquiry(talks[0])
+    save_many(conversations, 60, days)
+    save_inquiry(conversations[0], asked_at=BEGIN + timedelta(days=days))
+    save_inquiry(conversations[0])
     periods = inquiry_counts.count_by_period(take(auditor))
     assert {period.unit for period in periods} == {unit}
     assert periods[0].first_day <= BEGIN.date() <= periods[0].last_day
@@ -62,21 +64,21 @@ def test_count_by_period_has_every_row_once(
 
 
 def test_count_by_period_of_millennia_has_the_last_periods(
-    auditor: Person, talks: list[Conversation]
+    auditor: Person, conversations: list[Conversation]
 ):
     for year in (1, 1950, 2026):
-        save_inquiry(talks[0], asked_at=BEGIN.replace(year=year))
+        save_inquiry(conversations[0], asked_at=BEGIN.replace(year=year))
     periods = inquiry_counts.count_by_period(take(auditor))
     assert (len(periods), periods[-1].counts) == (60, {"answered": 1})
     assert sum(len(period.counts) for period in periods) == 1
     Inquiry.objects.exclude(asked_at__year=1).delete()
-    save_inquiry(talks[0], asked_at=BEGIN.replace(year=9))
+    save_inquiry(conversations[0], asked_at=BEGIN.replace(year=9))
     first = inquiry_counts.count_by_period(take(auditor))[0]
     assert (first.first_day, first.counts) == (date(1, 1, 1), {"answered": 1})
 
 
-def test_grids_count_the_rest_together(auditor: Person, talks: list[Conversation]):
-    save_many(talks, 500, 9)
+def test_grids_count_the_rest_together(auditor: Person, conversations: list[Conversation]):
+    save_many(conversations, 500, 9)
     sample, rows = take(auditor), list(Inquiry.objects.all())
     cancelled = Counter(row.asker for row in rows if row.state == "cancelled")
     grid = inquiry_counts.count_reasons_by_tool(sample)
@@ -97,9 +99,11 @@ def test_grids_count_the_rest_together(auditor: Person, talks: list[Conversation
     assert sum(deciders.counts.values()) == sum(settled.values())
 
 
-def test_percentiles_are_those_of_the_nearest_rank(auditor: Person, talks: list[Conversation]):
-    save_many(talks, 300, 3)
-    save_inquiry(talks[0], settled_at=BEGIN - timedelta(days=1), asked_at=BEGIN)
+def test_percentiles_are_those_of_the_nearest_rank(
+    auditor: Person, conversations: list[Conversation]
+):
+    save_many(conversations, 300, 3)
+    save_inquiry(conversations[0], settled_at=BEGIN - timedelta(days=1), asked_at=BEGIN)
     waits: dict[str, list[float]] = defaultdict(list)
     for row in Inquiry.objects.select_related("conversation__workspace"):
         if row.decided_by == "person" and row.settled_at and row.state in ("answered", "redacted"):
@@ -119,33 +123,35 @@ def test_percentiles_are_those_of_the_nearest_rank(auditor: Person, talks: list[
         assert time[1:] == (len(ordered), *(ordered[rank - 1] for rank in ranks))
 
 
-def test_workspaces_of_one_name_are_measured_apart(auditor: Person, talks: list[Conversation]):
-    talks[1].workspace.name = "Garden"
-    talks[1].workspace.save()
-    for talk in talks:
-        save_inquiry(talk)
+def test_workspaces_of_one_name_are_measured_apart(
+    auditor: Person, conversations: list[Conversation]
+):
+    conversations[1].workspace.name = "Garden"
+    conversations[1].workspace.save()
+    for conversation in conversations:
+        save_inquiry(conversation)
     times = waiting_percentiles.measure_by_workspace(take(auditor))
     assert [time[:2] for time in times] == [("Garden", 1)] * 2
 
 
 def test_open_questions_are_counted_by_age_beyond_the_sample(
-    auditor: Person, talks: list[Conversation], monkeypatch: pytest.MonkeyPatch
+    auditor: Person, conversations: list[Conversation], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(inquiry_counts, "MAX_COUNTED_ROWS", 1)
     ages = [timedelta(hours=-1), *(timedelta(seconds=s) for s in (50, 70, 3700, 90_000, 900_000))]
     for age in ages:
-        save_inquiry(talks[0], state="open", asked_at=clock.now() - age, settled_at=None)
-    save_inquiry(talks[0])
+        save_inquiry(conversations[0], state="open", asked_at=clock.now() - age, settled_at=None)
+    save_inquiry(conversations[0])
     counts = inquiry_counts.count_open_by_age(auditor.pk, AuditFilters())
     assert counts == [2, 1, 1, 1, 1]
     sample = take(auditor)
     assert (sample.is_limited, sample.rows.count()) == (True, 1)
 
 
-def test_charts_count_what_the_person_audits(auditor: Person, talks: list[Conversation]):
+def test_charts_count_what_the_person_audits(auditor: Person, conversations: list[Conversation]):
     demo, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     Membership.objects.create(person=auditor, workspace=demo, role=Role.AUDITOR)
-    save_inquiry(talks[0], asker="seen")
+    save_inquiry(conversations[0], asker="seen")
     save_inquiry(making.conversation(making.workspace("Elsewhere")), asker="hidden")
     assert [row.asker for row in take(auditor).rows] == ["seen"]
     assert take(auditor, demo=True).rows.count() > 1

@@ -32,12 +32,12 @@ def auditor(monkeypatch: pytest.MonkeyPatch) -> Person:
     homes = [making.workspace(name) for name in ("Garden", "Kitchen", "Cellar")]
     person = making.person("auditor", Role.AUDITOR, homes[0])
     Membership.objects.create(person=person, workspace=homes[1], role=Role.AUDITOR)
-    talks = [making.conversation(home) for home in homes]
+    conversations = [making.conversation(home) for home in homes]
     for number in range(24):
         asked_at = audited_rows.BEGIN + DAY * (number // 4)
         is_settled = number % 5 > 0
         audited_rows.save_inquiry(
-            talks[number % 3],
+            conversations[number % 3],
             asked_at=asked_at,
             settled_at=asked_at + timedelta(seconds=number // 6) if is_settled else None,
             asker=f"tool {number % 2}",

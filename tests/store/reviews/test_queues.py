@@ -131,8 +131,8 @@ def test_own_decision_is_left_for_others(desk: ReviewDesk):
 def test_own_conversation_is_left_and_free_for_others(desk: ReviewDesk):
     desk.require_two()
     desk.close(by=making.decider(desk.ben))
-    desk.talk.refresh_from_db()
-    subject = subjects.load_conversation(desk.talk)
+    desk.conversation.refresh_from_db()
+    subject = subjects.load_conversation(desk.conversation)
     send(subject, desk.ada)
     queue = queues.load_queues(desk.ben.pk).queues["second"]
     assert queue.left == []
@@ -143,7 +143,7 @@ def test_own_conversation_is_left_and_free_for_others(desk: ReviewDesk):
 
 
 def test_conversation_that_became_an_own_one_is_no_longer_left(desk: ReviewDesk):
-    subject = subjects.load_conversation(desk.talk)
+    subject = subjects.load_conversation(desk.conversation)
     assignments.assign(subject, desk.ada.pk, Actor.from_person(desk.ben))
     desk.close(by=making.decider(desk.ada))
     queue = queues.load_queues(desk.ada.pk).queues["assigned"]
@@ -212,7 +212,7 @@ def test_disagreements_are_a_queue(desk: ReviewDesk):
 def test_assigned_questions_and_conversations_are_a_queue(desk: ReviewDesk):
     row, actor = desk.close(), Actor.from_person(desk.ben)
     assignments.assign(load(row), desk.ada.pk, actor)
-    assignments.assign(subjects.load_conversation(desk.talk), desk.ada.pk, actor)
+    assignments.assign(subjects.load_conversation(desk.conversation), desk.ada.pk, actor)
     vanished = desk.close()
     assignments.assign(load(vanished), desk.ada.pk, actor)
     Inquiry.objects.filter(pk=vanished.pk).delete()
@@ -221,7 +221,7 @@ def test_assigned_questions_and_conversations_are_a_queue(desk: ReviewDesk):
 
 def test_next_item_is_reserved_and_passes_over_those_of_others(desk: ReviewDesk):
     rows = [desk.close(DECLINED) for _ in range(4)][::-1]
-    reservations.reserve(desk.talk.pk, rows[0].anchor, desk.ben.pk)
+    reservations.reserve(desk.conversation.pk, rows[0].anchor, desk.ben.pk)
     send(load(rows[1]), desk.cleo)
     queue = queues.load_queues(desk.ada.pk).queues["cancelled"]
     item = queues.reserve_next(queue, desk.ada.pk)
@@ -241,7 +241,7 @@ def test_skipped_items_follow_the_last(desk: ReviewDesk):
     for row in rows[1:]:
         send(load(row), desk.ada)
     queue = queues.load_queues(desk.ada.pk).queues["cancelled"]
-    item = queues.reserve_next(queue, desk.ada.pk, f"{desk.talk.pk}-{rows[2].anchor}")
+    item = queues.reserve_next(queue, desk.ada.pk, f"{desk.conversation.pk}-{rows[2].anchor}")
     assert item is not None
     assert item.inquiry_id == rows[0].pk
     send(load(rows[0]), desk.ada)
@@ -285,8 +285,8 @@ def test_redaction_of_a_reviewed_question_leaves_it_to_review_again(desk: Review
     send(subjects.load_conversation(Conversation.objects.get()), desk.ben)
     assert queues.load_queues(desk.ada.pk).queues["cancelled"].left == []
     Run.objects.update(state=RunState.DONE)
-    anchor = journal.find_anchor(desk.talk.pk, reviewed.position)
-    application.redact(desk.talk, RedactionRequest(anchor, "leaked"), desk.ada)
+    anchor = journal.find_anchor(desk.conversation.pk, reviewed.position)
+    application.redact(desk.conversation, RedactionRequest(anchor, "leaked"), desk.ada)
     loaded_desk = queues.load_queues(desk.ben.pk)
     assert [item.inquiry_id for item in loaded_desk.queues["cancelled"].left] == [reviewed.pk]
     assert list_keys(desk, "disagreed") == [other.pk]

@@ -65,7 +65,7 @@ def test_person_who_started_the_turn_does_not_review_its_questions(desk: ReviewD
 @pytest.mark.parametrize("part", ["starter", "turn", "interrupt", "answer", "approval"])
 def test_person_who_took_part_does_not_review_the_conversation(desk: ReviewDesk, part: str):
     if part == "starter":
-        Conversation.objects.filter(pk=desk.talk.pk).update(started_by=desk.ada)
+        Conversation.objects.filter(pk=desk.conversation.pk).update(started_by=desk.ada)
     elif part == "turn":
         desk.run.started_by = desk.ada
         desk.run.save()
@@ -79,8 +79,8 @@ def test_person_who_took_part_does_not_review_the_conversation(desk: ReviewDesk,
         row = making.prompt(desk.run)
         row.decider = desk.ada
         row.save()
-    desk.talk.refresh_from_db()
-    subject = subjects.load_conversation(desk.talk)
+    desk.conversation.refresh_from_db()
+    subject = subjects.load_conversation(desk.conversation)
     with pytest.raises(ReviewRefused, match="You took part"):
         send(subject, desk.ada)
     assert send(subject, desk.ben).round == 1
@@ -170,7 +170,9 @@ def test_changed_event_makes_earlier_reviews_outdated(desk: ReviewDesk):
     row = desk.close()
     subject = load(row)
     send(subject, desk.ada, Verdict.FINE)
-    entry = JournalEntry.objects.get(conversation=desk.talk, position=row.response_position or 0)
+    entry = JournalEntry.objects.get(
+        conversation=desk.conversation, position=row.response_position or 0
+    )
     entry.text = entry.text.replace("true", "false")
     entry.save()
     with pytest.raises(ReviewRefused, match="This question has changed"):
@@ -182,10 +184,10 @@ def test_changed_event_makes_earlier_reviews_outdated(desk: ReviewDesk):
 
 
 def test_conversation_that_grew_is_reviewed_anew(desk: ReviewDesk):
-    desk.talk.refresh_from_db()
-    subject = subjects.load_conversation(desk.talk)
+    desk.conversation.refresh_from_db()
+    subject = subjects.load_conversation(desk.conversation)
     send(subject, desk.ada)
-    journal.append_events(desk.talk.pk, [making.event(ChatRequest("More", author="Rita"))])
+    journal.append_events(desk.conversation.pk, [making.event(ChatRequest("More", author="Rita"))])
     with pytest.raises(ReviewRefused, match="This conversation has changed"):
         send(subject, desk.ben)
     assert reviews.load_history(subjects.reload(subject)).is_changed
@@ -200,7 +202,7 @@ def test_review_of_a_question_that_vanished_is_refused(desk: ReviewDesk):
 
 def test_person_with_a_reservation_keeps_others_out_until_it_lapses(desk: ReviewDesk):
     subject = load(desk.close())
-    key = desk.talk.pk, subject.anchor
+    key = desk.conversation.pk, subject.anchor
     assert reservations.reserve(*key, desk.ada.pk)
     assert not reservations.reserve(*key, desk.ben.pk)
     with pytest.raises(ReviewRefused, match="Ada is reviewing this now"):
@@ -214,7 +216,7 @@ def test_person_with_a_reservation_keeps_others_out_until_it_lapses(desk: Review
 
 def test_release_ends_only_the_persons_own_reservation(desk: ReviewDesk):
     subject = load(desk.close())
-    key = desk.talk.pk, subject.anchor
+    key = desk.conversation.pk, subject.anchor
     reservations.reserve(*key, desk.ada.pk)
     reservations.release(*key, desk.ben.pk)
     assert reservations.find_reservation(subject) is not None

@@ -20,13 +20,13 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def auditor() -> Person:
     """Return the auditor of seven answered questions of two tools, and an open one."""
-    talk = making.conversation(making.workspace())
+    conversation = making.conversation(making.workspace())
     for number in range(7):
-        audited_rows.save_inquiry(talk, asker=f"tool {number % 2}")
-    audited_rows.save_inquiry(talk, asker="tool 0", state="open", settled_at=None)
+        audited_rows.save_inquiry(conversation, asker=f"tool {number % 2}")
+    audited_rows.save_inquiry(conversation, asker="tool 0", state="open", settled_at=None)
     other_talk = making.conversation(making.workspace("Other"))
     audited_rows.save_inquiry(other_talk)
-    return making.person("auditor", Role.AUDITOR, talk.workspace)
+    return making.person("auditor", Role.AUDITOR, conversation.workspace)
 
 
 def count(auditor: Person, **filters: Any) -> dict[str, StateCount]:

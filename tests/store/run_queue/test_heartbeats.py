@@ -19,8 +19,8 @@ OVER = -1
 
 @pytest.fixture
 def run() -> Run:
-    talk: Conversation = making.conversation(making.workspace())
-    return making.start_run(talk)
+    conversation: Conversation = making.conversation(making.workspace())
+    return making.start_run(conversation)
 
 
 def fresh(run: Run) -> Run:

@@ -30,8 +30,8 @@ class Lives(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.talk = making.conversation(making.workspace())
-        self.run = runs.start_run(self.talk.pk, making.person().pk, "scripted")
+        self.conversation = making.conversation(making.workspace())
+        self.run = runs.start_run(self.conversation.pk, making.person().pk, "scripted")
         self.memories: dict[str, Run] = {}
         self.written: list[str] = []
         self.answers: dict[int, Any] = {}
@@ -123,14 +123,14 @@ class Lives(RuleBasedStateMachine):
 
     @rule()
     def stop(self) -> None:
-        runs.interrupt_run(self.talk.pk, InterruptKind.STOP, Decider("person", "Ada"))
+        runs.interrupt_run(self.conversation.pk, InterruptKind.STOP, Decider("person", "Ada"))
 
     @invariant()
     def nothing_is_lost_or_twice(self) -> None:
-        read = journal.read_elements(self.talk.pk)
+        read = journal.read_elements(self.conversation.pk)
         texts = [e.kind.content for e in read if isinstance(e.kind, ChatResponse)]
         assert texts == self.written
-        places = self.talk.journal.order_by("position").values_list("position", flat=True)
+        places = self.conversation.journal.order_by("position").values_list("position", flat=True)
         assert list(places) == list(range(len(read)))
         run_row = self.now()
         for row in Inquiry.objects.filter(run=self.run):

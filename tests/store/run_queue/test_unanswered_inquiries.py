@@ -25,109 +25,125 @@ ID = "tool_0.confirm.1"
 INTERRUPTED = (TurnStart(), ChatRequest("Hello"), make_call("tool_0"), make_inquiry(ID))
 
 
-def taken_in(talk: Conversation, *kinds: Any) -> None:
+def taken_in(conversation: Conversation, *kinds: Any) -> None:
     """Let a native conversation hold what jp added on disk."""
     outline = build_outline(stream(*kinds))
-    journal.replace_elements(talk, stream(*kinds), outline.anchors)
-    inquiries.derive_rows(talk, outline)
-    talk.save()
+    journal.replace_elements(conversation, stream(*kinds), outline.anchors)
+    inquiries.derive_rows(conversation, outline)
+    conversation.save()
 
 
 @pytest.fixture
-def talk() -> Any:
+def conversation() -> Any:
     """Return a conversation whose last turn a jp was interrupted in, at a question."""
     conversation = making.conversation(making.workspace())
     taken_in(conversation, *INTERRUPTED)
     return conversation
 
 
-def start_run(talk: Conversation) -> Run:
-    return making.acquire_run(runs.start_run(talk.pk, making.person().pk, "scripted"))
+def start_run(conversation: Conversation) -> Run:
+    return making.acquire_run(runs.start_run(conversation.pk, making.person().pk, "scripted"))
 
 
-def add(talk: Conversation, *kinds: Any, run: Run | None = None) -> None:
-    journal.append_events(talk.pk, [making.event(kind) for kind in kinds], run)
+def add(conversation: Conversation, *kinds: Any, run: Run | None = None) -> None:
+    journal.append_events(conversation.pk, [making.event(kind) for kind in kinds], run)
 
 
-def states(talk: Conversation) -> list[str]:
-    rows = Inquiry.objects.filter(conversation=talk).order_by("position")
+def states(conversation: Conversation) -> list[str]:
+    rows = Inquiry.objects.filter(conversation=conversation).order_by("position")
     return list(rows.values_list("state", flat=True))
 
 
-def transcript(talk: Conversation) -> list[str]:
-    pairs = build_outline(journal.read_elements(talk.pk)).list_inquiries()
+def transcript(conversation: Conversation) -> list[str]:
+    pairs = build_outline(journal.read_elements(conversation.pk)).list_inquiries()
     return [
         inquiry.state for inquiry, _ in sorted(pairs, key=lambda pair: pair[0].request.position)
     ]
 
 
-def test_open_row_of_an_interrupted_turn_is_unanswered_once_a_turn_begins(talk: Conversation):
-    assert states(talk) == transcript(talk) == ["open"]
-    add(talk, TurnStart())
-    assert states(talk) == transcript(talk) == ["unanswered"]
-    assert inquiries.count_by_state([talk.pk]) == {talk.pk: {"unanswered": 1}}
+def test_open_row_of_an_interrupted_turn_is_unanswered_once_a_turn_begins(
+    conversation: Conversation,
+):
+    assert states(conversation) == transcript(conversation) == ["open"]
+    add(conversation, TurnStart())
+    assert states(conversation) == transcript(conversation) == ["unanswered"]
+    assert inquiries.count_by_state([conversation.pk]) == {conversation.pk: {"unanswered": 1}}
 
 
-def test_open_row_of_a_resumed_call_is_unanswered_once_the_call_ends(talk: Conversation):
-    run = start_run(talk)
-    add(talk, make_call("tool_1"), make_inquiry("tool_1.other.1"), run=run)
-    add(talk, make_result("tool_0"), run=run)
-    assert states(talk) == transcript(talk) == ["unanswered", "open"]
-    add(talk, make_answer("tool_1.other.1"), make_result("tool_1"), run=run)
-    assert states(talk) == transcript(talk) == ["unanswered", "answered"]
+def test_open_row_of_a_resumed_call_is_unanswered_once_the_call_ends(conversation: Conversation):
+    run = start_run(conversation)
+    add(conversation, make_call("tool_1"), make_inquiry("tool_1.other.1"), run=run)
+    add(conversation, make_result("tool_0"), run=run)
+    assert states(conversation) == transcript(conversation) == ["unanswered", "open"]
+    add(conversation, make_answer("tool_1.other.1"), make_result("tool_1"), run=run)
+    assert states(conversation) == transcript(conversation) == ["unanswered", "answered"]
 
 
-def test_stray_open_row_is_unanswered_once_the_turn_is_done(talk: Conversation):
-    taken_in(talk, TurnStart(), ChatRequest("Hello"), make_inquiry("stray"))
-    run = start_run(talk)
-    add(talk, ChatResponse("message", "Done."), run=run)
+def test_stray_open_row_is_unanswered_once_the_turn_is_done(conversation: Conversation):
+    taken_in(conversation, TurnStart(), ChatRequest("Hello"), make_inquiry("stray"))
+    run = start_run(conversation)
+    add(conversation, ChatResponse("message", "Done."), run=run)
     assert runs.end_run(run, RunState.DONE)
-    assert states(talk) == transcript(talk) == ["unanswered"]
+    assert states(conversation) == transcript(conversation) == ["unanswered"]
 
 
-def test_answer_settles_the_row_of_its_own_turn(talk: Conversation):
-    run = start_run(talk)
-    add(talk, TurnStart(), ChatRequest("Again"), make_call("tool_0"), make_inquiry(ID), run=run)
-    Inquiry.objects.filter(conversation=talk).update(state="open")  # as rows were left before
-    row = inquiries.find_by_inquiry_id(talk.pk, ID)
-    journal.append_events(talk.pk, [making.event(make_answer(ID))], row=row)
-    assert states(talk) == ["open", "answered"]
-    assert transcript(talk) == ["unanswered", "answered"]
+def test_answer_settles_the_row_of_its_own_turn(conversation: Conversation):
+    run = start_run(conversation)
+    add(
+        conversation,
+        TurnStart(),
+        ChatRequest("Again"),
+        make_call("tool_0"),
+        make_inquiry(ID),
+        run=run,
+    )
+    Inquiry.objects.filter(conversation=conversation).update(
+        state="open"
+    )  # as rows were left before
+    row = inquiries.find_by_inquiry_id(conversation.pk, ID)
+    journal.append_events(conversation.pk, [making.event(make_answer(ID))], row=row)
+    assert states(conversation) == ["open", "answered"]
+    assert transcript(conversation) == ["unanswered", "answered"]
 
 
-def test_answer_settles_its_own_row_of_two_with_one_id_in_a_turn(talk: Conversation):
-    run = start_run(talk)
-    add(talk, make_inquiry(ID), run=run)
-    row = Inquiry.objects.get(conversation=talk, run=run)
-    journal.append_events(talk.pk, [making.event(make_answer(ID))], row=row)
-    assert states(talk) == transcript(talk) == ["cancelled", "answered"]
-    older = Inquiry.objects.filter(conversation=talk).earliest("position")
+def test_answer_settles_its_own_row_of_two_with_one_id_in_a_turn(conversation: Conversation):
+    run = start_run(conversation)
+    add(conversation, make_inquiry(ID), run=run)
+    row = Inquiry.objects.get(conversation=conversation, run=run)
+    journal.append_events(conversation.pk, [making.event(make_answer(ID))], row=row)
+    assert states(conversation) == transcript(conversation) == ["cancelled", "answered"]
+    older = Inquiry.objects.filter(conversation=conversation).earliest("position")
     assert (older.reason, older.decided_by) == (CancellationReason.LOST, "system")
 
 
-def test_answer_to_a_row_that_was_left_is_refused_and_settles_no_other(talk: Conversation):
-    older_row = Inquiry.objects.get(conversation=talk)
-    run = start_run(talk)
-    add(talk, TurnStart(), make_call("tool_0"), make_inquiry(ID), run=run)
+def test_answer_to_a_row_that_was_left_is_refused_and_settles_no_other(conversation: Conversation):
+    older_row = Inquiry.objects.get(conversation=conversation)
+    run = start_run(conversation)
+    add(conversation, TurnStart(), make_call("tool_0"), make_inquiry(ID), run=run)
     with pytest.raises(AlreadySettled) as error:
-        journal.append_events(talk.pk, [making.event(make_answer(ID))], row=older_row)
+        journal.append_events(conversation.pk, [making.event(make_answer(ID))], row=older_row)
     assert error.value.inquiry.pk == older_row.pk
-    assert states(talk) == ["unanswered", "open"]
+    assert states(conversation) == ["unanswered", "open"]
 
 
-def test_lost_run_closes_its_own_row_of_two_with_one_id(talk: Conversation):
-    run = start_run(talk)
-    add(talk, make_inquiry(ID), run=run)
+def test_lost_run_closes_its_own_row_of_two_with_one_id(conversation: Conversation):
+    run = start_run(conversation)
+    add(conversation, make_inquiry(ID), run=run)
     runs.close_open(run, CancellationReason.LOST)
-    assert not Inquiry.objects.filter(conversation=talk, run=run, state="open").exists()
-    assert states(talk) == transcript(talk)
+    assert not Inquiry.objects.filter(conversation=conversation, run=run, state="open").exists()
+    assert states(conversation) == transcript(conversation)
 
 
-def test_migration_marks_open_rows_of_earlier_turns(talk: Conversation):
+def test_migration_marks_open_rows_of_earlier_turns(conversation: Conversation):
     taken_in(
-        talk, *INTERRUPTED, TurnStart(), ChatRequest("On"), make_call("c"), make_inquiry("c.q.1")
+        conversation,
+        *INTERRUPTED,
+        TurnStart(),
+        ChatRequest("On"),
+        make_call("c"),
+        make_inquiry("c.q.1"),
     )
-    Inquiry.objects.filter(conversation=talk).update(state="open")
+    Inquiry.objects.filter(conversation=conversation).update(state="open")
     migration = importlib.import_module("jpweb.store.migrations.0007_unanswered_questions")
     migration.leave(apps, SimpleNamespace(connection=connection))
-    assert states(talk) == transcript(talk) == ["unanswered", "open"]
+    assert states(conversation) == transcript(conversation) == ["unanswered", "open"]

@@ -87,10 +87,10 @@ def check_index() -> None:
             )
 
 
-def replace_elements(talk: Conversation, read: list[Element]) -> None:
+def replace_elements(conversation: Conversation, read: list[Element]) -> None:
     """Let the journal of a conversation hold these elements, as a mirror does."""
     anchors = anchor_ids.make_anchors(read)
-    journal.replace_elements(talk, read, anchors)
-    talk.entry_count = len(read)
-    talk.needs_indexing = True
-    talk.save()
+    journal.replace_elements(conversation, read, anchors)
+    conversation.entry_count = len(read)
+    conversation.needs_indexing = True
+    conversation.save()

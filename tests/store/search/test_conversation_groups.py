@@ -28,7 +28,7 @@ def group(reader: Person) -> Group:
     return look
 
 
-def talk(home: Workspace, title: str, *texts: str) -> Conversation:
+def conversation(home: Workspace, title: str, *texts: str) -> Conversation:
     conversation: Conversation = making.conversation(home, title)
     events = [making.event(ChatResponse("message", text)) for text in texts]
     journal.append_events(conversation.pk, events)
@@ -40,8 +40,8 @@ def list_ids(grouped: GroupedHits) -> list[int]:
 
 
 def test_the_words_of_a_query_may_be_in_several_events(home: Workspace, group: Group):
-    both = talk(home, "One", "we prune the pear", "much later", "a new ladder")
-    one_alone = talk(home, "Two", "a ladder", "nothing else")
+    both = conversation(home, "One", "we prune the pear", "much later", "a new ladder")
+    one_alone = conversation(home, "Two", "a ladder", "nothing else")
     grouped = group("pear ladder")
     assert list_ids(grouped) == [both.pk, one_alone.pk]
     assert [found.missing for found in grouped.groups] == [(), ("pear",)]
@@ -50,8 +50,8 @@ def test_the_words_of_a_query_may_be_in_several_events(home: Workspace, group: G
 
 
 def test_a_sentence_is_looked_for_by_its_telling_words(home: Workspace, group: Group):
-    talk(home, "Noise", "which was the what and why did we do it", "and then we had it")
-    right = talk(home, "Models", "We chose the small embedding model, since it is quick.")
+    conversation(home, "Noise", "which was the what and why did we do it", "and then we had it")
+    right = conversation(home, "Models", "We chose the small embedding model, since it is quick.")
     grouped = group("which embedding model was chosen")
     assert list_ids(grouped) == [right.pk]
     assert grouped.omitted_words == ("which", "was")
@@ -60,13 +60,13 @@ def test_a_sentence_is_looked_for_by_its_telling_words(home: Workspace, group: G
 
 
 def test_a_query_of_little_words_alone_looks_for_them(home: Workspace, group: Group):
-    found = talk(home, "Words", "to be or not to be")
+    found = conversation(home, "Words", "to be or not to be")
     assert list_ids(group("to be")) == [found.pk]
 
 
 def test_where_nothing_has_all_words_those_with_most_come_first(home: Workspace, group: Group):
-    talk(home, "One", "pear")
-    most = talk(home, "Most", "pear and plum")
+    conversation(home, "One", "pear")
+    most = conversation(home, "Most", "pear and plum")
     grouped = group("pear plum quince")
     assert list_ids(grouped)[0] == most.pk
     assert not grouped.has_all_words
@@ -74,13 +74,13 @@ def test_where_nothing_has_all_words_those_with_most_come_first(home: Workspace,
 
 
 def test_words_that_a_conversation_lacks_are_named_as_typed(home: Workspace, group: Group):
-    talk(home, "One", "pear")
+    conversation(home, "One", "pear")
     grouped = group('pear データ Größe "src/a b.rs" 데이터 데이터')
     assert grouped.groups[0].missing == ("データ", "Größe", "src/a b.rs", "데이터")
 
 
 def test_a_title_counts_more_than_a_result_that_has_everything(home: Workspace, group: Group):
-    wanted = talk(home, "Wit highlighting", "some words")
+    wanted = conversation(home, "Wit highlighting", "some words")
     other = making.conversation(home, "Dump")
     call = ToolCallRequest("c1", "fs_read", {})
     result = ToolCallResponse(
@@ -91,7 +91,7 @@ def test_a_title_counts_more_than_a_result_that_has_everything(home: Workspace, 
 
 
 def test_filters_phrases_and_excluded_words_count_for_each_event(home: Workspace, group: Group):
-    found = talk(home, "One", "red pear", "green pear", "pear tree")
+    found = conversation(home, "One", "red pear", "green pear", "pear tree")
     events = [making.event(ChatRequest("a pear, please"))]
     journal.append_events(found.pk, events)
     assert group("pear").event_count == 4
@@ -102,8 +102,8 @@ def test_filters_phrases_and_excluded_words_count_for_each_event(home: Workspace
 
 
 def test_text_without_blanks_is_found_by_a_part_of_it(home: Workspace, group: Group):
-    found = talk(home, "旅行", "来月は東京都へ行きます。")
-    talk(home, "Other", "京の東、都")
+    found = conversation(home, "旅行", "来月は東京都へ行きます。")
+    conversation(home, "Other", "京の東、都")
     grouped = group("東京")
     assert list_ids(grouped) == [found.pk]
     assert [p.text for p in grouped.groups[0].hits[0].snippet if p.highlighted] == ["東京"]
@@ -113,12 +113,12 @@ def test_text_without_blanks_is_found_by_a_part_of_it(home: Workspace, group: Gr
 def test_a_page_has_ten_conversations_with_three_hits_each(
     home: Workspace, group: Group, monkeypatch: pytest.MonkeyPatch
 ):
-    talks = [talk(home, f"Talk {n}", *["pear"] * 5) for n in range(12)]
+    conversations = [conversation(home, f"Talk {n}", *["pear"] * 5) for n in range(12)]
     grouped = group("pear")
     assert (len(grouped.groups), grouped.conversation_count, grouped.event_count) == (10, 12, 60)
     assert {len(found.hits) for found in grouped.groups} == {3}
     rest = group("pear", 10)
-    assert {*list_ids(grouped), *list_ids(rest)} == {found.pk for found in talks}
+    assert {*list_ids(grouped), *list_ids(rest)} == {found.pk for found in conversations}
     assert not grouped.is_limited
     monkeypatch.setattr(conversation_groups, "MAX_EVENTS_PER_TERM", 10)
     limited = group("pear")

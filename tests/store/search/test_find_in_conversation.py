@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def talk(home: Workspace) -> Conversation:
+def conversation(home: Workspace) -> Conversation:
     """Return a conversation of ten messages, of which every third is of an apple."""
     conversation: Conversation = making.conversation(home, "an apple in the title")
     say(conversation, *(f"{'An Apple-tree' if n % 3 == 0 else 'a pear'} {n}" for n in range(10)))
@@ -27,13 +27,16 @@ def talk(home: Workspace) -> Conversation:
     return conversation
 
 
-def say(talk: Conversation, *texts: str) -> None:
-    journal.append_events(talk.pk, [making.event(ChatResponse("message", text)) for text in texts])
+def say(conversation: Conversation, *texts: str) -> None:
+    journal.append_events(
+        conversation.pk, [making.event(ChatResponse("message", text)) for text in texts]
+    )
 
 
-def positions(talk: Conversation, words: str, **options: Any) -> list[int]:
+def positions(conversation: Conversation, words: str, **options: Any) -> list[int]:
     return [
-        hit.position for hit in find_in_conversation.find_matches(talk.pk, words, **options).matches
+        hit.position
+        for hit in find_in_conversation.find_matches(conversation.pk, words, **options).matches
     ]
 
 
@@ -78,79 +81,81 @@ def test_little_of_much_is_looked_for():
     ],
 )
 def test_every_event_that_holds_all_of_it_is_found(
-    talk: Conversation, words: str, expected: list[int]
+    conversation: Conversation, words: str, expected: list[int]
 ):
-    assert positions(talk, words) == expected
+    assert positions(conversation, words) == expected
 
 
-def test_hits_are_counted_and_come_in_parts(talk: Conversation):
-    first = find_in_conversation.find_matches(talk.pk, "apple", limit=3)
+def test_hits_are_counted_and_come_in_parts(conversation: Conversation):
+    first = find_in_conversation.find_matches(conversation.pk, "apple", limit=3)
     assert (first.total, first.has_more, first.unindexed_events) == (4, False, 0)
     assert [hit.number for hit in first.matches] == [1, 2, 3]
-    (last,) = find_in_conversation.find_matches(talk.pk, "apple", after=6, limit=3).matches
+    (last,) = find_in_conversation.find_matches(conversation.pk, "apple", after=6, limit=3).matches
     assert (last.position, last.number, last.category, last.item_position) == (9, 4, "message", 9)
-    assert last.anchor == JournalEntry.objects.get(conversation=talk, position=9).anchor
+    assert last.anchor == JournalEntry.objects.get(conversation=conversation, position=9).anchor
     assert [piece.text for piece in last.snippet if piece.highlighted] == ["Apple"]
 
 
-def test_many_are_counted_up_to_a_bound(talk: Conversation, monkeypatch: pytest.MonkeyPatch):
+def test_many_are_counted_up_to_a_bound(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(find_in_conversation, "COUNT_LIMIT", 2)
-    result = find_in_conversation.find_matches(talk.pk, "apple")
+    result = find_in_conversation.find_matches(conversation.pk, "apple")
     assert (len(result.matches), result.total, result.has_more) == (2, 2, True)
-    beyond = find_next(talk.pk, "apple", 4)
+    beyond = find_next(conversation.pk, "apple", 4)
     assert beyond is not None
     assert (beyond.position, beyond.number) == (6, 0)
 
 
-def test_the_next_and_the_previous_are_found_from_anywhere(talk: Conversation):
+def test_the_next_and_the_previous_are_found_from_anywhere(conversation: Conversation):
     def step(match: find_in_conversation.EventMatch | None) -> tuple[int, int] | None:
         return (match.position, match.number) if match else None
 
-    assert step(find_next(talk.pk, "apple", -1)) == (0, 1)
-    assert step(find_next(talk.pk, "apple", 4)) == (6, 3)
-    assert step(find_next(talk.pk, "apple", 9)) is None
-    assert step(find_previous(talk.pk, "apple", 9)) == (6, 3)
-    assert step(find_previous(talk.pk, "apple", 100)) == (9, 4)
-    assert step(find_previous(talk.pk, "apple", 0)) is None
-    assert step(find_next(talk.pk, "", 0)) is None
+    assert step(find_next(conversation.pk, "apple", -1)) == (0, 1)
+    assert step(find_next(conversation.pk, "apple", 4)) == (6, 3)
+    assert step(find_next(conversation.pk, "apple", 9)) is None
+    assert step(find_previous(conversation.pk, "apple", 9)) == (6, 3)
+    assert step(find_previous(conversation.pk, "apple", 100)) == (9, 4)
+    assert step(find_previous(conversation.pk, "apple", 0)) is None
+    assert step(find_next(conversation.pk, "", 0)) is None
 
 
-def test_what_is_yet_to_be_indexed_is_told(talk: Conversation):
-    say(talk, "one more apple", "and another")
-    result = find_in_conversation.find_matches(talk.pk, "apple")
+def test_what_is_yet_to_be_indexed_is_told(conversation: Conversation):
+    say(conversation, "one more apple", "and another")
+    result = find_in_conversation.find_matches(conversation.pk, "apple")
     assert (result.total, result.unindexed_events) == (4, 2)
-    Conversation.objects.filter(pk=talk.pk).update(revision=5)
-    assert find_in_conversation.find_matches(talk.pk, "apple").unindexed_events == 12
+    Conversation.objects.filter(pk=conversation.pk).update(revision=5)
+    assert find_in_conversation.find_matches(conversation.pk, "apple").unindexed_events == 12
     up_to_date()
-    assert find_in_conversation.find_matches(talk.pk, "apple").unindexed_events == 0
+    assert find_in_conversation.find_matches(conversation.pk, "apple").unindexed_events == 0
     assert find_in_conversation.find_matches(10**9, "apple").unindexed_events == 0
 
 
 @pytest.mark.parametrize("words", ["größe", "GRÖßE", "Größe", "die größe"])
 def test_letters_of_any_script_count_the_same_in_either_case(home: Workspace, words: str):
-    talk = making.conversation(home)
-    say(talk, "Die Größe", "klein")
+    conversation = making.conversation(home)
+    say(conversation, "Die Größe", "klein")
     up_to_date()
-    assert positions(talk, words) == [0]
+    assert positions(conversation, words) == [0]
 
 
 def test_a_hit_in_a_long_event_is_one(home: Workspace):
-    talk = making.conversation(home)
-    say(talk, "needle " * 20_000)
+    conversation = making.conversation(home)
+    say(conversation, "needle " * 20_000)
     up_to_date()
-    result = find_in_conversation.find_matches(talk.pk, "needle")
+    result = find_in_conversation.find_matches(conversation.pk, "needle")
     assert (result.total, len(result.matches)) == (1, 1)
 
 
-def test_the_queries_do_not_grow(talk: Conversation, django_assert_num_queries: Any):
+def test_the_queries_do_not_grow(conversation: Conversation, django_assert_num_queries: Any):
     with django_assert_num_queries(3):
-        find_in_conversation.find_matches(talk.pk, "apple")
+        find_in_conversation.find_matches(conversation.pk, "apple")
     with django_assert_num_queries(3):
-        find_next(talk.pk, "apple", 0)
+        find_next(conversation.pk, "apple", 0)
 
 
 def test_words_far_apart_in_a_long_event_are_found(home: Workspace):
-    talk = making.conversation(home)
-    say(talk, "pear " + "filler " * 20_000 + "plum", "plum", "pear")
+    conversation = making.conversation(home)
+    say(conversation, "pear " + "filler " * 20_000 + "plum", "plum", "pear")
     up_to_date()
-    assert positions(talk, "pear plum") == positions(talk, "plum pear") == [0]
+    assert positions(conversation, "pear plum") == positions(conversation, "plum pear") == [0]

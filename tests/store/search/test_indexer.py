@@ -47,27 +47,28 @@ pytestmark = pytest.mark.django_db
 
 
 def test_what_is_added_is_indexed_and_the_rest_stays(home: Workspace, find: Find):
-    talk = making.conversation(home)
-    journal.append_events(talk.pk, make_messages("one", "two"))
+    conversation = making.conversation(home)
+    journal.append_events(conversation.pk, make_messages("one", "two"))
     assert len(find("one")) == 1
     before = list_passages()
-    journal.append_events(talk.pk, make_messages("three"))
+    journal.append_events(conversation.pk, make_messages("three"))
     (hit,) = find("three")
     assert hit.position == 2
     assert set(before) < set(list_passages())
-    talk.refresh_from_db()
-    assert (talk.needs_indexing, talk.indexed_entry_count) == (False, 3)
+    conversation.refresh_from_db()
+    assert (conversation.needs_indexing, conversation.indexed_entry_count) == (False, 3)
 
 
 def test_what_is_replaced_is_indexed_anew(home: Workspace, find: Find):
-    talk = making.conversation(home)
+    conversation = making.conversation(home)
     replace_elements(
-        talk,
+        conversation,
         builders.stream(*(ChatResponse("message", word) for word in ("ash", "birch", "cedar"))),
     )
     (first_hit,) = find("ash")
     replace_elements(
-        talk, builders.stream(*(ChatResponse("message", word) for word in ("ash", "dogwood")))
+        conversation,
+        builders.stream(*(ChatResponse("message", word) for word in ("ash", "dogwood"))),
     )
     assert [hit.key for hit in find("ash")] == [first_hit.key]
     assert (len(find("birch")), len(find("cedar")), len(find("dogwood"))) == (0, 0, 1)
@@ -78,11 +79,11 @@ def test_what_is_replaced_is_indexed_anew(home: Workspace, find: Find):
 def test_what_is_replaced_by_another_time_is_found_at_that(
     home: Workspace, find: Find, new_word: str
 ):
-    talk = making.conversation(home)
-    replace_elements(talk, builders.stream(ChatResponse("message", "ash")))
+    conversation = making.conversation(home)
+    replace_elements(conversation, builders.stream(ChatResponse("message", "ash")))
     assert find("after:2026-05 ash") == []
     new_kind = ChatResponse("message", new_word)
-    replace_elements(talk, [builders.make_element(new_kind, at="2026-06-02 00:00:00.0")])
+    replace_elements(conversation, [builders.make_element(new_kind, at="2026-06-02 00:00:00.0")])
     (hit,) = find(f"after:2026-05 {new_word}")
     assert hit.at == Passage.objects.get(position=0).at == datetime(2026, 6, 2, tzinfo=UTC)
     assert find(f"before:2026-05 {new_word}") == []
@@ -90,20 +91,20 @@ def test_what_is_replaced_by_another_time_is_found_at_that(
 
 
 def test_a_conversation_that_goes_takes_its_passages_along(home: Workspace, find: Find):
-    talk = making.conversation(home)
-    journal.append_events(talk.pk, make_messages("one"))
+    conversation = making.conversation(home)
+    journal.append_events(conversation.pk, make_messages("one"))
     assert find("one")
-    talk.delete()
+    conversation.delete()
     assert not find("one")
     assert list_passages() == []
     check_index()
 
 
 def test_a_new_title_and_new_labels_are_indexed(home: Workspace, find: Find):
-    talk = making.conversation(home, "Old name")
-    journal.append_events(talk.pk, make_messages("word"))
+    conversation = making.conversation(home, "Old name")
+    journal.append_events(conversation.pk, make_messages("word"))
     (hit,) = find("old")
-    queryset = Conversation.objects.filter(pk=talk.pk)
+    queryset = Conversation.objects.filter(pk=conversation.pk)
     queryset.update(title="New name", labels={"topic": "beds"}, needs_indexing=True)
     assert find("old") == []
     assert [match.key for match in find("new topic beds")] == [hit.key]
@@ -115,10 +116,10 @@ def test_a_new_title_and_new_labels_are_indexed(home: Workspace, find: Find):
 
 
 def test_of_labels_without_number_the_first_are_with_each_passage(home: Workspace, find: Find):
-    talk = making.conversation(home, "Many")
-    journal.append_events(talk.pk, make_messages("word"))
+    conversation = making.conversation(home, "Many")
+    journal.append_events(conversation.pk, make_messages("word"))
     labels = {f"label{n:03}": "" for n in range(300)}
-    Conversation.objects.filter(pk=talk.pk).update(labels=labels, needs_indexing=True)
+    Conversation.objects.filter(pk=conversation.pk).update(labels=labels, needs_indexing=True)
     assert [match.category for match in find("word label:label007")] == ["message"]
     assert (
         max(len(row.tags.split()) for row in Passage.objects.all()) < filter_terms.MAX_LABELS + 10
@@ -160,10 +161,10 @@ def test_a_part_at_a_time_is_all_in_the_end(
 ):
     monkeypatch.setattr(indexer, "BATCH_ENTRIES", entries)
     monkeypatch.setattr(indexer, "BATCHES_PER_STEP", 2)
-    talk = making.conversation(home)
-    run = making.start_run(talk)
+    conversation = making.conversation(home)
+    run = making.start_run(conversation)
     rows = [making.question(run, text=f"q{n}?") for n in range(3)]
-    journal.append_events(talk.pk, make_messages(*(f"w{n}" for n in range(7))))
+    journal.append_events(conversation.pk, make_messages(*(f"w{n}" for n in range(7))))
     up_to_date()
     for row in rows:
         making.settle(row, Answered(True))
@@ -179,14 +180,14 @@ def test_what_was_killed_in_the_middle_goes_on(
 ):
     """At every write there is: nothing is lost, and nothing is there twice."""
     monkeypatch.setattr(indexer, "BATCH_ENTRIES", 2)
-    talk = making.conversation(home)
-    run = making.start_run(talk)
+    conversation = making.conversation(home)
+    run = making.start_run(conversation)
     making.settle(making.question(run), Answered(True))
-    journal.append_events(talk.pk, make_messages("one", "two", "three"))
+    journal.append_events(conversation.pk, make_messages("one", "two", "three"))
     up_to_date()
     all_rows = [row[1:] for row in list_passages()]
     for dies_at in range(12):
-        indexer.clear_index(talk.pk)
+        indexer.clear_index(conversation.pk)
         write_changes, writes = indexer._write_changes, iter(range(100))
 
         def dying(
@@ -208,16 +209,16 @@ def test_what_was_killed_in_the_middle_goes_on(
     check_index()
 
 
-def append_two(talk: Conversation) -> None:
-    journal.append_events(talk.pk, make_messages("two"))
+def append_two(conversation: Conversation) -> None:
+    journal.append_events(conversation.pk, make_messages("two"))
 
 
-def rename(talk: Conversation) -> None:
-    Conversation.objects.filter(pk=talk.pk).update(title="two")
+def rename(conversation: Conversation) -> None:
+    Conversation.objects.filter(pk=conversation.pk).update(title="two")
 
 
-def relabel(talk: Conversation) -> None:
-    Conversation.objects.filter(pk=talk.pk).update(labels={"two": ""})
+def relabel(conversation: Conversation) -> None:
+    Conversation.objects.filter(pk=conversation.pk).update(labels={"two": ""})
 
 
 @pytest.mark.parametrize("change", [append_two, rename, relabel])
@@ -227,33 +228,33 @@ def test_a_change_on_the_way_is_seen(
     monkeypatch: pytest.MonkeyPatch,
     change: Callable[[Conversation], None],
 ):
-    talk = making.conversation(home)
-    journal.append_events(talk.pk, make_messages("one"))
+    conversation = making.conversation(home)
+    journal.append_events(conversation.pk, make_messages("one"))
     settle = indexer._reindex_settled
 
     def settle_and_change(*arguments: Any) -> None:
         settle(*arguments)
         monkeypatch.undo()
-        change(talk)
+        change(conversation)
 
     monkeypatch.setattr(indexer, "_reindex_settled", settle_and_change)
     indexer.index_next()
-    talk.refresh_from_db()
-    assert talk.needs_indexing
+    conversation.refresh_from_db()
+    assert conversation.needs_indexing
     assert len(find("two")) == 1
 
 
 def test_what_was_read_before_it_was_replaced_is_not_written(
     home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
 ):
-    talk = making.conversation(home)
-    replace_elements(talk, builders.stream(ChatResponse("message", "ash")))
+    conversation = making.conversation(home)
+    replace_elements(conversation, builders.stream(ChatResponse("message", "ash")))
     build_passages = indexer._build_passages
 
     def build_late(*arguments: Any) -> Any:
         read = build_passages(*arguments)
         monkeypatch.undo()
-        replace_elements(talk, builders.stream(ChatResponse("message", "birch")))
+        replace_elements(conversation, builders.stream(ChatResponse("message", "birch")))
         return read
 
     monkeypatch.setattr(indexer, "_build_passages", build_late)
@@ -263,9 +264,9 @@ def test_what_was_read_before_it_was_replaced_is_not_written(
 
 
 def test_whoever_writes_old_figures_back_costs_a_look_and_nothing_else(home: Workspace, find: Find):
-    talk = making.conversation(home)
-    journal.append_events(talk.pk, make_messages("one", "two"))
-    stale = Conversation.objects.get(pk=talk.pk)
+    conversation = making.conversation(home)
+    journal.append_events(conversation.pk, make_messages("one", "two"))
+    stale = Conversation.objects.get(pk=conversation.pk)
     up_to_date()
     before = list_passages()
     stale.save()
@@ -294,10 +295,10 @@ def test_an_outcome_that_comes_after_the_call_returned_is_indexed(
 
 
 def test_two_at_once_lose_nothing(home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch):
-    talk = making.conversation(home)
-    journal.append_events(talk.pk, make_messages("one"))
+    conversation = making.conversation(home)
+    journal.append_events(conversation.pk, make_messages("one"))
     monkeypatch.setattr(indexer, "_begin_indexing", refusing)
-    assert indexer.index_next() == (talk.pk, True)
+    assert indexer.index_next() == (conversation.pk, True)
     monkeypatch.undo()
     assert len(find("one")) == 1
 
@@ -354,8 +355,8 @@ def test_only_passages_of_version_2_are_made_again(
     home: Workspace, find: Find, monkeypatch: pytest.MonkeyPatch
 ):
     """Of version 2 PostgreSQL found no phrase after 255 occurrences of one of its words."""
-    talk = making.conversation(home)
-    journal.append_events(talk.pk, make_messages("spam eggs\n" * 300 + "spam ham"))
+    conversation = making.conversation(home)
+    journal.append_events(conversation.pk, make_messages("spam eggs\n" * 300 + "spam ham"))
     with monkeypatch.context() as patch:
         patch.setattr(passages, "_split_body", lambda body, _: [body])
         up_to_date()
@@ -370,10 +371,10 @@ def test_only_passages_of_version_2_are_made_again(
 def test_the_queries_of_a_step_do_not_grow_with_the_conversation(
     home: Workspace, django_assert_max_num_queries: Any
 ):
-    talk = making.conversation(home)
-    journal.append_events(talk.pk, make_messages(*(f"word {n}" for n in range(300))))
+    conversation = making.conversation(home)
+    journal.append_events(conversation.pk, make_messages(*(f"word {n}" for n in range(300))))
     with django_assert_max_num_queries(30):
         indexer.index_next()
-    journal.append_events(talk.pk, make_messages("one more"))
+    journal.append_events(conversation.pk, make_messages("one more"))
     with django_assert_max_num_queries(30):
         indexer.index_next()

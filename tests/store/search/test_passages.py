@@ -73,7 +73,7 @@ def test_all_that_was_said_asked_answered_called_and_returned_is_found(home: Wor
 
 
 def test_arguments_and_options_are_found(home: Workspace, find: Find):
-    talk = making.conversation(home)
+    conversation = making.conversation(home)
     kind = Select((Option("drip", "slow water"), Option(7)))
     request = InquiryRequest(
         "q",
@@ -81,7 +81,7 @@ def test_arguments_and_options_are_found(home: Workspace, find: Find):
         InquiryQuestion("How?", kind, context="dry soil", default="drip"),
     )
     call = builders.make_call("c", "hose", zones=[{"bed": "north"}], force=True)
-    journal.append_events(talk.pk, [making.event(call), making.event(request)])
+    journal.append_events(conversation.pk, [making.event(call), making.event(request)])
     assert [hit.category for hit in find("zones north bed true")] == ["call"]
     assert [hit.category for hit in find("soil slow drip")] == ["question"]
 
@@ -109,14 +109,14 @@ def test_a_default_is_told_from_what_was_asked(
 
 
 def test_what_is_no_speech_is_not_indexed(home: Workspace):
-    talk = making.conversation(home, "")
+    conversation = making.conversation(home, "")
     read = [
         builders.raw({"type": "config_delta", "timestamp": builders.AT, "delta": {"a": CANARY}}),
         builders.raw({"type": "novelty", "text": CANARY}),
         builders.raw({"type": "chat_request", "content": [CANARY]}),
         builders.raw({"type": "turn_start", "timestamp": builders.AT}),
     ]
-    replace_elements(talk, read)
+    replace_elements(conversation, read)
     up_to_date()
     assert list_places() == []
 
@@ -150,9 +150,9 @@ def test_a_secret_is_nowhere(home: Workspace, find: Find, tmp_path: Path):
 
 
 def test_long_ones_are_several_and_found_to_their_end(home: Workspace, find: Find):
-    talk = making.conversation(home)
+    conversation = making.conversation(home)
     text = "".join(f"filler{n} " for n in range(12_000)) + "needle"
-    journal.append_events(talk.pk, make_messages(text))
+    journal.append_events(conversation.pk, make_messages(text))
     (hit,) = find("needle")
     assert hit.position == 0
     parts = Passage.objects.filter(position=0).order_by("part")
@@ -166,8 +166,8 @@ def test_long_ones_are_several_and_found_to_their_end(home: Workspace, find: Fin
 def test_what_is_longer_than_all_parts_is_cut(home: Workspace, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(passages, "MAX_PASSAGES_PER_ENTRY", 2)
     monkeypatch.setattr(passages, "MAX_PASSAGE_CHARS", 10)
-    talk = making.conversation(home, "")
-    journal.append_events(talk.pk, make_messages("x" * 100))
+    conversation = making.conversation(home, "")
+    journal.append_events(conversation.pk, make_messages("x" * 100))
     up_to_date()
     assert list(Passage.objects.values_list("body", flat=True)) == ["x" * 10] * 2
 

@@ -101,9 +101,9 @@ def test_the_sql_is_made_once_for_lists_of_about_a_length(keys: list[int]):
 
 def test_a_key_may_be_compared_otherwise():
     """With what an index tells, and in texts where a wildcard is a character as any other."""
-    talk = making.conversation(making.workspace())
+    conversation = making.conversation(making.workspace())
     for at, text in enumerate(("50%_off", "50 % off", "a\\b", "plain")):
-        JournalEntry.objects.create(conversation=talk, position=at, text=text, kind="x")
+        JournalEntry.objects.create(conversation=conversation, position=at, text=text, kind="x")
 
     def make(starts: list[int], texts: list[str]) -> Any:
         rows = JournalEntry.objects.filter(
@@ -119,13 +119,13 @@ def test_a_key_may_be_compared_otherwise():
 
 @pytest.mark.django_db(transaction=True)
 def test_a_lock_is_for_a_transaction():
-    talk = making.conversation(making.workspace())
+    conversation = making.conversation(making.workspace())
     query = CompiledQuery(lambda keys: Conversation.objects.select_for_update().filter(pk__in=keys))
     with CaptureQueriesContext(connection) as captured, transaction.atomic():
-        assert query([talk.pk]) == [talk]
+        assert query([conversation.pk]) == [conversation]
     locks = connection.features.has_select_for_update
     assert ["FOR UPDATE" in query["sql"] for query in captured if "SELECT" in query["sql"]] == [
         locks
     ]
     with pytest.raises(TransactionManagementError) if locks else nullcontext():
-        query([talk.pk])
+        query([conversation.pk])

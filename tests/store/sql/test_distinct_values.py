@@ -11,10 +11,12 @@ pytestmark = pytest.mark.django_db
 
 
 def test_values_of_the_workspaces_are_listed_once_and_sorted():
-    talks = [making.conversation(making.workspace(name)) for name in ("A", "B", "C")]
-    for talk, tool in zip([0, 0, 0, 1, 1, 2], ["b", "a", "b", "Ä", "", "hidden"], strict=True):
-        audited_rows.save_inquiry(talks[talk], asker=tool)
-    homes = [talk.workspace_id for talk in talks]
+    conversations = [making.conversation(making.workspace(name)) for name in ("A", "B", "C")]
+    for conversation, tool in zip(
+        [0, 0, 0, 1, 1, 2], ["b", "a", "b", "Ä", "", "hidden"], strict=True
+    ):
+        audited_rows.save_inquiry(conversations[conversation], asker=tool)
+    homes = [conversation.workspace_id for conversation in conversations]
     assert list_distinct(Inquiry.TABLE, "asker", homes[:2], 9) == ["a", "b", "Ä"]
     assert list_distinct(Inquiry.TABLE, "asker", [], 9) == []
     assert len(list_distinct(Inquiry.TABLE, "asker", homes, 2)) == 2

@@ -30,8 +30,10 @@ def test_mention_finds_members_in_any_case(home: Workspace):
     author = making.person("author", Role.READER, home)
     member = making.person("elodie", Role.READER, home)
     Person.objects.filter(pk=member.pk).update(first_name="Élodie")
-    talk = making.mirrored_conversation(home, ChatRequest("Hello"))
-    comment = threads.add_comment(talk, journal.find_anchor(talk.pk, 0), author, "@élodie, look")
+    conversation = making.mirrored_conversation(home, ChatRequest("Hello"))
+    comment = threads.add_comment(
+        conversation, journal.find_anchor(conversation.pk, 0), author, "@élodie, look"
+    )
     assert mentions.list_mentioned(comment.pk) == [member.pk]
 
 

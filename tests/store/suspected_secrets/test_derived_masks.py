@@ -83,10 +83,10 @@ def test_mirrored_conversation_that_grows_keeps_its_masks(root: Path):
 def test_conversation_of_an_unreadable_file_keeps_its_masked_title(root: Path):
     write_folder(root, NAME, b"[{", title=f"{TITLE}!")
     mirror.mirror_workspace(root)
-    talk = Conversation.objects.get()
-    assert talk.problem
-    assert talk.title.startswith("Log in with [masked AWS")
-    assert talk.title.endswith("!")
+    conversation = Conversation.objects.get()
+    assert conversation.problem
+    assert conversation.title.startswith("Log in with [masked AWS")
+    assert conversation.title.endswith("!")
 
 
 def test_long_conversation_shows_no_secret_between_its_batches(
@@ -142,9 +142,9 @@ def test_native_conversation_to_which_jp_appends_keeps_its_masks(
     write_talk(root, *KINDS, *added, title=f"{TITLE}!")
     _, report = mirror.mirror_workspace(root)
     assert report.problems == []
-    talk = Conversation.objects.get()
-    assert talk.entry_count == len(KINDS) + len(added)
-    assert talk.title.endswith("!")
+    conversation = Conversation.objects.get()
+    assert conversation.entry_count == len(KINDS) + len(added)
+    assert conversation.title.endswith("!")
     assert SECRET not in dump_rows()
     assert list_turns() == turns
 
@@ -159,7 +159,7 @@ def test_rebuild_of_an_older_version_keeps_masked_turns(root: Path):
 def test_rows_of_a_conversation_without_suspicions_cost_one_query(
     home: Workspace, django_assert_num_queries: Any
 ):
-    talk = making.mirrored_conversation(home, ChatRequest("Hello"))
+    conversation = making.mirrored_conversation(home, ChatRequest("Hello"))
     stream_rows = StreamRows([("{}", "", "e-1", 0, "")], [(0, "Hello")])
     with django_assert_num_queries(1):
-        assert derived_masks.mask_rows(talk, stream_rows) == (stream_rows, [])
+        assert derived_masks.mask_rows(conversation, stream_rows) == (stream_rows, [])

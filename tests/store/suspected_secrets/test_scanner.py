@@ -57,9 +57,9 @@ def ada(home: Workspace) -> Person:
 
 
 @pytest.fixture
-def talk(home: Workspace) -> Conversation:
+def conversation(home: Workspace) -> Conversation:
     """Return a conversation without a run, with the secret in each kind of event."""
-    talk: Conversation = making.mirrored_conversation(
+    conversation: Conversation = making.mirrored_conversation(
         home,
         ChatRequest(f"Log in with {SECRET}, please"),
         ToolCallRequest("c", "vault", {"path": f"a {SECRET} b", "list": [SECRET]}),
@@ -67,47 +67,49 @@ def talk(home: Workspace) -> Conversation:
         InquiryResponse("c.apply.1", Answered(SECRET)),
         ToolCallResponse("c", f"wrote {SECRET} and {OTHER}", False),
     )
-    talk.title = f"Log in with {SECRET}"
-    talk.save()
-    return talk
+    conversation.title = f"Log in with {SECRET}"
+    conversation.save()
+    return conversation
 
 
-def dump_copies(talk: Conversation) -> str:
+def dump_copies(conversation: Conversation) -> str:
     """Return what other tables than the journal hold of a conversation."""
     models: list[Any] = [Inquiry, Turn, Passage, Approval, SuspectedSecret]
     rows = [
-        repr(row) for model in models for row in model.objects.filter(conversation=talk).values()
+        repr(row)
+        for model in models
+        for row in model.objects.filter(conversation=conversation).values()
     ]
-    return "\n".join([Conversation.objects.get(pk=talk.pk).title, *rows])
+    return "\n".join([Conversation.objects.get(pk=conversation.pk).title, *rows])
 
 
-def test_scan_masks_every_copy_and_leaves_the_journal(talk: Conversation):
-    before = journal.read_elements(talk.pk)
-    assert SECRET in dump_copies(talk)
+def test_scan_masks_every_copy_and_leaves_the_journal(conversation: Conversation):
+    before = journal.read_elements(conversation.pk)
+    assert SECRET in dump_copies(conversation)
     scan_all()
     assert SuspectedSecret.objects.count() == 7
-    assert SECRET not in dump_copies(talk)
-    assert OTHER not in dump_copies(talk)
+    assert SECRET not in dump_copies(conversation)
+    assert OTHER not in dump_copies(conversation)
     assert "[masked AWS Access Key, " in str(Inquiry.objects.get().answer)
-    assert journal.read_elements(talk.pk) == before
+    assert journal.read_elements(conversation.pk) == before
 
 
-def test_exports_and_index_have_the_marker_instead(talk: Conversation):
+def test_exports_and_index_have_the_marker_instead(conversation: Conversation):
     scan_all()
-    talk.refresh_from_db()
+    conversation.refresh_from_db()
     for export in (exports.export_jp_json, exports.export_json_lines):
-        text = b"".join(chunk.data for chunk in export(talk)).decode()
+        text = b"".join(chunk.data for chunk in export(conversation)).decode()
         assert not has_secret(text, SECRET)
         assert not has_secret(text, OTHER)
         assert "[masked AWS Access Key, " in text
     assert Passage.objects.filter(body__contains="[masked AWS Access Key, ").count() >= 5
 
 
-def test_scan_goes_on_where_it_stopped(talk: Conversation, monkeypatch: pytest.MonkeyPatch):
+def test_scan_goes_on_where_it_stopped(conversation: Conversation, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(scanner, "BATCH_ENTRIES", 2)
     assert scanner.scan_next() is not None
-    talk.refresh_from_db()
-    assert talk.scanned_entry_count == 2
+    conversation.refresh_from_db()
+    assert conversation.scanned_entry_count == 2
     searched: list[int] = []
     search_entry = scanner._search_entry
 
@@ -134,28 +136,30 @@ def test_running_turn_keeps_its_answer_until_it_ends(home: Workspace):
     assert "[masked " in question.answer
 
 
-def test_dismissal_restores_every_copy(talk: Conversation, ada: Person):
-    before = dump_copies(talk)
+def test_dismissal_restores_every_copy(conversation: Conversation, ada: Person):
+    before = dump_copies(conversation)
     while indexer.index_next() is not None:
         pass
     scan_all()
     row = SuspectedSecret.objects.filter(kind="AWS Access Key").earliest("id")
     assert suggestions.dismiss(row, ada, "an example") == 6
     scan_all()
-    talk.refresh_from_db()
+    conversation.refresh_from_db()
     question = Inquiry.objects.get()
-    assert talk.title == f"Log in with {SECRET}"
+    assert conversation.title == f"Log in with {SECRET}"
     assert Turn.objects.get(number=0).title == f"Log in with {SECRET}, please"
     assert (question.answer, question.question["text"]) == (SECRET, f"Use {SECRET}?")
-    assert "[masked AWS" not in dump_copies(talk)
-    assert "[masked GitHub" in dump_copies(talk)
+    assert "[masked AWS" not in dump_copies(conversation)
+    assert "[masked GitHub" in dump_copies(conversation)
     assert before
     entry = LedgerEntry.objects.get(act=Act.SUSPICION_DISMISSED)
     assert SECRET not in entry.text
     assert json.loads(entry.text)["details"]["note"] == "an example"
 
 
-def test_dismissed_text_is_not_suggested_again(home: Workspace, talk: Conversation, ada: Person):
+def test_dismissed_text_is_not_suggested_again(
+    home: Workspace, conversation: Conversation, ada: Person
+):
     scan_all()
     suggestions.dismiss(SuspectedSecret.objects.filter(kind="AWS Access Key")[0], ada, "no")
     making.mirrored_conversation(home, ChatRequest(f"again {SECRET}"))
@@ -164,7 +168,7 @@ def test_dismissed_text_is_not_suggested_again(home: Workspace, talk: Conversati
     assert set(states) == {SuspicionState.DISMISSED}
 
 
-def test_reveal_returns_the_secret_and_writes_an_entry(talk: Conversation, ada: Person):
+def test_reveal_returns_the_secret_and_writes_an_entry(conversation: Conversation, ada: Person):
     scan_all()
     row = SuspectedSecret.objects.get(kind="GitHub Token")
     context = suggestions.reveal(row, ada)
@@ -176,42 +180,47 @@ def test_reveal_returns_the_secret_and_writes_an_entry(talk: Conversation, ada: 
 
 
 def test_redaction_of_one_text_keeps_the_masks_of_the_others(home: Workspace, ada: Person):
-    talk = making.mirrored_conversation(
+    conversation = making.mirrored_conversation(
         home, make_inquiry("c.apply.1", f"pw9 for {SECRET} and {SECRET}, {OTHER}?")
     )
     scan_all()
     row = SuspectedSecret.objects.get(digest=scanner.compute_digest(OTHER))
-    application.redact(talk, RedactionRequest(row.anchor, "leaked", ("pw9",)), ada)
-    exported = b"".join(chunk.data for chunk in exports.export_jp_json(talk)).decode()
+    application.redact(conversation, RedactionRequest(row.anchor, "leaked", ("pw9",)), ada)
+    exported = b"".join(chunk.data for chunk in exports.export_jp_json(conversation)).decode()
     assert [text for text in ("pw9", SECRET, OTHER) if has_secret(exported, text)] == []
-    assert (SECRET in dump_copies(talk), OTHER in dump_copies(talk)) == (False, False)
+    assert (SECRET in dump_copies(conversation), OTHER in dump_copies(conversation)) == (
+        False,
+        False,
+    )
     assert suggestions.reveal(suggestions.get_suggestion(row.pk), ada).secret == OTHER
 
 
 def test_secret_that_is_repeated_hides_no_other(home: Workspace):
     lines = "\n".join(f"{number} {SECRET}" for number in range(60))
     listed = ToolCallRequest("c", "vault", {"list": [*lines.split("\n"), OTHER]})
-    talk = making.mirrored_conversation(
+    conversation = making.mirrored_conversation(
         home, ToolCallResponse("c", f"{lines}\n{OTHER}", False), listed
     )
     scan_all()
-    exported = b"".join(chunk.data for chunk in exports.export_jp_json(talk)).decode()
+    exported = b"".join(chunk.data for chunk in exports.export_jp_json(conversation)).decode()
     assert [text for text in (SECRET, OTHER) if has_secret(exported, text)] == []
     digests = set(SuspectedSecret.objects.values_list("digest", flat=True))
     assert digests == {scanner.compute_digest(SECRET), scanner.compute_digest(OTHER)}
 
 
-def test_redaction_by_marker_replaces_the_secret(talk: Conversation, ada: Person):
+def test_redaction_by_marker_replaces_the_secret(conversation: Conversation, ada: Person):
     scan_all()
     row = SuspectedSecret.objects.get(kind="GitHub Token")
-    application.redact(talk, RedactionRequest(row.anchor, "leaked", (row.marker,)), ada)
+    application.redact(conversation, RedactionRequest(row.anchor, "leaked", (row.marker,)), ada)
     scan_all()
-    stored = "".join(JournalEntry.objects.filter(conversation=talk).values_list("text", flat=True))
+    stored = "".join(
+        JournalEntry.objects.filter(conversation=conversation).values_list("text", flat=True)
+    )
     assert has_secret(stored, SECRET)
     assert not has_secret(stored, OTHER)
     assert SuspectedSecret.objects.get(kind="GitHub Token").state == SuspicionState.REDACTED
     # The other one of the same event stands elsewhere now, and stays masked.
-    assert SECRET not in dump_copies(talk)
+    assert SECRET not in dump_copies(conversation)
     events = b"".join(chunk.data for chunk in exports.export_json_lines(Conversation.objects.get()))
     assert not has_secret(events.decode(), SECRET)
 
@@ -236,14 +245,14 @@ def test_hostile_event_is_masked_and_does_not_stall_the_scan(home: Workspace, te
     assert not has_secret(shown, SECRET)
 
 
-def test_title_that_ends_within_a_secret_is_masked(talk: Conversation):
-    Conversation.objects.filter(pk=talk.pk).update(title=f"Log in with {SECRET[:9]}…")
+def test_title_that_ends_within_a_secret_is_masked(conversation: Conversation):
+    Conversation.objects.filter(pk=conversation.pk).update(title=f"Log in with {SECRET[:9]}…")
     scan_all()
-    talk.refresh_from_db()
-    assert talk.title.startswith("Log in with [masked AWS Access Key, ")
+    conversation.refresh_from_db()
+    assert conversation.title.startswith("Log in with [masked AWS Access Key, ")
 
 
-def test_title_that_ends_as_a_secret_begins_stays_where_none_is_cut(talk: Conversation):
+def test_title_that_ends_as_a_secret_begins_stays_where_none_is_cut(conversation: Conversation):
     title = f"Log in with {SECRET[:6]}"
     Conversation.objects.update(title=title)
     scan_all()
@@ -253,7 +262,7 @@ def test_title_that_ends_as_a_secret_begins_stays_where_none_is_cut(talk: Conver
 @pytest.mark.parametrize("length", [9, 19])
 @pytest.mark.parametrize("begin", ["Log in with ", f"{'word ' * 9}with "], ids=["short", "long"])
 def test_dismissal_restores_a_title_that_ends_within_a_secret(
-    talk: Conversation, ada: Person, begin: str, length: int
+    conversation: Conversation, ada: Person, begin: str, length: int
 ):
     title = f"{begin}{SECRET[:length]}…"
     Conversation.objects.update(title=title)
@@ -265,7 +274,7 @@ def test_dismissal_restores_a_title_that_ends_within_a_secret(
 
 
 def test_mirrored_file_that_grows_is_searched_from_its_new_end(home: Workspace):
-    talk = making.mirrored_conversation(home, ChatRequest("Hello"))
+    conversation = making.mirrored_conversation(home, ChatRequest("Hello"))
     scan_all()
     run = making.start_run(making.conversation(home))
     journal.append_events(
@@ -273,10 +282,10 @@ def test_mirrored_file_that_grows_is_searched_from_its_new_end(home: Workspace):
     )
     scan_all()
     assert SuspectedSecret.objects.get().conversation_id == run.conversation_id
-    assert not SuspectedSecret.objects.filter(conversation=talk).exists()
+    assert not SuspectedSecret.objects.filter(conversation=conversation).exists()
 
 
-def test_search_of_a_new_revision_leaves_masked_events_in_the_index(talk: Conversation):
+def test_search_of_a_new_revision_leaves_masked_events_in_the_index(conversation: Conversation):
     scan_all()
     passages = set(Passage.objects.values_list("position", "part", "body"))
     assert Passage.TITLE_POSITION in {position for position, *_ in passages}
@@ -289,25 +298,25 @@ def test_search_of_a_new_revision_leaves_masked_events_in_the_index(talk: Conver
     assert not Conversation.objects.get().needs_indexing
 
 
-def test_search_of_a_new_revision_masks_its_new_title(talk: Conversation):
+def test_search_of_a_new_revision_masks_its_new_title(conversation: Conversation):
     scan_all()
     Conversation.objects.update(
         revision=F("revision") + 1, title=f"Use {SECRET}", needs_indexing=True
     )
     while indexer.index_next() is not None:
         pass
-    assert SECRET in dump_copies(talk)
+    assert SECRET in dump_copies(conversation)
     step = scanner.scan_next()
     assert step is not None
     assert step.has_masked
-    assert SECRET not in dump_copies(talk)
+    assert SECRET not in dump_copies(conversation)
     assert Conversation.objects.get().needs_indexing
     scan_all()
     assert Passage.objects.get(position=Passage.TITLE_POSITION).body.startswith("Use [masked ")
 
 
 def test_masking_and_dismissal_leave_a_conversation_reviewed(
-    home: Workspace, ada: Person, talk: Conversation
+    home: Workspace, ada: Person, conversation: Conversation
 ):
     """No event has changed: a review names the hash of the stored texts."""
     home.reviews_required = 2
@@ -316,12 +325,12 @@ def test_masking_and_dismissal_leave_a_conversation_reviewed(
     Membership.objects.create(
         person=ada, workspace=home, role=Role.AUDITOR, direct_role=Role.AUDITOR
     )
-    desk.send(subjects.load_conversation(talk), ada)
+    desk.send(subjects.load_conversation(conversation), ada)
     scan_all()
-    suspicion = SuspectedSecret.objects.filter(conversation=talk).first()
+    suspicion = SuspectedSecret.objects.filter(conversation=conversation).first()
     assert suspicion is not None
     suggestions.dismiss(suspicion, ada, "")
-    talk.refresh_from_db()
-    history = reviews.load_history(subjects.load_conversation(talk))
+    conversation.refresh_from_db()
+    history = reviews.load_history(subjects.load_conversation(conversation))
     assert not history.is_changed
     assert desk.send(history.subject, ben).round == 2

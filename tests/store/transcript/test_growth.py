@@ -46,7 +46,7 @@ STEPS = st.lists(
 
 def play_steps(steps: Any, notes: Any) -> Conversation:
     """Append the steps one at a time; an answer goes to the question that waits longest."""
-    talk: Conversation = making.conversation(making.workspace())
+    conversation: Conversation = making.conversation(making.workspace())
     waiting: list[str] = []
     for step, note in zip(steps, notes, strict=False):
         event = making.event(step) if step != "answer" else None
@@ -61,17 +61,22 @@ def play_steps(steps: Any, notes: Any) -> Conversation:
             event = making.event(InquiryResponse(waiting.pop(0), Answered(True)))
         elif isinstance(step, TurnStart):
             waiting.clear()  # an answer after its turn belongs to nothing there
-        journal.append_events(talk.pk, [event])
-    return Conversation.objects.get(pk=talk.pk)
+        journal.append_events(conversation.pk, [event])
+    return Conversation.objects.get(pk=conversation.pk)
 
 
-def rows(talk: Conversation) -> Any:
-    entries = JournalEntry.objects.filter(conversation=talk).order_by("position")
-    turns = Turn.objects.filter(conversation=talk).order_by("number")
+def rows(conversation: Conversation) -> Any:
+    entries = JournalEntry.objects.filter(conversation=conversation).order_by("position")
+    turns = Turn.objects.filter(conversation=conversation).order_by("number")
     return (
         list(entries.values_list("item_position", "category")),
         list(turns.values_list("number", "position", "title")),
-        (talk.entry_count, talk.turns, talk.category_counts, talk.derived_version),
+        (
+            conversation.entry_count,
+            conversation.turns,
+            conversation.category_counts,
+            conversation.derived_version,
+        ),
     )
 
 
@@ -79,13 +84,13 @@ def rows(talk: Conversation) -> Any:
 @given(STEPS, st.lists(st.none() | IDS, min_size=25, max_size=25))
 @example([ChatRequest(""), ChatRequest("a")], [None] * 25)
 def test_rows_that_grew_are_those_of_the_whole_stream(steps, notes):
-    talk = play_steps(steps, notes)
-    elements = journal.read_elements(talk.pk)
+    conversation = play_steps(steps, notes)
+    elements = journal.read_elements(conversation.pk)
     grouping = group_elements(elements)
     categories = [categorize_element(element) for element in elements]
     turns = [(number, *turn) for number, turn in enumerate(grouping.turns)]
-    counts = (len(elements), len(turns), dict(Counter(categories)), talk.derived_version)
-    assert rows(talk) == (
+    counts = (len(elements), len(turns), dict(Counter(categories)), conversation.derived_version)
+    assert rows(conversation) == (
         list(zip(grouping.item_positions, categories, strict=True)),
         turns,
         counts,
@@ -96,7 +101,7 @@ def test_rows_that_grew_are_those_of_the_whole_stream(steps, notes):
 def test_result_goes_to_the_first_call_without_one_for_any_id(call: str):
     response, other_call = ToolCallResponse(call, "done", False), ToolCallRequest("aXb 100", "git")
     request = ToolCallRequest(call, "git")
-    talk = play_steps(
+    conversation = play_steps(
         [
             TurnStart(),
             other_call,
@@ -110,14 +115,26 @@ def test_result_goes_to_the_first_call_without_one_for_any_id(call: str):
         ],
         [None] * 9,
     )
-    assert [item_position for item_position, _ in rows(talk)[0]] == [0, 1, 2, 2, 4, 5, 4, 5, 8]
+    assert [item_position for item_position, _ in rows(conversation)[0]] == [
+        0,
+        1,
+        2,
+        2,
+        4,
+        5,
+        4,
+        5,
+        8,
+    ]
 
 
 def test_rows_of_an_older_version_are_derived_again():
-    talk = play_steps([TurnStart(), ChatRequest("Hi"), ToolCallRequest("a", "git")], [None] * 3)
-    journal.append_events(talk.pk, [making.event(ToolCallResponse("a", "done", False))])
-    talk.refresh_from_db()
-    expected = rows(talk)
+    conversation = play_steps(
+        [TurnStart(), ChatRequest("Hi"), ToolCallRequest("a", "git")], [None] * 3
+    )
+    journal.append_events(conversation.pk, [making.event(ToolCallResponse("a", "done", False))])
+    conversation.refresh_from_db()
+    expected = rows(conversation)
     JournalEntry.objects.update(item_position=0, category="")
     Turn.objects.all().delete()
     Conversation.objects.update(
@@ -125,8 +142,8 @@ def test_rows_of_an_older_version_are_derived_again():
     )
     progress: list[tuple[int, int]] = []
     assert rebuild.rebuild_all(lambda done, total: progress.append((done, total))) == 1
-    talk.refresh_from_db()
-    assert rows(talk) == expected
-    assert (talk.needs_indexing, talk.indexed_entry_count) == (True, 0)
+    conversation.refresh_from_db()
+    assert rows(conversation) == expected
+    assert (conversation.needs_indexing, conversation.indexed_entry_count) == (True, 0)
     assert progress == [(0, 1), (1, 1)]
     assert rebuild.rebuild_all(lambda *_: None) == 0

@@ -17,16 +17,16 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @contextmanager
-def lock_conversation(talk: Conversation) -> Iterator[None]:
+def lock_conversation(conversation: Conversation) -> Iterator[None]:
     """Let another connection hold a conversation and what is noted of it."""
     hold_event, release = Event(), Event()
 
     def hold() -> None:
         try:
             with transaction.atomic():
-                Conversation.objects.filter(pk=talk.pk).update(title="Held")
-                ReadMark.objects.filter(conversation=talk).update(entry_count=0)
-                list(Conversation.objects.select_for_update().filter(pk=talk.pk))
+                Conversation.objects.filter(pk=conversation.pk).update(title="Held")
+                ReadMark.objects.filter(conversation=conversation).update(entry_count=0)
+                list(Conversation.objects.select_for_update().filter(pk=conversation.pk))
                 hold_event.set()
                 release.wait(30)
         finally:
@@ -45,10 +45,10 @@ def lock_conversation(talk: Conversation) -> Iterator[None]:
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["first", "again"])
 def test_read_of_a_locked_conversation_is_left_out(is_known: bool):
-    person, talk = making.person(), making.conversation(making.workspace())
+    person, conversation = making.person(), making.conversation(making.workspace())
     if is_known:
-        assert read_marks.record_read(person.pk, talk.pk, 0)
-    with lock_conversation(talk):
-        assert not read_marks.record_read(person.pk, talk.pk, 0)
-    assert read_marks.record_read(person.pk, talk.pk, 0)
-    assert read_marks.get_read_count(person.pk, talk.pk) == 0
+        assert read_marks.record_read(person.pk, conversation.pk, 0)
+    with lock_conversation(conversation):
+        assert not read_marks.record_read(person.pk, conversation.pk, 0)
+    assert read_marks.record_read(person.pk, conversation.pk, 0)
+    assert read_marks.get_read_count(person.pk, conversation.pk) == 0

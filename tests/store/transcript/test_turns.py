@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def talk() -> Conversation:
+def conversation() -> Conversation:
     """Three turns: of two calls, of a question alone, of a person's words alone."""
     return mirror_conversation(
         *(
@@ -33,25 +33,27 @@ def talk() -> Conversation:
     )
 
 
-def test_a_position_is_in_the_turn_that_began_last(talk: Conversation):
+def test_a_position_is_in_the_turn_that_began_last(conversation: Conversation):
     turn_list: list[Any] = [
-        turns.find_turn(talk.pk, place) for place in (0, 5, 6, 9, 10, 11, 10**6)
+        turns.find_turn(conversation.pk, place) for place in (0, 5, 6, 9, 10, 11, 10**6)
     ]
     assert [turn.number for turn in turn_list] == [0, 0, 1, 1, 2, 2, 2]
-    assert turns.find_turn(talk.pk, -1) is None
-    assert turns.find_turn(making.conversation(talk.workspace).pk, 0) is None
+    assert turns.find_turn(conversation.pk, -1) is None
+    assert turns.find_turn(making.conversation(conversation.workspace).pk, 0) is None
 
 
-def test_turns_that_there_are_begin_somewhere(talk: Conversation):
-    assert turns.get_starts(talk.pk, 0, 2, 3) == {0: 0, 2: 10}
-    assert turns.get_starts(talk.pk) == {}
-    assert [turns.get_start(talk.pk, number) for number in (1, 3)] == [6, None]
+def test_turns_that_there_are_begin_somewhere(conversation: Conversation):
+    assert turns.get_starts(conversation.pk, 0, 2, 3) == {0: 0, 2: 10}
+    assert turns.get_starts(conversation.pk) == {}
+    assert [turns.get_start(conversation.pk, number) for number in (1, 3)] == [6, None]
 
 
 def test_the_calls_and_stray_questions_of_a_turn_are_listed(
-    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ):
-    assert [turns.list_item_positions(talk.pk, number) for number in (0, 1, 2, 3, 2**31 - 1)] == [
+    assert [
+        turns.list_item_positions(conversation.pk, number) for number in (0, 1, 2, 3, 2**31 - 1)
+    ] == [
         ([2, 3], 0),
         ([7, 8], 0),
         ([], 0),
@@ -59,11 +61,11 @@ def test_the_calls_and_stray_questions_of_a_turn_are_listed(
         ([], 0),
     ]
     monkeypatch.setattr(turns, "MAX_LISTED_ITEMS", 1)
-    assert turns.list_item_positions(talk.pk, 0) == ([2], 1)
+    assert turns.list_item_positions(conversation.pk, 0) == ([2], 1)
 
 
-def test_a_turn_that_begins_leaves_open_what_the_one_before_it_asked(talk: Conversation):
-    assert [turns.list_open_item_positions(talk.pk, start) for start in (0, 6, 10)] == [
+def test_a_turn_that_begins_leaves_open_what_the_one_before_it_asked(conversation: Conversation):
+    assert [turns.list_open_item_positions(conversation.pk, start) for start in (0, 6, 10)] == [
         [],
         [2],
         [7],

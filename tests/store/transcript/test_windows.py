@@ -46,22 +46,24 @@ def make_long_conversation(turns: int) -> Conversation:
     return mirror_conversation(*kinds)
 
 
-def list_turn_items(talk: Conversation) -> list[TurnItem]:
-    elements: tuple[Element, ...] = journal.read_elements(talk.pk)
+def list_turn_items(conversation: Conversation) -> list[TurnItem]:
+    elements: tuple[Element, ...] = journal.read_elements(conversation.pk)
     return [TurnItem(t.index, item) for t in build_outline(elements).turns for item in t.items]
 
 
-def forward(talk: Conversation, categories: windows.CategoryFilter = None) -> list[Window]:
-    pages = [windows.load_first(talk.pk, categories)]
+def forward(conversation: Conversation, categories: windows.CategoryFilter = None) -> list[Window]:
+    pages = [windows.load_first(conversation.pk, categories)]
     while pages[-1].has_later:
-        pages.append(windows.load_after(talk.pk, pages[-1].item_positions[-1], categories))
+        pages.append(windows.load_after(conversation.pk, pages[-1].item_positions[-1], categories))
     return pages
 
 
-def backward(talk: Conversation, categories: windows.CategoryFilter = None) -> list[Window]:
-    pages = [windows.load_last(talk.pk, categories)]
+def backward(conversation: Conversation, categories: windows.CategoryFilter = None) -> list[Window]:
+    pages = [windows.load_last(conversation.pk, categories)]
     while pages[0].has_earlier:
-        pages.insert(0, windows.load_before(talk.pk, pages[0].item_positions[0], categories))
+        pages.insert(
+            0, windows.load_before(conversation.pk, pages[0].item_positions[0], categories)
+        )
     return pages
 
 
@@ -72,20 +74,20 @@ def items(pages: list[Window]) -> list[TurnItem]:
 @pytest.mark.parametrize("through", [forward, backward])
 @pytest.mark.parametrize("turns", [0, 1, 9, 40])
 def test_all_windows_together_are_the_whole(through: Any, turns: int):
-    talk = make_long_conversation(turns)
-    pages = through(talk)
-    assert items(pages) == list_turn_items(talk)
+    conversation = make_long_conversation(turns)
+    pages = through(conversation)
+    assert items(pages) == list_turn_items(conversation)
     assert len(pages) == max(-(-turns * 6 // windows.MAX_ITEMS), 1)
     assert [window.has_earlier for window in pages] == [False, *([True] * (len(pages) - 1))]
     assert [window.has_later for window in pages] == [*([True] * (len(pages) - 1)), False]
 
 
 def test_a_window_around_a_permalink_has_its_item_in_the_middle():
-    talk = make_long_conversation(100)
-    all_items = list_turn_items(talk)
+    conversation = make_long_conversation(100)
+    all_items = list_turn_items(conversation)
     for item in all_items[::37]:
-        place = windows.get_position(talk.pk, _anchor(item))
-        window = windows.load_around(talk.pk, place)
+        place = windows.get_position(conversation.pk, _anchor(item))
+        window = windows.load_around(conversation.pk, place)
         assert item in window.contents.items
         at = window.contents.items.index(item)
         assert at == windows.MAX_ITEMS // 2 or not (window.has_earlier and window.has_later)
@@ -93,12 +95,14 @@ def test_a_window_around_a_permalink_has_its_item_in_the_middle():
 
 
 def test_a_window_around_a_place_says_whether_there_is_more_on_either_side():
-    talk = make_long_conversation(20)
-    all_items = list_turn_items(talk)
-    item_positions = [window.item_positions for window in forward(talk)]
+    conversation = make_long_conversation(20)
+    all_items = list_turn_items(conversation)
+    item_positions = [window.item_positions for window in forward(conversation)]
     first, last = item_positions[0][0], item_positions[-1][-1]
     for item in all_items:
-        window = windows.load_around(talk.pk, windows.get_position(talk.pk, _anchor(item)))
+        window = windows.load_around(
+            conversation.pk, windows.get_position(conversation.pk, _anchor(item))
+        )
         assert len(window.item_positions) == windows.MAX_ITEMS
         assert (window.has_earlier, window.has_later) == (
             window.item_positions[0] > first,
@@ -112,10 +116,10 @@ def _anchor(turn_item: TurnItem) -> str:
 
 
 def test_the_window_of_a_result_shows_its_call():
-    talk = make_long_conversation(1)
-    anchors = build_outline(journal.read_elements(talk.pk)).anchors
-    place = windows.get_position(talk.pk, anchors[7])
-    window = windows.load_around(talk.pk, place)
+    conversation = make_long_conversation(1)
+    anchors = build_outline(journal.read_elements(conversation.pk)).anchors
+    place = windows.get_position(conversation.pk, anchors[7])
+    window = windows.load_around(conversation.pk, place)
     calls = [
         turn_item.item
         for turn_item in window.contents.items
@@ -135,39 +139,46 @@ def test_no_such_position_shows_nothing():
 
 @pytest.mark.parametrize("categories", [{"person"}, {"message", "reasoning"}, {"question"}])
 def test_chosen_categories_show_the_items_that_they_are_part_of(categories: set[str]):
-    talk = make_long_conversation(60)
-    rows = JournalEntry.objects.filter(conversation=talk, category__in=categories)
+    conversation = make_long_conversation(60)
+    rows = JournalEntry.objects.filter(conversation=conversation, category__in=categories)
     item_positions = sorted(set(rows.values_list("item_position", flat=True)))
     assert [
         item_position
-        for window in forward(talk, categories)
+        for window in forward(conversation, categories)
         for item_position in window.item_positions
     ] == item_positions
     assert [
         item_position
-        for window in backward(talk, categories)
+        for window in backward(conversation, categories)
         for item_position in window.item_positions
     ] == item_positions
 
 
 def test_an_item_that_was_not_chosen_is_shown_where_a_link_leads_to_it():
-    talk = make_long_conversation(3)
-    window = windows.load_around(talk.pk, 1, {"message"})
+    conversation = make_long_conversation(3)
+    window = windows.load_around(conversation.pk, 1, {"message"})
     assert window.item_positions == [1, 9, 19, 29]
 
 
 def test_what_is_left_out_adds_up():
-    talk = make_long_conversation(3)
+    conversation = make_long_conversation(3)
     counts = {"call": 3, "question": 3, "outcome": 3, "result": 3}
-    assert windows.count_by_category(talk.pk, {"question"}) == counts
-    assert windows.count_by_category(talk.pk, {"question", "person"}) == counts | {"person": 3}
-    assert windows.count_by_category(talk.pk, set(talk.category_counts)) == talk.category_counts
-    assert sum(talk.category_counts.values()) == talk.entry_count == 30
+    assert windows.count_by_category(conversation.pk, {"question"}) == counts
+    assert windows.count_by_category(conversation.pk, {"question", "person"}) == counts | {
+        "person": 3
+    }
+    assert (
+        windows.count_by_category(conversation.pk, set(conversation.category_counts))
+        == conversation.category_counts
+    )
+    assert sum(conversation.category_counts.values()) == conversation.entry_count == 30
 
 
 def test_heavy_items_make_a_short_window():
-    talk = mirror_conversation(TurnStart(), *(ChatRequest("x" * 200_000) for _ in range(30)))
-    sizes = [len(window.item_positions) for window in forward(talk)]
+    conversation = mirror_conversation(
+        TurnStart(), *(ChatRequest("x" * 200_000) for _ in range(30))
+    )
+    sizes = [len(window.item_positions) for window in forward(conversation)]
     assert set(sizes[:-1]) == {
         windows.MAX_WEIGHT_CHARS // 12_400,
         windows.MAX_WEIGHT_CHARS // 12_400 + 1,
@@ -177,10 +188,10 @@ def test_heavy_items_make_a_short_window():
 
 def test_call_with_endless_questions_is_read_at_its_start_and_result():
     questions = [make_inquiry(f"c.{n}") for n in range(1000)]
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         TurnStart(), make_call("c"), *questions, make_result("c", "The end"), ChatRequest("Hi")
     )
-    window = windows.load_after(talk.pk, 0)
+    window = windows.load_after(conversation.pk, 0)
     call: Any = window.contents.items[0].item
     assert len(call.inquiries) == item_loader.MAX_ITEM_ELEMENTS - 2
     assert call.response.element.kind.content == "The end"
@@ -193,8 +204,10 @@ def test_question_whose_outcome_is_left_out_still_counts_as_settled():
     responses = [
         InquiryResponse(f"c.{n}", Answered(True)) for n in range(item_loader.MAX_ITEM_ELEMENTS)
     ]
-    talk = mirror_conversation(TurnStart(), make_call("c"), *requests, *responses, make_result("c"))
-    window = windows.load_after(talk.pk, 0)
+    conversation = mirror_conversation(
+        TurnStart(), make_call("c"), *requests, *responses, make_result("c")
+    )
+    window = windows.load_after(conversation.pk, 0)
     call: Any = window.contents.items[0].item
     assert {inquiry.state for inquiry in call.inquiries} == {"answered"}
     assert window.contents.unread_counts == {
@@ -206,16 +219,16 @@ def test_question_whose_outcome_is_left_out_still_counts_as_settled():
 def test_where_much_is_asked_nearby_the_nearest_items_are_shown(
     through: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    talk = make_long_conversation(9)
+    conversation = make_long_conversation(9)
     monkeypatch.setattr(item_loader, "_MAX_LOOKED_UP", 7)
     for nearest in (
         item_loader._ELEMENT_QUERIES
     ):  # the usual ones have had the usual limit since they were made
         compiled_query = CompiledQuery(partial(item_loader._element_rows, nearest))
         monkeypatch.setitem(item_loader._ELEMENT_QUERIES, nearest, compiled_query)
-    assert items(through(talk)) == list_turn_items(talk)
-    for place in range(talk.entry_count):
-        window = windows.load_around(talk.pk, place)
+    assert items(through(conversation)) == list_turn_items(conversation)
+    for place in range(conversation.entry_count):
+        window = windows.load_around(conversation.pk, place)
         assert [
             turn_item.item.first for turn_item in window.contents.items
         ] == window.item_positions
@@ -223,7 +236,7 @@ def test_where_much_is_asked_nearby_the_nearest_items_are_shown(
 
 
 def test_a_question_without_an_outcome_stands_as_its_row_does():
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         TurnStart(),
         make_call("c"),
         make_inquiry("c.q"),
@@ -233,7 +246,7 @@ def test_a_question_without_an_outcome_stands_as_its_row_does():
     )
     states = [
         turn_item.item.inquiries[0].state
-        for turn_item in windows.load_first(talk.pk).contents.items
+        for turn_item in windows.load_first(conversation.pk).contents.items
         if isinstance(turn_item.item, ToolCall)
     ]
     assert states == ["unanswered", "open"]
@@ -262,62 +275,67 @@ def test_the_turns_are_those_that_the_items_are_in(item_positions: list[int], tu
 
 
 def test_changed_items_are_those_that_new_entries_are_part_of():
-    talk = make_long_conversation(2)
-    assert windows.find_changed_item_positions(talk.pk, 17) == [12, 18, 19]
-    assert windows.find_changed_item_positions(talk.pk, 20) == []
-    contents = windows.load_items(talk.pk, [12, 18, 19])
+    conversation = make_long_conversation(2)
+    assert windows.find_changed_item_positions(conversation.pk, 17) == [12, 18, 19]
+    assert windows.find_changed_item_positions(conversation.pk, 20) == []
+    contents = windows.load_items(conversation.pk, [12, 18, 19])
     assert [turn_item.item.first for turn_item in contents.items] == [12, 18, 19]
     assert [turn_item.turn for turn_item in contents.items] == [1, 1, 1]
 
 
 def test_where_more_items_changed_than_a_window_holds_nobody_says_which():
-    talk = mirror_conversation(*(ChatRequest(f"Ask {n}") for n in range(windows.MAX_ITEMS + 1)))
-    assert windows.find_changed_item_positions(talk.pk, 0) is None
-    assert windows.find_changed_item_positions(talk.pk, 1) == list(range(1, windows.MAX_ITEMS + 1))
+    conversation = mirror_conversation(
+        *(ChatRequest(f"Ask {n}") for n in range(windows.MAX_ITEMS + 1))
+    )
+    assert windows.find_changed_item_positions(conversation.pk, 0) is None
+    assert windows.find_changed_item_positions(conversation.pk, 1) == list(
+        range(1, windows.MAX_ITEMS + 1)
+    )
 
 
 def test_where_more_is_new_than_is_looked_through_nobody_says_what_changed():
     """However few items it is part of: there may be others beyond."""
     requests = [make_inquiry(f"c.{n}") for n in range(windows._MAX_CHANGED_ENTRIES)]
-    talk = mirror_conversation(TurnStart(), make_call("c"), *requests, ChatRequest("Hi"))
-    beyond = talk.entry_count - 1
-    assert windows.find_changed_item_positions(talk.pk, 1) is None
-    assert windows.find_changed_item_positions(talk.pk, 2) is None
-    assert windows.find_changed_item_positions(talk.pk, 3) == [1, beyond]
+    conversation = mirror_conversation(TurnStart(), make_call("c"), *requests, ChatRequest("Hi"))
+    beyond = conversation.entry_count - 1
+    assert windows.find_changed_item_positions(conversation.pk, 1) is None
+    assert windows.find_changed_item_positions(conversation.pk, 2) is None
+    assert windows.find_changed_item_positions(conversation.pk, 3) == [1, beyond]
 
 
 @pytest.mark.parametrize("categories", [None, {"message", "call"}])
 def test_no_window_costs_more_in_a_longer_conversation(categories: windows.CategoryFilter):
     counts = []
     for turns in (20, 300):
-        talk = make_long_conversation(turns)
+        conversation = make_long_conversation(turns)
         middle = turns * 5
         with CaptureQueriesContext(connection) as captured:
-            windows.load_first(talk.pk, categories)
-            windows.load_last(talk.pk, categories)
-            windows.load_after(talk.pk, middle, categories)
-            windows.load_before(talk.pk, middle, categories)
-            windows.load_around(talk.pk, middle, categories)
+            windows.load_first(conversation.pk, categories)
+            windows.load_last(conversation.pk, categories)
+            windows.load_after(conversation.pk, middle, categories)
+            windows.load_before(conversation.pk, middle, categories)
+            windows.load_around(conversation.pk, middle, categories)
         counts.append(len(captured))
     assert counts[0] == counts[1]
 
 
 def test_when_something_happened_is_read_of_its_events():
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         TurnStart(), make_call("c"), make_call("d"), make_result("c"), make_result("d")
     )
     start = datetime(2026, 1, 2, 3, tzinfo=UTC)
-    event_times = [windows.get_event_time(talk.pk, place) for place in (-1, 0, 3, 5, FAR)]
+    event_times = [windows.get_event_time(conversation.pk, place) for place in (-1, 0, 3, 5, FAR)]
     assert event_times == [None, start, start + timedelta(seconds=3), None, None]
     end_times = [
-        windows.get_end_time(talk.pk, item_position) for item_position in (-1, 0, 1, 2, 3, FAR)
+        windows.get_end_time(conversation.pk, item_position)
+        for item_position in (-1, 0, 1, 2, 3, FAR)
     ]
     assert end_times == [None, start, event_times[2], start + timedelta(seconds=4), None, None]
 
 
 def test_an_entry_is_named_by_its_anchor():
-    talk = mirror_conversation(TurnStart(), make_call("c"), make_result("c"))
-    anchors = list(talk.journal.order_by("position").values_list("anchor", flat=True))
-    assert [navigation.get_anchor(talk.pk, place) for place in (-1, 0, 2, 3)] == [
+    conversation = mirror_conversation(TurnStart(), make_call("c"), make_result("c"))
+    anchors = list(conversation.journal.order_by("position").values_list("anchor", flat=True))
+    assert [navigation.get_anchor(conversation.pk, place) for place in (-1, 0, 2, 3)] == [
         "", anchors[0], anchors[2], "",
     ]  # fmt: skip

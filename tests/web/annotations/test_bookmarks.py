@@ -19,7 +19,7 @@ from tests.web.world import World
 
 def toggle(world: World, name: str, anchor: str = "") -> Client:
     client = world.client(name)
-    url = reverse("bookmark", args=[world.talk.pk])
+    url = reverse("bookmark", args=[world.conversation.pk])
     assert client.post(url, {"anchor": anchor}).status_code == 302
     return client
 
@@ -35,14 +35,16 @@ def test_bookmark_is_listed_with_its_first_line_and_in_the_transcript(world: Wor
     page = read(client, "/bookmarks")
     assert "Go on?" in page
     assert f"?at={world.anchor}#{world.anchor}" in page
-    assert "Bookmarked</p>" in read(client, reverse("conversation", args=[world.talk.pk]))
+    assert "Bookmarked</p>" in read(client, reverse("conversation", args=[world.conversation.pk]))
 
 
 def test_bookmark_is_private(world: World):
     toggle(world, "reader", world.anchor)
     client = world.client("owner")
     assert "Go on?" not in read(client, "/bookmarks")
-    assert "Bookmarked</p>" not in read(client, reverse("conversation", args=[world.talk.pk]))
+    assert "Bookmarked</p>" not in read(
+        client, reverse("conversation", args=[world.conversation.pk])
+    )
 
 
 @pytest.mark.parametrize(("page_rows", "has_older"), [(1, True), (2, False)])
@@ -65,7 +67,7 @@ def test_second_toggle_removes_the_bookmark(world: World, is_event: bool):
 
 
 def test_bookmark_of_an_unknown_event_is_not_found(world: World):
-    url = reverse("bookmark", args=[world.talk.pk])
+    url = reverse("bookmark", args=[world.conversation.pk])
     assert world.client("reader").post(url, {"anchor": "e-none"}).status_code == 404
 
 
@@ -86,11 +88,13 @@ def test_bookmarks_beyond_the_limit_are_refused(world: World, monkeypatch: pytes
     toggle(world, "reader")
     client = toggle(world, "reader", world.anchor)
     assert Bookmark.objects.count() == 1
-    assert "at most 1 bookmark" in read(client, reverse("conversation", args=[world.talk.pk]))
+    assert "at most 1 bookmark" in read(
+        client, reverse("conversation", args=[world.conversation.pk])
+    )
 
 
 def test_script_gets_the_block_of_the_item_and_the_new_state(world: World):
-    url = reverse("bookmark", args=[world.talk.pk])
+    url = reverse("bookmark", args=[world.conversation.pk])
     headers = {"HX-Request": "true"}
     replies = [
         world.client("reader").post(url, {"anchor": world.anchor}, headers=headers)
@@ -105,8 +109,8 @@ def build_page_url(world: World, name: str) -> str:
     if name == "question":
         making.settle(world.question, Answered(answer=True))
         return reverse("question", args=[world.question.pk])
-    talk = mirror_conversation(world, *make_turns(2), Compaction(0, 0, STRIP))
-    return f"/conversations/{talk.pk}/{name}?from=0"
+    conversation = mirror_conversation(world, *make_turns(2), Compaction(0, 0, STRIP))
+    return f"/conversations/{conversation.pk}/{name}?from=0"
 
 
 def find_button(page: ParsedPage) -> dict[str, str]:
@@ -129,6 +133,6 @@ def test_bookmark_button_of_every_page_leads_back_to_its_event(world: World, nam
 
 @pytest.mark.parametrize("target_url", ["//evil.example", "https://evil.example/", "/\\evil.x"])
 def test_bookmark_leads_to_no_other_site(world: World, target_url: str):
-    url = reverse("bookmark", args=[world.talk.pk])
+    url = reverse("bookmark", args=[world.conversation.pk])
     response = world.client("reader").post(url, {"anchor": world.anchor, "next": target_url})
-    assert response.headers["Location"].startswith(f"/conversations/{world.talk.pk}?at=")
+    assert response.headers["Location"].startswith(f"/conversations/{world.conversation.pk}?at=")

@@ -28,7 +28,7 @@ from tests.web.world import SECRET, World
 
 
 def make_url(world: World, action: str = "", anchor: str = "") -> str:
-    page = reverse("comments", args=[world.talk.pk, anchor or world.anchor])
+    page = reverse("comments", args=[world.conversation.pk, anchor or world.anchor])
     return f"{page}/{action}" if action else page
 
 
@@ -52,7 +52,7 @@ def list_details(act: Act) -> list[dict[str, Any]]:
 
 def test_comment_is_shown_at_its_event_as_safe_markdown(world: World):
     comment(world, "reader", "Is **this** right? <script>alert(1)</script>")
-    page = read(world.client("owner"), reverse("conversation", args=[world.talk.pk]))
+    page = read(world.client("owner"), reverse("conversation", args=[world.conversation.pk]))
     assert "Is <strong>this</strong> right?" in page
     assert "<script>alert" not in page
     assert page.index(f'id="{world.anchor}"') < page.index("Is <strong>this")
@@ -116,7 +116,7 @@ def test_comment_is_deleted_by_its_author_or_an_auditor(world: World, name: str,
 def test_thread_is_resolved_by_somebody_and_a_reply_reopens_it(world: World):
     comment(world, "reader", "Why?")
     world.client("owner").post(make_url(world, "resolve"), {"resolved": "1"})
-    page_url = reverse("conversation", args=[world.talk.pk])
+    page_url = reverse("conversation", args=[world.conversation.pk])
     page = read(world.client("reader"), page_url)
     assert f"Resolved by {world.people['owner'].display_name}" in page
     assert 'data-count="comments"' not in page
@@ -132,7 +132,7 @@ def test_list_and_header_count_open_comments_and_lead_to_the_next(world: World):
     comment(world, "reader", "One")
     comment(world, "reader", "Two", other)
     assert '<b data-count="comments">2</b>' in read(world.client("owner"), "/conversations")
-    client, url = world.client("owner"), reverse("comment-next", args=[world.talk.pk])
+    client, url = world.client("owner"), reverse("comment-next", args=[world.conversation.pk])
     steps = [
         client.get(url, {"from": origin}).headers["Location"].partition("#")[2]
         for origin in ("", world.anchor, other)
@@ -143,35 +143,37 @@ def test_list_and_header_count_open_comments_and_lead_to_the_next(world: World):
 def test_comments_of_an_event_that_is_gone_stand_at_the_end(world: World):
     comment(world, "reader", "Kept words")
     JournalEntry.objects.filter(anchor=world.anchor).update(anchor="e-other")
-    page = read(world.client("owner"), reverse("conversation", args=[world.talk.pk]))
+    page = read(world.client("owner"), reverse("conversation", args=[world.conversation.pk]))
     assert "Comments on events that are gone" in page
     assert "Kept words" in page
     assert "no longer in the conversation" in read(world.client("owner"), make_url(world))
 
 
 def test_comments_stay_when_the_conversation_is_copied_again(world: World):
-    talk: Conversation = making.mirrored_conversation(world.home, ChatRequest("Hello"))
-    anchor = journal.find_anchor(talk.pk, 0)
-    threads.add_comment(talk, anchor, world.people["reader"], "Kept")
-    elements = journal.read_elements(talk.pk)
-    JournalEntry.objects.filter(conversation=talk).delete()
-    talk.refresh_from_db()
-    journal.replace_elements(talk, list(elements), [anchor])
-    assert "Kept" in read(world.client("owner"), reverse("conversation", args=[talk.pk]))
+    conversation: Conversation = making.mirrored_conversation(world.home, ChatRequest("Hello"))
+    anchor = journal.find_anchor(conversation.pk, 0)
+    threads.add_comment(conversation, anchor, world.people["reader"], "Kept")
+    elements = journal.read_elements(conversation.pk)
+    JournalEntry.objects.filter(conversation=conversation).delete()
+    conversation.refresh_from_db()
+    journal.replace_elements(conversation, list(elements), [anchor])
+    assert "Kept" in read(world.client("owner"), reverse("conversation", args=[conversation.pk]))
 
 
 def test_comments_end_with_their_conversation(world: World):
     comment(world, "reader", "Hm @owner")
-    world.talk.runs.all().delete()
-    Conversation.objects.filter(pk=world.talk.pk).delete()
+    world.conversation.runs.all().delete()
+    Conversation.objects.filter(pk=world.conversation.pk).delete()
     assert Comment.objects.count() == Mention.objects.count() == 0
 
 
 def test_secret_that_is_masked_in_the_event_is_masked_in_its_comments(world: World):
     suggestion = world.suggestion
-    talk = suggestion.conversation
-    threads.add_comment(talk, suggestion.anchor, world.people["reader"], f"Is {SECRET} real?")
-    page = read(world.client("owner"), reverse("conversation", args=[talk.pk]))
+    conversation = suggestion.conversation
+    threads.add_comment(
+        conversation, suggestion.anchor, world.people["reader"], f"Is {SECRET} real?"
+    )
+    page = read(world.client("owner"), reverse("conversation", args=[conversation.pk]))
     assert SECRET not in page
     assert "real?" in page
 
@@ -201,7 +203,7 @@ def test_mentions_on_a_conversation_page_are_seen_by_their_person(world: World):
     comment(
         world, "reader", f"@{world.people['owner'].username} @{world.people['auditor'].username}"
     )
-    url = reverse("conversation", args=[world.talk.pk])
+    url = reverse("conversation", args=[world.conversation.pk])
     client = world.client("owner")
     client.get(url, headers={"Sec-Fetch-Dest": "empty"})
     client.get(make_url(world), headers={"HX-Request": "true"})
@@ -279,5 +281,5 @@ def test_fragment_of_an_event_has_forms_on_request_alone(world: World):
 
 def test_annotations_of_an_event_are_a_group_and_no_landmark(world: World):
     comment(world, "reader", "Hm")
-    page = read(world.client("reader"), reverse("conversation", args=[world.talk.pk]))
+    page = read(world.client("reader"), reverse("conversation", args=[world.conversation.pk]))
     assert ' role="group" aria-label="Annotations">' in page

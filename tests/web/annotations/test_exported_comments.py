@@ -24,16 +24,18 @@ HOSTILE = "</blockquote><script>alert(1)</script>\n\n## Turn 9\n\n![x](https://e
 def commented(world: World) -> Conversation:
     add(world, "reader", "Is **this** right?")
     add(world, "owner", "It is.")
-    talk: Conversation = world.talk
-    return talk
+    conversation: Conversation = world.conversation
+    return conversation
 
 
 def add(world: World, name: str, text: str) -> None:
-    threads.add_comment(world.talk, world.anchor, world.people[name], text)
+    threads.add_comment(world.conversation, world.anchor, world.people[name], text)
 
 
-def export(client: Client, talk: Conversation, name: str, query: str = "?comments=1") -> str:
-    response = client.get(reverse("conversation-export", args=[talk.pk, name]) + query)
+def export(
+    client: Client, conversation: Conversation, name: str, query: str = "?comments=1"
+) -> str:
+    response = client.get(reverse("conversation-export", args=[conversation.pk, name]) + query)
     assert response.status_code == 200
     return response.content.decode()
 
@@ -70,7 +72,7 @@ def test_comments_are_exported_by_auditors_alone(world: World, commented: Conver
 
 
 def test_page_offers_comments_where_there_are_some(world: World):
-    url, client = reverse("conversation", args=[world.talk.pk]), world.client("auditor")
+    url, client = reverse("conversation", args=[world.conversation.pk]), world.client("auditor")
     assert "with comments" not in client.get(url).content.decode()
     add(world, "reader", "Hm")
     page = client.get(url).content.decode()
@@ -81,11 +83,11 @@ def test_page_offers_comments_where_there_are_some(world: World):
 def test_hostile_comment_stays_text_in_its_quote(world: World):
     add(world, "reader", HOSTILE)
     client = world.client("auditor")
-    page = export(client, world.talk, "html")
+    page = export(client, world.conversation, "html")
     assert "<script" not in page
     assert "<img" not in page
     assert page.count("<blockquote>") == page.count("</blockquote>")
-    lines = export(client, world.talk, "markdown").split("\n")
+    lines = export(client, world.conversation, "markdown").split("\n")
     assert "> ## Turn 9" in lines
     assert "## Turn 9" not in lines
 
@@ -93,14 +95,16 @@ def test_hostile_comment_stays_text_in_its_quote(world: World):
 def test_reference_in_a_comment_reaches_no_other(world: World):
     add(world, "reader", "[docs]: https://elsewhere.example")
     add(world, "owner", "See [docs]")
-    assert "elsewhere" not in export(world.client("auditor"), world.talk, "html")
+    assert "elsewhere" not in export(world.client("auditor"), world.conversation, "html")
 
 
 def test_masked_secret_is_masked_in_exported_comments(world: World):
     suggestion = world.suggestion
-    talk = suggestion.conversation
-    threads.add_comment(talk, suggestion.anchor, world.people["reader"], f"Is {SECRET} real?")
-    text = export(world.client("auditor"), talk, "markdown")
+    conversation = suggestion.conversation
+    threads.add_comment(
+        conversation, suggestion.anchor, world.people["reader"], f"Is {SECRET} real?"
+    )
+    text = export(world.client("auditor"), conversation, "markdown")
     assert SECRET not in text
     assert "real?" in text
 
@@ -108,7 +112,7 @@ def test_masked_secret_is_masked_in_exported_comments(world: World):
 def test_comments_on_events_that_are_gone_stand_at_the_end(world: World):
     add(world, "reader", "Kept words")
     JournalEntry.objects.filter(anchor=world.anchor).update(anchor="e-other")
-    text = export(world.client("auditor"), world.talk, "markdown")
+    text = export(world.client("auditor"), world.conversation, "markdown")
     assert text.index("### Comments on events that are gone") < text.index("Kept words")
 
 
@@ -116,14 +120,16 @@ def test_long_comments_come_in_bounded_pieces(world: World, monkeypatch: pytest.
     monkeypatch.setattr(exports, "MAX_PIECE_CHARS", 100)
     other = making.question(world.run).anchor
     for anchor in (world.anchor, other):
-        threads.add_comment(world.talk, anchor, world.people["reader"], "long " * 50)
-    world.talk.refresh_from_db()
-    whole = exports.make_markdown(world.talk, has_comments=True)
+        threads.add_comment(world.conversation, anchor, world.people["reader"], "long " * 50)
+    world.conversation.refresh_from_db()
+    whole = exports.make_markdown(world.conversation, has_comments=True)
     pieces = list(whole)
     assert len(pieces) > 2
     text = join_pieces(pieces).decode()
     monkeypatch.setattr(exports, "MAX_PIECE_CHARS", 10**6)
-    assert join_pieces(exports.make_markdown(world.talk, has_comments=True)).decode() == text
+    assert (
+        join_pieces(exports.make_markdown(world.conversation, has_comments=True)).decode() == text
+    )
 
 
 def test_ledger_and_file_name_say_that_comments_are_included(world: World, commented: Conversation):

@@ -16,8 +16,8 @@ from tests.web.world import World
 
 def make_list(world: World) -> list[Conversation]:
     """Return four conversations, the newest first, with the oldest one pinned."""
-    world.talk.runs.all().delete()
-    Conversation.objects.filter(pk=world.talk.pk).delete()
+    world.conversation.runs.all().delete()
+    Conversation.objects.filter(pk=world.conversation.pk).delete()
     rows = [making.conversation(world.home, f"talk {n}") for n in range(4)]
     for age, row in enumerate(rows):
         row.last_activity = clock.now() - timedelta(days=age + 1)
@@ -68,26 +68,26 @@ def test_list_waits_in_its_order_and_ends_where_nothing_waits(world: World):
     other = making.conversation(world.home, "idle")
     client = world.client("reader")
     assert step(client, other, "next", "sort=waiting").startswith(
-        f"/conversations/{world.talk.pk}?"
+        f"/conversations/{world.conversation.pk}?"
     )
     assert step(client, other, "previous", "sort=waiting").startswith(f"/conversations/{other.pk}?")
 
 
 def test_page_takes_the_list_from_the_referrer_and_steps_keep_it(world: World):
     client = world.client("reader")
-    url = reverse("conversation", args=[world.talk.pk])
+    url = reverse("conversation", args=[world.conversation.pk])
     referrer = "http://testserver/conversations?q=talk&sort=length"
     page = client.get(url, headers={"Referer": referrer}).content.decode()
     assert "to=next&amp;list=q%3Dtalk%26sort%3Dlength" in page
     stranger = client.get(url, headers={"Referer": "http://else.example/conversations?q=talk"})
     assert "to=next&amp;list" not in stranger.content.decode()
-    kept = step(client, world.talk, "next", "q=talk")
+    kept = step(client, world.conversation, "next", "q=talk")
     assert kept == f"{url}?list=q%3Dtalk"
     assert "to=next&amp;list=q%3Dtalk" in client.get(kept).content.decode()
 
 
 def test_end_of_the_list_is_said(world: World):
     client = world.client("reader")
-    url = reverse("conversation-neighbour", args=[world.talk.pk])
+    url = reverse("conversation-neighbour", args=[world.conversation.pk])
     page = client.get(url, {"to": "next"}, follow=True).content.decode()
     assert "This is the last conversation of the list." in page

@@ -80,7 +80,7 @@ def _read_links(response: Any, path: str) -> list[str]:
 @pytest.mark.parametrize("path", ["/audit.csv", "/audit.jsonl"])
 def test_exported_links_open_the_conversation_around_the_question(world: World, path: str):
     (link,) = _read_links(world.client("auditor").get(path), path)
-    page_url = f"http://testserver/conversations/{world.talk.pk}"
+    page_url = f"http://testserver/conversations/{world.conversation.pk}"
     assert link == f"{page_url}?at={world.anchor}#{world.anchor}"
 
 
@@ -96,12 +96,12 @@ def test_answer_without_scripts_opens_the_conversation_around_the_question(
 def test_call_of_an_approval_opens_around_the_call(world: World):
     address = f"/prompts/{world.prompt.pk}/call"
     Approval.objects.update(tool_call_id="call_1")
-    anchor = world.talk.journal.get(category="call").anchor
+    anchor = world.conversation.journal.get(category="call").anchor
     response = world.client("auditor").get(address)
     assert parse_link(response["Location"]) == (f"at={anchor}", anchor)
     Approval.objects.update(tool_call_id="unknown", subject={})
     response = world.client("auditor").get(address)
-    assert response["Location"] == f"/conversations/{world.talk.pk}"
+    assert response["Location"] == f"/conversations/{world.conversation.pk}"
 
 
 @pytest.mark.parametrize(("anchor", "extra", "ending"), [

@@ -15,7 +15,7 @@ from jpweb.runtime import exports
 from jpweb.runtime.rendering import etag, payloads
 from jpweb.store.choices import Role
 from jpweb.store.jp_files import mirror
-from jpweb.store.models import Conversation, Membership
+from jpweb.store.models import Membership
 from jpweb.stream import base64_fields, wire
 from jpweb.stream.events import (
     ChatRequest,
@@ -52,18 +52,19 @@ class Viewer:
         home, _ = mirror.mirror_workspace(folder)
         self.client: Client = signed_in(making.person("someone", Role.READER, home))
         self.client.defaults["HTTP_HOST"] = "localhost"  # elsewhere nothing is kept
-        self.talk = Conversation.objects.get(workspace=home)
-        self.anchors = list(self.talk.journal.order_by("position").values_list("anchor", flat=True))
+        self.conversation = home.conversations.get()
+        self.entries = list(self.conversation.journal.order_by("position"))
+        self.anchors = [entry.anchor for entry in self.entries]
 
     def url(self, at: int = -1, suffix: str = "") -> str:
-        return f"/conversations/{self.talk.pk}/events/{self.anchors[at]}{suffix}"
+        return f"/conversations/{self.conversation.pk}/events/{self.anchors[at]}{suffix}"
 
     def page(self, **query: str) -> ParsedPage:
-        return parse_page(self.client.get(f"/conversations/{self.talk.pk}", query))
+        return parse_page(self.client.get(f"/conversations/{self.conversation.pk}", query))
 
     def part(self, at: int, name: str, number: int = 1, **headers: str) -> Any:
-        options = {"headers": {"HX-Request": "true", **headers}}
-        return self.client.get(self.url(at, f"/{name}"), {"part": number}, **options)  # type: ignore[arg-type]  # Django's keywords
+        headers = {"HX-Request": "true", **headers}
+        return self.client.get(self.url(at, f"/{name}"), {"part": number}, headers=headers)
 
 
 def payload(page: ParsedPage, name: str) -> Tag:
@@ -176,7 +177,7 @@ def test_what_an_event_does_not_hold_is_missing(make_viewer: Any, suffix: str):
 @pytest.mark.parametrize("suffix", [".json", "/raw", "/raw.txt", ""])
 def test_an_event_that_is_not_there_is_missing(make_viewer: Any, suffix: str):
     viewer = make_viewer(TurnStart())
-    url = f"/conversations/{viewer.talk.pk}/events/e-nothing{suffix}"
+    url = f"/conversations/{viewer.conversation.pk}/events/e-nothing{suffix}"
     assert viewer.client.get(url, **IN_PLACE).status_code == 404
 
 
@@ -229,7 +230,7 @@ def test_a_download_is_what_is_on_record(make_viewer: Any, text: str):
     assert reply["Content-Disposition"].startswith("attachment; ")
     assert reply["X-Content-Type-Options"] == "nosniff"
     raw_reply = viewer.client.get(viewer.url(-1, "/raw.txt"))
-    assert raw_reply.content.decode() == viewer.talk.journal.get(anchor=viewer.anchors[-1]).text
+    assert raw_reply.content.decode() == viewer.entries[-1].text
 
 
 def test_a_tool_call_is_copied_with_its_inquiries_and_its_result(make_viewer: Any):
@@ -285,11 +286,10 @@ def test_element_that_jp_refuses_fails_no_page_and_no_file(make_viewer: Any, kin
         for at in range(1, len(kinds) + 1)
         for suffix in ("", ".json", "/raw.txt")
     ]
-    talk = f"/conversations/{viewer.talk.pk}"
-    views = [talk, *(f"{talk}/{view}" for view in ("raw", "compacted", "thread", "outline"))]
-    files = [f"{talk}/export/{name}" for name in exports.FORMATS]
-    statuses = {url: viewer.client.get(url).status_code for url in (*event_urls, *views, *files)}
-    assert {url: status for url, status in statuses.items() if status != 200} == {}
+    address = f"/conversations/{viewer.conversation.pk}"
+    views = [address, *(f"{address}/{view}" for view in ("raw", "compacted", "thread", "outline"))]
+    urls = (*event_urls, *views, *(f"{address}/export/{name}" for name in exports.FORMATS))
+    assert [url for url in urls if viewer.client.get(url).status_code != 200] == []
     texts = [viewer.client.get(url).content.decode() for url in event_urls if url.endswith(".json")]
     assert any("ud800" in text for text in texts)
 
@@ -310,7 +310,7 @@ def test_each_item_offers_to_copy_it_and_its_link(make_viewer: Any):
     assert copy_urls == [viewer.url(1, "/content.txt"), viewer.url(2, ".json")]
     links = [t["data-copy-link"] for t in page if "data-copy-link" in t]
     at = [viewer.anchors[n] for n in (1, 2)]
-    assert links == [f"/conversations/{viewer.talk.pk}?at={a}#{a}" for a in at]
+    assert links == [f"/conversations/{viewer.conversation.pk}?at={a}#{a}" for a in at]
     assert not [t for t in page if t.tag == "button" and t.inside(role="summary")]
     assert not [t for t in page if t.tag == "button" and any(p.tag == "summary" for p in t.parents)]
 
@@ -377,7 +377,7 @@ def test_of_an_older_layout_what_is_copied_is_the_event_that_was_asked_for(make_
 
 def test_pages_of_hostile_documents_are_inert_and_light(make_viewer: Any):
     viewer = make_viewer(*hostile.make_conversation())
-    address, ids_so_far = f"/conversations/{viewer.talk.pk}", set()
+    address, ids_so_far = f"/conversations/{viewer.conversation.pk}", set()
     while address:
         reply = viewer.client.get(address)
         assert len(reply.content) < 300_000

@@ -39,9 +39,9 @@ def refuse_nul(
 @pytest.mark.parametrize("request_name", REQUESTS)
 def test_no_query_has_nul_of_a_request(world: World, request_name: str):
     method, path, data, status = REQUESTS[request_name]
-    threads.add_comment(world.talk, world.anchor, world.people["owner"], "Really?")
+    threads.add_comment(world.conversation, world.anchor, world.people["owner"], "Really?")
     client = world.client("owner")
-    address = path.format(talk=world.talk.pk, home=world.home.pk)
+    address = path.format(conversation=world.conversation.pk, home=world.home.pk)
     headers = JSON if request_name == "find" else {}
     with connection.execute_wrapper(refuse_nul):
         response = getattr(client, method)(address, data, headers=headers)

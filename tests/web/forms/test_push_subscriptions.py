@@ -162,7 +162,7 @@ def test_a_browser_learns_which_of_its_notifications_wait(world: World):
 def test_a_browser_learns_which_mentions_are_unseen(world: World):
     owner = world.people["owner"]
     threads.add_comment(
-        world.talk, world.anchor, world.people["reader"], f"@{owner.username}, look"
+        world.conversation, world.anchor, world.people["reader"], f"@{owner.username}, look"
     )
     tag = f"mention-{Mention.objects.get().pk}"
 

@@ -48,7 +48,7 @@ def list_card_ids(rows: Sequence[Inquiry]) -> list[str]:
 
 @pytest.mark.parametrize("path", ["/questions", "talk"])
 def test_a_page_shows_the_oldest_and_weighs_the_same_however_many_wait(world: World, path: str):
-    address = f"/conversations/{world.talk.pk}?at=0" if path == "talk" else path
+    address = f"/conversations/{world.conversation.pk}?at=0" if path == "talk" else path
     weights: list[int] = []
     queries: list[int] = []
     rows = [world.question]
@@ -68,7 +68,7 @@ def test_a_page_shows_the_oldest_and_weighs_the_same_however_many_wait(world: Wo
 @pytest.mark.parametrize("path", ["/questions", "talk"])
 def test_the_page_says_how_many_more_wait(world: World, path: str):
     ask(world, 1203)
-    address = f"/conversations/{world.talk.pk}" if path == "talk" else path
+    address = f"/conversations/{world.conversation.pk}" if path == "talk" else path
     html_page = parse_page(world.client("responder").get(address))
     assert [tag.text for tag in html_page if "data-position" in tag][2] == "3 of 1,204"
     assert html_page.find_one(id="question-count").text == "999+ waiting"
@@ -84,8 +84,8 @@ async def test_as_cards_are_settled_those_behind_come_up(shared_world: World, of
     rows = [shared_world.question, *await run_in_db_thread(ask, shared_world, MANY - 1)]
     hello: dict[str, Any] = {"inbox": True, "questions": [row.pk for row in rows[:MAX_INBOX_CARDS]]}
     if of_talk:
-        await run_in_db_thread(Conversation.objects.get, pk=shared_world.talk.pk)
-        hello["conversation"] = shared_world.talk.pk
+        await run_in_db_thread(Conversation.objects.get, pk=shared_world.conversation.pk)
+        hello["conversation"] = shared_world.conversation.pk
     async with connect_page(shared_world.people["responder"], **hello) as socket:
         html_page = parse_page(await socket.receive_all())
         assert not open_cards(html_page)
@@ -138,8 +138,10 @@ def test_inbox_updates_take_a_fixed_number_of_queries(
     counts = []
     for places in ([world.home], [world.home, *homes]):
         keys = frozenset(home.pk for home in places)
-        talks = Conversation.objects.filter(workspace__in=keys)
-        desks = {InboxView(keys, keys, talk.pk, CardKeys()) for talk in talks}
+        conversations = Conversation.objects.filter(workspace__in=keys)
+        desks = {
+            InboxView(keys, keys, conversation.pk, CardKeys()) for conversation in conversations
+        }
         desks |= {InboxView(frozenset({key}), keys, None, CardKeys()) for key in keys}
         with CaptureQueriesContext(connection) as captured:
             updates = inbox_updates.render_inbox_updates(desks)

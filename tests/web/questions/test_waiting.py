@@ -152,7 +152,7 @@ def test_what_expired_is_shown_as_decided_by_nobody(world: World):
     making.settle(world.question, Cancelled(CancellationReason.EXPIRED))
     for person_name, path in (
         ("responder", "/questions"),
-        ("reader", f"/conversations/{world.talk.pk}"),
+        ("reader", f"/conversations/{world.conversation.pk}"),
         ("auditor", "/audit?outcome=cancelled&reason=expired"),
     ):
         html_page = parse_page(world.client(person_name).get(path))
@@ -163,7 +163,7 @@ def test_what_expired_is_shown_as_decided_by_nobody(world: World):
         assert all("expired before an answer" in tag.text for tag in states), path
     questions = parse_page(world.client("responder").get("/questions"))
     assert "the model was told that nothing was decided" in questions.text
-    read_on = parse_page(world.client("reader").get(f"/conversations/{world.talk.pk}"))
+    read_on = parse_page(world.client("reader").get(f"/conversations/{world.conversation.pk}"))
     assert "Closed without an answer." in read_on.text
     lost_page = parse_page(world.client("auditor").get("/audit?reason=lost"))
     assert not lost_page.find_all(**{"data-reason": "expired"})

@@ -14,8 +14,8 @@ class Shelf:
     """Somebody who audits, with a conversation and inquiries that take many pieces."""
 
     def __init__(self, world: World) -> None:
-        self.talk = import_conversation(world.home, EVENTS)
-        longest = max(self.talk.journal.all(), key=lambda entry: len(entry.text))
+        self.conversation = import_conversation(world.home, EVENTS)
+        longest = max(self.conversation.journal.all(), key=lambda entry: len(entry.text))
         self.anchor = longest.anchor
         self.person: Person = world.people["auditor"]
         self.cookie = sign_in(self.person)
@@ -24,4 +24,4 @@ class Shelf:
     def path(self, route: str) -> str:
         if route.startswith("/"):
             return route
-        return f"/conversations/{self.talk.pk}/{route.format(anchor=self.anchor)}"
+        return f"/conversations/{self.conversation.pk}/{route.format(anchor=self.anchor)}"

@@ -129,7 +129,7 @@ async def test_second_large_download_of_a_person_is_refused_with_the_name(shelf:
         async with send_request(shelf.path(route), shelf.cookie) as second:
             assert second.status == 429
             page = (await second.take_all()).decode()
-            name = file_names.name_conversation_file(shelf.talk, ".events.json")
+            name = file_names.name_conversation_file(shelf.conversation, ".events.json")
             assert f"You are downloading {name}." in page
             assert f'<a href="{shelf.path(route)}">try again</a>' in page
             assert await run_in_background_thread(count_exports) == export_count
@@ -142,7 +142,7 @@ async def test_second_large_download_of_a_person_is_refused_with_the_name(shelf:
 
 
 async def test_small_download_is_whole_beside_a_large_one(shelf: Shelf, shared_world: World):
-    small = f"/conversations/{shared_world.talk.pk}/export/jp"
+    small = f"/conversations/{shared_world.conversation.pk}/export/jp"
     export_count = await run_in_background_thread(count_exports)
     large = send_request(shelf.path("export/jp"), shelf.cookie)
     async with large, send_request(small, shelf.cookie) as receiver:
@@ -165,7 +165,7 @@ async def test_mark_ends_with_the_download_and_says_how_far_it_is(shelf: Shelf):
         lease = under_way.find_download(shelf.person.pk)
         assert lease is not None
         assert (lease.file_name, 0 < lease.percent < 50) == (
-            file_names.name_conversation_file(shelf.talk, ".events.json"),
+            file_names.name_conversation_file(shelf.conversation, ".events.json"),
             True,
         )
         async with send_request("/download", shelf.cookie) as status:
@@ -180,8 +180,8 @@ async def test_mark_ends_with_the_download_and_says_how_far_it_is(shelf: Shelf):
 async def test_conversation_rewritten_meanwhile_cuts_the_connection(shelf: Shelf, route: str):
     async with send_request(shelf.path(route), shelf.cookie) as receiver:
         await receiver.take()
-        queryset = Conversation.objects.filter(pk=shelf.talk.pk)
-        await run_in_background_thread(queryset.update, revision=shelf.talk.revision + 1)
+        queryset = Conversation.objects.filter(pk=shelf.conversation.pk)
+        await run_in_background_thread(queryset.update, revision=shelf.conversation.revision + 1)
         await receiver.take_all()
         assert receiver.has_left
         await wait_for_no_mark(shelf)
@@ -194,7 +194,9 @@ async def test_conversation_rewritten_before_the_first_piece_is_told(
     make_key = download_responses._make_key
 
     def rewrite(request: Any) -> Any:
-        Conversation.objects.filter(pk=shelf.talk.pk).update(revision=shelf.talk.revision + 1)
+        Conversation.objects.filter(pk=shelf.conversation.pk).update(
+            revision=shelf.conversation.revision + 1
+        )
         return make_key(request)
 
     monkeypatch.setattr(download_responses, "_make_key", rewrite)

@@ -31,7 +31,7 @@ def test_searches_above_the_limit_get_429_with_one_line(
     world: World, path: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(rate_limits.SEARCH_LIMIT, "count", 2)
-    path = path.format(talk=world.talk.pk)
+    path = path.format(conversation=world.conversation.pk)
     reader, owner = world.client("reader"), world.client("owner")
     assert [reader.get(path).status_code for _ in range(3)] == [200, 200, 429]
     refusal = reader.get(path)

@@ -100,7 +100,7 @@ async def test_nobody_resumes_the_download_of_another_or_of_another_address(shel
 
 
 def _hide_something(shelf: Shelf) -> None:
-    Redaction.objects.create(conversation=shelf.talk, anchor=shelf.anchor, reason="Leaked")
+    Redaction.objects.create(conversation=shelf.conversation, anchor=shelf.anchor, reason="Leaked")
 
 
 def _change_role(shelf: Shelf) -> None:
@@ -116,8 +116,8 @@ async def test_what_was_hidden_meanwhile_begins_anew(shelf: Shelf, change: Calla
 
 async def test_conversation_that_was_rewritten_is_not_mixed(shelf: Shelf):
     part, etag = await cut(shelf)
-    rows = Conversation.objects.filter(pk=shelf.talk.pk)
-    await run_in_background_thread(rows.update, revision=shelf.talk.revision + 1)
+    rows = Conversation.objects.filter(pk=shelf.conversation.pk)
+    await run_in_background_thread(rows.update, revision=shelf.conversation.revision + 1)
     status, body, _ = await resume(shelf, ask_for(len(part), etag))
     assert status == 412
     assert b"Download it again" in body

@@ -65,17 +65,17 @@ async def test_a_question_and_its_answer_take_few_trips_and_statements(
 ):
     trips = Trips()
     person = shared_world.people["responder"]
-    talk = await run_in_db_thread(making.conversation, shared_world.home, "Asking", person)
+    conversation = await run_in_db_thread(making.conversation, shared_world.home, "Asking", person)
     line = line_of(await run_in_db_thread(shared_world.client, "responder"))
     assert (await line.connect(SOON))[0]
-    facts = conversation_updates.make_metadata_key(talk)
-    state = {"conversation": talk.pk, "metadata": facts, "inbox": True}
+    facts = conversation_updates.make_metadata_key(conversation)
+    state = {"conversation": conversation.pk, "metadata": facts, "inbox": True}
     await line.send_to(text_data=json.dumps(state))
     await line.receive_from(SOON)
     monkeypatch.setattr(db_threads, "_run_in_shared_thread", trips)
     monkeypatch.setattr(consumer, "aclose_old_connections", trips.note_close)
     monkeypatch.setattr(resolution, "FIRST_QUERY_SECONDS", SOON)
-    await runs.start_turn(talk, person, ASK)
+    await runs.start_turn(conversation, person, ASK)
     (active,) = run_executor._active_runs.values()
     frame = ""
     while not (card := re.search(r"/questions/(\d+)/answer", frame)):

@@ -190,9 +190,9 @@ async def test_a_page_that_lacks_much_of_a_conversation_holds_up_nobody(
         await asyncio.wait_for(held_round.start_event.wait(), 20)
         event = making.event(ChatResponse("message", "A word"))
         await run_in_db_thread(
-            journal.append_events, shared_world.talk.pk, [event], shared_world.run
+            journal.append_events, shared_world.conversation.pk, [event], shared_world.run
         )
-        await publisher.publish_conversation_changed(shared_world.talk.pk)
+        await publisher.publish_conversation_changed(shared_world.conversation.pk)
         assert "A word" in await neighbour.receive()
         held_round.let_go()
         html_page = parse_page(await costly.receive_all())

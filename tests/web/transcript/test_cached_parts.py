@@ -63,7 +63,7 @@ def test_value_after_a_named_one_is_refused():
 
 def test_cards_of_one_page_have_forms_of_their_own(world: World):
     questions = [making.question(world.run) for _ in range(2)]
-    page = world.client("responder").get(f"/conversations/{world.talk.pk}").text
+    page = world.client("responder").get(f"/conversations/{world.conversation.pk}").text
     tokens = set(re.findall('name="csrfmiddlewaretoken" value="([^"]*)"', page))
     assert len(tokens) == 1
     assert len(tokens.pop()) == CSRF_TOKEN_LENGTH
@@ -82,29 +82,29 @@ def test_key_keeps_no_long_text():
 
 def test_event_types_count_anew_what_a_filter_shows(db: None):
     source = '{% include "conversations/_event_filter.html" %}'
-    talk = making.conversation(making.workspace())
-    talk.entry_count, talk.category_counts = 2, {"message": 1, "call": 1}
+    conversation = making.conversation(making.workspace())
+    conversation.entry_count, conversation.category_counts = 2, {"message": 1, "call": 1}
     query = TranscriptQuery(show=("assistant",))
     for shown_count in (1, 2):  # jp has written it again, and the call belongs to another item
         counts = FilterCounts([], shown_count, 0)
-        html = render(source, conversation=talk, query=query, counts=counts)
+        html = render(source, conversation=conversation, query=query, counts=counts)
         assert f"<b>{shown_count}</b></summary>" in html
 
 
 def test_tabs_of_a_conversation_are_those_of_the_role(world: World):
-    address = f"/conversations/{world.talk.pk}"
+    address = f"/conversations/{world.conversation.pk}"
     for name, sees_reviews in (("auditor", True), ("reader", False), ("owner", True)):
         tabs = world.client(name).get(address).text
         assert (f'href="{address}/reviews"' in tabs) is sees_reviews, name
 
 
 def test_event_types_count_what_came_in_since(db: None):
-    talk = making.conversation(making.workspace())
-    journal.append_events(talk.pk, [making.event(ChatRequest("Which herbs?"))])
-    client = signed_in(making.person("Ada", Role.READER, talk.workspace))
-    address = f"/conversations/{talk.pk}"
+    conversation = making.conversation(making.workspace())
+    journal.append_events(conversation.pk, [making.event(ChatRequest("Which herbs?"))])
+    client = signed_in(making.person("Ada", Role.READER, conversation.workspace))
+    address = f"/conversations/{conversation.pk}"
     assert "All <b>1</b>" in client.get(address).text
-    journal.append_events(talk.pk, [making.event(ChatResponse("message", "Basil."))])
+    journal.append_events(conversation.pk, [making.event(ChatResponse("message", "Basil."))])
     assert "All <b>2</b>" in client.get(address).text
     assert 'aria-current="true">All' not in client.get(f"{address}?show=assistant").text
 

@@ -21,9 +21,9 @@ from tests.web.world import World
 
 async def append_events(world: World, *kinds: Any) -> None:
     await run_in_db_thread(
-        journal.append_events, world.talk.pk, [making.event(k) for k in kinds], world.run
+        journal.append_events, world.conversation.pk, [making.event(k) for k in kinds], world.run
     )
-    await publisher.publish_conversation_changed(world.talk.pk)
+    await publisher.publish_conversation_changed(world.conversation.pk)
 
 
 def ids(html: str) -> list[str]:
@@ -38,10 +38,10 @@ async def test_nobody_who_is_not_signed_in_hears_anything(shared_world: World):
 
 
 async def test_the_first_word_brings_what_is_missing(shared_world: World):
-    hello = {"conversation": shared_world.talk.pk, "inbox": True, "questions": []}
+    hello = {"conversation": shared_world.conversation.pk, "inbox": True, "questions": []}
     async with connect_page(shared_world.people["responder"], **hello) as socket:
         html_page = parse_page(await socket.receive_all())
-        read_back = await run_in_db_thread(journal.read_elements, shared_world.talk.pk)
+        read_back = await run_in_db_thread(journal.read_elements, shared_world.conversation.pk)
         assert html_page.find_one(id="counts")["data-entry-count"] == str(len(read_back))
         assert html_page.find_one(id="question-count")["data-count"] == "1"
         assert (
@@ -109,7 +109,7 @@ async def test_a_new_question_comes_to_those_who_may_answer(shared_world: World)
         await answering_socket.receive_all()
         await reading.receive_all()
         new = await run_in_db_thread(making.question, shared_world.run)
-        await publisher.publish_conversation_changed(shared_world.talk.pk)
+        await publisher.publish_conversation_changed(shared_world.conversation.pk)
         await publisher.publish_questions_changed(shared_world.home.pk)
         card = f"question-{new.pk}"
         html, reader_html = await answering_socket.receive_all(), await reading.receive_all()
@@ -177,7 +177,7 @@ async def test_what_is_being_received_is_shown_as_it_is(shared_world: World):
     async with connect_page(shared_world.people["reader"], **hello) as socket:
         await socket.receive_all()
         await publisher.publish_partial_text(
-            shared_world.talk.pk, "reasoning", "Hm <script>alert(1)</script>"
+            shared_world.conversation.pk, "reasoning", "Hm <script>alert(1)</script>"
         )
         html = await socket.receive()
     html_page = parse_page(html)
@@ -243,18 +243,18 @@ async def test_bytes_are_no_word(shared_world: World):
 
 async def test_page_that_opens_while_a_model_pauses_gets_what_came(shared_world: World):
     hello = await run_in_db_thread(make_hello, shared_world)
-    await publisher.publish_partial_text(shared_world.talk.pk, "message", "Some text")
+    await publisher.publish_partial_text(shared_world.conversation.pk, "message", "Some text")
     async with connect_page(shared_world.people["reader"], **hello) as socket:
         assert (
             "Some text" in parse_page(await socket.receive_all()).find_one(id="partial-text").text
         )
-    await publisher.publish_partial_text(shared_world.talk.pk, "message", "")
+    await publisher.publish_partial_text(shared_world.conversation.pk, "message", "")
     async with connect_page(shared_world.people["reader"], **hello) as socket:
         assert "partial-text" not in ids(await socket.receive_all())
 
 
 async def test_page_that_opens_once_a_text_is_on_record_shows_it_once(shared_world: World):
-    await publisher.publish_partial_text(shared_world.talk.pk, "message", "Some text")
+    await publisher.publish_partial_text(shared_world.conversation.pk, "message", "Some text")
     await append_events(shared_world, ChatResponse("message", "Some text"))
     hello = await run_in_db_thread(make_hello, shared_world)
     async with connect_page(shared_world.people["reader"], **hello) as socket:
@@ -262,7 +262,7 @@ async def test_page_that_opens_once_a_text_is_on_record_shows_it_once(shared_wor
 
 
 async def test_page_of_an_outsider_gets_no_text_that_came(shared_world: World):
-    await publisher.publish_partial_text(shared_world.talk.pk, "message", "Some text")
+    await publisher.publish_partial_text(shared_world.conversation.pk, "message", "Some text")
     async with connect_page(
         shared_world.people["outsider"], **await run_in_db_thread(make_hello, shared_world)
     ) as socket:
@@ -277,7 +277,7 @@ async def test_an_outsider_is_closed_and_told_nothing(shared_world: World, perso
     ) as socket:
         assert await socket.closes() == 4404
         await append_events(shared_world, ChatResponse("message", "A word"))
-        await publisher.publish_partial_text(shared_world.talk.pk, "message", "Some text")
+        await publisher.publish_partial_text(shared_world.conversation.pk, "message", "Some text")
         assert await socket.hears_nothing()
 
 
@@ -296,7 +296,7 @@ async def test_who_is_removed_hears_nothing_of_the_next_change(shared_world: Wor
         await append_events(shared_world, ChatResponse("message", "A word"))
         assert await socket.closes() == 4404
         await publisher.publish_questions_changed(shared_world.home.pk)
-        await publisher.publish_partial_text(shared_world.talk.pk, "message", "Some text")
+        await publisher.publish_partial_text(shared_world.conversation.pk, "message", "Some text")
         assert await socket.hears_nothing()
 
 
@@ -307,7 +307,7 @@ async def test_who_is_removed_while_text_comes_in_hears_none_of_it(shared_world:
         await run_in_db_thread(
             Membership.objects.filter(person=shared_world.people["reader"]).delete
         )
-        await publisher.publish_partial_text(shared_world.talk.pk, "message", "Some text")
+        await publisher.publish_partial_text(shared_world.conversation.pk, "message", "Some text")
         assert await socket.closes() == 4404
         assert await socket.hears_nothing()
 
@@ -332,14 +332,14 @@ async def test_coming_back_brings_exactly_what_is_missing(shared_world: World):
 
 async def test_entries_that_were_replaced_bring_the_whole_transcript(shared_world: World):
     hello = await run_in_db_thread(make_hello, shared_world)
-    shared_world.talk.revision += 1
-    await run_in_db_thread(shared_world.talk.save, update_fields=["revision"])
+    shared_world.conversation.revision += 1
+    await run_in_db_thread(shared_world.conversation.save, update_fields=["revision"])
     async with connect_page(shared_world.people["reader"], **hello | {"questions": []}) as socket:
         html_page = parse_page(await socket.receive_all())
     frame = next(e for e in html_page if e.get("hx-swap-oob", "").startswith("innerHTML"))
     assert frame["hx-swap-oob"] == "innerHTML:#transcript"
     assert html_page.find_one(id="counts")["data-revision"] == str(hello["revision"] + 1)
-    count = len(await run_in_db_thread(journal.read_elements, shared_world.talk.pk))
+    count = len(await run_in_db_thread(journal.read_elements, shared_world.conversation.pk))
     assert len([e for e in html_page if e.get("id", "").startswith("e-")]) == count
 
 
@@ -362,10 +362,10 @@ async def test_what_jp_removed_is_said_once(shared_world: World):
     hello = await run_in_db_thread(make_hello, shared_world)
     async with connect_page(shared_world.people["reader"], **hello) as socket:
         await socket.receive_all()
-        shared_world.talk.removed_at = datetime.now(UTC)
-        await run_in_db_thread(shared_world.talk.save, update_fields=["removed_at"])
+        shared_world.conversation.removed_at = datetime.now(UTC)
+        await run_in_db_thread(shared_world.conversation.save, update_fields=["removed_at"])
         for text in ("Deleted in jp; kept here", ""):
-            await publisher.publish_conversation_changed(shared_world.talk.pk)
+            await publisher.publish_conversation_changed(shared_world.conversation.pk)
             assert text in parse_page(await socket.receive_all()).text
 
 

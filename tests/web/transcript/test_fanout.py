@@ -42,17 +42,19 @@ async def test_the_same_change_for_fifty_pages_takes_as_many_queries_as_for_two(
             for open_socket in pages:
                 await open_socket.receive()
             assert await pages[0].hears_nothing()
-            talk, home = shared_world.talk.pk, shared_world.home.pk
-            await run_in_db_thread(journal.append_events, talk, [making.event(response("A word"))])
-            counts = [await queries(publisher.publish_conversation_changed(talk), pages)]
+            conversation, home = shared_world.conversation.pk, shared_world.home.pk
+            await run_in_db_thread(
+                journal.append_events, conversation, [making.event(response("A word"))]
+            )
+            counts = [await queries(publisher.publish_conversation_changed(conversation), pages)]
             await run_in_db_thread(making.question, shared_world.run)
             counts.append(await queries(publisher.publish_questions_changed(home), pages))
             counts.append(
-                await queries(publisher.publish_partial_text(talk, "message", "Te"), pages)
+                await queries(publisher.publish_partial_text(conversation, "message", "Te"), pages)
             )
             count_lists.append(counts)
             await publisher.publish_partial_text(
-                talk, "message", ""
+                conversation, "message", ""
             )  # pages that open get what came last
         await run_in_db_thread(Inquiry.objects.exclude(pk=shared_world.question.pk).delete)
     assert count_lists == [[10, 7, 2]] * 2
@@ -132,7 +134,7 @@ async def test_many_cards_that_come_at_once_take_as_many_queries_as_two(shared_w
 
 async def test_the_count_says_what_came_to_wait_last(shared_world: World):
     async with connect_page(
-        shared_world.people["responder"], conversation=shared_world.talk.pk
+        shared_world.people["responder"], conversation=shared_world.conversation.pk
     ) as socket:
         await socket.receive_all()
         for make in (making.question, making.prompt):
@@ -151,10 +153,10 @@ async def test_changes_that_come_at_once_are_told_together(shared_world: World):
         await socket.receive_all()
         for word in ("One", "Two", "Three"):
             await run_in_db_thread(
-                journal.append_events, shared_world.talk.pk, [making.event(response(word))]
+                journal.append_events, shared_world.conversation.pk, [making.event(response(word))]
             )
         for _ in range(30):
-            await publisher.publish_conversation_changed(shared_world.talk.pk)
+            await publisher.publish_conversation_changed(shared_world.conversation.pk)
         assert parse_page(await socket.receive()).find_all(**{"data-kind": "chat_response"})
         assert await socket.hears_nothing()
 
@@ -174,20 +176,26 @@ async def test_a_browser_that_takes_nothing_is_sent_the_latest_once_it_does(shar
         line.pauseProducing()
         for word in ("One", "Two"):
             await publisher.publish_partial_text(
-                shared_world.talk.pk, "message", word + " is being received"
+                shared_world.conversation.pk, "message", word + " is being received"
             )
             await append_events(shared_world, response(word))
             assert word in await other_socket.receive_all()
         await ask_question(shared_world)
-        await publisher.publish_partial_text(shared_world.talk.pk, "message", "An old glance")
-        await publisher.publish_partial_text(shared_world.talk.pk, "message", "A last glance")
+        await publisher.publish_partial_text(
+            shared_world.conversation.pk, "message", "An old glance"
+        )
+        await publisher.publish_partial_text(
+            shared_world.conversation.pk, "message", "A last glance"
+        )
         assert await other_socket.receive_all()
         assert await slow.hears_nothing()
         line.resumeProducing()
         frames = [await slow.receive(), await slow.receive()]
         assert await slow.hears_nothing()
-    talk, desk = sorted(frames, key=lambda text: "data-outcome" in text and "_waiting" in text)
-    html = talk + desk
+    conversation, desk = sorted(
+        frames, key=lambda text: "data-outcome" in text and "_waiting" in text
+    )
+    html = conversation + desk
     assert "One" in html
     assert "Two" in html
     assert "is being received" not in html, "that is on record by now"
@@ -205,7 +213,7 @@ async def test_for_browsers_that_take_nothing_nothing_is_read(shared_world: Worl
         line.pauseProducing()
         captured = await run_in_db_thread(capturing)
         for _ in range(10):
-            await publisher.publish_conversation_changed(shared_world.talk.pk)
+            await publisher.publish_conversation_changed(shared_world.conversation.pk)
             await publisher.publish_questions_changed(shared_world.home.pk)
         assert await socket.hears_nothing()
         await run_in_db_thread(captured.__exit__, None, None, None)
@@ -230,7 +238,7 @@ async def test_a_page_that_goes_leaves_nobody_listening(shared_world: World):
         shared_world.people["owner"], **await run_in_db_thread(make_hello, shared_world)
     ) as socket:
         await socket.receive_all()
-        assert local_bus.list_watched_keys("conversation") == {shared_world.talk.pk}
+        assert local_bus.list_watched_keys("conversation") == {shared_world.conversation.pk}
         assert local_bus.list_watched_keys("workspace") == {shared_world.home.pk}
     assert not any(
         local_bus.list_topic_keys(subject) for subject in ("conversation", "workspace", "session")
@@ -240,7 +248,7 @@ async def test_a_page_that_goes_leaves_nobody_listening(shared_world: World):
 async def test_a_page_that_goes_to_another_conversation_hears_of_that_alone(shared_world: World):
     other_conversation = await run_in_db_thread(making.conversation, shared_world.home)
     async with connect_page(
-        shared_world.people["owner"], conversation=shared_world.talk.pk
+        shared_world.people["owner"], conversation=shared_world.conversation.pk
     ) as socket:
         await socket.receive_all()
         await socket.hello(conversation=other_conversation.pk)

@@ -52,9 +52,9 @@ async def test_the_time_that_passed_before_what_comes_is_told(shared_world: Worl
         await socket.receive_all()
         for at in ("2036-01-02 03:00:00.0", "2036-01-02 03:01:00.0", "2036-01-02 04:01:00.0"):
             await run_in_db_thread(
-                journal.append_events, shared_world.talk.pk, [making.event(A_WORD, at)]
+                journal.append_events, shared_world.conversation.pk, [making.event(A_WORD, at)]
             )
-        await publisher.publish_conversation_changed(shared_world.talk.pk)
+        await publisher.publish_conversation_changed(shared_world.conversation.pk)
         html_page = parse_page(await socket.receive_all())
     assert len([tag for tag in html_page if tag.get("class") == "gap"]) == 2
     assert "1 h 0 min later" in html_page.text
@@ -64,7 +64,7 @@ async def test_a_page_that_does_not_show_the_end_is_told_how_much_there_is(share
     html_page = await collect_updates(shared_world, A_WORD, first=0, last=1)
     assert list_added_kinds(html_page) == []
     length = await run_in_db_thread(
-        lambda: Conversation.objects.get(pk=shared_world.talk.pk).entry_count
+        lambda: Conversation.objects.get(pk=shared_world.conversation.pk).entry_count
     )
     assert html_page.find_one(id="counts")["data-entry-count"] == str(length)
 
@@ -122,26 +122,32 @@ async def test_however_much_a_page_missed_what_changed_on_it_is_told(shared_worl
 
 async def test_where_jp_changed_what_was_there_a_page_is_given_its_part_anew(shared_world: World):
     def mirrored() -> Conversation:
-        talk = Conversation.objects.create(
+        conversation = Conversation.objects.create(
             workspace=shared_world.home,
             jp_id=7,
             origin=Origin.MIRRORED,
             last_activity=timezone.now(),
         )
-        hold(talk, *(ChatRequest(f"Line {n}") for n in range(120)))
-        return talk
+        hold(conversation, *(ChatRequest(f"Line {n}") for n in range(120)))
+        return conversation
 
-    def hold(talk: Conversation, *kinds: Any) -> None:
+    def hold(conversation: Conversation, *kinds: Any) -> None:
         elements = stream(TurnStart(), *kinds)
-        journal.replace_elements(talk, elements, anchor_ids.make_anchors(elements))
-        talk.save()
+        journal.replace_elements(conversation, elements, anchor_ids.make_anchors(elements))
+        conversation.save()
 
-    talk = await run_in_db_thread(mirrored)
-    hello = {"conversation": talk.pk, "entry_count": 121, "revision": 0, "first": 50, "last": 70}
+    conversation = await run_in_db_thread(mirrored)
+    hello = {
+        "conversation": conversation.pk,
+        "entry_count": 121,
+        "revision": 0,
+        "first": 50,
+        "last": 70,
+    }
     async with connect_page(shared_world.people["reader"], **hello) as socket:
         await socket.receive_all()
-        await run_in_db_thread(hold, talk, *(ChatRequest(f"Other {n}") for n in range(120)))
-        await publisher.publish_conversation_changed(talk.pk)
+        await run_in_db_thread(hold, conversation, *(ChatRequest(f"Other {n}") for n in range(120)))
+        await publisher.publish_conversation_changed(conversation.pk)
         html_page = parse_page(await socket.receive_all())
     window = next(tag for tag in html_page if tag.get("class") == "window")
     assert int(window["data-first"]) <= 50 <= int(window["data-last"])

@@ -43,15 +43,19 @@ def ids_of(lines: list[transcript.TranscriptLine]) -> list[tuple[int, str]]:
     return ids
 
 
-def load_line_ids(talk: Conversation, show: str) -> list[tuple[int, str]]:
+def load_line_ids(conversation: Conversation, show: str) -> list[tuple[int, str]]:
     """Return what a page shows that is loaded now."""
     choice = TranscriptQuery.from_params({"show": show})
-    return ids_of(transcript.load_page(talk, choice, read_count=None).lines)
+    return ids_of(transcript.load_page(conversation, choice, read_count=None).lines)
 
 
-def apply_update(talk: Conversation, page: RenderedState, ids: Ids) -> Ids:
+def apply_update(conversation: Conversation, page: RenderedState, ids: Ids) -> Ids:
     """Return what a page shows once it has put what it is told where it is told."""
-    html = conversation_updates._ConversationSnapshot(talk).get_update(page, may_run=False).html
+    html = (
+        conversation_updates._ConversationSnapshot(conversation)
+        .get_update(page, may_run=False)
+        .html
+    )
     parts = _PUT.split(html)
     for position_mark, place, content in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         heading, item = _first(content)
@@ -120,10 +124,10 @@ def test_what_is_told_leads_to_what_is_loaded(
     ids = [
         line_id for item_position, line_id in lines_before if last is None or item_position <= last
     ]
-    talk = making.mirrored_conversation(home, *after)
+    conversation = making.mirrored_conversation(home, *after)
     expected_ids = [
         line_id
-        for item_position, line_id in load_line_ids(talk, show)
+        for item_position, line_id in load_line_ids(conversation, show)
         if last is None or item_position <= last
     ]
-    assert apply_update(talk, page, ids) == expected_ids
+    assert apply_update(conversation, page, ids) == expected_ids

@@ -24,18 +24,22 @@ _FOLDS = st.integers(0, 90).map(lambda number: f"e-{number}") | st.just("")
     "show", ["", "person", "questions", "tools", "person,assistant", "problems"]
 )
 def test_what_is_shown_and_what_is_left_out_add_up(show: str):
-    talk = make_long_conversation(15)
-    account = event_filter.count_entries(talk, TranscriptQuery.from_params({"show": show}))
+    conversation = make_long_conversation(15)
+    account = event_filter.count_entries(conversation, TranscriptQuery.from_params({"show": show}))
     omitted_count = sum(
         kind.omitted_count for kind in account.groups if kind.name in CATEGORY_GROUPS
     )
-    assert account.shown_count + omitted_count + account.omitted_turn_marks == talk.entry_count
-    assert (account.shown_count == talk.entry_count) == (show == "")
+    assert (
+        account.shown_count + omitted_count + account.omitted_turn_marks == conversation.entry_count
+    )
+    assert (account.shown_count == conversation.entry_count) == (show == "")
 
 
 def test_questions_come_with_the_whole_calls_that_ask_them():
-    talk = make_long_conversation(15)
-    account = event_filter.count_entries(talk, TranscriptQuery.from_params({"show": "questions"}))
+    conversation = make_long_conversation(15)
+    account = event_filter.count_entries(
+        conversation, TranscriptQuery.from_params({"show": "questions"})
+    )
     assert account.shown_count == 15 * 4
     assert {kind.name: kind.omitted_count for kind in account.omitted_groups} == {
         "person": 15, "assistant": 15, "reasoning": 15, "tools": 30,
@@ -44,16 +48,16 @@ def test_questions_come_with_the_whole_calls_that_ask_them():
 
 
 def test_each_kind_left_out_leads_to_itself():
-    talk = make_long_conversation(15)
-    page = open_conversation(sign_in_reader(talk), talk, "show=person,assistant")
+    conversation = make_long_conversation(15)
+    page = open_conversation(sign_in_reader(conversation), conversation, "show=person,assistant")
     assert "Showing 30 of 150 events." in page.text
     links = {tag["href"] for tag in page if tag.inside(**{"class": "filter-summary"})}
-    assert f"/conversations/{talk.pk}?show=reasoning" in links
+    assert f"/conversations/{conversation.pk}?show=reasoning" in links
 
 
 def test_the_summary_of_problems_says_how_many_its_events_hold():
-    talk = make_long_conversation(15)
-    page = open_conversation(sign_in_reader(talk), talk, "show=problems")
+    conversation = make_long_conversation(15)
+    page = open_conversation(sign_in_reader(conversation), conversation, "show=problems")
     summary = " ".join(page.find_one(id="filter-summary").text.split())
     assert re.match(
         r"Showing \d+ of 150 events \(problems 3, with their whole tool calls\)\.", summary
@@ -62,7 +66,7 @@ def test_the_summary_of_problems_says_how_many_its_events_hold():
 
 def test_a_page_of_one_kind_shows_that_kind_alone():
     page = open_conversation(
-        sign_in_reader(talk := make_long_conversation(15)), talk, "show=reasoning"
+        sign_in_reader(conversation := make_long_conversation(15)), conversation, "show=reasoning"
     )
     kind_names = [tag["data-kind"] for tag in page if "data-kind" in tag]
     assert kind_names == ["chat_response"] * 15
@@ -93,12 +97,20 @@ def test_address_names_a_bounded_number_of_folds_as_open_or_closed(
 
 
 def test_presets_say_how_many_there_are_and_the_empty_are_left_out():
-    talk = make_long_conversation(15)
-    page = open_conversation(sign_in_reader(talk), talk).find_one(id="event-filter").text
+    conversation = make_long_conversation(15)
+    page = (
+        open_conversation(sign_in_reader(conversation), conversation)
+        .find_one(id="event-filter")
+        .text
+    )
     assert "Messages 30" in page
     assert "Questions 15" in page
     assert "Problems 3" in page
     Conversation.objects.update(category_counts={"person": 1, "message": 2})
-    page = open_conversation(sign_in_reader(talk), talk).find_one(id="event-filter").text
+    page = (
+        open_conversation(sign_in_reader(conversation), conversation)
+        .find_one(id="event-filter")
+        .text
+    )
     assert "Messages 3" in page
     assert "Problems" not in page

@@ -112,7 +112,7 @@ async def test_a_page_whose_sign_in_ended_silently_is_closed(
     await run_in_db_thread(end_silently, way, own_person)
     if does_ask:
         await own_line.send_to(
-            text_data=json.dumps({"conversation": shared_world.talk.pk, "inbox": True})
+            text_data=json.dumps({"conversation": shared_world.conversation.pk, "inbox": True})
         )
     else:
         await session_expiry.check_pages()

@@ -23,9 +23,9 @@ pytestmark = pytest.mark.django_db
 ADA = {"jpweb": {"by": {"kind": "person", "name": "Ada"}}}
 
 
-def open_page(talk: Conversation, path: str = "") -> ParsedPage:
-    client = signed_in(making.person("", Role.READER, talk.workspace))
-    return parse_page(client.get(f"/conversations/{talk.pk}{path}"))
+def open_page(conversation: Conversation, path: str = "") -> ParsedPage:
+    client = signed_in(making.person("", Role.READER, conversation.workspace))
+    return parse_page(client.get(f"/conversations/{conversation.pk}{path}"))
 
 
 def read_line(tag: Tag) -> str:
@@ -70,8 +70,8 @@ def ask(response: Any, **question: Any) -> Conversation:
 def test_row_and_outline_show_answer_person_and_waiting_time(
     response: Any, question: dict[str, Any], expected: str
 ):
-    talk = ask(response, **question)
-    page = open_page(talk)
+    conversation = ask(response, **question)
+    page = open_page(conversation)
     (call,) = read_summaries(page, "tool_call_request")
     assert call == f"Tool plant tree=oak {expected} 03:04:05 · 12.0 s"
     (inquiry,) = read_summaries(page, "inquiry_request")
@@ -86,8 +86,8 @@ def test_the_answer_in_the_fold_is_the_word_that_was_clicked():
 
 
 def test_an_answer_cannot_write_markup_or_hide_in_a_row():
-    talk = ask(make_answer("a.q", "<b>\u202ex</b>" + "y" * 500), type=Text())
-    (line,) = read_summaries(open_page(talk), "inquiry_request")
+    conversation = ask(make_answer("a.q", "<b>\u202ex</b>" + "y" * 500), type=Text())
+    (line,) = read_summaries(open_page(conversation), "inquiry_request")
     assert "<b>⟨" in line
     assert "y" * 100 not in line
 
@@ -119,8 +119,8 @@ def test_a_failed_result_is_told_by_the_first_line_of_its_message(content: str, 
 
 def test_a_failed_call_says_in_its_row_what_failed():
     failed = make_result("a", "E0432: <unresolved>", is_error=True)
-    talk = mirror_conversation(TurnStart(), make_call("a", "cargo"), failed)
-    (line,) = read_summaries(open_page(talk), "tool_call_request")
+    conversation = mirror_conversation(TurnStart(), make_call("a", "cargo"), failed)
+    (line,) = read_summaries(open_page(conversation), "tool_call_request")
     assert "✕ Error: E0432: <unresolved>" in line
 
 
@@ -133,8 +133,8 @@ def test_a_result_in_json_shows_its_texts_with_real_line_breaks():
 
 
 def test_reasoning_without_text_is_a_line_and_no_empty_fold():
-    talk = mirror_conversation(TurnStart(), ChatResponse("reasoning", ""))
-    page = open_page(talk)
+    conversation = mirror_conversation(TurnStart(), ChatResponse("reasoning", ""))
+    page = open_page(conversation)
     (row,) = page.find_all(**{"data-variant": "reasoning"})
     assert row.tag == "p"
     assert "vendor does not show" in read_line(row)
@@ -162,20 +162,20 @@ def test_successive_calls_without_question_or_problem_are_one_row():
     ]
     asked = [make_call("q"), make_inquiry("q.one"), make_result("q")]
     failed = [make_call("f"), make_result("f", is_error=True)]
-    talk = making.mirrored_conversation(
+    conversation = making.mirrored_conversation(
         home, TurnStart(), ChatRequest("Go"), *plain[:6], *asked, *plain[6:], *failed
     )
-    page = open_page(talk)
+    page = open_page(conversation)
     row = "Tools 3 calls 2 \N{MULTIPLICATION SIGN} fs_read, 1 \N{MULTIPLICATION SIGN} fs_grep"
     assert list_runs(page) == [(False, row), (False, row)]
     second = [tag for tag in page if tag.get("data-tool") == "fs_grep"][1]["id"]
-    page = open_page(talk, f"?at={second}")
+    page = open_page(conversation, f"?at={second}")
     assert [is_open for is_open, _ in list_runs(page)] == [False, True]
-    assert list_runs(open_page(talk, "?show=tools")) == []
+    assert list_runs(open_page(conversation, "?show=tools")) == []
 
 
 def test_two_calls_and_one_without_a_result_are_no_run():
     home = making.workspace()
     kinds = [make_call("a"), make_result("a"), make_call("b"), make_result("b"), make_call("c")]
-    talk = making.mirrored_conversation(home, TurnStart(), ChatRequest("Go"), *kinds)
-    assert list_runs(open_page(talk)) == []
+    conversation = making.mirrored_conversation(home, TurnStart(), ChatRequest("Go"), *kinds)
+    assert list_runs(open_page(conversation)) == []

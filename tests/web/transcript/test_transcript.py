@@ -41,12 +41,12 @@ def demo(jp_id: int) -> Conversation:
     return Conversation.objects.get(jp_id=jp_id)
 
 
-def url(talk: Conversation, anchor: str = "") -> str:
-    return f"/conversations/{talk.pk}" + (f"/events/{anchor}" if anchor else "")
+def url(conversation: Conversation, anchor: str = "") -> str:
+    return f"/conversations/{conversation.pk}" + (f"/events/{anchor}" if anchor else "")
 
 
-def page(person: Person, talk: Conversation) -> ParsedPage:
-    response = signed_in(person).get(url(talk))
+def page(person: Person, conversation: Conversation) -> ParsedPage:
+    response = signed_in(person).get(url(conversation))
     assert response.status_code == 200
     return parse_page(response)
 
@@ -75,12 +75,12 @@ def _parts(item: Any) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("jp_id", DEMO)
 def test_every_element_stands_once_under_its_anchor(reader: Person, jp_id: int):
-    talk = demo(jp_id)
-    read_back = journal.read_elements(talk.pk)
+    conversation = demo(jp_id)
+    read_back = journal.read_elements(conversation.pk)
     outline = build_outline(read_back)
     expected = list(placed(outline))
     assert sorted(anchor for anchor, _ in expected) == sorted(outline.anchors), "nothing dropped"
-    html_page = page(reader, talk)
+    html_page = page(reader, conversation)
     for anchor, tag in expected:
         assert html_page.find_one(id=anchor)["data-kind"] == tag
     ids = [tag["id"] for tag in html_page if "id" in tag]
@@ -89,9 +89,9 @@ def test_every_element_stands_once_under_its_anchor(reader: Person, jp_id: int):
 
 @pytest.mark.parametrize("jp_id", DEMO)
 def test_every_inquiry_says_how_it_stands(reader: Person, jp_id: int):
-    talk = demo(jp_id)
-    html_page = page(reader, talk)
-    for inquiry, call in build_outline(journal.read_elements(talk.pk)).list_inquiries():
+    conversation = demo(jp_id)
+    html_page = page(reader, conversation)
+    for inquiry, call in build_outline(journal.read_elements(conversation.pk)).list_inquiries():
         tag = html_page.find_one(id=inquiry.request.anchor)
         outcome = inquiry.outcome
         assert tag["data-outcome"] == inquiry.state
@@ -106,9 +106,9 @@ def test_every_inquiry_says_how_it_stands(reader: Person, jp_id: int):
 
 @pytest.mark.parametrize("jp_id", DEMO)
 def test_the_counts_are_those_of_the_outline(reader: Person, jp_id: int):
-    talk = demo(jp_id)
-    outline = build_outline(journal.read_elements(talk.pk))
-    html_page = page(reader, talk)
+    conversation = demo(jp_id)
+    outline = build_outline(journal.read_elements(conversation.pk))
+    html_page = page(reader, conversation)
     counts_tag = html_page.find_one(id="counts")
     counts = {
         t["data-count"]: t.text for t in html_page if "data-count" in t and counts_tag in t.parents
@@ -127,12 +127,12 @@ def test_what_was_never_answered_is_shown_as_such(reader: Person):
         for inquiry, _ in build_outline(journal.read_elements(demo(jp_id).pk)).list_inquiries()
     }
     assert states == {"answered", "redacted", "cancelled", "unanswered"}
-    talk = next(
+    conversation = next(
         demo(jp_id)
         for jp_id in DEMO
         if "unanswered" in build_outline(journal.read_elements(demo(jp_id).pk)).count_states()
     )
-    html_page = page(reader, talk)
+    html_page = page(reader, conversation)
     outcome = next(t for t in html_page if t.get("data-outcome") == "unanswered" and t.tag == "div")
     assert "no answer was recorded" in outcome.text
     assert outcome.inside(**{"data-kind": "inquiry_request"})
@@ -141,10 +141,10 @@ def test_what_was_never_answered_is_shown_as_such(reader: Person):
 def test_what_is_unknown_or_broken_is_shown_raw(reader: Person):
     kinds = set()
     for jp_id in DEMO:
-        talk = demo(jp_id)
-        html_page = page(reader, talk)
-        for entry in talk.journal.all():
-            element = journal.find_element(talk.pk, entry.anchor)[1]
+        conversation = demo(jp_id)
+        html_page = page(reader, conversation)
+        for entry in conversation.journal.all():
+            element = journal.find_element(conversation.pk, entry.anchor)[1]
             if isinstance(element.body, ConversationEvent):
                 continue
             readability = {BrokenEvent: "broken", UnknownEvent: "unknown"}[type(element.body)]
@@ -175,9 +175,13 @@ def own_files(html_page: ParsedPage) -> list[str]:
 
 @pytest.mark.parametrize("jp_id", DEMO)
 def test_nothing_of_a_conversation_is_obeyed(reader: Person, jp_id: int):
-    talk = demo(jp_id)
+    conversation = demo(jp_id)
     client = signed_in(reader)
-    urls = [url(talk), "/", *(url(talk, entry.anchor) for entry in talk.journal.all())]
+    urls = [
+        url(conversation),
+        "/",
+        *(url(conversation, entry.anchor) for entry in conversation.journal.all()),
+    ]
     for address in urls:
         html_page = parse_page(client.get(address))
         assert suspects(html_page) == []
@@ -204,7 +208,7 @@ def test_the_hostile_conversation_is_hostile_indeed(reader: Person):
     "path", ["/", "/conversations", "/questions", "/audit", "/sign-in", "/no/such", "talk"]
 )
 def test_every_page_forbids_what_is_not_ours(world: World, path: str):
-    response = world.client("owner").get(url(world.talk) if path == "talk" else path)
+    response = world.client("owner").get(url(world.conversation) if path == "talk" else path)
     policy = dict(
         part.strip().partition(" ")[::2] for part in response["Content-Security-Policy"].split(";")
     )
@@ -243,47 +247,47 @@ LONG = "0123456789 " * 2000
     ids=["message", "reasoning", "data", "arguments", "result", "question", "unknown"],
 )
 def test_what_is_too_long_is_cut_and_leads_to_all_of_it(db: None, tmp_path: Path, kinds: list[Any]):
-    person, talk = mirrored(tmp_path, *kinds)
-    html_page = page(person, talk)
+    person, conversation = mirrored(tmp_path, *kinds)
+    html_page = page(person, conversation)
     assert LONG.strip() not in html_page.text
     (link,) = [tag for tag in html_page if tag.tag == "a" and tag.text == "Show all"]
     size = int(link.parents[-1].text.split("Truncated (total: ")[1].split()[0].replace(",", ""))
     assert size >= len(LONG)
-    assert link["href"] == url(talk, talk.journal.latest("position").anchor)
+    assert link["href"] == url(conversation, conversation.journal.latest("position").anchor)
     whole_page = parse_page(signed_in(person).get(link["href"]))
     assert LONG.strip() in whole_page.text
 
 
 def test_what_is_not_too_long_is_whole(db: None, tmp_path: Path):
-    person, talk = mirrored(tmp_path, ChatResponse("message", "x" * 12_000))
-    html_page = page(person, talk)
+    person, conversation = mirrored(tmp_path, ChatResponse("message", "x" * 12_000))
+    html_page = page(person, conversation)
     assert "x" * 12_000 in html_page.text
     assert "Truncated" not in html_page.text
 
 
 def test_an_event_has_a_page_with_its_json(world: World):
-    html_page = parse_page(world.client("reader").get(url(world.talk, world.anchor)))
+    html_page = parse_page(world.client("reader").get(url(world.conversation, world.anchor)))
     raw_tag = html_page.find_one(**{"data-payload": "raw"})
     assert '"text": "Go on?"' in raw_tag.text
-    assert f"{url(world.talk)}?at={world.anchor}#{world.anchor}" in [
+    assert f"{url(world.conversation)}?at={world.anchor}#{world.anchor}" in [
         tag.get("href") for tag in html_page
     ]
 
 
 def test_an_event_that_is_not_there_is_missing(world: World):
-    assert world.client("reader").get(url(world.talk, "e-nothing")).status_code == 404
+    assert world.client("reader").get(url(world.conversation, "e-nothing")).status_code == 404
 
 
 def test_a_conversation_that_cannot_be_read_says_why(world: World):
     Conversation.objects.update(problem="events.json: gone <b>", origin="mirrored")
-    alert = parse_page(world.client("reader").get(url(world.talk))).find_one(role="alert")
+    alert = parse_page(world.client("reader").get(url(world.conversation))).find_one(role="alert")
     assert "events.json: gone <b>" in alert.text
     assert "last version that could be read" in alert.text
 
 
 def test_an_empty_conversation_says_so(world: World):
-    talk = making.conversation(world.home, "")
-    html_page = parse_page(world.client("reader").get(url(talk)))
+    conversation = making.conversation(world.home, "")
+    html_page = parse_page(world.client("reader").get(url(conversation)))
     assert "No messages yet" in html_page.find_one(id="empty-transcript").text
     assert "Untitled" in html_page.text
 
@@ -301,11 +305,11 @@ def test_an_empty_conversation_says_so(world: World):
 def test_the_foot_says_how_the_last_turn_stands(world: World, state: str, message: str):
     world.run.state, world.run.problem = state, "No more tokens"
     world.run.save()
-    html_page = parse_page(world.client("responder").get(url(world.talk)))
+    html_page = parse_page(world.client("responder").get(url(world.conversation)))
     assert message in html_page.find_one(id="composer").text
     stop_forms = [tag for tag in html_page if tag.get("action", "").endswith("/stop")]
     assert bool(stop_forms) is (state == "running")
-    foot = parse_page(world.client("reader").get(url(world.talk))).find_one(id="composer")
+    foot = parse_page(world.client("reader").get(url(world.conversation))).find_one(id="composer")
     assert "Read-only access" in foot.text
 
 
@@ -320,5 +324,5 @@ def test_a_mirrored_conversation_offers_nothing_to_say(reader: Person):
 
 def test_a_question_that_waits_stands_on_the_page_for_who_may_answer(world: World):
     card = f"question-{world.question.pk}"
-    assert parse_page(world.client("responder").get(url(world.talk))).find_one(id=card)
-    assert not parse_page(world.client("reader").get(url(world.talk))).find_all(id=card)
+    assert parse_page(world.client("responder").get(url(world.conversation))).find_one(id=card)
+    assert not parse_page(world.client("reader").get(url(world.conversation))).find_all(id=card)

@@ -15,7 +15,7 @@ from tests.web.world import World, signed_in
 
 def get_conversation(client: Client, world: World, etag: str = "", **headers: str) -> Any:
     request_headers = {"Host": "localhost"} | ({"If-None-Match": etag} if etag else {}) | headers
-    return client.get(f"/conversations/{world.talk.pk}", headers=request_headers)
+    return client.get(f"/conversations/{world.conversation.pk}", headers=request_headers)
 
 
 def test_the_same_page_is_not_sent_twice(world: World):
@@ -38,9 +38,9 @@ def test_a_page_that_changed_is_sent(world: World, change: str):
     match change:
         case "event":
             event = making.event(ChatResponse("message", "A word"))
-            journal.append_events(world.talk.pk, [event], world.run)
+            journal.append_events(world.conversation.pk, [event], world.run)
         case "title":
-            type(world.talk).objects.update(title="Another")
+            type(world.conversation).objects.update(title="Another")
         case "person":
             client = world.client("auditor")
         case _:

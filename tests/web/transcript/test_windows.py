@@ -27,14 +27,14 @@ from tests.web.world import signed_in
 pytestmark = pytest.mark.django_db
 
 
-def sign_in_reader(talk: Conversation) -> Client:
-    return signed_in(making.person("", Role.READER, talk.workspace))
+def sign_in_reader(conversation: Conversation) -> Client:
+    return signed_in(making.person("", Role.READER, conversation.workspace))
 
 
 def open_conversation(
-    client: Client, talk: Conversation, query: str = "", **headers: Any
+    client: Client, conversation: Conversation, query: str = "", **headers: Any
 ) -> ParsedPage:
-    response = client.get(f"/conversations/{talk.pk}?{query}", **headers)
+    response = client.get(f"/conversations/{conversation.pk}?{query}", **headers)
     assert response.status_code == 200, response.content
     return parse_page(response.content.decode())
 
@@ -57,53 +57,53 @@ def anchors(page: ParsedPage) -> list[str]:
 
 
 def test_the_ways_lead_through_the_whole_conversation_without_scripts():
-    talk = make_long_conversation(30)
-    client = sign_in_reader(talk)
-    page, anchor_list = open_conversation(client, talk), []
+    conversation = make_long_conversation(30)
+    client = sign_in_reader(conversation)
+    page, anchor_list = open_conversation(client, conversation), []
     assert "prev" not in ways(page)
     while True:
         anchor_list += anchors(page)
         if "next" not in ways(page):
             break
-        page = open_conversation(client, talk, ways(page)["next"].partition("?")[2])
-    assert len(anchor_list) == len(set(anchor_list)) == talk.entry_count
+        page = open_conversation(client, conversation, ways(page)["next"].partition("?")[2])
+    assert len(anchor_list) == len(set(anchor_list)) == conversation.entry_count
     assert window_of(page)["id"] == "transcript-end"
     assert "prev" in ways(page)
 
 
 def test_a_permalink_shows_its_event_in_the_middle_of_a_long_conversation():
-    talk = make_long_conversation(60)
-    client = sign_in_reader(talk)
-    window = windows.load_first(talk.pk)
+    conversation = make_long_conversation(60)
+    client = sign_in_reader(conversation)
+    window = windows.load_first(conversation.pk)
     while window.has_later:
-        window = windows.load_after(talk.pk, window.item_positions[-1])
-    anchor = anchors(open_conversation(client, talk, "at=305"))[20]
-    page = open_conversation(client, talk, f"at={anchor}")
+        window = windows.load_after(conversation.pk, window.item_positions[-1])
+    anchor = anchors(open_conversation(client, conversation, "at=305"))[20]
+    page = open_conversation(client, conversation, f"at={anchor}")
     assert anchor in anchors(page)
     assert {"prev", "next"} == set(ways(page))
 
 
 def test_a_permalink_to_nothing_is_not_found():
-    talk = make_long_conversation(1)
-    response = sign_in_reader(talk).get(f"/conversations/{talk.pk}?at=e-gone")
+    conversation = make_long_conversation(1)
+    response = sign_in_reader(conversation).get(f"/conversations/{conversation.pk}?at=e-gone")
     assert response.status_code == 404
 
 
 def test_every_address_shows_something():
-    client = sign_in_reader(talk := make_long_conversation(30))
+    client = sign_in_reader(conversation := make_long_conversation(30))
     for query in ("at=end", "after=100000", "before=0", "turn=99999", "at=2147483647", "turn=x"):
-        assert open_conversation(client, talk, query).find_one(id="transcript"), query
+        assert open_conversation(client, conversation, query).find_one(id="transcript"), query
 
 
 def test_a_turn_has_an_address():
-    talk = make_long_conversation(40)
-    page = open_conversation(sign_in_reader(talk), talk, "turn=33")
+    conversation = make_long_conversation(40)
+    page = open_conversation(sign_in_reader(conversation), conversation, "turn=33")
     assert page.find_one(id="turn-33").tag == "h2"
 
 
 def test_a_window_that_begins_within_a_turn_says_so():
-    talk = make_long_conversation(30)
-    page = open_conversation(sign_in_reader(talk), talk, "after=2")
+    conversation = make_long_conversation(30)
+    page = open_conversation(sign_in_reader(conversation), conversation, "after=2")
     first = next(tag for tag in page if "turn-head" in tag.get("class", ""))
     assert "continued" in first["class"]
     assert "id" not in first
@@ -111,11 +111,13 @@ def test_a_window_that_begins_within_a_turn_says_so():
 
 
 def test_htmx_gets_the_window_alone_with_the_way_beyond_it():
-    talk = make_long_conversation(60)
-    client = sign_in_reader(talk)
-    later_page = open_conversation(client, talk, "after=100", headers={"HX-Request": "true"})
+    conversation = make_long_conversation(60)
+    client = sign_in_reader(conversation)
+    later_page = open_conversation(
+        client, conversation, "after=100", headers={"HX-Request": "true"}
+    )
     assert set(ways(later_page)) == {"next"}
-    earlier = open_conversation(client, talk, "before=300", headers={"HX-Request": "true"})
+    earlier = open_conversation(client, conversation, "before=300", headers={"HX-Request": "true"})
     assert set(ways(earlier)) == {"prev"}
     assert not any(
         tag.tag in ("html", "main", "nav") for page in (later_page, earlier) for tag in page
@@ -124,40 +126,46 @@ def test_htmx_gets_the_window_alone_with_the_way_beyond_it():
 
 def test_the_end_is_shown_first_while_somebody_is_waited_for():
     home = making.workspace()
-    talk = making.conversation(home)
-    run = making.start_run(talk)
+    conversation = making.conversation(home)
+    run = making.start_run(conversation)
     for _ in range(60):
-        journal.append_events(talk.pk, [making.event(ChatRequest("More"))], run)
+        journal.append_events(conversation.pk, [making.event(ChatRequest("More"))], run)
     making.question(run)
     client = signed_in(making.person("", Role.RESPONDER, home))
-    assert window_of(open_conversation(client, talk))["id"] == "transcript-end"
-    assert item_positions(open_conversation(client, talk, "at=0"))[0] == 0
+    assert window_of(open_conversation(client, conversation))["id"] == "transcript-end"
+    assert item_positions(open_conversation(client, conversation, "at=0"))[0] == 0
 
 
 def test_folds_that_an_address_names_are_open():
-    talk = make_long_conversation(1)
-    client = sign_in_reader(talk)
-    call = next(tag["id"] for tag in open_conversation(client, talk) if tag.get("data-tool"))
-    assert "open" not in open_conversation(client, talk).find_one(id=call)
-    assert "open" in open_conversation(client, talk, f"open={call},e-other").find_one(id=call)
+    conversation = make_long_conversation(1)
+    client = sign_in_reader(conversation)
+    call = next(
+        tag["id"] for tag in open_conversation(client, conversation) if tag.get("data-tool")
+    )
+    assert "open" not in open_conversation(client, conversation).find_one(id=call)
+    assert "open" in open_conversation(client, conversation, f"open={call},e-other").find_one(
+        id=call
+    )
 
 
 def test_questions_that_an_address_names_as_shut_are_not_open():
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         TurnStart(), make_call("a"), make_inquiry("a.cancelled.1"),
         InquiryResponse("a.cancelled.1", Cancelled(CancellationReason("user"))),
         make_inquiry("a.left.1"), make_inquiry("a.answered.1"),
         InquiryResponse("a.answered.1", Answered(True)), make_result("a"),
     )  # fmt: skip
-    client = sign_in_reader(talk)
+    client = sign_in_reader(conversation)
 
     def folds(query: str) -> list[bool]:
-        requests = open_conversation(client, talk, query).find_all(
+        requests = open_conversation(client, conversation, query).find_all(
             **{"data-kind": "inquiry_request"}
         )
         return ["open" in fold for fold in requests]
 
-    asked_here = open_conversation(client, talk).find_all(**{"data-kind": "inquiry_request"})
+    asked_here = open_conversation(client, conversation).find_all(
+        **{"data-kind": "inquiry_request"}
+    )
     cancelled, unanswered, answered_id = (fold["id"] for fold in asked_here)
     assert folds("") == [True, True, False]
     assert folds(f"shut={cancelled}") == [False, True, False]
@@ -174,39 +182,41 @@ def test_questions_that_an_address_names_as_shut_are_not_open():
 
 
 def test_a_gap_in_time_is_told():
-    talk = making.conversation(making.workspace())
+    conversation = making.conversation(making.workspace())
     for at in ("2026-01-01 10:00:00.0", "2026-01-01 10:14:00.0", "2026-01-01 12:20:00.0"):
-        journal.append_events(talk.pk, [making.event(ChatRequest("Hi"), at)])
-    page = open_conversation(sign_in_reader(talk), talk)
+        journal.append_events(conversation.pk, [making.event(ChatRequest("Hi"), at)])
+    page = open_conversation(sign_in_reader(conversation), conversation)
     assert [tag.text for tag in page if tag.get("class") == "gap"] == ["2 h 6 min later"]
 
 
 def test_where_news_begin_is_told_to_each_reader():
-    talk = make_long_conversation(30)
-    client = sign_in_reader(talk)
+    conversation = make_long_conversation(30)
+    client = sign_in_reader(conversation)
     person = Person.objects.get(pk=client.session["_auth_user_id"])
-    page = open_conversation(client, talk)
+    page = open_conversation(client, conversation)
     assert not any(tag.get("id") == "new" for tag in page)
-    assert read_marks.get_read_count(person.pk, talk.pk) is None
-    open_conversation(client, talk, "at=end")
-    assert read_marks.get_read_count(person.pk, talk.pk) == talk.entry_count
+    assert read_marks.get_read_count(person.pk, conversation.pk) is None
+    open_conversation(client, conversation, "at=end")
+    assert read_marks.get_read_count(person.pk, conversation.pk) == conversation.entry_count
     ReadMark.objects.update(entry_count=210)
-    assert "90 new events since your last visit" in open_conversation(client, talk).text
-    page = open_conversation(client, talk, "at=new")
+    assert "90 new events since your last visit" in open_conversation(client, conversation).text
+    page = open_conversation(client, conversation, "at=new")
     line = page.find_one(id="new")
     following = page.tags[page.tags.index(line) :]
     assert next(tag["data-turn"] for tag in following if "data-turn" in tag) == "21"
-    ReadMark.objects.update(entry_count=talk.entry_count + 40)  # jp made the conversation shorter
-    assert "since your last visit" not in open_conversation(client, talk).text
+    ReadMark.objects.update(
+        entry_count=conversation.entry_count + 40
+    )  # jp made the conversation shorter
+    assert "since your last visit" not in open_conversation(client, conversation).text
 
 
 def test_link_to_a_question_past_the_first_fifty_shows_that_one_too():
     questions = [make_inquiry(f"c.q{number}", f"Question {number}?") for number in range(60)]
-    talk = mirror_conversation(TurnStart(), make_call("c"), *questions, make_result("c"))
-    client = sign_in_reader(talk)
+    conversation = mirror_conversation(TurnStart(), make_call("c"), *questions, make_result("c"))
+    client = sign_in_reader(conversation)
     for number in (59, 55, 3):
-        anchor = journal.find_anchor(talk.pk, number + 2)
-        page = open_conversation(client, talk, f"at={anchor}")
+        anchor = journal.find_anchor(conversation.pk, number + 2)
+        page = open_conversation(client, conversation, f"at={anchor}")
         assert f"Question {number}?" in page.find_one(id=anchor).text
         questions_shown = page.find_all(**{"data-kind": "inquiry_request"})
         assert len(questions_shown) == (50 if number < 50 else 51)
@@ -214,56 +224,64 @@ def test_link_to_a_question_past_the_first_fifty_shows_that_one_too():
 
 
 def test_a_page_tells_how_far_somebody_read_and_no_further_than_there_is():
-    talk = make_long_conversation(2)
-    client = sign_in_reader(talk)
+    conversation = make_long_conversation(2)
+    client = sign_in_reader(conversation)
     person = int(client.session["_auth_user_id"])
     for length, expected in (("7", 7), ("999", 20), ("9", 20)):
         assert (
-            client.post(f"/conversations/{talk.pk}/read", {"entry_count": length}).status_code
+            client.post(
+                f"/conversations/{conversation.pk}/read", {"entry_count": length}
+            ).status_code
             == 204
         )
-        assert read_marks.get_read_count(person, talk.pk) == expected
-    assert client.post(f"/conversations/{talk.pk}/read", {"entry_count": "x"}).status_code == 400
+        assert read_marks.get_read_count(person, conversation.pk) == expected
+    assert (
+        client.post(f"/conversations/{conversation.pk}/read", {"entry_count": "x"}).status_code
+        == 400
+    )
 
 
 def test_who_read_what_is_no_more_has_read_what_there_is():
-    talk = make_long_conversation(2)
-    person = int(sign_in_reader(talk).session["_auth_user_id"])
-    read_marks.record_read(person, talk.pk, talk.entry_count)
+    conversation = make_long_conversation(2)
+    person = int(sign_in_reader(conversation).session["_auth_user_id"])
+    read_marks.record_read(person, conversation.pk, conversation.entry_count)
     Conversation.objects.update(entry_count=15)
-    read_marks.record_read(person, talk.pk, 15)
-    assert read_marks.get_read_count(person, talk.pk) == 15
+    read_marks.record_read(person, conversation.pk, 15)
+    assert read_marks.get_read_count(person, conversation.pk) == 15
 
 
 def test_the_outline_names_the_turns_and_what_is_in_the_one_that_is_shown():
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         TurnStart(), ChatRequest("Mend the roof"), make_call("a", "hammer"),
         TurnStart(), ChatRequest("Paint it"),
     )  # fmt: skip
-    client = sign_in_reader(talk)
-    outline = open_conversation(client, talk).find_one(id="outline").text
+    client = sign_in_reader(conversation)
+    outline = open_conversation(client, conversation).find_one(id="outline").text
     assert "Mend the roof" in outline
     assert "Paint it" in outline
     assert "hammer" in outline
-    inside = client.get(f"/conversations/{talk.pk}/outline?turn=0")
+    inside = client.get(f"/conversations/{conversation.pk}/outline?turn=0")
     assert "hammer" in inside.content.decode()
-    assert "hammer" not in client.get(f"/conversations/{talk.pk}/outline?turn=1").content.decode()
+    assert (
+        "hammer"
+        not in client.get(f"/conversations/{conversation.pk}/outline?turn=1").content.decode()
+    )
 
 
 def test_outline_leads_to_all_of_a_turn_that_the_window_shows_in_part():
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         TurnStart(), *(make_call(f"c{n}", "hammer") for n in range(80)), TurnStart()
     )
-    client = sign_in_reader(talk)
+    client = sign_in_reader(conversation)
     for query, partly in (("at=0", True), ("at=60", True), ("at=end", True)):
-        outline_text = open_conversation(client, talk, query).find_one(id="outline").text
+        outline_text = open_conversation(client, conversation, query).find_one(id="outline").text
         assert ("Show whole turn" in outline_text) == partly
     short_talk = mirror_conversation(TurnStart(), make_call("a", "hammer"), TurnStart())
     assert (
         "Show whole turn"
         not in open_conversation(sign_in_reader(short_talk), short_talk).find_one(id="outline").text
     )
-    outline_html = client.get(f"/conversations/{talk.pk}/outline?turn=0").content.decode()
+    outline_html = client.get(f"/conversations/{conversation.pk}/outline?turn=0").content.decode()
     assert outline_html.count("hammer") >= 80
 
 
@@ -300,33 +318,35 @@ class Cost(NamedTuple):
 
 def measure(turns: int, queries: Iterable[str]) -> dict[str, Cost]:
     """Return what the pages of a conversation of so many turns cost."""
-    talk = make_long_conversation(turns)
-    client = sign_in_reader(talk)
-    client.get(f"/conversations/{talk.pk}?at=end")
+    conversation = make_long_conversation(turns)
+    client = sign_in_reader(conversation)
+    client.get(f"/conversations/{conversation.pk}?at=end")
     costs = {}
     for query in queries:
         with CaptureQueriesContext(connection) as captured:
-            response = client.get(f"/conversations/{talk.pk}?{query}")
+            response = client.get(f"/conversations/{conversation.pk}?{query}")
         costs[query] = Cost(len(captured), len(response.content))
     return costs
 
 
 def test_each_turn_has_its_heading_where_only_some_kinds_are_shown():
-    talk = make_long_conversation(60)
-    client = sign_in_reader(talk)
-    page = open_conversation(client, talk, "show=questions")
+    conversation = make_long_conversation(60)
+    client = sign_in_reader(conversation)
+    page = open_conversation(client, conversation, "show=questions")
     turns = [tag for tag in page if "turn-head" in tag.get("class", "")]
     assert [tag.get("id") for tag in turns[:3]] == ["turn-0", "turn-1", "turn-2"]
-    later_page = open_conversation(client, talk, f"show=questions&after={item_positions(page)[-1]}")
+    later_page = open_conversation(
+        client, conversation, f"show=questions&after={item_positions(page)[-1]}"
+    )
     first = next(tag for tag in later_page if "turn-head" in tag.get("class", ""))
     assert "id" not in first
 
 
 def test_what_a_script_fetches_counts_as_read_only_when_it_says_so():
-    talk = make_long_conversation(2)
-    client = sign_in_reader(talk)
+    conversation = make_long_conversation(2)
+    client = sign_in_reader(conversation)
     person = int(client.session["_auth_user_id"])
-    open_conversation(client, talk, headers={"Sec-Fetch-Dest": "empty"})
-    assert read_marks.get_read_count(person, talk.pk) is None
-    open_conversation(client, talk, headers={"Sec-Fetch-Dest": "document"})
-    assert read_marks.get_read_count(person, talk.pk) == talk.entry_count
+    open_conversation(client, conversation, headers={"Sec-Fetch-Dest": "empty"})
+    assert read_marks.get_read_count(person, conversation.pk) is None
+    open_conversation(client, conversation, headers={"Sec-Fetch-Dest": "document"})
+    assert read_marks.get_read_count(person, conversation.pk) == conversation.entry_count

@@ -41,13 +41,13 @@ def questions(world: World, person_name: str = "responder") -> ParsedPage:
     return parse_page(world.client(person_name).get("/questions"))
 
 
-def talk(world: World, person_name: str = "responder") -> ParsedPage:
-    return parse_page(world.client(person_name).get(f"/conversations/{world.talk.pk}"))
+def conversation(world: World, person_name: str = "responder") -> ParsedPage:
+    return parse_page(world.client(person_name).get(f"/conversations/{world.conversation.pk}"))
 
 
 def test_a_card_says_what_is_to_run_and_with_what(world: World):
     row = making.prompt(world.run, described="search (MCP server Web)")
-    for page in (questions(world), talk(world)):
+    for page in (questions(world), conversation(world)):
         assert (card(page, row)["data-outcome"], card(page, row)["data-approval-kind"]) == (
             "open",
             "run",
@@ -62,7 +62,7 @@ def test_a_card_says_what_is_to_run_and_with_what(world: World):
 def test_open_card_counts_how_long_it_has_waited(world: World):
     row = making.prompt(world.run)
     Approval.objects.filter(pk=row.pk).update(asked_at=timezone.now() - timedelta(minutes=5))
-    for page in (questions(world), talk(world)):
+    for page in (questions(world), conversation(world)):
         (wait_time,) = inside(page, row, "time")
         assert wait_time.text == "5 min"
         assert int(wait_time["data-waiting-seconds"]) >= 300
@@ -191,7 +191,7 @@ def test_each_button_decides_what_it_says(world: World, press: Press, htmx: bool
         assert "by Responder" in page.text
         assert not page.find_all(id="main")
     else:
-        target_url = f"/conversations/{world.talk.pk}"
+        target_url = f"/conversations/{world.conversation.pk}"
         assert (response.status_code, response["Location"]) == (302, target_url)
 
 
@@ -290,7 +290,7 @@ def test_alone_in_the_queue_nothing_has_a_place(world: World):
 
 def test_a_reader_sees_no_card_and_others_nothing(world: World):
     row = making.prompt(world.run)
-    assert not talk(world, "reader").find_all(id=f"approval-{row.pk}")
+    assert not conversation(world, "reader").find_all(id=f"approval-{row.pk}")
     assert not questions(world, "rival").find_all(id=f"approval-{row.pk}")
 
 
@@ -332,6 +332,6 @@ def test_an_answer_for_the_rest_of_the_turn_says_so_in_the_transcript(world: Wor
     client.post(f"/questions/{world.question.pk}/answer", {"answer": "true", "remember": "turn"})
     question = making.question(world.run)
     client.post(f"/questions/{question.pk}/answer", {"answer": "true"})
-    tags = [t for t in talk(world) if "data-remembered" in t]
+    tags = [t for t in conversation(world) if "data-remembered" in t]
     assert [t.text for t in tags] == ["remembered for this turn"]
     assert tags[0].inside(id=world.anchor)

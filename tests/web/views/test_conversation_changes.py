@@ -19,7 +19,7 @@ from tests.web.world import World
 
 
 def change(world: World, person_name: str = "responder", **data: str) -> Any:
-    address = f"/conversations/{world.talk.pk}/change"
+    address = f"/conversations/{world.conversation.pk}/change"
     return world.client(person_name).post(
         address, {"next": "/conversations?q=talk"} | data, follow=True
     )
@@ -53,15 +53,15 @@ def test_a_responder_changes_a_conversation_and_is_told(
 ):
     Conversation.objects.update(labels={"k": ""})
     response = change(world, **data)
-    assert response.redirect_chain == [(f"/conversations?q=talk#c{world.talk.pk}", 302)]
+    assert response.redirect_chain == [(f"/conversations?q=talk#c{world.conversation.pk}", 302)]
     assert message in parse_page(response).text
-    row = Conversation.objects.get(pk=world.talk.pk)
+    row = Conversation.objects.get(pk=world.conversation.pk)
     assert {name: getattr(row, name) for name in expected} == expected
 
 
 def test_notice_of_an_archived_conversation_undoes_it_by_its_form(world: World):
     client = world.client("responder")
-    address = f"/conversations/{world.talk.pk}/change"
+    address = f"/conversations/{world.conversation.pk}/change"
     list_url = "/conversations?q=talk"
     response = client.post(address, {"do": "archive", "next": list_url}, follow=True)
     page = parse_page(response)
@@ -72,7 +72,7 @@ def test_notice_of_an_archived_conversation_undoes_it_by_its_form(world: World):
     response = client.post(address, fields, follow=True)
     assert "Unarchived “A talk”." in parse_page(response).text
     assert not parse_page(response).find_all(name="do", value="unarchive")
-    assert not Conversation.objects.get(pk=world.talk.pk).archived
+    assert not Conversation.objects.get(pk=world.conversation.pk).archived
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_title_or_label_that_is_refused_stays_in_its_field(
     world: World, busy: None, from_page: str, action: str, field: str, text: str
 ):
-    url = f"/conversations/{world.talk.pk}"
+    url = f"/conversations/{world.conversation.pk}"
     form = {"do": action, field: text, "next": f"{url}{from_page}"}
     response = world.client("responder").post(f"{url}/change", form)
     page = parse_page(response)
@@ -106,7 +106,7 @@ def test_invalid_label_stays_in_its_field(world: World):
     assert response.status_code == 422
     assert "“1bad” is not a valid label name" in page.find_one(role="alert").text
     assert page.find_one(name="label")["value"] == "1bad"
-    page_url = f"/conversations/{world.talk.pk}"
+    page_url = f"/conversations/{world.conversation.pk}"
     assert {tag["value"] for tag in page.find_all(name="next")} == {page_url}
 
 
@@ -123,7 +123,7 @@ def test_title_for_a_conversation_that_became_read_only_is_shown(world: World):
 @pytest.mark.parametrize("action", ["pin", "unlabel"])
 def test_refused_press_of_a_button_leads_back(world: World, busy: None, action: str):
     response = change(world, do=action, label="k")
-    assert response.redirect_chain == [(f"/conversations?q=talk#c{world.talk.pk}", 302)]
+    assert response.redirect_chain == [(f"/conversations?q=talk#c{world.conversation.pk}", 302)]
     assert "A turn is running" in parse_page(response).text
 
 
@@ -132,7 +132,7 @@ def test_refused_press_of_a_button_leads_back(world: World, busy: None, action: 
 )
 def test_nobody_is_led_elsewhere_by_a_change(world: World, target_url: str):
     response = change(world, do="pin", next=target_url)
-    assert response.redirect_chain == [(f"/conversations/{world.talk.pk}", 302)]
+    assert response.redirect_chain == [(f"/conversations/{world.conversation.pk}", 302)]
 
 
 def test_a_change_is_announced_to_those_who_look(world: World, monkeypatch: pytest.MonkeyPatch):
@@ -141,13 +141,15 @@ def test_a_change_is_announced_to_those_who_look(world: World, monkeypatch: pyte
     change(world, do="label", label="a b")
     stub.assert_not_awaited()
     change(world, do="pin")
-    stub.assert_awaited_once_with(world.talk.pk)
+    stub.assert_awaited_once_with(world.conversation.pk)
 
 
 def test_what_is_jps_says_why_it_cannot_be_changed(world: World):
     Conversation.objects.update(origin="mirrored")
     reason = "an owner of Garden to enable writing on its People page"
-    page = parse_page(world.client("responder").get(f"/conversations/{world.talk.pk}/facts"))
+    page = parse_page(
+        world.client("responder").get(f"/conversations/{world.conversation.pk}/facts")
+    )
     assert reason in page.text
     assert not [tag for tag in page if tag.get("name") == "do"]
     assert reason in parse_page(change(world, do="pin")).text
@@ -159,7 +161,9 @@ def test_only_who_may_change_it_has_the_ways_to(world: World):
         page = parse_page(world.client(person_name).get("/conversations"))
         buttons = [tag for tag in page if tag.get("name") == "do"]
         assert bool(buttons) is may_change
-        assert bool(page.find_all(href=f"/conversations/{world.talk.pk}/facts")) is may_change
+        assert (
+            bool(page.find_all(href=f"/conversations/{world.conversation.pk}/facts")) is may_change
+        )
 
 
 async def test_a_page_hears_of_another_title_label_or_pin_once(shared_world: World):
@@ -172,16 +176,16 @@ async def test_a_page_hears_of_another_title_label_or_pin_once(shared_world: Wor
             (metadata_file.MetadataChange(pinned=True), "Pinned: "),
         ):
             await run_in_db_thread(
-                metadata_file.apply_change, shared_world.talk.pk, metadata_change
+                metadata_file.apply_change, shared_world.conversation.pk, metadata_change
             )
-            await publisher.publish_conversation_changed(shared_world.talk.pk)
+            await publisher.publish_conversation_changed(shared_world.conversation.pk)
             html_page = parse_page(await socket.receive_all())
             assert (
                 text
                 in html_page.find_one(id="heading").text + html_page.find_one(id="metadata").text
             )
             assert not html_page.find_all(id="edit-menu-body")
-        await publisher.publish_conversation_changed(shared_world.talk.pk)
+        await publisher.publish_conversation_changed(shared_world.conversation.pk)
         assert await socket.hears_nothing()
 
 
@@ -192,8 +196,10 @@ async def test_who_may_change_it_is_sent_the_menu_as_it_is_then(shared_world: Wo
     ) as socket:
         await socket.receive_all()
         metadata_change = metadata_file.MetadataChange(title="<New> words", archived=True)
-        await run_in_db_thread(metadata_file.apply_change, shared_world.talk.pk, metadata_change)
-        await publisher.publish_conversation_changed(shared_world.talk.pk)
+        await run_in_db_thread(
+            metadata_file.apply_change, shared_world.conversation.pk, metadata_change
+        )
+        await publisher.publish_conversation_changed(shared_world.conversation.pk)
         html_page = parse_page(await socket.receive_all())
         assert html_page.find_one(name="title")["value"] == "<New> words"
         assert [
@@ -204,5 +210,5 @@ async def test_who_may_change_it_is_sent_the_menu_as_it_is_then(shared_world: Wo
             "unarchive",
         ]
         assert {tag["value"] for tag in html_page.find_all(name="next")} == {
-            f"/conversations/{shared_world.talk.pk}"
+            f"/conversations/{shared_world.conversation.pk}"
         }

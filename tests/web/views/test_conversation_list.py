@@ -53,7 +53,7 @@ def test_a_row_says_title_place_and_what_is_in_it(world: World):
     making.settle(making.question(world.run), Redacted())
     page = parse_page(get(world))
     (row,) = rows(page)
-    assert row["data-conversation"] == str(world.talk.jp_id)
+    assert row["data-conversation"] == str(world.conversation.jp_id)
     assert counts(page, row) == {
         "events": "8", "turns": "1", "open": "1", "answered": "1", "redacted": "1"
     }  # fmt: skip
@@ -119,7 +119,10 @@ def test_htmx_gets_the_list_alone(world: World):
 
 def test_a_row_leads_to_what_is_new_and_says_how_much(world: World):
     ReadMark.objects.create(
-        person=world.people["reader"], conversation=world.talk, entry_count=1, at=timezone.now()
+        person=world.people["reader"],
+        conversation=world.conversation,
+        entry_count=1,
+        at=timezone.now(),
     )
     making.prompt(world.run)
     page = parse_page(get(world))
@@ -127,13 +130,14 @@ def test_a_row_leads_to_what_is_new_and_says_how_much(world: World):
     assert counts(page, row)["new"] == "3"
     assert counts(page, row)["approvals"] == "1"
     assert (
-        page.find_one(**{"class": "row-link"})["href"] == f"/conversations/{world.talk.pk}?at=new"
+        page.find_one(**{"class": "row-link"})["href"]
+        == f"/conversations/{world.conversation.pk}?at=new"
     )
 
 
 def test_orders_and_filters_are_in_the_address_and_on_the_page(world: World):
-    talk = making.conversation(world.home, "labelled")
-    Conversation.objects.filter(pk=talk.pk).update(
+    conversation = making.conversation(world.home, "labelled")
+    Conversation.objects.filter(pk=conversation.pk).update(
         labels={"area": "x"}, entry_count=99, problem="odd"
     )
     assert titles(get(world, sort="length")) == ["labelled", "A talk"]
@@ -322,7 +326,7 @@ def test_the_form_says_that_a_script_plays(world: World):
 
 def test_asking_nothing_and_asking_twice_are_told(world: World):
     client = signed_in(world.people["responder"])
-    url = f"/conversations/{world.talk.pk}/turns"
+    url = f"/conversations/{world.conversation.pk}/turns"
     assert "Enter a message." in parse_page(client.post(url, {"text": " "}, follow=True)).text
     refusal = client.post(url, {"text": "More than that"}, follow=True)
     assert refusal.status_code == 422
@@ -340,7 +344,7 @@ def test_what_a_bad_configuration_refuses_is_not_lost_and_names_the_file(
     new_fields = {**fields, "workspace": world.home.pk}
     begin_response = client.post("/conversations/new", new_fields, follow=True)
     Run.objects.all().delete()
-    url = f"/conversations/{world.talk.pk}/turns"
+    url = f"/conversations/{world.conversation.pk}/turns"
     turn_response = client.post(url, fields, follow=True)
     for page in (begin_response, turn_response):
         assert page.status_code == 422
@@ -352,12 +356,12 @@ def test_what_a_bad_configuration_refuses_is_not_lost_and_names_the_file(
 def test_stopping_what_does_not_run_is_told(world: World):
     runs_in_store.end_run(world.run, RunState.DONE)
     client = signed_in(world.people["responder"])
-    page = client.post(f"/conversations/{world.talk.pk}/stop", follow=True)
+    page = client.post(f"/conversations/{world.conversation.pk}/stop", follow=True)
     assert "No turn is running." in parse_page(page).text
 
 
 def test_stopping_names_who_stopped(world: World, monkeypatch: pytest.MonkeyPatch):
     stub = AsyncMock(return_value=True)
     monkeypatch.setattr(runs, "stop_run", stub)
-    world.client("responder").post(f"/conversations/{world.talk.pk}/stop")
-    stub.assert_awaited_once_with(world.talk.pk, making.decider(world.people["responder"]))
+    world.client("responder").post(f"/conversations/{world.conversation.pk}/stop")
+    stub.assert_awaited_once_with(world.conversation.pk, making.decider(world.people["responder"]))

@@ -37,7 +37,7 @@ KINDS: tuple[EventKind, ...] = (
 
 
 @pytest.fixture
-def talk(world: World) -> Any:
+def conversation(world: World) -> Any:
     conversation = making.conversation(world.home, "Watering", world.people["owner"])
     journal.append_events(conversation.pk, [making.event(kind) for kind in KINDS])
     conversation.refresh_from_db()
@@ -45,9 +45,9 @@ def talk(world: World) -> Any:
 
 
 @pytest.fixture
-def indexed_conversation(talk: Any) -> Any:
-    indexer.index_conversation(talk.pk)
-    return talk
+def indexed_conversation(conversation: Any) -> Any:
+    indexer.index_conversation(conversation.pk)
+    return conversation
 
 
 def get_json(world: World, path: str, **query: str) -> dict[str, Any]:
@@ -57,8 +57,8 @@ def get_json(world: World, path: str, **query: str) -> dict[str, Any]:
     return fields
 
 
-def anchor(talk: Any, position: int) -> str:
-    return navigation.get_anchor(talk.pk, position)
+def anchor(conversation: Any, position: int) -> str:
+    return navigation.get_anchor(conversation.pk, position)
 
 
 def test_a_hit_says_which_it_is_and_where(world: World, indexed_conversation: Any):
@@ -107,9 +107,11 @@ def test_nothing_found_is_no_hit(world: World, indexed_conversation: Any, words:
     assert "anchor" not in result
 
 
-def test_what_is_not_indexed_is_said(world: World, talk: Any):
-    assert get_json(world, f"/conversations/{talk.pk}/find", q="roses")["unindexed"] == len(KINDS)
-    page = parse_page(world.client("reader").get(f"/conversations/{talk.pk}/find?q=roses"))
+def test_what_is_not_indexed_is_said(world: World, conversation: Any):
+    assert get_json(world, f"/conversations/{conversation.pk}/find", q="roses")["unindexed"] == len(
+        KINDS
+    )
+    page = parse_page(world.client("reader").get(f"/conversations/{conversation.pk}/find?q=roses"))
     assert f"{len(KINDS)} events are still being indexed" in page.text
 
 
@@ -153,31 +155,31 @@ def test_a_hostile_hit_is_text(world: World):
     assert b"&lt;script&gt;<mark>roses</mark>&lt;/script&gt;" in reply.content
 
 
-def step(world: World, talk: Any, kind: str, to: str, at: int | str) -> str:
-    path = f"/conversations/{talk.pk}/step"
+def step(world: World, conversation: Any, kind: str, to: str, at: int | str) -> str:
+    path = f"/conversations/{conversation.pk}/step"
     result = get_json(world, path, what=kind, to=to, **{"from": str(at)})
     return str(result["anchor"])
 
 
-def test_steps_go_to_the_next_and_previous_of_a_sort(world: World, talk: Any):
-    assert step(world, talk, "prompt", "next", 1) == anchor(talk, 6)
-    assert step(world, talk, "prompt", "previous", 6) == anchor(talk, 1)
-    assert step(world, talk, "problem", "next", 1) == anchor(talk, 4)
-    assert step(world, talk, "problem", "previous", 6) == anchor(talk, 4)
-    assert step(world, talk, "item", "next", 3) == anchor(talk, 6)
-    assert step(world, talk, "item", "previous", 6) == anchor(talk, 4)
+def test_steps_go_to_the_next_and_previous_of_a_sort(world: World, conversation: Any):
+    assert step(world, conversation, "prompt", "next", 1) == anchor(conversation, 6)
+    assert step(world, conversation, "prompt", "previous", 6) == anchor(conversation, 1)
+    assert step(world, conversation, "problem", "next", 1) == anchor(conversation, 4)
+    assert step(world, conversation, "problem", "previous", 6) == anchor(conversation, 4)
+    assert step(world, conversation, "item", "next", 3) == anchor(conversation, 6)
+    assert step(world, conversation, "item", "previous", 6) == anchor(conversation, 4)
 
 
-def test_a_step_past_the_last_leads_nowhere(world: World, talk: Any):
-    assert step(world, talk, "prompt", "next", 6) == ""
-    assert step(world, talk, "prompt", "previous", 1) == ""
-    assert step(world, talk, "inquiry", "next", 0) == ""
+def test_a_step_past_the_last_leads_nowhere(world: World, conversation: Any):
+    assert step(world, conversation, "prompt", "next", 6) == ""
+    assert step(world, conversation, "prompt", "previous", 1) == ""
+    assert step(world, conversation, "inquiry", "next", 0) == ""
 
 
-def test_what_is_no_place_counts_as_the_beginning(world: World, talk: Any):
-    assert step(world, talk, "prompt", "next", "x") == anchor(talk, 1)
-    assert step(world, talk, "prompt", "next", "9" * 40) == anchor(talk, 1)
-    assert step(world, talk, "prompt", "previous", "²") == anchor(talk, 6)
+def test_what_is_no_place_counts_as_the_beginning(world: World, conversation: Any):
+    assert step(world, conversation, "prompt", "next", "x") == anchor(conversation, 1)
+    assert step(world, conversation, "prompt", "next", "9" * 40) == anchor(conversation, 1)
+    assert step(world, conversation, "prompt", "previous", "²") == anchor(conversation, 6)
 
 
 def test_a_question_that_no_person_ended_is_a_problem(world: World):
@@ -205,20 +207,20 @@ def test_a_question_that_no_person_ended_is_a_problem(world: World):
     )
 
 
-def _category(talk: Any, position: int) -> str:
-    rows = JournalEntry.objects.filter(conversation=talk, position=position)
+def _category(conversation: Any, position: int) -> str:
+    rows = JournalEntry.objects.filter(conversation=conversation, position=position)
     return rows.values_list("category", flat=True).first() or ""
 
 
-def test_steps_between_items_are_between_those_that_are_shown(world: World, talk: Any):
-    path = f"/conversations/{talk.pk}/step"
+def test_steps_between_items_are_between_those_that_are_shown(world: World, conversation: Any):
+    path = f"/conversations/{conversation.pk}/step"
     result = get_json(world, path, what="item", to="next", show="person", **{"from": "1"})
-    assert result["anchor"] == anchor(talk, 6)
+    assert result["anchor"] == anchor(conversation, 6)
 
 
-def test_without_scripts_a_step_is_a_link(world: World, talk: Any):
-    conversation_url = f"/conversations/{talk.pk}"
-    target = anchor(talk, 6)
+def test_without_scripts_a_step_is_a_link(world: World, conversation: Any):
+    conversation_url = f"/conversations/{conversation.pk}"
+    target = anchor(conversation, 6)
     reply = world.client("reader").get(
         f"{conversation_url}/step?what=prompt&to=next&from=1&show=person"
     )
@@ -232,17 +234,17 @@ def test_without_scripts_a_step_is_a_link(world: World, talk: Any):
     ("to", "at", "side"), [("next", "end", "later"), ("previous", "0", "earlier")]
 )
 def test_without_scripts_a_step_past_the_last_says_so(
-    world: World, talk: Any, to: str, at: str, side: str
+    world: World, conversation: Any, to: str, at: str, side: str
 ):
     client = world.client("reader")
-    path = f"/conversations/{talk.pk}/step?what=inquiry&to={to}&from=3"
+    path = f"/conversations/{conversation.pk}/step?what=inquiry&to={to}&from=3"
     reply = client.get(path)
-    assert reply["Location"] == f"/conversations/{talk.pk}?at={at}"
+    assert reply["Location"] == f"/conversations/{conversation.pk}?at={at}"
     assert f"No {side} question." in parse_page(client.get(reply["Location"])).text
 
 
-def test_a_step_to_what_nobody_knows_is_refused(world: World, talk: Any):
-    reply = world.client("reader").get(f"/conversations/{talk.pk}/step?what=novel")
+def test_a_step_to_what_nobody_knows_is_refused(world: World, conversation: Any):
+    reply = world.client("reader").get(f"/conversations/{conversation.pk}/step?what=novel")
     assert reply.status_code == 400
     assert b"item, prompt, inquiry, problem" in reply.content
 

@@ -132,7 +132,7 @@ def test_pinned_ones_and_the_newest_are_at_hand(world: World):
             pinned_at=START if n == 1 else None,
             archived=n == 6,
         )
-    Conversation.objects.filter(pk=world.talk.pk).update(last_activity=START)
+    Conversation.objects.filter(pk=world.conversation.pk).update(last_activity=START)
     page = start(world, "reader")
     assert ["talk 1" in text for text in part(page, "pinned")] == [True]
     assert [text[:6] for text in part(page, "newest")] == [

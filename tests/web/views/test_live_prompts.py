@@ -48,7 +48,7 @@ async def test_a_prompt_comes_to_those_who_may_decide_and_goes_when_somebody_has
         for socket in (answering_socket, desk, reading):
             await socket.receive_all()
         prompter = BrowserPrompter(
-            shared_world.talk.pk, shared_world.home.pk, lambda: Decider("system")
+            shared_world.conversation.pk, shared_world.home.pk, lambda: Decider("system")
         )
         call = asyncio.create_task(prompter.permit(ASKS))
         html_page = parse_page(await answering_socket.receive())
@@ -163,7 +163,7 @@ async def test_a_tool_call_is_shown_as_code_while_it_comes(shared_world: World):
     ) as socket:
         await socket.receive_all()
         await publisher.publish_partial_text(
-            shared_world.talk.pk, "tool_call", 'vault {"path": "<b>'
+            shared_world.conversation.pk, "tool_call", 'vault {"path": "<b>'
         )
         html_page = parse_page(await socket.receive())
     assert [t.text for t in html_page if t.tag in ("code", "pre")] == ["vault", '{"path": "<b>']

@@ -128,7 +128,7 @@ def test_what_no_page_showed_is_said_to_be_shown_to_nobody(world: World):
 
 def test_a_page_that_shows_a_card_has_delivered_it(world: World):
     row, person = world.question, world.people["responder"]
-    for path in ("/questions", f"/questions/{row.pk}", f"/conversations/{world.talk.pk}"):
+    for path in ("/questions", f"/questions/{row.pk}", f"/conversations/{world.conversation.pk}"):
         receipt_buffer._pending_receipts.clear()
         world.client("responder").get(path)
         assert list(receipt_buffer._pending_receipts) == [(row.pk, person.pk)]
@@ -201,7 +201,7 @@ def test_what_waits_last_is_told_to_pages_but_no_secret(world: World):
 
 def test_a_transcript_and_the_audit_lead_to_the_page(world: World):
     url = f"/questions/{world.question.pk}"
-    for path in (f"/conversations/{world.talk.pk}", "/audit"):
+    for path in (f"/conversations/{world.conversation.pk}", "/audit"):
         page = parse_page(world.client("auditor").get(path))
         assert [tag.text for tag in page if tag.get("href") == url] == ["Details"]
 

@@ -34,7 +34,7 @@ def show_card(
     question = InquiryQuestion("Well?", kind, None, None, False, persistence)
     request = InquiryRequest("c.q.1", InquirySource.for_tool("git"), question)
     note = {"jpweb": {"label": label}} if label else {}
-    journal.append_events(world.talk.pk, [ConversationEvent(AT, request, note)], world.run)
+    journal.append_events(world.conversation.pk, [ConversationEvent(AT, request, note)], world.run)
     row = Inquiry.objects.get(inquiry_id="c.q.1")
     page = parse_page(world.client("responder").get("/questions"))
     return page, page.find_one(id=f"question-{row.pk}")

@@ -26,7 +26,7 @@ HOSTILE = "<script>alert(1)</script> & pear"
 
 def say(world: World, *texts: str) -> None:
     events = [making.event(ChatResponse("message", text)) for text in texts]
-    journal.append_events(world.talk.pk, events)
+    journal.append_events(world.conversation.pk, events)
     up_to_date()
 
 
@@ -68,10 +68,12 @@ def test_without_a_query_it_tells_what_can_be_typed(world: World):
 def test_a_hit_lands_on_its_event_with_what_to_light(world: World):
     say(world, "nothing", "A pear tree, pruned")
     html_page = look(world, q='"pear tree" prun* kind:assistant -apple')
-    anchor = JournalEntry.objects.get(conversation=world.talk, text__contains="pruned").anchor
+    anchor = JournalEntry.objects.get(
+        conversation=world.conversation, text__contains="pruned"
+    ).anchor
     (link,) = links(html_page)
     url = urlsplit(link)
-    assert (url.path, url.fragment) == (f"/conversations/{world.talk.pk}", anchor)
+    assert (url.path, url.fragment) == (f"/conversations/{world.conversation.pk}", anchor)
     assert parse_qs(url.query) == {"at": [anchor], "q": ['"pear tree" prun*']}
     assert [tag.text for tag in html_page.tags if tag.tag == "mark"] == ["pear tree", "pruned"]
     assert heading(html_page) == "1 conversation, 1 event"
@@ -81,11 +83,11 @@ def test_a_hit_lands_on_its_event_with_what_to_light(world: World):
 
 def test_a_title_leads_to_the_conversation(world: World):
     up_to_date()
-    assert links(look(world, q="kind:title talk")) == [f"/conversations/{world.talk.pk}"]
+    assert links(look(world, q="kind:title talk")) == [f"/conversations/{world.conversation.pk}"]
 
 
 def test_what_is_hostile_is_text(world: World):
-    Conversation.objects.filter(pk=world.talk.pk).update(title=HOSTILE)
+    Conversation.objects.filter(pk=world.conversation.pk).update(title=HOSTILE)
     say(world, HOSTILE)
     html_page = look(world, q=f"pear {HOSTILE}", tool='"><img>')
     assert not [tag for tag in html_page.tags if tag.tag == "img"]
@@ -199,7 +201,7 @@ def test_results_are_grouped_with_the_kinds_of_what_was_found(world: World):
     say(world, "a pear", "another pear", "a plum")
     html_page = look(world, q="which pear or quince")
     (group,) = [tag for tag in html_page.tags if tag.get("class") == "row group"]
-    assert group["data-conversation"] == str(world.talk.pk)
+    assert group["data-conversation"] == str(world.conversation.pk)
     assert len(links(html_page)) == 2
     assert "without quince" in html_page.text
     assert notices(html_page) == [
@@ -233,7 +235,7 @@ def test_spelled_filters_are_chips_that_remove_them(world: World):
 
 def test_kinds_of_what_was_found_narrow_it(world: World):
     say(world, "a pear")
-    journal.append_events(world.talk.pk, [making.event(ChatRequest("which pear?"))])
+    journal.append_events(world.conversation.pk, [making.event(ChatRequest("which pear?"))])
     up_to_date()
     html_page = look(world, q="pear")
     chips = {

@@ -107,7 +107,7 @@ def test_the_page_says_how_to_sign_in_and_nothing_else(world: World):
     page = parse_page(Client().get("/sign-in"))
     assert "Sign in with a one-time link" in page.text
     assert "ws-connect" not in next(tag for tag in page if tag.tag == "body")
-    assert world.talk.title not in page.text
+    assert world.conversation.title not in page.text
 
 
 def test_signing_out_ends_the_session_and_clears_the_browser(world: World):
@@ -199,7 +199,7 @@ def test_taking_an_invitation_keeps_this_sign_in_and_ends_others(world: World):
     client, second_client = world.client("rival"), world.client("rival")
     response = client.post("/join", {"code": invitation(world), "do": "join"}, follow=True)
     assert "You joined Garden as Reader" in parse_page(response).text
-    assert client.get(f"/conversations/{world.talk.pk}").status_code == 200
+    assert client.get(f"/conversations/{world.conversation.pk}").status_code == 200
     assert second_client.get("/")["Location"].startswith("/sign-in")
 
 
@@ -225,9 +225,9 @@ def test_a_sign_in_by_an_owners_link_ends_when_its_person_joins_elsewhere(world:
     use(as_bob, parse_page(page).find_one(**{"data-link": ""}).text)
     own_link = parse_page(as_bob.post("/account/link")).find_one(**{"data-link": ""}).text
     use(bob, invitation(world, "Bob"), "/join", do="join")
-    talk = f"/conversations/{world.talk.pk}"
-    assert bob.get(talk).status_code == 200
-    assert as_bob.get(talk)["Location"].startswith("/sign-in")
+    conversation = f"/conversations/{world.conversation.pk}"
+    assert bob.get(conversation).status_code == 200
+    assert as_bob.get(conversation)["Location"].startswith("/sign-in")
     assert {use(Client(), link).status_code for link in (owner_link, own_link)} == {403}
 
 

@@ -24,7 +24,7 @@ from tests.web.world import World
 
 
 def foot(world: World, person_name: str = "responder") -> ParsedPage:
-    return parse_page(world.client(person_name).get(f"/conversations/{world.talk.pk}"))
+    return parse_page(world.client(person_name).get(f"/conversations/{world.conversation.pk}"))
 
 
 def actions(page: ParsedPage) -> set[str]:
@@ -34,7 +34,9 @@ def actions(page: ParsedPage) -> set[str]:
 
 def send(world: World, action: str, **fields: str) -> ParsedPage:
     client = world.client("responder")
-    return parse_page(client.post(f"/conversations/{world.talk.pk}/{action}", fields, follow=True))
+    return parse_page(
+        client.post(f"/conversations/{world.conversation.pk}/{action}", fields, follow=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,7 @@ def test_a_conversation_of_jp_is_continued_where_an_owner_allows_writing(
     world: World, writing: WritePolicy, expected: set[str]
 ):
     Run.objects.update(state="done")
-    Conversation.objects.filter(pk=world.talk.pk).update(origin=Origin.MIRRORED)
+    Conversation.objects.filter(pk=world.conversation.pk).update(origin=Origin.MIRRORED)
     Workspace.objects.filter(pk=world.home.pk).update(writing=writing)
     page = foot(world)
     assert actions(page) == expected
@@ -85,7 +87,7 @@ def test_failed_turn_that_another_followed_cannot_be_tried_again(
     world: World, turn_count: int, can_retry: bool
 ):
     Run.objects.update(state="failed", turn_number=2)
-    Conversation.objects.filter(pk=world.talk.pk).update(turns=turn_count)
+    Conversation.objects.filter(pk=world.conversation.pk).update(turns=turn_count)
     assert ("retry" in actions(foot(world))) is can_retry
 
 
@@ -116,7 +118,7 @@ def test_what_is_said_reaches_the_turn(
 ):
     page = send(world, action, **fields)
     by = making.decider(world.people["responder"])
-    interrupt_mock.assert_awaited_once_with(world.talk.pk, by, *arguments)
+    interrupt_mock.assert_awaited_once_with(world.conversation.pk, by, *arguments)
     assert not [t for t in page if "notice" in t.get("class", "").split()]
 
 
@@ -132,7 +134,7 @@ def test_reply_that_no_turn_hears_is_kept_in_the_field_for_a_message(
     Run.objects.update(state="done")
     interrupt_mock.return_value = False
     client = world.client("responder")
-    url = f"/conversations/{world.talk.pk}/respond"
+    url = f"/conversations/{world.conversation.pk}/respond"
     response = client.post(url, {"text": "Use b."}, follow=True)
     assert response.status_code == 422
     assert parse_page(response).find_one(id="text").text.strip() == "Use b."
@@ -141,7 +143,7 @@ def test_reply_that_no_turn_hears_is_kept_in_the_field_for_a_message(
 def test_page_of_a_running_turn_reloads_itself_unless_somebody_writes(world: World):
     Inquiry.objects.all().delete()
     Approval.objects.all().delete()
-    client, path = world.client("responder"), f"/conversations/{world.talk.pk}"
+    client, path = world.client("responder"), f"/conversations/{world.conversation.pk}"
     refreshing, writing = '<meta http-equiv="refresh"', "?at=end&amp;refresh=off"
     page = client.get(path).content.decode()
     assert (refreshing in page, writing in page) == (True, True)
@@ -163,7 +165,7 @@ def test_trying_again_starts_a_run_or_says_why_not(
     retried = AsyncMock(side_effect=error)
     monkeypatch.setattr(runs, "retry_turn", retried)
     page = send(world, "retry")
-    retried.assert_awaited_once_with(world.talk, world.people["responder"])
+    retried.assert_awaited_once_with(world.conversation, world.people["responder"])
     assert ("It did not fail." in page.text) is (error is not None)
 
 
@@ -174,7 +176,7 @@ def test_interrupting_in_a_rolled_back_world_starts_no_task(
     """A task would outlive the request and lock the database of the next tests."""
     started_ids: list[int] = []
     monkeypatch.setattr(run_executor, "_start_run", started_ids.append)
-    world.client("owner").post(f"/conversations/{world.talk.pk}/{action}")
+    world.client("owner").post(f"/conversations/{world.conversation.pk}/{action}")
     assert started_ids == []
 
 
@@ -196,14 +198,14 @@ def test_a_turn_that_would_fail_for_its_key_is_refused_before(
 
 
 def test_a_turn_beside_a_running_one_is_refused_and_its_text_kept(world: World):
-    entry_count, client = world.talk.journal.count(), world.client("responder")
-    url = f"/conversations/{world.talk.pk}"
+    entry_count, client = world.conversation.journal.count(), world.client("responder")
+    url = f"/conversations/{world.conversation.pk}"
     response = client.post(f"{url}/turns", {"text": "Hello there"}, follow=True)
     page = parse_page(response)
     assert "A turn is already running" in page.text
     assert "Hello there" in page.find_one(id="composer").text
     assert Run.objects.count() == 1
-    assert world.talk.journal.count() == entry_count
+    assert world.conversation.journal.count() == entry_count
     links = [tag["href"] for tag in page if "href" in tag and is_turn_link(tag)]
     address = response.request["PATH_INFO"]
     assert {client.get(urljoin(address, link)).status_code for link in links} == {200}
@@ -223,11 +225,11 @@ def test_text_for_a_conversation_that_became_read_only_is_shown(
     shared_world: World, changes: dict[str, Any], obstacle: str
 ):
     """The files are locked in a thread with a connection of its own."""
-    talks = Conversation.objects.filter(pk=shared_world.talk.pk)
+    conversations = Conversation.objects.filter(pk=shared_world.conversation.pk)
     Run.objects.update(state="done")
-    talks.update(origin=Origin.MIRRORED, **changes)
+    conversations.update(origin=Origin.MIRRORED, **changes)
     Workspace.objects.filter(pk=shared_world.home.pk).update(writing=WritePolicy.OFF)
-    client, url = shared_world.client("responder"), f"/conversations/{shared_world.talk.pk}"
+    client, url = shared_world.client("responder"), f"/conversations/{shared_world.conversation.pk}"
     response = client.post(f"{url}/turns", {"text": "Hello there"}, follow=True)
     assert response.status_code == 422
     composer_text = parse_page(response).find_one(id="composer").text
@@ -237,7 +239,7 @@ def test_text_for_a_conversation_that_became_read_only_is_shown(
 
 
 def test_refused_text_of_a_person_who_lost_the_role_is_shown(world: World):
-    client, url = world.client("responder"), f"/conversations/{world.talk.pk}"
+    client, url = world.client("responder"), f"/conversations/{world.conversation.pk}"
     client.post(f"{url}/turns", {"text": "Hello there"})
     Membership.objects.filter(person=world.people["responder"]).update(role=Role.READER)
     composer_text = parse_page(client.get(url)).find_one(id="composer").text
@@ -250,7 +252,7 @@ def is_turn_link(tag: Tag) -> bool:
 
 
 def test_text_that_was_refused_is_kept_for_the_page_of_its_conversation(world: World):
-    client, url = world.client("responder"), f"/conversations/{world.talk.pk}"
+    client, url = world.client("responder"), f"/conversations/{world.conversation.pk}"
     other = making.conversation(world.home)
     client.post(f"{url}/turns", {"text": "Hello there"})
     fetched = {"Sec-Fetch-Dest": "empty"}
@@ -275,7 +277,7 @@ async def test_a_run_that_ends_changes_the_foot(shared_world: World):
         await socket.receive_all()
         fields = {"state": RunState.FAILED, "ended_at": datetime.now(UTC)}
         await run_in_db_thread(Run.objects.filter(pk=shared_world.run.pk).update, **fields)
-        await publisher.publish_conversation_changed(shared_world.talk.pk)
+        await publisher.publish_conversation_changed(shared_world.conversation.pk)
         html_page = parse_page(await socket.receive_all())
     assert html_page.find_one(id="composer")["data-run"] == f"{shared_world.run.pk}-failed"
     assert [e["id"] for e in html_page if "hx-swap-oob" in e] == ["composer"]
@@ -305,7 +307,7 @@ async def test_run_status_of_an_open_page_follows_parking_without_the_form(
         assert "run-status" not in await socket.receive_all()
         await old_socket.receive_all()
         await run_in_db_thread(rows.update, state=after)
-        await publisher.publish_conversation_changed(shared_world.talk.pk)
+        await publisher.publish_conversation_changed(shared_world.conversation.pk)
         html_page = parse_page(await socket.receive_all())
         swapped = [(e["hx-swap-oob"], e.text.strip()) for e in html_page if "hx-swap-oob" in e]
         assert [target for target, _ in swapped] == ["innerHTML:#run-status"]
@@ -320,9 +322,9 @@ async def test_failed_run_that_another_turn_followed_is_no_longer_offered(shared
     hello["run"] = f"{shared_world.run.pk}-failed"
     async with connect_page(shared_world.people["responder"], **hello) as socket:
         await socket.receive_all()
-        turns = Conversation.objects.filter(pk=shared_world.talk.pk)
+        turns = Conversation.objects.filter(pk=shared_world.conversation.pk)
         await run_in_db_thread(turns.update, turns=2)
-        await publisher.publish_conversation_changed(shared_world.talk.pk)
+        await publisher.publish_conversation_changed(shared_world.conversation.pk)
         html_page = parse_page(await socket.receive_all())
     composer = html_page.find_one(id="composer")
     assert composer["data-run"] == f"{shared_world.run.pk}-failed-overtaken"
@@ -343,6 +345,6 @@ async def test_composer_of_an_open_page_follows_a_change_of_the_role(
         assert "composer" not in [tag.get("id") for tag in parse_page(await socket.receive_all())]
         memberships = Membership.objects.filter(person=shared_world.people[name])
         await run_in_db_thread(memberships.update, role=new_role)
-        await publisher.publish_conversation_changed(shared_world.talk.pk)
+        await publisher.publish_conversation_changed(shared_world.conversation.pk)
         composer = parse_page(await socket.receive_all()).find_one(id="composer")
     assert ("Read-only access" in composer.text) is (new_role < Role.RESPONDER)

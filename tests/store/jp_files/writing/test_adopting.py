@@ -43,7 +43,7 @@ class JpConversation:
         (self.folder / "base_config.json").write_bytes(BASE)
         self.refresh()
         self.row = Conversation.objects.get(jp_id=JP_ID)
-        stage.talk = self.row
+        stage.conversation = self.row
 
     def refresh(self) -> None:
         mirror.mirror_workspace(self.stage.root)

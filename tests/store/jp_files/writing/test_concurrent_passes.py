@@ -40,7 +40,7 @@ OPENING = [make_element(TurnStart()), make_element(ChatRequest("From a browser")
 
 
 @pytest.fixture
-def talk(tmp_path: Path) -> Conversation:
+def conversation(tmp_path: Path) -> Conversation:
     """Return a mirrored conversation of an attached workspace."""
     write_folder(tmp_path, NAME, TURN)
     home, _ = mirror.mirror_workspace(tmp_path)
@@ -48,22 +48,22 @@ def talk(tmp_path: Path) -> Conversation:
     return Conversation.objects.select_related("workspace").get(jp_id=JP_ID)
 
 
-def read_file(talk: Conversation) -> list[str]:
-    home = Path(talk.workspace.root) / ".jp" / "conversations"
-    return wire.split_array(next(home.glob(f"{talk.jp_id}*/events.json")).read_bytes())
+def read_file(conversation: Conversation) -> list[str]:
+    home = Path(conversation.workspace.root) / ".jp" / "conversations"
+    return wire.split_array(next(home.glob(f"{conversation.jp_id}*/events.json")).read_bytes())
 
 
-def read_journal(talk: Conversation) -> list[str]:
-    entries = JournalEntry.objects.filter(conversation=talk).order_by("position")
+def read_journal(conversation: Conversation) -> list[str]:
+    entries = JournalEntry.objects.filter(conversation=conversation).order_by("position")
     return list(entries.values_list("text", flat=True))
 
 
-def begin_turn(talk: Conversation) -> tuple[Attachment, Run]:
+def begin_turn(conversation: Conversation) -> tuple[Attachment, Run]:
     """Start a turn, as a person does who sends a message."""
-    attachment = attachments.attach_files(talk.pk)
+    attachment = attachments.attach_files(conversation.pk)
     assert attachment is not None
     events = [event for element in OPENING for event in element.events]
-    run = runs.start_run(talk.pk, making.person().pk, "scripted", "", events)
+    run = runs.start_run(conversation.pk, making.person().pk, "scripted", "", events)
     attachment.write_files()
     return attachment, making.acquire_run(run)
 
@@ -80,46 +80,50 @@ def before_each_write(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -
     monkeypatch.setattr(mirror, "_write_reading", act_first)
 
 
-def parse(talk: Conversation) -> tuple[workspace.DiskConversation, reader.ParsedConversation]:
-    disk_workspace = workspace.find_workspace(Path(talk.workspace.root))
-    disk_conversation = workspace.find_conversation(disk_workspace, talk.jp_id)
+def parse(
+    conversation: Conversation,
+) -> tuple[workspace.DiskConversation, reader.ParsedConversation]:
+    disk_workspace = workspace.find_workspace(Path(conversation.workspace.root))
+    disk_conversation = workspace.find_conversation(disk_workspace, conversation.jp_id)
     assert disk_conversation is not None
     return disk_conversation, reader.parse_conversation(disk_conversation)
 
 
 def test_pass_keeps_the_events_of_a_turn_that_began_after_it_read(
-    talk: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    conversation: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     write_folder(tmp_path, NAME, TWO_TURNS)
     write_folder(tmp_path, LATER_NAME, TURN)
     begun: list[tuple[Attachment, Run]] = []
-    before_each_write(monkeypatch, lambda: begun.append(begin_turn(talk)))
+    before_each_write(monkeypatch, lambda: begun.append(begin_turn(conversation)))
     _, report = mirror.mirror_workspace(tmp_path)
     expected = [element.raw for element in (*TWO_TURNS, *OPENING)]
-    assert read_journal(talk) == expected
+    assert read_journal(conversation) == expected
     assert Conversation.objects.get(jp_id=JP_ID).origin == Origin.NATIVE
     assert [line for line in report.problems if NAME not in line] == []
     assert Conversation.objects.get(jp_id=JP_ID + 1).entry_count == len(TURN), "the pass goes on"
     attachment, run = begun[0]
     reply = making.event(ChatResponse("message", "Hello, browser"))
-    journal.append_events(talk.pk, [reply], run)
+    journal.append_events(conversation.pk, [reply], run)
     attachment.write_files()
     attachment.release()
-    assert read_file(talk) == read_journal(talk)
-    assert read_file(talk)[:-1] == expected
+    assert read_file(conversation) == read_journal(conversation)
+    assert read_file(conversation)[:-1] == expected
     runs.end_run(run, RunState.DONE)
     assert mirror.mirror_workspace(tmp_path)[1].problems == []
-    assert read_journal(talk)[:-1] == expected
+    assert read_journal(conversation)[:-1] == expected
 
 
 def test_pass_leaves_a_conversation_that_was_imported_after_it_read(
-    talk: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    conversation: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     write_folder(tmp_path, LATER_NAME, TURN)
     imported: list[Conversation] = []
 
     def import_other() -> None:
-        row = making.mirrored_conversation(talk.workspace, TurnStart(), ChatRequest("Evidence"))
+        row = making.mirrored_conversation(
+            conversation.workspace, TurnStart(), ChatRequest("Evidence")
+        )
         Conversation.objects.filter(pk=row.pk).update(origin=Origin.IMPORTED, jp_id=JP_ID + 1)
         imported.append(row)
 
@@ -132,7 +136,7 @@ def test_pass_leaves_a_conversation_that_was_imported_after_it_read(
 
 
 def test_copy_in_batches_keeps_a_question_that_was_asked_meanwhile(
-    talk: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    conversation: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     write_folder(tmp_path, NAME, TWO_TURNS)
 
@@ -146,11 +150,11 @@ def test_copy_in_batches_keeps_a_question_that_was_asked_meanwhile(
     monkeypatch.setattr(row_writer, "_pause_between_batches", ask_at_the_end)
     mirror.mirror_workspace(tmp_path)
     assert Inquiry.objects.get().state == "open"
-    assert len(read_journal(talk)) > len(TWO_TURNS)
+    assert len(read_journal(conversation)) > len(TWO_TURNS)
 
 
 def test_copy_in_batches_stops_where_a_turn_begins_between_them(
-    talk: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    conversation: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     write_folder(tmp_path, NAME, TWO_TURNS)
     begun: list[tuple[Attachment, Run]] = []
@@ -158,69 +162,69 @@ def test_copy_in_batches_stops_where_a_turn_begins_between_them(
     def begin_once() -> None:
         if not begun:
             monkeypatch.setattr(row_writer, "MAX_BATCH_ENTRIES", 100)
-            begun.append(begin_turn(talk))
+            begun.append(begin_turn(conversation))
 
     monkeypatch.setattr(row_writer, "MAX_BATCH_ENTRIES", 1)
     monkeypatch.setattr(row_writer, "_pause_between_batches", begin_once)
     mirror.mirror_workspace(tmp_path)
     begun[0][0].release()
-    assert read_journal(talk) == [element.raw for element in (*TWO_TURNS, *OPENING)]
+    assert read_journal(conversation) == [element.raw for element in (*TWO_TURNS, *OPENING)]
 
 
 def test_turn_does_not_start_on_an_older_reading_of_a_pass(
-    talk: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    conversation: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    older_reading = parse(talk)
+    older_reading = parse(conversation)
     write_folder(tmp_path, NAME, TWO_TURNS)
     refresh = mirror.refresh_conversation
 
     def refresh_before_the_pass_writes(*args: Any) -> None:
         refresh(*args)
-        mirror._write_reading(talk.workspace, *older_reading, MirrorReport(), is_new=False)
+        mirror._write_reading(conversation.workspace, *older_reading, MirrorReport(), is_new=False)
 
     with monkeypatch.context() as patched:
         patched.setattr(mirror, "refresh_conversation", refresh_before_the_pass_writes)
         with pytest.raises(StoreError, match="Try again"):
-            attachments.attach_files(talk.pk)
+            attachments.attach_files(conversation.pk)
     assert Conversation.objects.get(jp_id=JP_ID).origin == Origin.MIRRORED
-    attachment, _ = begin_turn(talk)
+    attachment, _ = begin_turn(conversation)
     attachment.release()
-    assert read_file(talk) == [element.raw for element in (*TWO_TURNS, *OPENING)]
+    assert read_file(conversation) == [element.raw for element in (*TWO_TURNS, *OPENING)]
 
 
 def test_turn_does_not_start_on_a_reading_that_came_with_the_lock(
-    talk: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    conversation: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    older_reading = parse(talk)
+    older_reading = parse(conversation)
     write_folder(tmp_path, NAME, TWO_TURNS)
     mirror.mirror_workspace(tmp_path)
     hold_lock = locks.hold_lock
 
     def hold_after_the_pass_wrote(*args: Any) -> Any:
-        mirror._write_reading(talk.workspace, *older_reading, MirrorReport(), is_new=False)
+        mirror._write_reading(conversation.workspace, *older_reading, MirrorReport(), is_new=False)
         return hold_lock(*args)
 
     monkeypatch.setattr(locks, "hold_lock", hold_after_the_pass_wrote)
-    attachment, _ = begin_turn(talk)
+    attachment, _ = begin_turn(conversation)
     attachment.release()
-    assert read_file(talk) == [element.raw for element in (*TWO_TURNS, *OPENING)]
+    assert read_file(conversation) == [element.raw for element in (*TWO_TURNS, *OPENING)]
 
 
 def test_turn_follows_one_of_another_process_that_continued_it_first(
-    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ):
     hold_lock = locks.hold_lock
 
     def hold_after_the_other(*args: Any) -> Any:
         monkeypatch.setattr(locks, "hold_lock", hold_lock)
-        attachment, run = begin_turn(talk)
+        attachment, run = begin_turn(conversation)
         runs.end_run(run, RunState.DONE)
         attachment.release()
         return hold_lock(*args)
 
     monkeypatch.setattr(locks, "hold_lock", hold_after_the_other)
-    attachment = attachments.attach_files(talk.pk)
+    attachment = attachments.attach_files(conversation.pk)
     assert attachment is not None
     attachment.release()
-    assert read_journal(talk) == [element.raw for element in (*TURN, *OPENING)]
-    assert read_file(talk) == read_journal(talk)
+    assert read_journal(conversation) == [element.raw for element in (*TURN, *OPENING)]
+    assert read_file(conversation) == read_journal(conversation)

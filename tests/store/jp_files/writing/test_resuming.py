@@ -46,7 +46,7 @@ OPENING = (TurnStart(), ChatRequest("Begin"))
 
 
 def attach(stage: Attached) -> Attachment:
-    attachment = attachments.attach_files(stage.talk.pk)
+    attachment = attachments.attach_files(stage.conversation.pk)
     assert attachment is not None
     return attachment
 
@@ -55,11 +55,13 @@ def begin(stage: Attached, *further: ToolCallRequest) -> Run:
     """Begin a run and release its files, ``further`` events unwritten, as a killed server does."""
     attachment = attach(stage)
     events = [making.event(kind) for kind in OPENING]
-    run = making.acquire_run(stored.start_run(stage.talk.pk, stage.ada.pk, "scripted", "", events))
+    run = making.acquire_run(
+        stored.start_run(stage.conversation.pk, stage.ada.pk, "scripted", "", events)
+    )
     attachment.write_files()
     attachment.release()
     if further:
-        journal.append_events(stage.talk.pk, [making.event(kind) for kind in further], run)
+        journal.append_events(stage.conversation.pk, [making.event(kind) for kind in further], run)
     return run
 
 
@@ -71,11 +73,11 @@ def jp_writes(stage: Attached, *elements: Element) -> bytes:
 
 
 def read_row(stage: Attached) -> Conversation:
-    return Conversation.objects.get(pk=stage.talk.pk)
+    return Conversation.objects.get(pk=stage.conversation.pk)
 
 
 def list_texts(stage: Attached) -> list[str]:
-    return [element.raw for element in journal.read_elements(stage.talk.pk)]
+    return [element.raw for element in journal.read_elements(stage.conversation.pk)]
 
 
 def test_resumed_run_writes_what_the_file_lacks(stage: Attached):
@@ -114,7 +116,7 @@ def test_run_ends_after_a_turn_that_jp_began_and_both_stay(stage: Attached):
     assert (stage.events(), read_row(stage).problem) == (data, "")
     stored.end_run(run, RunState.FAILED, "It was overtaken.")
     with pytest.raises(NothingToRetry, match="jp began another turn"):
-        stored.require_retryable(stage.talk.pk)
+        stored.require_retryable(stage.conversation.pk)
     attach(stage).release()
 
 
@@ -122,7 +124,7 @@ def test_resumed_run_goes_on_after_a_change_of_configuration(stage: Attached):
     begin(stage)
     jp_writes(stage, *stage.on_disk(), make_element(ConfigDelta({}), at=LATER))
     attachment = attach(stage)
-    journal.append_events(stage.talk.pk, [making.event(ChatResponse("message", "Done"))])
+    journal.append_events(stage.conversation.pk, [making.event(ChatResponse("message", "Done"))])
     attachment.write_files()
     attachment.release()
     assert [element.tag for element in stage.on_disk()][2:] == ["config_delta", "chat_response"]
@@ -186,7 +188,7 @@ async def test_run_whose_events_jp_changed_fails_and_says_so(
     with pytest.raises(CopiesDiverged):
         await stage.start()
     with pytest.raises(CopiesDiverged):
-        await runs.retry_turn(stage.talk, stage.ada)
+        await runs.retry_turn(stage.conversation, stage.ada)
 
 
 async def test_question_of_a_run_that_jp_overtook_is_closed(
@@ -216,7 +218,7 @@ async def test_retry_after_a_turn_of_jp_that_no_pass_has_read_starts_no_run(
     await run_in_db_thread(jp_writes, stage, *expected)
     providers.use_provider(monkeypatch, providers.Says())
     with pytest.raises(NothingToRetry, match="jp began another turn"):
-        await runs.retry_turn(stage.talk, stage.ada)
+        await runs.retry_turn(stage.conversation, stage.ada)
     assert await run_in_db_thread(Run.objects.get) == failed_run
     assert not stage.lock.exists()
     assert list(await stage.elements()) == stage.on_disk() == expected
@@ -229,7 +231,7 @@ async def test_message_waiting_for_a_worker_precedes_in_the_file_what_jp_adds(
     with monkeypatch.context() as patched:
         patched.setattr(settings, "RUNS", "workers")
         patched.setattr(jobs, "enqueue_job", lambda _run_id: None)
-        run = await runs.start_turn(stage.talk, stage.ada, "Begin")
+        run = await runs.start_turn(stage.conversation, stage.ada, "Begin")
     expected = [*stage.on_disk(), *JP_TURN]
     assert [element.tag for element in expected[:3]] == ["turn_start", "chat_request", "turn_start"]
     await run_in_db_thread(jp_writes, stage, *expected)
@@ -248,7 +250,7 @@ async def take_over_while_locked(
     run = await begin_and_release(stage, monkeypatch)
     monkeypatch.setattr(locks, "LOCK_SESSION", session)
     stack = ExitStack()
-    stack.enter_context(locks.hold_lock(stage.silo, stage.root / ".jp", stage.talk.jp_id))
+    stack.enter_context(locks.hold_lock(stage.silo, stage.root / ".jp", stage.conversation.jp_id))
     monkeypatch.setattr(locks, "LOCK_SESSION", "jpweb")
     await run_executor.execute_run(run.pk)
     return await run_in_db_thread(Run.objects.get, pk=run.pk), stack

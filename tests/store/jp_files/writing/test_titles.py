@@ -43,27 +43,29 @@ def scan_all() -> None:
         pass
 
 
-def play_turn(talk: Conversation) -> None:
+def play_turn(conversation: Conversation) -> None:
     """Let a turn begin and end, its files written."""
-    attachment = attachments.attach_files(talk.pk)
+    attachment = attachments.attach_files(conversation.pk)
     assert attachment is not None
     events = [making.event(TurnStart()), making.event(ChatRequest(f"Log in with {SECRET}"))]
-    run = making.acquire_run(runs.start_run(talk.pk, making.person().pk, "scripted", "", events))
+    run = making.acquire_run(
+        runs.start_run(conversation.pk, making.person().pk, "scripted", "", events)
+    )
     attachment.write_files()
-    journal.append_events(talk.pk, [making.event(ChatResponse("message", "Done"))], run)
+    journal.append_events(conversation.pk, [making.event(ChatResponse("message", "Done"))], run)
     attachment.write_files()
     runs.end_run(run, RunState.DONE)
     attachment.release()
 
 
-def find_folder(talk: Conversation) -> Path:
-    home = Path(talk.workspace.root) / ".jp" / "conversations"
-    (folder,) = home.glob(f"{talk.jp_id}*")
+def find_folder(conversation: Conversation) -> Path:
+    home = Path(conversation.workspace.root) / ".jp" / "conversations"
+    (folder,) = home.glob(f"{conversation.jp_id}*")
     return folder
 
 
-def read_metadata(talk: Conversation) -> Any:
-    return json.loads((find_folder(talk) / "metadata.json").read_bytes())
+def read_metadata(conversation: Conversation) -> Any:
+    return json.loads((find_folder(conversation) / "metadata.json").read_bytes())
 
 
 @pytest.mark.parametrize(
@@ -82,61 +84,66 @@ def test_turn_leaves_the_title_of_jp(home: Workspace, title: str | None, shown: 
     (folder / "metadata.json").write_text(json.dumps(about))
     mirror.mirror_workspace(Path(home.root))
     scan_all()
-    talk = Conversation.objects.get(jp_id=JP_ID)
-    assert talk.title.startswith(shown)
-    play_turn(talk)
-    metadata = read_metadata(talk)
+    conversation = Conversation.objects.get(jp_id=JP_ID)
+    assert conversation.title.startswith(shown)
+    play_turn(conversation)
+    metadata = read_metadata(conversation)
     assert {key: metadata[key] for key in metadata if key != "last_activated_at"} == (
         {"title": title} if title else {}
     )
-    assert find_folder(talk) == folder
+    assert find_folder(conversation) == folder
 
 
 @pytest.mark.parametrize("title", ["", "Ours"])
 def test_new_files_have_the_title_of_the_conversation(home: Workspace, title: str):
-    talk = conversations.create_conversation(home, title, making.person().pk)
-    play_turn(talk)
-    assert read_metadata(talk).get("title") == (title or None)
-    assert find_folder(talk).name == (f"{talk.jp_id}-ours" if title else str(talk.jp_id))
+    conversation = conversations.create_conversation(home, title, making.person().pk)
+    play_turn(conversation)
+    assert read_metadata(conversation).get("title") == (title or None)
+    assert find_folder(conversation).name == (
+        f"{conversation.jp_id}-ours" if title else str(conversation.jp_id)
+    )
 
 
 def test_new_files_have_the_title_without_masks(home: Workspace):
     title = f"Log in with {SECRET}"[:-4] + "…"
-    talk = conversations.create_conversation(home, title, making.person().pk)
+    conversation = conversations.create_conversation(home, title, making.person().pk)
     Workspace.objects.filter(pk=home.pk).update(writing=WritePolicy.OFF)
     events = [making.event(TurnStart()), making.event(ChatRequest(f"Log in with {SECRET}"))]
-    run = making.acquire_run(runs.start_run(talk.pk, making.person().pk, "x", "", events))
+    run = making.acquire_run(runs.start_run(conversation.pk, making.person().pk, "x", "", events))
     runs.end_run(run, RunState.DONE)
     scan_all()
-    talk.refresh_from_db()
-    assert "[masked " in talk.title
+    conversation.refresh_from_db()
+    assert "[masked " in conversation.title
     Workspace.objects.filter(pk=home.pk).update(writing=WritePolicy.CURRENT)
-    play_turn(talk)
-    assert read_metadata(talk)["title"] == title
-    talk.refresh_from_db()
-    assert "[masked " in talk.title
+    play_turn(conversation)
+    assert read_metadata(conversation)["title"] == title
+    conversation.refresh_from_db()
+    assert "[masked " in conversation.title
 
 
 def test_title_that_a_person_gives_stays_over_the_next_turn(home: Workspace):
-    talk = conversations.create_conversation(home, "Ours", making.person().pk)
-    play_turn(talk)
+    conversation = conversations.create_conversation(home, "Ours", making.person().pk)
+    play_turn(conversation)
     for title in ("Another", ""):
-        metadata_file.apply_change(talk.pk, metadata_file.make_title_change(title))
-        play_turn(talk)
-        talk.refresh_from_db()
-        assert (talk.title, read_metadata(talk).get("title")) == (title, title or None)
+        metadata_file.apply_change(conversation.pk, metadata_file.make_title_change(title))
+        play_turn(conversation)
+        conversation.refresh_from_db()
+        assert (conversation.title, read_metadata(conversation).get("title")) == (
+            title,
+            title or None,
+        )
 
 
 def test_title_that_jp_gives_while_a_run_waits_stays(home: Workspace):
-    talk = conversations.create_conversation(home, "Ours", making.person().pk)
-    play_turn(talk)
+    conversation = conversations.create_conversation(home, "Ours", making.person().pk)
+    play_turn(conversation)
     events = [making.event(TurnStart()), making.event(ChatRequest("Again"))]
-    runs.start_run(talk.pk, making.person().pk, "scripted", "", events)
-    path = find_folder(talk) / "metadata.json"
+    runs.start_run(conversation.pk, making.person().pk, "scripted", "", events)
+    path = find_folder(conversation) / "metadata.json"
     path.write_text(json.dumps(json.loads(path.read_bytes()) | {"title": "Theirs"}))
-    attachment = attachments.attach_files(talk.pk)
+    attachment = attachments.attach_files(conversation.pk)
     assert attachment is not None
     attachment.write_files()
     attachment.release()
-    talk.refresh_from_db()
-    assert (read_metadata(talk)["title"], talk.title) == ("Theirs", "Theirs")
+    conversation.refresh_from_db()
+    assert (read_metadata(conversation)["title"], conversation.title) == ("Theirs", "Theirs")

@@ -70,7 +70,7 @@ def test_auditor_only_audits_and_exports(world: World):
 
 def test_auditor_only_is_offered_no_form_that_answers_or_runs(world: World):
     prompt, client = world.prompt, world.client(WHO)
-    for path in (f"/conversations/{world.talk.pk}", f"/questions/{world.question.pk}", "/"):
+    for path in (f"/conversations/{world.conversation.pk}", f"/questions/{world.question.pk}", "/"):
         page = parse_page(client.get(path))
         actions = {tag["action"] for tag in page if tag.tag == "form" and "action" in tag}
         barred = ("/questions/", f"/prompts/{prompt.pk}", "/turns", "/stop", "/restart", "/respond")

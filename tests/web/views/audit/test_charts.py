@@ -55,7 +55,7 @@ FILTERS = [{}, {"since": "2026-03-05", "until": "2026-05-09"}, {"outcome": "canc
 
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
 def test_each_link_leads_to_the_questions_it_counts(world: World, filters: dict[str, str]):
-    save_many([world.talk], 80, 70)
+    save_many([world.conversation], 80, 70)
     page = parse_page(get(world, **filters))
     links = list_links(page)
     heading_count = cell_count = 0
@@ -73,7 +73,7 @@ def test_each_link_leads_to_the_questions_it_counts(world: World, filters: dict[
 
 
 def test_each_chart_has_a_name_a_picture_and_its_numbers(world: World):
-    save_many([world.talk], 60, 20)
+    save_many([world.conversation], 60, 20)
     page = parse_page(get(world))
     for name in FIGURES:
         figure = page.find_one(id=f"chart-{name}")
@@ -93,10 +93,10 @@ def test_without_data_each_chart_says_so(world: World):
 
 
 def test_names_from_streams_are_text(world: World):
-    save_inquiry(world.talk, asker=NAME, decider_name=NAME, state="cancelled", reason=NAME)
+    save_inquiry(world.conversation, asker=NAME, decider_name=NAME, state="cancelled", reason=NAME)
     world.home.name = NAME
     world.home.save()
-    save_inquiry(world.talk, asker=NAME)
+    save_inquiry(world.conversation, asker=NAME)
     page = parse_page(get(world))
     assert (page.crossed, page.unclosed) == ([], [])
     assert not [tag for tag in page if tag.tag == "img" or "onerror" in tag]
@@ -104,7 +104,7 @@ def test_names_from_streams_are_text(world: World):
 
 
 def test_filters_are_kept_between_table_and_charts(world: World):
-    save_inquiry(world.talk)
+    save_inquiry(world.conversation)
     client = world.client("auditor")
     filters = {"tool": "vault", "since": "2026-01-01"}
     table = parse_page(client.get("/audit", filters))
@@ -118,9 +118,9 @@ def test_filters_are_kept_between_table_and_charts(world: World):
 
 def test_charts_say_which_questions_they_leave_out(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(inquiry_counts, "MAX_COUNTED_ROWS", 2)
-    save_inquiry(world.talk, asked_at=BEGIN.replace(month=2))
+    save_inquiry(world.conversation, asked_at=BEGIN.replace(month=2))
     for _ in range(2):
-        save_inquiry(world.talk, asked_at=BEGIN.replace(year=2027))
+        save_inquiry(world.conversation, asked_at=BEGIN.replace(year=2027))
     text = " ".join(parse_page(get(world)).text.split())
     assert "count the newest 2 questions that match, since 2027-03-02" in text
 

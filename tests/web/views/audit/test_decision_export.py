@@ -53,7 +53,7 @@ def test_file_has_the_decisions_of_all_kinds_newest_first(decided_world: World):
     assert (question["decided_on"], question["answer"]) == ("Go on?", "Yes")
     assert {row["decided_by"] for row in (role, call, question)} == {"Owner"}
     anchor = decided_world.anchor
-    path = f"/conversations/{decided_world.talk.pk}?at={anchor}#{anchor}"
+    path = f"/conversations/{decided_world.conversation.pk}?at={anchor}#{anchor}"
     assert question["link"] == f"http://testserver{path}"
 
 

@@ -39,40 +39,40 @@ def test_question_leads_to_its_event_and_call_to_its_fold(world: World):
     approvals.decide_approval(world.prompt.pk, {"allow": True}, owner)
     Approval.objects.update(tool_call_id="call_1")
     links = [tag.get("href", "") for tag in parse_page(get(world))]
-    assert f"/conversations/{world.talk.pk}?at={world.anchor}#{world.anchor}" in links
+    assert f"/conversations/{world.conversation.pk}?at={world.anchor}#{world.anchor}" in links
     address = f"/prompts/{world.prompt.pk}/call"
     assert address in links
-    call = world.talk.journal.get(category="call")
+    call = world.conversation.journal.get(category="call")
     response = world.client("auditor").get(address)
-    location = f"/conversations/{world.talk.pk}?at={call.anchor}#{call.anchor}"
+    location = f"/conversations/{world.conversation.pk}?at={call.anchor}#{call.anchor}"
     assert response["Location"] == location
 
 
 def test_call_fold_says_who_decided_after_how_long_and_leads_to_the_row(world: World):
     decision = {"allow": False, "reason": "Not on a <b>Friday</b>"}
     approvals.decide_approval(world.prompt.pk, decision, making.decider(world.people["owner"]))
-    call = world.talk.journal.get(category="call")
+    call = world.conversation.journal.get(category="call")
     event = wire.read_element(call.text).kind
     assert isinstance(event, ToolCallRequest)
     called_at = Approval.objects.get().asked_at
     Approval.objects.update(
         tool_call_id=event.id, asked_at=called_at, settled_at=called_at + timedelta(seconds=90)
     )
-    page = parse_page(world.client("auditor").get(f"/conversations/{world.talk.pk}"))
+    page = parse_page(world.client("auditor").get(f"/conversations/{world.conversation.pk}"))
     (fold,) = [tag for tag in page if tag.get("id") == call.anchor]
     for part in ("Denied", "by Owner after 1 min 30 s", "Not on a <b>Friday</b>"):
         assert part in fold.text
-    address = f"/audit/decisions?conversation={world.talk.pk}&at=approval-{world.prompt.pk}"
+    address = f"/audit/decisions?conversation={world.conversation.pk}&at=approval-{world.prompt.pk}"
     assert f"{address}#approval-{world.prompt.pk}" in [tag.get("href") for tag in page]
 
 
 def test_outcome_of_a_question_says_after_how_long_and_leads_to_the_row(world: World):
     making.settle(world.question, Answered(True), making.decider(world.people["owner"]))
-    page = parse_page(world.client("auditor").get(f"/conversations/{world.talk.pk}"))
+    page = parse_page(world.client("auditor").get(f"/conversations/{world.conversation.pk}"))
     (outcome,) = [tag for tag in page if tag.get("data-kind") == "inquiry_response"]
     assert "by Owner after" in outcome.text
     name = f"question-{world.question.pk}"
-    address = f"/audit/decisions?conversation={world.talk.pk}&at={name}#{name}"
+    address = f"/audit/decisions?conversation={world.conversation.pk}&at={name}#{name}"
     assert address in [tag.get("href") for tag in page]
 
 
@@ -88,7 +88,7 @@ def test_address_of_a_row_lists_the_row_and_older_ones(world: World):
         return [row.get("id", "") for row in rows]
 
     names = [f"approval-{key}" for key in reversed(keys)]
-    query = f"?conversation={world.talk.pk}"
+    query = f"?conversation={world.conversation.pk}"
     assert list_rows(f"{query}&at={names[1]}") == names[1:]
     for unknown in ("approval-0", "question", "nothing-1", "approval-99999999999999999999"):
         assert list_rows(f"{query}&at={unknown}") == names
@@ -154,12 +154,12 @@ def list_entry_rows(world: World, path: str) -> list[str]:
 
 
 def test_redaction_leads_to_its_event(world: World):
-    talk = making.mirrored_conversation(world.home, ChatRequest("Use key 123"))
-    anchor = canary.anchor_at(talk, 0)
-    canary.redact(talk, world.people["owner"], anchor, "123")
+    conversation = making.mirrored_conversation(world.home, ChatRequest("Use key 123"))
+    anchor = canary.anchor_at(conversation, 0)
+    canary.redact(conversation, world.people["owner"], anchor, "123")
     for view in ("", "&view=timeline"):
         links = [tag.get("href") for tag in parse_page(get(world, f"?kind=redaction{view}"))]
-        assert f"/conversations/{talk.pk}?at={anchor}#{anchor}" in links
+        assert f"/conversations/{conversation.pk}?at={anchor}#{anchor}" in links
 
 
 def test_review_has_its_note_and_leads_to_what_was_reviewed(world: World):

@@ -73,7 +73,7 @@ def test_timeline_has_the_rows_of_the_table_and_keeps_the_filters(world: World):
     owner = world.people["owner"]
     making.settle(world.question, Answered(True), making.decider(owner))
     Inquiry.objects.update(note="<b>Mind</b> the bees")
-    query = f"?conversation={world.talk.pk}&person={owner.pk}"
+    query = f"?conversation={world.conversation.pk}&person={owner.pk}"
     client = world.client("auditor")
     table = parse_page(client.get(f"/audit/decisions{query}"))
     timeline = parse_page(client.get(f"/audit/decisions{query}&view=timeline"))
@@ -84,7 +84,7 @@ def test_timeline_has_the_rows_of_the_table_and_keeps_the_filters(world: World):
         assert part in row.text
     hrefs = [tag.get("href", "") for tag in table]
     (link,) = [href for href in hrefs if "view=timeline" in href]
-    assert f"conversation={world.talk.pk}" in link
+    assert f"conversation={world.conversation.pk}" in link
     assert timeline.find_one(type="hidden", name="view")["value"] == "timeline"
 
 

@@ -134,8 +134,8 @@ def test_file_without_days_is_named_by_today(world: World):
     [("Über: 50% off/../x", "uber-50-off-x"), ("日本語", "jp-c{jp_id}"), ("t" * 500, "t" * 60)],
 )
 def test_conversation_file_is_named_by_title_and_day(world: World, title: str, expected: str):
-    Conversation.objects.filter(pk=world.talk.pk).update(title=title)
-    conversation = Conversation.objects.get(pk=world.talk.pk)
+    Conversation.objects.filter(pk=world.conversation.pk).update(title=title)
+    conversation = Conversation.objects.get(pk=world.conversation.pk)
     day = conversation.last_activity.date().isoformat()
     name = file_names.name_conversation_file(conversation, ".md")
     assert name == f"{expected.format(jp_id=conversation.jp_id)}-{day}.md"
@@ -152,7 +152,7 @@ def test_bundle_of_a_conversation_verifies(answered_world: World, tmp_path: Path
     assert bundles.list_problems(path) == []
     manifest = json.loads(bundles.read_files(path)["manifest.json"])
     (row,) = manifest["conversations"]
-    assert row["link"] == f"http://testserver/conversations/{answered_world.talk.pk}"
+    assert row["link"] == f"http://testserver/conversations/{answered_world.conversation.pk}"
     assert manifest["made_by"] == "Auditor"
 
 
@@ -162,7 +162,10 @@ def test_bundle_of_a_filter_has_its_conversations_alone(answered_world: World, t
     making.question(making.start_run(making.conversation(answered_world.other_home)))
     path = save(get(answered_world, "/audit/evidence.zip"), tmp_path)
     manifest = json.loads(bundles.read_files(path)["manifest.json"])
-    assert {row["id"] for row in manifest["conversations"]} == {answered_world.talk.pk, other.pk}
+    assert {row["id"] for row in manifest["conversations"]} == {
+        answered_world.conversation.pk,
+        other.pk,
+    }
     assert bundles.list_problems(path) == []
     path = save(get(answered_world, "/audit/evidence.zip", words="Only here"), tmp_path)
     manifest = json.loads(bundles.read_files(path)["manifest.json"])
@@ -203,7 +206,7 @@ def test_export_leaves_one_entry(answered_world: World, route: str, details: set
 
 
 def test_auditor_who_is_removed_may_not_read_on(answered_world: World):
-    auditor, key = answered_world.people["auditor"], answered_world.talk.pk
+    auditor, key = answered_world.people["auditor"], answered_world.conversation.pk
     assert contents.can_audit_all(auditor.pk, [key])
     Membership.objects.filter(person=auditor).update(role=Role.RESPONDER)
     assert not contents.can_audit_all(auditor.pk, [key])
@@ -219,14 +222,14 @@ def test_pages_offer_the_downloads_with_their_filters(answered_world: World):
     page = get(answered_world, "/audit", outcome="open").content.decode()
     for path in ("/audit.csv", "/audit.jsonl", "/audit/evidence.zip"):
         assert f'href="{path}?outcome=open"' in page
-    page = get(answered_world, f"/conversations/{answered_world.talk.pk}").content.decode()
+    page = get(answered_world, f"/conversations/{answered_world.conversation.pk}").content.decode()
     assert f'href="{make_address("conversation-evidence", answered_world)}"' in page
 
 
 def test_imported_conversation_says_so(world: World):
-    Conversation.objects.filter(pk=world.talk.pk).update(origin="imported")
+    Conversation.objects.filter(pk=world.conversation.pk).update(origin="imported")
     Inquiry.objects.all().delete()
-    page = get(world, f"/conversations/{world.talk.pk}").content.decode()
+    page = get(world, f"/conversations/{world.conversation.pk}").content.decode()
     assert "Imported evidence is read-only." in page
     assert "Imported evidence (read-only)" in page
 
@@ -309,12 +312,12 @@ def test_reviews_cost_a_query_for_each_batch(answered_world: World):
 def test_readable_export_names_who_decided_about_a_call_and_their_words(world: World, name: str):
     decision = {"allow": False, "reason": "Not on a <b>Friday</b>"}
     approvals.decide_approval(world.prompt.pk, decision, making.decider(world.people["owner"]))
-    call = world.talk.journal.get(category="call")
+    call = world.conversation.journal.get(category="call")
     event = wire.read_element(call.text).kind
     assert isinstance(event, ToolCallRequest)
     asked_at = Approval.objects.get().asked_at
     Approval.objects.update(tool_call_id=event.id, settled_at=asked_at + timedelta(seconds=90))
-    text = read_body(get(world, f"/conversations/{world.talk.pk}/export/{name}")).decode()
+    text = read_body(get(world, f"/conversations/{world.conversation.pk}/export/{name}")).decode()
     assert "Denied by Owner, " in text
     assert "UTC, after 1 min 30 s:" in text
     words = "Not on a <b>Friday</b>"

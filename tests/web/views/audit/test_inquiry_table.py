@@ -94,7 +94,7 @@ def test_a_row_says_everything_that_is_asked_for(reviewed_world: World):
     (line,) = lines(get(reviewed_world, "/audit.csv", person="Owner"))
     assert line["waited_seconds"] == "61.000"
     assert (line["answer"], line["decider"], line["workspace"]) == ("Yes", "Owner", "Garden")
-    assert line["conversation"] == f"jp-c{reviewed_world.talk.jp_id}"
+    assert line["conversation"] == f"jp-c{reviewed_world.conversation.jp_id}"
 
 
 def test_reason_of_a_decline_is_on_the_page_and_in_the_file(reviewed_world: World):
@@ -186,8 +186,8 @@ def test_a_value_that_never_occurs_finds_nothing(world: World, filters: dict[str
 )
 def test_no_cell_of_the_file_is_a_formula(world: World, start: str):
     hostile = f"{start}HYPERLINK(1)"
-    world.talk.title = hostile
-    world.talk.save(update_fields=["title"])
+    world.conversation.title = hostile
+    world.conversation.save(update_fields=["title"])
     row = making.question(world.run, Text(), hostile)
     making.settle(row, Answered(hostile))
     rows = [line for line in lines(get(world, "/audit.csv")) if line["outcome"] == "answered"]

@@ -102,7 +102,7 @@ def test_each_get_of_content_leaves_exactly_one_read_entry(
     entry = entries.get()
     assert entry.act == (Act.EXPORTED if name in EXPORT_ROUTES else Act.READ)
     is_of_secret = ROUTES[name].key == "suspected_secret_id"
-    shown = world.suggestion.conversation_id if is_of_secret else world.talk.pk
+    shown = world.suggestion.conversation_id if is_of_secret else world.conversation.pk
     assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, shown)
 
 
@@ -140,7 +140,7 @@ def test_page_of_an_answer_link_is_one_read_by_its_person(
     read_log.write_reads(gathered_reads)
     entry = LedgerEntry.objects.get(act=Act.READ)
     assert entry.person_id == world.people["responder"].pk
-    assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, world.talk.pk)
+    assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, world.conversation.pk)
     assert json.loads(entry.text)["details"]["view"] == "answer-link"
 
 

@@ -25,8 +25,8 @@ def respond(world: World, **note: Any) -> JournalEntry:
     """Record the response of the world's call with notes of policies; return its row."""
     response = ToolCallResponse("call_1", "Done.", is_error=False)
     event = replace(making.event(response), metadata={"jpweb": note})
-    journal.append_events(world.talk.pk, [event], world.run)
-    return JournalEntry.objects.get(conversation=world.talk, kind="tool_call_response")
+    journal.append_events(world.conversation.pk, [event], world.run)
+    return JournalEntry.objects.get(conversation=world.conversation, kind="tool_call_response")
 
 
 def make_note(policy: str, *, allow: bool, **by: Any) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def test_call_under_a_permission_for_the_turn_names_who_gave_it(world: World):
     response = respond(world, permission=note | {"approval": world.prompt.pk})
     entry = LedgerEntry.objects.get(act=Act.CALL_DECIDED_BY_POLICY)
     details = json.loads(entry.text)["details"]
-    assert (entry.person_id, entry.conversation_id) == (owner.pk, world.talk.pk)
+    assert (entry.person_id, entry.conversation_id) == (owner.pk, world.conversation.pk)
     assert (details["approval"], details["tool"]) == (world.prompt.pk, "vault")
     assert details["event_hash"] == ledger_verifier.hash_text(response.text)
     client = world.client("auditor")
@@ -55,8 +55,8 @@ def test_call_under_a_permission_for_the_turn_names_who_gave_it(world: World):
         (row,) = [text for text in list_rows(client, path) if "without asking" in text]
         assert "decided for the rest of the turn" in row
         assert "Owner" in row
-    call = world.talk.journal.get(category="call")
-    page = parse_page(client.get(f"/conversations/{world.talk.pk}"))
+    call = world.conversation.journal.get(category="call")
+    page = parse_page(client.get(f"/conversations/{world.conversation.pk}"))
     (fold,) = [tag for tag in page if tag.get("id") == call.anchor]
     assert "Allowed by Owner, for the rest of the turn" in " ".join(fold.text.split())
     assert any(f"approval-{world.prompt.pk}" in tag.get("href", "") for tag in page)
@@ -87,8 +87,8 @@ def test_policy_of_the_configuration_is_a_decision_and_in_the_fold(
     assert "configured value" in row
     assert "vault" in row
     assert [row for row in list_rows(client, "ledger") if "without asking" in row]
-    call = world.talk.journal.get(category="call")
-    page = parse_page(client.get(f"/conversations/{world.talk.pk}"))
+    call = world.conversation.journal.get(category="call")
+    page = parse_page(client.get(f"/conversations/{world.conversation.pk}"))
     (fold,) = [tag for tag in page if tag.get("id") == call.anchor]
     assert text in " ".join(fold.text.split())
 
@@ -106,5 +106,5 @@ def test_changed_response_of_a_policy_shows_in_the_ledger(world: World):
 @pytest.mark.parametrize("note", ["skip", {"by": 7, "approval": "x", "allow": "yes"}, {}])
 def test_foreign_note_of_a_policy_is_shown_without_an_error(world: World, note: Any):
     response = make_element(make_result("a"), metadata={"jpweb": {"permission": note}})
-    talk = making.mirrored_conversation(world.home, make_call("a", "vault"), response)
-    assert world.client("reader").get(f"/conversations/{talk.pk}").status_code == 200
+    conversation = making.mirrored_conversation(world.home, make_call("a", "vault"), response)
+    assert world.client("reader").get(f"/conversations/{conversation.pk}").status_code == 200

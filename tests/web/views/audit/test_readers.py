@@ -19,7 +19,7 @@ from tests.web.world import World
 
 @pytest.mark.parametrize("name", ["Operator", "Former member"])
 def test_reader_without_an_account_is_named_by_what_they_are(world: World, name: str):
-    place = Place(world.home.pk, world.talk.pk)
+    place = Place(world.home.pk, world.conversation.pk)
     actor = OPERATOR if name == "Operator" else Actor.from_person(making.person("gone"))
     record_act(Act.EXPORTED, actor, place, format="jp")
     Person.objects.filter(username="gone").delete()
@@ -33,7 +33,7 @@ def test_readers_behind_the_first_page_are_on_the_next(
     monkeypatch.setattr(listing, "PAGE_ENTRIES", 2)
     for name in ("ann", "bob", "cay", "ann"):
         person = Person.objects.filter(username=name).first() or making.person(name)
-        place = Place(world.home.pk, world.talk.pk)
+        place = Place(world.home.pk, world.conversation.pk)
         record_act(Act.READ, Actor.from_person(person), place, view="conversation")
     client, pages = world.client("owner"), []
     address = "/account/readers"
@@ -67,5 +67,5 @@ def test_starter_who_was_removed_sees_no_readers_of_their_conversation(
     read_log.write_reads(gathered_reads)
     world.member("owner").delete()
     page = world.client("owner").get("/account/readers").content.decode()
-    assert world.talk.title not in page
+    assert world.conversation.title not in page
     assert "Nobody else" in page

@@ -23,12 +23,14 @@ def anchor(world: World) -> str:
     settled = making.settle(world.question, Answered(CANARY))
     Run.objects.filter(pk=world.run.pk).update(state=RunState.DONE)
     assert settled.response_position is not None
-    entry = JournalEntry.objects.get(conversation=world.talk, position=settled.response_position)
+    entry = JournalEntry.objects.get(
+        conversation=world.conversation, position=settled.response_position
+    )
     return entry.anchor
 
 
 def post(world: World, step: str, anchor: str, name: str = "auditor", **data: str) -> Any:
-    url = reverse(f"event-redact-{step}", args=[world.talk.pk, anchor])
+    url = reverse(f"event-redact-{step}", args=[world.conversation.pk, anchor])
     return world.client(name).post(url, {"scope": "whole", "reason": "a leaked key"} | data)
 
 
@@ -44,12 +46,12 @@ def test_confirmed_redaction_shows_the_marker_on_every_page(world: World, anchor
     assert post(world, "confirm", anchor).status_code == 302
     client = world.client("auditor")
     for url in (
-        reverse("conversation", args=[world.talk.pk]),
-        reverse("event", args=[world.talk.pk, anchor]),
+        reverse("conversation", args=[world.conversation.pk]),
+        reverse("event", args=[world.conversation.pk, anchor]),
         reverse("question", args=[world.question.pk]),
-        reverse("conversation-raw", args=[world.talk.pk]),
-        reverse("conversation-export", args=[world.talk.pk, "markdown"]),
-        reverse("conversation-export", args=[world.talk.pk, "html"]),
+        reverse("conversation-raw", args=[world.conversation.pk]),
+        reverse("conversation-export", args=[world.conversation.pk, "markdown"]),
+        reverse("conversation-export", args=[world.conversation.pk, "html"]),
         reverse("audit"),
     ):
         response = client.get(url)
@@ -58,13 +60,15 @@ def test_confirmed_redaction_shows_the_marker_on_every_page(world: World, anchor
         assert not has_secret(text.decode(), CANARY), url
     assert (
         "redacted by Auditor: a leaked key"
-        in client.get(reverse("event", args=[world.talk.pk, anchor])).content.decode()
+        in client.get(reverse("event", args=[world.conversation.pk, anchor])).content.decode()
     )
 
 
 def test_redaction_page_shows_who_redacted_and_the_hash(world: World, anchor: str):
     post(world, "confirm", anchor)
-    page = world.client("auditor").get(reverse("event-redact", args=[world.talk.pk, anchor]))
+    page = world.client("auditor").get(
+        reverse("event-redact", args=[world.conversation.pk, anchor])
+    )
     assert "Check an original" in page.content.decode()
     assert LedgerEntry.objects.get(act=Act.REDACTED).person_id == world.people["auditor"].pk
 
@@ -73,7 +77,7 @@ def test_redaction_page_shows_who_redacted_and_the_hash(world: World, anchor: st
 def test_links_to_redaction_are_for_auditors(world: World, anchor: str, name: str):
     client = world.client(name)
     for url in (
-        reverse("event", args=[world.talk.pk, anchor]),
+        reverse("event", args=[world.conversation.pk, anchor]),
         reverse("question", args=[world.question.pk]),
     ):
         assert ("/redaction/edit" in client.get(url).content.decode()) == (name == "auditor")

@@ -187,11 +187,11 @@ def test_second_reviewer_sees_nothing_of_the_first_review(desk: Desk):
 
 
 def test_conversation_is_reviewed_from_its_page(desk: Desk):
-    talk = f"/conversations/{desk.world.talk.pk}"
-    assert f'href="{talk}/reviews"' in read(signed_in(desk.ada), talk)
-    assert f'href="{talk}/reviews"' not in read(desk.world.client("reader"), talk)
-    client, page = start(desk.ada, talk)
-    _, page = follow(client, f"{talk}/review", fill(page, "questionable", "Why so late?"))
+    conversation = f"/conversations/{desk.world.conversation.pk}"
+    assert f'href="{conversation}/reviews"' in read(signed_in(desk.ada), conversation)
+    assert f'href="{conversation}/reviews"' not in read(desk.world.client("reader"), conversation)
+    client, page = start(desk.ada, conversation)
+    _, page = follow(client, f"{conversation}/review", fill(page, "questionable", "Why so late?"))
     assert "Questionable" in page
     assert Review.objects.get().anchor == ""
 

@@ -27,9 +27,9 @@ MARKER = "[masked AWS Access Key, "
 
 
 @pytest.fixture
-def talk(world: World) -> Conversation:
+def conversation(world: World) -> Conversation:
     """Return a conversation with the secret in each kind of event, searched and indexed."""
-    talk = making.mirrored_conversation(
+    conversation = making.mirrored_conversation(
         world.home,
         ChatRequest(f"Log in with {SECRET}, please"),
         ToolCallRequest("c", "vault", {"path": f"a {SECRET} b"}),
@@ -37,11 +37,11 @@ def talk(world: World) -> Conversation:
         InquiryResponse("c.apply.1", Answered(SECRET)),
         ToolCallResponse("c", f"wrote {SECRET}", False),
     )
-    talk.title = f"Log in with {SECRET}"
-    talk.save()
+    conversation.title = f"Log in with {SECRET}"
+    conversation.save()
     while scanner.scan_next() or indexer.index_next():
         pass
-    return talk
+    return conversation
 
 
 def read_page(client: Client, url: str) -> str:
@@ -50,9 +50,9 @@ def read_page(client: Client, url: str) -> str:
     return (b"".join(response) if response.streaming else response.content).decode()
 
 
-def list_pages(talk: Conversation, question_id: int) -> list[str]:
+def list_pages(conversation: Conversation, question_id: int) -> list[str]:
     """Return the addresses of everything that shows content of a conversation."""
-    key = talk.pk
+    key = conversation.pk
     pages = [
         reverse(name, args=[key])
         for name in (
@@ -60,7 +60,9 @@ def list_pages(talk: Conversation, question_id: int) -> list[str]:
             "conversation-outline",
         )
     ]
-    for anchor in JournalEntry.objects.filter(conversation=talk).values_list("anchor", flat=True):
+    for anchor in JournalEntry.objects.filter(conversation=conversation).values_list(
+        "anchor", flat=True
+    ):
         pages += [reverse("event", args=[key, anchor]), reverse("event-whole", args=[key, anchor])]
         pages.append(reverse("event-text", args=[key, anchor, "raw"]))
     return [
@@ -72,40 +74,42 @@ def list_pages(talk: Conversation, question_id: int) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["reader", "auditor"])
-def test_no_page_shows_the_secret(world: World, talk: Conversation, name: str):
+def test_no_page_shows_the_secret(world: World, conversation: Conversation, name: str):
     client = world.client(name)
-    question = talk.inquiries.get()
-    pages = list_pages(talk, question.pk)
+    question = conversation.inquiries.get()
+    pages = list_pages(conversation, question.pk)
     if name == "auditor":
         formats = ("jp", "jsonl", "markdown", "html")
-        pages += [reverse("conversation-export", args=[talk.pk, tag]) for tag in formats]
+        pages += [reverse("conversation-export", args=[conversation.pk, tag]) for tag in formats]
         pages += ["/audit", "/audit.csv", "/audit.jsonl", "/audit/decisions", "/audit/secrets"]
         pages += [reverse("secret", args=[row.pk]) for row in SuspectedSecret.objects.all()]
     texts = {url: read_page(client, url) for url in pages}
     assert [url for url, text in texts.items() if has_secret(text, SECRET)] == []
-    assert MARKER in texts[reverse("conversation", args=[talk.pk])]
+    assert MARKER in texts[reverse("conversation", args=[conversation.pk])]
 
 
 @pytest.mark.parametrize("act", ["mask", "redact"])
 def test_open_page_is_sent_its_window_and_outline_without_the_secret(world: World, act: str):
-    talk = making.mirrored_conversation(world.home, ChatRequest(f"Log in with {SECRET}, please"))
-    page = RenderedState(entry_count=talk.entry_count, revision=talk.revision)
+    conversation = making.mirrored_conversation(
+        world.home, ChatRequest(f"Log in with {SECRET}, please")
+    )
+    page = RenderedState(entry_count=conversation.entry_count, revision=conversation.revision)
     if act == "mask":
         while scanner.scan_next():
             pass
     else:
         request = RedactionRequest("", "leaked", (SECRET,), is_conversation_wide=True)
-        application.redact(talk, request, world.people["auditor"])
+        application.redact(conversation, request, world.people["auditor"])
     reader = world.people["reader"].pk
-    update = find_conversation_updates(talk.pk, [(reader, page)])[reader, page]
+    update = find_conversation_updates(conversation.pk, [(reader, page)])[reader, page]
     assert update is not None
     assert SECRET not in update.html
     mark = MARKER if act == "mask" else "[redacted by Auditor: leaked]"
     assert update.html.count(f"Log in with {mark}") >= 2  # the event and the outline
 
 
-def test_search_for_the_secret_finds_nothing(world: World, talk: Conversation):
-    text = read_page(world.client("auditor"), f"/conversations/{talk.pk}/find?q={SECRET}")
+def test_search_for_the_secret_finds_nothing(world: World, conversation: Conversation):
+    text = read_page(world.client("auditor"), f"/conversations/{conversation.pk}/find?q={SECRET}")
     assert "No matches" in text
 
 
@@ -123,12 +127,12 @@ def test_reveal_shows_the_secret_in_its_response_alone(world: World):
 
 @pytest.mark.parametrize("address", ["/audit/evidence.zip", "/conversations/{0}/evidence.zip"])
 def test_bundle_is_recorded_with_the_masks_that_it_reveals(
-    world: World, talk: Conversation, address: str
+    world: World, conversation: Conversation, address: str
 ):
     client = world.client("auditor")
-    client.get(address.format(talk.pk))
+    client.get(address.format(conversation.pk))
     details = json.loads(LedgerEntry.objects.get(act=Act.EXPORTED).text)["details"]
-    count = SuspectedSecret.objects.filter(conversation=talk).count()
+    count = SuspectedSecret.objects.filter(conversation=conversation).count()
     assert details["masked_count"] == count > 3
     assert f"masked texts revealed</span> {count}" in read_page(client, "/audit/ledger")
 

@@ -16,9 +16,11 @@ def mirror_conversation(world: World, *kinds: Any) -> Conversation:
     return making.mirrored_conversation(world.home, *kinds)
 
 
-def open_view(world: World, talk: Conversation, view: str, query: str = "") -> str:
+def open_view(world: World, conversation: Conversation, view: str, query: str = "") -> str:
     """Return a page as a reader gets it."""
-    response = signed_in(world.people["reader"]).get(f"/conversations/{talk.pk}/{view}{query}")
+    response = signed_in(world.people["reader"]).get(
+        f"/conversations/{conversation.pk}/{view}{query}"
+    )
     assert response.status_code == 200, response.status_code
     text: str = response.content.decode()
     return text
@@ -30,8 +32,8 @@ def get_words(page: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", main)).split())
 
 
-def list_anchors(talk: Conversation) -> list[str]:
-    return list(talk.journal.order_by("position").values_list("anchor", flat=True))
+def list_anchors(conversation: Conversation) -> list[str]:
+    return list(conversation.journal.order_by("position").values_list("anchor", flat=True))
 
 
 def list_positions(page: str) -> list[int]:

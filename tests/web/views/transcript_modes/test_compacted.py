@@ -46,34 +46,34 @@ def make_summary(first: int, last: int, text: str = "All was watered.") -> Compa
 
 
 def test_without_a_compaction_the_page_says_so_and_leads_back(world: World):
-    talk = mirror_conversation(world, *make_turns(1))
-    page = open_view(world, talk, "compacted")
+    conversation = mirror_conversation(world, *make_turns(1))
+    page = open_view(world, conversation, "compacted")
     assert "Not compacted." in get_words(page)
-    assert f'<a href="/conversations/{talk.pk}">Back to the transcript</a>' in page
+    assert f'<a href="/conversations/{conversation.pk}">Back to the transcript</a>' in page
     assert "Ask 0" not in page
 
 
 def test_a_summary_stands_in_place_of_its_turns_and_leads_to_them(world: World):
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         world, *make_turns(3), ConfigDelta({"a": 1}), make_summary(0, 1), *make_turns(1, 3)
     )
-    page = open_view(world, talk, "compacted")
+    page = open_view(world, conversation, "compacted")
     text = get_words(page)
     assert "Turns 1 to 2 : replaced by a summary" in text
     assert "Summary of turns 1 to 2" in text
     assert "instead of 16 events" in text
     assert "All was watered." in text
-    assert f'href="/conversations/{talk.pk}?turn=0#turn-0"' in page
+    assert f'href="/conversations/{conversation.pk}?turn=0#turn-0"' in page
     assert "Ask 1" not in text
     assert "Ask 2" in text
     assert "Ask 3" in text
 
 
 def test_what_stays_within_a_summary_is_counted(world: World):
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         world, *make_turns(1), ConfigDelta({"a": 1}), *make_turns(1, 1), make_summary(0, 0)
     )
-    text = get_words(open_view(world, talk, "compacted"))
+    text = get_words(open_view(world, conversation, "compacted"))
     assert "Summary of turn 1" in text
     assert "instead of 8 events" in text
     assert "1 event of these turns, such as configuration changes, remains." in text
@@ -82,16 +82,16 @@ def test_what_stays_within_a_summary_is_counted(world: World):
 def test_what_is_left_out_is_counted_and_led_to(world: World):
     kinds = make_turns(2)
     policies = {"reasoning": "strip", "tool_calls": {"policy": "omit"}}
-    talk = mirror_conversation(world, *kinds, Compaction(0, 0, policies))
-    page = open_view(world, talk, "compacted")
+    conversation = mirror_conversation(world, *kinds, Compaction(0, 0, policies))
+    page = open_view(world, conversation, "compacted")
     text = get_words(page)
     assert "Turn 1 reasoning omitted, tool calls omitted" in text
     assert (
         "Omitted: 1 reasoning block, 1 tool call, 1 question with its outcome. "
         "Show in transcript" in text
     )
-    anchor = list_anchors(talk)[2]
-    assert f'href="/conversations/{talk.pk}?at={anchor}#{anchor}"' in page
+    anchor = list_anchors(conversation)[2]
+    assert f'href="/conversations/{conversation.pk}?at={anchor}#{anchor}"' in page
     assert "Think 0" not in text
     assert "bed0.py" not in text
     assert "Think 1" in text
@@ -99,36 +99,40 @@ def test_what_is_left_out_is_counted_and_led_to(world: World):
 
 
 def test_a_shortened_call_says_so_and_leads_to_all_of_it(world: World):
-    talk = mirror_conversation(world, *make_turns(1), Compaction(0, 0, {"tool_calls": STRIP}))
-    page = open_view(world, talk, "compacted")
-    call = list_anchors(talk)[3]
+    conversation = mirror_conversation(
+        world, *make_turns(1), Compaction(0, 0, {"tool_calls": STRIP})
+    )
+    page = open_view(world, conversation, "compacted")
+    call = list_anchors(conversation)[3]
     assert "[compacted] fs_modify_file: success" in get_words(page)
     assert "bed0.py" not in page
     assert "got 0" not in page
-    assert f'Compacted. <a href="/conversations/{talk.pk}?at={call}#{call}">' in page
+    assert f'Compacted. <a href="/conversations/{conversation.pk}?at={call}#{call}">' in page
     assert page.count("Compacted.") == 1
 
 
 def test_a_call_that_another_view_showed_whole_is_shortened(world: World):
-    talk = mirror_conversation(world, *make_turns(1), Compaction(0, 0, {"tool_calls": STRIP}))
-    assert "got 0" in open_view(world, talk, "thread")
-    assert "got 0" not in open_view(world, talk, "compacted")
+    conversation = mirror_conversation(
+        world, *make_turns(1), Compaction(0, 0, {"tool_calls": STRIP})
+    )
+    assert "got 0" in open_view(world, conversation, "thread")
+    assert "got 0" not in open_view(world, conversation, "compacted")
 
 
 @pytest.mark.parametrize(("begin", "rel"), [("", "next"), ("?from=300", "prev")])
 def test_pages_cover_what_is_left_once(world: World, begin: str, rel: str):
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         world,
         *make_turns(40),
         make_summary(10, 19, "Ten to nineteen."),
         make_summary(25, 29, "Later."),
     )
-    page, text, count = open_view(world, talk, "compacted", begin), "", 0
+    page, text, count = open_view(world, conversation, "compacted", begin), "", 0
     while True:
         text, count = f"{text} {get_words(page)}", count + 1
         if not (next_query := find_link(page, rel)):
             break
-        page = open_view(world, talk, "compacted", next_query)
+        page = open_view(world, conversation, "compacted", next_query)
     assert count > 2
     for n in range(40):
         is_left = not (10 <= n <= 19 or 25 <= n <= 29)
@@ -138,32 +142,34 @@ def test_pages_cover_what_is_left_once(world: World, begin: str, rel: str):
 
 
 def test_a_position_inside_a_summary_shows_that_summary(world: World):
-    talk = mirror_conversation(world, *make_turns(20), make_summary(10, 18))
-    page = open_view(world, talk, "compacted", "?from=145")
+    conversation = mirror_conversation(world, *make_turns(20), make_summary(10, 18))
+    page = open_view(world, conversation, "compacted", "?from=145")
     assert "Summary of turns 11 to 19" in get_words(page)
     assert "Ask 9" not in page
     assert find_link(page, "prev") == f"?from={10 * 8 - 50}&to={10 * 8}"
 
 
 def test_a_position_past_the_end_says_so(world: World):
-    talk = mirror_conversation(world, *make_turns(1), make_summary(0, 0))
-    assert "End of conversation." in open_view(world, talk, "compacted", "?from=99")
+    conversation = mirror_conversation(world, *make_turns(1), make_summary(0, 0))
+    assert "End of conversation." in open_view(world, conversation, "compacted", "?from=99")
 
 
 def test_more_compactions_than_anybody_looks_at_are_named(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(raw_entries, "MAX_OVERLAYS", 3)
-    talk = mirror_conversation(world, *make_turns(1), *[make_summary(0, 0) for _ in range(4)])
-    assert "has more than 3 compactions" in get_words(open_view(world, talk, "compacted"))
+    conversation = mirror_conversation(
+        world, *make_turns(1), *[make_summary(0, 0) for _ in range(4)]
+    )
+    assert "has more than 3 compactions" in get_words(open_view(world, conversation, "compacted"))
 
 
 def test_the_newest_compactions_are_listed_and_the_others_counted(world: World):
     listed = compaction_list.MAX_COMPACTIONS
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         world, *make_turns(1), *[make_summary(n, n) for n in range(listed + 2)]
     )
-    text = get_words(open_view(world, talk, "compacted"))
+    text = get_words(open_view(world, conversation, "compacted"))
     assert f"Turn {listed + 2} : replaced by a summary" in text
     assert "Turn 2 : replaced by a summary" not in text
     assert "… 2 older" in text
@@ -172,11 +178,11 @@ def test_the_newest_compactions_are_listed_and_the_others_counted(world: World):
 def test_its_queries_do_not_grow_with_the_conversation(world: World):
     counts = []
     for length in (12, 90):
-        talk = mirror_conversation(
+        conversation = mirror_conversation(
             world, *make_turns(length), make_summary(0, 1), Compaction(2, 90, {"tool_calls": STRIP})
         )
         client = signed_in(world.people["reader"])
         with CaptureQueriesContext(connection) as captured:
-            client.get(f"/conversations/{talk.pk}/compacted")
+            client.get(f"/conversations/{conversation.pk}/compacted")
         counts.append(len(captured))
     assert counts[0] == counts[1] <= 22

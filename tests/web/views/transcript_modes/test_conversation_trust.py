@@ -24,14 +24,14 @@ def store_tool(command: str) -> ConfigDelta:
 
 
 def start_conversation(world: World, command: str = "run mine") -> Conversation:
-    talk: Conversation = making.conversation(world.home)
-    journal.append_events(talk.pk, [making.event(store_tool(command))])
-    talk.refresh_from_db()
-    return talk
+    conversation: Conversation = making.conversation(world.home)
+    journal.append_events(conversation.pk, [making.event(store_tool(command))])
+    conversation.refresh_from_db()
+    return conversation
 
 
-def open_page(world: World, talk: Conversation, person: str = "owner") -> ParsedPage:
-    return parse_page(world.client(person).get(f"/conversations/{talk.pk}/configuration"))
+def open_page(world: World, conversation: Conversation, person: str = "owner") -> ParsedPage:
+    return parse_page(world.client(person).get(f"/conversations/{conversation.pk}/configuration"))
 
 
 def list_items(page: ParsedPage, section: str = "waiting") -> list[str]:
@@ -39,52 +39,54 @@ def list_items(page: ParsedPage, section: str = "waiting") -> list[str]:
     return [item["value"] for item in items if item.inside(**{"data-section": section})]
 
 
-def post(world: World, talk: Conversation, *items: str, **data: str) -> str:
+def post(world: World, conversation: Conversation, *items: str, **data: str) -> str:
     response = world.client("owner").post(
-        f"/conversations/{talk.pk}/configuration/trust", {"item": items, **data}, follow=True
+        f"/conversations/{conversation.pk}/configuration/trust",
+        {"item": items, **data},
+        follow=True,
     )
     return get_words(response.content.decode())
 
 
-def offers_tool(talk: Conversation) -> bool:
-    config = conversation_config.load_conversation_config(talk)
+def offers_tool(conversation: Conversation) -> bool:
+    config = conversation_config.load_conversation_config(conversation)
     return "mine" in [tool.name for tool in config.tools]
 
 
 def test_an_owner_trusts_what_a_conversation_stores_for_it_alone(world: World):
-    talk, other = start_conversation(world), start_conversation(world)
-    page = open_page(world, talk)
+    conversation, other = start_conversation(world), start_conversation(world)
+    page = open_page(world, conversation)
     assert "argument 1: mine" in page.text
-    assert not offers_tool(talk)
+    assert not offers_tool(conversation)
     (item,) = list_items(page)
-    assert "Trusted in this conversation alone: mine." in post(world, talk, item)
-    assert [offers_tool(each) for each in (talk, other)] == [True, False]
-    assert list_items(open_page(world, talk)) == []
-    assert list_items(open_page(world, talk), "trusted") == [item]
+    assert "Trusted in this conversation alone: mine." in post(world, conversation, item)
+    assert [offers_tool(each) for each in (conversation, other)] == [True, False]
+    assert list_items(open_page(world, conversation)) == []
+    assert list_items(open_page(world, conversation), "trusted") == [item]
     assert load_workspace_config(world.home).trust_statuses == ()
     entry = LedgerEntry.objects.filter(act="trust_given").latest("pk")
-    assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, talk.pk)
+    assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, conversation.pk)
 
 
 def test_trust_is_withdrawn_there(world: World):
-    talk = start_conversation(world)
-    (item,) = list_items(open_page(world, talk))
-    post(world, talk, item)
-    assert "No longer trusted: mine." in post(world, talk, item, action="withdraw")
-    assert not offers_tool(talk)
+    conversation = start_conversation(world)
+    (item,) = list_items(open_page(world, conversation))
+    post(world, conversation, item)
+    assert "No longer trusted: mine." in post(world, conversation, item, action="withdraw")
+    assert not offers_tool(conversation)
     assert not Trust.objects.exists()
 
 
 def test_a_command_that_changes_afterwards_is_shown_and_asked_about_again(world: World):
-    talk = start_conversation(world)
-    (item,) = list_items(open_page(world, talk))
-    post(world, talk, item)
-    journal.append_events(talk.pk, [making.event(store_tool("run another"))])
-    assert not offers_tool(talk)
-    page = open_page(world, talk)
+    conversation = start_conversation(world)
+    (item,) = list_items(open_page(world, conversation))
+    post(world, conversation, item)
+    journal.append_events(conversation.pk, [making.event(store_tool("run another"))])
+    assert not offers_tool(conversation)
+    page = open_page(world, conversation)
     assert "argument 1: another" in page.find_one(**{"data-trust-state": "changed"}).text
-    assert "has changed since you opened the page" in post(world, talk, item)
-    assert not offers_tool(talk)
+    assert "has changed since you opened the page" in post(world, conversation, item)
+    assert not offers_tool(conversation)
 
 
 @pytest.mark.parametrize("person", ["reader", "responder", "auditor"])

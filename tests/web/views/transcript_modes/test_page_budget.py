@@ -58,26 +58,26 @@ OTHERS = [
     ("name", "view"), [*((name, "thread") for name in HEAVY), *OWN, *mark_proof(*OTHERS)]
 )
 def test_no_page_is_heavier_than_it_may_be_and_each_leads_on(world: World, name: str, view: str):
-    talk = mirror_conversation(world, *HEAVY[name], COMPACTION)
-    page, pages = open_view(world, talk, view), 1
+    conversation = mirror_conversation(world, *HEAVY[name], COMPACTION)
+    page, pages = open_view(world, conversation, view), 1
     while page and pages < 5:
         assert len(page.encode()) < MOST
         next_query = find_link(page, "next")
-        page = open_view(world, talk, view, next_query) if next_query else ""
+        page = open_view(world, conversation, view, next_query) if next_query else ""
         pages += 1
 
 
 @pytest.mark.parametrize("view", ["compacted", "thread"])
 def test_what_is_too_much_for_any_page_is_led_to(world: World, view: str):
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         world, *questions(50, WIDE * 9_000), ChatResponse("message", "After it."), COMPACTION
     )
-    page, text = open_view(world, talk, view), ""
+    page, text = open_view(world, conversation, view), ""
     while page:
         text += get_words(page)
         next_query = page.rpartition('<a rel="next" href="')[2].partition('"')[0]
         page = (
-            open_view(world, talk, view, next_query.replace("&amp;", "&"))
+            open_view(world, conversation, view, next_query.replace("&amp;", "&"))
             if "from=" in next_query
             else ""
         )
@@ -92,9 +92,9 @@ FAR_IN = [("raw", "?from=1500"), ("compacted", "?from=1500"), ("thread", "?turn=
 def test_a_conversation_of_every_kind_is_shown_at_both_ends(
     world: World, view: str, far_query: str
 ):
-    talk = synthetic.import_conversation(world.home, 2000)
+    conversation = synthetic.import_conversation(world.home, 2000)
     for query in ("", far_query):
-        page = open_view(world, talk, view, query)
+        page = open_view(world, conversation, view, query)
         assert 10_000 < len(page.encode()) < MOST
 
 

@@ -32,28 +32,28 @@ def texts(page: str) -> list[str]:
 
 
 def test_every_element_is_shown_as_it_came(world: World):
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         world, TurnStart(), ChatRequest("Hi"),
         make_call("c", path="a.py"), make_result("c", "Wet."),
         raw({"type": "weather", "sky": "clear"}), raw({"type": "chat_request"}), raw(None),
     )  # fmt: skip
-    entry_texts = list(talk.journal.order_by("position").values_list("text", flat=True))
-    assert texts(open_view(world, talk, "raw")) == entry_texts
+    entry_texts = list(conversation.journal.order_by("position").values_list("text", flat=True))
+    assert texts(open_view(world, conversation, "raw")) == entry_texts
 
 
 def test_each_leads_to_its_place_in_the_transcript(world: World):
-    talk = mirror_conversation(world, TurnStart(), ChatRequest("Hi"))
-    page = open_view(world, talk, "raw")
-    for anchor in list_anchors(talk):
+    conversation = mirror_conversation(world, TurnStart(), ChatRequest("Hi"))
+    page = open_view(world, conversation, "raw")
+    for anchor in list_anchors(conversation):
         assert f'id="{anchor}"' in page
-        assert f'href="/conversations/{talk.pk}?at={anchor}#{anchor}"' in page
+        assert f'href="/conversations/{conversation.pk}?at={anchor}#{anchor}"' in page
 
 
 def test_what_is_wrapped_in_base64_is_shown_decoded_beside_it(world: World):
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         world, ChatRequest("Hi"), make_call("c", path="beds.py"), make_result("c", "Wet soil.")
     )
-    page = open_view(world, talk, "raw")
+    page = open_view(world, conversation, "raw")
     assert page.count("<summary>Decoded: ") == 2
     assert "<summary>Decoded: arguments</summary>" in page
     assert "<summary>Decoded: content</summary>" in page
@@ -63,48 +63,50 @@ def test_what_is_wrapped_in_base64_is_shown_decoded_beside_it(world: World):
 
 
 def test_what_cannot_be_made_out_is_called_so(world: World):
-    talk = mirror_conversation(world, raw({"type": "weather"}), raw({"type": "chat_request"}))
-    page = get_words(open_view(world, talk, "raw"))
+    conversation = mirror_conversation(
+        world, raw({"type": "weather"}), raw({"type": "chat_request"})
+    )
+    page = get_words(open_view(world, conversation, "raw"))
     assert "weather Unknown type" in page
     assert "chat_request Unreadable" in page
 
 
 def test_an_element_that_is_too_long_is_cut_and_says_how_long_it_is(world: World):
     long = make_element(ChatResponse("message", "a" * 9_000))
-    talk = mirror_conversation(world, long)
-    page = open_view(world, talk, "raw")
+    conversation = mirror_conversation(world, long)
+    page = open_view(world, conversation, "raw")
     assert texts(page) == [long.raw[:4000]]
     assert f"First 4000 of {len(long.raw)} characters." in get_words(page)
-    (anchor,) = list_anchors(talk)
-    assert f'href="/conversations/{talk.pk}/events/{anchor}/raw.txt"' in page
+    (anchor,) = list_anchors(conversation)
+    assert f'href="/conversations/{conversation.pk}/events/{anchor}/raw.txt"' in page
 
 
 def test_pages_lead_on_and_back_over_all_elements(world: World):
-    talk = mirror_conversation(world, *[ChatRequest(f"Say {n}") for n in range(130)])
-    forward_positions, page = [], open_view(world, talk, "raw")
+    conversation = mirror_conversation(world, *[ChatRequest(f"Say {n}") for n in range(130)])
+    forward_positions, page = [], open_view(world, conversation, "raw")
     assert find_link(page, "prev") == ""
     while True:
         forward_positions += list_positions(page)
         if not (query := find_link(page, "next")):
             break
-        page = open_view(world, talk, "raw", query)
+        page = open_view(world, conversation, "raw", query)
     assert forward_positions == list(range(130))
     backward_positions = list_positions(page)
     while query := find_link(page, "prev"):
-        page = open_view(world, talk, "raw", query)
+        page = open_view(world, conversation, "raw", query)
         backward_positions = list_positions(page) + backward_positions
     assert backward_positions == forward_positions
 
 
 @pytest.mark.parametrize("query", ["?from=x", "?from=-1", "?from=9" + "9" * 30, "?before=²"])
 def test_an_address_that_says_no_position_shows_the_beginning(world: World, query: str):
-    talk = mirror_conversation(world, TurnStart(), ChatRequest("Hi"))
-    assert list_positions(open_view(world, talk, "raw", query)) == [0, 1]
+    conversation = mirror_conversation(world, TurnStart(), ChatRequest("Hi"))
+    assert list_positions(open_view(world, conversation, "raw", query)) == [0, 1]
 
 
 def test_a_position_past_the_end_leads_back(world: World):
-    talk = mirror_conversation(world, TurnStart(), ChatRequest("Hi"))
-    page = open_view(world, talk, "raw", "?from=7")
+    conversation = mirror_conversation(world, TurnStart(), ChatRequest("Hi"))
+    page = open_view(world, conversation, "raw", "?from=7")
     assert "No event 7: this conversation has 2" in get_words(page)
     assert "?before=2" in page
 
@@ -114,18 +116,20 @@ def test_nothing_said_is_said(world: World):
 
 
 def test_a_redacted_outcome_shows_no_secret(world: World):
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         world, make_call("c"), make_inquiry("c.q"), InquiryResponse("c.q", Redacted())
     )
-    page = get_words(open_view(world, talk, "raw"))
+    page = get_words(open_view(world, conversation, "raw"))
     assert '"outcome": "redacted", "id": "c.q" }' in page
 
 
 def test_hostile_text_stays_text(world: World):
     bad = "<script>alert(1)</script>\u202e</pre><b>"
-    talk = mirror_conversation(world, ChatRequest(bad), make_result("c", bad), raw({"type": bad}))
+    conversation = mirror_conversation(
+        world, ChatRequest(bad), make_result("c", bad), raw({"type": bad})
+    )
     for view in ("raw", "thread", "compacted"):
-        page = open_view(world, talk, view)
+        page = open_view(world, conversation, view)
         assert "<script>alert" not in page
         assert "\u202e" not in get_words(page)
         assert "<b>" not in page
@@ -134,9 +138,9 @@ def test_hostile_text_stays_text(world: World):
 def test_its_queries_are_few_whatever_the_length(world: World):
     counts = []
     for length in (3, 200):
-        talk = mirror_conversation(world, *[ChatRequest(f"Say {n}") for n in range(length)])
+        conversation = mirror_conversation(world, *[ChatRequest(f"Say {n}") for n in range(length)])
         client = signed_in(world.people["reader"])
         with CaptureQueriesContext(connection) as captured:
-            client.get(f"/conversations/{talk.pk}/raw")
+            client.get(f"/conversations/{conversation.pk}/raw")
         counts.append(len(captured))
     assert counts[0] == counts[1] <= 9

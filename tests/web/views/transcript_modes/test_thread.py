@@ -32,14 +32,14 @@ def sides(page: str) -> tuple[str, str]:
 
 
 def test_questions_are_on_the_side_of_what_happened_alone(world: World):
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         world, TurnStart(), ChatRequest("Water them"), make_call("c", path="a.py"),
         make_inquiry("c.q", "With cold water?"), make_answer("c.q"),
         make_inquiry("c.p", "The tap's code?"), InquiryResponse("c.p", Redacted()),
         make_result("c", "Watered."), ConfigDelta({"b": 2}), raw({"type": "weather"}),
         ChatResponse("message", "Done."),
     )  # fmt: skip
-    page = open_view(world, talk, "thread")
+    page = open_view(world, conversation, "thread")
     sent_text, happened_text = sides(page)
     for text in ("Water them", "a.py", "Watered.", "Done."):
         assert text in sent_text
@@ -54,23 +54,23 @@ def test_questions_are_on_the_side_of_what_happened_alone(world: World):
 
 
 def test_messages_have_their_roles_in_order_and_requests_stand_between(world: World):
-    talk = mirror_conversation(world, *make_turns(1))
-    page = open_view(world, talk, "thread")
+    conversation = mirror_conversation(world, *make_turns(1))
+    page = open_view(world, conversation, "thread")
     roles = [part.split('"')[0] for part in page.split('class="sent-message" data-role="')[1:]]
     assert roles == ["user", "assistant", "assistant", "tool", "assistant"]
     assert re.findall(r"Model request (\d)", page) == ["1", "2"]
 
 
 def test_where_all_is_sent_the_page_says_so(world: World):
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         world, TurnStart(), ChatRequest("Hi"), ChatResponse("message", "Hello")
     )
-    assert "None: everything was sent." in get_words(open_view(world, talk, "thread"))
+    assert "None: everything was sent." in get_words(open_view(world, conversation, "thread"))
 
 
 def test_a_call_without_a_result_is_told_of_as_the_model_is(world: World):
-    talk = mirror_conversation(world, TurnStart(), ChatRequest("Hi"), make_call("c"))
-    page = open_view(world, talk, "thread")
+    conversation = mirror_conversation(world, TurnStart(), ChatRequest("Hi"), make_call("c"))
+    page = open_view(world, conversation, "thread")
     sent_text, happened_text = sides(page)
     assert "Tool result not stored Tool call was interrupted." in sent_text
     assert "interrupted" not in happened_text
@@ -78,22 +78,22 @@ def test_a_call_without_a_result_is_told_of_as_the_model_is(world: World):
 
 
 def test_each_turn_has_its_page_the_last_unless_asked(world: World):
-    talk = mirror_conversation(world, *make_turns(3))
-    page = open_view(world, talk, "thread")
+    conversation = mirror_conversation(world, *make_turns(3))
+    page = open_view(world, conversation, "thread")
     assert "Turn 3 of 3" in get_words(page)
     assert "Say 2" in get_words(page)
     assert "includes 2 earlier turns (16 events" in get_words(page)
     assert (find_link(page, "prev"), find_link(page, "next")) == ("?turn=1", "")
-    first = open_view(world, talk, "thread", "?turn=0")
+    first = open_view(world, conversation, "thread", "?turn=0")
     assert "Say 0" in get_words(first)
     assert "earlier turn" not in first
     assert (find_link(first, "prev"), find_link(first, "next")) == ("", "?turn=1")
 
 
 def test_a_turn_that_is_none_is_missing(world: World):
-    talk = mirror_conversation(world, *make_turns(1))
+    conversation = mirror_conversation(world, *make_turns(1))
     client = signed_in(world.people["reader"])
-    assert client.get(f"/conversations/{talk.pk}/thread?turn=1").status_code == 404
+    assert client.get(f"/conversations/{conversation.pk}/thread?turn=1").status_code == 404
 
 
 def test_nothing_said_is_said(world: World):
@@ -101,28 +101,28 @@ def test_nothing_said_is_said(world: World):
 
 
 def test_compactions_from_before_a_turn_are_named_and_later_ones_told_of(world: World):
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         world,
         *make_turns(2),
         make_summary(0, 0),
         *make_turns(1, 2),
         Compaction(1, 1, {"tool_calls": STRIP}),
     )
-    third = get_words(open_view(world, talk, "thread", "?turn=2"))
+    third = get_words(open_view(world, conversation, "thread", "?turn=2"))
     assert "Compactions at that time Turn 1 : replaced by a summary" in third
     assert "A later compaction" not in third
-    second = open_view(world, talk, "thread", "?turn=1")
+    second = open_view(world, conversation, "thread", "?turn=1")
     assert "Compactions at that time" not in second
     assert "A later compaction shortens this turn" in get_words(second)
-    assert f'href="/conversations/{talk.pk}/compacted?from=8"' in second
+    assert f'href="/conversations/{conversation.pk}/compacted?from=8"' in second
     assert "bed1.py" in sides(second)[0]
 
 
 def test_compaction_that_reaches_a_later_turn_shortens_what_is_sent(world: World):
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         world, *make_turns(1), Compaction(0, 9, {"tool_calls": STRIP}), *make_turns(1, 1)
     )
-    page = open_view(world, talk, "thread", "?turn=1")
+    page = open_view(world, conversation, "thread", "?turn=1")
     sent_text, happened_text = sides(page)
     assert "bed1.py" not in sent_text
     assert "[compacted] fs_modify_file: success" in sent_text
@@ -132,8 +132,8 @@ def test_compaction_that_reaches_a_later_turn_shortens_what_is_sent(world: World
 
 
 def test_a_long_message_is_cut_with_its_size_and_the_way_to_the_rest(world: World):
-    talk = mirror_conversation(world, TurnStart(), ChatRequest("a" * 5000))
-    sent_text, happened_text = sides(open_view(world, talk, "thread"))
+    conversation = mirror_conversation(world, TurnStart(), ChatRequest("a" * 5000))
+    sent_text, happened_text = sides(open_view(world, conversation, "thread"))
     assert "Truncated here (total: 5000 characters); sent in full." in sent_text
     assert ("a" * 1500 in sent_text, "a" * 1501 in sent_text, "a" * 5000 in happened_text) == (
         True,
@@ -145,8 +145,8 @@ def test_a_long_message_is_cut_with_its_size_and_the_way_to_the_rest(world: Worl
 def test_a_long_turn_is_shown_in_parts_that_are_all_of_it(world: World):
     kinds: list[Any] = [TurnStart()]
     kinds += [ChatResponse("message", f"Word {n} is said.") for n in range(120)]
-    talk = mirror_conversation(world, *kinds, *make_turns(1, 5))
-    page, text, count = open_view(world, talk, "thread", "?turn=0"), "", 0
+    conversation = mirror_conversation(world, *kinds, *make_turns(1, 5))
+    page, text, count = open_view(world, conversation, "thread", "?turn=0"), "", 0
     assert "Part of a long turn" in page
     while True:
         text, count = f"{text} {sides(page)[0]}", count + 1
@@ -155,7 +155,7 @@ def test_a_long_turn_is_shown_in_parts_that_are_all_of_it(world: World):
         )
         if "from=" not in next_query:
             break
-        page = open_view(world, talk, "thread", next_query)
+        page = open_view(world, conversation, "thread", next_query)
         assert "The beginning of this turn was sent earlier." in page
     assert count == 3
     assert [text.count(f"Word {n} is said.") for n in range(120)] == [1] * 120
@@ -166,9 +166,9 @@ def test_a_long_turn_is_shown_in_parts_that_are_all_of_it(world: World):
 def test_its_queries_do_not_grow_with_the_conversation(world: World, query: str):
     counts = []
     for length in (6, 60):
-        talk = mirror_conversation(world, *make_turns(length), make_summary(0, 1))
+        conversation = mirror_conversation(world, *make_turns(length), make_summary(0, 1))
         client = signed_in(world.people["reader"])
         with CaptureQueriesContext(connection) as captured:
-            client.get(f"/conversations/{talk.pk}/thread{query}")
+            client.get(f"/conversations/{conversation.pk}/thread{query}")
         counts.append(len(captured))
     assert counts[0] == counts[1] <= 19

@@ -38,12 +38,14 @@ def mirror_turns() -> Conversation:
     )
 
 
-def sign_in(talk: Conversation) -> Client:
-    return signed_in(making.person("", Role.READER, talk.workspace))
+def sign_in(conversation: Conversation) -> Client:
+    return signed_in(making.person("", Role.READER, conversation.workspace))
 
 
-def open_timeline(talk: Conversation, query: str = "", **headers: str) -> ParsedPage:
-    response = sign_in(talk).get(f"/conversations/{talk.pk}/timeline{query}", headers=headers)
+def open_timeline(conversation: Conversation, query: str = "", **headers: str) -> ParsedPage:
+    response = sign_in(conversation).get(
+        f"/conversations/{conversation.pk}/timeline{query}", headers=headers
+    )
     assert response.status_code == 200
     return parse_page(response)
 
@@ -94,11 +96,11 @@ def test_the_widths_of_a_bar_share_its_time():
 def test_a_page_holds_so_many_turns_and_leads_to_the_others(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(timeline, "MAX_TURNS", 2)
     kinds = [kind for number in range(5) for kind in (TurnStart(), ChatRequest(f"Ask {number}"))]
-    talk = mirror_conversation(*kinds)
-    last_page = open_timeline(talk)
+    conversation = mirror_conversation(*kinds)
+    last_page = open_timeline(conversation)
     assert [row[0] for row in list_rows(last_page)] == ["4. Ask 3", "5. Ask 4"]
     (earlier,) = [tag["href"] for tag in last_page if tag.get("rel") == "prev"]
-    page = open_timeline(talk, earlier)
+    page = open_timeline(conversation, earlier)
     assert [row[0] for row in list_rows(page)] == ["2. Ask 1", "3. Ask 2"]
     assert [tag["href"] for tag in page if tag.get("rel") == "next"] == ["?from=3"]
 
@@ -120,10 +122,10 @@ def test_an_empty_conversation_and_a_turn_that_is_not_there_have_a_page():
 
 
 def test_entries_with_an_odd_timestamp_count_in_no_time():
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         at(TurnStart(), "03:00:00"), raw({"type": "odd", "timestamp": "2090-01-01"})
     )
-    assert list_rows(open_timeline(talk))[0][2] == "0 ms"
+    assert list_rows(open_timeline(conversation))[0][2] == "0 ms"
 
 
 def make_models(*names: str) -> Conversation:
@@ -142,17 +144,17 @@ def read_model(page: ParsedPage) -> tuple[str, list[str]]:
 
 @pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}])
 def test_the_model_in_effect_is_named_with_where_it_changed(headers: dict[str, str]):
-    talk = make_models("a", "b", "c-1")
-    anchors = list(talk.journal.order_by("position").values_list("anchor", flat=True))
-    text, links = read_model(open_timeline(talk, **headers))
+    conversation = make_models("a", "b", "c-1")
+    anchors = list(conversation.journal.order_by("position").values_list("anchor", flat=True))
+    text, links = read_model(open_timeline(conversation, **headers))
     assert text == "Model: c-1 changed 2 times: turn 2, turn 3"
-    address = f"/conversations/{talk.pk}"
+    address = f"/conversations/{conversation.pk}"
     assert links == [f"{address}?at={anchors[n]}#{anchors[n]}" for n in (3, 6)]
 
 
 def test_the_row_of_a_change_names_the_new_model():
-    talk = make_models("a", "b")
-    page = parse_page(sign_in(talk).get(f"/conversations/{talk.pk}"))
+    conversation = make_models("a", "b")
+    page = parse_page(sign_in(conversation).get(f"/conversations/{conversation.pk}"))
     rows = [tag for tag in page if tag.tag == "details" and tag.get("data-kind") == "config_delta"]
     summaries = [tag.text for tag in page if tag.tag == "summary" and tag.parents[-1] in rows]
     words = [text.partition(" 0")[0].strip() for text in summaries]
@@ -161,16 +163,16 @@ def test_the_row_of_a_change_names_the_new_model():
 
 def test_a_provider_that_hides_characters_is_spelled_out():
     model_id = {"provider": "<b>\u202e", "name": "x"}
-    talk = mirror_conversation(ConfigDelta({"assistant": {"model": {"id": model_id}}}))
-    text = parse_page(sign_in(talk).get(f"/conversations/{talk.pk}")).text
+    conversation = mirror_conversation(ConfigDelta({"assistant": {"model": {"id": model_id}}}))
+    text = parse_page(sign_in(conversation).get(f"/conversations/{conversation.pk}")).text
     assert "Model: <b>⟨U+202E⟩/x" in " ".join(text.split())
 
 
 def test_many_changes_of_the_model_lead_to_the_page_of_all():
-    talk = make_models("a", "b", "c", "d", "e")
-    text, links = read_model(open_timeline(talk))
+    conversation = make_models("a", "b", "c", "d", "e")
+    text, links = read_model(open_timeline(conversation))
     assert text == "Model: e changed 4 times: all, turn 3, turn 4, turn 5"
-    assert links[0] == f"/conversations/{talk.pk}/configuration"
+    assert links[0] == f"/conversations/{conversation.pk}/configuration"
 
 
 def test_a_model_that_never_changed_has_no_links():
@@ -184,38 +186,40 @@ def test_without_a_model_on_record_none_is_named():
 
 def run_turns(count: int) -> tuple[Conversation, list[Run]]:
     """Return a conversation that ran turns here, and their runs."""
-    talk = making.conversation(making.workspace())
+    conversation = making.conversation(making.workspace())
     turn_runs = []
     for number in range(count):
         kinds = (TurnStart(), ChatRequest(f"Ask {number}"))
         events = [making.event(kind) for kind in kinds]
-        run = making.acquire_run(runs.start_run(talk.pk, making.person().pk, "openai", "", events))
+        run = making.acquire_run(
+            runs.start_run(conversation.pk, making.person().pk, "openai", "", events)
+        )
         turn_runs.append(run)
         runs.end_run(run, RunState.DONE)
-    talk.refresh_from_db()
-    return talk, turn_runs
+    conversation.refresh_from_db()
+    return conversation, turn_runs
 
 
 def test_tokens_on_record_stand_beside_the_times_and_others_are_no_zeros():
-    talk, turn_runs = run_turns(3)
+    conversation, turn_runs = run_turns(3)
     token_usage.add_report(turn_runs[0], UsageReport(12_000, 345, 9_000))
     for run in turn_runs[:2]:
         token_usage.add_report(run, UsageReport(None, None))
-    page = open_timeline(talk)
+    page = open_timeline(conversation)
     assert [row[-2:] for row in list_rows(page)] == [
         ["at least 12,000 (9,000 cached)", "at least 345"],
         ["not on record", "not on record"],
         ["not on record", "not on record"],
     ]
-    strip = open_timeline(talk, **{"HX-Request": "true"})
+    strip = open_timeline(conversation, **{"HX-Request": "true"})
     text = " ".join(strip.text.split())
     assert "at least 12,000 tokens in, 345 out (1 of 3 turns)" in text
 
 
 def test_tokens_of_which_none_is_on_record_are_not_mentioned():
-    talk, turn_runs = run_turns(1)
-    assert "token" not in open_timeline(talk).text.lower()
+    conversation, turn_runs = run_turns(1)
+    assert "token" not in open_timeline(conversation).text.lower()
     token_usage.add_report(turn_runs[0], UsageReport(None, None))
-    assert "token" not in open_timeline(talk).text.lower()
+    assert "token" not in open_timeline(conversation).text.lower()
     token_usage.add_report(turn_runs[0], UsageReport(7, 5))
-    assert "7 tokens in, 5 out" in " ".join(open_timeline(talk).text.split())
+    assert "7 tokens in, 5 out" in " ".join(open_timeline(conversation).text.split())

@@ -57,9 +57,9 @@ def test_the_panel_of_the_first_visit_stays_away_once_it_is_closed(world: World)
 def test_go_to_lists_what_the_person_can_open(world: World):
     making.conversation(world.other_home, "A talk elsewhere")
     making.conversation(world.home, "Something else")
-    talks = [f"/conversations/{world.talk.pk}"]
+    conversations = [f"/conversations/{world.conversation.pk}"]
     links = list_links(world, "reader", "/go?q=talk")
-    assert [link for link in links if link.startswith("/conversations/")] == talks
+    assert [link for link in links if link.startswith("/conversations/")] == conversations
     assert "/audit" not in links
     assert {"/audit", "/questions", "/groups"} < set(list_links(world, "owner", "/go"))
     fragment = parse_page(world.client("owner").get("/go?q=nothing", headers=HTMX))

@@ -380,8 +380,8 @@ def test_a_broken_configuration_is_told_and_breaks_no_page(
         "It must be ask, unattended, edit or skip."
     )
     assert html_page.find_one(**{"data-tool": "ask_user"})["data-offered"] == "no"
-    talk = f"/conversations/{configured_world.talk.pk}"
-    assert configured_world.client(person_name).get(talk).status_code == 200
+    conversation = f"/conversations/{configured_world.conversation.pk}"
+    assert configured_world.client(person_name).get(conversation).status_code == 200
 
 
 def test_the_page_is_found_in_the_settings_by_everybody_and_beside_people(world: World):
