@@ -321,7 +321,11 @@ def remove_member(member: Membership, actor: Actor = OPERATOR) -> None:
     """
     old_role = _lock_member(member).role
     keys = member.workspace_id, member.person_id
-    group_roles = member_roles.list_roles([member.person_id], [member.workspace_id])
+    group_roles = [
+        granted
+        for granted in member_roles.list_roles([member.person_id], [member.workspace_id])
+        if granted.is_accepted
+    ]
     if group_roles:
         raise RoleByGroup(
             f"{member.person.display_name} is in {member.workspace.name} by the group"

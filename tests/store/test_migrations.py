@@ -5,13 +5,19 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from jpweb.store.backups.schemas import get_newest_migration
+from jpweb.store.inquiries import Decider
+from jpweb.store.models import Inquiry
+from jpweb.stream.inquiry import Answered
+from tests.store import making
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 BEFORE_NAMES = "0010_heartbeats"
@@ -171,6 +177,7 @@ def test_verdicts_that_escalate_reach_the_owners_after_the_upgrade(transactional
                 reviews.objects.create(
                     conversation=conversation, anchor=anchor, version="v", round=number, revision=1,
                     rounds_required=required, verdict=verdict, reviewed_at=AT,
+                    reviewer_name=f"reviewer {number}",
                 )  # fmt: skip
         migrate("0042_links_and_owners")
         states = dict(tasks.objects.values_list("anchor", "state"))
@@ -179,3 +186,16 @@ def test_verdicts_that_escalate_reach_the_owners_after_the_upgrade(transactional
         }  # fmt: skip
     finally:
         migrate(get_newest_migration())
+
+
+@pytest.mark.django_db
+def test_earlier_answers_get_the_channel_of_their_events():
+    migration = importlib.import_module("jpweb.store.migrations.0042_links_and_owners")
+    run = making.start_run(making.conversation(making.workspace()))
+    row, other = making.question(run), making.question(run)
+    making.settle(row, Answered("Yes"), Decider("person", "Ada", channel="notification"))
+    making.settle(other, Answered("channel"), Decider("person", "Ada"))
+    Inquiry.objects.update(channel="")
+    migration.fill_channels(apps, SimpleNamespace(connection=connection))
+    channels = Inquiry.objects.order_by("pk").values_list("channel", flat=True)
+    assert list(channels) == ["notification", ""]

@@ -64,7 +64,12 @@ def iterate_unsealed(first_key: int | None = None) -> Iterator[UnsealedEntry]:
 
 def count_forged() -> int:
     """Return how many rows outside the chain this installation did not record."""
-    return sum(not entry.is_authentic for entry in iterate_unsealed())
+    return len(list_forged_keys())
+
+
+def list_forged_keys() -> list[int]:
+    """Return the keys of the rows outside the chain that this installation did not record."""
+    return [entry.key for entry in iterate_unsealed() if not entry.is_authentic]
 
 
 def adopt_entries() -> None:

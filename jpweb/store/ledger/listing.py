@@ -14,7 +14,7 @@ from jpweb.evidence import ledger_verifier
 from jpweb.store import exports
 from jpweb.store.choices import Act, Role
 from jpweb.store.exports import ExportChunk
-from jpweb.store.ledger import sealing, signing
+from jpweb.store.ledger import entry_macs, sealing, signing
 from jpweb.store.models import Conversation, LedgerEntry, Membership, Person
 
 PAGE_ENTRIES = 100
@@ -124,9 +124,10 @@ def _make_readers(
 def load_subject_names(entries: Collection[LedgerEntry]) -> dict[str, str]:
     """Return the names of the people whom entries are about, by subject; one query.
 
-    A deleted person has none.
+    A deleted person has none, and what a forged row is about is not looked up.
     """
-    keys = {key for entry in entries if (key := _get_subject_id(entry)) is not None}
+    recorded_entries = (entry for entry in entries if not entry_macs.is_forged(entry))
+    keys = {key for entry in recorded_entries if (key := _get_subject_id(entry)) is not None}
     people = Person.objects.filter(pk__in=keys) if keys else ()
     return {f"person:{person.pk}": person.display_name for person in people}
 

@@ -66,10 +66,12 @@ def replace_inquiry_columns(conversation: Conversation, position: int, element: 
 def mark_unreviewed(conversation: Conversation, positions: Collection[int]) -> None:
     """Store that a conversation, and its questions with changed events, have no review as they are.
 
-    ``positions`` are those of the events. The reviews stay, of an earlier version.
+    ``positions`` are those of the events. The reviews stay, of an earlier version. What was
+    escalated stays so until an owner has decided.
     """
     inquiries = Inquiry.objects.filter(conversation=conversation)
     changed = inquiries.filter(Q(position__in=positions) | Q(response_position__in=positions))
-    ReviewTask.objects.filter(
+    tasks = ReviewTask.objects.filter(
         Q(anchor="") | Q(anchor__in=changed.values("anchor")), conversation=conversation
-    ).update(state=ReviewState.UNREVIEWED, verdict="", first_reviewer=None)
+    ).exclude(state=ReviewState.ESCALATED)
+    tasks.update(state=ReviewState.UNREVIEWED, verdict="", first_reviewer=None)

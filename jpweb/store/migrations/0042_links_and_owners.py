@@ -9,6 +9,9 @@ from typing import Any
 
 from django.db import migrations, models
 
+from jpweb.stream import wire
+from jpweb.stream.events import ConversationEvent
+
 
 def escalate_tasks(apps: Any, schema_editor: Any) -> None:
     alias = schema_editor.connection.alias
@@ -18,14 +21,32 @@ def escalate_tasks(apps: Any, schema_editor: Any) -> None:
     for conversation_id, anchor in places:
         rows = reviews.filter(conversation_id=conversation_id, anchor=anchor).order_by('pk')
         latest = {(row.version, row.round): row for row in rows}
+        own_keys = {(row.reviewer_id, row.reviewer_name): row.pk for row in rows}
         # A blind review is known to its reviewer alone until the second is in.
         if any(
             row.verdict == 'escalate'
+            and own_keys[row.reviewer_id, row.reviewer_name] == row.pk
             and (latest.get((version, 1), row).rounds_required < 2 or (version, 2) in latest)
             for (version, _), row in latest.items()
         ):
             task = tasks.filter(conversation_id=conversation_id, anchor=anchor)
-            task.exclude(state='unreviewed').update(state='escalated', verdict='')
+            task.update(state='escalated', verdict='')
+
+
+def fill_channels(apps: Any, schema_editor: Any) -> None:
+    """Give answers by a notification's button the channel that their events name."""
+    alias = schema_editor.connection.alias
+    entries = apps.get_model('store', 'JournalEntry').objects.using(alias)
+    inquiries = apps.get_model('store', 'Inquiry').objects.using(alias)
+    responses = entries.filter(kind='inquiry_response', text__contains='"channel"')
+    columns = responses.values_list('conversation_id', 'position', 'text')
+    for conversation_id, position, text in columns.iterator():
+        body = wire.read_element(text).body
+        channel = body.note.get('channel') if isinstance(body, ConversationEvent) else None
+        if isinstance(channel, str):
+            inquiries.filter(
+                conversation_id=conversation_id, response_position=position
+            ).update(channel=channel[:20])
 
 
 class Migration(migrations.Migration):
@@ -59,4 +80,5 @@ class Migration(migrations.Migration):
             index=models.Index(condition=models.Q(('state__in', ('partial', 'disagreed', 'escalated'))), fields=['state', '-id'], name='reviews_to_look_at'),
         ),
         migrations.RunPython(escalate_tasks, migrations.RunPython.noop),
+        migrations.RunPython(fill_channels, migrations.RunPython.noop),
     ]

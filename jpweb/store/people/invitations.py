@@ -129,10 +129,8 @@ def accept_invitation(
         SignInLink.objects.filter(person=person).delete()
         identities.remove_unproven(person.pk, Actor.from_person(person))
         ended_session_hashes = sessions.end_all(person.pk, but_key=session_key)
-    _add_member(row, person)
-    return AcceptedInvitation(
-        person, row.workspace, Role(row.role), row.inviter_id, ended_session_hashes
-    )
+    role = _add_member(row, person)
+    return AcceptedInvitation(person, row.workspace, role, row.inviter_id, ended_session_hashes)
 
 
 @transaction.atomic
@@ -153,8 +151,8 @@ def accept_by_email(email: str) -> Person | None:
     return person
 
 
-def _add_member(row: Invitation, person: Person) -> None:
-    """Insert the membership. Groups that wait for the person add their roles to it."""
+def _add_member(row: Invitation, person: Person) -> Role:
+    """Insert the membership; return its role. Groups that wait for the person add theirs to it."""
     role = Role(row.role)
     grouped_roles = member_roles.list_roles([person.pk], [row.workspace_id])
     combined_role = member_roles.combine_roles(role, grouped_roles) or role
@@ -163,9 +161,10 @@ def _add_member(row: Invitation, person: Person) -> None:
     )
     actor = Actor.from_person(person)
     member_roles.record_membership(
-        Act.MEMBER_ADDED, actor, row.workspace_id, person.pk, RoleChange(role)
+        Act.MEMBER_ADDED, actor, row.workspace_id, person.pk, RoleChange(combined_role)
     )
     mentions.count_unseen([person.pk])
+    return combined_role
 
 
 def require_free_name(

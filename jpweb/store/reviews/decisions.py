@@ -2,7 +2,7 @@
 
 Those on questions and approvals come from their rows. Trust, rights, redactions, reviews,
 settings and dismissed suspicions come from the ledger, and so do calls and results that a policy
-decided about.
+decided about. Its forged rows are no decisions.
 
 A page merges up to a page of rows from each table, by keyset. An auditor of a small workspace in a
 large database, or a filter by person, may read more rows than are shown; that is not measured.
@@ -10,7 +10,7 @@ large database, or a filter by person, may read more rows than are shown; that i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -21,7 +21,16 @@ from jpweb.store import exports
 from jpweb.store.audit import list_workspaces
 from jpweb.store.choices import Act, ApprovalKind, ApprovalState, DecisionKind, Role
 from jpweb.store.jp_files.mirror import DEMO_ROOT
-from jpweb.store.models import Approval, Inquiry, JournalEntry, LedgerEntry, Membership, Person
+from jpweb.store.ledger import entry_macs
+from jpweb.store.models import (
+    Approval,
+    Conversation,
+    Inquiry,
+    JournalEntry,
+    LedgerEntry,
+    Membership,
+    Person,
+)
 from jpweb.stream import timestamps, wire
 from jpweb.stream.events import ConversationEvent, ToolCallRequest
 
@@ -95,8 +104,7 @@ def list_page(
     """
     decisions: list[Decision] = []
     for rank, (column, rows) in enumerate(_list_sources(person_id, filters)):
-        bounds = {f"{column}__gte": filters.since, f"{column}__lt": filters.until}
-        matches = rows.filter(**{name: value for name, value in bounds.items() if value})
+        matches = _filter_period(rows, column, filters)
         if after is not None:
             matches = _filter_after(matches, column, rank, after)
         page_rows = matches.order_by(F(column).desc(), "-id")[: PAGE_DECISIONS + 1]
@@ -124,6 +132,23 @@ def read_pages(person_id: int, filters: DecisionFilters) -> Iterator[tuple[list[
         yield page, after is None
         if after is None:
             return
+
+
+def list_matching_workspaces(person_id: int, filters: DecisionFilters) -> list[int]:
+    """Return the keys of the workspaces that have any of the decisions; one query."""
+    has_match = Q()
+    for column, rows in _list_sources(person_id, filters):
+        matches = _filter_period(rows, column, filters)
+        has_match |= Q(Exists(matches.filter(workspace_id=OuterRef("workspace_id"))))
+    memberships = _list_memberships(person_id, filters).filter(has_match)
+    return sorted(memberships.values_list("workspace_id", flat=True))
+
+
+def load_conversations(page: Sequence[Decision]) -> dict[int, Conversation]:
+    """Return the conversations of the ledger's entries of a page, by their keys; one query."""
+    entries = [decision.row for decision in page if decision.is_entry]
+    keys = {row.conversation_id for row in entries if row.conversation_id is not None}
+    return Conversation.objects.in_bulk(keys) if keys else {}
 
 
 def find_place(
@@ -210,7 +235,7 @@ def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, Q
         Exists(audited.filter(workspace_id=OuterRef("workspace_id"))),
         act__in=[*acts],
         **_make_conditions(filters, "person_id"),
-    )
+    ).exclude(pk__in=entry_macs.list_forged_keys())
     related = ("conversation__workspace", "decider")
     sources: list[tuple[str, QuerySet[Any], tuple[DecisionKind, ...]]] = [
         ("settled_at", inquiries.prefetch_related(*related), (DecisionKind.QUESTION,)),
@@ -230,6 +255,11 @@ def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, Q
 def _make_conditions(filters: DecisionFilters, person_column: str) -> dict[str, int]:
     values = {person_column: filters.person, "conversation_id": filters.conversation}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _filter_period(rows: QuerySet[Any], column: str, filters: DecisionFilters) -> QuerySet[Any]:
+    bounds = {f"{column}__gte": filters.since, f"{column}__lt": filters.until}
+    return rows.filter(**{name: value for name, value in bounds.items() if value})
 
 
 def _filter_after(

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from jpweb.store.choices import Act
 from jpweb.store.ledger import listing
 from jpweb.store.models import LedgerEntry, Review
-from jpweb.store.reviews.reviews import FIRST, SECOND, hash_review
+from jpweb.store.reviews.reviews import DECISION, FIRST, SECOND, hash_review
 
 
 def load_shown_reviews(entries: Sequence[LedgerEntry], person_id: int) -> dict[int, Review]:
     """Return the reviews that entries record, by the entry's key; one query.
 
-    A review that waits for the blind second one is left out, unless the person gave it. So is one
-    that was redacted: the entry has another hash.
+    A review that waits for the blind second one is left out, unless the person gave it or an owner
+    has decided. So is one that was redacted: the entry has another hash.
     """
     details_by_key = {
         entry.pk: listing.read_content(entry).get("details", {})
@@ -37,7 +37,7 @@ def _match_reviews(
     shown_rows = {}
     for row in rows:
         place = row.conversation_id, row.anchor, row.version
-        is_complete = {(*place, FIRST), (*place, SECOND)} <= rounds
+        is_complete = {(*place, FIRST), (*place, SECOND)} <= rounds or (*place, DECISION) in rounds
         if row.rounds_required < SECOND or is_complete or row.reviewer_id == person_id:
             shown_rows[hash_review(row)] = row
     return {

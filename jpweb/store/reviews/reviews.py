@@ -106,13 +106,19 @@ class ReviewHistory:
     def find_escalation(self) -> Review | None:
         """Return the latest review that asks an owner to look, of any version; None once one did.
 
-        A blind one is left out until the second is in.
+        A blind one is left out until the second is in, and so is one whose reviewer has given
+        another review since.
         """
         latest_keys = {(row.version, row.round): row.pk for row in self.rows}
+        own_keys = {(row.reviewer_id, row.reviewer_name): row.pk for row in self.rows}
         for row in reversed(self.rows):
             if row.round == DECISION:
                 return None
-            is_latest = latest_keys[row.version, row.round] == row.pk
+            is_latest = (
+                latest_keys[row.version, row.round]
+                == own_keys[row.reviewer_id, row.reviewer_name]
+                == row.pk
+            )
             if row.verdict == Verdict.ESCALATE and is_latest and self.is_complete(row.version):
                 return row
         return None

@@ -31,7 +31,11 @@ def hide_demo(person_id: int) -> None:
     if membership is None:
         return
     workspace_id = membership.workspace_id
-    grouped_roles = member_roles.list_roles([person_id], [workspace_id])
+    grouped_roles = [
+        granted
+        for granted in member_roles.list_roles([person_id], [workspace_id])
+        if granted.is_accepted
+    ]
     if grouped_roles:
         raise RoleByGroup(
             f"You are in the demo by the group “{grouped_roles[0].group_name}”. Ask whoever made"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
 from django import forms
 
@@ -59,3 +60,8 @@ class InquiryFilterForm(PeriodForm):
     person = TextField(required=False)
     account = WholeNumberField(required=False)
     decided = TextField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        """Return the filters; an account counts within the rows of a name alone."""
+        filters = super().clean() or self.cleaned_data
+        return filters if filters.get("person") else {**filters, "account": None}

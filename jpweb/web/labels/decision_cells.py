@@ -10,7 +10,7 @@ from jpweb.stream.answer_type import format_answer
 from jpweb.web import display_text
 
 if TYPE_CHECKING:
-    from jpweb.store.models import Approval, Inquiry
+    from jpweb.store.models import Approval, Conversation, Inquiry
 
 #: The columns of a file, in their order.
 COLUMNS = (
@@ -21,15 +21,20 @@ COLUMNS = (
 _WORDS = ("note", "reason")
 
 
-def make_values(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a row of the page by column; ``link`` is without the host."""
+def make_values(
+    row: Mapping[str, Any], conversations: Mapping[int, Conversation]
+) -> dict[str, Any]:
+    """Return the values of a row of the page by column; ``link`` is without the host.
+
+    ``conversations`` are those of the ledger's entries, by their keys.
+    """
     values: dict[str, Any] = dict.fromkeys(COLUMNS, "")
     values |= {"decided_at": row["at"].isoformat(), "kind": str(row["kind"]), "link": row["url"]}
     if "inquiry" in row:
         return values | _describe_inquiry(row["inquiry"])
     if "approval" in row:
         return values | _describe_approval(row["approval"])
-    return values | _describe_entry(row)
+    return values | _describe_entry(row, conversations.get(row["entry"].conversation_id))
 
 
 def _describe_inquiry(inquiry: Inquiry) -> dict[str, Any]:
@@ -63,12 +68,16 @@ def _describe_waited(row: Inquiry | Approval) -> dict[str, Any]:
     }
 
 
-def _describe_entry(row: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_entry(row: Mapping[str, Any], conversation: Conversation | None) -> dict[str, Any]:
     details = dict(row["details"])
+    # A policy's decision is about a tool call, as that of an approval.
+    tool = details.pop("tool", "") if "policy" in details else ""
     words = [str(details.pop(name)) for name in _WORDS if name in details]
     return {
         "workspace": row["workspace"],
-        "decided_on": row["act"],
+        "conversation": f"jp-c{conversation.jp_id}" if conversation else "",
+        "conversation_title": conversation.title if conversation else "",
+        "decided_on": tool or row["act"],
         "decision": ", ".join(f"{label} {value}" for label, value in details.items()),
         "words": "; ".join(words),
         "decided_by": row["actor"],

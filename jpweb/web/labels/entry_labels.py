@@ -67,5 +67,7 @@ def _describe_actor(by: Mapping[str, Any], details: Mapping[str, Any]) -> str:
 
 
 def _describe_value(name: str, value: Any) -> Any:
+    if isinstance(value, bool):
+        return ledger_labels.FLAG_LABELS[value]
     labels = {"policy": policy_labels.POLICY_LABELS, "channel": display_text.ANSWER_CHANNELS}
     return labels[name].get(value, value) if name in labels else value

@@ -15,7 +15,10 @@ POLICY_LABELS = {
     "detached": "no one was reachable",
     "remembered": "decided for the rest of the turn",
 }
-_CONFIGURED_TEXT = "by configuration: {policy}"
+_CONFIGURED_TEXTS = {
+    "skip": "by configuration",
+    "detached": "by configuration: no one was reachable",
+}
 _REMEMBERED_TEXT = "by {name}, for the rest of the turn"
 _UNNAMED = "an earlier decision"
 #: The kinds of decisions by the name of their note.
@@ -58,4 +61,4 @@ def _describe_decider(policy: str, by: Any) -> str:
     if policy == "remembered":
         name = by.get("name") if isinstance(by, dict) else ""
         return _REMEMBERED_TEXT.format(name=name or _UNNAMED)
-    return _CONFIGURED_TEXT.format(policy=POLICY_LABELS.get(policy, policy))
+    return _CONFIGURED_TEXTS.get(policy, _CONFIGURED_TEXTS["skip"])

@@ -143,3 +143,20 @@ def test_approval_leads_to_the_latest_call_of_its_id(run: Run):
     row.refresh_from_db()
     call = run.conversation.journal.get(category="call")
     assert decisions.find_call_anchor(row) == call.anchor
+
+
+def test_forged_rows_of_the_ledger_are_no_decisions(auditor: Person):
+    rows = list_all(auditor)
+    entry = LedgerEntry.objects.get(act=Act.REVIEWED)
+    LedgerEntry.objects.filter(pk=entry.pk).update(mac="0" * 64, text="no JSON")
+    assert list_all(auditor) == [row for row in rows if row != ("review", entry.pk)]
+
+
+def test_workspaces_of_an_export_have_some_of_its_decisions(auditor: Person, run: Run):
+    accounts.make_owner(auditor, making.workspace("Elsewhere"))
+    workspace_id = run.conversation.workspace_id
+    for kind, keys in (("question", [workspace_id]), ("setting", [workspace_id])):
+        filters = DecisionFilters(kind=kind, conversation=run.conversation_id)
+        assert decisions.list_matching_workspaces(auditor.pk, filters) == keys
+    filters = DecisionFilters(since=datetime(2100, 1, 1, tzinfo=UTC))
+    assert decisions.list_matching_workspaces(auditor.pk, filters) == []

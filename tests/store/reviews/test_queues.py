@@ -12,6 +12,7 @@ from jpweb.store.choices import ReviewState, Role, RunState, Verdict
 from jpweb.store.database import clock
 from jpweb.store.inquiries import Decider
 from jpweb.store.ledger.entries import Actor
+from jpweb.store.masking import derived_columns
 from jpweb.store.models import Conversation, Inquiry, ReviewTask, Run
 from jpweb.store.redaction import application
 from jpweb.store.redaction.application import RedactionRequest
@@ -346,3 +347,19 @@ def test_owner_who_escalated_leaves_it_to_another_owner(desk: ReviewDesk):
     assert len(queues.load_queues(omar.pk).queues["escalated"].left) == 1
     assert send(load(row), omar).round == 3
     assert list_keys(desk, "escalated") == []
+
+
+def test_redaction_does_not_end_what_was_escalated(desk: ReviewDesk):
+    olga, row = making.person("olga", Role.OWNER, desk.home), desk.close()
+    send(load(row), desk.ada, Verdict.ESCALATE, "Look.")
+    derived_columns.mark_unreviewed(row.conversation, [row.position])
+    assert len(queues.load_queues(olga.pk).queues["escalated"].left) == 1
+
+
+def test_reviewer_takes_back_what_they_escalated_of_an_earlier_version(desk: ReviewDesk):
+    olga = making.person("olga", Role.OWNER, desk.home)
+    subject = subjects.load_conversation(Conversation.objects.get())
+    send(subject, desk.ada, Verdict.ESCALATE, "Look.")
+    desk.close()
+    send(subjects.load_conversation(Conversation.objects.get()), desk.ada)
+    assert queues.load_queues(olga.pk).queues["escalated"].items == []

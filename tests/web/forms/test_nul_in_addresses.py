@@ -14,13 +14,13 @@ from tests.web.world import World
 JSON = {"Accept": "application/json"}
 #: Requests whose text reaches a filter, and their status.
 REQUESTS: dict[str, tuple[str, str, dict[str, str], int]] = {
-    "transcript": ("get", "/conversations/{talk}", {"at": "\x00"}, 404),
-    "find": ("get", "/conversations/{talk}/find", {"q": "Go", "at": "e-\x00"}, 200),
-    "next comment": ("get", "/conversations/{talk}/comments/next", {"from": "\x00"}, 302),
-    "bookmark": ("post", "/conversations/{talk}/bookmark", {"anchor": "e-1\x00"}, 404),
+    "transcript": ("get", "/conversations/{conversation}", {"at": "\x00"}, 404),
+    "find": ("get", "/conversations/{conversation}/find", {"q": "Go", "at": "e-\x00"}, 200),
+    "next comment": ("get", "/conversations/{conversation}/comments/next", {"from": "\x00"}, 302),
+    "bookmark": ("post", "/conversations/{conversation}/bookmark", {"anchor": "e-1\x00"}, 404),
     "trust in a conversation": (
         "post",
-        "/conversations/{talk}/configuration/trust",
+        "/conversations/{conversation}/configuration/trust",
         {"action": "withdraw", "item": "digest tool \x00"},
         302,
     ),

@@ -26,7 +26,7 @@ def test_admit_of_many_keys_forgets_the_first(monkeypatch: pytest.MonkeyPatch):
     assert len(limit._times) == 2
 
 
-@pytest.mark.parametrize("path", ["/search?q=word", "/conversations/{talk}/find?q=word"])
+@pytest.mark.parametrize("path", ["/search?q=word", "/conversations/{conversation}/find?q=word"])
 def test_searches_above_the_limit_get_429_with_one_line(
     world: World, path: str, monkeypatch: pytest.MonkeyPatch
 ):

@@ -141,6 +141,8 @@ class McpSession:
         version = self._connected_client.protocol_version
         ambiguous = version in HANDSHAKE_PROTOCOL_VERSIONS and version >= _ELICITATION_SINCE
         async with self._call_lock if ambiguous else nullcontext():
+            if not self.is_connected:  # the call before it has lost the session
+                await self._reconnect()
             mark = _elicitation.set(elicitation)
             self._current_elicitation = elicitation if ambiguous else None
             try:

@@ -34,6 +34,7 @@ def show_charts(request: Request) -> HttpResponse:
     valid_query = {name: value for name, value in query.items() if name in form.cleaned_data}
     sample = inquiry_counts.take_sample(request.user.pk, filters)
     workspaces = audit.list_workspaces(request.user.pk)
+    accounts = audit.list_namesakes(workspaces, filters.person)
     context = {
         "figures": _build_figures(sample, filters, Links(valid_query)),
         "ages": _build_ages(request.user.pk, filters),
@@ -43,7 +44,8 @@ def show_charts(request: Request) -> HttpResponse:
         "form": form,
         "page_name": "audit-charts",
         "filter_values": audit.list_filter_values(workspaces),
-        "accounts": audit.list_namesakes(workspaces, filters.person),
+        "accounts": accounts,
+        "other_account": filters.account if filters.account not in accounts else None,
         "workspaces": workspaces,
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
         "ranges": list_ranges(clock.now().date(), query),

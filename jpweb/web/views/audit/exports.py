@@ -23,7 +23,6 @@ from jpweb.store.errors import StoreError
 from jpweb.store.evidence import contents
 from jpweb.store.exports import ExportChunk
 from jpweb.store.inquiries import waiting_seconds
-from jpweb.store.ledger import listing
 from jpweb.store.ledger.entries import Place
 from jpweb.store.reviews import decisions, inquiry_pages
 from jpweb.store.reviews.decisions import DecisionFilters
@@ -155,16 +154,11 @@ async def _send_decisions(request: Request, suffix: str, content_type: str) -> H
     record = partial(
         read_recording.record_workspace_exports,
         request,
-        partial(_list_workspace_ids, request.user.pk, filters),
+        partial(decisions.list_matching_workspaces, request.user.pk, filters),
         file=file_name,
         query=request.META["QUERY_STRING"],
     )
     return await send_file(request, pieces, file_name, content_type, record=record)
-
-
-def _list_workspace_ids(person_id: int, filters: DecisionFilters) -> list[int]:
-    audited_ids = listing.list_audited_workspaces(person_id)
-    return [key for key in audited_ids if filters.workspace in (None, key)]
 
 
 def _read_decisions(
@@ -174,8 +168,9 @@ def _read_decisions(
     names = {workspace.pk: workspace.name for workspace in audit.list_workspaces(person_id)}
     done = 0
     for page, is_last in decisions.read_pages(person_id, filters):
+        conversations = decisions.load_conversations(page)
         rows = [
-            decision_cells.make_values(row)
+            decision_cells.make_values(row, conversations)
             for row in decision_table.make_rows(person_id, page, names)
         ]
         done += len(rows)

@@ -51,6 +51,7 @@ def list_inquiries(request: Request) -> HttpResponse:
     sorting = {"sort": format_order(order)} if order != Order() else {}
     counts = state_counts.count_by_state(workspace_ids, filters)
     total = sum(count.number for count in counts.values())
+    accounts = audit.list_namesakes(workspaces, filters.person)
     context = {
         "rows": make_rows(page.rows),
         "has_workspace": len(workspaces) > 1,
@@ -61,7 +62,8 @@ def list_inquiries(request: Request) -> HttpResponse:
         "bars": _build_bars(counts, query | sorting),
         "page_name": "audit",
         "filter_values": audit.list_filter_values(workspaces),
-        "accounts": audit.list_namesakes(workspaces, filters.person),
+        "accounts": accounts,
+        "other_account": filters.account if filters.account not in accounts else None,
         "workspaces": workspaces,
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.AUDIT),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),

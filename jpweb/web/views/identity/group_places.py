@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @require_POST
 @access.signed_in
 async def join_group(request: Request) -> HttpResponse:
-    """Accept a group; this ends sign-ins that others made for the person.
+    """Accept a group; sign-ins that others made end where it lets the person into a workspace.
 
     A session that another person's sign-in link led to does not: consent is the person's own.
     """

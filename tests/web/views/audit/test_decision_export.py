@@ -11,7 +11,7 @@ import pytest
 
 from jpweb.store import accounts, approvals
 from jpweb.store.choices import Act, Role
-from jpweb.store.ledger.entries import Actor
+from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import LedgerEntry
 from jpweb.stream.inquiry import Answered
 from tests.store import making
@@ -83,3 +83,14 @@ def test_download_is_recorded_as_an_export_and_invalid_filters_are_refused(decid
     assert details["file"].startswith("decisions-run-")
     response = decided_world.client("auditor").get("/audit/decisions.csv?kind=dance")
     assert response.status_code == 422
+
+
+def test_decision_of_a_policy_names_its_tool_and_conversation(decided_world: World):
+    place = Place(decided_world.home.pk, decided_world.conversation.pk)
+    actor = Actor("configuration")
+    details = {"tool": "vault", "policy": "skip", "allow": False}
+    record_act(Act.CALL_DECIDED_BY_POLICY, actor, place, **details)
+    row = read_csv(decided_world)[0]
+    assert (row["decided_on"], row["conversation_title"]) == ("vault", "A talk")
+    assert row["conversation"] == f"jp-c{decided_world.conversation.jp_id}"
+    assert row["decision"] == "policy configured to skip, allowed no"

@@ -205,7 +205,10 @@ def test_ledger_page_shows_entries_of_audited_workspaces_alone(world: World):
 @pytest.mark.parametrize("text", ["", "no JSON", '{"by":{"kind":"person","name":"Mallory"}}'])
 def test_forged_row_is_marked_on_the_page(world: World, text: str):
     world.client("owner").post(make_address("question-answer", world), {"answer": "true"})
-    LedgerEntry.objects.filter(act=Act.INQUIRY_ANSWERED).update(text=text, mac="0" * 64)
+    # No database has a key of so many digits.
+    LedgerEntry.objects.filter(act=Act.INQUIRY_ANSWERED).update(
+        text=text, mac="0" * 64, subject=f"person:{'9' * 30}"
+    )
     sealing.seal_entries()
     page = world.client("auditor").get("/audit/ledger").content.decode()
     assert "1 row of the ledger's table" in page

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import logging
 
 import pytest
 from django.test import Client
 
 from jpweb.store import accounts
-from jpweb.store.choices import Role
+from jpweb.store.choices import Act, Role
 from jpweb.store.ledger.entries import Actor
-from jpweb.store.models import Group, Workspace
+from jpweb.store.models import Group, LedgerEntry, Membership, Workspace
 from jpweb.store.people import groups, invitations
 from tests.store import making
 from tests.web.reading import parse_page
@@ -181,3 +182,26 @@ def test_joining_and_leaving_are_in_the_security_log(
     lines = [record.getMessage() for record in caplog.records]
     for event in ("joined group", "left group"):
         assert any(event in line and "Night shift" in line for line in lines), event
+
+
+def test_invitation_is_recorded_with_the_role_that_it_brings(world: World, orchard: Workspace):
+    owner, reader = world.people["owner"], world.people["reader"]
+    new_group = groups.create_group("Keepers", owner)
+    groups.give_role(new_group, orchard, Role.AUDITOR, Actor.from_person(owner))
+    groups.add_person(new_group, reader, Actor.from_person(owner))
+    token = invitations.create_invitation(orchard, "New", Role.READER, owner)
+    client = world.client("reader")
+    page = parse_page(client.post("/join", {"code": token, "do": "join"}, follow=True)).text
+    assert "You joined Orchard as Auditor." in page
+    entry = LedgerEntry.objects.filter(act=Act.MEMBER_ADDED).latest("pk")
+    assert json.loads(entry.text)["details"]["role"] == "auditor"
+
+
+def test_group_that_nobody_accepted_keeps_no_member_in(world: World, orchard: Workspace):
+    owner, reader = world.people["owner"], world.people["reader"]
+    member = Membership.objects.create(person=reader, workspace=orchard, role=10, direct_role=10)
+    new_group = groups.create_group("Keepers", owner)
+    groups.give_role(new_group, orchard, Role.READER, Actor.from_person(owner))
+    groups.add_person(new_group, reader, Actor.from_person(owner))
+    accounts.remove_member(member)
+    assert get_role(world, "reader", orchard) is None
