@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
@@ -46,7 +47,6 @@ class InquiryRow(NamedTuple):
     is_override: bool
     channel: str
     review: str
-    verdict: str
 
 
 def parse_order(text: str) -> Order:
@@ -77,7 +77,7 @@ def list_columns(order: Order, query: dict[str, str]) -> list[Column]:
 
 
 def make_rows(inquiries: list[Inquiry]) -> list[InquiryRow]:
-    """Return the rows of a page; three queries."""
+    """Return the rows of a page; two queries."""
     keys = [row.pk for row in inquiries]
     showings = inquiry_pages.count_showings(keys)
     states = reviews.load_review_states(keys)
@@ -88,15 +88,16 @@ def make_rows(inquiries: list[Inquiry]) -> list[InquiryRow]:
             _describe_showing(showings.get(row.pk, NEVER_SHOWN)),
             row.decided_by in OVERRIDING_DECIDERS,
             display_text.ANSWER_CHANNELS.get(row.channel, ""),
-            *_describe_review(states.get(row.pk, _UNREVIEWED)),
+            _describe_review(states.get(row.pk, _UNREVIEWED)),
         )
         for row in inquiries
     ]
 
 
-def _describe_review(state: SubjectState) -> tuple[str, str]:
-    verdict = review_labels.VERDICT_LABELS[state.verdict][0] if state.verdict else ""
-    return review_labels.STATE_LABELS[state.state], verdict
+@cache
+def _describe_review(state: SubjectState) -> str:
+    label = review_labels.STATE_LABELS[state.state]
+    return f"{label}: {review_labels.VERDICT_LABELS[state.verdict][0]}" if state.verdict else label
 
 
 def _describe_attempt(inquiry_id: str) -> str:
