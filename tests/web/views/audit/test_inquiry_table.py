@@ -333,3 +333,11 @@ def test_account_tells_namesakes_apart_on_the_page_and_in_files(world: World):
     both = lines(get(world, "/audit.csv", person="Kim"))
     assert {line["decider_id"] for line in both} == {str(twin.pk) for twin in twins}
     assert not parse_page(get(world, person="Owner")).find_all(name="account")
+
+
+def test_account_counts_with_a_name_alone_and_is_shown_where_unlisted(world: World):
+    making.settle(making.question(world.run), Answered(True), making.decider(world.people["owner"]))
+    assert "Go on?" in get(world, account="7").content.decode()
+    page = parse_page(get(world, person="Owner", account="7"))
+    (option,) = [tag for tag in page if tag.tag == "option" and tag.text == "account 7"]
+    assert option.get("selected") is not None
