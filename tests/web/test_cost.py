@@ -25,7 +25,7 @@ QUERIES = {
     "/conversations?sort=length": 14,
     "/questions": 16,  # three of them are claims and snoozes
     "/audit": 18,
-    "/audit/charts": 22,
+    "/audit/charts": 27,
     # Of them one records the export, one remembers the roles, one looks for another download.
     "/audit.csv": 19,
     "/help": 5,

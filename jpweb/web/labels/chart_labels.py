@@ -8,8 +8,10 @@ from jpweb.store.reviews.inquiry_counts import Period
 PERIOD_HEADING, TOOL_HEADING, WORKSPACE_HEADING = "Days (UTC)", "Tool", "Workspace"
 HOUR_HEADING, PERSON_HEADING, DECIDER_HEADING = "Hour of the question (UTC)", "Person", "Decided by"
 AGE_HEADING, COUNT_HEADING = "Age", "Open questions"
-WAITING_HEADINGS = ("Answers", "Median (s)", "95th percentile (s)")
-WAITING_SERIES = ("Median", "95th percentile")
+ANSWER_HEADINGS = ("Answered", "Median until answered (s)", "95th percentile (s)")
+VIEW_HEADINGS = ("Seen", "Median until seen (s)", "95th percentile (s)")
+ANSWER_SERIES = ("Answered: median", "Answered: 95th percentile")
+VIEW_SERIES = ("Seen: median", "Seen: 95th percentile")
 OTHER_TOOLS, OTHER_REASONS, OTHER_PEOPLE = "Other tools", "Other reasons", "Other people"
 UNKNOWN_DECIDER = "Unknown"
 #: Ages of open questions, in the order of ``AGE_BOUNDS_SECONDS``.

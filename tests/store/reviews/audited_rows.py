@@ -11,7 +11,8 @@ from typing import Any
 from jpweb.store import audit
 from jpweb.store.audit import AuditFilters
 from jpweb.store.models import Conversation, Inquiry, Person
-from jpweb.store.reviews import inquiry_pages, state_counts
+from jpweb.store.reviews import inquiry_counts, inquiry_pages, state_counts
+from jpweb.store.reviews.inquiry_counts import Sample
 from jpweb.store.reviews.inquiry_pages import InquiryPage
 from jpweb.store.reviews.inquiry_ranges import Order
 from jpweb.store.reviews.state_counts import StateCount
@@ -86,3 +87,8 @@ def count_by_state(person: Person, filters: AuditFilters) -> dict[str, StateCoun
 
 def list_reviewed(person: Person, filters: AuditFilters) -> list[int]:
     return audit.choose_workspaces(audit.list_workspaces(person.pk), filters)
+
+
+def take_sample(person: Person, **filters: object) -> Sample:
+    """Return what charts count for a person."""
+    return inquiry_counts.take_sample(person.pk, AuditFilters(**filters))  # type: ignore[arg-type]  # names of fields

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict
+from collections import Counter
 from datetime import date, timedelta
 from itertools import pairwise
 
@@ -14,31 +13,11 @@ from jpweb.store.choices import Role
 from jpweb.store.database import clock
 from jpweb.store.jp_files import mirror
 from jpweb.store.models import Conversation, Inquiry, Membership, Person
-from jpweb.store.reviews import inquiry_counts, waiting_percentiles
-from jpweb.store.reviews.inquiry_counts import Sample
+from jpweb.store.reviews import inquiry_counts
 from tests.store import making
-from tests.store.reviews.audited_rows import BEGIN, save_inquiry, save_many
+from tests.store.reviews.audited_rows import BEGIN, save_inquiry, save_many, take_sample
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def conversations() -> list[Conversation]:
-    """Return conversations of two workspaces."""
-    return [making.conversation(making.workspace(name)) for name in ("Garden", "Orchard")]
-
-
-@pytest.fixture
-def auditor(conversations: list[Conversation]) -> Person:
-    person = making.person("auditor", Role.AUDITOR, conversations[0].workspace)
-    Membership.objects.create(
-        person=person, workspace=conversations[1].workspace, role=Role.AUDITOR_ONLY
-    )
-    return person
-
-
-def take(person: Person, **filters: object) -> Sample:
-    return inquiry_counts.take_sample(person.pk, AuditFilters(**filters))  # type: ignore[arg-type]  # names of fields
 
 
 @pytest.mark.parametrize(
@@ -50,7 +29,7 @@ def test_count_by_period_has_every_row_once(
     save_many(conversations, 60, days)
     save_inquiry(conversations[0], asked_at=BEGIN + timedelta(days=days))
     save_inquiry(conversations[0])
-    periods = inquiry_counts.count_by_period(take(auditor))
+    periods = inquiry_counts.count_by_period(take_sample(auditor))
     assert {period.unit for period in periods} == {unit}
     assert periods[0].first_day <= BEGIN.date() <= periods[0].last_day
     for period, following in pairwise(periods):
@@ -68,18 +47,18 @@ def test_count_by_period_of_millennia_has_the_last_periods(
 ):
     for year in (1, 1950, 2026):
         save_inquiry(conversations[0], asked_at=BEGIN.replace(year=year))
-    periods = inquiry_counts.count_by_period(take(auditor))
+    periods = inquiry_counts.count_by_period(take_sample(auditor))
     assert (len(periods), periods[-1].counts) == (60, {"answered": 1})
     assert sum(len(period.counts) for period in periods) == 1
     Inquiry.objects.exclude(asked_at__year=1).delete()
     save_inquiry(conversations[0], asked_at=BEGIN.replace(year=9))
-    first = inquiry_counts.count_by_period(take(auditor))[0]
+    first = inquiry_counts.count_by_period(take_sample(auditor))[0]
     assert (first.first_day, first.counts) == (date(1, 1, 1), {"answered": 1})
 
 
 def test_grids_count_the_rest_together(auditor: Person, conversations: list[Conversation]):
     save_many(conversations, 500, 9)
-    sample, rows = take(auditor), list(Inquiry.objects.all())
+    sample, rows = take_sample(auditor), list(Inquiry.objects.all())
     cancelled = Counter(row.asker for row in rows if row.state == "cancelled")
     grid = inquiry_counts.count_reasons_by_tool(sample)
     top = sorted(cancelled, key=lambda name: (-cancelled[name], name))[:12]
@@ -99,41 +78,6 @@ def test_grids_count_the_rest_together(auditor: Person, conversations: list[Conv
     assert sum(deciders.counts.values()) == sum(settled.values())
 
 
-def test_percentiles_are_those_of_the_nearest_rank(
-    auditor: Person, conversations: list[Conversation]
-):
-    save_many(conversations, 300, 3)
-    save_inquiry(conversations[0], settled_at=BEGIN - timedelta(days=1), asked_at=BEGIN)
-    waits: dict[str, list[float]] = defaultdict(list)
-    for row in Inquiry.objects.select_related("conversation__workspace"):
-        if row.decided_by == "person" and row.settled_at and row.state in ("answered", "redacted"):
-            waited = max((row.settled_at - row.asked_at).total_seconds(), 0)
-            for group in (row.conversation.workspace.name, f"{row.asked_at:%H}"):
-                waits[group].append(round(waited, 3))
-    sample = take(auditor)
-    times = waiting_percentiles.measure_by_workspace(sample)
-    assert [time.answer_count for time in times] == sorted(
-        (time.answer_count for time in times), reverse=True
-    )
-    times += waiting_percentiles.measure_by_hour(sample)
-    assert {time.group for time in times} == set(waits)
-    for time in times:
-        ordered = sorted(waits[time.group])
-        ranks = [math.ceil(len(ordered) * share) for share in (0.5, 0.95)]
-        assert time[1:] == (len(ordered), *(ordered[rank - 1] for rank in ranks))
-
-
-def test_workspaces_of_one_name_are_measured_apart(
-    auditor: Person, conversations: list[Conversation]
-):
-    conversations[1].workspace.name = "Garden"
-    conversations[1].workspace.save()
-    for conversation in conversations:
-        save_inquiry(conversation)
-    times = waiting_percentiles.measure_by_workspace(take(auditor))
-    assert [time[:2] for time in times] == [("Garden", 1)] * 2
-
-
 def test_open_questions_are_counted_by_age_beyond_the_sample(
     auditor: Person, conversations: list[Conversation], monkeypatch: pytest.MonkeyPatch
 ):
@@ -144,7 +88,7 @@ def test_open_questions_are_counted_by_age_beyond_the_sample(
     save_inquiry(conversations[0])
     counts = inquiry_counts.count_open_by_age(auditor.pk, AuditFilters())
     assert counts == [2, 1, 1, 1, 1]
-    sample = take(auditor)
+    sample = take_sample(auditor)
     assert (sample.is_limited, sample.rows.count()) == (True, 1)
 
 
@@ -153,9 +97,9 @@ def test_charts_count_what_the_person_audits(auditor: Person, conversations: lis
     Membership.objects.create(person=auditor, workspace=demo, role=Role.AUDITOR)
     save_inquiry(conversations[0], asker="seen")
     save_inquiry(making.conversation(making.workspace("Elsewhere")), asker="hidden")
-    assert [row.asker for row in take(auditor).rows] == ["seen"]
-    assert take(auditor, demo=True).rows.count() > 1
-    assert not take(auditor, tool="hidden").rows.exists()
+    assert [row.asker for row in take_sample(auditor).rows] == ["seen"]
+    assert take_sample(auditor, demo=True).rows.count() > 1
+    assert not take_sample(auditor, tool="hidden").rows.exists()
     Membership.objects.update(role=Role.RESPONDER)
-    assert not take(auditor).rows.exists()
+    assert not take_sample(auditor).rows.exists()
     assert inquiry_counts.count_open_by_age(auditor.pk, AuditFilters(demo=True)) == [0] * 5

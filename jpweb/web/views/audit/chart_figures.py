@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -13,14 +13,14 @@ from jpweb.runtime.rendering import charts
 from jpweb.runtime.rendering.charts import BarChart, Series
 from jpweb.store.audit import AuditFilters
 from jpweb.store.reviews.inquiry_counts import Grid, Period
-from jpweb.store.reviews.waiting_percentiles import WaitingTime
+from jpweb.store.reviews.waiting_percentiles import Percentiles, WaitingTime
 from jpweb.web import display_text
 from jpweb.web.labels import audit_labels, chart_labels
 
 #: States in the order of the bars' parts.
 _STATES = ("answered", "redacted", "cancelled", "unanswered", "open")
-#: Workspaces with bars; the table has all.
-_MAX_WORKSPACES = 12
+#: Workspaces, tools or people whose waits have bars; the table has all.
+_MAX_WAITING_GROUPS = 12
 
 
 class Cell(NamedTuple):
@@ -113,24 +113,32 @@ def build_deciders(grid: Grid, links: Links) -> Figure:
     return _build_grid(grid, (chart_labels.DECIDER_HEADING, names, labels), find_query)
 
 
-def build_workspaces(times: Sequence[WaitingTime]) -> Figure:
-    """Return the waiting times by workspace."""
-    drawn = times[:_MAX_WORKSPACES]
-    chart = BarChart([time.group for time in drawn], _make_time_series(drawn), True, True)
-    return _make_figure(chart, [chart_labels.WORKSPACE_HEADING, *chart_labels.WAITING_HEADINGS], [
-        _make_time_row(time.group, time) for time in times
-    ])  # fmt: skip
+def build_waits(times: Sequence[WaitingTime], heading: str) -> Figure:
+    """Return the times until questions of each group were answered, and until they were seen."""
+    drawn = times[:_MAX_WAITING_GROUPS]
+    views = [time.views for time in drawn]
+    series = _make_time_series(chart_labels.ANSWER_SERIES, [time.answers for time in drawn])
+    if any(views):  # questions of jp alone were on no page of jpweb
+        series += _make_time_series(chart_labels.VIEW_SERIES, views)
+    headings = [heading, *chart_labels.ANSWER_HEADINGS, *chart_labels.VIEW_HEADINGS]
+    rows = [
+        [Cell(time.group), *_make_time_cells(time.answers), *_make_time_cells(time.views)]
+        for time in times
+    ]
+    return _make_figure(
+        BarChart([time.group for time in drawn], series, True, True), headings, rows
+    )
 
 
 def build_hours(times: Sequence[WaitingTime]) -> Figure:
-    """Return the waiting times by hour."""
-    time_by_hour = {time.group: time for time in times}
+    """Return the times until answers by hour."""
+    answers_by_hour = {time.group: time.answers for time in times}
     hours = [f"{hour:02}" for hour in range(24)]
-    drawn = [time_by_hour.get(hour) for hour in hours]
-    chart = BarChart(hours, _make_time_series(drawn), has_times=True)
-    return _make_figure(chart, [chart_labels.HOUR_HEADING, *chart_labels.WAITING_HEADINGS], [
-        _make_time_row(f"{time.group}:00", time) for time in times
-    ])  # fmt: skip
+    drawn = [answers_by_hour.get(hour) for hour in hours]
+    series = _make_time_series(chart_labels.ANSWER_SERIES, drawn)
+    headings = [chart_labels.HOUR_HEADING, *chart_labels.ANSWER_HEADINGS]
+    rows = [[Cell(f"{time.group}:00"), *_make_time_cells(time.answers)] for time in times]
+    return _make_figure(BarChart(hours, series, has_times=True), headings, rows)
 
 
 def build_ages(counts: Sequence[int]) -> Figure:
@@ -174,16 +182,18 @@ def _make_count(count: int, query: str = "") -> Cell:
     return Cell(f"{count:,}", query if count else "")
 
 
-def _make_time_series(times: Iterable[WaitingTime | None]) -> list[Series]:
-    pairs = [(time.median, time.p95) if time else (None, None) for time in times]
+def _make_time_series(labels: tuple[str, str], times: Sequence[Percentiles | None]) -> list[Series]:
+    median_label, p95_label = labels
     return [
-        Series(label, [pair[number] for pair in pairs])
-        for number, label in enumerate(chart_labels.WAITING_SERIES)
+        Series(median_label, [time.median if time else None for time in times]),
+        Series(p95_label, [time.p95 if time else None for time in times]),
     ]
 
 
-def _make_time_row(name: str, time: WaitingTime) -> list[Cell]:
-    return [Cell(name), _make_count(time.answer_count), *(Cell(f"{t:,.3f}") for t in time[2:])]
+def _make_time_cells(times: Percentiles | None) -> list[Cell]:
+    if times is None:
+        return [Cell("0"), Cell(""), Cell("")]
+    return [_make_count(times.number), *(Cell(f"{seconds:,.3f}") for seconds in times[1:])]
 
 
 def _name_days(period: Period, since: datetime | None) -> dict[str, str]:

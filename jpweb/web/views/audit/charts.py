@@ -16,7 +16,7 @@ from jpweb.store.reviews import inquiry_counts, waiting_percentiles
 from jpweb.store.reviews.inquiry_counts import Sample
 from jpweb.web import access
 from jpweb.web.forms.inquiry_filters import InquiryFilterForm
-from jpweb.web.labels import audit_labels
+from jpweb.web.labels import audit_labels, chart_labels
 from jpweb.web.views.audit import chart_figures
 from jpweb.web.views.audit.chart_figures import Figure, Links
 from jpweb.web.views.audit.quick_ranges import list_ranges
@@ -62,19 +62,33 @@ def _build_figures(sample: Sample, filters: AuditFilters, links: Links) -> dict[
     """Return the figures by name; those without any data are left out."""
     periods = inquiry_counts.count_by_period(sample)
     reasons = inquiry_counts.count_reasons_by_tool(sample)
-    times = waiting_percentiles.measure_by_workspace(sample)
     hours = waiting_percentiles.measure_by_hour(sample)
     people = inquiry_counts.count_tools_by_person(sample)
     deciders = inquiry_counts.count_states_by_decider(sample)
     figures = {
         "outcomes": periods and chart_figures.build_outcomes(periods, filters, links),
         "reasons": reasons.rows and chart_figures.build_reasons(reasons, links),
-        "workspaces": times and chart_figures.build_workspaces(times),
+        **_build_waits(sample),
         "hours": hours and chart_figures.build_hours(hours),
         "people": people.rows and chart_figures.build_people(people, links),
         "deciders": deciders.rows and chart_figures.build_deciders(deciders, links),
     }
     return {name: figure for name, figure in figures.items() if isinstance(figure, Figure)}
+
+
+def _build_waits(sample: Sample) -> dict[str, Figure]:
+    times_by_figure = {
+        "workspaces": (
+            waiting_percentiles.measure_by_workspace(sample), chart_labels.WORKSPACE_HEADING
+        ),
+        "tools": (waiting_percentiles.measure_by_tool(sample), chart_labels.TOOL_HEADING),
+        "readers": (waiting_percentiles.measure_by_person(sample), chart_labels.PERSON_HEADING),
+    }  # fmt: skip
+    return {
+        name: chart_figures.build_waits(times, heading)
+        for name, (times, heading) in times_by_figure.items()
+        if times
+    }
 
 
 def _build_ages(person_id: int, filters: AuditFilters) -> Figure | None:

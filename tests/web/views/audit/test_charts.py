@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,13 +11,16 @@ from django.http import QueryDict
 
 from jpweb.store import audit
 from jpweb.store.audit import AuditFilters
+from jpweb.store.models import DisplayReceipt
 from jpweb.store.reviews import inquiry_counts
 from jpweb.web.forms.inquiry_filters import InquiryFilterForm
 from tests.store.reviews.audited_rows import BEGIN, save_inquiry, save_many
 from tests.web.reading import ParsedPage, Tag, parse_page
 from tests.web.world import World
 
-FIGURES = ("outcomes", "reasons", "workspaces", "hours", "people", "deciders", "ages")
+FIGURES = (
+    "outcomes", "reasons", "workspaces", "tools", "readers", "hours", "people", "deciders", "ages"
+)  # fmt: skip
 NAME = '</title><img src=x onerror="alert(1)">'
 
 
@@ -85,11 +89,30 @@ def test_each_chart_has_a_name_a_picture_and_its_numbers(world: World):
     assert not [tag for tag in page if "style" in tag or tag.tag == "style"]
 
 
+def test_waits_until_questions_were_seen_are_drawn_where_there_are_any(world: World):
+    row = save_inquiry(world.conversation)
+    assert "Seen: median" not in parse_page(get(world)).find_one(id="chart-tools").text
+    seen_at = row.asked_at + timedelta(milliseconds=250)
+    DisplayReceipt.objects.create(
+        inquiry=row, person_name="Ben", delivered_at=row.asked_at, visible_at=seen_at
+    )
+    page = parse_page(get(world))
+    tips = [tag.text for tag in page if tag.tag == "title" and tag.inside(id="chart-tools")]
+    assert sorted(tips) == [
+        "vault · Answered: 95th percentile: 1.0 s", "vault · Answered: median: 1.0 s",
+        "vault · Seen: 95th percentile: 250 ms", "vault · Seen: median: 250 ms",
+    ]  # fmt: skip
+    rows = [[cell.text.strip() for cell in row] for row in list_rows(page)]
+    assert ["vault", "1", "1.000", "1.000", "1", "0.250", "0.250"] in rows
+    assert ["Ben", "0", "–", "–", "1", "0.250", "0.250"] in rows
+
+
 def test_without_data_each_chart_says_so(world: World):
     page = parse_page(get(world, tool="no such tool"))
     assert not [tag for tag in page if tag.get("class") == "chart"]
     assert page.text.count("No matching question") == 5
-    assert page.text.count("No person answered a matching question.") == 2
+    assert page.text.count("No person saw or answered a matching question.") == 3
+    assert page.text.count("No person answered a matching question.") == 1
 
 
 def test_names_from_streams_are_text(world: World):
