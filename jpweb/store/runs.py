@@ -32,20 +32,14 @@ from jpweb.store.run_queue import (
     interrupts,
     jobs,
     leases,
+    open_calls,
     token_usage,
     unanswered_inquiries,
 )
 from jpweb.store.sql.compiled_query import CompiledQuery
 from jpweb.stream import timestamps
-from jpweb.stream.events import (
-    ChatRequest,
-    ConversationEvent,
-    ToolCallRequest,
-    ToolCallResponse,
-)
+from jpweb.stream.events import ChatRequest, ConversationEvent
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
-from jpweb.stream.sanitize import INTERRUPTED
-from jpweb.stream.turns import pair_elements, split_turns
 
 logger = logging.getLogger(__name__)
 
@@ -311,14 +305,10 @@ def close_open(run: Run, reason: CancellationReason, decider: Decider | None = N
         journal.append_events(
             run.conversation_id, [ConversationEvent(timestamp, response, note)], row=row
         )
+    elements = journal.read_elements(run.conversation_id)
+    responses = list(open_calls.build_responses(run, elements, timestamp))
     call_checkpoints.clear_checkpoints(run)
-    journal.append_events(
-        run.conversation_id,
-        [
-            ConversationEvent(timestamp, ToolCallResponse(call_id, INTERRUPTED, is_error=True))
-            for call_id in list_open_calls(run.conversation_id)
-        ],
-    )
+    journal.append_events(run.conversation_id, responses)
     # Unhandled texts of interrupts become requests, with which the next turn begins.
     unhandled = interrupts.list_replies(run)
     requests = [ChatRequest(words.text, author=words.person_name or None) for words in unhandled]
@@ -370,7 +360,7 @@ def _waits_for_people(run: Run) -> bool:
 
 def list_open_calls(conversation_id: int) -> list[str]:
     """Return the ids of the tool calls of the last turn without a response."""
-    return [call_id for call_id, has_response in _list_calls(conversation_id) if not has_response]
+    return open_calls.list_open_calls(journal.read_elements(conversation_id))
 
 
 def _has_unused_decision(run: Run) -> bool:
@@ -378,22 +368,7 @@ def _has_unused_decision(run: Run) -> bool:
     decided_ids = approvals.list_decided_calls(run)
     if not decided_ids:
         return False
-    calls = _list_calls(run.conversation_id)
+    calls = open_calls.list_calls(journal.read_elements(run.conversation_id))
     open_ids = {call_id for call_id, has_response in calls if not has_response}
     ended_ids = {db_text.clean_text(call_id) for call_id, _ in calls if call_id not in open_ids}
     return not decided_ids <= ended_ids
-
-
-def _list_calls(conversation_id: int) -> list[tuple[str, bool]]:
-    """Return the ids of the tool calls of the last turn, and whether they have a response."""
-    elements = journal.read_elements(conversation_id)
-    turns = split_turns(elements)
-    if not turns:
-        return []
-    pairs = pair_elements(elements, turns[-1])
-    positioned_kinds = ((p, elements[p].kind) for p in range(turns[-1].start, turns[-1].end))
-    return [
-        (kind.id, position in pairs.responses)
-        for position, kind in positioned_kinds
-        if isinstance(kind, ToolCallRequest)
-    ]
