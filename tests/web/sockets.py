@@ -15,7 +15,7 @@ from django.test import Client
 from jpweb.asgi import application
 from jpweb.runtime.broadcast.flow_control import FLOW_CONTROL_KEY, FlowControl
 from jpweb.store.models import Approval, Person
-from jpweb.web.websocket import conversation_updates, update_batches
+from jpweb.web.websocket import consumers, conversation_updates
 from jpweb.web.websocket.consumers import PageConsumer
 from tests.web.world import World
 
@@ -71,7 +71,7 @@ class Socket:
         return bool(self._line.output_queue.empty())
 
     def _idle(self) -> bool:
-        return not (self.busy or update_batches.is_busy() or not self._line.input_queue.empty())
+        return not (self.busy or consumers.is_busy() or not self._line.input_queue.empty())
 
     async def connect(self) -> bool:
         connected, _ = await self._line.connect(SOON)

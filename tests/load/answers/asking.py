@@ -92,7 +92,7 @@ from jpweb.runtime.db_threads import run_in_db_thread  # noqa: E402  as above
 from jpweb.runtime.execution import run_executor  # noqa: E402  as above
 from jpweb.runtime.inquiries import presence, receipt_buffer  # noqa: E402  as above
 from jpweb.runtime.periodic import scheduler  # noqa: E402  as above
-from jpweb.web.websocket import update_batches  # noqa: E402  as above
+from jpweb.web.websocket import consumers  # noqa: E402  as above
 
 #: The frame that is sent after a commit, and whose return is committed.
 DURABLE_FRAME = "Go on, and commit?"
@@ -172,7 +172,7 @@ WAYS = {"/ask": _asked, "/echo": _echoed, "/durable": _committed, "/form": _form
 
 async def _quiet() -> None:
     """Return once everybody has been told what there was to tell."""
-    while update_batches.is_busy():  # noqa: ASYNC110  they ring no bell
+    while consumers.is_busy():  # noqa: ASYNC110  they ring no bell
         await asyncio.sleep(0.001)
 
 

@@ -16,7 +16,7 @@ from jpweb.store.choices import Role
 from jpweb.store.inbox.queue import MAX_INBOX_CARDS
 from jpweb.store.models import Conversation, Inquiry
 from jpweb.stream.inquiry import Answered
-from jpweb.web.websocket import inbox_updates, update_batches
+from jpweb.web.websocket import inbox_batches, inbox_updates
 from jpweb.web.websocket.inbox_updates import CardKeys, InboxView
 from tests.store import making
 from tests.web.reading import ParsedPage, parse_page
@@ -189,7 +189,7 @@ async def test_pages_whose_roles_stand_are_told_after_one_crossing(
         crossed.append(function.__name__)
         return await run_in_db_thread(function, *args)
 
-    monkeypatch.setattr(update_batches, "run_in_db_thread", count_call)
+    monkeypatch.setattr(inbox_batches, "run_in_db_thread", count_call)
     async with connect_page(shared_world.people["responder"], inbox=True) as socket:
         await socket.receive_all()
         assert crossed == ["find_inbox_updates", "find_inbox_updates"], (

@@ -1,0 +1,94 @@
+"""The sends of one batch: what is pending of each socket when the batch takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jpweb.runtime.broadcast.local_bus import Signal
+from jpweb.store.ledger.entries import Actor, Place
+from jpweb.web.websocket import conversation_updates
+from jpweb.web.websocket.conversation_updates import ConversationUpdate, RenderedState
+from jpweb.web.websocket.protocol import Subscription
+
+if TYPE_CHECKING:
+    from jpweb.web.websocket.live_updates import LiveUpdateConsumer
+
+#: A person, and the state of a page of theirs; None for a page that is sent partial text alone.
+PageKey = tuple[int, RenderedState | None]
+#: Updates of a conversation by person and page state; costly ones are absent.
+UpdatesByPage = dict[PageKey, ConversationUpdate | None]
+
+
+@dataclass(slots=True, eq=False)
+class PendingSend:
+    """A pending update of one socket in a batch."""
+
+    socket: LiveUpdateConsumer
+    subscription: Subscription
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the page of the socket has sent no other state since."""
+        return self.socket.subscription is self.subscription
+
+
+@dataclass(slots=True, eq=False)
+class ConversationSend(PendingSend):
+    """A pending update of a socket's conversation, and its newest partial text."""
+
+    page: RenderedState | None
+    text_signal: Signal | None
+    is_text_newer: bool
+
+    @property
+    def page_key(self) -> PageKey:
+        """The key of the update, which equal pages of a person share."""
+        return self.subscription.person_id, self.page
+
+    @property
+    def max_entries(self) -> int:
+        """Entries that the page may lack in the shared batch; 0 for its first update."""
+        return 0 if self.socket.pending.is_connecting else conversation_updates.MAX_BATCHED_ENTRIES
+
+    def has_content(self, update: ConversationUpdate) -> bool:
+        """Tell whether events or text of the model are sent, not only the state of the run."""
+        if self.text_signal is not None and self.text_signal["text"]:
+            return True
+        if self.page is None:
+            return False
+        shown_state = self.page.entry_count, self.page.revision
+        return shown_state != (update.page.entry_count, update.page.revision)
+
+    def note_content(self, workspace_id: int) -> None:
+        """Record that the person is sent content of the conversation."""
+        person: Any = self.socket.scope["user"]
+        place = Place(workspace_id, self.subscription.conversation_id)
+        self.socket.reads.note_content(Actor.from_person(person), place)
+
+    def restore_flags(self) -> None:
+        """Mark the update as pending again: it is costly, or the socket is under backpressure."""
+        self.socket.pending.restore_conversation(
+            has_changes=self.page is not None,
+            text_signal=self.text_signal,
+            is_text_newer=self.is_text_newer,
+        )
+
+
+def take_conversation_sends(
+    conversation_id: int, sockets: Iterable[LiveUpdateConsumer]
+) -> list[ConversationSend]:
+    """Return the pending updates of sockets for a conversation, and clear their flags."""
+    sends: list[ConversationSend] = []
+    for socket in sockets:
+        subscription, pending = socket.subscription, socket.pending
+        if subscription is not None and subscription.conversation_id == conversation_id:
+            page = socket.page if pending.has_changes else None
+            sends.append(
+                ConversationSend(
+                    socket, subscription, page, pending.text_signal, pending.is_text_newer
+                )
+            )
+            pending.has_changes, pending.text_signal = False, None
+    return sends
