@@ -1,4 +1,9 @@
-"""Submission of an answer or a decline, by a form or over the WebSocket, and its result."""
+"""Submission of an answer or a decline, by a form or over the WebSocket, and its result.
+
+``store/inbox/settlement.py`` decides in the database whether a submission is the first response and
+wins. Its sender gets the result as the reply; other open pages get it as a live update, after the
+commit (``web/websocket/live_updates.py``).
+"""
 
 from __future__ import annotations
 

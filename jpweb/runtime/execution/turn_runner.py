@@ -1,4 +1,11 @@
-"""Plays the turn of a run to its end; only this module catches every exception."""
+"""Plays the turn of a run to its end; only this module catches every exception.
+
+Each event is committed to the journal when it arises, and a turn begins from what the journal has.
+If the process dies, another acquires the run once its lease has expired
+(``store/run_queue/leases.py``) and calls ``play_turn``: ``resume_turn`` reads the journal and runs
+the tool calls that have no response. One that was running when the process died runs again, and its
+result says so. A process that was wrongly taken for dead gets LeaseLost at its next write.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,16 @@
 """Settlement of questions: the first response to an open row wins, by compare-and-set.
 
+An open question is an ``Inquiry`` row in the state ``open``. A person's answer or decline, a
+model's answer, an expiry and a cancellation are each a response event, appended to the journal.
 ``journal.append_events`` calls ``insert_open_row`` and ``settle_row`` in the transaction that
-appends the event, under the conversation's lock.
+appends the event, under the conversation's lock: ``SELECT ... FOR UPDATE`` of its row, on SQLite
+``BEGIN IMMEDIATE``.
+
+The first response to get that lock wins: ``settle_row`` finds the open row and sets the outcome by
+``UPDATE ... WHERE state = 'open'``. The second raises AlreadySettled, which rolls back its
+transaction; its sender gets status 409 and the outcome (``web/answer_submission.py``). After the
+winner's commit ``runtime/inquiries/resolution.py`` wakes the waiting tool call and publishes the
+change to open pages (``web/websocket/live_updates.py``).
 """
 
 from __future__ import annotations
@@ -89,8 +98,8 @@ def settle_row(
     parked, else None: the caller queues it.
 
     The caller holds the conversation's lock, under which rows open and runs park. The UPDATE's
-    ``WHERE state = 'open'`` is a second guard. The person's id in
-    the event's note is trusted: only events that jpweb itself writes come here.
+    ``WHERE state = 'open'`` is a second guard. The person's id in the event's note is trusted:
+    only events that jpweb itself writes come here.
 
     Inquiry ids are unique within a turn alone (RFD 082), and a reader pairs a response with the
     oldest open request of its id. A ``row`` must be that row, and gets its new columns; raises

@@ -5,8 +5,16 @@ clock. Acquiring a lease and queueing a run whose lease expired both raise the f
 (fencing token). Writes with an older fence are refused, so a process that was taken for
 dead can write no more.
 
+If a worker dies, its leases expire, ``settings.LEASE`` seconds (15) after the last renewal. Every
+third of that, each other process polls for expired leases (``runtime/execution/run_executor.py``).
+``requeue_expired`` queues their runs, and the process whose ``acquire_lease`` succeeds rebuilds the
+turn from the journal (``runtime/execution/turn_runner.py``). A server that runs turns itself does
+so when it starts again: ``expire_installation`` ends the leases of the process before it. Questions
+to people stay open meanwhile.
+
 An expired lease does not mean a dead process: one that is starved, paused or cut off from
-the database also lets it expire. ``heartbeats`` tells which processes have ended.
+the database also lets it expire. ``heartbeats`` tells which processes have ended. After several
+deaths without progress a run is lost instead of queued (``store/runs.py``).
 
 Locks are taken in one order: the conversation's row, then the run's.
 """

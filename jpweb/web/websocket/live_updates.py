@@ -9,18 +9,19 @@ How an open page hears of a change, such as the answer to a question:
    an installation of several processes ``channel_layer`` relays the signal to the others.
 3. ``on_signal`` sets a flag of ``pending``, and ``schedule_updates`` puts the socket into the next
    batch of its conversation.
-4. The batch, ``_send_conversation``, reads and renders the conversation once for all pages in the
-   same state, and sends each socket its HTML fragments. htmx swaps these in by id.
+4. The batch, ``_send_conversation``, reads the conversation and renders what pages lack by
+   ``find_conversation_updates``, once for pages in the same state. It sends each socket its HTML
+   fragments, which htmx swaps in by id.
 5. ``inbox_batches`` does the same, without a delay, for the cards of questions and approvals: a
    settled question publishes a signal to its workspace and one to its conversation.
 
-An update is the difference between the page's state and the database. A lost signal therefore costs
-a delay, and a page whose connection ended connects again and is sent all that it missed. A socket
-under backpressure keeps its flags, and is queued when the browser has received the buffer.
+An update is the difference between the page's state and the database: a page whose connection ended
+connects again and is sent all that it missed. A signal that is lost between processes costs a delay
+of about 10 s (``channel_layer``). A socket under backpressure keeps its flags, and is queued when
+the browser has received the buffer.
 
-A page that lacks many entries is costly to update. Costly pages in the same state share a separate
-batch, which runs on a background thread, one such batch at a time, so that it does not delay the
-other batches.
+A page that lacks many entries is costly to update. Costly pages in the same state share a batch of
+their own on a background thread, one such batch at a time, so that it delays no other.
 """
 
 from __future__ import annotations
