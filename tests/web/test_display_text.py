@@ -9,12 +9,12 @@ from django.utils import timezone
 
 from jpweb.store.models import Inquiry
 from jpweb.web import display_text
-from jpweb.web.templatetags import jpweb_tags
+from jpweb.web.templatetags import jpweb_labels, jpweb_text
 from tests.web.reading import parse_page
 
 
 def render_template(template: str, **values: Any) -> str:
-    return Template("{% load jpweb_tags %}" + template).render(Context(values))
+    return Template("{% load jpweb_labels jpweb_times %}" + template).render(Context(values))
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,12 @@ def test_an_exact_moment_has_its_date():
     ],
 )
 def test_an_answer_is_shown_as_people_read_it(value: Any, expected: str):
-    assert jpweb_tags.answer_text(value) == expected
+    assert jpweb_text.answer_text(value) == expected
 
 
 def test_a_first_line_fits_its_summary():
-    assert jpweb_tags.first_line("\n one\ntwo") == "one"
-    assert jpweb_tags.first_line("x" * 500) == "x" * 140 + "…"
+    assert jpweb_text.first_line("\n one\ntwo") == "one"
+    assert jpweb_text.first_line("x" * 500) == "x" * 140 + "…"
 
 
 def test_a_state_that_nobody_knows_is_shown_by_its_tag():
@@ -102,7 +102,7 @@ def test_a_state_that_nobody_knows_is_shown_by_its_tag():
 
 
 def test_a_question_that_is_open_was_decided_by_nobody():
-    assert jpweb_tags.decider_text(Inquiry(decided_by="person", decider_name="Ada")) == ""
+    assert jpweb_labels.decider_text(Inquiry(decided_by="person", decider_name="Ada")) == ""
 
 
 @pytest.mark.parametrize(

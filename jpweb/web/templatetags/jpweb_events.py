@@ -28,7 +28,7 @@ from jpweb.stream.transcript.items import (
 from jpweb.web import html_cache
 from jpweb.web.html_cache import ItemRecord
 from jpweb.web.labels import outcome_labels, policy_labels
-from jpweb.web.templatetags.jpweb_tags import iso_time, utc_seconds
+from jpweb.web.templatetags.jpweb_times import iso_time, utc_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Tags that render rows of lists, and filters of their templates."""
+"""Tags that render rows of lists, and filters of conversations and workspaces."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from jpweb.store import inquiries
 from jpweb.store.jp_files import metadata_file
 from jpweb.web import display_text, html_cache
+from jpweb.web.websocket import conversation_updates
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -27,6 +28,12 @@ register = template.Library()
 def readonly_reason(conversation: Conversation) -> str:
     """Return why a conversation cannot be changed here; "" where it can be."""
     return metadata_file.get_obstacle(conversation)
+
+
+@register.filter
+def metadata_key(conversation: Conversation) -> str:
+    """Return the key of a conversation's metadata, by which a page detects that it changed."""
+    return conversation_updates.make_metadata_key(conversation)
 
 
 @register.filter

@@ -1,0 +1,48 @@
+"""Tags and filters of approvals: their arguments and results, clipped or in a field."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import template
+
+from jpweb.runtime.inquiries import approvals as running
+from jpweb.store import approvals
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Approval
+    from jpweb.store.models import Inquiry as Row
+
+register = template.Library()
+#: Characters of a long text that are shown, with a link to the rest.
+MAX_CLIPPED_CHARS = 12_000
+
+
+@register.filter
+def is_approval(row: Row | Approval) -> bool:
+    """Tell whether a row is an approval and no question."""
+    return approvals.is_approval(row)
+
+
+@register.inclusion_tag("approvals/_clipped_text.html")
+def clipped_text(row: Approval, text: str, is_full: bool = False) -> dict[str, Any]:
+    """Render arguments or a result: the first characters, the size, and the link to the rest."""
+    is_clipped = len(text) > MAX_CLIPPED_CHARS and not is_full
+    return {
+        "row": row,
+        "shown_text": text[:MAX_CLIPPED_CHARS] if is_clipped else text,
+        "char_count": len(text),
+        "is_cut": is_clipped,
+    }
+
+
+@register.filter
+def is_editable(row: Approval) -> bool:
+    """Tell whether the arguments or the result are small enough to be edited in a form."""
+    return len(running.get_editable_text(row).encode()) <= running.MAX_EDITABLE_BYTES
+
+
+@register.filter
+def editable_text(row: Approval) -> str:
+    """Return the arguments or the result as the text of a form field."""
+    return running.get_editable_text(row)

@@ -1,0 +1,146 @@
+"""Tags and filters of labels: badges of states, and the words for tags of the store."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from django import template
+from django.template.loader import render_to_string
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from jpweb.runtime.rendering import invisible_characters
+from jpweb.stream.inquiry import Cancelled
+from jpweb.stream.transcript.items import InquiryPair
+from jpweb.web import display_text
+from jpweb.web.labels import outcome_labels
+from jpweb.web.templatetags.jpweb_text import clip_line
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Approval
+    from jpweb.store.models import Inquiry as Row
+
+register = template.Library()
+#: Characters of an answer in a badge.
+MAX_BADGE_CHARS = 60
+_ANSWER_BADGE = (
+    '<span class="state" data-outcome="answered"><span aria-hidden="true">✓</span> '
+    '<span class="visually-hidden">Answered: </span>{}</span>'
+)
+
+
+@register.simple_tag
+def inquiry_badge(inquiry: InquiryPair) -> SafeString:
+    """Render an inquiry's outcome in one line: the answer or the state, who decided, how long."""
+    label = outcome_labels.describe_outcome(inquiry)
+    badge = (
+        format_html(
+            _ANSWER_BADGE,
+            clip_line(invisible_characters.reveal_invisible(label.answer), MAX_BADGE_CHARS),
+        )
+        if inquiry.state == "answered"
+        else state_badge(inquiry.state, label.reason)
+    )
+    facts = " · ".join(filter(None, (label.decider, label.waited)))
+    return badge + format_html(' <span class="muted">{}</span>', facts) if facts else badge
+
+
+@register.inclusion_tag("_state_badge.html")
+def approval_state(row: Approval) -> dict[str, Any]:
+    """Render the badge of an approval's decision."""
+    decision = row.decision or {}
+    tag, label, mark = display_text.describe_decision(row.kind, row.state, decision)
+    return {"tag": tag, "label": label, "mark": mark}
+
+
+@register.simple_tag
+def state_count(tag: str, count: int) -> SafeString:
+    """Render the badge of a state with its count."""
+    return _render_badge(tag, "", count)
+
+
+@register.simple_tag
+def state_badge(tag: str, reason: str = "") -> SafeString:
+    """Render the badge of a state, with its reason."""
+    is_known = tag in display_text.STATE_LABELS and (
+        not reason or reason in display_text.REASON_TEXTS
+    )
+    return _render_known_badge(tag, reason) if is_known else _render_badge(tag, reason)
+
+
+def _render_badge(tag: str, reason: str, count: int = 0) -> SafeString:
+    label, mark = display_text.STATE_LABELS.get(tag, (tag, "?"))
+    context = {
+        "tag": tag,
+        "label": label,
+        "mark": mark,
+        "reason": reason,
+        "reason_text": display_text.describe_reason(reason),
+    }
+    return render_to_string("_state_badge.html", context | {"count": count})
+
+
+#: Cached without a bound: known states and reasons are few, and a page may show one 100 times.
+_render_known_badge = cache(_render_badge)
+
+
+@register.filter
+def state_words(tag: str) -> str:
+    """Return the word for the tag of a state."""
+    return display_text.STATE_LABELS[tag][0]
+
+
+@register.filter
+def reason_text(tag: str) -> str:
+    """Return the text of a cancellation reason."""
+    return display_text.describe_reason(tag)
+
+
+@register.filter
+def cancel_reason(inquiry: InquiryPair) -> str:
+    """Return the tag of an inquiry's cancellation reason, "" where it was not cancelled."""
+    inquiry_outcome = inquiry.outcome
+    return inquiry_outcome.reason.tag if isinstance(inquiry_outcome, Cancelled) else ""
+
+
+@register.filter
+def decider_text(row: Row) -> str:
+    """Return the text of the decider of a question, "" while it is open."""
+    return display_text.describe_decider(row.decided_by, row.decider_name) if row.settled_at else ""
+
+
+@register.filter
+def source_label(tag: str) -> str:
+    """Return the label of an inquiry's source."""
+    return display_text.SOURCE_LABELS.get(tag, tag)
+
+
+@register.filter
+def event_kind_label(tag: str) -> str:
+    """Return the label of an event's kind."""
+    return display_text.EVENT_KIND_LABELS.get(tag, tag)
+
+
+@register.filter
+def redaction_place_label(place: str) -> str:
+    """Return the label of a place in which a redaction replaces content."""
+    return display_text.EVENT_KIND_LABELS.get(place, place.replace("_", " "))
+
+
+@register.filter
+def hit_category_label(category: str) -> str:
+    """Return the label of a search hit's category."""
+    return display_text.HIT_CATEGORY_LABELS.get(category, category)
+
+
+@register.filter
+def failure_text(kind: str) -> str:
+    """Return the text of a provider's failure; "" for an unknown kind."""
+    return display_text.FAILURE_TEXTS.get(kind, "")
+
+
+@register.filter
+def receipt_label(column: str) -> str:
+    """Return the label of a receipt's column."""
+    return display_text.RECEIPT_LABELS[column]

@@ -1,0 +1,125 @@
+"""Tags of questions: the fields of their forms, previous answers, and desktop notifications."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from django import template
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from jpweb.store import approvals, inquiries
+from jpweb.store.inbox import previous_answers
+from jpweb.stream.answer_type import Option, Secret, format_answer
+from jpweb.stream.transcript.items import ToolCall
+from jpweb.web import display_text
+from jpweb.web.templatetags.jpweb_text import first_line
+from jpweb.web.templatetags.jpweb_times import render_timestamp
+
+if TYPE_CHECKING:
+    from jpweb.store.inbox.previous_answers import PreviousAnswer
+    from jpweb.store.models import Approval
+    from jpweb.store.models import Inquiry as Row
+
+register = template.Library()
+#: Options of a select whose card has a button for each, and characters of the longest.
+MAX_ANSWER_BUTTONS, MAX_ANSWER_BUTTON_CHARS = 5, 40
+
+
+@register.simple_tag
+def answer_fields(row: Row, typed_text: str = "", remember: bool = False) -> SafeString:
+    """Render the form fields of a question's answer type."""
+    question = row.question
+    options = question["answer_type"].get("options") or []
+    context = {
+        "row": row,
+        "question": question,
+        "default": _format_value(question.get("default")),
+        "typed_text": typed_text,
+        "may_be_remembered": inquiries.can_remember(row),
+        "remember": remember,
+        "is_one_press": _is_one_press(options),
+        "options": [
+            {
+                "label": Option(option["value"]).label,
+                "text": format_answer(option["value"]),
+                "description": option.get("description", ""),
+            }
+            for option in options
+        ],
+    }
+    return render_to_string([f"answers/{row.answer_type}.html", "answers/unknown.html"], context)
+
+
+def _is_one_press(options: list[dict[str, Any]]) -> bool:
+    """Tell whether options are few and short enough for a button each, which sends."""
+    return len(options) <= MAX_ANSWER_BUTTONS and all(
+        len(format_answer(option["value"])) <= MAX_ANSWER_BUTTON_CHARS for option in options
+    )
+
+
+def _format_value(value: Any) -> str:
+    """Return a value as a form sends it: a string as it is, anything else as JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@register.inclusion_tag("questions/_previous_answers.html", takes_context=True)
+def render_previous_answers(context: template.Context, row: Row) -> dict[str, Any]:
+    """Render the previous answers to the same question.
+
+    The first call reads them for every card of the page at once.
+    """
+    if not hasattr(row, "previous_answers"):
+        page_rows = context.get("pending_rows") or []
+        previous_answers.attach_previous(page_rows if row in page_rows else [row])
+    return {"previous_answers": getattr(row, "previous_answers", [])}
+
+
+@register.simple_tag
+def render_previous_answer(previous: PreviousAnswer) -> SafeString:
+    """Render one previous answer."""
+    answer = None if previous.answer is None else first_line(format_answer(previous.answer))
+    short = previous._replace(answer=answer, note=first_line(previous.note))
+    return _render_cached_answer(short, display_text.format_age(previous.settled_at))
+
+
+#: Cached: the same previous answers are shown with each repetition of a question, in each inbox.
+@lru_cache(maxsize=500)
+def _render_cached_answer(previous: PreviousAnswer, ago: str) -> SafeString:
+    settled_html = render_timestamp(previous.settled_at, "", ago)
+    return render_to_string(
+        "questions/_previous_answer.html", {"previous": previous, "timestamp_html": settled_html}
+    )
+
+
+@register.simple_tag
+def notification_attributes(newest: Row | Approval) -> SafeString:
+    """Render the attributes of a desktop notification; without the text of a secret's question."""
+    if approvals.is_approval(newest):
+        asker, text = newest.tool_name, display_text.APPROVAL_TEXTS[newest.kind]
+        key, page_url = f"approval-{newest.pk}", reverse("approval", args=[newest.pk])
+    else:
+        row: Any = newest
+        asker, is_secret = row.label or row.asker, row.answer_type == Secret.TAG
+        text = display_text.SECRET_REQUESTED if is_secret else first_line(row.question["text"])
+        key, page_url = f"question-{newest.pk}", reverse("question", args=[newest.pk])
+    return format_html(
+        ' data-newest="{}" data-asked-at="{}" data-asker="{}" data-text="{}" data-href="{}"',
+        key,
+        newest.asked_at.timestamp(),
+        asker,
+        text,
+        page_url,
+    )
+
+
+@register.filter
+def has_open_question(call: ToolCall) -> bool:
+    """Tell whether a question of a tool call is open."""
+    return any(inquiry.state == "open" for inquiry in call.inquiries)

@@ -1,0 +1,38 @@
+"""Tags and filters of addresses: of a question, of an event, and the fragment of a permalink."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django import template
+from django.urls import reverse
+
+from jpweb.store import inquiries
+from jpweb.web import transcript
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Conversation
+
+register = template.Library()
+
+
+@register.simple_tag
+def question_url(conversation: Conversation, anchor: str) -> str:
+    """Return the URL of a question's page; one query for all of a conversation."""
+    keys = getattr(conversation, "question_keys", None)
+    if keys is None:
+        keys = inquiries.ids_by_anchor(conversation.pk)
+        conversation.question_keys = keys  # type: ignore[attr-defined]  # a cache on the instance
+    return reverse("question", args=[keys[anchor]]) if anchor in keys else ""
+
+
+@register.simple_tag
+def event_url(conversation_id: int, anchor: str) -> str:
+    """Return the URL of a conversation that opens around an event."""
+    return transcript.make_event_url(conversation_id, anchor)
+
+
+@register.filter(name="hash")
+def permalink(anchor: str) -> str:
+    """Return the fragment of a permalink."""
+    return f"#{anchor}"

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone as clock
+
+from jpweb.store.inbox.previous_answers import PreviousAnswer
+from jpweb.web.templatetags import jpweb_questions
+
+AT = datetime(2026, 11, 20, 9, 5, 7, 120, UTC)
+
+
+def _earlier(**fields: Any) -> PreviousAnswer:
+    usual: dict[str, Any] = {"pk": 7, "state": "answered", "reason": "", "answer": True}
+    usual |= {"note": "", "decided_by": "person", "decider_name": "Ada", "settled_at": AT}
+    return PreviousAnswer(**usual | {"title": "A <talk>"} | fields)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"state": "cancelled", "reason": "user", "answer": None}, "Cancelled"),
+        ({"answer": False}, "<code>No</code>"),
+        ({"answer": ["a", {"b": 1}]}, "<code>[&quot;a&quot;"),
+        ({"answer": "one\ntwo"}, "<code>one</code>"),
+        ({"note": "why <not>\nand more"}, ">why &lt;not&gt;</q>"),
+        ({"decider_name": "Eve"}, "by Eve"),
+        ({"settled_at": AT - timedelta(days=400)}, "16 Oct 2025"),
+        ({"title": ""}, ">Untitled</a>"),
+        ({"pk": 8}, 'data-previous-answer="8"'),
+    ],
+)
+def test_an_earlier_answer_shows_what_it_is_by_now(changes: dict[str, Any], expected: str):
+    first, second = (
+        jpweb_questions.render_previous_answer(_earlier()),
+        jpweb_questions.render_previous_answer(_earlier(**changes)),
+    )
+    assert expected in second
+    assert expected not in first
+    assert ">A &lt;talk&gt;</a>" in first
+    assert jpweb_questions.render_previous_answer(_earlier()) == first
+
+
+def test_how_long_ago_an_earlier_answer_was_goes_on(monkeypatch: pytest.MonkeyPatch):
+    moment = clock.now()
+    answer = _earlier(settled_at=moment)
+    assert "just now" in jpweb_questions.render_previous_answer(answer)
+    monkeypatch.setattr("jpweb.web.display_text.format_age", lambda _: "2 hours ago")
+    assert "2 hours ago" in jpweb_questions.render_previous_answer(answer)

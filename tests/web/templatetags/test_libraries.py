@@ -1,0 +1,40 @@
+"""The libraries of template tags: no name is in two, and templates load those that they use."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from django.template.base import Lexer, TokenType
+
+from tests.architecture.tree import list_templates, read_text
+
+NAMES = sorted(path.stem for path in Path("jpweb/web/templatetags").glob("jpweb_*.py"))
+LIBRARIES = {name: import_module(f"jpweb.web.templatetags.{name}").register for name in NAMES}
+_FILTER = re.compile(r"\|(\w+)")
+
+
+def test_no_name_is_in_two_libraries():
+    names = [library.tags.keys() | library.filters.keys() for library in LIBRARIES.values()]
+    assert not [one & other for one, other in combinations(names, 2) if one & other]
+
+
+@pytest.mark.parametrize("path", list_templates(), ids=str)
+def test_a_template_loads_the_libraries_that_it_uses(path: Path):
+    loaded_names: list[str] = []
+    used_names = set()
+    for token in Lexer(read_text(path)).tokenize():
+        tag, *words = token.split_contents() if token.token_type is TokenType.BLOCK else [""]
+        if tag == "load":
+            loaded_names += [name for name in words if name in LIBRARIES]
+        elif token.token_type in (TokenType.BLOCK, TokenType.VAR):
+            filters = set(_FILTER.findall(token.contents))
+            used_names |= {
+                name
+                for name, library in LIBRARIES.items()
+                if tag in library.tags or filters & library.filters.keys()
+            }
+    assert loaded_names == sorted(used_names)
