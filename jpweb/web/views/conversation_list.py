@@ -22,7 +22,7 @@ from jpweb.store.jp_files import metadata_file, pass_progress
 from jpweb.store.jp_files.metadata_file import MetadataChange
 from jpweb.store.sql import keyset_merge
 from jpweb.web import access, converters, display_text, notice_text
-from jpweb.web.forms.conversation_filters import ConversationFilterForm
+from jpweb.web.forms.filters.conversation_filters import ConversationFilterForm
 
 if TYPE_CHECKING:
     from django.http import QueryDict

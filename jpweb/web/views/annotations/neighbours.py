@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from jpweb.store.choices import Role
 from jpweb.store.conversation_list import neighbours
 from jpweb.web import access, notice_text
-from jpweb.web.forms.conversation_filters import ConversationFilterForm, find_list_query
+from jpweb.web.forms.filters.conversation_filters import ConversationFilterForm, find_list_query
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation

@@ -15,7 +15,7 @@ from jpweb.store.database import clock
 from jpweb.store.reviews import inquiry_counts, waiting_percentiles
 from jpweb.store.reviews.inquiry_counts import Sample
 from jpweb.web import access
-from jpweb.web.forms.inquiry_filters import InquiryFilterForm
+from jpweb.web.forms.filters.inquiry_filters import InquiryFilterForm
 from jpweb.web.labels import audit_labels, chart_labels
 from jpweb.web.views.audit import chart_figures
 from jpweb.web.views.audit.chart_figures import Figure, Links

@@ -16,7 +16,7 @@ from jpweb.store.reviews import decisions, recorded_reviews
 from jpweb.store.reviews.decisions import Decision, DecisionCursor, DecisionFilters
 from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, transcript
-from jpweb.web.forms.decision_filters import DecisionFilterForm
+from jpweb.web.forms.filters.decision_filters import DecisionFilterForm
 from jpweb.web.labels import audit_labels, entry_labels
 from jpweb.web.views.audit import decision_timeline
 

@@ -28,8 +28,8 @@ from jpweb.store.reviews import decisions, inquiry_pages
 from jpweb.store.reviews.decisions import DecisionFilters
 from jpweb.store.reviews.exported_reviews import ExportedReview, ExportedReviews
 from jpweb.web import access
-from jpweb.web.forms.decision_filters import DecisionFilterForm
-from jpweb.web.forms.inquiry_filters import InquiryFilterForm
+from jpweb.web.forms.filters.decision_filters import DecisionFilterForm
+from jpweb.web.forms.filters.inquiry_filters import InquiryFilterForm
 from jpweb.web.labels import decision_cells
 from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import cut_into_pieces, send_file

@@ -20,7 +20,7 @@ from jpweb.store.reviews.inquiry_ranges import Order
 from jpweb.store.reviews.state_counts import StateCount
 from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, display_text
-from jpweb.web.forms.inquiry_filters import InquiryFilterForm, PeriodForm
+from jpweb.web.forms.filters.inquiry_filters import InquiryFilterForm, PeriodForm
 from jpweb.web.labels import audit_labels
 from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import send_file

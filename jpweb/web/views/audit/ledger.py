@@ -18,7 +18,7 @@ from jpweb.store.choices import Role
 from jpweb.store.ledger import entry_macs, listing, sealing, verification
 from jpweb.store.ledger.listing import LedgerFilters
 from jpweb.web import access, converters, notice_text
-from jpweb.web.forms.ledger_filters import LedgerFilterForm
+from jpweb.web.forms.filters.ledger_filters import LedgerFilterForm
 from jpweb.web.labels import entry_labels, ledger_labels
 from jpweb.web.security import read_recording
 from jpweb.web.security.download_responses import cut_into_pieces, send_file

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_POST
 from jpweb.store.choices import Role, SavedPage
 from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, notice_text
-from jpweb.web.forms.decision_filters import DecisionFilterForm
-from jpweb.web.forms.inquiry_filters import InquiryFilterForm
+from jpweb.web.forms.filters.decision_filters import DecisionFilterForm
+from jpweb.web.forms.filters.inquiry_filters import InquiryFilterForm
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request

@@ -13,7 +13,7 @@ from jpweb.store import audit
 from jpweb.store.audit import AuditFilters
 from jpweb.store.models import DisplayReceipt
 from jpweb.store.reviews import inquiry_counts
-from jpweb.web.forms.inquiry_filters import InquiryFilterForm
+from jpweb.web.forms.filters.inquiry_filters import InquiryFilterForm
 from tests.store.reviews.audited_rows import BEGIN, save_inquiry, save_many
 from tests.web.reading import ParsedPage, Tag, parse_page
 from tests.web.world import World

@@ -4,7 +4,7 @@ import pytest
 
 from jpweb.store.choices import Origin
 from jpweb.store.conversation_list.filters import ListFilters, Sort
-from jpweb.web.forms.conversation_filters import MAX_PARAM_CHARS, ConversationFilterForm
+from jpweb.web.forms.filters.conversation_filters import MAX_PARAM_CHARS, ConversationFilterForm
 
 
 @pytest.mark.parametrize(

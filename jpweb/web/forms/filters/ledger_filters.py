@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import forms
 
 from jpweb.web import notice_text
-from jpweb.web.forms.inquiry_filters import PeriodForm
+from jpweb.web.forms.filters.inquiry_filters import PeriodForm
 from jpweb.web.labels import ledger_labels
 
 

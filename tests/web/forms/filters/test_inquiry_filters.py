@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from jpweb.store.audit import AuditFilters
-from jpweb.web.forms.inquiry_filters import InquiryFilterForm
+from jpweb.web.forms.filters.inquiry_filters import InquiryFilterForm
 
 
 def test_filters_from_one_day_to_the_same_include_it():

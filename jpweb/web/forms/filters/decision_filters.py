@@ -8,7 +8,7 @@ from jpweb.store.choices import DecisionKind
 from jpweb.store.reviews.decisions import DecisionFilters
 from jpweb.web import notice_text
 from jpweb.web.forms.fields import WholeNumberField
-from jpweb.web.forms.inquiry_filters import PeriodForm
+from jpweb.web.forms.filters.inquiry_filters import PeriodForm
 from jpweb.web.labels import audit_labels
 
 

@@ -1,0 +1,1 @@
+"""Forms of filters, in the addresses of tables and lists."""
