@@ -125,6 +125,8 @@ RESULTS_MISSING = "{count} calls have no stored result; the model receives “{r
 SEARCH_NAME_REQUIRED = "Enter a name for this search."
 SEARCH_NOT_SAVABLE = "There is no search to save, or it is too long to save."
 SEARCH_LIMIT_REACHED = "You have {max_count} saved searches. Delete one to save another."
+#: Of a search, and of a view of a table.
+SAVED_NAME_TOO_LONG = "Shorten the name to {limit} characters."
 SEARCH_SAVED = "Saved as “{name}”."
 SEARCH_DELETED = "Deleted the saved search."
 SEARCH_ALREADY_DELETED = "This search was already deleted."

@@ -16,6 +16,7 @@ from jpweb.store.search import engine as searching
 from jpweb.store.search import indexer as indexed
 from jpweb.stream.inquiry import CancellationReason
 from jpweb.web import access, converters, display_text, notice_text, transcript
+from jpweb.web.forms.saved_searches import SavedSearchForm
 from jpweb.web.security import rate_limits, read_recording
 
 if TYPE_CHECKING:
@@ -72,18 +73,17 @@ def search_conversations(request: Request) -> HttpResponse:
 @access.signed_in
 def save_search(request: Request) -> HttpResponse:
     """Save the page's query string under a name."""
-    name, query = request.POST.get("name", "").strip(), _read_query_string(request)
-    if not name:
-        messages.error(request, notice_text.SEARCH_NAME_REQUIRED)
-    elif not query or len(query) > saved_searches.MAX_QUERY_CHARS:
-        messages.error(request, notice_text.SEARCH_NOT_SAVABLE)
-    elif not saved_searches.save_search(request.user.pk, name, query):
+    form = SavedSearchForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, form.first_problem)
+        return _redirect_to_search(form.query_string)
+    name = form.cleaned_data["name"]
+    if saved_searches.save_search(request.user.pk, name, form.query_string):
+        messages.success(request, notice_text.SEARCH_SAVED.format(name=name))
+    else:
         max_count = saved_searches.MAX_SAVED
         messages.error(request, notice_text.SEARCH_LIMIT_REACHED.format(max_count=max_count))
-    else:
-        saved_name = name[: saved_searches.MAX_NAME_CHARS]
-        messages.success(request, notice_text.SEARCH_SAVED.format(name=saved_name))
-    return _redirect_to_search(query)
+    return _redirect_to_search(form.query_string)
 
 
 @require_POST
@@ -95,7 +95,7 @@ def delete_search(request: Request) -> HttpResponse:
         messages.success(request, notice_text.SEARCH_DELETED)
     else:
         messages.info(request, notice_text.SEARCH_ALREADY_DELETED)
-    return _redirect_to_search(_read_query_string(request))
+    return _redirect_to_search(SavedSearchForm(request.POST).query_string)
 
 
 def _read_params(query: QueryDict) -> dict[str, str]:
@@ -179,14 +179,6 @@ def _make_row(hit: SearchHit, query: SearchQuery) -> Mapping[str, Any]:
     query_words = query.find_words(piece.text for piece in hit.snippet if piece.highlighted)
     link = transcript.make_event_url(hit.conversation_id, hit.anchor, q=query_words)
     return {"hit": hit, "link": link}
-
-
-def _read_query_string(request: Request) -> str:
-    """Return the query string that a form carries, with known parameters only."""
-    params = _read_params(
-        QueryDict(request.POST.get("query", "")[: 2 * saved_searches.MAX_QUERY_CHARS])
-    )
-    return urlencode({name: value for name, value in params.items() if value})
 
 
 def _redirect_to_search(query: str) -> HttpResponse:

@@ -284,6 +284,18 @@ def test_what_cannot_be_saved_is_told(world: World, data: dict[str, str], messag
     assert message in client.get("/search").content.decode()
 
 
+@pytest.mark.parametrize(
+    ("name", "message"), [("x" * 81, "Shorten the name to 80 characters"), ("a\0", "Null char")]
+)
+def test_saved_search_of_an_invalid_name_is_refused(world: World, name: str, message: str):
+    response = world.client("reader").post(
+        "/search/save", {"name": name, "query": "q=x"}, follow=True
+    )
+    assert response.redirect_chain == [("/search?q=x", 302)]
+    assert message in response.content.decode()
+    assert not SavedSearch.objects.exists()
+
+
 def test_the_form_offers_to_save_what_stands_in_the_address(world: World):
     html_page = look(world, q="pear", kind="question", colour="green")
     (field,) = [tag for tag in html_page.tags if tag.get("name") == "query"]

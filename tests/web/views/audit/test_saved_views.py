@@ -47,3 +47,21 @@ def test_view_without_name_or_filters_is_refused(world: World, name: str, query:
     response = world.client("auditor").post("/audit/views/save", data, follow=True)
     assert message in response.content.decode()
     assert SavedSearch.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "message"),
+    [
+        ("audit", "x" * 81, "Shorten the name to 80 characters"),
+        ("audit", "a\0b", "Null characters are not allowed"),
+        ("search", "Mine", "Choose one of the options"),
+        ("", "Mine", "Choose one of the options"),
+    ],
+)
+def test_view_of_an_invalid_name_or_table_is_refused(
+    world: World, page: str, name: str, message: str
+):
+    data = {"page": page, "name": name, "query": "outcome=open"}
+    response = world.client("auditor").post("/audit/views/save", data, follow=True)
+    assert message in response.content.decode()
+    assert not SavedSearch.objects.exists()
