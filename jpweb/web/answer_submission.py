@@ -62,9 +62,16 @@ class AnswerInput:
 
 
 @sensitive_variables("typed", "retained_text")
-async def submit_answer(row: Inquiry, decider: Decider, typed: AnswerInput) -> SubmissionResult:
-    """Settle a question with the form's answer; a refusal's result has the reason."""
+async def submit_answer(
+    row: Inquiry, decider: Decider, typed: AnswerInput, problem: str = ""
+) -> SubmissionResult:
+    """Settle a question with the form's answer; a refusal's result has the reason.
+
+    ``problem`` is that of a form that is not valid.
+    """
     retained_text = "" if row.answer_type == "secret" else typed.answer
+    if problem and row.state == inquiries.OPEN_STATE:
+        return await _open_result(row, typed, problem)
     try:
         settled_row = await resolution.answer_inquiry(
             row, typed.answer, decider, remember=typed.remember

@@ -101,6 +101,20 @@ def test_what_does_not_fit_comes_back_with_the_reason(world: World, htmx: bool):
     assert inquiries.get_inquiry(row.pk).state == "open"
 
 
+@pytest.mark.parametrize("htmx", [True, False])
+def test_answer_without_the_field_of_a_text_is_refused(world: World, htmx: bool):
+    row = making.question(world.run, Text(), "Name?")
+    response = post(world, row, "answer", note="Not now", htmx=htmx)
+    assert response.status_code == 422
+    page = parse_page(response)
+    assert page.find_one(role="alert").text == "Enter an answer, or decline."
+    assert [tag["value"] for tag in page.find_all(name="note")] == ["Not now"]
+    assert inquiries.get_inquiry(row.pk).state == "open"
+    assert post(world, row, "answer", answer="", htmx=htmx).status_code in (200, 302)
+    assert inquiries.get_inquiry(row.pk).answer == ""
+    assert post(world, row, "answer", htmx=htmx).status_code == 409
+
+
 @pytest.mark.parametrize("count", [2, 6], ids=["buttons", "radio buttons"])
 @pytest.mark.parametrize("value", [None, "", "null and more", 0, False, ["a"]], ids=repr)
 def test_option_that_the_card_offers_is_taken(world: World, value: Any, count: int):

@@ -24,6 +24,19 @@ class TextField(forms.Field):
         return (value or "").strip()[: self.max_chars]
 
 
+class TypedTextField(forms.Field):
+    """Text as it was typed: an answer may begin with spaces, or be empty.
+
+    The store and the answer types check it: some replace null characters, others refuse them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(required=False)
+
+    def to_python(self, value: str | None) -> str:
+        return value or ""
+
+
 class WholeNumberField(forms.IntegerField):
     """A number of ASCII digits; IntegerField also takes underscores and digits of any script."""
 
@@ -33,3 +46,8 @@ class WholeNumberField(forms.IntegerField):
         if text and number is None:
             raise ValidationError(self.error_messages["invalid"], code="invalid")
         return number
+
+
+def find_problem(form: forms.Form) -> str:
+    """Return the first error of a form, "" for a valid one."""
+    return next((str(problems[0]) for problems in form.errors.values()), "")

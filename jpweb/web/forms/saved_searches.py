@@ -50,11 +50,6 @@ class SavedSearchForm(forms.Form):
         values = {name: value.strip() for name, value in params.items() if name in names}
         return urlencode({name: value for name, value in values.items() if value})
 
-    @property
-    def first_problem(self) -> str:
-        """The first error of a form that is not valid."""
-        return str(next(iter(self.errors.values()))[0])
-
     def clean(self) -> None:
         """Require a query string that fits."""
         if not self.query_string or len(self.query_string) > MAX_QUERY_CHARS:

@@ -25,6 +25,8 @@ from jpweb.store.notifications import answer_links
 from jpweb.store.notifications.answer_links import LinkStatus, ResolvedLink
 from jpweb.stream.errors import InvalidAnswer
 from jpweb.web import access, display_text, notice_text
+from jpweb.web.forms.answers import AnswerForm
+from jpweb.web.forms.fields import find_problem
 from jpweb.web.security import rate_limits, read_recording, security_log
 
 if TYPE_CHECKING:
@@ -61,14 +63,17 @@ async def answer_by_link(request: HttpRequest, token: str) -> HttpResponse:
 @sensitive_variables("typed")
 async def _settle_by_link(request: HttpRequest, token: str, link: ResolvedLink) -> HttpResponse:
     decider = Decider.from_person(link.person, display_text.LINK_CHANNEL)
-    is_decline = request.POST.get("do") == "decline"
+    form = AnswerForm(link.inquiry, request.POST)
+    typed = form.make_input()
+    if problem := find_problem(form):
+        return await _render_card(request, link, problem, 422)
     try:
-        if is_decline:
-            await resolution.decline_inquiry(link.inquiry.pk, decider, request.POST.get("note", ""))
+        if form.is_decline:
+            await resolution.decline_inquiry(link.inquiry.pk, decider, typed.note)
         else:
-            typed = _read_answer(request, link.inquiry)
-            remember = "remember" in request.POST
-            await resolution.answer_inquiry(link.inquiry.pk, typed, decider, remember=remember)
+            await resolution.answer_inquiry(
+                link.inquiry.pk, typed.answer, decider, remember=typed.remember
+            )
     except (InvalidAnswer, ReadOnlyConversation) as error:
         return await _render_card(request, link, str(error), 422)
     except AlreadySettled:
@@ -86,16 +91,6 @@ async def _settle_by_link(request: HttpRequest, token: str, link: ResolvedLink) 
     return await _render_link(
         request, await run_in_db_thread(answer_links.resolve_link, token), is_done=True
     )
-
-
-def _read_answer(request: HttpRequest, inquiry: Inquiry) -> str:
-    """Return the answer of a form. Raises InvalidAnswer for a text without its field.
-
-    An empty text is an answer too.
-    """
-    if inquiry.answer_type == "text" and "answer" not in request.POST:
-        raise InvalidAnswer(notice_text.ANSWER_REQUIRED)
-    return request.POST.get("answer", "")
 
 
 def _refuse_link(request: HttpRequest, error: InvalidLink) -> HttpResponse:
@@ -131,13 +126,17 @@ async def _render_link(
     )
 
 
+@sensitive_variables("typed")
 def _get_form_text(request: HttpRequest, inquiry: Inquiry) -> str:
     """Return the answer or the reason that a form has; "" for a secret question."""
     if inquiry.answer_type == "secret":
         return ""
-    return request.POST.get("note" if request.POST.get("do") == "decline" else "answer", "")
+    form = AnswerForm(inquiry, request.POST)
+    typed = form.make_input()
+    return typed.note if form.is_decline else typed.answer
 
 
+@sensitive_variables("typed")
 async def _render_card(
     request: HttpRequest,
     link: ResolvedLink,
@@ -147,12 +146,13 @@ async def _render_card(
     keep_answer: bool = True,
 ) -> HttpResponse:
     """Render the card with the form's values, except a secret."""
+    typed = AnswerForm(link.inquiry, request.POST).make_input()
     shows_answer = keep_answer and link.inquiry.answer_type != "secret"
     context: dict[str, Any] = {
         "problem": problem,
-        "typed_text": request.POST.get("answer", "") if shows_answer else "",
-        "note": request.POST.get("note", ""),
-        "remember": "remember" in request.POST,
+        "typed_text": typed.answer if shows_answer else "",
+        "note": typed.note,
+        "remember": typed.remember,
     }
     return await _render_page(request, "question", context, status, link)
 

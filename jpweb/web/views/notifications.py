@@ -27,6 +27,7 @@ from jpweb.store.notifications.push_subscriptions import SubscriptionRefused, Un
 from jpweb.store.people import sessions
 from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.forms.destinations import DestinationForm
+from jpweb.web.forms.fields import find_problem
 from jpweb.web.forms.push_subscriptions import PushSubscriptionForm
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def add_browser(request: Request) -> HttpResponse:
     """Save the subscription that the page's script requested of this browser."""
     form = PushSubscriptionForm(request.POST)
     if not form.is_valid():
-        return _redirect_with_error(request, str(next(iter(form.errors.values()))[0]))
+        return _redirect_with_error(request, find_problem(form))
     try:
         push_subscriptions.save_subscription(
             sessions.hash_key(request.session.session_key or ""),

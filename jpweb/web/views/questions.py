@@ -37,6 +37,8 @@ from jpweb.web import (
     transcript,
 )
 from jpweb.web.answer_submission import AnswerInput, SubmissionResult
+from jpweb.web.forms.answers import AnswerForm
+from jpweb.web.forms.fields import find_problem
 
 if TYPE_CHECKING:
     from jpweb.store.inbox.receipt_log import ReceiptLog
@@ -101,10 +103,11 @@ def show_question_context(request: Request, inquiry: Inquiry) -> HttpResponse:
 @sensitive_post_parameters("answer")
 async def answer_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Answer a question; a secret is neither stored nor sent back."""
-    form = request.POST
-    typed = AnswerInput(form.get("answer", ""), "remember" in form, form.get("note", ""))
+    form = AnswerForm(inquiry, request.POST)
     decider = Decider.from_person(request.user)
-    reply = await answer_submission.submit_answer(inquiry, decider, typed)
+    reply = await answer_submission.submit_answer(
+        inquiry, decider, form.make_input(), find_problem(form)
+    )
     return await _send_reply(request, reply)
 
 
@@ -144,7 +147,7 @@ async def answer_by_notification(request: Request, inquiry: Inquiry) -> HttpResp
 @sensitive_post_parameters("answer", "note")
 async def decline_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Close a question without an answer; a note may give the reason."""
-    note = request.POST.get("note", "")
+    note = AnswerForm(inquiry, request.POST).make_input().note
     decider = Decider.from_person(request.user)
     reply = await answer_submission.submit_decline(inquiry, decider, note)
     return await _send_reply(request, reply)

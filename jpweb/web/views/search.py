@@ -16,6 +16,7 @@ from jpweb.store.search import engine as searching
 from jpweb.store.search import indexer as indexed
 from jpweb.stream.inquiry import CancellationReason
 from jpweb.web import access, converters, display_text, notice_text, transcript
+from jpweb.web.forms.fields import find_problem
 from jpweb.web.forms.saved_searches import SavedSearchForm
 from jpweb.web.security import rate_limits, read_recording
 
@@ -75,7 +76,7 @@ def save_search(request: Request) -> HttpResponse:
     """Save the page's query string under a name."""
     form = SavedSearchForm(request.POST)
     if not form.is_valid():
-        messages.error(request, form.first_problem)
+        messages.error(request, find_problem(form))
         return _redirect_to_search(form.query_string)
     name = form.cleaned_data["name"]
     if saved_searches.save_search(request.user.pk, name, form.query_string):

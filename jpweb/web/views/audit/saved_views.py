@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 from jpweb.store.choices import Role
 from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, notice_text
+from jpweb.web.forms.fields import find_problem
 from jpweb.web.forms.saved_searches import SavedViewForm
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def save_view(request: Request) -> HttpResponse:
     """Save the query string of a table under a name."""
     form = SavedViewForm(request.POST)
     if not form.is_valid():
-        messages.error(request, form.first_problem)
+        messages.error(request, find_problem(form))
         return _redirect_to_table(form)
     name = form.cleaned_data["name"]
     if saved_searches.save_search(request.user.pk, name, form.query_string, form.saved_page):
