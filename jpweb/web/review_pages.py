@@ -19,8 +19,9 @@ from jpweb.store.errors import ReviewRefused
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.reviews import assignments, queues, reservations, reviews
 from jpweb.store.reviews.queues import Queue
-from jpweb.web import converters, notice_text
-from jpweb.web.forms.verdicts import VerdictForm
+from jpweb.web import notice_text
+from jpweb.web.forms.fields import find_problem
+from jpweb.web.forms.verdicts import AssignmentForm, VerdictForm
 from jpweb.web.labels import review_labels
 
 if TYPE_CHECKING:
@@ -136,10 +137,13 @@ def start_review(request: Request, subject: ReviewSubject) -> HttpResponse:
 
 def assign_review(request: Request, subject: ReviewSubject) -> HttpResponse:
     """Assign a subject to the person whom the form names, or to nobody."""
-    assignee_id = converters.parse_key(request.POST.get("assignee"))
+    form = AssignmentForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, find_problem(form))
+        return _show(subject, get_queue_name(request))
     try:
         actor = Actor.from_person(request.user)
-        assignee = assignments.assign(subject, assignee_id or None, actor)
+        assignee = assignments.assign(subject, form.cleaned_data["assignee"], actor)
     except ReviewRefused as error:
         messages.error(request, str(error))
     else:

@@ -1,10 +1,11 @@
-"""Forms of reviews: a verdict with its note, and a workspace's number of reviews."""
+"""Forms of reviews: a verdict with its note, an assignment, and a workspace's number of reviews."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 
 from jpweb.store.choices import Verdict
 from jpweb.store.reviews.policies import REVIEW_COUNTS
@@ -41,6 +42,23 @@ class VerdictForm(forms.Form):
         return ReviewInput(
             values["verdict"], values["note"], values["version"], values["seen"] or 0
         )
+
+
+class AssignmentForm(forms.Form):
+    """The key of the auditor to whom a review is assigned, who may not exist; empty for nobody."""
+
+    assignee = WholeNumberField(
+        required=False,
+        min_value=1,
+        error_messages=dict.fromkeys(("invalid", "min_value"), notice_text.AUDITOR_REQUIRED),
+    )
+
+    def clean_assignee(self) -> int | None:
+        """Refuse a form without the field, which does not say that it means nobody."""
+        if "assignee" not in self.data:
+            raise ValidationError(notice_text.AUDITOR_REQUIRED)
+        assignee_id: int | None = self.cleaned_data["assignee"]
+        return assignee_id
 
 
 class ReviewCountForm(forms.Form):

@@ -208,6 +208,18 @@ def test_assignment_reaches_the_queue_of_the_person(desk: Desk):
     assert "Assigned to nobody." in page
 
 
+@pytest.mark.parametrize(
+    "data", [{}, {"assignee": "0"}, {"assignee": "Ben"}, {"assignee": "9" * 30}]
+)
+def test_assignment_to_an_unknown_choice_keeps_the_assignee(desk: Desk, data: dict[str, str]):
+    client = signed_in(desk.ada)
+    follow(client, f"{desk.path}/review/assign", {"assignee": str(desk.ben.pk)})
+    _, page = follow(client, f"{desk.path}/review/assign", data)
+    assert "Choose an auditor of this workspace." in page
+    assert "Assigned to nobody." not in page
+    assert "Question 0?" in read(signed_in(desk.ben), "/audit/reviews/assigned")
+
+
 def test_owner_chooses_how_many_reviews_are_needed(world: World):
     client, path = world.client("owner"), f"/workspaces/{world.home.pk}"
     _, page = follow(client, f"{path}/reviews", {"reviews_required": "2"})
