@@ -22,11 +22,11 @@ from jpweb.store.jp_files import metadata_file, pass_progress
 from jpweb.store.jp_files.metadata_file import MetadataChange
 from jpweb.store.sql import keyset_merge
 from jpweb.web import access, converters, display_text, notice_text
+from jpweb.web.forms.conversation_forms import MetadataForm
+from jpweb.web.forms.fields import find_problem
 from jpweb.web.forms.filters.conversation_filters import ConversationFilterForm
 
 if TYPE_CHECKING:
-    from django.http import QueryDict
-
     from jpweb.store.conversation_list.paginator import ConversationPage
     from jpweb.store.jp_files.pass_progress import FilesReport
     from jpweb.store.models import Conversation, Workspace
@@ -112,16 +112,16 @@ async def change_conversation(request: Request, conversation: Conversation) -> H
 
     A refusal shows a form that was filled in again, with its text.
     """
-    return_url = _find_return_url(request, conversation)
+    form, return_url = MetadataForm(request.POST), _find_return_url(request, conversation)
     try:
-        requested_change, message = _parse_change(request.POST, conversation)
+        requested_change, message = _parse_change(form, conversation)
         changed_row = await run_in_db_thread(
             metadata_file.apply_change, conversation.pk, requested_change
         )
     except StoreError as error:
-        if _is_filled_in(request.POST, return_url, conversation):
+        if _is_filled_in(form, return_url, conversation):
             return await run_in_db_thread(
-                _render_refusal, request, conversation, str(error), return_url
+                _render_refusal, request, conversation, form, str(error), return_url
             )
         messages.error(request, str(error))
         return redirect(return_url)
@@ -132,23 +132,23 @@ async def change_conversation(request: Request, conversation: Conversation) -> H
     return redirect(return_url)
 
 
-def _is_filled_in(form: QueryDict, return_url: str, conversation: Conversation) -> bool:
+def _is_filled_in(form: MetadataForm, return_url: str, conversation: Conversation) -> bool:
     """Tell whether a form has a field and a page of the conversation: the list has buttons only."""
     page_urls = [
         reverse(name, args=[conversation.pk]) for name in ("conversation", "conversation-edit")
     ]
-    return form.get("do") in _FIELDS_BY_ACTION and urlsplit(return_url).path in page_urls
+    return form.data.get("do") in _FIELDS_BY_ACTION and urlsplit(return_url).path in page_urls
 
 
 def _render_refusal(
-    request: Request, conversation: Conversation, problem: str, return_url: str
+    request: Request, conversation: Conversation, form: MetadataForm, problem: str, return_url: str
 ) -> HttpResponse:
     """Render the forms with the text that was refused, and why; they lead back to their page."""
-    action = request.POST["do"]
+    action = form.data["do"]
     context = {
         "problem": problem,
         "refused_action": action,
-        "refused_text": request.POST.get(_FIELDS_BY_ACTION[action], ""),
+        "refused_text": form.data.get(_FIELDS_BY_ACTION[action], ""),
         "page_url": urldefrag(return_url).url,
     }
     return _render_forms(request, conversation, context, status=422)
@@ -169,27 +169,27 @@ def _render_forms(
     return render(request, "conversations/edit.html", context, status=status)
 
 
-def _parse_change(form: QueryDict, conversation: Conversation) -> tuple[MetadataChange, str]:
+def _parse_change(form: MetadataForm, conversation: Conversation) -> tuple[MetadataChange, str]:
     """Return the change that a form asks for, and its confirmation.
 
-    Raises StoreError for an unknown action.
+    Raises StoreError for a form that is not valid.
     """
+    if not form.is_valid():
+        raise StoreError(find_problem(form))
     title = conversation.title or display_text.UNTITLED
-    action, label = form.get("do", ""), form.get("label", "")
+    action, label = form.cleaned_data["do"], form.cleaned_data["label"]
     if action in _BUTTON_CHANGES:
         requested_change, message = _BUTTON_CHANGES[action]
         return requested_change, message.format(title=title)
     if action == "rename":
-        requested_change = metadata_file.make_title_change(form.get("title", ""))
+        requested_change = metadata_file.make_title_change(form.cleaned_data["title"])
         new_title = requested_change.title or display_text.UNTITLED
         return requested_change, notice_text.CONVERSATION_RENAMED.format(title=new_title)
     if action == "label":
         requested_change = metadata_file.make_label_change(label)
         return requested_change, notice_text.LABEL_ADDED.format(label=label.strip(), title=title)
-    if action == "unlabel":
-        requested_change = MetadataChange(removed_labels=frozenset([label]))
-        return requested_change, notice_text.LABEL_REMOVED.format(label=label, title=title)
-    raise StoreError(notice_text.CHANGE_REQUIRED)
+    requested_change = MetadataChange(removed_labels=frozenset([label]))
+    return requested_change, notice_text.LABEL_REMOVED.format(label=label, title=title)
 
 
 def _find_return_url(request: Request, conversation: Conversation) -> str:

@@ -31,8 +31,8 @@ from jpweb.web import (
     transcript,
 )
 from jpweb.web.forms import unsent_text
+from jpweb.web.forms.conversation_forms import NewConversationForm
 from jpweb.web.forms.filters.conversation_filters import find_list_query
-from jpweb.web.forms.new_conversation import NewConversationForm
 from jpweb.web.security import cache_headers, file_names, read_recording
 from jpweb.web.security.download_responses import send_file
 from jpweb.web.transcript import TranscriptQuery

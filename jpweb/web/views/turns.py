@@ -15,6 +15,8 @@ from jpweb.store.errors import StoreError
 from jpweb.store.inquiries import Decider
 from jpweb.web import access, notice_text, transcript
 from jpweb.web.forms import unsent_text
+from jpweb.web.forms.conversation_forms import MessageForm
+from jpweb.web.forms.fields import find_problem
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
@@ -25,15 +27,16 @@ if TYPE_CHECKING:
 @access.conversation(Role.RESPONDER)
 async def start_turn(request: Request, conversation: Conversation) -> HttpResponse:
     """Start a turn with the form's text."""
-    text = request.POST.get("text", "").strip()
-    if not text:
-        messages.error(request, notice_text.MESSAGE_REQUIRED)
-    else:
-        try:
-            await runs.start_turn(conversation, request.user, text)
-        except StoreError as error:
-            messages.error(request, str(error))
-            return unsent_text.redirect_with_text(request, conversation, text)
+    form = MessageForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, find_problem(form))
+        return redirect(transcript.make_composer_url(conversation.pk))
+    text = form.cleaned_data["text"]
+    try:
+        await runs.start_turn(conversation, request.user, text)
+    except StoreError as error:
+        messages.error(request, str(error))
+        return unsent_text.redirect_with_text(request, conversation, text)
     return redirect(transcript.make_composer_url(conversation.pk))
 
 
@@ -41,11 +44,12 @@ async def start_turn(request: Request, conversation: Conversation) -> HttpRespon
 @access.conversation(Role.RESPONDER)
 async def respond_to_turn(request: Request, conversation: Conversation) -> HttpResponse:
     """Cancel the running calls, and send the model this text in the same turn."""
-    text = request.POST.get("text", "").strip()
-    decider = Decider.from_person(request.user)
-    if not text:
-        messages.error(request, notice_text.MESSAGE_REQUIRED)
-    elif not await runs.interrupt_run(conversation.pk, decider, "respond", text):
+    form, decider = MessageForm(request.POST), Decider.from_person(request.user)
+    if not form.is_valid():
+        messages.error(request, find_problem(form))
+        return redirect(transcript.make_composer_url(conversation.pk))
+    text = form.cleaned_data["text"]
+    if not await runs.interrupt_run(conversation.pk, decider, "respond", text):
         messages.error(request, notice_text.NO_TURN_TO_INTERRUPT)
         return unsent_text.redirect_with_text(request, conversation, text)
     return redirect(transcript.make_composer_url(conversation.pk))

@@ -100,6 +100,15 @@ def test_title_or_label_that_is_refused_stays_in_its_field(
     assert {name: inputs[name] for name in expected} == expected
 
 
+@pytest.mark.parametrize("form", [{}, {"do": ""}, {"do": "unlabel"}])
+def test_change_without_an_action_or_its_field_is_refused(world: World, form: dict[str, str]):
+    response = world.client("responder").post(
+        f"/conversations/{world.conversation.pk}/change", form, follow=True
+    )
+    assert "Choose what to change." in parse_page(response).text
+    assert Conversation.objects.get(pk=world.conversation.pk).title == "A talk"
+
+
 def test_invalid_label_stays_in_its_field(world: World):
     response = change(world, do="label", label="1bad", next="")
     page = parse_page(response)
