@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST
 from jpweb.store.errors import StoreError
 from jpweb.store.workspace_config import addition
 from jpweb.web import access, notice_text
+from jpweb.web.forms.settings_forms import AdditionForm
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
@@ -50,7 +51,9 @@ def add_workspace(request: Request) -> HttpResponse:
 
 
 def _read_fields(request: Request) -> tuple[str, str]:
-    return request.POST.get("folder", ""), request.POST.get("name", "")
+    form = AdditionForm(request.POST)
+    form.full_clean()
+    return form.cleaned_data["folder"], form.cleaned_data["name"]
 
 
 def _render_form(request: Request, problem: str = "") -> HttpResponse:

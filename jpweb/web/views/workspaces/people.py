@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from jpweb.store import accounts
-from jpweb.store.choices import Role, WritePolicy
+from jpweb.store.choices import Role
 from jpweb.store.errors import (
     InvalidName,
     LastOwner,
@@ -25,7 +25,9 @@ from jpweb.store.jp_files import attachments, pass_progress, silo_bindings
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.people import groups, invitations
 from jpweb.web import access, converters, display_text, notice_text
+from jpweb.web.forms.fields import find_problem
 from jpweb.web.forms.memberships import InvitationForm, RoleForm
+from jpweb.web.forms.settings_forms import WritePolicyForm
 from jpweb.web.security import browser_sessions, security_log
 
 if TYPE_CHECKING:
@@ -50,15 +52,16 @@ def list_members(request: Request, workspace: Workspace) -> HttpResponse:
 @access.workspace(Role.OWNER)
 def choose_writing(request: Request, workspace: Workspace) -> HttpResponse:
     """Save whether jpweb also writes its conversations into the workspace."""
-    value = request.POST.get("writing", "")
+    form = WritePolicyForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, find_problem(form))
+        return redirect("people", workspace_id=workspace.pk)
+    policy = form.cleaned_data["writing"]
     try:
-        actor = Actor.from_person(request.user)
-        attachments.set_write_policy(workspace, WritePolicy(value), actor)
-        policy_label = display_text.WRITE_POLICY_LABELS[WritePolicy(value)]
+        attachments.set_write_policy(workspace, policy, Actor.from_person(request.user))
+        policy_label = display_text.WRITE_POLICY_LABELS[policy]
         saved_text = notice_text.WRITE_POLICY_SAVED
         messages.success(request, saved_text.format(folder=workspace.root, policy=policy_label))
-    except ValueError:
-        messages.error(request, notice_text.OPTION_REQUIRED)
     except StoreError as error:
         messages.error(request, str(error))
     return redirect("people", workspace_id=workspace.pk)

@@ -15,6 +15,8 @@ from jpweb.store.errors import RoleByGroup
 from jpweb.store.jp_files import pass_progress
 from jpweb.store.workspace_config import demo_membership
 from jpweb.web import access, notice_text
+from jpweb.web.forms.fields import find_problem
+from jpweb.web.forms.settings_forms import AppearanceForm
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
@@ -48,12 +50,12 @@ def show_settings(request: Request) -> HttpResponse:
 @access.signed_in
 def save_appearance(request: Request) -> HttpResponse:
     """Save the theme and the density of the person's pages."""
-    theme, density = request.POST.get("theme"), request.POST.get("density")
-    if theme in Theme.values and density in Density.values:
-        accounts.set_appearance(request.user.pk, Theme(theme), Density(density))
+    form = AppearanceForm(request.POST)
+    if form.is_valid():
+        accounts.set_appearance(request.user.pk, **form.cleaned_data)
         messages.success(request, notice_text.APPEARANCE_SAVED)
     else:
-        messages.error(request, notice_text.OPTION_REQUIRED)
+        messages.error(request, find_problem(form))
     return redirect("settings")
 
 

@@ -21,6 +21,7 @@ from jpweb.store.workspace_config import overrides
 from jpweb.store.workspace_config.trust import TrustState
 from jpweb.web import access, display_text, notice_text
 from jpweb.web.forms import trust_form
+from jpweb.web.forms.settings_forms import OverridesForm
 from jpweb.web.security import security_log
 
 if TYPE_CHECKING:
@@ -96,10 +97,11 @@ def _parse_state(request: Request) -> bool:
 @access.workspace(Role.OWNER)
 def save_overrides(request: Request, workspace: Workspace) -> HttpResponse:
     """Save the overrides; show them again with the reason if they are invalid."""
-    typed = request.POST.get("overrides", "")
+    form = OverridesForm(request.POST)
+    form.full_clean()
+    typed, overrides_hash = form.cleaned_data["overrides"], form.cleaned_data["overrides_hash"]
     try:
         actor = Actor.from_person(request.user)
-        overrides_hash = request.POST.get("overrides_hash", "")
         configuration.save_overrides(workspace, typed, overrides_hash, actor)
     except StoreError as error:
         workspace.refresh_from_db()
