@@ -12,15 +12,16 @@ from django.views.decorators.http import require_POST
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import approvals
-from jpweb.runtime.inquiries.approvals import ApprovalVerdict
 from jpweb.store.choices import Role
 from jpweb.store.errors import AlreadyDecided
 from jpweb.store.inbox import claims
 from jpweb.store.inquiries import Decider
 from jpweb.stream.errors import InvalidAnswer
 from jpweb.web import access
+from jpweb.web.forms.answers import ApprovalForm
 
 if TYPE_CHECKING:
+    from jpweb.runtime.inquiries.approvals import ApprovalVerdict
     from jpweb.store.models import Approval
     from jpweb.web.http import Request
 
@@ -39,18 +40,15 @@ def show_approval(request: Request, approval: Approval) -> HttpResponse:
 @access.approval(Role.RESPONDER)
 async def allow_call(request: Request, approval: Approval) -> HttpResponse:
     """Allow the call to run, or the model to read the result."""
-    typed = request.POST.get("text")
-    return await _save_decision(
-        request, approval, ApprovalVerdict(True, "remember" in request.POST, typed)
-    )
+    verdict = ApprovalForm(request.POST).make_verdict(allow=True)
+    return await _save_decision(request, approval, verdict)
 
 
 @require_POST
 @access.approval(Role.RESPONDER)
 async def deny_call(request: Request, approval: Approval) -> HttpResponse:
     """Skip the call, or withhold the result."""
-    reason = request.POST.get("reason", "")
-    verdict = ApprovalVerdict(False, "remember" in request.POST, reason=reason)
+    verdict = ApprovalForm(request.POST).make_verdict(allow=False)
     return await _save_decision(request, approval, verdict)
 
 

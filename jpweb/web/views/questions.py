@@ -37,7 +37,7 @@ from jpweb.web import (
     transcript,
 )
 from jpweb.web.answer_submission import AnswerInput, SubmissionResult
-from jpweb.web.forms.answers import AnswerForm
+from jpweb.web.forms.answers import AnswerForm, SnoozeForm
 from jpweb.web.forms.fields import find_problem
 
 if TYPE_CHECKING:
@@ -193,9 +193,10 @@ def choose_snooze(request: Request, inquiry: Inquiry) -> HttpResponse:
 @access.inquiry(Role.RESPONDER)
 async def snooze_question(request: Request, inquiry: Inquiry) -> HttpResponse:
     """Hide a question from the person's own queue for a while."""
-    end = snoozes.find_end(request.POST.get("for", ""), request.POST.get("zone", ""))
-    if end is None:
-        return await _refuse_snooze(request, inquiry, notice_text.SNOOZE_TIME_REQUIRED)
+    form = SnoozeForm(request.POST)
+    if not form.is_valid():
+        return await _refuse_snooze(request, inquiry, find_problem(form))
+    end = form.cleaned_data["end"]
     if not await run_in_db_thread(snoozes.snooze_question, inquiry, request.user.pk, end):
         return await _refuse_snooze(request, inquiry, notice_text.SNOOZE_REFUSED)
     return await _send_queue(request, inquiry)
