@@ -1,4 +1,4 @@
-"""Forms of conversations: a message, a new conversation, and a change of its metadata."""
+"""Forms of conversations: a message, a new one, a change of its metadata, and a comment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
 from jpweb.web import notice_text
-from jpweb.web.forms.fields import TextField, TypedTextField
+from jpweb.web.forms.fields import TextField, TypedTextField, WholeNumberField
 
 if TYPE_CHECKING:
     from jpweb.store.models import Workspace
@@ -55,3 +55,15 @@ class MetadataForm(forms.Form):
         """Require the name of the label to remove."""
         if self.cleaned_data.get("do") == "unlabel" and "label" not in self.data:
             raise ValidationError(notice_text.CHANGE_REQUIRED)
+
+
+class CommentForm(forms.Form):
+    """The text of a comment, which the store checks, and the key of one that exists."""
+
+    comment = WholeNumberField(required=False)
+    text = TypedTextField()
+
+    def read_values(self) -> tuple[int, str]:
+        """Return the key, 0 where the form has none, which no row has; and the text."""
+        self.full_clean()
+        return self.cleaned_data.get("comment") or 0, self.cleaned_data["text"]

@@ -16,6 +16,7 @@ from jpweb.store.annotations import mentions, thread_listing, threads
 from jpweb.store.choices import Role
 from jpweb.store.errors import CommentRefused, StoreError
 from jpweb.web import access, annotation_blocks, converters, notice_text, transcript
+from jpweb.web.forms.conversation_forms import CommentForm
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
@@ -48,7 +49,7 @@ def open_next(request: Request, conversation: Conversation) -> HttpResponse:
 @require_POST
 @access.conversation(Role.READER)
 async def add_comment(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
-    text = request.POST.get("text", "")
+    _, text = CommentForm(request.POST).read_values()
 
     def change() -> None:
         threads.add_comment(conversation, anchor, request.user, text)
@@ -59,7 +60,7 @@ async def add_comment(request: Request, conversation: Conversation, anchor: str)
 @require_POST
 @access.conversation(Role.READER)
 async def edit_comment(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
-    key, text = _parse_key(request), request.POST.get("text", "")
+    key, text = CommentForm(request.POST).read_values()
 
     def change() -> None:
         threads.edit_comment(conversation, anchor, key, request.user, text)
@@ -70,7 +71,7 @@ async def edit_comment(request: Request, conversation: Conversation, anchor: str
 @require_POST
 @access.conversation(Role.READER)
 async def delete_comment(request: Request, conversation: Conversation, anchor: str) -> HttpResponse:
-    key = _parse_key(request)
+    key, _ = CommentForm(request.POST).read_values()
 
     def change() -> None:
         may_audit = access.has_role(request.user.pk, conversation.workspace_id, Role.AUDITOR)
@@ -111,10 +112,6 @@ def mark_mentions_seen(request: Request) -> HttpResponse:
     newest_id = converters.parse_key(request.POST.get("newest"))
     mentions.mark_seen(request.user.pk, newest_id)
     return redirect("mentions")
-
-
-def _parse_key(request: Request) -> int:
-    return converters.parse_key(request.POST.get("comment"))
 
 
 async def _apply(
