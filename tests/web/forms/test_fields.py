@@ -3,10 +3,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django import forms
 from django.core.exceptions import ValidationError
 
 from jpweb.web.converters import MAX_KEY
-from jpweb.web.forms.fields import TextField, WholeNumberField
+from jpweb.web.forms.fields import (
+    TextField,
+    TypedTextField,
+    WholeNumberField,
+    find_problem,
+)
 
 
 @pytest.mark.parametrize(
@@ -42,3 +48,22 @@ def test_whole_number_field_refuses_what_is_none(
     with pytest.raises(ValidationError) as error:
         WholeNumberField(**limits).clean(input_text)
     assert [problem.code for problem in error.value.error_list] == [code]
+
+
+@pytest.mark.parametrize("typed_text", ["", " a\r\n", "a\0b"])
+def test_typed_text_field_keeps_its_text(typed_text: str):
+    assert TypedTextField().clean(typed_text) == typed_text
+
+
+def test_typed_text_field_without_a_value_is_empty():
+    assert TypedTextField().clean(None) == ""
+
+
+def test_find_problem_names_the_first_error_of_a_form():
+    class PairForm(forms.Form):
+        first = TextField(error_messages={"required": "Enter the first."})
+        second = TextField(error_messages={"required": "Enter the second."})
+
+    assert find_problem(PairForm({})) == "Enter the first."
+    assert find_problem(PairForm({"first": "a"})) == "Enter the second."
+    assert find_problem(PairForm({"first": "a", "second": "b"})) == ""
