@@ -104,7 +104,7 @@ def test_waits_until_questions_were_seen_are_drawn_where_there_are_any(world: Wo
     ]  # fmt: skip
     rows = [[cell.text.strip() for cell in row] for row in list_rows(page)]
     assert ["vault", "1", "1.000", "1.000", "1", "0.250", "0.250"] in rows
-    assert ["Ben", "0", "–", "–", "1", "0.250", "0.250"] in rows
+    assert ["Ben", "0", "\N{EN DASH}", "\N{EN DASH}", "1", "0.250", "0.250"] in rows
 
 
 def test_without_data_each_chart_says_so(world: World):
