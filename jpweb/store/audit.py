@@ -210,7 +210,8 @@ def list_filter_values(workspaces: Iterable[Workspace]) -> FilterValues:
 def list_namesakes(workspaces: Iterable[Workspace], name: str) -> dict[int, str]:
     """Return the accounts with a decider's name by key, with their user names; two queries.
 
-    They are those of members, and of whoever gave the first answers that an index has of the name.
+    The accounts are those of members with the name, and the deciders of its first
+    ``MAX_NAMESAKE_ROWS`` inquiries.
     """
     workspace_ids = [workspace.pk for workspace in workspaces]
     if not name or "\x00" in name:

@@ -69,7 +69,7 @@ def decide_delivery(mode: Mode, *, reachable: bool, detached: DetachedPolicy) ->
 
 
 def find_policy(mode: Mode, *, reachable: bool, detached: DetachedPolicy) -> Policy:
-    """Return the policy of an action that asks nobody, where people permit calls or results."""
+    """Return the policy that decided where no prompt was made; only for modes that ask or skip."""
     if mode is Mode.SKIP:
         return Policy.SKIP
     is_detached = not reachable and detached is not DetachedPolicy.WAIT
@@ -81,9 +81,9 @@ def make_policy_note(
 ) -> dict[str, Any]:
     """Return the note of a policy's decision; ``source``: of the permission that still holds."""
     is_remembered = policy is Policy.REMEMBERED
-    by: dict[str, Any] = {"kind": "memory" if is_remembered else "configuration"}
-    note = {"tool": tool, "policy": str(policy), "allow": is_allowed, "by": by}
+    decider: dict[str, Any] = {"kind": "memory" if is_remembered else "configuration"}
+    note = {"tool": tool, "policy": str(policy), "allow": is_allowed, "by": decider}
     if is_remembered and source is not None:
-        by |= {"name": source.person_name, "id": source.person_id}
+        decider |= {"name": source.person_name, "id": source.person_id}
         note["approval"] = source.approval_id
     return note

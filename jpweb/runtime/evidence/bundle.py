@@ -70,19 +70,19 @@ class BundlePart(NamedTuple):
     make_pieces: Callable[[PartSource], Iterator[bytes]]
 
 
-def _rows_of(
+def _adapt_rows(
     make_pieces: Callable[[Conversation], Iterator[bytes]],
 ) -> Callable[[PartSource], Iterator[bytes]]:
     return lambda source: make_pieces(source.conversation)
 
 
-def _bytes_of(
+def _adapt_chunks(
     make_chunks: Callable[[Conversation], Iterator[ExportChunk]],
 ) -> Callable[[PartSource], Iterator[bytes]]:
     return lambda source: (chunk.data for chunk in make_chunks(source.conversation))
 
 
-def _documents_of(
+def _adapt_documents(
     make_chunks: Callable[..., Iterator[ExportChunk]],
 ) -> Callable[[PartSource], Iterator[bytes]]:
     """Return the function that yields a readable file with its conversation's link.
@@ -99,20 +99,20 @@ def _documents_of(
 
 #: The files of each conversation. Another table of a conversation is a line.
 PARTS: tuple[BundlePart, ...] = (
-    BundlePart(METADATA, _rows_of(lambda row: iter([contents.describe_conversation(row)]))),
-    BundlePart(EVENTS, _bytes_of(exports.export_event_lines)),
-    BundlePart("questions.jsonl", _rows_of(contents.export_questions)),
-    BundlePart(APPROVALS, _rows_of(contents.export_approvals)),
-    BundlePart(RECEIPTS, _rows_of(contents.export_receipts)),
+    BundlePart(METADATA, _adapt_rows(lambda row: iter([contents.describe_conversation(row)]))),
+    BundlePart(EVENTS, _adapt_chunks(exports.export_event_lines)),
+    BundlePart("questions.jsonl", _adapt_rows(contents.export_questions)),
+    BundlePart(APPROVALS, _adapt_rows(contents.export_approvals)),
+    BundlePart(RECEIPTS, _adapt_rows(contents.export_receipts)),
     BundlePart(
         REVIEWS,
         lambda source: review_lines.write_reviews(
             source.conversation, source.head_sequence, source.reviews
         ),
     ),
-    BundlePart(REDACTIONS, _rows_of(contents.export_redactions)),
-    BundlePart("conversation.md", _documents_of(formats.make_markdown)),
-    BundlePart("conversation.html", _documents_of(formats.make_html)),
+    BundlePart(REDACTIONS, _adapt_rows(contents.export_redactions)),
+    BundlePart("conversation.md", _adapt_documents(formats.make_markdown)),
+    BundlePart("conversation.html", _adapt_documents(formats.make_html)),
 )
 
 

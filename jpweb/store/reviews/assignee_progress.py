@@ -1,4 +1,4 @@
-"""How far each person is with what they were assigned in a queue."""
+"""Progress of each assignee in a review queue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jpweb.store.reviews.queues import QueueItem
 
 
 class AssigneeProgress(NamedTuple):
-    """A person's part of a queue: what they reviewed, of that and what is assigned to them."""
+    """A person's finished items of a queue, and all that are finished by or assigned to them."""
 
     name: str
     finished_count: int
@@ -19,9 +19,9 @@ class AssigneeProgress(NamedTuple):
 
 
 def measure_progress(items: Sequence[QueueItem]) -> list[AssigneeProgress]:
-    """Return the parts of who has an assignment or gave a review, by name; two queries.
+    """Return the progress of each assignee and each reviewer, by name; two queries.
 
-    A review ends its author's assignment, so who reviewed without one is counted too.
+    A review ends its author's assignment, so reviewers without an assignment count too.
     """
     assigned: dict[int, set[str]] = defaultdict(set)
     for item in items:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jpweb.web.http import Request
 
 #: Key in a session's data, of a conversation and a text for it that was not sent.
-_REJECTED_TEXT_KEY = "rejected_text"
+_UNSENT_TEXT_KEY = "rejected_text"
 
 
 def redirect_with_text(request: Request, conversation: Conversation, text: str) -> HttpResponse:
@@ -23,14 +23,14 @@ def redirect_with_text(request: Request, conversation: Conversation, text: str) 
     The session keeps it until that page is shown. A page at the address of the form would have
     relative links, and a reload, that lead to this address, which takes no GET.
     """
-    request.session[_REJECTED_TEXT_KEY] = conversation.pk, text
+    request.session[_UNSENT_TEXT_KEY] = conversation.pk, text
     return redirect(transcript.make_composer_url(conversation.pk))
 
 
 def take_text(request: Request, conversation: Conversation) -> str:
     """Return the text for a conversation that was not sent, once; "" without one."""
-    key, text = request.session.get(_REJECTED_TEXT_KEY, (None, ""))
+    key, text = request.session.get(_UNSENT_TEXT_KEY, (None, ""))
     if key != conversation.pk:
         return ""
-    del request.session[_REJECTED_TEXT_KEY]
+    del request.session[_UNSENT_TEXT_KEY]
     return str(text)

@@ -38,7 +38,7 @@ def make_values(
 
 
 def _describe_inquiry(inquiry: Inquiry) -> dict[str, Any]:
-    return _describe_waited(inquiry) | {
+    return _describe_conversation(inquiry) | {
         "decided_on": inquiry.question["text"],
         "decision": f"{inquiry.state} ({inquiry.reason})" if inquiry.reason else inquiry.state,
         "answer": "" if inquiry.answer is None else format_answer(inquiry.answer),
@@ -50,7 +50,7 @@ def _describe_inquiry(inquiry: Inquiry) -> dict[str, Any]:
 def _describe_approval(approval: Approval) -> dict[str, Any]:
     record = approval.decision or {}
     _, label, _ = display_text.describe_decision(approval.kind, approval.state, record)
-    return _describe_waited(approval) | {
+    return _describe_conversation(approval) | {
         "decided_on": approval.tool_name,
         "decision": label,
         "words": record.get("reason", ""),
@@ -58,7 +58,8 @@ def _describe_approval(approval: Approval) -> dict[str, Any]:
     }
 
 
-def _describe_waited(row: Inquiry | Approval) -> dict[str, Any]:
+def _describe_conversation(row: Inquiry | Approval) -> dict[str, Any]:
+    """Return the workspace, the conversation with its title, and the wait for the decision."""
     waited_seconds = inquiries.waiting_seconds(row)
     return {
         "workspace": row.conversation.workspace.name,

@@ -1,4 +1,4 @@
-"""Audit: what the rows of ledger entries say, in the ledger and among the decisions."""
+"""Audit: labels and values of ledger entries, for the pages *Ledger* and *Decisions*."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jpweb.web.labels import ledger_labels, policy_labels
 if TYPE_CHECKING:
     from jpweb.store.models import LedgerEntry, Review
 
-#: Values of details that a row leaves out.
+#: Details that a row omits while they have this value.
 _ONCE = {"count": 1}
 
 
@@ -59,8 +59,8 @@ def _make_row(
     }
 
 
-def _describe_actor(by: Mapping[str, Any], details: Mapping[str, Any]) -> str:
-    kind, name = by.get("kind", ""), by.get("name", "")
+def _describe_actor(decider: Mapping[str, Any], details: Mapping[str, Any]) -> str:
+    kind, name = decider.get("kind", ""), decider.get("name", "")
     # A person's decision for the rest of the turn decided about this call too.
     is_person = details.get("policy") == "remembered" and name
     return display_text.describe_decider("person" if is_person else kind, name)

@@ -20,7 +20,7 @@ _OTHER_CHARS = re.compile(r"[^a-z0-9]+")
 
 
 def name_conversation_file(conversation: Conversation, suffix: str) -> str:
-    """Return the title and the day of the last activity, such as ``a-talk-2026-10-01.md``."""
+    """Return the title and the day of the last activity, such as ``a-plan-2026-10-01.md``."""
     title = _make_slug(conversation.title) or f"jp-c{conversation.jp_id}"
     return f"{title}-{conversation.last_activity.date().isoformat()}{suffix}"
 

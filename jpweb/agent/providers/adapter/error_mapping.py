@@ -109,7 +109,7 @@ def make_failure(
     )
 
 
-def make_broken_call(tool_name: str, endpoint: ModelEndpoint) -> ProviderFailed:
+def make_broken_call_failure(tool_name: str, endpoint: ModelEndpoint) -> ProviderFailed:
     """Return the failure of a reply that calls a tool with arguments that no event can hold."""
     name = escape_invisible(tool_name[:_MAX_NAME_CHARS])
     return ProviderFailed(

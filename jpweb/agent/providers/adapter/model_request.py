@@ -25,7 +25,7 @@ from jpweb.agent.providers.adapter import parameters
 from jpweb.agent.providers.adapter.base import ProviderAdapter
 from jpweb.agent.providers.adapter.error_mapping import (
     VENDOR_ERRORS,
-    make_broken_call,
+    make_broken_call_failure,
     make_failure,
     map_error,
 )
@@ -181,7 +181,7 @@ def _end_reply(
     if cut:
         raise make_failure(cut, endpoint)
     if (tool_name := parser.find_broken_call()) is not None:
-        raise make_broken_call(tool_name, endpoint)
+        raise make_broken_call_failure(tool_name, endpoint)
     if parser.is_structured:
         data = parser.read_data()
         if data is None:

@@ -53,7 +53,7 @@ async def export_json_lines(request: Request) -> HttpResponseBase:
     batches = audit.read_batches(request.user.pk, filters)
     reviews = ExportedReviews(request.user.pk, filters)
     pieces = _make_json_lines(batches, csv_export.make_address_pattern(request), reviews)
-    record = inquiry_table.make_record(request, filters, file_name)
+    record = inquiry_table.make_export_recorder(request, filters, file_name)
     content_type = "application/jsonl; charset=utf-8"
     return await send_file(request, pieces, file_name, content_type, record=record)
 

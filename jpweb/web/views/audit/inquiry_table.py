@@ -97,12 +97,14 @@ async def export_csv(request: Request) -> HttpResponseBase:
         csv_export.make_address_pattern(request),
         exported_reviews.ExportedReviews(request.user.pk, filters),
     )
-    record = make_record(request, filters, file_name)
+    record = make_export_recorder(request, filters, file_name)
     content_type = "text/csv; charset=utf-8"
     return await send_file(request, pieces, file_name, content_type, record=record)
 
 
-def make_record(request: Request, filters: AuditFilters, file_name: str) -> Callable[[], None]:
+def make_export_recorder(
+    request: Request, filters: AuditFilters, file_name: str
+) -> Callable[[], None]:
     """Return the function that records an export of the inquiries that match filters."""
     return partial(
         read_recording.record_workspace_exports,
