@@ -37,4 +37,10 @@ PROVIDER_INFO: Mapping[str, ProviderInfo] = {
         "OpenRouter", "https://openrouter.ai", "OPENROUTER_API_KEY", app_name="jpweb"
     ),
 }
+_UNKNOWN_PROVIDER = ProviderInfo(title="", base_url="")
 SERVED_PROVIDERS = tuple(name for name, info in PROVIDER_INFO.items() if info.is_served)
+
+
+def get_provider_info(name: str) -> ProviderInfo:
+    """Return what is usual for a provider; of an unknown one nothing is."""
+    return PROVIDER_INFO.get(name, _UNKNOWN_PROVIDER)

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 KEPT_SECONDS = 600.0
 #: Bytes of one kept download, and the number of them in a process; the oldest leaves.
 MAX_KEPT_BYTES, MAX_KEPT_DOWNLOADS = 1 << 30, 20
-#: Bytes that are read from the file at once.
+#: Bytes that a download reads or sends at once.
 SLICE_BYTES = 512 * 1024
 #: The one form of a range that is served: from a byte to the end.
 _RANGE = re.compile(r"bytes=(\d{1,18})-")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jpweb.agent.config import ProviderConfig, display
 from jpweb.agent.config.trust import TrustItemKind
-from jpweb.agent.provider_info import PROVIDER_INFO
+from jpweb.agent.provider_info import get_provider_info
 
 if TYPE_CHECKING:
     from jpweb.runtime.configuration import WorkspaceConfig
@@ -35,9 +35,9 @@ def list_provider_statuses(workspace_config: WorkspaceConfig) -> list[ProviderSt
     statuses = []
     for name in names:
         provider_config = workspace_config.configuration.providers.get(name, ProviderConfig())
-        info = PROVIDER_INFO.get(name)
-        address = provider_config.base_url or (info.base_url if info else "")
-        key_variable = provider_config.api_key_env or (info and info.api_key_env) or ""
+        info = get_provider_info(name)
+        address = provider_config.base_url or info.base_url
+        key_variable = provider_config.api_key_env or info.api_key_env or ""
         statuses.append(
             ProviderStatus(
                 name=name,

@@ -18,8 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -86,20 +85,6 @@ def hash_content(content: Any) -> str:
     except UnicodeEncodeError:  # msgspec refuses single surrogates
         encoded = json.dumps(content, sort_keys=True).encode()
     return "e-" + hashlib.blake2b(encoded, digest_size=9).hexdigest()
-
-
-def positions_by_event_id(elements: Sequence[Element]) -> dict[str, int]:
-    """Return the positions of elements by RFD 097's ``event_id``, to open links made with it.
-
-    An id that two elements share is left out, as the RFD has it.
-    """
-    ids = [_read_event_id(element) for element in elements]
-    counts = Counter(ids)
-    return {
-        event_id: i
-        for i, event_id in enumerate(ids)
-        if event_id is not None and counts[event_id] == 1
-    }
 
 
 def event_anchor(anchor: str, index: int) -> str:
@@ -178,13 +163,3 @@ def _question_content(question: InquiryQuestion) -> dict[str, Any]:
         case _:
             pass
     return fields
-
-
-def _read_event_id(element: Element) -> str | None:
-    match element.body:
-        case ConversationEvent(event_id=own):
-            return own
-        case UnknownEvent(value={"event_id": str(own)}) if own:
-            return own
-        case _:
-            return None

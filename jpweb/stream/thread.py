@@ -65,10 +65,6 @@ class Thread:
         turns = project_turns(self.elements)
         return self._make_parts(element for turn in turns for element in turn.elements)
 
-    def raw_parts(self) -> ThreadParts:
-        """Return the parts as if nothing were compacted; for people to compare."""
-        return self._make_parts(self.elements)
-
     def _make_parts(self, elements: Iterable[Element]) -> ThreadParts:
         system = [part if isinstance(part, str) else part.render_text() for part in self.system]
         return ThreadParts(tuple(system), tuple(visible_events(elements)))

@@ -22,6 +22,7 @@ from jpweb.stream.transcript.categories import CATEGORIES, categorize_element
 from jpweb.web import display_text
 from jpweb.web.labels import ledger_labels
 from tests.architecture.tree import list_files, read_text
+from tests.stream.markdown.whole_export import export_markdown
 
 TEMPLATES = {str(path) for path in list_files() if path.parts[0] == "templates"}
 SAMPLES = {path.name for path in list_files() if path.parts[:3] == ("tests", "samples", "events")}
@@ -118,7 +119,7 @@ def test_search_finds_each_sample_but_those_named(name: str):
 
 @pytest.mark.parametrize("name", SAMPLED)
 def test_markdown_has_each_sample_but_those_of_kinds_named(name: str):
-    exported = export.export_markdown(outline.build_outline([SAMPLED[name]]), ALL_OPTIONS)
+    exported = export_markdown(outline.build_outline([SAMPLED[name]]), ALL_OPTIONS)
     assert ("\nOmitted: " in exported) == (SAMPLED[name].tag in OMITTED_KINDS)
 
 

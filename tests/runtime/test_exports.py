@@ -30,7 +30,7 @@ from jpweb.stream.inquiry import (
     Redacted,
     UnknownReason,
 )
-from jpweb.stream.markdown.export import MarkdownOptions, export_markdown
+from jpweb.stream.markdown.export import MarkdownOptions
 from jpweb.stream.outline import build_outline
 from tests.builders import make_answer, make_call, make_inquiry, make_result, stream
 from tests.exporting import join_pieces
@@ -38,6 +38,7 @@ from tests.load.synthetic import import_conversation
 from tests.machine.sizes import mark_proof
 from tests.store import making
 from tests.store.making import write_folder
+from tests.stream.markdown.whole_export import export_markdown
 
 pytestmark = pytest.mark.django_db
 LAYOUTS = Path(__file__).parents[1] / "samples" / "layouts"

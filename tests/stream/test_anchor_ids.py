@@ -135,20 +135,6 @@ def test_ids_of_rfd_097_and_098_may_come_and_go(odd):
         assert anchor_ids.content_anchor(raw(linked_value)) == anchor_ids.content_anchor(raw(value))
 
 
-def test_links_by_event_id_find_their_element():
-    unknown = {"type": "weather", "event_id": "b"}
-    twice = event(event_id="c")
-    elements = [
-        raw(event(event_id="a")),
-        raw(unknown),
-        raw(twice),
-        raw(twice),
-        raw(event()),
-        raw(1),
-    ]
-    assert anchor_ids.positions_by_event_id(elements) == {"a": 0, "b": 1}
-
-
 def test_elements_that_are_no_objects_have_names():
     odd = [None, 1, "1", [], [1], {"type": "chat_request"}]
     assert len(set(anchor_ids.make_anchors(map(raw, odd)))) == len(odd)

@@ -93,7 +93,7 @@ def test_parts_of_the_system_prompt_have_their_tags():
     )
 
 
-def test_provider_gets_the_compacted_view_and_people_the_raw_one():
+def test_parts_of_a_thread_are_compacted():
     elements = stream(
         TurnStart(),
         ChatRequest("Hi"),
@@ -106,10 +106,5 @@ def test_provider_gets_the_compacted_view_and_people_the_raw_one():
     assert [event.kind for event in thread.into_parts().events] == [
         ChatRequest(SUMMARY_REQUEST),
         ChatResponse("message", "Greetings."),
-        ChatRequest("More"),
-    ]
-    assert [event.kind for event in thread.raw_parts().events] == [
-        ChatRequest("Hi"),
-        ChatResponse("message", "Hello"),
         ChatRequest("More"),
     ]

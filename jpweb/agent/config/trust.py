@@ -29,7 +29,7 @@ from jpweb.agent.config.types import (
     ToolCommand,
     ToolConfig,
 )
-from jpweb.agent.provider_info import PROVIDER_INFO, ProviderInfo
+from jpweb.agent.provider_info import get_provider_info
 
 
 class TrustItemKind(StrEnum):
@@ -79,7 +79,6 @@ class DiffLine:
     text: str
 
 
-_NO_INFO = ProviderInfo(title="", base_url="")
 #: Digits of a fingerprint that hash the shown state; the rest hash the hidden state.
 _SHOWN_DIGEST_CHARS = 48
 
@@ -291,14 +290,14 @@ def _server_item(server: McpServer, tools: Sequence[_GatedTool]) -> TrustItem:
 
 
 def _is_usual(name: str, provider: ProviderConfig) -> bool:
-    info = PROVIDER_INFO.get(name, _NO_INFO)
+    info = get_provider_info(name)
     return (provider.base_url is None or provider.base_url.rstrip("/") == info.base_url) and (
         provider.api_key_env is None or provider.api_key_env == info.api_key_env
     )
 
 
 def _provider_item(name: str, provider: ProviderConfig) -> TrustItem:
-    info = PROVIDER_INFO.get(name, _NO_INFO)
+    info = get_provider_info(name)
     lines = (
         (
             "requests and key go to",

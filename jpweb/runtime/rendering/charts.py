@@ -19,8 +19,6 @@ from django.utils.safestring import SafeString
 from jpweb.runtime.rendering.invisible_characters import reveal_invisible
 from jpweb.stream.durations import format_duration
 
-#: Series of a chart; ``static/charts.css`` has as many colours.
-MAX_SERIES = 9
 #: Characters of a label at an axis, and in the tooltip of a bar.
 MAX_LABEL_CHARS, MAX_TIP_CHARS = 22, 200
 #: Units of the drawing, which the page scales. The font is that of a phone, the largest.

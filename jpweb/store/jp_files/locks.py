@@ -123,24 +123,6 @@ def hold_lock(
         conversation_lock.release()
 
 
-def read_holder(silo: Path | None, workspace_jp: Path, jp_id: int) -> LockHolder | None:
-    """Return the holder in the lock file, or None where there is none or its process has ended.
-
-    For people only, and without touching the flock: testing it could make a ``jp`` fail.
-    Raises OSError.
-    """
-    try:
-        path = _choose_path(_candidate_paths(silo, workspace_jp, jp_id))
-        descriptor = directory_handles.open_file(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return None
-    try:
-        lock_holder = _parse_holder(descriptor)
-    finally:
-        os.close(descriptor)
-    return lock_holder if lock_holder.pid is None or _is_alive(lock_holder.pid) else None
-
-
 def _candidate_paths(silo: Path | None, workspace_jp: Path, jp_id: int) -> list[Path]:
     """Return the paths of the lock file; it is created at the first."""
     roots = [workspace_jp] if silo is None else [silo, workspace_jp]

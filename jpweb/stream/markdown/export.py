@@ -29,7 +29,6 @@ from jpweb.stream.inquiry import (
     Redacted,
 )
 from jpweb.stream.markdown import escaping
-from jpweb.stream.outline import Outline
 from jpweb.stream.transcript.items import (
     InquiryPair,
     Item,
@@ -74,17 +73,6 @@ class MarkdownOptions:
     arguments: bool = True
     results: bool = True
     reasoning: bool = False
-
-
-def export_markdown(outline: Outline, options: MarkdownOptions | None = None) -> str:
-    """Return the Markdown of an outline. Its last line counts the parts left out."""
-    writer = MarkdownWriter(options or MarkdownOptions())
-    blocks = list(writer.write_title())
-    for turn in outline.turns:
-        blocks += writer.write_turn(turn.index, is_incomplete=turn.is_incomplete)
-        for item in turn.items:
-            blocks += writer.write_item(item)
-    return BLOCK_SEPARATOR.join([*blocks, *writer.write_left_out()]) + "\n"
 
 
 def format_outcome(outcome: InquiryOutcome) -> str:

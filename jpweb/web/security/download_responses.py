@@ -14,7 +14,7 @@ from jpweb.runtime import downloads, kept_downloads
 from jpweb.runtime.broadcast.flow_control import CUT_CONNECTION_KEY
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.runtime.downloads import Download, DownloadUnderWay
-from jpweb.runtime.kept_downloads import DownloadKey, KeptDownload
+from jpweb.runtime.kept_downloads import SLICE_BYTES, DownloadKey, KeptDownload
 from jpweb.store import accounts
 from jpweb.store.database.availability import DATABASE_ERROR, find_outage
 from jpweb.store.errors import ExportBroken
@@ -29,8 +29,6 @@ logger = logging.getLogger(__name__)
 
 #: Keeps on a request which download it resumes.
 _RESUMED_ATTRIBUTE = "resumed_download"
-#: Bytes per piece when a file that is in memory is streamed.
-SLICE_BYTES = 512 * 1024
 
 
 async def send_file(

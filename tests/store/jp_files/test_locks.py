@@ -206,7 +206,6 @@ def test_a_lock_that_jp_holds_is_reported_with_its_process(silo, project):
         at = error.value.holder.acquired_at
         assert at
         assert abs((datetime.now(UTC) - at).total_seconds()) < 20
-        assert locks.read_holder(silo, project, DS) == error.value.holder
     with locks.hold_lock(silo, project, DS):
         pass
 
@@ -244,7 +243,6 @@ def test_the_file_of_a_killed_process_does_not_block(silo, project, clock, whose
     else:
         pid = run_and_kill("-m", "tests.store.jp_files.writing.jp", "hold", path)
     assert json.loads(path.read_text())["pid"] == pid
-    assert locks.read_holder(silo, project, DS) is None
     with locks.hold_lock(silo, project, DS):
         assert clock.now == 0.0, "nothing was waited for"
         assert json.loads(path.read_text())["pid"] == os.getpid()
@@ -335,14 +333,10 @@ def test_a_lock_in_the_workspace_gives_way_to_one_made_in_the_silo(silo, project
         ),
     ],
 )
-def test_any_content_can_be_asked_for_its_holder(silo, project, content, holder):
-    (silo / "locks").mkdir()
-    (silo / "locks" / NAME).write_bytes(content)
-    assert locks.read_holder(silo, project, DS) == holder
-
-
-def test_nobody_holds_where_there_is_no_file(silo, project):
-    assert locks.read_holder(silo, project, DS) is None
+def test_holder_of_a_lock_file_with_any_content_is_read(tmp_path, content, holder):
+    (tmp_path / NAME).write_bytes(content)
+    with (tmp_path / NAME).open("rb") as lock_file:
+        assert locks._parse_holder(lock_file.fileno()) == holder
 
 
 def test_a_process_of_another_person_lives(monkeypatch):

@@ -30,7 +30,6 @@ from jpweb.stream.markdown.export import (
     ApprovalDecision,
     MarkdownOptions,
     MarkdownWriter,
-    export_markdown,
     format_outcome,
 )
 from jpweb.stream.outline import build_outline
@@ -44,6 +43,7 @@ from tests.builders import (
     stream,
 )
 from tests.stream import strategies
+from tests.stream.markdown.whole_export import export_markdown
 
 FULL = MarkdownOptions(title="Title", reasoning=True)
 PLAIN = MarkdownOptions(turns=False, arguments=False, results=False)

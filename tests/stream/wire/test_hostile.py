@@ -16,12 +16,13 @@ from jpweb.stream import anchor_ids, wire
 from jpweb.stream.compaction import project_turns
 from jpweb.stream.errors import MalformedStream
 from jpweb.stream.events import BrokenEvent, ConversationEvent
-from jpweb.stream.markdown.export import MarkdownOptions, export_markdown
+from jpweb.stream.markdown.export import MarkdownOptions
 from jpweb.stream.outline import build_outline
 from jpweb.stream.sanitize import sanitize_stream
 from jpweb.stream.thread import Thread
 from jpweb.stream.turns import find_unfinished_turn
 from tests.builders import AT, list_placed
+from tests.stream.markdown.whole_export import export_markdown
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 FILES = [path.read_bytes() for path in sorted((SAMPLES / "layouts").glob("*.json"))]

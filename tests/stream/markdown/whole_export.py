@@ -1,0 +1,17 @@
+"""The Markdown of a whole outline at once; jpweb writes it in pieces."""
+
+from __future__ import annotations
+
+from jpweb.stream.markdown.export import BLOCK_SEPARATOR, MarkdownOptions, MarkdownWriter
+from jpweb.stream.outline import Outline
+
+
+def export_markdown(outline: Outline, options: MarkdownOptions | None = None) -> str:
+    """Return the Markdown of an outline. Its last line counts the parts left out."""
+    writer = MarkdownWriter(options or MarkdownOptions())
+    blocks = list(writer.write_title())
+    for turn in outline.turns:
+        blocks += writer.write_turn(turn.index, is_incomplete=turn.is_incomplete)
+        for item in turn.items:
+            blocks += writer.write_item(item)
+    return BLOCK_SEPARATOR.join([*blocks, *writer.write_left_out()]) + "\n"
