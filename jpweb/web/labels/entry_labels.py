@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from jpweb.store.choices import Act
 from jpweb.store.ledger import entry_macs, listing
 from jpweb.web import display_text
-from jpweb.web.labels import ledger_labels, policy_labels
+from jpweb.web.labels import ledger_labels
 
 if TYPE_CHECKING:
     from jpweb.store.models import LedgerEntry, Review
@@ -44,12 +45,20 @@ def _make_row(
     if content and not isinstance(details.get("person"), str):
         # Some entries have the person's key alone, which no page shows.
         details = details | {"person": subject_name}
+    if entry.act == Act.GROUP_CHANGED and "kind" in details:
+        details = {name: details[name] for name in details if name != "kind"} | {
+            "change": details["kind"]
+        }
+    decider = content.get("by", {})
     return {
         "entry": entry,
         "is_forged": is_forged,
         "event": details.get("event", ""),
         "act": ledger_labels.ACT_LABELS.get(entry.act, entry.act),
-        "actor": _describe_actor(content.get("by", {}), details),
+        "actor": _describe_actor(decider, details),
+        "decider_kind": decider.get("kind", ""),
+        "decider_name": decider.get("name", ""),
+        "decider_id": decider.get("id", ""),
         "workspace": workspace_names.get(entry.workspace_id or 0, ""),
         "details": [
             (label, _describe_value(name, details[name]))
@@ -69,5 +78,4 @@ def _describe_actor(decider: Mapping[str, Any], details: Mapping[str, Any]) -> s
 def _describe_value(name: str, value: Any) -> Any:
     if isinstance(value, bool):
         return ledger_labels.FLAG_LABELS[value]
-    labels = {"policy": policy_labels.POLICY_LABELS, "channel": display_text.ANSWER_CHANNELS}
-    return labels[name].get(value, value) if name in labels else value
+    return ledger_labels.VALUE_LABELS.get(name, {}).get(value, value)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from jpweb.store.choices import Act
+from jpweb.web import display_text
+from jpweb.web.labels import policy_labels, review_labels
 
 #: Acts of the ledger.
 ACT_LABELS: Mapping[str, str] = {
@@ -71,7 +74,8 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "role": "role",
     "outcome": "outcome",
     "reason": "reason",
-    "channel": "sent",
+    "channel": "via",
+    "change": "change",
     **{name: name for name in ("tool", "kind", "name", "state", "failure", "model")},
     "policy": "policy",
     "allow": "allowed",
@@ -97,4 +101,46 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "second_factor": "second factor",
     "until": "until",
     "folder": "folder",
+}
+#: Kinds of a group's changes.
+GROUP_CHANGE_LABELS: Mapping[str, str] = {
+    "made": "created",
+    "deleted": "deleted",
+    "accepted": "joined",
+    "declined": "declined",
+    "left": "left",
+    "person added": "person added",
+    "person removed": "person removed",
+    "role given": "role given",
+    "role taken": "role removed",
+}
+#: Pages, of which entries have the names of their routes; a name without a label is shown as it is.
+PAGE_LABELS: Mapping[str, str] = {
+    "home": "Home",
+    "questions": "Questions",
+    "bookmarks": "Bookmarks",
+    "mentions": "Mentions",
+    "audit": "Audit",
+    "audit-charts": "Charts",
+    "decisions": "Decisions",
+    "review-queue": "Reviews",
+    "conversation": "Conversation",
+    "question": "Question",
+    "search": "Search",
+    "answer-link": "answer link",
+    "live-updates": "live updates",
+}
+_VERDICT_LABELS = {tag: label for tag, (label, _) in review_labels.VERDICT_LABELS.items()}
+#: Labels of details' values, by the name of the detail.
+VALUE_LABELS: Mapping[str, Mapping[Any, str]] = {
+    "change": GROUP_CHANGE_LABELS,
+    "channel": {
+        display_text.NOTIFICATION_CHANNEL: "a notification's button",
+        display_text.LINK_CHANNEL: "an answer link",
+    },
+    "first_verdict": _VERDICT_LABELS,
+    "policy": policy_labels.POLICY_LABELS,
+    "round": review_labels.ROUND_LABELS,
+    "verdict": _VERDICT_LABELS,
+    "view": PAGE_LABELS,
 }

@@ -394,6 +394,6 @@ def test_what_a_link_settles_is_marked_everywhere(world: World, form: dict[str, 
     for path in pages:
         text = " ".join(parse_page(auditor.get(path)).text.split())
         assert text.count("by an answer link") == 1, path
-    assert "sent by an answer link" in parse_page(auditor.get("/audit/ledger")).text
+    assert "via an answer link" in parse_page(auditor.get("/audit/ledger")).text
     (row,) = csv.DictReader(io.StringIO(b"".join(auditor.get("/audit.csv")).decode()))
     assert row["channel"] == "link"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from jpweb.store import accounts, approvals
 from jpweb.store.choices import Act, Role, Verdict
 from jpweb.store.jp_files import mirror
@@ -142,8 +144,30 @@ def test_change_of_a_group_names_group_person_and_kind(world: World):
     groups.give_role(group, world.home, Role.READER, actor)
     texts = list_entry_rows(world, "decisions?kind=rights")
     (row,) = [text for text in texts if "Group changed" in text]
-    for part in ("Night shift", "role given", "reader"):
+    for part in ("Night shift", "change role given", "reader"):
         assert part in row
+    groups.take_role(group, world.home, actor)
+    assert "change role removed" in list_entry_rows(world, "decisions?kind=rights")[0]
+
+
+@pytest.mark.parametrize(
+    ("act", "details", "text"),
+    [
+        (Act.REVIEWED, {"round": 3, "verdict": "escalate"}, "Owner's decision, verdict Escalate"),
+        (Act.REVIEWED, {"first_verdict": "fine"}, "verdict of the first review Fine"),
+        (Act.READ, {"view": "live-updates"}, "page live updates"),
+        (Act.READ, {"view": "answer-link"}, "page answer link"),
+        (Act.GROUP_CHANGED, {"kind": "made"}, "change created"),
+        (Act.GROUP_CHANGED, {"kind": "accepted"}, "change joined"),
+        (Act.INQUIRY_ANSWERED, {"channel": "link"}, "via an answer link"),
+    ],
+)
+def test_ledger_shows_the_labels_of_details(
+    world: World, act: Act, details: dict[str, object], text: str
+):
+    actor = Actor.from_person(world.people["owner"])
+    record_act(act, actor, Place(world.home.pk, world.conversation.pk), **details)
+    assert text in list_entry_rows(world, "ledger")[0]
 
 
 def list_entry_rows(world: World, path: str) -> list[str]:
@@ -177,10 +201,10 @@ def test_blind_review_is_shown_to_its_reviewer_alone(world: World):
     ada = making.person("ada", Role.AUDITOR, world.home)
     review_question(world, ada)
     own_page = signed_in(ada).get("/audit/decisions?kind=review").content.decode()
-    assert "verdict</span> wrong" in own_page
+    assert "verdict</span> Wrong" in own_page
     assert "verdict</span>" not in get(world, "?kind=review").content.decode()
     desk.send(desk.load(world.question), world.people["auditor"])
-    assert "verdict</span> wrong" in get(world, "?kind=review").content.decode()
+    assert "verdict</span> Wrong" in get(world, "?kind=review").content.decode()
 
 
 def test_decisions_of_a_removed_member_can_be_filtered(world: World):
