@@ -12,13 +12,13 @@ from jpweb.web import display_text
 if TYPE_CHECKING:
     from jpweb.store.models import Approval, Conversation, Inquiry
 
-#: The columns of a file, in their order.
+#: The columns of a file, in their order; those that the audit's CSV has too mean the same there.
 COLUMNS = (
-    "decided_at", "kind", "workspace", "conversation", "conversation_title", "decided_on",
-    "decision", "answer", "words", "decided_by", "waited_seconds", "link",
+    "decided_at", "kind", "workspace", "conversation", "conversation_title", "subject", "decision",
+    "answer", "comment", "decided_by", "decider", "decider_id", "waited_seconds", "link",
 )  # fmt: skip
 #: Details of an entry that are words of a person.
-_WORDS = ("note", "reason")
+_COMMENTS = ("note", "reason")
 
 
 def make_values(
@@ -38,12 +38,14 @@ def make_values(
 
 
 def _describe_inquiry(inquiry: Inquiry) -> dict[str, Any]:
+    label, _ = display_text.STATE_LABELS[inquiry.state]
+    reason = display_text.describe_reason(inquiry.reason) if inquiry.reason else ""
     return _describe_conversation(inquiry) | {
-        "decided_on": inquiry.question["text"],
-        "decision": f"{inquiry.state} ({inquiry.reason})" if inquiry.reason else inquiry.state,
+        "subject": inquiry.question["text"],
+        "decision": f"{label} ({reason})" if reason else label,
         "answer": "" if inquiry.answer is None else format_answer(inquiry.answer),
-        "words": inquiry.note,
-        "decided_by": display_text.describe_decider(inquiry.decided_by, inquiry.decider_name),
+        "comment": inquiry.note,
+        "decided_by": inquiry.decided_by,
     }
 
 
@@ -51,20 +53,22 @@ def _describe_approval(approval: Approval) -> dict[str, Any]:
     record = approval.decision or {}
     _, label, _ = display_text.describe_decision(approval.kind, approval.state, record)
     return _describe_conversation(approval) | {
-        "decided_on": approval.tool_name,
+        "subject": approval.tool_name,
         "decision": label,
-        "words": record.get("reason", ""),
-        "decided_by": display_text.describe_decider("person", approval.decider_name),
+        "comment": record.get("reason", ""),
+        "decided_by": "person",
     }
 
 
 def _describe_conversation(row: Inquiry | Approval) -> dict[str, Any]:
-    """Return the workspace, the conversation with its title, and the wait for the decision."""
+    """Return the workspace, the conversation with its title, the decider, and the wait."""
     waited_seconds = inquiries.waiting_seconds(row)
     return {
         "workspace": row.conversation.workspace.name,
         "conversation": f"jp-c{row.conversation.jp_id}",
         "conversation_title": row.conversation.title,
+        "decider": row.decider_name,
+        "decider_id": row.decider_id or "",
         "waited_seconds": "" if waited_seconds is None else round(waited_seconds, 3),
     }
 
@@ -73,13 +77,15 @@ def _describe_entry(row: Mapping[str, Any], conversation: Conversation | None) -
     details = dict(row["details"])
     # A policy's decision is about a tool call, as that of an approval.
     tool = details.pop("tool", "") if "policy" in details else ""
-    words = [str(details.pop(name)) for name in _WORDS if name in details]
+    comments = [str(details.pop(name)) for name in _COMMENTS if name in details]
     return {
         "workspace": row["workspace"],
         "conversation": f"jp-c{conversation.jp_id}" if conversation else "",
         "conversation_title": conversation.title if conversation else "",
-        "decided_on": tool or row["act"],
+        "subject": tool or row["act"],
         "decision": ", ".join(f"{label} {value}" for label, value in details.items()),
-        "words": "; ".join(words),
-        "decided_by": row["actor"],
+        "comment": "; ".join(comments),
+        "decided_by": row["decider_kind"],
+        "decider": row["decider_name"],
+        "decider_id": row["decider_id"],
     }

@@ -46,12 +46,17 @@ def read_lines(world: World, query: str = "") -> list[dict[str, Any]]:
 
 
 def test_file_has_the_decisions_of_all_kinds_newest_first(decided_world: World):
-    role, call, question = read_lines(decided_world)
+    rows = read_lines(decided_world)
+    role, call, question = rows
     assert [role["kind"], call["kind"], question["kind"]] == ["rights", "run", "question"]
     assert role["decision"] == "person Reader, role before reader, role responder"
-    assert (call["decided_on"], call["decision"], call["words"]) == ("vault", "Denied", "=1+1")
-    assert (question["decided_on"], question["answer"]) == ("Go on?", "Yes")
-    assert {row["decided_by"] for row in (role, call, question)} == {"Owner"}
+    assert (call["subject"], call["decision"], call["comment"]) == ("vault", "Denied", "=1+1")
+    assert (question["subject"], question["answer"]) == ("Go on?", "Yes")
+    assert question["decision"] == "Answered"
+    owner = decided_world.people["owner"]
+    assert {(row["decided_by"], row["decider"], row["decider_id"]) for row in rows} == {
+        ("person", "Owner", owner.pk)
+    }
     anchor = decided_world.anchor
     path = f"/conversations/{decided_world.conversation.pk}?at={anchor}#{anchor}"
     assert question["link"] == f"http://testserver{path}"
@@ -60,7 +65,7 @@ def test_file_has_the_decisions_of_all_kinds_newest_first(decided_world: World):
 def test_csv_has_the_same_rows_and_no_formula(decided_world: World):
     rows = read_csv(decided_world)
     assert [row["kind"] for row in rows] == ["rights", "run", "question"]
-    assert rows[1]["words"] == "'=1+1"
+    assert rows[1]["comment"] == "'=1+1"
 
 
 def test_file_keeps_the_filters_of_the_page(decided_world: World):
@@ -91,6 +96,6 @@ def test_decision_of_a_policy_names_its_tool_and_conversation(decided_world: Wor
     details = {"tool": "vault", "policy": "skip", "allow": False}
     record_act(Act.CALL_DECIDED_BY_POLICY, actor, place, **details)
     row = read_csv(decided_world)[0]
-    assert (row["decided_on"], row["conversation_title"]) == ("vault", "A talk")
+    assert (row["subject"], row["conversation_title"]) == ("vault", "A talk")
     assert row["conversation"] == f"jp-c{decided_world.conversation.jp_id}"
     assert row["decision"] == "policy configured to skip, allowed no"
