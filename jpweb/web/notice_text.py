@@ -161,16 +161,16 @@ GROUP_PERSON_INVITED = "Added {name} to {group}. They can join under Sign-ins."
 GROUP_PERSON_REMOVED = "Removed {name} from {group}."
 GROUP_ROLE_GIVEN = "Everyone in {group} now has at least the role {role} in {workspace}."
 GROUP_ROLE_OFFERED = (
-    "{group} now gives at least the role {role} in {workspace}. Not everyone in it has joined yet."
+    "Everyone who joined {group} now has at least the role {role} in {workspace}. Some people have "
+    "not joined the group yet."
 )
 GROUP_ROLE_TAKEN = "{group} no longer gives a role in {workspace}."
 GROUP_JOINED = "You joined the group {group}."
 GROUP_DECLINED = "You declined the group {group}."
 GROUP_LEFT = "You left the group {group}."
-GROUP_LEFT_ALREADY = "You are no longer in this group."
 GROUP_NEEDS_OWN_SIGN_IN = (
-    "You can't join a group here: a link that someone else created signed you in. Ask an owner of "
-    "the workspace for an invitation."
+    "You can't join a group in this session: someone else's link signed you in. Ask an owner of "
+    "the workspace to invite you."
 )
 WRITE_POLICY_SAVED = "Saved. Write conversations to {folder}: {policy}."
 FOLLOWING_STOPPED = "{name} is no longer followed. Its conversations stay as they are now."

@@ -146,7 +146,8 @@ def list_left_out(conversation_ids: list[int]) -> list[LeftOut]:
         LeftOut(
             "comments on events",
             Comment.objects.filter(thread__conversation_id__in=conversation_ids).count(),
-            "They are talk about the record, and may be edited; the ledger has their hashes.",
+            "They are discussion, not part of the record; they may be edited, and the ledger has "
+            "their hashes.",
         ),
     ]
 

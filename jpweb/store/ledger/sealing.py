@@ -83,7 +83,7 @@ def _seal_batch(first_key: int) -> int:
         _log_once(
             head.signature,
             "The ledger's head was changed after it was signed, so no entry is chained behind it. "
-            "“jpweb verify_ledger” says more; restore a backup of before.",
+            "“jpweb verify_ledger” says more; restore an earlier backup.",
         )
         return 0
     if head.public_key not in ("", signing.get_public_key()):

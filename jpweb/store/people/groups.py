@@ -34,6 +34,7 @@ from jpweb.store.models import (
 )
 from jpweb.store.people import identities, invitations, member_roles, names, sessions
 
+NO_LONGER_IN_GROUP = "You are no longer in this group."
 _UNMANAGED = (
     "This group was deleted meanwhile, or has a role in a workspace that you don't own. Nothing was"
     " changed."
@@ -265,7 +266,7 @@ def _lock_own_place(group_member: GroupMember, person: Person) -> tuple[GroupMem
         _, workspace_ids = _lock_group(places.get().group)
         return places.get(), workspace_ids
     except (GroupMember.DoesNotExist, UnmanagedGroup) as error:
-        raise MembershipEnded("You are no longer in this group.") from error
+        raise MembershipEnded(NO_LONGER_IN_GROUP) from error
 
 
 def _require_free_names(person_ids: Sequence[int], workspace_ids: Sequence[int]) -> None:

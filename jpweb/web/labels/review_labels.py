@@ -25,7 +25,7 @@ QUEUE_LABELS: Mapping[str, tuple[str, str]] = {
     "assigned": ("Assigned to you", "questions and conversations that an auditor gave you"),
     "second": ("Waiting for a second review", "reviewed by one person who isn't you"),
     "disagreed": ("Disagreements", "two reviewers came to different verdicts"),
-    "escalated": ("Escalated", "an owner who did not review it has to look at it"),
+    "escalated": ("Escalated", "needs a decision by an owner who hasn't reviewed it"),
     "cancelled": ("Cancelled", "closed without an answer"),
     "late": ("Answered late", "waited for more than an hour"),
     "automatic": (

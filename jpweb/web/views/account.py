@@ -146,7 +146,9 @@ def _render_page(request: Request, *, link: str = "", problem: str = "") -> Http
         ],
         "providers": settings.OIDC_PROVIDERS.values(),
         "group_places": groups.list_memberships(request.user.pk),
-        "has_other_maker": browser_sessions.has_other_maker(request),
+        "group_refusal": (
+            notice_text.GROUP_NEEDS_OWN_SIGN_IN if browser_sessions.has_other_maker(request) else ""
+        ),
         "passkeys": passkeys.list_passkeys(request.user.pk),
         "second_factor": second_factors.find_factor(request.user.pk),
         "passkey_domain": sign_in_page.find_passkey_domain(request),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jpweb.store.models import LedgerHead
 
 _DOUBT = (
-    "Unless the secret key was changed or a backup restored, entries up to there may be forged."
+    "Unless the secret key was changed or a backup restored, entries up to that one may be forged."
 )
 
 

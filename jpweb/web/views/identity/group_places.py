@@ -72,5 +72,5 @@ def _find_place(request: Request) -> GroupMember | None:
     key = converters.parse_key(request.POST.get("group"))
     place = groups.list_memberships(request.user.pk).filter(group_id=key).first()
     if place is None:
-        messages.error(request, notice_text.GROUP_LEFT_ALREADY)
+        messages.error(request, groups.NO_LONGER_IN_GROUP)
     return place

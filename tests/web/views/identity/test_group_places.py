@@ -46,7 +46,7 @@ def test_person_joins_a_group_on_their_account_page(world: World, group: Group, 
     client = world.client("reader")
     assert HOME_NOTICE in parse_page(client.get("/")).text
     page = parse_page(client.get("/account")).text
-    assert f"{HOME_NOTICE[:-1]}, which is Responder in Orchard." in page
+    assert f"{HOME_NOTICE[:-1]}: Responder in Orchard." in page
     assert "into those that it gets a role in later" in page
     assert get_role(world, "reader", orchard) is None
     page = parse_page(client.post("/account/groups/join", {"group": group.pk}, follow=True)).text
@@ -109,10 +109,10 @@ def test_session_that_anothers_link_led_to_cannot_join(
     link = accounts.issue_link(reader, maker=making.person("olga", Role.OWNER, world.home))
     client.post("/sign-in", {"code": link})
     page = client.get("/account").content.decode()
-    assert "Ask an owner of the workspace for an invitation." in page
+    assert "Ask an owner of the workspace to invite you." in page
     assert "/account/groups/join" not in page
     page = parse_page(client.post("/account/groups/join", {"group": group.pk}, follow=True)).text
-    assert "a link that someone else created signed you in" in page
+    assert "someone else's link signed you in" in page
     assert get_role(world, "reader", orchard) is None
     assert "Join Night shift" in parse_page(signed_in(reader).get("/account")).text
 

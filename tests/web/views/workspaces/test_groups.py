@@ -138,7 +138,10 @@ def test_owner_sees_who_has_not_joined_yet(world: World):
             role=Role.AUDITOR,
         )
     )
-    assert "at least the role Auditor in Orchard. Not everyone in it has joined yet." in page.text
+    assert (
+        "at least the role Auditor in Orchard. Some people have not joined the group yet."
+        in page.text
+    )
     assert accounts.get_role(reader.pk, orchard.pk) is None
     client = world.client("owner")
     people_pages = {
