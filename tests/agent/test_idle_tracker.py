@@ -86,7 +86,7 @@ def test_calls_that_queue_wait_where_somebody_is_asked_at_the_gate_alone():
             assert is_idle(resting)
 
 
-def test_what_memory_alone_holds_is_not_put_down():
+def test_tracker_is_not_idle_while_idling_is_prevented():
     resting = IdleTracker()
     resting.start_batch(1)
     with resting.waiting_for_person():
@@ -248,7 +248,7 @@ async def test_a_question_at_the_inquiry_backend_is_no_rest():
     assert not await does_rest(bench, [CALL], lambda: backend.inquiry_count)
 
 
-async def test_while_it_is_decided_who_answers_nothing_rests():
+async def test_tracker_is_not_idle_while_reachability_is_looked_up():
     bench = make_bench(make_asker(CONFIRM))
     lookup_event, gate = asyncio.Event(), asyncio.Event()
 

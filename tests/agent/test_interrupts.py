@@ -81,7 +81,7 @@ async def test_work_that_answers_the_stop_with_a_result_keeps_it():
     assert await run_interruptible(work(), stop) == "saved"
 
 
-async def test_what_work_raises_comes_out():
+async def test_run_interruptible_raises_the_error_of_its_work():
     async def work() -> Any:
         raise LookupError("gone")
 

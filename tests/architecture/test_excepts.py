@@ -91,7 +91,7 @@ def test_catching_by_name_is_not():
     assert not any(broad(node) for node in ast.walk(ast.parse(source)))
 
 
-def test_a_reason_is_told_from_none():
+def test_silenced_rules_without_a_reason_are_listed():
     bare = ["# noqa", "# noqa: E501", "# noqa: E501 F401", "# type: ignore[arg-type]"]
     good = ["# noqa: E501, F401  a url", "# noqa: E501  # a url", "# type: ignore[misc]  # stub"]
     assert silenced_without_reason("\n".join(bare + good)) == [1, 2, 3, 4]

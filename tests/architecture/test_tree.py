@@ -59,7 +59,7 @@ def test_inline_code_is_recognised(bad: str):
 
 
 @pytest.mark.parametrize("good", ['<script src="x.js" defer>', "<p data-kind=x>", "on = off"])
-def test_other_markup_is_not(good: str):
+def test_harmless_markup_is_not_taken_for_inline_code(good: str):
     assert not INLINE.search(good)
 
 

@@ -35,7 +35,7 @@ def test_what_has_yet_to_be_indexed_is(conversation: Conversation):
     assert run_index() == "0 conversations indexed.\n"
 
 
-def test_all_is_indexed_anew_where_asked(conversation: Conversation):
+def test_index_all_rebuilds_every_passage(conversation: Conversation):
     run_index()
     Passage.objects.filter(body="pear").update(body="plum")
     assert run_index("--all") == "2 conversations indexed.\n"

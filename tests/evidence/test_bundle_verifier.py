@@ -234,11 +234,11 @@ def edited_file_bundle(tmp_path: Path) -> Path:
 
     request = RedactionRequest("", "a leaked key", (secret,), is_conversation_wide=True)
     application.redact(mirror_text(secret), request, making.person("ada"))
-    talk = mirror_text(marker)
-    assert marker in JournalEntry.objects.get(conversation=talk, position=0).text
+    conversation = mirror_text(marker)
+    assert marker in JournalEntry.objects.get(conversation=conversation, position=0).text
     assert list(verification.find_problems()) == []
     path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(talk))
+    path.write_bytes(bundles.make_bundle(conversation))
     return path
 
 

@@ -121,7 +121,7 @@ def test_markdown_has_each_outcome_in_jps_words(tmp_path: Path):
     assert "Cancelled (of\\nlater)" in lines
 
 
-def test_the_demo_has_them_too():
+def test_export_of_the_demo_has_redacted_and_cancelled_outcomes():
     text = "\n".join(
         join_pieces(FORMATS["markdown"].make_pieces(conversation)).decode()
         for conversation in demo()

@@ -24,7 +24,7 @@ async def recorded(scene: Scene) -> JournalRecorder:
     return JournalRecorder(run, scene.home.pk, SocketDisplay(scene.conversation.pk))
 
 
-async def test_what_is_recorded_is_read_back_and_told(scene: Scene):
+async def test_recorded_event_is_stored_and_published(scene: Scene):
     recorder = await recorded(scene)
     async with (
         subscribe(publisher.make_conversation_topic(scene.conversation.pk)) as reading,
@@ -41,7 +41,7 @@ async def test_what_is_recorded_is_read_back_and_told(scene: Scene):
     assert row.run_id == recorder.run.pk
 
 
-async def test_what_could_not_be_recorded_is_not_told(scene: Scene):
+async def test_event_that_could_not_be_recorded_is_not_published(scene: Scene):
     recorder = await recorded(scene)
     await run_in_db_thread(Run.objects.all().delete)
     await run_in_db_thread(scene.conversation.delete)
@@ -53,7 +53,7 @@ async def test_what_could_not_be_recorded_is_not_told(scene: Scene):
         assert reading.take_all() == []
 
 
-async def test_a_glance_is_had_ten_times_a_second_and_the_end_always(
+async def test_partial_text_is_sent_ten_times_a_second_and_at_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ):
     clock = SimpleNamespace(now=0.0)
@@ -66,7 +66,7 @@ async def test_a_glance_is_had_ten_times_a_second_and_the_end_always(
     assert [signal["text"] for signal in signals] == ["a", "abc", ""]
 
 
-async def test_the_newest_text_is_had_also_where_none_follows(monkeypatch: pytest.MonkeyPatch):
+async def test_newest_partial_text_is_sent_when_no_other_follows(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=lambda: 100.0))
     display = SocketDisplay(7)
     async with subscribe(publisher.make_conversation_topic(7)) as reading:

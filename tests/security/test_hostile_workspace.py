@@ -86,7 +86,7 @@ class Neighbour:
     """Somebody who reads another workspace, the demo, and how long each page takes them."""
 
     def __init__(self, server: Server) -> None:
-        (self._talk,) = query(
+        (self._conversation,) = query(
             server,
             "SELECT c.id FROM store_conversation c JOIN store_workspace w ON c.workspace_id = w.id"
             " WHERE w.root = 'demo' AND c.entry_count > 0 LIMIT 1",
@@ -97,13 +97,15 @@ class Neighbour:
 
     def visit(self) -> None:
         """Open every page once, and mark one conversation as read, which writes."""
-        talk = f"/conversations/{self._talk[0]}"
-        for page in ("/", "/conversations", talk, "/questions"):
+        conversation = f"/conversations/{self._conversation[0]}"
+        for page in ("/", "/conversations", conversation, "/questions"):
             start_time = perf_counter()
             assert self._visitor.get(page).status == 200
             self.seconds[page].append(perf_counter() - start_time)
         start_time = perf_counter()
-        assert self._visitor.post(f"{talk}/read", talk, entry_count="1").status == 204
+        assert (
+            self._visitor.post(f"{conversation}/read", conversation, entry_count="1").status == 204
+        )
         self.seconds["read"].append(perf_counter() - start_time)
 
     def medians(self) -> dict[str, float]:
@@ -177,8 +179,8 @@ def write_through_links(server: Server, root: Path, outside_folder: Path) -> Non
     """Run a turn for each link that is in the way of what it writes, and one without a link."""
     owner = Visitor(server.url)
     assert owner.sign_in(server.ask_for_link()).status == 200
-    find_talk = "SELECT id, workspace_id FROM store_conversation WHERE source = ?"
-    ((conversation_id, workspace_id),) = query(server, find_talk, hostile.GOOD)
+    find_conversation = "SELECT id, workspace_id FROM store_conversation WHERE source = ?"
+    ((conversation_id, workspace_id),) = query(server, find_conversation, hostile.GOOD)
     page, workspace_page = f"/conversations/{conversation_id}", f"/workspaces/{workspace_id}"
     writing = owner.post(f"{workspace_page}/writing", f"{workspace_page}/people", writing="current")
     assert writing.status == 200

@@ -67,25 +67,27 @@ def conversation(home: Workspace, title: str = "A talk", starter: Person | None 
 def mirrored_conversation(home: Workspace, *kinds: Any) -> Conversation:
     """Return a conversation of jp's that holds these."""
     elements = stream(*kinds)
-    talk: Conversation = conversation(home)
-    talk.origin = Origin.MIRRORED
+    row: Conversation = conversation(home)
+    row.origin = Origin.MIRRORED
     outline = build_outline(elements)
-    journal.replace_elements(talk, elements, outline.anchors)
-    inquiries.derive_rows(talk, outline)
-    talk.save()
-    return talk
+    journal.replace_elements(row, elements, outline.anchors)
+    inquiries.derive_rows(row, outline)
+    row.save()
+    return row
 
 
 def event(kind: EventKind, at: str = AT, by: Decider | None = None) -> ConversationEvent:
     return ConversationEvent(at, kind, by.make_note() if by else {})
 
 
-def start_run(talk: Conversation, starter: Person | None = None, holder: str = HOLDER) -> Run:
+def start_run(
+    conversation: Conversation, starter: Person | None = None, holder: str = HOLDER
+) -> Run:
     """Return a run whose turn has called one tool."""
-    queued_run = runs.start_run(talk.pk, (starter or person()).pk, "scripted")
+    queued_run = runs.start_run(conversation.pk, (starter or person()).pk, "scripted")
     run = acquire_run(queued_run, holder)
     kinds = (TurnStart(), ChatRequest("Hello", author="Ada"), ToolCallRequest("call_1", "vault"))
-    journal.append_events(talk.pk, [event(kind) for kind in kinds], run)
+    journal.append_events(conversation.pk, [event(kind) for kind in kinds], run)
     return run
 
 

@@ -44,9 +44,13 @@ def test_conversation_is_a_filter_that_the_demo_answers_too(auditor: Person):
     membership = Membership.objects.get(person=auditor)
     membership.pk, membership.workspace = None, other_row.conversation.workspace
     membership.save()
-    talk_id = Inquiry.objects.exclude(pk=other_row.pk).values_list("conversation_id", flat=True)[0]
-    rows = audit.list_inquiries(auditor.pk, AuditFilters(conversation=talk_id))
-    assert list(rows.values_list("conversation_id", flat=True).distinct().order_by()) == [talk_id]
+    conversation_id = Inquiry.objects.exclude(pk=other_row.pk).values_list(
+        "conversation_id", flat=True
+    )[0]
+    rows = audit.list_inquiries(auditor.pk, AuditFilters(conversation=conversation_id))
+    assert list(rows.values_list("conversation_id", flat=True).distinct().order_by()) == [
+        conversation_id
+    ]
     assert not audit.list_inquiries(auditor.pk, AuditFilters(conversation=0)).exists()
 
 
@@ -147,7 +151,7 @@ def test_one_reviews_ones_own_workspaces(demo: Workspace, auditor: Person):
     assert row in audit.list_inquiries(auditor.pk, AuditFilters())
 
 
-def test_the_choices_are_what_occurs(auditor: Person):
+def test_list_filter_values_returns_values_that_occur(auditor: Person):
     filter_values = audit.list_filter_values(audit.list_workspaces(auditor.pk))
     for values, column in (
         (filter_values.reasons, "reason"),
@@ -159,7 +163,7 @@ def test_the_choices_are_what_occurs(auditor: Person):
         assert values
 
 
-def test_what_never_occurs_finds_nothing(auditor: Person):
+def test_filter_by_a_value_that_never_occurs_finds_nothing(auditor: Person):
     for name in ("reason", "source", "person", "outcome"):
         for value in ("\0", "'", "%", "nothing"):
             filters: dict[str, Any] = {name: value}

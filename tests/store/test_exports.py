@@ -35,18 +35,20 @@ def same_bytes(root: Path) -> None:
     files = [*(root / ".jp" / "conversations").glob("**/events.json")]
     assert home.conversations.count() == len(files) > 0
     for path in files:
-        talk = home.conversations.get(jp_id=path.parent.name.partition("-")[0])
-        assert join_pieces(exports.export_jp_json(talk)) == path.read_bytes(), path.parent.name
-        lines(talk)
+        conversation = home.conversations.get(jp_id=path.parent.name.partition("-")[0])
+        assert join_pieces(exports.export_jp_json(conversation)) == path.read_bytes(), (
+            path.parent.name
+        )
+        lines(conversation)
 
 
-def lines(talk: Conversation) -> list[str]:
+def lines(conversation: Conversation) -> list[str]:
     """Return the lines of the export; there is one an element, and each is whole JSON."""
-    data = join_pieces(exports.export_json_lines(talk))
+    data = join_pieces(exports.export_json_lines(conversation))
     assert data == b"" or data.endswith(b"\n")
     json_lines = data.decode().split("\n")[:-1]
-    assert len(json_lines) == talk.entry_count
-    for line, element in zip(json_lines, journal.read_elements(talk.pk), strict=True):
+    assert len(json_lines) == conversation.entry_count
+    for line, element in zip(json_lines, journal.read_elements(conversation.pk), strict=True):
         assert json.loads(line) == json.loads(element.raw)
     return json_lines
 
@@ -93,9 +95,9 @@ def test_an_array_of_pairs_in_messages_json_comes_out_byte_for_byte(tmp_path: Pa
     (folder / "messages.json").write_bytes(data)
     home, report = mirror.mirror_workspace(tmp_path)
     assert report.problems == []
-    talk = home.conversations.get()
-    assert join_pieces(exports.export_jp_json(talk)) == data
-    assert len(lines(talk)) == len(json.loads(data))
+    conversation = home.conversations.get()
+    assert join_pieces(exports.export_jp_json(conversation)) == data
+    assert len(lines(conversation)) == len(json.loads(data))
 
 
 def test_what_grows_and_changes_its_layout_comes_out_as_it_was_read_last(tmp_path: Path):
@@ -105,20 +107,20 @@ def test_what_grows_and_changes_its_layout_comes_out_as_it_was_read_last(tmp_pat
 
 
 def test_a_native_conversation_comes_out_in_jps_form():
-    talk = making.conversation(making.workspace())
-    making.question(making.start_run(talk))
-    talk.refresh_from_db()
-    data = join_pieces(exports.export_jp_json(talk))
-    assert data == making.stream_file(journal.read_elements(talk.pk))
+    conversation = making.conversation(making.workspace())
+    making.question(making.start_run(conversation))
+    conversation.refresh_from_db()
+    data = join_pieces(exports.export_jp_json(conversation))
+    assert data == making.stream_file(journal.read_elements(conversation.pk))
     assert data == (json.dumps(json.loads(data), indent=2, ensure_ascii=False) + "\n").encode()
-    assert len(lines(talk)) == 4
+    assert len(lines(conversation)) == 4
 
 
 def test_one_without_events_is_an_empty_array_and_no_line():
-    talk = making.conversation(making.workspace())
+    conversation = making.conversation(making.workspace())
     assert (
-        join_pieces(exports.export_jp_json(talk)),
-        join_pieces(exports.export_json_lines(talk)),
+        join_pieces(exports.export_jp_json(conversation)),
+        join_pieces(exports.export_json_lines(conversation)),
     ) == (b"[]\n", b"")
 
 

@@ -85,7 +85,7 @@ def test_an_anchor_that_is_not_there_is_unknown(conversation: Conversation, run:
             journal.find_element(key, name)
 
 
-def test_all_or_none(conversation: Conversation, run: Run):
+def test_append_with_an_invalid_event_appends_none(conversation: Conversation, run: Run):
     before = positions(conversation)
     with pytest.raises(UnknownInquiry):
         journal.append_events(
@@ -197,7 +197,7 @@ def test_who_may_answer_sees_what_a_run_holds_open(home: Workspace, run: Run, ad
     assert not inquiries.list_open(ada.pk).exists()
 
 
-def test_what_one_decided_and_what_nobody_did(run: Run, ada: Person):
+def test_closed_inquiries_are_listed_by_decider_or_as_undecided(run: Run, ada: Person):
     own_inquiry = making.settle(making.question(run), Answered(True), making.decider(ada))
     lost_row = making.settle(making.question(run), Cancelled(CancellationReason.LOST))
     making.settle(making.question(run), Cancelled(CancellationReason.USER), Decider("system"))

@@ -60,7 +60,7 @@ def statements(run: Run, kind: EventKind) -> list[str]:
     return [sql for sql in queries if "SAVEPOINT" not in sql]
 
 
-def test_what_it_takes_is_counted(run: Run):
+def test_statements_of_each_event_are_as_many_as_listed(run: Run):
     took = [(kind.TAG, len(statements(run, kind))) for kind, _ in STEPS]
     assert took == [(kind.TAG, statement_count) for kind, statement_count in STEPS]
 

@@ -21,7 +21,7 @@ def test_a_number_is_read_up_to_the_largest(number: int):
     "text",
     [None, "", " 1", "-1", "+1", "1.0", "1_0", "0x1", "٣", "²", "9" * 5_000, str(2**31)],
 )
-def test_anything_else_is_none(text: str | None):
+def test_parse_number_of_other_text_is_none(text: str | None):
     assert converters.parse_number(text) is None
 
 

@@ -42,7 +42,7 @@ def grow_list(world: World, to: int) -> None:
         making.prompt(run)
 
 
-def grow_talk(world: World, to: int) -> None:
+def grow_conversation(world: World, to: int) -> None:
     for n in range(to):
         making.question(world.run)
         making.prompt(world.run)
@@ -76,9 +76,9 @@ def test_a_list_of_a_hundred_takes_no_more_queries_and_weighs_little(world: Worl
 def test_the_queries_of_a_page_do_not_grow_with_its_conversation(world: World):
     client = signed_in(world.people["owner"])
     address = f"/conversations/{world.conversation.pk}?at=2"
-    grow_talk(world, 5)
+    grow_conversation(world, 5)
     assert count_queries(client, [address]) == {address: TALK}
-    grow_talk(world, 95)
+    grow_conversation(world, 95)
     assert count_queries(client, [address])[address] <= TALK
 
 

@@ -28,7 +28,7 @@ def render_template(template: str, **values: Any) -> str:
         ("x", "", "x"),
     ],
 )
-def test_who_decided_has_words(kind: str, name: str, expected: str):
+def test_describe_decider_names_kind_and_person(kind: str, name: str, expected: str):
     assert display_text.describe_decider(kind, name) == expected
 
 

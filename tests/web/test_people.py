@@ -224,7 +224,7 @@ def test_owner_who_ceases_to_be_one_lands_on_the_settings(
 
 
 @pytest.mark.parametrize("writing", ["", "novel", "OFF"])
-def test_a_choice_of_writing_that_is_none_is_told(world: World, writing: str):
+def test_unknown_write_policy_is_refused(world: World, writing: str):
     client = world.client("owner")
     address = f"/workspaces/{world.home.pk}/writing"
     page = parse_page(client.post(address, {"writing": writing}, follow=True))

@@ -31,7 +31,7 @@ def test_two_texts_never_look_the_same(first: str, second: str):
         ("Bäume 木", "Bäume 木"),
     ],
 )
-def test_what_hides_is_spelled_out(text: str, expected: str):
+def test_escape_invisible_spells_out_hidden_characters(text: str, expected: str):
     assert display.escape_invisible(text) == expected
 
 

@@ -112,7 +112,7 @@ def test_a_locked_tool_may_be_asked_to_stay_as_it_is():
     assert toggle_tools(tools(True), {"never": True}) == tools(True)
 
 
-def test_names_come_after_all():
+def test_tools_named_one_by_one_override_toggling_all():
     assert states(toggle_tools(tools(True), {"any": True}, False)) == states(tools(True))
 
 

@@ -119,7 +119,7 @@ async def test_a_vendor_in_trouble_is_unavailable(name: str, status: int):
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_nobody_listens(name: str):
+async def test_closed_port_is_reported_as_unavailable(name: str):
     standin = Standin(name, f"http://127.0.0.1:{free_port()}", [])
     error, _ = await get_failure(make_provider(standin))
     assert error.kind is FailureKind.UNAVAILABLE
@@ -132,7 +132,7 @@ async def test_a_name_that_is_nowhere(name: str):
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_an_address_that_is_none(name: str):
+async def test_invalid_address_fails_with_the_providers_title(name: str):
     error, _ = await get_failure(make_provider(Standin(name, "ftp://127.0.0.1/v1", [])))
     assert error.kind in (FailureKind.BAD_REQUEST, FailureKind.UNAVAILABLE)
     assert PROVIDER_INFO[name].title in str(error)

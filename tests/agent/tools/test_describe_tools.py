@@ -75,7 +75,7 @@ async def test_tools_are_described_as_by_jp(names: list[Any], text: str):
         ({"tools": [7]}, "The `tools` array must not be empty."),
     ],
 )
-async def test_without_names_it_fails(arguments: dict[str, Any], message: str):
+async def test_describe_tools_without_names_fails(arguments: dict[str, Any], message: str):
     assert await DescribeTools([BARE]).execute(arguments, {}) == Failed(message)
 
 

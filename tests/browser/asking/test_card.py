@@ -159,7 +159,7 @@ def test_draft_ends_when_someone_else_answers_and_its_text_can_be_copied(visit: 
     assert "backup" not in storage
 
 
-def test_by_keyboard_alone(visit: Visit):
+def test_cards_are_answered_by_keyboard_alone(visit: Visit):
     page = visit.begin("Keys")
     find_card(page, BOOLEAN)
     page.locator("#inbox").evaluate("desk => { desk.tabIndex = -1; desk.focus(); }")

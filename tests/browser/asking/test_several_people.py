@@ -100,7 +100,7 @@ def test_both_have_the_card_and_the_first_answer_settles_it_for_both(visit: Visi
     expect(page.locator("tbody tr")).to_have_count(1)
 
 
-def test_who_is_late_is_told_who_was_first_and_keeps_what_they_typed(visit: Visit, name: str):
+def test_late_answer_names_the_first_person_and_keeps_the_text(visit: Visit, name: str):
     visit.pages.forgive(REFUSED)
     page = visit.begin()
     up_to_the_text(page)

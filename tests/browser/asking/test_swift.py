@@ -71,7 +71,7 @@ def conversation(visit: Visit) -> WiredConversation:
 
 
 @pytest.fixture
-def hasty_talk(visit: Visit) -> WiredConversation:
+def hasty_conversation(visit: Visit) -> WiredConversation:
     """Return one whose page sends the form after three seconds without a reply."""
     return WiredConversation(visit, is_patient=False)
 
@@ -216,24 +216,26 @@ def test_a_long_text_goes_by_its_form(conversation: WiredConversation):
 
 @pytest.mark.parametrize("way", ["drop", pytest.param("break", marks=pytest.mark.proof)])
 def test_what_the_socket_does_not_carry_is_sent_by_the_form(
-    hasty_talk: WiredConversation, way: str
+    hasty_conversation: WiredConversation, way: str
 ):
-    hasty_talk.wire.way = way
-    hasty_talk.press()
-    expect(find_settled_card(hasty_talk.page)).to_contain_text("typed with care")
-    assert len(hasty_talk.forms) == 1
-    assert hasty_talk.answers() == ["typed with care"]
+    hasty_conversation.wire.way = way
+    hasty_conversation.press()
+    expect(find_settled_card(hasty_conversation.page)).to_contain_text("typed with care")
+    assert len(hasty_conversation.forms) == 1
+    assert hasty_conversation.answers() == ["typed with care"]
 
 
 @pytest.mark.proof  # a variant that waits 3 s
-def test_the_form_sends_what_was_sent_and_not_what_was_typed_since(hasty_talk: WiredConversation):
-    hasty_talk.wire.way = "drop"
-    field = find_card(hasty_talk.page, TEXT).get_by_label("Answer")
-    hasty_talk.press()
-    expect(hasty_talk.page.get_by_text("Sending…")).to_be_visible()
+def test_the_form_sends_what_was_sent_and_not_what_was_typed_since(
+    hasty_conversation: WiredConversation,
+):
+    hasty_conversation.wire.way = "drop"
+    field = find_card(hasty_conversation.page, TEXT).get_by_label("Answer")
+    hasty_conversation.press()
+    expect(hasty_conversation.page.get_by_text("Sending…")).to_be_visible()
     field.fill("typed too late")
-    expect(find_settled_card(hasty_talk.page)).to_contain_text("typed with care")
-    assert hasty_talk.answers() == ["typed with care"]
+    expect(find_settled_card(hasty_conversation.page)).to_contain_text("typed with care")
+    assert hasty_conversation.answers() == ["typed with care"]
 
 
 @pytest.mark.proof  # a variant
@@ -268,13 +270,15 @@ def test_ones_own_answer_is_in_the_course_of_the_page_of_one_question(visit: Vis
 
 
 @pytest.mark.chaos
-def test_an_answer_whose_reply_was_lost_on_the_socket_counts_once(hasty_talk: WiredConversation):
-    hasty_talk.wire.way = "lose"
-    hasty_talk.press()
-    expect(find_settled_card(hasty_talk.page).get_by_role("alert")).to_contain_text(
+def test_an_answer_whose_reply_was_lost_on_the_socket_counts_once(
+    hasty_conversation: WiredConversation,
+):
+    hasty_conversation.wire.way = "lose"
+    hasty_conversation.press()
+    expect(find_settled_card(hasty_conversation.page).get_by_role("alert")).to_contain_text(
         "You already responded"
     )
-    assert hasty_talk.answers() == ["typed with care"]
+    assert hasty_conversation.answers() == ["typed with care"]
 
 
 @pytest.mark.proof  # tests/web/test_answering has it

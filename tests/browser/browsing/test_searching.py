@@ -80,7 +80,7 @@ def test_the_same_without_scripts(visit: Visit):
 
 @pytest.mark.proof  # test_accessibility looks at the results of another search
 @pytest.mark.parametrize("query", ["the", "", "zzzzz colour:green", "kind:question"])
-def test_it_bars_nobody(visit: Visit, query: str):
+def test_search_page_is_accessible(visit: Visit, query: str):
     page = open_search(visit, query)
     if query:
         page.get_by_text("Filters", exact=True).click()

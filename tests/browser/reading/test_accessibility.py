@@ -33,7 +33,7 @@ PAGES = {
         "/conversations?archived=1",
     ],
     "conversation-new": ["/conversations/new"],
-    "conversation-edit": ["{talk}/facts"],
+    "conversation-edit": ["{conversation}/facts"],
     "search": [
         "/search?q=backup",
         "/search",
@@ -47,12 +47,12 @@ PAGES = {
     "question-context": ["{question}/context"],
     "question-claim-choose": ["{question}/claim/choose"],
     "question-snooze-choose": ["{question}/snooze/choose"],
-    "event": ["{talk}/events/{anchor}"],
-    "comments": ["{talk}/comments/{anchor}"],
+    "event": ["{conversation}/events/{anchor}"],
+    "comments": ["{conversation}/comments/{anchor}"],
     "bookmarks": ["/bookmarks"],
     "mentions": ["/mentions"],
-    "event-redact": ["{talk}/events/{anchor}/redaction/edit"],
-    "conversation-outline": ["{talk}/outline?turn=1"],
+    "event-redact": ["{conversation}/events/{anchor}/redaction/edit"],
+    "conversation-outline": ["{conversation}/outline?turn=1"],
     "download": ["/download"],
     "audit": ["/audit?outcome=cancelled", "/audit", "/audit?tool=nobody"],
     "decisions": [
@@ -65,7 +65,7 @@ PAGES = {
     "ledger": ["/audit/ledger", "/audit/ledger?act=read", "/audit/ledger?act=dance"],
     "reviews": ["/audit/reviews"],
     "review-queue": ["/audit/reviews/cancelled", "/audit/reviews/assigned"],
-    "conversation-reviews": ["{talk}/reviews"],
+    "conversation-reviews": ["{conversation}/reviews"],
     "readers": ["/account/readers"],
     "notifications": ["/notifications"],
     "account": ["/account"],
@@ -142,7 +142,7 @@ def addresses(visit: Visit) -> dict[str, str]:
     assert question
     workspace = visit.home.workspaces()["Demo"]
     return {
-        "talk": conversation[1],
+        "conversation": conversation[1],
         "anchor": anchor[1],
         "question": question[1],
         "workspace": workspace,

@@ -153,7 +153,7 @@ def test_escape_closes_find_and_nothing_else(shelf: Visit, indexed_path: str):
     assert get_current_anchor(page) == anchor
 
 
-def test_nothing_found_is_said(shelf: Visit, indexed_path: str):
+def test_find_without_a_match_says_no_matches(shelf: Visit, indexed_path: str):
     page = shelf.open(indexed_path)
     find(page, "no such word anywhere")
     expect(count(page)).to_have_text("No matches")

@@ -56,7 +56,7 @@ def conversation(
     )
     visit = visiting(live(workspace=tmp_path / "home"))
 
-    def open_talk(page: Page | None = None) -> tuple[Visit, Page]:
+    def open_conversation(page: Page | None = None) -> tuple[Visit, Page]:
         page = page or visit.open("/conversations")
         page.add_init_script(f"({MISLED})()")
         page.goto(f"{visit.server.url}/conversations")
@@ -64,7 +64,7 @@ def conversation(
         expect(page.get_by_role("heading", name=TITLE)).to_be_visible()
         return visit, page
 
-    return open_talk
+    return open_conversation
 
 
 def test_nothing_hostile_happens_when_all_is_unfolded(

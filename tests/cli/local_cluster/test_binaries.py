@@ -16,7 +16,7 @@ from jpweb.cli.local_cluster.binaries import (
 NOTHING = Program(title="Nothing", names=("no-such-program",), package="nothing")
 
 
-def test_what_is_here_is_found():
+def test_find_programs_finds_installed_ones():
     initdb, redis = find_programs(POSTGRES, REDIS)
     assert initdb.name == "initdb"
     assert redis.name in REDIS.names

@@ -37,7 +37,7 @@ async def eventually(condition: object) -> None:
         ("import os; os.kill(os.getpid(), 9)", "killed by signal 9"),
     ],
 )
-async def test_how_it_ended_is_said(tmp_path: Path, code: str, end: str):
+async def test_process_that_exits_raises_how_it_ended(tmp_path: Path, code: str, end: str):
     with pytest.raises(ProcessExited, match=end):
         await python(code, [], tmp_path).run_process()
 

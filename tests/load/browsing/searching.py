@@ -130,11 +130,11 @@ def _fill(chance: random.Random, vocabulary: Sequence[str], total: int, progress
         )
         for n in range(1, -(-total // EVENTS) + 1)
     ]  # fmt: skip
-    talk_keys = [
+    conversation_keys = [
         conversation.pk
         for conversation in Conversation.objects.bulk_create(conversations, batch_size=5000)
     ]
-    rows = _rows(chance, vocabulary, talk_keys, filter_terms.workspace_term(home.pk))
+    rows = _rows(chance, vocabulary, conversation_keys, filter_terms.workspace_term(home.pk))
     with connection.cursor() as cursor:
         cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
         triggers = [row for row in cursor.fetchall() if row[0].startswith(Passage.TABLE)]

@@ -34,7 +34,7 @@ class Hall:
             await asyncio.sleep(0)
 
 
-async def test_who_comes_while_a_round_is_under_way_is_in_the_next_one_once():
+async def test_members_scheduled_during_a_batch_join_the_next_one_once():
     hall = Hall()
     for number in (1, 2, 1):
         hall.of.schedule_member("a", number)

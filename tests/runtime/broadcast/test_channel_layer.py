@@ -131,7 +131,7 @@ async def test_another_process_is_heard(redis_url: str, use_redis_layer: Callabl
     assert signals[2]["to"] == publisher.make_conversation_topic(7)
 
 
-async def test_what_this_process_says_comes_back_to_nobody(
+async def test_signals_of_this_process_do_not_return_from_the_layer(
     redis_url: str, use_redis_layer: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(channel_layer, "WATCH_POLL_SECONDS", 60)  # it has no database to ask

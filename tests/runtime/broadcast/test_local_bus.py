@@ -91,7 +91,7 @@ async def test_a_look_tells_everybody_that_what_they_look_at_has_changed():
     assert signals == [{"kind": "resync"}]
 
 
-async def test_who_leaves_while_they_are_told_is_no_harm():
+async def test_subscriber_may_unsubscribe_during_a_signal():
     class Leaves:
         def on_signal(self, signal: local_bus.Signal) -> None:
             local_bus.remove_subscriber("conversation-7", self.on_signal)

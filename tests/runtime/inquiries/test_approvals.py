@@ -223,7 +223,7 @@ PUT: list[tuple[RunPrompt | DeliverPrompt, Any]] = [(RUN, Skipped()), (RESULT, W
 
 
 @pytest.mark.parametrize(("prompt", "expected"), PUT)
-async def test_what_is_put_away_lets_nothing_through(
+async def test_closed_prompt_allows_nothing(
     scene: Scene, prompt: RunPrompt | DeliverPrompt, expected: Any
 ):
     call, row = await ask_approval(scene, prompt)
@@ -329,7 +329,7 @@ async def test_nothing_of_a_prompt_stands_in_the_journal(scene: Scene):
         (RESULT, ApprovalVerdict(True, text="three"), "three"),
     ],
 )
-async def test_who_comes_second_gets_back_what_they_typed(
+async def test_recover_typed_text_returns_the_text_of_a_late_decision(
     scene: Scene, prompt: RunPrompt | DeliverPrompt, verdict: ApprovalVerdict, answer_text: str
 ):
     call, row = await ask_approval(scene, prompt)

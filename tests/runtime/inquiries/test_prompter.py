@@ -27,7 +27,9 @@ def make_prompt(inquiry_id: str) -> QuestionPrompt:
     )
 
 
-async def test_the_prompter_gives_what_the_desk_got(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+async def test_prompter_returns_the_outcome_of_its_question(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(resolution, "ROW_POLL_SECONDS", 0.01)
     row = await scene.question()
     prompter = BrowserPrompter(scene.conversation.pk, scene.home.pk, lambda: Decider("system"))

@@ -128,7 +128,7 @@ async def test_receipts_of_one_question_are_kept_without_the_database(
     assert list(receipt_buffer._pending_receipts) == [(7, scene.ada.pk)]
 
 
-async def test_more_than_there_is_room_for_is_dropped(
+async def test_full_receipt_buffer_drops_further_receipts(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     row = await scene.question()
@@ -141,7 +141,7 @@ async def test_more_than_there_is_room_for_is_dropped(
     assert receipt.focused_at is not None
 
 
-async def test_it_is_written_now_and_then_until_cancelled(
+async def test_flush_periodically_writes_until_it_is_cancelled(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(receipt_buffer, "FLUSH_INTERVAL_SECONDS", 0.01)

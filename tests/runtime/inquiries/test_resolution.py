@@ -125,7 +125,7 @@ async def test_the_second_hears_who_was_first(scene: Scene):
     assert (await scene.reload(row)).answer is True
 
 
-async def test_of_many_at_once_one_wins(scene: Scene):
+async def test_one_of_many_concurrent_answers_wins(scene: Scene):
     row = await scene.question(Text())
     call = await start_waiting(row, resolution.wait_for_settled_row)
     tries = [resolution.answer_inquiry(row.pk, str(n), decider(scene.ada)) for n in range(8)]

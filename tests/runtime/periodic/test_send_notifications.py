@@ -95,7 +95,9 @@ async def test_who_asks_where_and_what_is_told_with_a_link_that_answers(
     assert (await rows(NotificationDelivery))[0].problem == ""
 
 
-async def test_nobody_is_told_twice(stage: NotificationScene, receiver: NotificationReceiver):
+async def test_notification_is_sent_once_by_concurrent_rounds(
+    stage: NotificationScene, receiver: NotificationReceiver
+):
     await run_in_db_thread(making.question, stage.run)
     assert [
         await send_notifications.send_due_notifications(),
@@ -241,7 +243,7 @@ async def test_a_message_that_arrives_takes_the_problem_away(
     assert [destination.problem for destination in await rows(NotificationDestination)] == [""]
 
 
-async def test_who_hangs_holds_up_nobody_and_is_left_alone_meanwhile(
+async def test_receiver_that_hangs_does_not_delay_others(
     stage: NotificationScene, receiver: NotificationReceiver, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sending_threads, "SEND_TIMEOUT_SECONDS", 0.3)

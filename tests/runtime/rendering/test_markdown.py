@@ -87,7 +87,7 @@ def test_document_html_shows_raw_html_as_text(text: str):
 
 
 @pytest.mark.parametrize("text", ["", " \n "])
-def test_nothing_is_nothing(text: str):
+def test_render_markdown_of_blank_text_is_empty(text: str):
     assert rendering.render_markdown(text) == ""
 
 

@@ -44,7 +44,7 @@ def test_the_parts_of_code_are_marked():
     ],
     ids=["unknown", "long", "long line"],
 )
-def test_what_might_take_long_is_plain(text: str, name: str):
+def test_text_that_is_slow_to_highlight_stays_plain(text: str, name: str):
     assert syntax_highlighting.highlight_code(text, name) == text
 
 

@@ -351,11 +351,13 @@ def test_a_row_counts_its_inquiries_in_the_order_of_the_states(home: Workspace, 
 
 
 def test_a_row_says_what_came_since_the_person_read(home: Workspace, reader: Person):
-    grown_talk, same_talk, shrunk, unread = make_conversations(home, 4, entry_count=10)
+    grown_conversation, same_conversation, shrunk, unread = make_conversations(
+        home, 4, entry_count=10
+    )
     other_person = making.person("other", Role.READER, home)
     for conversation, person, length in (
-        *((grown_talk, reader, 7), (same_talk, reader, 10), (shrunk, reader, 12)),
-        *((unread, other_person, 1), (grown_talk, other_person, 1)),
+        *((grown_conversation, reader, 7), (same_conversation, reader, 10), (shrunk, reader, 12)),
+        *((unread, other_person, 1), (grown_conversation, other_person, 1)),
     ):
         ReadMark.objects.create(
             person=person, conversation=conversation, entry_count=length, at=START
@@ -364,4 +366,9 @@ def test_a_row_says_what_came_since_the_person_read(home: Workspace, reader: Per
         row.conversation.pk: row.new_entries
         for row in paginator.get_page(reader.pk, ListFilters()).rows
     }
-    assert new_counts == {grown_talk.pk: 3, same_talk.pk: 0, shrunk.pk: 0, unread.pk: 0}
+    assert new_counts == {
+        grown_conversation.pk: 3,
+        same_conversation.pk: 0,
+        shrunk.pk: 0,
+        unread.pk: 0,
+    }

@@ -76,7 +76,7 @@ def decide(run: Run, kind: ApprovalKind, decision: dict[str, Any]) -> Approval:
 
 
 @pytest.fixture
-def decided_talk() -> Conversation:
+def decided_conversation() -> Conversation:
     """A conversation with decisions about its call, and a question that was shown to Ada."""
     home = making.workspace("Garden")
     conversation: Conversation = making.conversation(home)
@@ -111,10 +111,10 @@ def list_record_files(files: bundles.Files) -> dict[str, list[str]]:
 
 
 def test_second_bundle_has_the_same_record(
-    tmp_path: Path, target: Workspace, decided_talk: Conversation
+    tmp_path: Path, target: Workspace, decided_conversation: Conversation
 ):
     path, again = tmp_path / "bundle.zip", tmp_path / "again.zip"
-    path.write_bytes(bundles.make_bundle(decided_talk))
+    path.write_bytes(bundles.make_bundle(decided_conversation))
     (key,) = importer.import_bundle(path, target.name).conversation_ids
     again.write_bytes(bundles.make_bundle(Conversation.objects.get(pk=key)))
     record = list_record_files(bundles.read_files(path))
@@ -126,10 +126,10 @@ def test_second_bundle_has_the_same_record(
 
 
 def test_imported_prompt_waits_for_nobody(
-    tmp_path: Path, target: Workspace, decided_talk: Conversation
+    tmp_path: Path, target: Workspace, decided_conversation: Conversation
 ):
     path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(decided_talk))
+    path.write_bytes(bundles.make_bundle(decided_conversation))
     (key,) = importer.import_bundle(path, target.name).conversation_ids
     owner = making.person("owner", Role.OWNER, target)
     assert approvals.list_waiting(owner.pk) == []
@@ -140,10 +140,10 @@ def test_imported_prompt_waits_for_nobody(
 
 
 def test_imported_decisions_and_receipts_are_on_the_auditors_pages(
-    tmp_path: Path, target: Workspace, decided_talk: Conversation
+    tmp_path: Path, target: Workspace, decided_conversation: Conversation
 ):
     path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(decided_talk))
+    path.write_bytes(bundles.make_bundle(decided_conversation))
     (key,) = importer.import_bundle(path, target.name).conversation_ids
     auditor = signed_in(making.person("auditor", Role.AUDITOR, target))
     decisions = auditor.get("/audit/decisions").text
@@ -156,8 +156,8 @@ def test_imported_decisions_and_receipts_are_on_the_auditors_pages(
     assert 'data-receipt=""' in auditor.get(f"/questions/{question.pk}").text
 
 
-def test_bundle_has_no_question_that_was_asked_after_its_events(decided_talk: Conversation):
-    loaded = Conversation.objects.get(pk=decided_talk.pk)
+def test_bundle_has_no_question_that_was_asked_after_its_events(decided_conversation: Conversation):
+    loaded = Conversation.objects.get(pk=decided_conversation.pk)
     later = making.question(Run.objects.get(conversation=loaded), text="And then?")
     DisplayReceipt.objects.create(inquiry=later, person=making.person(), delivered_at=clock.now())
     for export in (contents.export_questions, contents.export_receipts):
@@ -166,20 +166,20 @@ def test_bundle_has_no_question_that_was_asked_after_its_events(decided_talk: Co
 
 
 def test_receipt_of_a_question_that_a_bundle_lacks_is_left_out(
-    tmp_path: Path, target: Workspace, decided_talk: Conversation
+    tmp_path: Path, target: Workspace, decided_conversation: Conversation
 ):
     path = tmp_path / "bundle.zip"
-    files = edit_first_line(decided_talk, RECEIPTS, {"event": "e-nowhere"})
+    files = edit_first_line(decided_conversation, RECEIPTS, {"event": "e-nowhere"})
     bundles.write_files(path, files)
     (key,) = importer.import_bundle(path, target.name).conversation_ids
     assert not DisplayReceipt.objects.filter(inquiry__conversation=key).exists()
 
 
 def test_approval_of_an_earlier_jpweb_is_imported(
-    tmp_path: Path, target: Workspace, decided_talk: Conversation
+    tmp_path: Path, target: Workspace, decided_conversation: Conversation
 ):
     path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(decided_talk))
+    path.write_bytes(bundles.make_bundle(decided_conversation))
     files = bundles.read_files(path)
     name = bundles.find_name(files, APPROVALS)
     files[name] = bundles.edit_lines(files[name], forget_edits)
@@ -226,13 +226,13 @@ def edit_first_line(conversation: Conversation, name: str, change: dict[str, Any
 def test_hostile_decision_or_receipt_is_refused(
     tmp_path: Path,
     target: Workspace,
-    decided_talk: Conversation,
+    decided_conversation: Conversation,
     name: str,
     change: dict[str, Any],
     problem: str,
 ):
     path = tmp_path / "bundle.zip"
-    bundles.write_files(path, edit_first_line(decided_talk, name, change))
+    bundles.write_files(path, edit_first_line(decided_conversation, name, change))
     with pytest.raises(ImportRefused, match=problem):
         importer.import_bundle(path, target.name)
     assert not Conversation.objects.filter(workspace=target).exists()

@@ -47,7 +47,7 @@ def test_the_newest_answers_and_declines_come_first_and_are_three(run: Any):
     assert before(making.question(run)) == [declined.pk, rows[3].pk, rows[2].pk]
 
 
-def test_what_nobody_decided_is_no_precedent(run: Any):
+def test_undecided_questions_are_no_previous_answers(run: Any):
     make_settled_question(run, LOST)
     making.question(run)
     assert before(making.question(run)) == []

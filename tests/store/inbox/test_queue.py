@@ -197,7 +197,7 @@ def count_marks(marks: list[dict[int, Any]]) -> int:
 
 
 @pytest.mark.parametrize("subject", ["question", "approval"])
-def test_a_desk_differs_once_somebody_is_on_a_card_or_no_more(subject: str):
+def test_claims_and_their_release_change_the_inbox_marks(subject: str):
     home = making.workspace("Garden")
     ada, ben = (making.person(name, Role.RESPONDER, home) for name in ("ada", "ben"))
     run = making.start_run(making.conversation(home))

@@ -80,7 +80,9 @@ def test_a_question_that_is_none_leaves_no_trace(open_question: OpenQuestion):
 
 
 @pytest.mark.parametrize("many", [1, 300])
-def test_many_cost_what_one_costs(open_question: OpenQuestion, many: int):
+def test_save_receipts_takes_three_statements_for_any_number(
+    open_question: OpenQuestion, many: int
+):
     people = [making.person(f"p{n}", Role.RESPONDER, open_question.home) for n in range(many)]
     receipts = {
         (open_question.row.pk, person.pk): ReceiptTimes(delivered=at(1)) for person in people

@@ -70,7 +70,7 @@ def mirror_again(conversation: Conversation) -> mirror.MirrorReport:
     return mirror.mirror_workspace(Path(conversation.workspace.root))[1]
 
 
-def test_what_jp_says_of_a_conversation_is_taken_in_as_well(conversation: Conversation):
+def test_metadata_that_jp_changed_is_imported(conversation: Conversation):
     root, name = Path(conversation.workspace.root), str(conversation.jp_id)
     write_folder(root, name, OURS, title="Theirs", labels={"area": "x"}, pinned_at=LATER)
     mirror_again(conversation)
@@ -82,7 +82,7 @@ def test_what_jp_says_of_a_conversation_is_taken_in_as_well(conversation: Conver
     assert (fresh(conversation).title, fresh(conversation).problem) == ("Theirs", "")
 
 
-def test_what_jp_added_is_taken_in_by_a_pass_once(conversation: Conversation):
+def test_elements_that_jp_added_are_appended_once(conversation: Conversation):
     mirror_again(conversation)
     keys = list(conversation.journal.order_by("position").values_list("pk", flat=True))
     on_disk(conversation, [*OURS, *ADDED])
@@ -92,16 +92,26 @@ def test_what_jp_added_is_taken_in_by_a_pass_once(conversation: Conversation):
         [],
         0,
     )
-    grown_talk = fresh(conversation)
-    assert (grown_talk.entry_count, grown_talk.turns, grown_talk.title, grown_talk.origin) == (
+    grown_conversation = fresh(conversation)
+    assert (
+        grown_conversation.entry_count,
+        grown_conversation.turns,
+        grown_conversation.title,
+        grown_conversation.origin,
+    ) == (
         7,
         2,
         "Ours",
         "native",
     )
-    assert grown_talk.last_activity == timestamps.parse_timestamp(LATER)
-    assert list(grown_talk.journal.order_by("position").values_list("pk", flat=True))[:2] == keys
-    assert join_pieces(exports.export_jp_json(grown_talk)) == making.stream_file([*OURS, *ADDED])
+    assert grown_conversation.last_activity == timestamps.parse_timestamp(LATER)
+    assert (
+        list(grown_conversation.journal.order_by("position").values_list("pk", flat=True))[:2]
+        == keys
+    )
+    assert join_pieces(exports.export_jp_json(grown_conversation)) == making.stream_file(
+        [*OURS, *ADDED]
+    )
     assert mirror_again(conversation).changed_ids == []
 
 
@@ -116,14 +126,14 @@ def test_its_questions_are_derived_and_keep_their_keys(conversation: Conversatio
     assert (second.pk, second.state, second.answer) == (first.pk, "answered", True)
 
 
-def test_what_is_on_disk_of_less_than_ours_changes_nothing(conversation: Conversation):
+def test_shorter_file_changes_nothing(conversation: Conversation):
     on_disk(conversation, OURS[:1])
     report = mirror_again(conversation)
     assert (report.changed_ids, report.problems) == ([], [])
     assert (fresh(conversation).entry_count, fresh(conversation).problem) == (2, "")
 
 
-def test_another_layout_of_the_same_is_no_change(conversation: Conversation):
+def test_file_with_other_line_ends_is_no_change(conversation: Conversation):
     on_disk(conversation, making.stream_file(OURS).replace(b"\n", b"\r\n"))
     assert (mirror_again(conversation).changed_ids, mirror_again(conversation).problems) == ([], [])
     assert join_pieces(exports.export_jp_json(fresh(conversation))) == making.stream_file(OURS)
@@ -142,7 +152,7 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("data", DIFFERENT.values(), ids=DIFFERENT.keys())
-def test_of_two_that_differ_both_stay_and_it_is_said_once(conversation: Conversation, data: bytes):
+def test_diverged_copies_are_kept_and_reported_once(conversation: Conversation, data: bytes):
     disk_folder = on_disk(conversation, data)
     report = mirror_again(conversation)
     (problem,) = report.problems
@@ -193,7 +203,7 @@ def test_a_file_that_is_gone_is_no_loss_here(conversation: Conversation):
     assert join_pieces(exports.export_jp_json(fresh(conversation))) == making.stream_file(OURS)
 
 
-def test_nothing_is_taken_in_while_a_run_writes(conversation: Conversation):
+def test_elements_of_jp_are_appended_only_after_the_run(conversation: Conversation):
     run = making.acquire_run(stored.start_run(conversation.pk, making.person().pk, "scripted"))
     on_disk(conversation, [*OURS, *ADDED])
     assert mirror_again(conversation).changed_ids == []
@@ -235,7 +245,7 @@ def test_folder_that_was_only_moved_is_archived_once(conversation: Conversation)
     assert fresh(conversation).archived
 
 
-def test_take_in_tells_how_many(conversation: Conversation):
+def test_append_external_returns_the_number_of_new_elements(conversation: Conversation):
     on_disk(conversation, [*OURS, *ADDED])
     disk_workspace = workspace.find_workspace(Path(conversation.workspace.root))
     (copy,) = workspace.iterate_conversations(disk_workspace)
@@ -250,7 +260,7 @@ def test_take_in_tells_how_many(conversation: Conversation):
         ("MAX_ADDED_ELEMENTS", "jp added more than 4 events at once"),
     ],
 )
-def test_take_in_refuses_too_many_elements(
+def test_append_external_refuses_too_many_elements(
     conversation: Conversation, monkeypatch: pytest.MonkeyPatch, limit: str, message: str
 ):
     monkeypatch.setattr(external_appends, limit, 4)

@@ -35,8 +35,8 @@ KINDS: list[EventKind] = [
 ]  # fmt: skip
 
 
-def bytes_of(talk: Conversation) -> bytes:
-    texts = talk.journal.order_by("position").values_list("text", flat=True)
+def bytes_of(conversation: Conversation) -> bytes:
+    texts = conversation.journal.order_by("position").values_list("text", flat=True)
     return wire.join_array(list(texts)).encode()
 
 
@@ -44,8 +44,8 @@ def get_only(root: Path) -> Conversation:
     return Conversation.objects.get(workspace__root=str(root))
 
 
-def keys(talk: Conversation) -> list[int]:
-    return list(talk.journal.order_by("position").values_list("pk", flat=True))
+def keys(conversation: Conversation) -> list[int]:
+    return list(conversation.journal.order_by("position").values_list("pk", flat=True))
 
 
 def mirror_again(root: Path) -> MirrorReport:
@@ -58,10 +58,10 @@ def same_bytes(root: Path) -> None:
     paths = [*(root / ".jp" / "conversations").glob("**/events.json")]
     assert home.conversations.count() == len(paths)
     for path in paths:
-        talk = home.conversations.get(jp_id=path.parent.name.partition("-")[0])
-        assert bytes_of(talk) == path.read_bytes(), path.parent.name
-        positions = talk.journal.order_by("position").values_list("position", flat=True)
-        assert list(positions) == list(range(talk.entry_count))
+        conversation = home.conversations.get(jp_id=path.parent.name.partition("-")[0])
+        assert bytes_of(conversation) == path.read_bytes(), path.parent.name
+        positions = conversation.journal.order_by("position").values_list("position", flat=True)
+        assert list(positions) == list(range(conversation.entry_count))
 
 
 def test_the_demo_gives_back_its_bytes():
@@ -103,31 +103,35 @@ def test_a_second_pass_writes_nothing(django_assert_max_num_queries: Any):
 def test_growth_only_adds(tmp_path: Path):
     write_folder(tmp_path, NAME, stream(*KINDS[:2]))
     mirror_again(tmp_path)
-    talk, first = get_only(tmp_path), Inquiry.objects.get()
-    before = keys(talk)
+    conversation, first = get_only(tmp_path), Inquiry.objects.get()
+    before = keys(conversation)
     write_folder(tmp_path, NAME, stream(*KINDS, ChatResponse("message", "Done.")))
     report = mirror_again(tmp_path)
-    grown_talk, second = get_only(tmp_path), Inquiry.objects.get()
-    assert keys(grown_talk)[: len(before)] == before
-    assert (report.event_count, grown_talk.entry_count, grown_talk.pk) == (3, 5, talk.pk)
-    assert grown_talk.revision == talk.revision
-    assert report.changed_ids == [talk.pk]
+    grown_conversation, second = get_only(tmp_path), Inquiry.objects.get()
+    assert keys(grown_conversation)[: len(before)] == before
+    assert (report.event_count, grown_conversation.entry_count, grown_conversation.pk) == (
+        3,
+        5,
+        conversation.pk,
+    )
+    assert grown_conversation.revision == conversation.revision
+    assert report.changed_ids == [conversation.pk]
     assert (first.state, second.state, second.pk) == ("open", "answered", first.pk)
     assert second.response_position == 2
-    assert grown_talk.last_activity > talk.last_activity
+    assert grown_conversation.last_activity > conversation.last_activity
 
 
 def test_a_rewrite_replaces_from_the_first_difference(tmp_path: Path):
     write_folder(tmp_path, NAME, stream(*KINDS))
     mirror_again(tmp_path)
-    talk, first = get_only(tmp_path), Inquiry.objects.get()
-    before = keys(talk)
+    conversation, first = get_only(tmp_path), Inquiry.objects.get()
+    before = keys(conversation)
     rewritten = [*stream(*KINDS[:3]), make_element(make_result("c", "Otherwise."))]
     write_folder(tmp_path, NAME, rewritten)
     assert mirror_again(tmp_path).event_count == 1
     after = keys(get_only(tmp_path))
     assert (after[:3], after[3] == before[3]) == (before[:3], False)
-    assert get_only(tmp_path).revision == talk.revision + 1
+    assert get_only(tmp_path).revision == conversation.revision + 1
     assert bytes_of(get_only(tmp_path)) == making.stream_file(rewritten)
     assert Inquiry.objects.get().pk == first.pk
 
@@ -257,9 +261,9 @@ def test_conversation_that_another_pass_wrote_is_taken_as_it_is(
 
     monkeypatch.setattr(workspace, "read_metadata", read_late)
     report = mirror_again(tmp_path)
-    (talk,) = Conversation.objects.all()
-    assert (report.event_count, report.problems, report.changed_ids) == (0, [], [talk.pk])
-    assert talk.journal.count() == talk.entry_count == len(KINDS)
+    (conversation,) = Conversation.objects.all()
+    assert (report.event_count, report.problems, report.changed_ids) == (0, [], [conversation.pk])
+    assert conversation.journal.count() == conversation.entry_count == len(KINDS)
 
 
 def test_a_path_without_a_workspace_writes_nothing(tmp_path: Path):
@@ -296,8 +300,8 @@ def test_a_native_conversation_of_the_same_id_is_not_touched(tmp_path: Path):
     write_folder(tmp_path, NAME, stream(*KINDS))
     (tmp_path / ".jp" / "conversations" / NAME).rename(tmp_path / "later")
     home, _ = mirror.mirror_workspace(tmp_path)
-    talk = conversations.create_conversation(home, "Ours", making.person().pk)
-    Conversation.objects.filter(pk=talk.pk).update(jp_id=17000000000)
+    conversation = conversations.create_conversation(home, "Ours", making.person().pk)
+    Conversation.objects.filter(pk=conversation.pk).update(jp_id=17000000000)
     (tmp_path / "later").rename(tmp_path / ".jp" / "conversations" / NAME)
     mirror_again(tmp_path)
     row = get_only(tmp_path)
@@ -325,9 +329,11 @@ def test_hostile_text_breaks_nothing(tmp_path: Path):
     write_folder(tmp_path, NAME, hostile, title=HOSTILE, labels={HOSTILE: HOSTILE})
     report = mirror_again(tmp_path)
     assert report.problems == []
-    talk, row = get_only(tmp_path), Inquiry.objects.get()
-    assert bytes_of(talk) == making.stream_file(hostile)
-    row_text = json.dumps([talk.title, talk.labels, row.question, row.answer, row.asker, row.label])
+    conversation, row = get_only(tmp_path), Inquiry.objects.get()
+    assert bytes_of(conversation) == making.stream_file(hostile)
+    row_text = json.dumps(
+        [conversation.title, conversation.labels, row.question, row.answer, row.asker, row.label]
+    )
     assert "\\u0000" not in row_text
     assert "\\ud800" not in row_text
     assert (row.state, row.decider_name, row.decider_id) == (

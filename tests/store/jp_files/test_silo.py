@@ -123,8 +123,8 @@ def test_metadata_and_stream_are_taken_from_the_newer_copy_each(no_silo: Path, r
     making.set_mtime(silo_copy / "metadata.json", 3_000)
     before = read_tree(no_silo), read_tree(root)
     mirror.mirror_workspace(root)
-    talk = Conversation.objects.get()
-    assert (talk.title, talk.entry_count) == ("New", 2)
+    row = Conversation.objects.get()
+    assert (row.title, row.entry_count) == ("New", 2)
     (conversation,) = workspace.iterate_conversations(workspace.find_workspace(root, ID))
     assert (conversation.folder, conversation.metadata_folder) == (workspace_copy, silo_copy)
     assert (read_tree(no_silo), read_tree(root)) == before

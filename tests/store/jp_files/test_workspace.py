@@ -30,7 +30,7 @@ def test_it_is_found_from_anywhere_below(root: Path):
         assert (disk_workspace.root, disk_workspace.jp_id) == (root.resolve(), "ab1z9")
 
 
-def test_the_nearest_one_counts(root: Path):
+def test_find_workspace_returns_the_nearest_one(root: Path):
     inner = root / "inner"
     (inner / ".jp").mkdir(parents=True)
     assert workspace.find_workspace(inner).root == inner.resolve()

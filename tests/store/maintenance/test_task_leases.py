@@ -49,7 +49,7 @@ def test_another_takes_over_once_the_lease_is_over():
     assert holders() == {"expiry": "two"}
 
 
-def test_who_was_late_holds_it_again_where_nobody_else_took_it():
+def test_lapsed_lease_is_renewed_where_no_other_took_it():
     task_leases.acquire_or_renew("expiry", "one", 60)
     lapse()
     assert task_leases.acquire_or_renew("expiry", "one", 60)
@@ -78,7 +78,7 @@ def test_the_duties_of_an_installation_that_is_dead_may_be_taken_at_once():
     assert holders() == {"c": "here2#1", "d": "there#1"}
 
 
-def test_whoever_only_finds_it_held_writes_nothing(
+def test_lease_that_is_held_costs_one_query_and_no_write(
     django_assert_num_queries: DjangoAssertNumQueries,
 ):
     task_leases.acquire_or_renew("expiry", "one", 60)

@@ -37,7 +37,7 @@ def scan_all() -> None:
         pass
 
 
-def mirror_talk(root: Path, title: str, *kinds: ChatRequest | ChatResponse) -> Conversation:
+def mirror_conversation(root: Path, title: str, *kinds: ChatRequest | ChatResponse) -> Conversation:
     """Let jp write a conversation of these events, and read it."""
     write = making.write_folder
     write(root, FOLDER, stream(*kinds), title=title)
@@ -60,13 +60,13 @@ def test_masked_title_stays_redacted_when_jp_adds_an_event(
     tmp_path: Path, ada: Person, string: str, title: str
 ):
     file_title, asked = f"Log in with {AWS_KEY}", ChatRequest(f"Log in with {AWS_KEY}")
-    conversation = mirror_talk(tmp_path, file_title, asked)
+    conversation = mirror_conversation(tmp_path, file_title, asked)
     scan_all()
     assert AWS_KEY not in Conversation.objects.get().title
     strings = [SuspectedSecret.objects.get().marker if string == "marker" else string]
     redact(conversation, ada, anchor_at(conversation, 0), *filter(None, strings))
     assert Conversation.objects.get().title == title
-    assert mirror_talk(tmp_path, file_title, asked, REPLIED).title == title
+    assert mirror_conversation(tmp_path, file_title, asked, REPLIED).title == title
     scan_all()
     assert not has_secret(dump_tables(), AWS_KEY)
 
@@ -74,30 +74,30 @@ def test_masked_title_stays_redacted_when_jp_adds_an_event(
 def test_other_masks_of_a_redacted_title_stay_when_jp_adds_an_event(tmp_path: Path, ada: Person):
     file_title = f"Use {AWS_KEY}, PIN 4711 or {OTHER_KEY[:9]}…"
     asked = ChatRequest(f"Use {AWS_KEY}, PIN 4711 or {OTHER_KEY}")
-    conversation = mirror_talk(tmp_path, file_title, asked)
+    conversation = mirror_conversation(tmp_path, file_title, asked)
     scan_all()
     masked_title = Conversation.objects.get().title
     redact(conversation, ada, anchor_at(conversation, 0), "PIN 4711")
     title = masked_title.replace("PIN 4711", MARKER)
-    assert mirror_talk(tmp_path, file_title, asked, REPLIED).title == title
+    assert mirror_conversation(tmp_path, file_title, asked, REPLIED).title == title
     row = SuspectedSecret.objects.get(kind="AWS Access Key")
     suggestions.dismiss(row, ada, "an example")
     title = title.replace(row.marker, AWS_KEY)
     assert Conversation.objects.get().title == title
-    assert mirror_talk(tmp_path, file_title, asked, REPLIED, REPLIED).title == title
+    assert mirror_conversation(tmp_path, file_title, asked, REPLIED, REPLIED).title == title
     assert not has_secret(dump_tables(), "PIN 4711")
 
 
 @pytest.mark.parametrize("length", [470, 485, 492])
 def test_title_whose_mask_was_cut_stays_redacted(tmp_path: Path, ada: Person, length: int):
     file_title, asked = "x" * length + AWS_KEY, ChatRequest(f"Log in with {AWS_KEY}")
-    conversation = mirror_talk(tmp_path, file_title, asked)
+    conversation = mirror_conversation(tmp_path, file_title, asked)
     scan_all()
     assert len(Conversation.objects.get().title) == 500
     redact(conversation, ada, anchor_at(conversation, 0), SuspectedSecret.objects.get().marker)
     title = f"{'x' * length}{MARKER}"[:500]
     assert Conversation.objects.get().title == title
-    assert mirror_talk(tmp_path, file_title, asked, REPLIED).title == title
+    assert mirror_conversation(tmp_path, file_title, asked, REPLIED).title == title
     assert not has_secret(dump_tables(), AWS_KEY[:8])
 
 

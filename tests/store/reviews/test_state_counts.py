@@ -24,8 +24,8 @@ def auditor() -> Person:
     for number in range(7):
         audited_rows.save_inquiry(conversation, asker=f"tool {number % 2}")
     audited_rows.save_inquiry(conversation, asker="tool 0", state="open", settled_at=None)
-    other_talk = making.conversation(making.workspace("Other"))
-    audited_rows.save_inquiry(other_talk)
+    other_conversation = making.conversation(making.workspace("Other"))
+    audited_rows.save_inquiry(other_conversation)
     return making.person("auditor", Role.AUDITOR, conversation.workspace)
 
 

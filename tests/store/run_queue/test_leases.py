@@ -36,14 +36,14 @@ def ada(home: Workspace) -> Person:
 
 
 @pytest.fixture
-def talk(home: Workspace, ada: Person) -> Conversation:
+def conversation(home: Workspace, ada: Person) -> Conversation:
     conversation: Conversation = making.conversation(home, "A talk", ada)
     return conversation
 
 
 @pytest.fixture
-def run(talk: Conversation, ada: Person) -> Run:
-    return making.start_run(talk, ada)
+def run(conversation: Conversation, ada: Person) -> Run:
+    return making.start_run(conversation, ada)
 
 
 def fresh(run: Run) -> Run:
@@ -60,8 +60,8 @@ def write_message(run: Run) -> None:
     journal.append_events(run.conversation_id, [word], run)
 
 
-def test_a_queued_run_is_taken_once(talk: Conversation, ada: Person):
-    queued = runs.start_run(talk.pk, ada.pk, "scripted")
+def test_a_queued_run_is_taken_once(conversation: Conversation, ada: Person):
+    queued = runs.start_run(conversation.pk, ada.pk, "scripted")
     assert (queued.state, queued.holder) == ("queued", "")
     leased_run = leases.acquire_lease(queued.pk, "one", 60)
     assert leased_run is not None
@@ -77,8 +77,10 @@ def test_nobody_is_taken_for_dead_whose_lease_lasts(run: Run):
     assert fresh(run).state == "running"
 
 
-def test_run_of_a_dead_process_is_queued_and_its_late_writes_refused(talk: Conversation, run: Run):
-    row, length = making.question(run), making.count_entries(talk.pk)
+def test_run_of_a_dead_process_is_queued_and_its_late_writes_refused(
+    conversation: Conversation, run: Run
+):
+    row, length = making.question(run), making.count_entries(conversation.pk)
     expire_lease(run)
     assert runs.recover_expired(LEASE) == [run]
     queued = fresh(run)
@@ -97,7 +99,7 @@ def test_run_of_a_dead_process_is_queued_and_its_late_writes_refused(talk: Conve
             operation()
     assert leases.release_lease(run) is False
     assert runs.park_run(run, [row.pk], []) is False
-    assert making.count_entries(talk.pk) == length
+    assert making.count_entries(conversation.pk) == length
     write_message(other_run)
     assert fresh(run).death_count == 0, "it has got somewhere"
 
@@ -115,7 +117,9 @@ def test_of_two_who_find_a_dead_one_one_queues_it(run: Run):
     assert fresh(run).resume_count == 1
 
 
-def test_what_ends_its_processes_and_gets_nowhere_is_lost_truthfully(talk: Conversation, run: Run):
+def test_what_ends_its_processes_and_gets_nowhere_is_lost_truthfully(
+    conversation: Conversation, run: Run
+):
     settled_row = making.settle(making.question(run), Answered(True))
     Run.objects.update(death_count=runs.MAX_DEATHS)
     expire_lease(run)
@@ -128,11 +132,11 @@ def test_what_ends_its_processes_and_gets_nowhere_is_lost_truthfully(talk: Conve
     assert lost_run.ended_at is not None
     settled_row.refresh_from_db()
     assert settled_row.state == "answered"
-    kind = journal.read_elements(talk.pk)[-1].kind
+    kind = journal.read_elements(conversation.pk)[-1].kind
     assert kind == ToolCallResponse("call_1", INTERRUPTED, is_error=True)
-    length = making.count_entries(talk.pk)
+    length = making.count_entries(conversation.pk)
     assert runs.recover_expired(LEASE) == []
-    assert making.count_entries(talk.pk) == length
+    assert making.count_entries(conversation.pk) == length
 
 
 @pytest.mark.parametrize("ask", [making.question, making.prompt])
@@ -247,29 +251,33 @@ def test_what_counts_for_the_rest_of_the_turn_outlives_the_process(run: Run):
     assert approvals.get_turn_permissions(run) == {("vault", ""): False}, "the last word"
 
 
-def test_a_run_is_not_put_down_while_somebody_speaks_to_it(talk: Conversation, run: Run):
+def test_a_run_is_not_put_down_while_somebody_speaks_to_it(conversation: Conversation, run: Run):
     row = making.question(run)
-    runs.interrupt_run(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Wait")
+    runs.interrupt_run(conversation.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Wait")
     assert runs.park_run(run, [row.pk], []) is False
 
 
-def test_a_stop_ends_a_run_that_nobody_executes(talk: Conversation, run: Run, ada: Person):
+def test_a_stop_ends_a_run_that_nobody_executes(conversation: Conversation, run: Run, ada: Person):
     row, waiting_prompt = making.question(run), making.prompt(run)
     runs.park_run(run, [row.pk], [waiting_prompt.pk])
-    stopped_run = runs.interrupt_run(talk.pk, InterruptKind.STOP, making.decider(ada))
+    stopped_run = runs.interrupt_run(conversation.pk, InterruptKind.STOP, making.decider(ada))
     assert stopped_run == run
     assert fresh(run).state == "stopped"
     row.refresh_from_db()
     assert (row.state, row.reason, row.decider) == ("cancelled", "user", ada)
     assert approvals.get_approval(waiting_prompt.pk).state == "withdrawn"
     assert leases.list_queued() == []
-    assert runs.interrupt_run(talk.pk, InterruptKind.STOP, making.decider(ada)) is None
+    assert runs.interrupt_run(conversation.pk, InterruptKind.STOP, making.decider(ada)) is None
 
 
-def test_what_is_said_to_a_run_that_is_parked_wakes_it_to_hear_it(talk: Conversation, run: Run):
+def test_what_is_said_to_a_run_that_is_parked_wakes_it_to_hear_it(
+    conversation: Conversation, run: Run
+):
     row = making.question(run)
     runs.park_run(run, [row.pk], [])
-    runs.interrupt_run(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without")
+    runs.interrupt_run(
+        conversation.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without"
+    )
     assert fresh(run).state == "queued"
     leased_run = making.acquire_run(run)
     assert interrupts.list_pending([run]) == [], "who held it before hears nothing any more"
@@ -277,8 +285,10 @@ def test_what_is_said_to_a_run_that_is_parked_wakes_it_to_hear_it(talk: Conversa
     assert (interrupt.text, interrupt.person_name) == ("Do without", "Ada")
 
 
-def test_words_stand_until_the_turn_acts_on_them(talk: Conversation, run: Run):
-    runs.interrupt_run(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without")
+def test_words_stand_until_the_turn_acts_on_them(conversation: Conversation, run: Run):
+    runs.interrupt_run(
+        conversation.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without"
+    )
     (interrupt,) = interrupts.list_pending([run])
     result = ToolCallResponse("call_1", "Done.", is_error=False)
     for kind in (ChatResponse("message", "Half"), result):
@@ -330,7 +340,7 @@ def test_a_lost_run_leaves_nothing_open_and_is_not_woken_by_it(run: Run):
     assert leases.list_queued() == []
 
 
-def test_who_goes_on_meanwhile_is_not_called_lost(run: Run):
+def test_run_that_was_queued_meanwhile_is_not_lost(run: Run):
     row = making.question(run)
     runs.park_run(run, [row.pk], [])
     parked = fresh(run)
@@ -353,18 +363,20 @@ def test_a_parked_run_that_nothing_would_wake_is_recalled(run: Run):
 
 @pytest.mark.parametrize("end", ["fail", "stop", "lose"])
 def test_words_that_no_turn_acted_on_are_what_the_next_begins_with(
-    talk: Conversation, run: Run, end: str
+    conversation: Conversation, run: Run, end: str
 ):
-    runs.interrupt_run(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without")
+    runs.interrupt_run(
+        conversation.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without"
+    )
     match end:
         case "fail":
             runs.fail_run(run, CancellationReason.LOST, RunState.FAILED)
         case "stop":
             leases.release_lease(run)
-            runs.interrupt_run(talk.pk, InterruptKind.STOP, Decider("person", "Ada"))
+            runs.interrupt_run(conversation.pk, InterruptKind.STOP, Decider("person", "Ada"))
         case _:
             runs.lose_run(run, "It could not go on.")
-    last = journal.read_elements(talk.pk)[-1].kind
+    last = journal.read_elements(conversation.pk)[-1].kind
     assert last == ChatRequest("Do without", author="Ada")
     assert not RunInterrupt.objects.filter(kind="respond", handled_at=None).exists()
 
@@ -377,9 +389,9 @@ def test_a_run_that_is_done_leaves_nothing_open(run: Run):
     assert approvals.get_approval(waiting_prompt.pk).state == "withdrawn"
 
 
-def test_an_empty_response_holds_up_nothing(talk: Conversation, run: Run):
+def test_an_empty_response_holds_up_nothing(conversation: Conversation, run: Run):
     row = making.question(run)
-    runs.interrupt_run(talk.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "")
+    runs.interrupt_run(conversation.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "")
     (interrupt,) = interrupts.list_pending([run])
     assert runs.park_run(run, [row.pk], []) is False
     interrupts.mark_delivered(interrupt)

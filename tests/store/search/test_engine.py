@@ -37,11 +37,11 @@ TYPED_WORDS = st.lists(st.sampled_from(WORDS), max_size=3).map(" ".join)
 ASCII_TEXTS = st.from_regex(r"[\x00-\x7f]{0,30}[a-z0-9][\x00-\x7f]{0,30}", fullmatch=True)
 
 
-def say(talk: Conversation, *texts: str, since: datetime = START) -> None:
+def say(conversation: Conversation, *texts: str, since: datetime = START) -> None:
     """Append messages, each a day later than the one before."""
     for day, text in enumerate(texts):
         at = timestamps.format_timestamp(since + timedelta(days=day))
-        journal.append_events(talk.pk, [making.event(ChatResponse("message", text), at)])
+        journal.append_events(conversation.pk, [making.event(ChatResponse("message", text), at)])
 
 
 def list_highlights(hit: engine.SearchHit) -> list[str]:
@@ -49,7 +49,7 @@ def list_highlights(hit: engine.SearchHit) -> list[str]:
 
 
 @pytest.fixture
-def talk(home: Workspace) -> Conversation:
+def conversation(home: Workspace) -> Conversation:
     conversation: Conversation = making.conversation(home, "Orchard")
     return conversation
 
@@ -100,10 +100,10 @@ def talk(home: Workspace) -> Conversation:
     ],
 )
 def test_what_is_typed_finds_what_it_says(
-    talk: Conversation, find: Find, query_text: str, expected: set[int]
+    conversation: Conversation, find: Find, query_text: str, expected: set[int]
 ):
     say(
-        talk,
+        conversation,
         "Prune the pear tree.",
         "The plum tree has been pruned.",
         "Un café, große Tasse",
@@ -147,10 +147,10 @@ def test_what_is_typed_finds_what_it_says(
     ],
 )
 def test_text_without_blanks_is_found_with_the_letters_beside_it(
-    talk: Conversation, find: Find, query_text: str, expected: set[int]
+    conversation: Conversation, find: Find, query_text: str, expected: set[int]
 ):
     say(
-        talk,
+        conversation,
         "Python入門の本",
         "Ruby入門の本",
         "話の本の",
@@ -167,7 +167,9 @@ def test_text_without_blanks_is_found_with_the_letters_beside_it(
         assert all(list_highlights(hit) for hit in hits)
 
 
-def test_texts_are_compared_of_queries_with_such_text_alone(talk: Conversation, reader: Person):
+def test_texts_are_compared_of_queries_with_such_text_alone(
+    conversation: Conversation, reader: Person
+):
     statements = []
     for query_text in ("pear -plum", "東京 -都", "東京都"):
         search = engine.make_search(reader.pk, query_parser.parse_query(query_text))
@@ -178,17 +180,17 @@ def test_texts_are_compared_of_queries_with_such_text_alone(talk: Conversation, 
     assert [comparison in statement for statement in statements] == [False, False, True]
 
 
-def test_other_kinds_of_assistant_titles(talk: Conversation, find: Find):
+def test_other_kinds_of_assistant_titles(conversation: Conversation, find: Find):
     """A kind that people name stands for every category of it."""
-    say(talk, "plain")
-    journal.append_events(talk.pk, [making.event(ChatResponse("data", {"crop": "beet"}))])
+    say(conversation, "plain")
+    journal.append_events(conversation.pk, [making.event(ChatResponse("data", {"crop": "beet"}))])
     assert {hit.category for hit in find("kind:assistant")} == {"message", "structure"}
 
 
 def test_filters_of_one_kind_are_alternatives_and_of_two_are_not(home: Workspace, find: Find):
-    talk = making.conversation(home)
+    conversation = making.conversation(home)
     for author, text in (("Ada Lovelace", "water"), ("Bob", "water"), ("Bob", "dig")):
-        journal.append_events(talk.pk, [making.event(ChatRequest(text, author=author))])
+        journal.append_events(conversation.pk, [making.event(ChatRequest(text, author=author))])
     assert len(find("who:ada who:bob")) == 3
     assert len(find('who:"ada lovelace" water')) == 1
     assert len(find("who:bob kind:person dig")) == 1
@@ -197,7 +199,7 @@ def test_filters_of_one_kind_are_alternatives_and_of_two_are_not(home: Workspace
 
 
 def test_a_tool_is_found_by_its_name_and_what_that_begins_with(home: Workspace, find: Find):
-    talk = making.conversation(home)
+    conversation = making.conversation(home)
     kinds: list[EventKind] = [
         builders.make_call("a", "fs_read_file", path="x"),
         builders.make_result("a", "the text"),
@@ -205,7 +207,7 @@ def test_a_tool_is_found_by_its_name_and_what_that_begins_with(home: Workspace, 
         builders.make_result("b", "refused", is_error=True),
     ]
     for kind in kinds:
-        journal.append_events(talk.pk, [making.event(kind)])
+        journal.append_events(conversation.pk, [making.event(kind)])
     assert [hit.category for hit in find("tool:fs_read_file")] == ["result", "call"]
     assert [hit.category for hit in find("tool:git kind:failure")] == ["failure"]
     assert len(find("tool:git tool:fs")) == 4
@@ -213,20 +215,20 @@ def test_a_tool_is_found_by_its_name_and_what_that_begins_with(home: Workspace, 
 
 
 def test_the_newest_come_first_whenever_they_were_indexed(home: Workspace, find: Find):
-    late_talk, early_talk = making.conversation(home), making.conversation(home)
-    say(late_talk, "tree late", since=START + timedelta(days=9))
+    late_conversation, early_conversation = making.conversation(home), making.conversation(home)
+    say(late_conversation, "tree late", since=START + timedelta(days=9))
     assert len(find("tree")) == 1
-    say(early_talk, "tree early", "tree later")
+    say(early_conversation, "tree early", "tree later")
     assert [hit.snippet[-1].text.strip() for hit in find("tree")] == ["late", "later", "early"]
     assert find("tree")[0].at == START + timedelta(days=9)
 
 
 def test_the_pages_cover_every_hit_once(
-    talk: Conversation, reader: Person, monkeypatch: pytest.MonkeyPatch
+    conversation: Conversation, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(engine, "PAGE_HITS", 3)
     for _ in range(11):
-        say(talk, "the same instant")
+        say(conversation, "the same instant")
     up_to_date()
     search = engine.make_search(reader.pk, query_parser.parse_query("instant"))
     positions: list[int] = []
@@ -241,17 +243,17 @@ def test_the_pages_cover_every_hit_once(
 
 
 def test_hits_are_counted_up_to_a_bound(
-    talk: Conversation, reader: Person, monkeypatch: pytest.MonkeyPatch
+    conversation: Conversation, reader: Person, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(engine, "COUNT_LIMIT", 4)
-    say(talk, *["tree"] * 3, "plum")
+    say(conversation, *["tree"] * 3, "plum")
     up_to_date()
     counts = {
         t: engine.make_search(reader.pk, query_parser.parse_query(t)).count_hits()
         for t in ("tree", "", "none")
     }
     assert counts == {"tree": 3, "": 0, "none": 0}
-    say(talk, *["tree"] * 8)
+    say(conversation, *["tree"] * 8)
     up_to_date()
     assert engine.make_search(reader.pk, query_parser.parse_query("tree")).count_hits() == 5
 
@@ -293,8 +295,8 @@ def test_the_index_alone_is_not_believed(
 ):
     """A row of another workspace is left out though its tags say that it is one's own."""
     other_home = making.workspace("Elsewhere")
-    talk = making.conversation(other_home)
-    say(talk, "word")
+    conversation = making.conversation(other_home)
+    say(conversation, "word")
     with monkeypatch.context() as patch:
         patch.setattr("jpweb.store.search.filter_terms.workspace_term", lambda _key: f"w{home.pk}")
         up_to_date()
@@ -315,8 +317,8 @@ def test_quotes_stay_within_theirs():
     assert dialects.build_fts5([QueryTerm('a" OR "b')], []) == '(body : "a"" OR ""b")'
 
 
-def test_what_was_found_is_lit_and_the_rest_is_plain(talk: Conversation, find: Find):
-    say(talk, "long " * 200 + "<b>Pear</b>\u202e trees\nand pears " + "tail " * 200)
+def test_what_was_found_is_lit_and_the_rest_is_plain(conversation: Conversation, find: Find):
+    say(conversation, "long " * 200 + "<b>Pear</b>\u202e trees\nand pears " + "tail " * 200)
     (hit,) = find("pear tree*")
     assert list_highlights(hit) == ["Pear", "trees", "pears"]
     text = "".join(piece.text for piece in hit.snippet)
@@ -326,8 +328,8 @@ def test_what_was_found_is_lit_and_the_rest_is_plain(talk: Conversation, find: F
     assert list_highlights(find("kind:assistant")[0]) == []
 
 
-def test_whatever_is_typed_is_looked_for(talk: Conversation, reader: Person):
-    say(talk, "Prune the pear tree.", "The plum tree has been pruned.", "東京の木")
+def test_whatever_is_typed_is_looked_for(conversation: Conversation, reader: Person):
+    say(conversation, "Prune the pear tree.", "The plum tree has been pruned.", "東京の木")
     up_to_date()
     hit_counts: list[int] = []
 
@@ -354,20 +356,20 @@ def test_whatever_was_said_is_found_by_its_words(
     home: Workspace, reader: Person, text: str, other_text: str
 ):
     """Of text beyond ASCII only that nothing fails: databases split some of it in another way."""
-    talk = making.conversation(home)
-    say(talk, text, other_text)
+    conversation = making.conversation(home)
+    say(conversation, text, other_text)
     up_to_date()
     phrases = [said.replace(chr(34), " ") for said in (text, other_text)]
     queries = [query_parser.parse_query(f'"{phrase}"') for phrase in phrases]
     pages = [engine.make_search(reader.pk, query).list_newest() for query in queries]
-    assert (talk.pk, 0) in {(hit.conversation_id, hit.position) for hit in pages[0].rows}
-    talk.delete()  # a page of hits would not hold those of all examples
+    assert (conversation.pk, 0) in {(hit.conversation_id, hit.position) for hit in pages[0].rows}
+    conversation.delete()  # a page of hits would not hold those of all examples
 
 
 def test_a_search_costs_two_queries(
-    talk: Conversation, reader: Person, django_assert_num_queries: Any
+    conversation: Conversation, reader: Person, django_assert_num_queries: Any
 ):
-    say(talk, *["tree"] * 30)
+    say(conversation, *["tree"] * 30)
     up_to_date()
     with django_assert_num_queries(2):
         search = engine.make_search(reader.pk, query_parser.parse_query("tree kind:assistant"))

@@ -135,13 +135,13 @@ def test_an_unknown_filter_is_told_and_looked_for_as_it_stands():
     assert query.terms == (QueryTerm("word"), QueryTerm("colour:green"))
 
 
-def test_what_has_no_letter_is_told():
+def test_word_without_letter_or_digit_is_a_problem():
     query = parse_query("word ()")
     assert get_problem(query) == "“()” has no letter or digit to search for."
     assert query.terms == (QueryTerm("word"),)
 
 
-def test_much_is_cut_and_told():
+def test_query_beyond_the_limits_is_cut_with_a_problem():
     many = parse_query(" ".join(f"w{n}" for n in range(60)))
     assert len(many.terms) == query_parser.MAX_TERMS
     assert get_problem(many) == f"Only the first {query_parser.MAX_TERMS} words are used."

@@ -116,7 +116,7 @@ def test_all_of_the_condition_has_to_hold(run: Run):
     assert compiled_write.update_rows(Inquiry, {"id": row.pk, "state": "open"}, **SETTLED) == 0
 
 
-def test_rows_are_told_how_many(run: Run):
+def test_update_rows_returns_the_number_of_rows(run: Run):
     making.start_run(making.conversation(run.conversation.workspace))
     conditions = {"state": RunState.RUNNING}
     assert compiled_write.update_rows(Run, conditions, phase=RunPhase.CALLING, death_count=0) == 2

@@ -41,7 +41,7 @@ def scan_all() -> None:
         pass
 
 
-def write_talk(root: Path, *kinds: EventKind | Any, title: str = TITLE) -> None:
+def write_conversation(root: Path, *kinds: EventKind | Any, title: str = TITLE) -> None:
     write_folder(root, NAME, stream(*kinds), title=title)
 
 
@@ -63,7 +63,7 @@ def list_turns() -> list[Any]:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """Return the root of a workspace whose only conversation was mirrored and searched."""
-    write_talk(tmp_path, *KINDS)
+    write_conversation(tmp_path, *KINDS)
     mirror.mirror_workspace(tmp_path)
     assert dump_rows().count(SECRET) == 4
     scan_all()
@@ -73,7 +73,7 @@ def root(tmp_path: Path) -> Path:
 
 def test_mirrored_conversation_that_grows_keeps_its_masks(root: Path):
     before, turns = dump_rows(), list_turns()
-    write_talk(root, *KINDS, MORE)
+    write_conversation(root, *KINDS, MORE)
     mirror.mirror_workspace(root)
     assert dump_rows() == before
     assert list_turns() == turns
@@ -96,7 +96,7 @@ def test_long_conversation_shows_no_secret_between_its_batches(
     monkeypatch.setattr(row_writer, "MAX_BATCH_ENTRIES", 2)
     monkeypatch.setattr(row_writer, "_pause_between_batches", lambda: shown.append(dump_rows()))
     begun, rest = stream(*KINDS)[:2], stream(*KINDS)[2:]
-    write_talk(root, *begun, make_call("d"), *rest, MORE)
+    write_conversation(root, *begun, make_call("d"), *rest, MORE)
     mirror.mirror_workspace(root)
     assert Conversation.objects.get().entry_count == len(KINDS) + 2
     assert len(shown) >= 4
@@ -109,13 +109,13 @@ def test_options_of_an_open_question_stay_as_people_choose_from_them(tmp_path: P
     question = make_inquiry(
         "c.q.1", f"Use {SECRET}?", type=Select((Option(SECRET), Option("none")))
     )
-    write_talk(tmp_path, KINDS[0], make_call("c"), question)
+    write_conversation(tmp_path, KINDS[0], make_call("c"), question)
     mirror.mirror_workspace(tmp_path)
     Inquiry.objects.update(state="open")
     scan_all()
     expected = Inquiry.objects.get().question
     assert SECRET not in expected["text"]
-    write_talk(tmp_path, KINDS[0], make_call("c"), question, make_call("d"))
+    write_conversation(tmp_path, KINDS[0], make_call("c"), question, make_call("d"))
     mirror.mirror_workspace(tmp_path)
     row = Inquiry.objects.get()
     assert SECRET not in row.question["text"]
@@ -126,7 +126,7 @@ def test_dismissed_secret_stays_unmasked_while_the_conversation_grows(root: Path
     row = SuspectedSecret.objects.filter(state=SuspicionState.OPEN)[0]
     suggestions.dismiss(row, making.person("ada"), "an example")
     before = dump_rows()
-    write_talk(root, *KINDS, MORE)
+    write_conversation(root, *KINDS, MORE)
     mirror.mirror_workspace(root)
     assert dump_rows() == before
     assert before.count(SECRET) == 4
@@ -139,7 +139,7 @@ def test_native_conversation_to_which_jp_appends_keeps_its_masks(
     Conversation.objects.update(origin=Origin.NATIVE)
     attachments.set_write_policy(Workspace.objects.get(), WritePolicy.CURRENT)
     turns = list_turns()
-    write_talk(root, *KINDS, *added, title=f"{TITLE}!")
+    write_conversation(root, *KINDS, *added, title=f"{TITLE}!")
     _, report = mirror.mirror_workspace(root)
     assert report.problems == []
     conversation = Conversation.objects.get()

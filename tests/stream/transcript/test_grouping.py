@@ -107,7 +107,7 @@ def test_an_item_position_comes_first_and_names_itself(elements):
 
 @given(strategies.streams)
 @settings(deadline=None)
-def test_glances_find_the_same_places(elements):
+def test_partly_read_elements_are_grouped_alike(elements):
     assert group_elements([read_partial(element.raw) for element in elements]) == group_elements(
         [wire.read_element(element.raw) for element in elements]
     )

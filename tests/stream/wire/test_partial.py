@@ -48,7 +48,7 @@ def read_both_ways(text: str) -> PartialElement:
 
 @given(strategies.streams | strategies.questionings)
 @settings(deadline=None, max_examples=choose_size(15, 60))
-def test_a_glance_is_what_reading_makes_of_a_stream(elements):
+def test_read_partial_equals_read_element_for_streams(elements):
     for element in elements:
         read_both_ways(element.raw)
 
@@ -60,7 +60,7 @@ def test_a_glance_is_what_reading_makes_of_a_stream(elements):
     st.sets(st.sampled_from(KEYS), max_size=2),
 )
 @settings(deadline=None, max_examples=choose_size(75, 300))
-def test_a_glance_is_what_reading_makes_of_odd_elements(kind, metadata, extra_members, less):
+def test_read_partial_equals_read_element_for_odd_elements(kind, metadata, extra_members, less):
     element_json = json.loads(wire.write_element(ConversationEvent(AT, kind, metadata)).raw)
     members = [
         *((key, value) for key, value in element_json.items() if key not in less),
@@ -102,7 +102,7 @@ DEEP = '{"a": ' + "[" * 130 + "]" * 130 + "}"
         '{"type": "tool_call", "id": "c"}',
     ],
 )
-def test_what_is_odd_is_read(text):
+def test_read_partial_equals_read_element_for_odd_json(text):
     read_both_ways(text)
 
 

@@ -68,7 +68,7 @@ def test_what_jp_accepts_is_read_as_utc(text, moment):
         "0001-01-01T00:00:00+01:00",  # before the first instant that Python has
     ],
 )
-def test_what_jp_refuses_is_none(text):
+def test_parse_timestamp_that_jp_refuses_is_none(text):
     assert timestamps.parse_timestamp(text) is None
 
 

@@ -46,9 +46,9 @@ def list_card_ids(rows: Sequence[Inquiry]) -> list[str]:
     return [f"question-{row.pk}" for row in rows]
 
 
-@pytest.mark.parametrize("path", ["/questions", "talk"])
+@pytest.mark.parametrize("path", ["/questions", "conversation"])
 def test_a_page_shows_the_oldest_and_weighs_the_same_however_many_wait(world: World, path: str):
-    address = f"/conversations/{world.conversation.pk}?at=0" if path == "talk" else path
+    address = f"/conversations/{world.conversation.pk}?at=0" if path == "conversation" else path
     weights: list[int] = []
     queries: list[int] = []
     rows = [world.question]
@@ -65,10 +65,10 @@ def test_a_page_shows_the_oldest_and_weighs_the_same_however_many_wait(world: Wo
     assert abs(weights[1] - weights[0]) < 1000
 
 
-@pytest.mark.parametrize("path", ["/questions", "talk"])
+@pytest.mark.parametrize("path", ["/questions", "conversation"])
 def test_the_page_says_how_many_more_wait(world: World, path: str):
     ask(world, 1203)
-    address = f"/conversations/{world.conversation.pk}" if path == "talk" else path
+    address = f"/conversations/{world.conversation.pk}" if path == "conversation" else path
     html_page = parse_page(world.client("responder").get(address))
     assert [tag.text for tag in html_page if "data-position" in tag][2] == "3 of 1,204"
     assert html_page.find_one(id="question-count").text == "999+ waiting"
@@ -79,11 +79,13 @@ def test_the_page_says_how_many_more_wait(world: World, path: str):
     assert "hidden" in html_page.find_one(id="hidden-count")
 
 
-@pytest.mark.parametrize("of_talk", [False, True])
-async def test_as_cards_are_settled_those_behind_come_up(shared_world: World, of_talk: bool):
+@pytest.mark.parametrize("of_conversation", [False, True])
+async def test_as_cards_are_settled_those_behind_come_up(
+    shared_world: World, of_conversation: bool
+):
     rows = [shared_world.question, *await run_in_db_thread(ask, shared_world, MANY - 1)]
     hello: dict[str, Any] = {"inbox": True, "questions": [row.pk for row in rows[:MAX_INBOX_CARDS]]}
-    if of_talk:
+    if of_conversation:
         await run_in_db_thread(Conversation.objects.get, pk=shared_world.conversation.pk)
         hello["conversation"] = shared_world.conversation.pk
     async with connect_page(shared_world.people["responder"], **hello) as socket:

@@ -14,7 +14,7 @@ def test_a_badge_that_is_remembered_is_as_it_is_made(tag: str, reason: str):
         assert jpweb_labels.state_badge(tag, reason) == jpweb_labels._render_badge(tag, reason)
 
 
-def test_a_badge_of_what_nobody_knows_is_not_remembered():
+def test_badge_of_an_unknown_state_is_not_cached():
     before = jpweb_labels._render_known_badge.cache_info().currsize
     assert "odd &lt;one&gt;" in jpweb_labels.state_badge("odd <one>")
     assert "“a &lt;b&gt;”" in jpweb_labels.state_badge("cancelled", "a <b>")

@@ -65,16 +65,16 @@ def test_an_item_whose_record_changed_is_rendered_again(conversation: Conversati
 
 
 def test_the_age_of_an_answer_is_that_of_the_page(db: None, monkeypatch: pytest.MonkeyPatch):
-    talk = making.conversation(making.workspace())
-    ada = making.person("Ada", Role.RESPONDER, talk.workspace)
-    row = making.question(making.start_run(talk, ada))
+    conversation = making.conversation(making.workspace())
+    ada = making.person("Ada", Role.RESPONDER, conversation.workspace)
+    row = making.question(making.start_run(conversation, ada))
     making.settle(row, Answered(True), making.decider(ada))
     client = signed_in(ada)
     settled_at = row.asked_at
     monkeypatch.setattr(clock, "now", lambda: settled_at + timedelta(seconds=1))
-    assert "just now" in open_page(client, talk).text
+    assert "just now" in open_page(client, conversation).text
     monkeypatch.setattr(clock, "now", lambda: settled_at + timedelta(hours=3))
-    page = open_page(client, talk).text
+    page = open_page(client, conversation).text
     assert "just now" not in page
     assert "3\xa0hours ago" in page
 
@@ -171,25 +171,29 @@ def test_outline_and_headings_are_rendered_once(conversation: Conversation):
 
 
 def test_outline_whose_question_was_settled_is_rendered_again(db: None):
-    talk = making.conversation(making.workspace())
-    ada = making.person("Ada", Role.RESPONDER, talk.workspace)
-    row = making.question(making.start_run(talk, ada), text=f"Thyme {secrets.token_hex(4)}?")
+    conversation = making.conversation(making.workspace())
+    ada = making.person("Ada", Role.RESPONDER, conversation.workspace)
+    row = making.question(
+        making.start_run(conversation, ada), text=f"Thyme {secrets.token_hex(4)}?"
+    )
     client = signed_in(ada)
-    open_page(client, talk)
+    open_page(client, conversation)
     making.settle(row, Answered(True), making.decider(ada))
-    outline = open_page(client, talk).text.partition('id="outline"')[2].partition("</nav>")[0]
+    outline = (
+        open_page(client, conversation).text.partition('id="outline"')[2].partition("</nav>")[0]
+    )
     assert 'data-outcome="answered"' in outline
     assert 'data-outcome="open"' not in outline
 
 
 def test_head_counts_the_questions_of_its_reader(db: None):
-    talk = making.conversation(making.workspace())
-    ada = making.person("Ada", Role.RESPONDER, talk.workspace)
+    conversation = making.conversation(making.workspace())
+    ada = making.person("Ada", Role.RESPONDER, conversation.workspace)
     client = signed_in(ada)
     assert 'data-count="0"' in client.get("/help").text
-    making.question(making.start_run(talk, ada))
+    making.question(making.start_run(conversation, ada))
     assert 'data-count="1"' in client.get("/help").text
-    assert 'data-count="0"' in make_reader(talk, "Bo").get("/help").text
+    assert 'data-count="0"' in make_reader(conversation, "Bo").get("/help").text
 
 
 def test_head_names_the_page_that_is_shown(conversation: Conversation):

@@ -79,7 +79,7 @@ async def test_signing_in_anew_closes_the_pages_of_the_sign_in_before(shared_wor
     await line.disconnect()
 
 
-async def test_a_session_is_who_one_is(shared_world: World):
+async def test_socket_takes_its_person_from_the_session(shared_world: World):
     line = line_of(await run_in_db_thread(shared_world.client, "reader"))
     assert (await line.connect(5))[0]
     await line.send_to(text_data=json.dumps({"questions": []}))

@@ -205,10 +205,12 @@ def test_the_hostile_conversation_is_hostile_indeed(reader: Person):
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/conversations", "/questions", "/audit", "/sign-in", "/no/such", "talk"]
+    "path", ["/", "/conversations", "/questions", "/audit", "/sign-in", "/no/such", "conversation"]
 )
 def test_every_page_forbids_what_is_not_ours(world: World, path: str):
-    response = world.client("owner").get(url(world.conversation) if path == "talk" else path)
+    response = world.client("owner").get(
+        url(world.conversation) if path == "conversation" else path
+    )
     policy = dict(
         part.strip().partition(" ")[::2] for part in response["Content-Security-Policy"].split(";")
     )

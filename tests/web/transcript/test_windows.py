@@ -181,7 +181,7 @@ def test_questions_that_an_address_names_as_shut_are_not_open():
     ]
 
 
-def test_a_gap_in_time_is_told():
+def test_gap_of_hours_between_turns_is_shown():
     conversation = making.conversation(making.workspace())
     for at in ("2026-01-01 10:00:00.0", "2026-01-01 10:14:00.0", "2026-01-01 12:20:00.0"):
         journal.append_events(conversation.pk, [making.event(ChatRequest("Hi"), at)])
@@ -241,7 +241,7 @@ def test_a_page_tells_how_far_somebody_read_and_no_further_than_there_is():
     )
 
 
-def test_who_read_what_is_no_more_has_read_what_there_is():
+def test_read_count_is_cut_to_the_length_of_a_shortened_conversation():
     conversation = make_long_conversation(2)
     person = int(sign_in_reader(conversation).session["_auth_user_id"])
     read_marks.record_read(person, conversation.pk, conversation.entry_count)
@@ -276,10 +276,12 @@ def test_outline_leads_to_all_of_a_turn_that_the_window_shows_in_part():
     for query, partly in (("at=0", True), ("at=60", True), ("at=end", True)):
         outline_text = open_conversation(client, conversation, query).find_one(id="outline").text
         assert ("Show whole turn" in outline_text) == partly
-    short_talk = mirror_conversation(TurnStart(), make_call("a", "hammer"), TurnStart())
+    short_conversation = mirror_conversation(TurnStart(), make_call("a", "hammer"), TurnStart())
     assert (
         "Show whole turn"
-        not in open_conversation(sign_in_reader(short_talk), short_talk).find_one(id="outline").text
+        not in open_conversation(sign_in_reader(short_conversation), short_conversation)
+        .find_one(id="outline")
+        .text
     )
     outline_html = client.get(f"/conversations/{conversation.pk}/outline?turn=0").content.decode()
     assert outline_html.count("hammer") >= 80

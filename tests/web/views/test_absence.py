@@ -26,7 +26,7 @@ def test_while_the_database_is_away_people_are_told_so(
     assert "closed the connection" not in response.text
 
 
-def test_an_answer_is_told_the_same(world: World, monkeypatch: pytest.MonkeyPatch):
+def test_answer_during_an_outage_gets_503(world: World, monkeypatch: pytest.MonkeyPatch):
     async def raise_unavailable(*_: object, **__: object) -> None:
         raise OperationalError("server closed the connection unexpectedly")
 

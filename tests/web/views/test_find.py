@@ -71,7 +71,7 @@ def test_a_hit_says_which_it_is_and_where(world: World, indexed_conversation: An
     assert (second["number"], second["position"]) == (2, 2)
 
 
-def test_the_hits_go_round(world: World, indexed_conversation: Any):
+def test_find_wraps_around_at_both_ends(world: World, indexed_conversation: Any):
     path = f"/conversations/{indexed_conversation.pk}/find"
     assert get_json(world, path, q="roses", **{"from": "3"})["number"] == 1
     assert get_json(world, path, q="roses", to="previous", **{"from": "1"})["number"] == 3

@@ -63,8 +63,8 @@ def test_nothing_waits_for_who_may_not_answer_or_is_elsewhere(world: World):
 
 def test_runs_that_go_on_or_failed_are_shown_until_something_follows(world: World):
     for state in RunState:
-        talk = making.conversation(world.home, f"talk that is {state}")
-        run = making.start_run(talk)
+        conversation = making.conversation(world.home, f"talk that is {state}")
+        run = making.start_run(conversation)
         Run.objects.filter(pk=run.pk).update(
             state=state, problem=f"because {state}", ended_at=timezone.now()
         )
@@ -93,13 +93,13 @@ def test_active_run_counts_how_long_it_has_run(world: World):
 
 def test_what_grew_since_the_person_read_it_is_shown_with_how_much(world: World):
     for name, ago in (("one", 3), ("two", 2), ("same", 1)):
-        talk = making.conversation(world.home, name)
-        journal.append_events(talk.pk, [making.event(ChatResponse("message", "Hi"))] * 2)
-        Conversation.objects.filter(pk=talk.pk).update(
+        conversation = making.conversation(world.home, name)
+        journal.append_events(conversation.pk, [making.event(ChatResponse("message", "Hi"))] * 2)
+        Conversation.objects.filter(pk=conversation.pk).update(
             last_activity=timezone.now() - timedelta(hours=ago)
         )
         ReadMark.objects.create(
-            person=world.people["reader"], conversation=talk, at=START,
+            person=world.people["reader"], conversation=conversation, at=START,
             entry_count=2 if name == "same" else 1,
         )  # fmt: skip
     texts = part(start(world, "reader"), "unread")
@@ -113,11 +113,11 @@ def test_what_grew_since_the_person_read_it_is_shown_with_how_much(world: World)
 def test_only_what_was_read_last_is_looked_at(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(dashboard, "READ_CONVERSATIONS", 1)
     for n, name in enumerate(("early", "late")):
-        talk = making.conversation(world.home, name)
-        journal.append_events(talk.pk, [making.event(ChatResponse("message", "Hi"))])
+        conversation = making.conversation(world.home, name)
+        journal.append_events(conversation.pk, [making.event(ChatResponse("message", "Hi"))])
         ReadMark.objects.create(
             person=world.people["reader"],
-            conversation=talk,
+            conversation=conversation,
             entry_count=0,
             at=START + timedelta(days=n),
         )

@@ -49,7 +49,7 @@ def test_a_page_says_what_is_sent_and_what_never_is(world: World):
     assert page(world).find_one(name="delay")["value"] == "60"
 
 
-def test_the_menu_leads_there(world: World):
+def test_menu_links_to_notifications(world: World):
     page = parse_page(world.client("reader").get("/"))
     links = [tag for tag in page if tag.inside(**{"class": "menu-body"})]
     assert [tag.text for tag in links if tag.get("href") == "/notifications"] == ["Notifications"]

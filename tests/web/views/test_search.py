@@ -86,7 +86,7 @@ def test_a_title_leads_to_the_conversation(world: World):
     assert links(look(world, q="kind:title talk")) == [f"/conversations/{world.conversation.pk}"]
 
 
-def test_what_is_hostile_is_text(world: World):
+def test_hostile_markup_in_results_is_escaped(world: World):
     Conversation.objects.filter(pk=world.conversation.pk).update(title=HOSTILE)
     say(world, HOSTILE)
     html_page = look(world, q=f"pear {HOSTILE}", tool='"><img>')

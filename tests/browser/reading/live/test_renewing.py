@@ -169,7 +169,7 @@ def test_a_part_of_an_older_revision_is_sent_anew(growing: Growing):
 
 
 @pytest.mark.proof  # a variant
-def test_news_begin_once(growing: Growing):
+def test_mark_of_new_events_is_shown_once(growing: Growing):
     reader = growing.visit.home.invite("Reader of news", "reader", WORKSPACE)
     page = growing.visit.open(f"{growing.path}?at=end#composer", who=reader)
     page.goto(f"{growing.visit.server.url}/conversations")

@@ -68,7 +68,7 @@ async def test_a_secret_reaches_the_call_in_another_process(
     assert worker._seal_keys == {}
 
 
-async def test_the_desk_sends_it(
+async def test_answering_sends_the_secret_to_the_waiting_call(
     scene: Scene, wire: ProcessWire, web: SecretChannel, worker: SecretChannel, monkeypatch
 ):
     row = await scene.question(Secret())

@@ -170,7 +170,7 @@ def test_what_a_jp_lets_go_and_takes_again_is_never_held_by_both(
 
 
 @pytest.mark.parametrize("first", range(MOMENTS))
-def test_what_we_let_go_and_take_again_is_never_held_by_both(
+def test_lock_that_is_released_and_retaken_is_held_by_one_process(
     order: Order, tmp_path: Path, first: int
 ):
     for then in range(first, 2 * MOMENTS):

@@ -42,45 +42,45 @@ def list_prompt_parts(page: str) -> list[str]:
 
 
 def test_model_parameters_and_prompt_are_shown_as_of_each_change(world: World):
-    talk = mirror_conversation(
+    conversation = mirror_conversation(
         world,
         make_change("m-1", "Be short."), TurnStart(), ChatRequest("Hi"),
         make_change("m-2", "Be long."), TurnStart(), ChatRequest("On"),
     )  # fmt: skip
-    latest = open_view(world, talk, "configuration")
+    latest = open_view(world, conversation, "configuration")
     assert 'data-model="anthropic/m-2"' in latest
     assert "max_tokens 900" in get_words(latest)
     assert list_prompt_parts(latest) == ["Be long."]
     assert "Turn 2 anthropic/m-2 model: anthropic/m-1 → anthropic/m-2 system prompt Event 3" in (
         get_words(latest)
     )
-    first = open_view(world, talk, "configuration", "?from=0")
+    first = open_view(world, conversation, "configuration", "?from=0")
     assert 'data-model="anthropic/m-1"' in first
     assert list_prompt_parts(first) == ["Be short."]
 
 
 def test_an_unknown_change_shows_the_latest(world: World):
-    talk = mirror_conversation(world, make_change("m-1", "Be short."), TurnStart())
-    assert "anthropic/m-1" in open_view(world, talk, "configuration", "?from=99")
+    conversation = mirror_conversation(world, make_change("m-1", "Be short."), TurnStart())
+    assert "anthropic/m-1" in open_view(world, conversation, "configuration", "?from=99")
 
 
 def test_markup_in_a_prompt_is_text(world: World):
-    talk = mirror_conversation(world, make_change("m-1", "<script>alert(1)</script>"))
-    page = open_view(world, talk, "configuration")
+    conversation = mirror_conversation(world, make_change("m-1", "<script>alert(1)</script>"))
+    page = open_view(world, conversation, "configuration")
     assert list_prompt_parts(page) == ["&lt;script&gt;alert(1)&lt;/script&gt;"]
 
 
 def test_a_prompt_with_what_looks_like_a_secret_is_hidden(world: World):
-    talk = mirror_conversation(world, make_change("m-1", f"Use {KEY} there."))
-    page = open_view(world, talk, "configuration")
+    conversation = mirror_conversation(world, make_change("m-1", f"Use {KEY} there."))
+    page = open_view(world, conversation, "configuration")
     assert KEY not in page
     assert "data-prompt-hidden" in page
 
 
 def test_parameters_that_people_need_not_see_are_named_alone(world: World):
     model = {"id": "openai/m", "parameters": {"headers": {"x": "canary-value"}}}
-    talk = mirror_conversation(world, ConfigDelta({"assistant": {"model": model}}))
-    page = open_view(world, talk, "configuration")
+    conversation = mirror_conversation(world, ConfigDelta({"assistant": {"model": model}}))
+    page = open_view(world, conversation, "configuration")
     assert "canary-value" not in page
     assert "headers (set, not shown)" in get_words(page)
 
@@ -90,11 +90,11 @@ def test_each_real_conversation_has_its_model_prompt_and_tools(world: World):
     Workspace.objects.filter(pk=world.home.pk).update(root=str(REAL.resolve()))
     mirror.mirror_workspace(REAL)
     seen = {}
-    for talk in Conversation.objects.filter(workspace=world.home, source__gt=""):
-        page = open_view(world, talk, "configuration")
+    for conversation in Conversation.objects.filter(workspace=world.home, source__gt=""):
+        page = open_view(world, conversation, "configuration")
         (model,) = re.findall(r'data-model="([^"]*)"', page)
         prompt_count, tool_count = len(list_prompt_parts(page)), page.count("<tr data-tool=")
-        seen[talk.jp_id] = (model, prompt_count, tool_count)
+        seen[conversation.jp_id] = (model, prompt_count, tool_count)
         assert "data-config-problem" not in page
         assert "data-prompt-hidden" not in page
     assert seen == REAL_CONFIGURATIONS

@@ -68,7 +68,7 @@ def test_an_owner_trusts_what_a_conversation_stores_for_it_alone(world: World):
     assert (entry.workspace_id, entry.conversation_id) == (world.home.pk, conversation.pk)
 
 
-def test_trust_is_withdrawn_there(world: World):
+def test_trust_of_a_conversation_is_withdrawn_on_its_page(world: World):
     conversation = start_conversation(world)
     (item,) = list_items(open_page(world, conversation))
     post(world, conversation, item)

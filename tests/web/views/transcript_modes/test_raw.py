@@ -111,7 +111,7 @@ def test_a_position_past_the_end_leads_back(world: World):
     assert "?before=2" in page
 
 
-def test_nothing_said_is_said(world: World):
+def test_raw_view_of_an_empty_conversation_says_so(world: World):
     assert "No events yet." in open_view(world, mirror_conversation(world), "raw")
 
 

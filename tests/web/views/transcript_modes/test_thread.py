@@ -96,7 +96,7 @@ def test_a_turn_that_is_none_is_missing(world: World):
     assert client.get(f"/conversations/{conversation.pk}/thread?turn=1").status_code == 404
 
 
-def test_nothing_said_is_said(world: World):
+def test_thread_view_of_an_empty_conversation_says_so(world: World):
     assert "No turns yet." in open_view(world, mirror_conversation(world), "thread")
 
 

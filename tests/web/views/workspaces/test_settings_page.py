@@ -41,7 +41,7 @@ def test_a_person_chooses_theme_and_density_for_every_page(world: World):
 
 
 @pytest.mark.parametrize("form", [{}, {"theme": "dark"}, {"theme": "<b>", "density": "compact"}])
-def test_a_look_that_nobody_offers_is_refused(world: World, form: dict[str, str]):
+def test_unknown_theme_is_refused(world: World, form: dict[str, str]):
     response = world.client("reader").post("/settings/appearance", form, follow=True)
     assert "Choose one of the options." in parse_page(response).text
     assert Person.objects.get(pk=world.people["reader"].pk).theme == "system"
