@@ -107,18 +107,14 @@ def test_growth_only_adds(tmp_path: Path):
     before = keys(conversation)
     write_folder(tmp_path, NAME, stream(*KINDS, ChatResponse("message", "Done.")))
     report = mirror_again(tmp_path)
-    grown_conversation, second = get_only(tmp_path), Inquiry.objects.get()
-    assert keys(grown_conversation)[: len(before)] == before
-    assert (report.event_count, grown_conversation.entry_count, grown_conversation.pk) == (
-        3,
-        5,
-        conversation.pk,
-    )
-    assert grown_conversation.revision == conversation.revision
+    later_row, second = get_only(tmp_path), Inquiry.objects.get()
+    assert keys(later_row)[: len(before)] == before
+    assert (report.event_count, later_row.entry_count, later_row.pk) == (3, 5, conversation.pk)
+    assert later_row.revision == conversation.revision
     assert report.changed_ids == [conversation.pk]
     assert (first.state, second.state, second.pk) == ("open", "answered", first.pk)
     assert second.response_position == 2
-    assert grown_conversation.last_activity > conversation.last_activity
+    assert later_row.last_activity > conversation.last_activity
 
 
 def test_a_rewrite_replaces_from_the_first_difference(tmp_path: Path):
@@ -331,9 +327,8 @@ def test_hostile_text_breaks_nothing(tmp_path: Path):
     assert report.problems == []
     conversation, row = get_only(tmp_path), Inquiry.objects.get()
     assert bytes_of(conversation) == making.stream_file(hostile)
-    row_text = json.dumps(
-        [conversation.title, conversation.labels, row.question, row.answer, row.asker, row.label]
-    )
+    values = [conversation.title, conversation.labels, row.question, row.answer, row.asker]
+    row_text = json.dumps([*values, row.label])
     assert "\\u0000" not in row_text
     assert "\\ud800" not in row_text
     assert (row.state, row.decider_name, row.decider_id) == (

@@ -77,9 +77,7 @@ def test_nobody_is_taken_for_dead_whose_lease_lasts(run: Run):
     assert fresh(run).state == "running"
 
 
-def test_run_of_a_dead_process_is_queued_and_its_late_writes_refused(
-    conversation: Conversation, run: Run
-):
+def test_run_of_a_dead_process_is_queued_and_fenced(conversation: Conversation, run: Run):
     row, length = making.question(run), making.count_entries(conversation.pk)
     expire_lease(run)
     assert runs.recover_expired(LEASE) == [run]
@@ -117,9 +115,7 @@ def test_of_two_who_find_a_dead_one_one_queues_it(run: Run):
     assert fresh(run).resume_count == 1
 
 
-def test_what_ends_its_processes_and_gets_nowhere_is_lost_truthfully(
-    conversation: Conversation, run: Run
-):
+def test_run_that_keeps_ending_processes_is_lost(conversation: Conversation, run: Run):
     settled_row = making.settle(making.question(run), Answered(True))
     Run.objects.update(death_count=runs.MAX_DEATHS)
     expire_lease(run)
@@ -251,7 +247,7 @@ def test_what_counts_for_the_rest_of_the_turn_outlives_the_process(run: Run):
     assert approvals.get_turn_permissions(run) == {("vault", ""): False}, "the last word"
 
 
-def test_a_run_is_not_put_down_while_somebody_speaks_to_it(conversation: Conversation, run: Run):
+def test_run_with_an_unhandled_reply_is_not_parked(conversation: Conversation, run: Run):
     row = making.question(run)
     runs.interrupt_run(conversation.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Wait")
     assert runs.park_run(run, [row.pk], []) is False
@@ -270,25 +266,19 @@ def test_a_stop_ends_a_run_that_nobody_executes(conversation: Conversation, run:
     assert runs.interrupt_run(conversation.pk, InterruptKind.STOP, making.decider(ada)) is None
 
 
-def test_what_is_said_to_a_run_that_is_parked_wakes_it_to_hear_it(
-    conversation: Conversation, run: Run
-):
+def test_reply_to_a_parked_run_queues_it(conversation: Conversation, run: Run):
     row = making.question(run)
     runs.park_run(run, [row.pk], [])
-    runs.interrupt_run(
-        conversation.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without"
-    )
+    runs.interrupt_run(conversation.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Skip it")
     assert fresh(run).state == "queued"
     leased_run = making.acquire_run(run)
     assert interrupts.list_pending([run]) == [], "who held it before hears nothing any more"
     (interrupt,) = interrupts.list_pending([leased_run])
-    assert (interrupt.text, interrupt.person_name) == ("Do without", "Ada")
+    assert (interrupt.text, interrupt.person_name) == ("Skip it", "Ada")
 
 
 def test_words_stand_until_the_turn_acts_on_them(conversation: Conversation, run: Run):
-    runs.interrupt_run(
-        conversation.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without"
-    )
+    runs.interrupt_run(conversation.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Skip it")
     (interrupt,) = interrupts.list_pending([run])
     result = ToolCallResponse("call_1", "Done.", is_error=False)
     for kind in (ChatResponse("message", "Half"), result):
@@ -298,7 +288,7 @@ def test_words_stand_until_the_turn_acts_on_them(conversation: Conversation, run
         "the turn is not done before it has acted on them"
     )
     run_events.record_events(
-        run, [making.event(ChatRequest("Do without", author="Ada"))], [interrupt.pk]
+        run, [making.event(ChatRequest("Skip it", author="Ada"))], [interrupt.pk]
     )
     assert interrupts.list_pending([run]) == []
     assert runs.end_run(run, RunState.DONE) is True
@@ -365,9 +355,7 @@ def test_a_parked_run_that_nothing_would_wake_is_recalled(run: Run):
 def test_words_that_no_turn_acted_on_are_what_the_next_begins_with(
     conversation: Conversation, run: Run, end: str
 ):
-    runs.interrupt_run(
-        conversation.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Do without"
-    )
+    runs.interrupt_run(conversation.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "Skip it")
     match end:
         case "fail":
             runs.fail_run(run, CancellationReason.LOST, RunState.FAILED)
@@ -377,7 +365,7 @@ def test_words_that_no_turn_acted_on_are_what_the_next_begins_with(
         case _:
             runs.lose_run(run, "It could not go on.")
     last = journal.read_elements(conversation.pk)[-1].kind
-    assert last == ChatRequest("Do without", author="Ada")
+    assert last == ChatRequest("Skip it", author="Ada")
     assert not RunInterrupt.objects.filter(kind="respond", handled_at=None).exists()
 
 

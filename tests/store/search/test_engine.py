@@ -167,9 +167,7 @@ def test_text_without_blanks_is_found_with_the_letters_beside_it(
         assert all(list_highlights(hit) for hit in hits)
 
 
-def test_texts_are_compared_of_queries_with_such_text_alone(
-    conversation: Conversation, reader: Person
-):
+def test_only_queries_with_cjk_text_compare_texts(conversation: Conversation, reader: Person):
     statements = []
     for query_text in ("pear -plum", "東京 -都", "東京都"):
         search = engine.make_search(reader.pk, query_parser.parse_query(query_text))
@@ -317,7 +315,7 @@ def test_quotes_stay_within_theirs():
     assert dialects.build_fts5([QueryTerm('a" OR "b')], []) == '(body : "a"" OR ""b")'
 
 
-def test_what_was_found_is_lit_and_the_rest_is_plain(conversation: Conversation, find: Find):
+def test_snippet_highlights_matches_as_plain_text(conversation: Conversation, find: Find):
     say(conversation, "long " * 200 + "<b>Pear</b>\u202e trees\nand pears " + "tail " * 200)
     (hit,) = find("pear tree*")
     assert list_highlights(hit) == ["Pear", "trees", "pears"]
@@ -328,7 +326,7 @@ def test_what_was_found_is_lit_and_the_rest_is_plain(conversation: Conversation,
     assert list_highlights(find("kind:assistant")[0]) == []
 
 
-def test_whatever_is_typed_is_looked_for(conversation: Conversation, reader: Person):
+def test_any_query_text_can_be_searched(conversation: Conversation, reader: Person):
     say(conversation, "Prune the pear tree.", "The plum tree has been pruned.", "東京の木")
     up_to_date()
     hit_counts: list[int] = []
