@@ -88,11 +88,11 @@ class PageSocket:
         self._line = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
         self._line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._texts: deque[str] = deque()
-        self._conversation = ClientProtocol(parse_uri(f"ws://127.0.0.1:{port}{path}"))
-        request = self._conversation.connect()
+        self._protocol = ClientProtocol(parse_uri(f"ws://127.0.0.1:{port}{path}"))
+        request = self._protocol.connect()
         request.headers["Cookie"] = cookie
         request.headers["Origin"] = f"http://127.0.0.1:{port}"
-        self._conversation.send_request(request)
+        self._protocol.send_request(request)
         self._send()
         self._is_open = False
         while not self._is_open:
@@ -114,7 +114,7 @@ class PageSocket:
         self.reply(dumps(message))
 
     def reply(self, text: str) -> None:
-        self._conversation.send_text(text.encode())
+        self._protocol.send_text(text.encode())
         self._send()
 
     def text(self) -> str:
@@ -147,10 +147,10 @@ class PageSocket:
         data = self._line.recv(1 << 20)
         if not data:
             raise ConnectionError("the server hung up")
-        self._conversation.receive_data(data)
-        for event in self._conversation.events_received():
+        self._protocol.receive_data(data)
+        for event in self._protocol.events_received():
             if isinstance(event, Response):
-                self._is_open = self._conversation.handshake_exc is None
+                self._is_open = self._protocol.handshake_exc is None
                 if not self._is_open:
                     raise ConnectionError(f"no socket: {event.status_code}")
             elif isinstance(event, Frame) and event.opcode is Opcode.TEXT:
@@ -160,6 +160,6 @@ class PageSocket:
         self._send()
 
     def _send(self) -> None:
-        data = b"".join(self._conversation.data_to_send())
+        data = b"".join(self._protocol.data_to_send())
         if data:
             self._line.sendall(data)
