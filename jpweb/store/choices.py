@@ -151,6 +151,7 @@ class Act(TextChoices):
     APPROVAL_DECIDED = "approval_decided"
     APPROVAL_WITHDRAWN = "approval_withdrawn"
     CALL_DECIDED_BY_POLICY = "call_decided_by_policy"
+    CALL_RAN_UNATTENDED = "call_ran_unattended"
     RESULT_DECIDED_BY_POLICY = "result_decided_by_policy"
     RUN_STARTED = "run_started"
     RUN_INTERRUPTED = "run_interrupted"
@@ -217,6 +218,7 @@ class DecisionKind(TextChoices):
 
     QUESTION = "question", "Question"
     RUN = "run", "Tool call"
+    UNATTENDED = "unattended", "Ran without asking"
     DELIVER = "deliver", "Result"
     TRUST = "trust", "Trust"
     RIGHTS = "rights", "Rights"

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from jpweb.agent.config import display
 from jpweb.agent.config.layers import Layer, find_origin, merge_layers
+from jpweb.agent.config.types import SettingPlace
 from jpweb.agent.errors import InvalidConfiguration
 
 E = TypeVar("E", bound=StrEnum)
@@ -131,6 +132,13 @@ class TableReader:
         """Return a key with its file."""
         full_path = (*self.path, key)
         return f"{find_origin(self.layers, full_path)}: {display.format_key(full_path)}"
+
+    def find_setting(self, key: str) -> SettingPlace | None:
+        """Return the place of a value; None where it is absent."""
+        if self.get(key) is None:
+            return None
+        full_path = (*self.path, key)
+        return SettingPlace(display.format_key(full_path), find_origin(self.layers, full_path))
 
     def make_error(self, key: str, allowed: str, *, hidden: bool = False) -> InvalidConfiguration:
         """Return the error to raise: the key, its value, the allowed values."""

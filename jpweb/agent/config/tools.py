@@ -23,6 +23,7 @@ from jpweb.agent.config.types import (
     ParameterText,
     QuestionConfig,
     QuestionTarget,
+    SettingPlace,
     StaticAnswer,
     ToolCommand,
     ToolConfig,
@@ -44,6 +45,7 @@ class ToolDefaults:
 
     enable: Enable | None = None
     run: Mode | None = None
+    run_setting: SettingPlace | None = None
     result: Mode | None = None
     cancellation_response: str | None = None
     formatter: ToolCommand | None = None
@@ -79,6 +81,7 @@ def _read_defaults(table: TableReader) -> ToolDefaults:
     defaults = ToolDefaults(
         enable=toggles.read_enable(table),
         run=table.get_choice("run", Mode),
+        run_setting=table.find_setting("run"),
         result=table.get_choice("result", Mode),
         cancellation_response=table.get_text("cancellation_response"),
         formatter=commands.read_formatter(table),
@@ -123,6 +126,7 @@ class _ToolReader:
             summary=_coalesce(table.get_text("summary"), builtin.summary if builtin else None),
             examples=_coalesce(table.get_text("examples"), builtin.examples if builtin else None),
             run=self._read_mode("run", isinstance(source, Builtin)),
+            run_setting=self._find_run_setting(isinstance(source, Builtin)),
             result=self._read_mode("result", isinstance(source, Builtin)),
             cancellation_response=_coalesce(
                 table.get_text("cancellation_response"), self.defaults.cancellation_response
@@ -170,6 +174,11 @@ class _ToolReader:
         if key == "result":
             return self.defaults.result or Mode.UNATTENDED
         return self.defaults.run or (Mode.UNATTENDED if is_inside else Mode.ASK)
+
+    def _find_run_setting(self, is_inside: bool) -> SettingPlace | None:
+        """Return the place of ``run``; the defaults hold for tools from outside alone."""
+        place = self.table.find_setting("run")
+        return self.defaults.run_setting if place is None and not is_inside else place
 
     def _read_questions(self, aliases: providers.ModelAliases) -> dict[str, QuestionConfig]:
         configs = dict(self.builtin.questions) if self.builtin else {}

@@ -172,6 +172,13 @@ class AccessRule(NamedTuple):
 CAPABILITIES = ("read", "write", "create", "update", "delete", "execute")
 
 
+class SettingPlace(NamedTuple):
+    """Where a value is set: the key, and the file or the overrides, by its name for people."""
+
+    setting: str
+    file: str
+
+
 class ParameterText(NamedTuple):
     """The texts of a parameter, which ``describe_tools`` returns."""
 
@@ -187,6 +194,7 @@ class ToolConfig:
     ``parameters`` is the JSON schema as it is sent. ``formatter`` is the command that formats the
     arguments for people, where one is configured; ``format`` says when it may run. ``declared``
     holds ``parameters`` as configured. Without ``access`` a local tool is not restricted.
+    ``run_setting`` is the place of ``run``; None where it is the default.
     """
 
     name: str
@@ -198,6 +206,7 @@ class ToolConfig:
     summary: str | None = None
     examples: str | None = None
     run: Mode = Mode.UNATTENDED
+    run_setting: SettingPlace | None = field(default=None, compare=False)
     result: Mode = Mode.UNATTENDED
     cancellation_response: str | None = None
     formatter: ToolCommand | None = None

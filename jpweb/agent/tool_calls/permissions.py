@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum, StrEnum, auto
 from typing import Any
 
-from jpweb.agent.config import DetachedPolicy, Mode
+from jpweb.agent.config import Builtin, DetachedPolicy, Mode, ToolConfig
 from jpweb.agent.ports import PermissionSource
 
 
@@ -40,6 +40,7 @@ class Policy(StrEnum):
     SKIP = "skip"
     DETACHED = "detached"
     REMEMBERED = "remembered"
+    UNATTENDED = "unattended"
 
 
 def decide_permission(
@@ -87,3 +88,16 @@ def make_policy_note(
         decider |= {"name": source.person_name, "id": source.person_id}
         note["approval"] = source.approval_id
     return note
+
+
+def note_unattended(tool: ToolConfig) -> dict[str, dict[str, Any]]:
+    """Return the notes of a call that runs without asking, with the setting that says so.
+
+    Calls of built-in tools have none: they read what the model is sent anyway, or ask a person,
+    and that question is on record.
+    """
+    if isinstance(tool.source, Builtin):
+        return {}
+    note = make_policy_note(tool.name, Policy.UNATTENDED, is_allowed=True)
+    place = {} if tool.run_setting is None else tool.run_setting._asdict()
+    return {"permission": note | place}

@@ -27,6 +27,7 @@ from jpweb.agent.tool_calls.permissions import (
     decide_permission,
     find_policy,
     make_policy_note,
+    note_unattended,
 )
 from jpweb.agent.tool_calls.result import CallResult, Permission
 from jpweb.agent.tool_calls.turn_state import PermissionKey, TurnState
@@ -67,7 +68,7 @@ class PermissionPrompts:
         ``is_asked``: a person was asked about it before its process released it; they decide.
         """
         if tool.run is Mode.UNATTENDED and not is_asked:
-            return Permission(call.arguments)
+            return Permission(call.arguments, policies=note_unattended(tool))
         with self._idle_tracker.queued_at_gate():
             await self._prompt_lock.acquire()
         try:

@@ -27,7 +27,8 @@ def record_policies(entry: JournalEntry, event: ConversationEvent) -> None:
     for name, act in _ACTS_BY_NAME.items():
         note = event.note.get(name)
         if isinstance(note, Mapping):
-            _record(act, entry, note)
+            is_unattended = note.get("policy") == "unattended"
+            _record(Act.CALL_RAN_UNATTENDED if is_unattended else act, entry, note)
 
 
 def _record(act: Act, entry: JournalEntry, note: Mapping[str, Any]) -> None:

@@ -21,7 +21,12 @@ from jpweb.stream import anchor_ids
 #: Acts by which a question is settled; the ledger has one of them a question.
 SETTLING_ACTS = (Act.INQUIRY_ANSWERED, Act.INQUIRY_CANCELLED)
 #: Acts whose entries have the hash of an event.
-_HASHING_ACTS = (*SETTLING_ACTS, Act.CALL_DECIDED_BY_POLICY, Act.RESULT_DECIDED_BY_POLICY)
+_HASHING_ACTS = (
+    *SETTLING_ACTS,
+    Act.CALL_DECIDED_BY_POLICY,
+    Act.CALL_RAN_UNATTENDED,
+    Act.RESULT_DECIDED_BY_POLICY,
+)
 #: Entries of one query.
 _BATCH_ENTRIES = 2000
 _COLUMNS = (

@@ -2,7 +2,8 @@
 
 Those on questions and approvals come from their rows. Trust, rights, redactions, reviews,
 settings and dismissed suspicions come from the ledger, and so do calls and results that a policy
-decided about. Its forged rows are no decisions.
+decided about. Its forged rows are no decisions. Calls that ran without asking are left out unless
+they are filtered for: a turn may have hundreds.
 
 A page merges up to a page of rows from each table, by keyset. An auditor of a small workspace in a
 large database, or a filter by person, may read more rows than are shown; that is not measured.
@@ -11,7 +12,7 @@ large database, or a filter by person, may read more rows than are shown; that i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -35,11 +36,14 @@ from jpweb.stream import timestamps, wire
 from jpweb.stream.events import ConversationEvent, ToolCallRequest
 
 PAGE_DECISIONS = 100
+#: Calls that ran without asking, and are left out, that a page counts.
+MAX_COUNTED_CALLS = 1000
 #: Tool calls with the same id that are compared to find the one of an approval.
 _MAX_COMPARED_CALLS = 50
 #: The acts of the decisions that the ledger alone has.
 ACTS_BY_KIND = {
     DecisionKind.RUN: (Act.CALL_DECIDED_BY_POLICY,),
+    DecisionKind.UNATTENDED: (Act.CALL_RAN_UNATTENDED,),
     DecisionKind.DELIVER: (Act.RESULT_DECIDED_BY_POLICY,),
     DecisionKind.TRUST: (Act.TRUST_GIVEN, Act.TRUST_WITHDRAWN),
     DecisionKind.RIGHTS: (
@@ -51,6 +55,8 @@ ACTS_BY_KIND = {
     DecisionKind.SETTING: (Act.SETTING_CHANGED,),
     DecisionKind.SUSPICION: (Act.SUSPICION_DISMISSED,),
 }  # fmt: skip
+#: The kinds of decisions about a call that a policy decides, each at most once a call.
+POLICY_KINDS = (DecisionKind.RUN, DecisionKind.UNATTENDED, DecisionKind.DELIVER)
 #: The tables in the order of ``_list_sources``.
 _RANK_BY_NAME = {"question": 0, "approval": 1}
 _ENTRY_RANK = 2
@@ -62,7 +68,8 @@ class DecisionFilters:
     """The filters of decisions; an empty value does not filter. ``until`` is exclusive.
 
     Without a ``workspace`` or ``conversation`` the demo is left out, unless ``demo`` is set or the
-    person audits nothing else.
+    person audits nothing else. ``unattended`` adds calls that ran without asking, where tool calls
+    are let through.
     """
 
     kind: str = ""
@@ -70,6 +77,7 @@ class DecisionFilters:
     person: int | None = None
     conversation: int | None = None
     demo: bool = False
+    unattended: bool = False
     since: datetime | None = None
     until: datetime | None = None
 
@@ -134,6 +142,19 @@ def read_pages(person_id: int, filters: DecisionFilters) -> Iterator[tuple[list[
             return
 
 
+def count_omitted_calls(person_id: int, filters: DecisionFilters) -> int:
+    """Count the calls that ran without asking and that ``unattended`` would add.
+
+    At most one more than ``MAX_COUNTED_CALLS`` are counted.
+    """
+    added_kinds = _list_kinds(replace(filters, unattended=True)) - _list_kinds(filters)
+    if not added_kinds:
+        return 0
+    filters = replace(filters, kind=DecisionKind.UNATTENDED)
+    column, rows = _list_sources(person_id, filters)[_ENTRY_RANK]
+    return _filter_period(rows, column, filters)[: MAX_COUNTED_CALLS + 1].count()
+
+
 def list_matching_workspaces(person_id: int, filters: DecisionFilters) -> list[int]:
     """Return the keys of the workspaces that have any of the decisions; one query."""
     has_match = Q()
@@ -164,6 +185,19 @@ def find_place(
     _, rows = _list_sources(person_id, filters)[rank]
     row = rows.filter(pk=key).first()
     return DecisionCursor(row.settled_at, rank, row.pk + 1) if row else None
+
+
+def find_policy_place(
+    person_id: int, filters: DecisionFilters, kind: str, anchor: str
+) -> DecisionCursor | None:
+    """Return the place that a policy's row follows, of the call whose response has the anchor.
+
+    ``kind`` is one of ``POLICY_KINDS``; None for an unknown row.
+    """
+    column, rows = _list_sources(person_id, filters)[_ENTRY_RANK]
+    acts = ACTS_BY_KIND[DecisionKind(kind)]
+    row = rows.filter(subject=f"event:{anchor}", act__in=acts).order_by("-id").first()
+    return DecisionCursor(getattr(row, column), _ENTRY_RANK, row.pk + 1) if row else None
 
 
 def list_people(person_id: int) -> dict[int, str]:
@@ -230,10 +264,10 @@ def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, Q
     )
     if filters.kind in ApprovalKind.values:
         approvals = approvals.filter(kind=filters.kind)
-    acts = ACTS_BY_KIND.get(DecisionKind(filters.kind), ()) if filters.kind else _KINDS_BY_ACT
+    kinds = _list_kinds(filters)
     entries = LedgerEntry.objects.filter(
         Exists(audited.filter(workspace_id=OuterRef("workspace_id"))),
-        act__in=[*acts],
+        act__in=[act for act, kind in _KINDS_BY_ACT.items() if kind in kinds],
         **_make_conditions(filters, "person_id"),
     ).exclude(pk__in=entry_macs.list_forged_keys())
     related = ("conversation__workspace", "decider")
@@ -247,9 +281,17 @@ def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, Q
         ("at", entries, tuple(ACTS_BY_KIND)),
     ]
     return [
-        (column, rows if not filters.kind or filters.kind in kinds else rows.none())
-        for column, rows, kinds in sources
+        (column, rows.none() if kinds.isdisjoint(source_kinds) else rows)
+        for column, rows, source_kinds in sources
     ]
+
+
+def _list_kinds(filters: DecisionFilters) -> set[DecisionKind]:
+    """Return the kinds that the filters let through."""
+    kinds = {DecisionKind(filters.kind)} if filters.kind else set(DecisionKind)
+    if filters.unattended and DecisionKind.RUN in kinds:
+        return kinds | {DecisionKind.UNATTENDED}
+    return kinds if filters.kind else kinds - {DecisionKind.UNATTENDED}
 
 
 def _make_conditions(filters: DecisionFilters, person_column: str) -> dict[str, int]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jpweb.store import inquiries
+from jpweb.store.reviews.decisions import POLICY_KINDS
 from jpweb.stream.answer_type import format_answer
 from jpweb.web import display_text
 
@@ -76,7 +77,7 @@ def _describe_conversation(row: Inquiry | Approval) -> dict[str, Any]:
 def _describe_entry(row: Mapping[str, Any], conversation: Conversation | None) -> dict[str, Any]:
     details = dict(row["details"])
     # A policy's decision is about a tool call, as that of an approval.
-    tool = details.pop("tool", "") if "policy" in details else ""
+    tool = details.pop("tool", "") if row["kind"] in POLICY_KINDS else ""
     comments = [str(details.pop(name)) for name in _COMMENTS if name in details]
     return {
         "workspace": row["workspace"],

@@ -16,6 +16,7 @@ ACT_LABELS: Mapping[str, str] = {
     Act.APPROVAL_DECIDED: "Approval decided",
     Act.APPROVAL_WITHDRAWN: "Approval withdrawn",
     Act.CALL_DECIDED_BY_POLICY: "Tool call decided without asking",
+    Act.CALL_RAN_UNATTENDED: "Tool call ran without asking",
     Act.RESULT_DECIDED_BY_POLICY: "Result decided without asking",
     Act.RUN_STARTED: "Turn started",
     Act.RUN_INTERRUPTED: "Turn interrupted",

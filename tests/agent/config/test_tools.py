@@ -15,6 +15,7 @@ from jpweb.agent.config import (
     ModelConfig,
     QuestionConfig,
     QuestionTarget,
+    SettingPlace,
     StaticAnswer,
     ToolCommand,
     ToolSource,
@@ -142,6 +143,29 @@ def test_a_tool_that_runs_outside_asks_first_unless_told_not_to():
     assert read_tool_config(LOCAL, defaults='run = "edit"\nresult = "skip"').run is Mode.EDIT
     assert read_tool_config(LOCAL, defaults='run = "edit"\nresult = "skip"').result is Mode.SKIP
     assert read_tool_config(f'{LOCAL}run = "skip"', defaults='run = "edit"').run is Mode.SKIP
+
+
+@pytest.mark.parametrize(
+    ("texts", "name", "setting"),
+    [
+        ((LOCAL, 'run = "unattended"'), "t", "1.toml: conversation.tools.t.run"),
+        ((f'{LOCAL}run = "ask"', 'result = "ask"'), "t", "0.toml: conversation.tools.t.run"),
+        ((LOCAL,), "t", None),
+        (('prompt_label = "x"',), "ask_user", None),
+        (('run = "unattended"',), "ask_user", "0.toml: conversation.tools.ask_user.run"),
+    ],
+)
+def test_setting_of_run_names_its_key_and_file(
+    texts: tuple[str, ...], name: str, setting: str | None
+):
+    place = read_tool_config(*texts, name=name).run_setting
+    assert (place and f"{place.file}: {place.setting}") == setting
+
+
+@pytest.mark.parametrize(("name", "entry"), [("t", LOCAL), ("ask_user", "")])
+def test_setting_of_run_for_all_tools_holds_for_tools_from_outside(name: str, entry: str):
+    place = read_tool_config(entry, name=name, defaults='run = "unattended"').run_setting
+    assert place == (SettingPlace("conversation.tools.*.run", "0.toml") if entry else None)
 
 
 def test_fields_that_have_defaults_take_them():

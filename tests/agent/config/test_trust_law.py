@@ -136,6 +136,7 @@ LAW: dict[str, FieldRule] = {
     "ToolConfig.source": make_trusted_rule(LOCAL, LOCAL.replace("run me", "run you")),
     "ToolConfig.enable": WALKED,
     "ToolConfig.run": make_gated_rule(LOCAL, f'{LOCAL}run = "unattended"\n'),
+    "ToolConfig.run_setting": make_harmless_rule("where ``run`` is set, for the record"),
     "ToolConfig.result": make_gated_rule(f'{LOCAL}result = "ask"\n', LOCAL),
     "ToolConfig.cancellation_response": make_harmless_rule(
         "the model reads it where nothing was done"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jpweb.agent.config import DetachedPolicy, Mode
+from jpweb.agent.config import DetachedPolicy, Local, Mode, SettingPlace, ToolCommand
 from jpweb.agent.ports import PermissionSource, Permitted, Skipped, Withheld
 from jpweb.agent.tool_calls.permissions import (
     DeliveryAction,
@@ -15,6 +15,7 @@ from jpweb.agent.tool_calls.permissions import (
     decide_delivery,
     decide_permission,
 )
+from jpweb.agent.tool_calls.result import ResumedCalls
 from jpweb.agent.tool_calls.turn_state import CallGrant, PermissionKey, TurnState
 from jpweb.agent.tool_outcome import Success
 from jpweb.stream.events import ToolCallResponse
@@ -175,3 +176,37 @@ async def test_the_noted_policy_outlives_a_saved_result_and_a_grant():
     [(_, progress)] = bench.recorder.saved_progress
     assert (progress.policies, bench.recorder.notes(ToolCallResponse)) == (note, [note])
     assert CallGrant.from_note(CallGrant(policies=note).to_note()).policies == note
+
+
+# calls that run without asking
+
+UNATTENDED = {"source": Local("tool", ToolCommand("true")), "run": Mode.UNATTENDED}
+SETTING = SettingPlace("conversation.tools.tool.run", ".jp/config.toml")
+
+
+async def test_unattended_call_notes_the_setting_that_let_it_run():
+    bench = ToolBench((TOOL,), changes={"tool": UNATTENDED | {"run_setting": SETTING}})
+    await bench.run([CALL])
+    note = make_note("unattended", is_allowed=True) | SETTING._asdict()
+    assert bench.recorder.notes(ToolCallResponse) == [{"permission": note}]
+
+
+async def test_call_of_a_tool_built_in_is_not_noted():
+    bench = ToolBench((TOOL,), changes={"tool": {"run": Mode.UNATTENDED, "run_setting": SETTING}})
+    await bench.run([CALL])
+    assert bench.recorder.notes(ToolCallResponse) == [None]
+
+
+async def test_unattended_call_that_did_not_run_is_not_noted():
+    changes = {"tool": UNATTENDED | {"parameters": {"type": "object", "required": ["file"]}}}
+    bench = ToolBench((TOOL,), changes=changes)
+    await bench.run([CALL])
+    assert bench.recorder.notes(ToolCallResponse) == [None]
+    assert bench.recorder.of(ToolCallResponse)[0].is_error
+
+
+async def test_unattended_call_that_a_person_was_asked_about_is_theirs():
+    bench = ToolBench((TOOL,), changes={"tool": UNATTENDED})
+    bench.prompter.decisions = [Permitted(CALL.arguments)]
+    await bench.run([CALL], ResumedCalls(waiting_ids=frozenset({CALL.id})))
+    assert bench.recorder.notes(ToolCallResponse) == [None]

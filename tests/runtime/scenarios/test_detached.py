@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -10,7 +11,9 @@ from jpweb.agent.tool_calls import model_messages
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import approvals, resolution
 from jpweb.runtime.inquiries.approvals import ApprovalVerdict
-from jpweb.store.models import Run
+from jpweb.store.choices import Act
+from jpweb.store.ledger import verification
+from jpweb.store.models import LedgerEntry, Run
 from jpweb.stream.inquiry import CancellationReason
 from tests.machine.vendors import Call, Reply, run_vendor
 from tests.runtime.playing import wait_for_task
@@ -120,6 +123,27 @@ async def test_by_auto_a_model_answers_for_whoever_is_away_but_no_secret(unatten
         model_messages.describe_refusal("deploy", "passphrase", NOBODY),
         "Wild as can be.\n",
     ]
+
+
+def list_unattended() -> list[dict[str, Any]]:
+    """Return the details of the ledger's entries of calls that ran without asking."""
+    entries = LedgerEntry.objects.filter(act=Act.CALL_RAN_UNATTENDED).order_by("id")
+    return [json.loads(entry.text)["details"] for entry in entries]
+
+
+async def test_call_without_asking_of_a_configured_tool_alone_is_recorded(
+    unattended_shop: Workshop,
+):
+    configured(unattended_shop, "deny")
+    question = Call("ask_user", {"question": "Go on?"}, "call_2")
+    calls = Reply(Call("greet", {}, "call_1"), question, Call("wild", {}, "call_3"))
+    with run_vendor("anthropic", [calls, DONE]) as standin:
+        await run_in_db_thread(unattended_shop.play, standin)
+        await unattended_shop.play_turn()
+    [details] = await run_in_db_thread(list_unattended)
+    assert (details["tool"], details["setting"]) == ("greet", "conversation.tools.*.run")
+    assert details["file"].endswith("config.toml")
+    assert await run_in_db_thread(lambda: list(verification.find_problems())) == []
 
 
 async def test_without_a_policy_questions_and_prompts_wait_for_somebody(unattended_shop: Workshop):

@@ -27,6 +27,7 @@ class DecisionFilterForm(PeriodForm):
     person = WholeNumberField(required=False)
     conversation = WholeNumberField(required=False)
     demo = forms.BooleanField(required=False)
+    unattended = forms.BooleanField(required=False)
     view = forms.ChoiceField(
         required=False,
         choices=audit_labels.DECISION_VIEW_LABELS,

@@ -13,7 +13,12 @@ from django.urls import reverse
 from jpweb.store import audit
 from jpweb.store.choices import Act, DecisionKind, Role, SavedPage
 from jpweb.store.reviews import decisions, recorded_reviews
-from jpweb.store.reviews.decisions import Decision, DecisionCursor, DecisionFilters
+from jpweb.store.reviews.decisions import (
+    POLICY_KINDS,
+    Decision,
+    DecisionCursor,
+    DecisionFilters,
+)
 from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, transcript
 from jpweb.web.forms.filters.decision_filters import DecisionFilterForm
@@ -43,6 +48,7 @@ def list_decisions(request: Request) -> HttpResponse:
     workspaces = audit.list_workspaces(request.user.pk)
     names = {workspace.pk: workspace.name for workspace in workspaces}
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
+    omitted_count = decisions.count_omitted_calls(request.user.pk, filters)
     next_params = {"after": _format_cursor(next_cursor)} if next_cursor else {}
     rows = make_rows(request.user.pk, page, names)
     context = {
@@ -54,6 +60,9 @@ def list_decisions(request: Request) -> HttpResponse:
         "workspaces": workspaces,
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.DECISIONS),
+        "omitted_count": omitted_count,
+        "max_counted": decisions.MAX_COUNTED_CALLS,
+        "unattended_query": urlencode(query | {"unattended": 1}),
         "is_from_row": row_place is not None,
         "people": decisions.list_people(request.user.pk),
         "query": urlencode(query),
@@ -86,6 +95,9 @@ def _list_views(query: dict[str, str]) -> list[dict[str, Any]]:
 def _find_row(request: Request, filters: DecisionFilters) -> DecisionCursor | None:
     """Return the place before the row that an address names, as ``at=question-7``."""
     name, _, key = request.GET.get("at", "").partition("-")
+    if name in POLICY_KINDS:
+        anchor = converters.parse_anchor(key)
+        return decisions.find_policy_place(request.user.pk, filters, name, anchor)
     return decisions.find_place(request.user.pk, filters, name, converters.parse_key(key))
 
 
@@ -108,7 +120,8 @@ def make_rows(
 
 def _make_values(decision: Decision, values_by_entry: dict[int, dict[str, Any]]) -> dict[str, Any]:
     if decision.is_entry:
-        return values_by_entry[decision.row.pk]
+        values = values_by_entry[decision.row.pk]
+        return values | {"anchor": values["event"] if decision.kind in POLICY_KINDS else ""}
     if decision.kind == DecisionKind.QUESTION:
         inquiry = cast("Inquiry", decision.row)
         url = transcript.make_event_url(inquiry.conversation_id, inquiry.anchor)
