@@ -27,7 +27,7 @@ from jpweb.stream.answer_type import Secret
 
 #: Newest questions that queues are made from; 5,000 take 55 ms, also of 300,000.
 MAX_QUEUE_QUESTIONS = 5_000
-#: Things of a queue that comes from assignments or reviews.
+#: Things of a queue that comes from assignments or from one state of reviews.
 MAX_QUEUE_TASKS = 1_000
 #: Items of a queue's page.
 PAGE_ITEMS = 100
@@ -41,6 +41,8 @@ _AUTOMATIC_DECIDERS = frozenset({"configuration", "memory", "assistant"})
 #: An item's key: that of its conversation, and the anchor of its question.
 _ITEM_KEY = re.compile("([0-9]{1,18})-(.*)", re.DOTALL)
 _FINISHED_STATES = frozenset({ReviewState.DONE, ReviewState.DISAGREED})
+#: States of tasks that are a queue each; those of the index ``reviews_to_look_at``.
+_QUEUED_STATES = (ReviewState.PARTIAL, ReviewState.DISAGREED, ReviewState.ESCALATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,9 +248,7 @@ def _list_task_items(person_id: int, workspace_ids: list[int]) -> dict[str, list
     """Return the items of the queues that come from assignments and reviews."""
     rows = _list_owned(person_id).filter(conversation__workspace__in=workspace_ids).order_by("-id")
     mine = list(rows.filter(assignee_id=person_id)[:MAX_QUEUE_TASKS])
-    states = (ReviewState.PARTIAL, ReviewState.DISAGREED, ReviewState.ESCALATED)
-    reviewed = rows.filter(state__in=states)
-    reviewed_tasks = list(reviewed[:MAX_QUEUE_TASKS])
+    reviewed_tasks = _list_reviewed(person_id, workspace_ids)
     items = _locate_tasks({task.pk: task for task in (*mine, *reviewed_tasks)}.values(), person_id)
 
     def pick(tasks: list[ReviewTask], state: ReviewState | None = None) -> list[QueueItem]:
@@ -265,6 +265,21 @@ def _list_task_items(person_id: int, workspace_ids: list[int]) -> dict[str, list
         "disagreed": pick(reviewed_tasks, ReviewState.DISAGREED),
         "escalated": pick(reviewed_tasks, ReviewState.ESCALATED),
     }
+
+
+def _list_reviewed(person_id: int, workspace_ids: list[int]) -> list[ReviewTask]:
+    """Return the newest tasks of each state that a queue holds, the newest first; one query.
+
+    Each state has its own maximum, so that first reviews cannot hide what was escalated.
+    """
+    tasks, rows = _list_owned(person_id), ReviewTask.objects.order_by("-id")
+    rows = rows.filter(conversation__workspace__in=workspace_ids)
+    # SQLite takes a LIMIT only in a subquery of a UNION's parts.
+    first, *others = [
+        tasks.filter(pk__in=rows.filter(state=state).values("pk")[:MAX_QUEUE_TASKS])
+        for state in _QUEUED_STATES
+    ]
+    return list(first.union(*others, all=True).order_by("-id"))
 
 
 def _list_owned(person_id: int) -> QuerySet[ReviewTask]:

@@ -97,6 +97,19 @@ def test_queues_are_made_from_the_newest_questions(
     assert list_keys(desk, "cancelled") == [rows[2].pk, rows[1].pk]
 
 
+def test_queues_of_tasks_hold_the_newest_of_each_state(
+    desk: ReviewDesk, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(queues, "MAX_QUEUE_TASKS", 2)
+    escalated, *halves = [desk.close() for _ in range(4)]
+    send(load(escalated), desk.ben, Verdict.ESCALATE, "Look.")
+    desk.require_two()
+    for row in halves:
+        send(load(row), desk.ben)
+    assert list_keys(desk, "escalated") == [escalated.pk]
+    assert list_keys(desk, "second") == [halves[2].pk, halves[1].pk]
+
+
 def test_cost_of_queues_does_not_grow_with_questions(
     desk: ReviewDesk, django_assert_max_num_queries: Any
 ):
