@@ -14,7 +14,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from jpweb.store.choices import ReviewState
+from jpweb.store.choices import ReviewState, Verdict
 from jpweb.store.errors import ReviewRefused
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.reviews import assignments, queues, reservations, reviews
@@ -89,7 +89,7 @@ def build_panel(
         "reservation": None if is_mine else reservation,
         "shows_form": slot is not None and (is_mine or form is not None),
         "form": form or _make_unbound(history, person_id),
-        "verdicts": review_labels.VERDICT_LABELS,
+        "verdicts": _list_verdicts(slot),
         "assignee": assignee,
         "auditors": assignments.list_assignable(subject),
         "urls": make_urls(subject, queue_name),
@@ -192,6 +192,14 @@ def _make_unbound(history: ReviewHistory, person_id: int) -> VerdictForm:
     rows = [row for row in history.rows if row.reviewer_id == person_id]
     latest = rows[-1] if rows and rows[-1].version == history.subject.version else None
     return VerdictForm(initial={"verdict": latest.verdict, "note": latest.note} if latest else {})
+
+
+def _list_verdicts(slot: Slot | None) -> dict[str, tuple[str, str]]:
+    """Return the labels of the verdicts that a review may have."""
+    labels = dict(review_labels.VERDICT_LABELS)
+    if slot is not None and not slot.can_escalate:
+        del labels[Verdict.ESCALATE]
+    return labels
 
 
 def _describe_state(history: ReviewHistory) -> dict[str, str]:

@@ -36,6 +36,7 @@ _UNDECIDED_STATES = frozenset({ReviewState.DISAGREED, ReviewState.ESCALATED})
 _OPEN_REFUSAL = "A question can be reviewed once it is closed."
 _OWN_QUESTION_REFUSAL = "You closed this question, so someone else has to review it."
 _OWN_TURN_REFUSAL = "You started the turn of this question, so someone else has to review it."
+_ESCALATION_REFUSAL = "You decide this as an owner. Choose another verdict than “Escalate”."
 _OWN_CONVERSATION_REFUSAL = "You took part in this conversation, so someone else has to review it."
 
 
@@ -53,6 +54,11 @@ class Slot(NamedTuple):
 
     round: int
     revision: int
+
+    @property
+    def can_escalate(self) -> bool:
+        """Whether the review may ask an owner to look: a decision is that of an owner."""
+        return self.round != DECISION
 
 
 class ShownReview(NamedTuple):
@@ -281,6 +287,8 @@ def _insert_review(subject: ReviewSubject, person: Person, sent: ReviewInput) ->
         return repeated
     _require_unchanged(history, person, sent)
     slot = history.find_slot(person.pk)
+    if sent.verdict == Verdict.ESCALATE and not slot.can_escalate:
+        raise ReviewRefused(_ESCALATION_REFUSAL)
     _require_unreserved(history.subject, person)
     review = _make_review(history, person, sent, slot)
     review.save(force_insert=True)

@@ -278,6 +278,18 @@ def test_owner_who_gave_neither_review_decides_a_disagreement(desk: ReviewDesk):
     assert send(subject, olga, Verdict.FINE).revision == 2
 
 
+def test_owner_does_not_decide_by_escalating_again(desk: ReviewDesk):
+    olga, subject = making.person("olga", Role.OWNER, desk.home), load(desk.close())
+    send(subject, desk.ada, Verdict.ESCALATE, "Look.")
+    with pytest.raises(ReviewRefused, match="You decide this as an owner"):
+        send(subject, olga, Verdict.ESCALATE, "Someone else, please.")
+    assert reviews.load_history(subject).state.state == ReviewState.ESCALATED
+    send(subject, olga, Verdict.WRONG, "No.")
+    with pytest.raises(ReviewRefused, match="You decide this as an owner"):
+        send(subject, olga, Verdict.ESCALATE, "Someone else, please.")
+    assert reviews.load_history(subject).state == (ReviewState.DONE, Verdict.WRONG)
+
+
 def test_owner_decides_neither_their_own_question_nor_their_own_review(desk: ReviewDesk):
     olga = making.person("olga", Role.OWNER, desk.home)
     for row in (desk.close(by=making.decider(olga)), desk.close()):

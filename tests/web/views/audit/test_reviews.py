@@ -166,6 +166,20 @@ def test_review_that_can_no_longer_be_given_is_shown_to_copy(desk: Desk):
     assert "readonly>Mine</textarea>" in text
 
 
+def test_owner_who_decides_is_not_offered_to_escalate(desk: Desk):
+    client, page = start(desk.ada, desk.path)
+    assert 'value="escalate"' in page
+    follow(client, f"{desk.path}/review", fill(page, "escalate", "Look"))
+    owner, page = start(making.person("olga", Role.OWNER, desk.world.home), desk.path)
+    assert re.findall('name="verdict" value="([a-z]+)"', page) == ["fine", "questionable", "wrong"]
+    assert "<kbd>3</kbd> choose" in page
+    response = owner.post(f"{desk.path}/review", fill(page, "escalate", "Mine"))
+    text = response.content.decode()
+    assert response.status_code == 409
+    assert "You decide this as an owner" in text
+    assert ">Mine</textarea>" in text
+
+
 def test_second_reviewer_sees_nothing_of_the_first_review(desk: Desk):
     desk.world.home.reviews_required = 2
     desk.world.home.save()
