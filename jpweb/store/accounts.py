@@ -20,7 +20,6 @@ from jpweb.store.errors import (
     InvalidLink,
     LastOwner,
     MembershipEnded,
-    RoleByGroup,
 )
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import (
@@ -31,7 +30,7 @@ from jpweb.store.models import (
     SignInLink,
     Workspace,
 )
-from jpweb.store.people import identities, member_roles, second_factors, sessions
+from jpweb.store.people import groups, identities, member_roles, second_factors, sessions
 from jpweb.store.people.member_roles import RoleChange, record_membership
 from jpweb.store.sql.compiled_query import CompiledQuery
 
@@ -316,22 +315,13 @@ def change_role(member: Membership, role: Role, actor: Actor = OPERATOR) -> Role
 def remove_member(member: Membership, actor: Actor = OPERATOR) -> None:
     """Remove a person from a workspace; their answers stay recorded.
 
-    Raises LastOwner, RoleByGroup for a member of a group with a role there, and MembershipEnded for
-    a person who was removed since ``member`` was read.
+    This ends their place in groups that they have not joined and that would let them in again.
+    Raises LastOwner, MembershipEnded for a person who was removed since ``member`` was read, and
+    RoleByGroup for a member of a group with a role there that they joined, or that has others.
     """
     old_role = _lock_member(member).role
     keys = member.workspace_id, member.person_id
-    group_roles = [
-        granted
-        for granted in member_roles.list_roles([member.person_id], [member.workspace_id])
-        if granted.is_accepted
-    ]
-    if group_roles:
-        raise RoleByGroup(
-            f"{member.person.display_name} is in {member.workspace.name} by the group"
-            f" “{group_roles[0].group_name}”. Take them out of the group, or the group out of the"
-            " workspace."
-        )
+    groups.end_waiting_places(member, actor)
     _require_remaining_owner(member, None)
     record_membership(Act.MEMBER_REMOVED, actor, *keys, RoleChange(old_role=old_role))
     member.delete()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -21,7 +21,13 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from jpweb.store.annotations import mentions
 from jpweb.store.choices import Act, Role
 from jpweb.store.database import clock
-from jpweb.store.errors import LastOwner, MembershipEnded, NameTaken, UnmanagedGroup
+from jpweb.store.errors import (
+    LastOwner,
+    MembershipEnded,
+    NameTaken,
+    RoleByGroup,
+    UnmanagedGroup,
+)
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import (
     Group,
@@ -173,6 +179,34 @@ def remove_person(group: Group, person: Person, actor: Actor) -> None:
     if GroupMember.objects.filter(group=group, person=person).delete()[0]:
         _record_change(group, actor, "person removed", person=person)
         _apply_roles([person.pk], workspace_ids, actor, group.name)
+
+
+def end_waiting_places(member: Membership, actor: Actor) -> None:
+    """Take a member who is removed out of groups that would let them in again.
+
+    Those have a role in this workspace alone, and the person has not joined them. The caller holds
+    the workspace's lock, for which each change of such a group waits. Raises RoleByGroup for a
+    group that the person joined, or that has a role elsewhere, where others decide, too.
+    """
+    roles = GroupRole.objects.filter(group=OuterRef("group_id"))
+    places = _list_places().filter(
+        Exists(roles.filter(workspace_id=member.workspace_id)), person_id=member.person_id
+    )
+    is_elsewhere = Exists(roles.exclude(workspace_id=member.workspace_id))
+    places = places.annotate(is_elsewhere=is_elsewhere)
+    for place in places.order_by(F("accepted_at").asc(nulls_last=True), "group__name", "pk"):
+        if place.accepted_at is not None or place.is_elsewhere:
+            _refuse_removal(member, place)
+        place.delete()
+        _record_change(place.group, actor, "person removed", person=member.person)
+
+
+def _refuse_removal(member: Membership, place: GroupMember) -> NoReturn:
+    relation = "could come back into" if place.accepted_at is None else "is in"
+    raise RoleByGroup(
+        f"{member.person.display_name} {relation} {member.workspace.name} by the group"
+        f" “{place.group.name}”. Take them out of the group, or the group out of the workspace."
+    )
 
 
 @transaction.atomic

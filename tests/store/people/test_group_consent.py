@@ -12,7 +12,7 @@ from django.db import connection
 
 from jpweb.store import accounts
 from jpweb.store.choices import Act, Role
-from jpweb.store.errors import LastOwner, MembershipEnded, NameTaken
+from jpweb.store.errors import LastOwner, MembershipEnded, NameTaken, RoleByGroup
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import (
     Group,
@@ -270,6 +270,34 @@ def test_invited_person_has_the_role_of_the_group_that_waits(
     assert (member.role, member.direct_role) == (Role.AUDITOR, Role.READER)
     groups.leave_group(find_row(group, ada), ada)
     assert accounts.get_role(ada.pk, orchard.pk) == Role.READER
+
+
+def test_removal_ends_the_place_in_a_group_that_was_not_joined(
+    group: Group, ada: Person, home: Workspace, owner: Person
+):
+    give(group, home, Role.READER)
+    row = find_row(group, ada)
+    accounts.remove_member(Membership.objects.get(person=ada, workspace=home), by_owner())
+    with pytest.raises(MembershipEnded):
+        groups.accept_group(row, ada)
+    assert accounts.get_role(ada.pk, home.pk) is None
+    entry = LedgerEntry.objects.filter(act=Act.GROUP_CHANGED).latest("pk")
+    details = {"kind": "person removed", "group": "Night shift", "person": "Ada"}
+    assert (entry.person_id, json.loads(entry.text)["details"]) == (owner.pk, details)
+
+
+def test_waiting_group_with_roles_elsewhere_keeps_a_member_in(
+    group: Group, ada: Person, home: Workspace, orchard: Workspace
+):
+    give(group, home, Role.READER)
+    give(group, orchard, Role.READER)
+    member = Membership.objects.get(person=ada, workspace=home)
+    with pytest.raises(RoleByGroup, match="Ada could come back into Garden by the group “Night"):
+        accounts.remove_member(member)
+    groups.take_role(group, home, by_owner())
+    accounts.remove_member(member)
+    join(group, ada)
+    assert accounts.get_roles(ada.pk) == {orchard.pk: Role.READER}
 
 
 def test_people_who_have_not_joined_are_listed_by_workspace(
