@@ -301,12 +301,12 @@ def change_role(member: Membership, role: Role, actor: Actor = OPERATOR) -> Role
     """
     current_member = _lock_member(member)
     group_roles = member_roles.list_roles([member.person_id], [member.workspace_id])
-    combined_role = Role.combine([role, *(granted.role for granted in group_roles)]) or role
+    combined_role = member_roles.combine_roles(role, group_roles) or role
     _require_remaining_owner(member, combined_role)
     if (current_member.role, current_member.direct_role) != (combined_role, role):
         Membership.objects.filter(pk=member.pk).update(role=combined_role, direct_role=role)
         keys = member.workspace_id, member.person_id
-        change = RoleChange(role, current_member.direct_role)
+        change = member_roles.make_role_change(role, group_roles, current_member.role)
         record_membership(Act.ROLE_CHANGED, actor, *keys, change)
     return combined_role
 

@@ -25,12 +25,14 @@ class GroupedRole(NamedTuple):
 class RoleChange(NamedTuple):
     """A person's role in a workspace after a change, and before it; None stands for none.
 
-    ``group_name`` is that of the group that gives the role.
+    ``group_name`` is that of the group that gives the role. ``own_role`` is the one that the person
+    has without groups; None where ``role`` says it.
     """
 
     role: int | None = None
     old_role: int | None = None
     group_name: str = ""
+    own_role: int | None = None
 
 
 def list_roles(person_ids: Collection[int], workspace_ids: Collection[int]) -> list[GroupedRole]:
@@ -62,12 +64,23 @@ def combine_roles(direct_role: Role | None, grouped_roles: Sequence[GroupedRole]
     return Role.combine([*direct_roles, *(granted.role for granted in grouped_roles)])
 
 
+def make_role_change(
+    own_role: Role, grouped_roles: Sequence[GroupedRole], old_role: int | None = None
+) -> RoleChange:
+    """Return the change to another own role of a person, with the group that gives them more."""
+    role = combine_roles(own_role, grouped_roles)
+    higher_roles = [row for row in grouped_roles if Role.combine([own_role, row.role]) != own_role]
+    group_name = max(higher_roles, key=lambda row: row.role).group_name if higher_roles else ""
+    is_clear = role == own_role != old_role
+    return RoleChange(role, old_role, group_name, None if is_clear else own_role)
+
+
 def record_membership(
     act: Act, actor: Actor, workspace_id: int, person_id: int, change: RoleChange
 ) -> None:
     """Record a change of a person's role, with the person's name as it is then."""
     details = {"person": Person.objects.get(pk=person_id).display_name}
-    roles = {"role": change.role, "old_role": change.old_role}
+    roles = {"role": change.role, "old_role": change.old_role, "own_role": change.own_role}
     details |= {name: Role(value).label for name, value in roles.items() if value is not None}
     details |= {"group": change.group_name} if change.group_name else {}
     record_act(act, actor, Place(workspace_id, subject=f"person:{person_id}"), **details)

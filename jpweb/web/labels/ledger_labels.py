@@ -73,6 +73,7 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "group": "group",
     "old_role": "role before",
     "role": "role",
+    "own_role": "own role",
     "outcome": "outcome",
     "reason": "reason",
     "channel": "via",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -96,6 +97,24 @@ def test_own_role_that_changes_keeps_what_the_group_gives(group: Group, home: Wo
     member = Membership.objects.get(person__username="ada")
     assert accounts.change_role(member, Role.READER) == Role.AUDITOR
     assert accounts.get_role(member.person_id, home.pk) == Role.AUDITOR
+
+
+def test_entry_of_a_changed_role_names_the_role_that_the_person_has(
+    group: Group, ada: Person, orchard: Workspace
+):
+    give(group, orchard, Role.AUDITOR)
+    accounts.change_role(Membership.objects.get(workspace=orchard, person=ada), Role.READER)
+    kept = json.loads(LedgerEntry.objects.latest("pk").text)["details"]
+    groups.remove_person(group, ada, by())
+    accounts.change_role(Membership.objects.get(workspace=orchard, person=ada), Role.RESPONDER)
+    changed = json.loads(LedgerEntry.objects.latest("pk").text)["details"]
+    assert (kept, changed) == (
+        {
+            "person": "Ada", "role": "auditor", "old_role": "auditor", "own_role": "reader",
+            "group": "Night shift",
+        },
+        {"person": "Ada", "role": "responder", "old_role": "reader"},
+    )  # fmt: skip
 
 
 def test_member_by_a_group_is_taken_out_of_the_group_first(group: Group, orchard: Workspace):
