@@ -22,7 +22,6 @@ from jpweb.store.errors import InvalidLink, NameTaken, TooManyLinks
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Invitation, Membership, Person, SignInLink, Workspace
 from jpweb.store.people import identities, member_roles, names, sessions
-from jpweb.store.people.member_roles import RoleChange
 
 INVITATION_LIFETIME = timedelta(days=7)
 #: Invitations and sign-in links, together, that one person can make in an hour.
@@ -152,7 +151,11 @@ def accept_by_email(email: str) -> Person | None:
 
 
 def _add_member(row: Invitation, person: Person) -> Role:
-    """Insert the membership; return its role. Groups that wait for the person add theirs to it."""
+    """Insert the membership; return its role. Groups that wait for the person add theirs to it.
+
+    A group's role counts for a member at once, joined or not, and an owner of the workspace gave
+    it. The entry names the group, because the person who invited chose another role.
+    """
     role = Role(row.role)
     grouped_roles = member_roles.list_roles([person.pk], [row.workspace_id])
     combined_role = member_roles.combine_roles(role, grouped_roles) or role
@@ -160,9 +163,8 @@ def _add_member(row: Invitation, person: Person) -> Role:
         person=person, workspace=row.workspace, role=combined_role, direct_role=role
     )
     actor = Actor.from_person(person)
-    member_roles.record_membership(
-        Act.MEMBER_ADDED, actor, row.workspace_id, person.pk, RoleChange(combined_role)
-    )
+    change = member_roles.make_role_change(role, grouped_roles)
+    member_roles.record_membership(Act.MEMBER_ADDED, actor, row.workspace_id, person.pk, change)
     mentions.count_unseen([person.pk])
     return combined_role
 

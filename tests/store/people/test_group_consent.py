@@ -268,6 +268,10 @@ def test_invited_person_has_the_role_of_the_group_that_waits(
     invitations.accept_invitation(token, ada, None)
     member = Membership.objects.get(person=ada, workspace=orchard)
     assert (member.role, member.direct_role) == (Role.AUDITOR, Role.READER)
+    entry = LedgerEntry.objects.get(act=Act.MEMBER_ADDED, person_id=ada.pk)
+    assert json.loads(entry.text)["details"] == {
+        "person": "Ada", "role": "auditor", "own_role": "reader", "group": "Night shift",
+    }  # fmt: skip
     groups.leave_group(find_row(group, ada), ada)
     assert accounts.get_role(ada.pk, orchard.pk) == Role.READER
 
@@ -298,6 +302,16 @@ def test_waiting_group_with_roles_elsewhere_keeps_a_member_in(
     accounts.remove_member(member)
     join(group, ada)
     assert accounts.get_roles(ada.pk) == {orchard.pk: Role.READER}
+
+
+def test_entry_of_an_invited_person_names_no_group_that_adds_nothing(
+    group: Group, ada: Person, orchard: Workspace, owner: Person
+):
+    give(group, orchard, Role.READER)
+    token = invitations.create_invitation(orchard, "Ada", Role.AUDITOR, owner)
+    invitations.accept_invitation(token, ada, None)
+    entry = LedgerEntry.objects.get(act=Act.MEMBER_ADDED, person_id=ada.pk)
+    assert json.loads(entry.text)["details"] == {"person": "Ada", "role": "auditor"}
 
 
 def test_people_who_have_not_joined_are_listed_by_workspace(
