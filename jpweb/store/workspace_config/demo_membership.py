@@ -20,7 +20,7 @@ from jpweb.store.people.member_roles import RoleChange
 
 @transaction.atomic
 def hide_demo(person_id: int) -> None:
-    """Set a person's role in the demo aside; change nothing where they have none.
+    """Set a person's own role in the demo aside; change nothing where they have none.
 
     The demo may stay without an owner: nothing in it can be changed. Raises RoleByGroup where a
     group gives the role.
@@ -41,7 +41,7 @@ def hide_demo(person_id: int) -> None:
             f"You are in the demo by the group “{grouped_roles[0].group_name}”. Ask whoever made"
             " the group to take the demo out of it."
         )
-    person.hidden_demo_role = membership.role
+    person.hidden_demo_role = membership.direct_role or membership.role
     person.save(update_fields=["hidden_demo_role"])
     actor = Actor.from_person(person)
     change = RoleChange(old_role=membership.role)
@@ -52,21 +52,26 @@ def hide_demo(person_id: int) -> None:
 
 @transaction.atomic
 def show_demo(person_id: int) -> None:
-    """Give a person the role in the demo back that ``hide_demo`` set aside."""
+    """Give a person the role in the demo back that ``hide_demo`` set aside; groups add to it."""
     workspace = _lock_demo()
     person = Person.objects.select_for_update().get(pk=person_id)
     if person.hidden_demo_role is None or workspace is None:
         return
-    role = Role(person.hidden_demo_role)
+    own_role = Role(person.hidden_demo_role)
+    grouped_roles = member_roles.list_roles([person_id], [workspace.pk])
+    combined_role = member_roles.combine_roles(own_role, grouped_roles) or own_role
     person.hidden_demo_role = None
     person.save(update_fields=["hidden_demo_role"])
     _, is_new = Membership.objects.get_or_create(
-        person=person, workspace=workspace, defaults={"role": role, "direct_role": role}
+        person=person,
+        workspace=workspace,
+        defaults={"role": combined_role, "direct_role": own_role},
     )
     if is_new:
         actor = Actor.from_person(person)
         keys = workspace.pk, person_id
-        member_roles.record_membership(Act.MEMBER_ADDED, actor, *keys, RoleChange(role))
+        change = member_roles.make_role_change(own_role, grouped_roles)
+        member_roles.record_membership(Act.MEMBER_ADDED, actor, *keys, change)
         mentions.count_unseen([person_id])
 
 
