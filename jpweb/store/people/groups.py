@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
 from django.db import transaction
@@ -306,8 +307,10 @@ def _lock_own_place(group_member: GroupMember, person: Person) -> tuple[GroupMem
 def _require_free_names(person_ids: Sequence[int], workspace_ids: Sequence[int]) -> None:
     """Raise NameTaken for a person whom a group would let into a workspace once they accept it."""
     for workspace_id in workspace_ids:
-        for row in list_waiting_people(workspace_id).filter(person_id__in=person_ids):
-            invitations.require_free_name(workspace_id, row.person.display_name)
+        waiting = list(list_waiting_people(workspace_id).filter(person_id__in=person_ids))
+        taken_names = invitations.load_taken_names(workspace_id) if waiting else {}
+        for row in waiting:
+            invitations.check_free_name(row.person.display_name, taken_names)
 
 
 def _apply_roles(
@@ -327,6 +330,9 @@ def _apply_roles(
         )
     }
     ended_session_hashes: list[str] = []
+    changed_ids: set[int] = set()
+    # Once for each workspace: the names for each person who enters would be quadratic work.
+    load_names = cache(invitations.load_taken_names)
     for workspace_id in workspace_ids:
         for person_id in person_ids:
             member = memberships.get((person_id, workspace_id))
@@ -336,20 +342,23 @@ def _apply_roles(
                 granted_roles[person_id, workspace_id],
             )
             if member is None and role is not None:
-                ended_session_hashes += _let_in(workspace_id, person_id, actor)
+                ended_session_hashes += _let_in(person_id, load_names(workspace_id), actor)
             member = member or Membership(person_id=person_id, workspace_id=workspace_id)
-            _apply_role(member, role, actor, group_name)
-    mentions.count_unseen(person_ids)
+            if role != member.role:
+                _apply_role(member, role, actor, group_name)
+                changed_ids.add(person_id)
+    mentions.count_unseen(changed_ids)
     return ended_session_hashes
 
 
-def _let_in(workspace_id: int, person_id: int, actor: Actor) -> list[str]:
-    """Check the name of a person who becomes a member, and end what others made for them.
+def _let_in(person_id: int, taken_names: dict[str, str], actor: Actor) -> list[str]:
+    """Check and take the name of a person who becomes a member; end what others made for them.
 
     An owner of another workspace could enter this one by an earlier sign-in link of the person.
     """
     person = Person.objects.get(pk=person_id)
-    invitations.require_free_name(workspace_id, person.display_name)
+    invitations.check_free_name(person.display_name, taken_names)
+    taken_names[names.make_skeleton(person.display_name)] = person.display_name
     SignInLink.objects.filter(person=person, maker__isnull=False).exclude(maker=person).delete()
     identities.remove_unproven(person_id, actor)
     return sessions.end_made_by_others(person_id)
@@ -358,8 +367,6 @@ def _let_in(workspace_id: int, person_id: int, actor: Actor) -> list[str]:
 def _apply_role(member: Membership, new_role: Role | None, actor: Actor, group_name: str) -> None:
     """Insert, change or delete one membership. Raises LastOwner."""
     is_new, old_role = member.pk is None, member.role
-    if new_role == old_role:
-        return
     if new_role is None:
         act = Act.MEMBER_REMOVED
         member.delete()

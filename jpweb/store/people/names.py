@@ -57,6 +57,14 @@ def find_lookalike(name: str, others: Iterable[str]) -> str | None:
     return next((candidate for candidate in others if make_skeleton(candidate) == skeleton), None)
 
 
+def index_by_skeleton(names: Iterable[str]) -> dict[str, str]:
+    """Return the first of the names that look alike, by their skeleton."""
+    names_by_skeleton: dict[str, str] = {}
+    for name in names:
+        names_by_skeleton.setdefault(make_skeleton(name), name)
+    return names_by_skeleton
+
+
 def check_unlike(name: str, others: Iterable[str]) -> None:
     """Raise InvalidName where the name looks like another one."""
     if (lookalike := find_lookalike(name, others)) is not None:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from django.apps import apps
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import accounts
 from jpweb.store.choices import Act, Role
@@ -323,6 +324,46 @@ def test_people_who_have_not_joined_are_listed_by_workspace(
     assert [row.person for row in groups.list_waiting_people(orchard.pk)] == [ada]
     join(group, ada)
     assert not groups.list_waiting_people(orchard.pk)
+
+
+def test_queries_of_a_role_do_not_grow_with_the_people_who_wait(
+    group: Group, home: Workspace, orchard: Workspace
+):
+    counts = []
+    give(group, orchard, Role.READER)
+    for number in range(4):
+        groups.add_person(group, making.person(f"waiter{number}", Role.READER, home), by_owner())
+        with CaptureQueriesContext(connection) as queries:
+            give(group, orchard, Role.READER)
+        counts.append(len(queries))
+    assert counts == [counts[0]] * 4
+
+
+def test_members_are_read_once_for_all_whom_a_role_lets_in(
+    group: Group, home: Workspace, orchard: Workspace
+):
+    people = [making.person(f"joiner{number}", Role.READER, home) for number in range(3)]
+    for person in people:
+        groups.add_person(group, person, by_owner())
+        join(group, person)
+    groups.remove_person(group, Person.objects.get(username="ada"), by_owner())
+    with CaptureQueriesContext(connection) as queries:
+        give(group, orchard, Role.READER)
+    assert all(accounts.get_role(person.pk, orchard.pk) == Role.READER for person in people)
+    members = str(Membership.objects.filter(workspace=orchard).select_related("person").query)
+    assert [query["sql"] for query in queries].count(members) == 1
+
+
+def test_people_whom_a_role_lets_in_do_not_look_like_each_other(
+    group: Group, ada: Person, home: Workspace, orchard: Workspace
+):
+    Membership.objects.filter(person=ada).delete()
+    lookalike = making.person("\N{CYRILLIC SMALL LETTER A}da", Role.READER, home)
+    groups.add_person(group, lookalike, by_owner())
+    for person in (ada, lookalike):
+        join(group, person)
+    with pytest.raises(NameTaken, match="looks like"):
+        give(group, orchard, Role.READER)
 
 
 def test_migration_keeps_the_roles_of_groups_of_before(
