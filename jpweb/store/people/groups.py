@@ -22,13 +22,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from jpweb.store.annotations import mentions
 from jpweb.store.choices import Act, Role
 from jpweb.store.database import clock
-from jpweb.store.errors import (
-    LastOwner,
-    MembershipEnded,
-    NameTaken,
-    RoleByGroup,
-    UnmanagedGroup,
-)
+from jpweb.store.errors import LastOwner, MembershipEnded, NameTaken, RoleByGroup, UnmanagedGroup
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import (
     Group,

@@ -257,8 +257,8 @@ def test_files_have_calls_without_asking_where_they_are_included(world: World):
     for query in ("unattended=1", "kind=unattended"):
         (line,) = b"".join(client.get(f"/audit/decisions.jsonl?{query}")).splitlines()
         row = json.loads(line)
-        assert (row["kind"], row["decided_on"]) == ("unattended", "vault")
-        assert row["decided_by"] == "configured value"
+        assert (row["kind"], row["subject"]) == ("unattended", "vault")
+        assert (row["decided_by"], row["decider"]) == ("configuration", "")
         assert row["decision"] == "setting conversation.tools.vault.run, file .jp/config.toml"
         csv_text = b"".join(client.get(f"/audit/decisions.csv?{query}")).decode()
         assert "unattended,Garden" in csv_text
