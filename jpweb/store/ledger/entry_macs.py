@@ -53,13 +53,13 @@ def is_forged(entry: LedgerEntry) -> bool:
 def iterate_unsealed(first_key: int | None = None) -> Iterator[UnsealedEntry]:
     """Yield the entries outside the chain in the order of their keys, from a key on."""
     rows = LedgerEntry.objects.filter(sequence__isnull=True).order_by("id")
-    if first_key is not None:
-        rows = rows.filter(pk__gte=first_key)
-    while batch := list(rows.values_list("pk", "text_hash", "mac")[:_BATCH_ROWS]):
+    batch_rows = rows if first_key is None else rows.filter(pk__gte=first_key)
+    while batch := list(batch_rows.values_list("pk", "text_hash", "mac")[:_BATCH_ROWS]):
         yield from (UnsealedEntry(*values) for values in batch)
         if len(batch) < _BATCH_ROWS:
             return
-        rows = rows.filter(pk__gt=batch[-1][0])
+        # With one bound: of several, SQLite searches by the first, and would read all rows again.
+        batch_rows = rows.filter(pk__gt=batch[-1][0])
 
 
 def count_forged() -> int:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from jpweb.store.choices import Act
 from jpweb.store.ledger import entries, entry_macs, sealing, verification
@@ -82,6 +83,18 @@ def test_more_forged_entries_than_a_batch_keep_no_entry_from_the_chain(
     record_roles(4)
     assert sealing.seal_entries() == 5
     assert list_problems() == [describe_forgery(key) for key in keys]
+
+
+@pytest.mark.parametrize("first_key", [None, 1])
+def test_batch_of_unsealed_entries_has_one_bound(
+    monkeypatch: pytest.MonkeyPatch, first_key: int | None
+):
+    monkeypatch.setattr(entry_macs, "_BATCH_ROWS", 2)
+    record_roles(7)
+    with CaptureQueriesContext(connection) as captured:
+        assert len(list(entry_macs.iterate_unsealed(first_key))) == 7
+    bounds = [query["sql"].count('"id" >') for query in captured]
+    assert bounds == [0 if first_key is None else 1, 1, 1, 1]
 
 
 def test_forged_entry_is_logged_once(caplog: pytest.LogCaptureFixture):
