@@ -5,8 +5,9 @@ settings and dismissed suspicions come from the ledger, and so do calls and resu
 decided about. Its forged rows are no decisions. Calls that ran without asking are left out unless
 they are filtered for: a turn may have hundreds.
 
-A page merges up to a page of rows from each table, by keyset. An auditor of a small workspace in a
-large database, or a filter by person, may read more rows than are shown; that is not measured.
+A page merges up to a page of rows from each table, by keyset, and of the ledger from each act. An
+auditor of a small workspace in a large database, or a filter by person, may read more rows than are
+shown; that is not measured.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from jpweb.store import exports
 from jpweb.store.audit import list_workspaces
 from jpweb.store.choices import Act, ApprovalKind, ApprovalState, DecisionKind, Role
 from jpweb.store.jp_files.mirror import DEMO_ROOT
-from jpweb.store.ledger import entry_macs
+from jpweb.store.ledger import newest_entries
 from jpweb.store.models import (
     Approval,
     Conversation,
@@ -112,10 +113,14 @@ def list_page(
     """
     decisions: list[Decision] = []
     for rank, (column, rows) in enumerate(_list_sources(person_id, filters)):
-        matches = _filter_period(rows, column, filters)
-        if after is not None:
-            matches = _filter_after(matches, column, rank, after)
-        page_rows = matches.order_by(F(column).desc(), "-id")[: PAGE_DECISIONS + 1]
+        # The nearest bound comes first: SQLite searches by the first of several.
+        matches = rows if after is None else _filter_after(rows, column, rank, after)
+        matches = _filter_period(matches, column, filters)
+        if rank == _ENTRY_RANK:
+            acts = _list_acts(filters)
+            page_rows = newest_entries.list_newest(matches, acts, PAGE_DECISIONS + 1)
+        else:
+            page_rows = [*matches.order_by(F(column).desc(), "-id")[: PAGE_DECISIONS + 1]]
         decisions += [
             Decision(DecisionCursor(getattr(row, column), rank, row.pk), _get_kind(row), row)
             for row in page_rows
@@ -152,14 +157,19 @@ def count_omitted_calls(person_id: int, filters: DecisionFilters) -> int:
         return 0
     filters = replace(filters, kind=DecisionKind.UNATTENDED)
     column, rows = _list_sources(person_id, filters)[_ENTRY_RANK]
-    return _filter_period(rows, column, filters)[: MAX_COUNTED_CALLS + 1].count()
+    matches = _filter_period(rows, column, filters)
+    acts = ACTS_BY_KIND[DecisionKind.UNATTENDED]
+    return len(newest_entries.list_newest(matches, acts, MAX_COUNTED_CALLS + 1))
 
 
 def list_matching_workspaces(person_id: int, filters: DecisionFilters) -> list[int]:
-    """Return the keys of the workspaces that have any of the decisions; one query."""
+    """Return the keys of the workspaces that have any of the decisions; two queries."""
     has_match = Q()
-    for column, rows in _list_sources(person_id, filters):
+    for rank, (column, rows) in enumerate(_list_sources(person_id, filters)):
         matches = _filter_period(rows, column, filters)
+        if rank == _ENTRY_RANK:
+            has_match |= Q(workspace_id__in=newest_entries.list_unsealed_workspaces(matches))
+            matches = matches.filter(sequence__isnull=False)
         has_match |= Q(Exists(matches.filter(workspace_id=OuterRef("workspace_id"))))
     memberships = _list_memberships(person_id, filters).filter(has_match)
     return sorted(memberships.values_list("workspace_id", flat=True))
@@ -249,7 +259,10 @@ def _get_kind(row: Inquiry | Approval | LedgerEntry) -> DecisionKind:
 
 
 def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, QuerySet[Any]]]:
-    """Return the tables that the filters let through, with the column of the instant."""
+    """Return the tables that the filters let through, with the column of the instant.
+
+    Forged rows of the ledger are among them.
+    """
     audited = _list_memberships(person_id, filters)
     inquiries = Inquiry.objects.filter(
         Exists(audited.filter(workspace__conversations=OuterRef("conversation_id"))),
@@ -267,9 +280,9 @@ def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, Q
     kinds = _list_kinds(filters)
     entries = LedgerEntry.objects.filter(
         Exists(audited.filter(workspace_id=OuterRef("workspace_id"))),
-        act__in=[act for act, kind in _KINDS_BY_ACT.items() if kind in kinds],
+        act__in=_list_acts(filters),
         **_make_conditions(filters, "person_id"),
-    ).exclude(pk__in=entry_macs.list_forged_keys())
+    )
     related = ("conversation__workspace", "decider")
     sources: list[tuple[str, QuerySet[Any], tuple[DecisionKind, ...]]] = [
         ("settled_at", inquiries.prefetch_related(*related), (DecisionKind.QUESTION,)),
@@ -284,6 +297,12 @@ def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, Q
         (column, rows.none() if kinds.isdisjoint(source_kinds) else rows)
         for column, rows, source_kinds in sources
     ]
+
+
+def _list_acts(filters: DecisionFilters) -> list[Act]:
+    """Return the acts of the ledger that the filters let through."""
+    kinds = _list_kinds(filters)
+    return [act for act, kind in _KINDS_BY_ACT.items() if kind in kinds]
 
 
 def _list_kinds(filters: DecisionFilters) -> set[DecisionKind]:

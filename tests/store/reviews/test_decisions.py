@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import sqlite3
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from jpweb.store import accounts, approvals
 from jpweb.store.choices import Act, ApprovalKind, DecisionKind, Role
 from jpweb.store.errors import ExportBroken
+from jpweb.store.ledger import entry_macs, newest_entries
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import Approval, Inquiry, LedgerEntry, Membership, Person, Run
 from jpweb.store.reviews import decisions
@@ -23,6 +27,8 @@ from tests.store import making
 
 pytestmark = pytest.mark.django_db
 AT = datetime(2026, 10, 8, tzinfo=UTC)
+#: Parameters of a statement of SQLite, in tests; its own limit is 32,766 or higher.
+MAX_PARAMETERS = 1000
 
 
 @pytest.fixture
@@ -60,6 +66,29 @@ def list_all(viewer: Person, **filters: Any) -> list[tuple[str, int]]:
         rows += [(str(decision.kind), decision.row.pk) for decision in page]
         if after is None:
             return rows
+
+
+@pytest.fixture
+def few_parameters() -> Iterator[None]:
+    """Let a statement have ``MAX_PARAMETERS`` parameters; PostgreSQL gets them in its text."""
+    if connection.vendor != "sqlite":
+        yield
+        return
+    connection.ensure_connection()
+    limit = sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER
+    usual = connection.connection.setlimit(limit, MAX_PARAMETERS)
+    yield
+    connection.connection.setlimit(limit, usual)
+
+
+def forge_reviews(run: Run, number: int) -> None:
+    """Insert entries as write access to the database allows, newer than all others."""
+    values = {"act": Act.REVIEWED, "workspace_id": run.conversation.workspace_id}
+    entries = [
+        LedgerEntry(text="{}", text_hash=f"{key:064}", mac="0" * 64, at=AT.replace(2099), **values)
+        for key in range(number)
+    ]
+    LedgerEntry.objects.bulk_create(entries, batch_size=50)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
@@ -150,6 +179,83 @@ def test_forged_rows_of_the_ledger_are_no_decisions(auditor: Person):
     entry = LedgerEntry.objects.get(act=Act.REVIEWED)
     LedgerEntry.objects.filter(pk=entry.pk).update(mac="0" * 64, text="no JSON")
     assert list_all(auditor) == [row for row in rows if row != ("review", entry.pk)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("equal", [False, True])
+def test_forged_rows_among_decisions_hide_none_of_them(
+    auditor: Person, run: Run, monkeypatch: pytest.MonkeyPatch, size: int, equal: bool
+):
+    forge_reviews(run, 20)
+    if equal:
+        LedgerEntry.objects.update(at=AT)
+    whole = list_all(auditor)
+    assert len(whole) == 12
+    monkeypatch.setattr(newest_entries, "MAX_READ_ROWS", 4)
+    monkeypatch.setattr(decisions, "PAGE_DECISIONS", size)
+    assert list_all(auditor) == whole
+
+
+@pytest.mark.usefixtures("few_parameters")
+def test_more_forged_rows_than_parameters_break_no_page_and_no_export(auditor: Person, run: Run):
+    rows, filters = list_all(auditor), DecisionFilters(kind="review")
+    forge_reviews(run, MAX_PARAMETERS + 1)
+    assert list_all(auditor) == rows
+    workspace_ids = [run.conversation.workspace_id]
+    assert decisions.list_matching_workspaces(auditor.pk, filters) == workspace_ids
+    LedgerEntry.objects.filter(act=Act.REVIEWED).update(mac="0" * 64)
+    assert decisions.list_matching_workspaces(auditor.pk, filters) == []
+
+
+def test_export_checks_the_codes_of_its_own_entries_alone(
+    auditor: Person, run: Run, monkeypatch: pytest.MonkeyPatch
+):
+    for _ in range(20):
+        record_act(Act.READ, Actor.from_person(auditor), Place(run.conversation.workspace_id))
+    checked_hashes = []
+
+    def check_mac(text_hash: str, mac: str | None) -> bool:
+        checked_hashes.append(text_hash)
+        return mac is not None
+
+    monkeypatch.setattr(entry_macs, "is_mac_valid", check_mac)
+    monkeypatch.setattr(decisions, "PAGE_DECISIONS", 5)
+    pages = [page for page, _ in decisions.read_pages(auditor.pk, DecisionFilters())]
+    rows = [decision.row for page in pages for decision in page]
+    exported_hashes = {row.text_hash for row in rows if isinstance(row, LedgerEntry)}
+    assert exported_hashes == {*checked_hashes}
+
+
+def test_entries_of_each_act_are_read_in_the_order_of_its_index(auditor: Person):
+    with CaptureQueriesContext(connection) as captured:
+        decisions.list_page(auditor.pk, DecisionFilters(kind="rights"), None)
+    statements = [query["sql"] for query in captured]
+    sql = next(each for each in statements if LedgerEntry.TABLE in each and "UNION" in each)
+    explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL enable_seqscan = off")
+            cursor.execute("SET LOCAL enable_bitmapscan = off")
+            cursor.execute("SET LOCAL enable_sort = off")
+        cursor.execute(f"{explain} {sql}")
+        plan = "\n".join(str(row[-1]) for row in cursor.fetchall())
+    assert plan.count("ledger_by_act") == len(decisions.ACTS_BY_KIND[DecisionKind.RIGHTS])
+    # The merge alone sorts: a page of each act at most, once its range is read.
+    assert "Sort Key: store_" not in plan
+    assert plan.count("TEMP B-TREE FOR ORDER BY") == plan.count("SCAN part\nUSE TEMP B-TREE")
+
+
+def test_place_of_a_page_bounds_its_rows_before_the_period(
+    auditor: Person, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(decisions, "PAGE_DECISIONS", 2)
+    filters = DecisionFilters(until=datetime(2100, 1, 1, tzinfo=UTC))
+    _, after = decisions.list_page(auditor.pk, filters, None)
+    with CaptureQueriesContext(connection) as captured:
+        decisions.list_page(auditor.pk, filters, after)
+    bounds = [re.findall(r'(?:"at"|"settled_at") <=? .(\d{4})', query["sql"]) for query in captured]
+    assert [years for years in bounds if years[:1] == ["2100"]] == []
+    assert sum("2100" in years for years in bounds) == 3
 
 
 def test_workspaces_of_an_export_have_some_of_its_decisions(auditor: Person, run: Run):
