@@ -26,7 +26,7 @@ QUERIES = {
     "/questions": 16,  # three of them are claims and snoozes
     "/audit": 18,
     "/audit/charts": 27,
-    "/audit/decisions": 17,  # two of them count the calls that ran without asking
+    "/audit/decisions": 15,  # two of them count the calls that ran without asking
     # Of them one records the export, one remembers the roles, one looks for another download.
     "/audit.csv": 19,
     "/help": 5,
