@@ -35,8 +35,6 @@ from jpweb.stream.inquiry import AnswerReusePolicy
 from jpweb.stream.outline import Outline
 
 OPEN_STATE = "open"
-#: Characters of a person's note beside a decline; longer ones are cut.
-MAX_NOTE_CHARS = 2000
 #: Every state of a row, in the order of lists on pages.
 INQUIRY_STATES = ("open", "answered", "redacted", "cancelled", "unanswered")
 
@@ -273,11 +271,6 @@ _text_query = CompiledQuery(
         conversation_id__in=conversation_ids, position__in=positions
     ).values_list("text")
 )
-
-
-def clean_note(text: str) -> str:
-    """Return the note beside a decline with normal line ends, cut to its maximum."""
-    return db_text.clean_text(text.replace("\r\n", "\n")).strip()[:MAX_NOTE_CHARS]
 
 
 def run_is_unfinished() -> Exists:

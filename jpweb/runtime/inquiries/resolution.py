@@ -23,6 +23,7 @@ from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store import inquiries, journal
 from jpweb.store.choices import RunState
 from jpweb.store.database import clock
+from jpweb.store.derived_rows import from_stream
 from jpweb.store.errors import AlreadySettled
 from jpweb.store.inquiries import SettledInquiry
 from jpweb.stream import answer_type, timestamps
@@ -156,7 +157,7 @@ async def decline_inquiry(inquiry: int | Inquiry, decider: Decider, note: str = 
     characters. Raises UnknownInquiry, AlreadySettled.
     """
     row = await _require_open(inquiry)
-    clean_note = inquiries.clean_note(note)
+    clean_note = from_stream.clean_note(note)
     return await settle_inquiry(row, Cancelled(CancellationReason.USER), decider, note=clean_note)
 
 

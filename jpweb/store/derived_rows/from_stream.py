@@ -28,12 +28,14 @@ InquiryColumns: TypeAlias = tuple[Any, ...]
 
 INQUIRY_COLUMNS = (
     "anchor", "position", "response_position", "inquiry_id", "source", "asker", "label", "question",
-    "answer_type", "state", "reason", "answer", "decided_by", "decider_name", "channel",
+    "answer_type", "state", "reason", "answer", "note", "decided_by", "decider_name", "channel",
     "asked_at", "settled_at",
 )  # fmt: skip
+#: Characters of a person's note beside a decline; longer ones are cut.
+MAX_NOTE_CHARS = 2000
 _UNSETTLED_COLUMNS: dict[str, Any] = {
-    "response_position": None, "reason": "", "answer": None, "decided_by": "", "decider_name": "",
-    "channel": "", "settled_at": None,
+    "response_position": None, "reason": "", "answer": None, "note": "", "decided_by": "",
+    "decider_name": "", "channel": "", "settled_at": None,
 }  # fmt: skip
 
 
@@ -90,6 +92,7 @@ def outcome_columns(
         if isinstance(outcome, Cancelled)
         else "",
         "answer": db_text.clean_json(outcome.answer) if isinstance(outcome, Answered) else None,
+        "note": get_note(event),
         "response_position": position,
         "settled_at": timestamps.parse_timestamp(event.timestamp),
         "decided_by": db_text.clean_text(str(decider.get("kind") or ""))[:20],
@@ -101,6 +104,16 @@ def outcome_columns(
 def get_label(event: ConversationEvent) -> str:
     """Return the prompt's label from the event's note."""
     return db_text.clean_text(str(event.note.get("label") or ""))[:200]
+
+
+def get_note(event: ConversationEvent) -> str:
+    """Return the person's note beside a decline from the response's own note."""
+    return clean_note(str(event.note.get("note") or ""))
+
+
+def clean_note(text: str) -> str:
+    """Return the note beside a decline with normal line ends, cut to its maximum."""
+    return db_text.clean_text(text.replace("\r\n", "\n")).strip()[:MAX_NOTE_CHARS]
 
 
 def get_time(event: ConversationEvent) -> datetime:

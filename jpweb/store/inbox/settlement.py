@@ -28,7 +28,7 @@ from jpweb.store import db_text
 from jpweb.store.choices import Act, RunState
 from jpweb.store.derived_rows import from_stream
 from jpweb.store.errors import AlreadySettled, UnknownInquiry
-from jpweb.store.inquiries import OPEN_STATE, clean_note, get_inquiry
+from jpweb.store.inquiries import OPEN_STATE, get_inquiry
 from jpweb.store.ledger.entries import SYSTEM, Actor, Place, record_act
 from jpweb.store.models import Inquiry, JournalEntry, Run, Turn, Workspace
 from jpweb.store.sql import compiled_write
@@ -161,11 +161,10 @@ _oldest_open_query = CompiledQuery(
 def _make_outcome_columns(
     entry: JournalEntry, event: ConversationEvent, response: InquiryResponse
 ) -> dict[str, Any]:
-    """Return the columns that a response settles, with the decider's id and note."""
+    """Return the columns that a response settles, and the decider's id."""
     by = event.note.get("by")
     columns = from_stream.outcome_columns(event, response, entry.position)
     columns["decider_id"] = by.get("id") if isinstance(by, dict) else None
-    columns["note"] = clean_note(str(event.note.get("note") or ""))
     return columns
 
 

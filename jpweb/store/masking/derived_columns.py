@@ -9,7 +9,6 @@ from django.db.models import Q
 from jpweb.store import db_text
 from jpweb.store.choices import ReviewState
 from jpweb.store.derived_rows import from_stream
-from jpweb.store.inquiries import clean_note
 from jpweb.store.models import Conversation, Inquiry, ReviewTask, Turn
 from jpweb.stream.events import ChatRequest, ConversationEvent, Element
 from jpweb.stream.inquiry import Answered, InquiryRequest, InquiryResponse
@@ -59,7 +58,7 @@ def replace_inquiry_columns(conversation: Conversation, position: int, element: 
         outcome = event.kind.outcome
         answer = db_text.clean_json(outcome.answer) if isinstance(outcome, Answered) else None
         inquiries.filter(response_position=position).update(
-            answer=answer, note=clean_note(str(event.note.get("note") or ""))
+            answer=answer, note=from_stream.get_note(event)
         )
 
 

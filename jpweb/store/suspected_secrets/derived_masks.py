@@ -19,7 +19,8 @@ from jpweb.store.suspected_secrets import copies
 from jpweb.stream import wire
 
 #: Columns of an inquiry that repeat an event; those of ``_JSON_COLUMNS`` are JSON text.
-_MASKED_COLUMNS, _JSON_COLUMNS = ("question", "label", "answer"), ("question", "answer")
+_MASKED_COLUMNS, _JSON_COLUMNS = ("question", "label", "answer", "note"), ("question", "answer")
+_MAX_CHARS_BY_COLUMN = {"label": 200, "note": from_stream.MAX_NOTE_CHARS}
 _get_positions = itemgetter(
     INQUIRY_COLUMNS.index("position"), INQUIRY_COLUMNS.index("response_position")
 )
@@ -86,5 +87,9 @@ def _mask_inquiry(row: InquiryColumns, markers: Mapping[str, str]) -> InquiryCol
         value = json.loads(values[column]) if is_json else values[column]
         replaced = copies.replace_column(column, value, values["state"], markers)
         if replaced != value:
-            values[column] = from_stream.encode_json(replaced) if is_json else replaced[:200]
+            values[column] = (
+                from_stream.encode_json(replaced)
+                if is_json
+                else replaced[: _MAX_CHARS_BY_COLUMN[column]]
+            )
     return tuple(values.values())

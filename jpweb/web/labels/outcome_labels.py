@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from jpweb.store import inquiries
+from jpweb.store.derived_rows import from_stream
 from jpweb.stream import durations
 from jpweb.stream.answer_type import format_answer
 from jpweb.stream.inquiry import Answered, Cancelled
@@ -44,7 +44,7 @@ def describe_outcome(inquiry: InquiryPair) -> OutcomeLabel:
         else "",
         waited="" if waited_seconds is None else durations.format_duration(max(waited_seconds, 0)),
         settled_at=settled_at,
-        note=inquiries.clean_note(str(event_note.get("note") or "")),
+        note=from_stream.clean_note(str(event_note.get("note") or "")),
         is_remembered=event_note.get("remember") is True,
         channel=display_text.ANSWER_CHANNELS.get(str(event_note.get("channel") or ""), ""),
     )

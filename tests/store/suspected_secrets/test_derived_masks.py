@@ -15,7 +15,8 @@ from jpweb.store.models import Conversation, Inquiry, JournalEntry, SuspectedSec
 from jpweb.store.suspected_secrets import derived_masks, scanner, suggestions
 from jpweb.stream.answer_type import Option, Select
 from jpweb.stream.events import ChatRequest, ChatResponse, EventKind, TurnStart
-from tests.builders import make_answer, make_call, make_inquiry, make_result, stream
+from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
+from tests.builders import make_answer, make_call, make_element, make_inquiry, make_result, stream
 from tests.store import making
 from tests.store.making import write_folder
 
@@ -78,6 +79,26 @@ def test_mirrored_conversation_that_grows_keeps_its_masks(root: Path):
     assert dump_rows() == before
     assert list_turns() == turns
     assert JournalEntry.objects.filter(text__contains=SECRET).count() == 3
+
+
+def test_reason_of_a_decline_keeps_its_mask_while_the_conversation_grows(tmp_path: Path):
+    declined = InquiryResponse("c.q.1", Cancelled(CancellationReason.USER))
+    note = {"jpweb": {"note": f"Not with {SECRET}" + 300 * "."}}
+    kinds = [
+        *KINDS[:2],
+        make_call("c"),
+        make_inquiry("c.q.1"),
+        make_element(declined, metadata=note),
+    ]
+    write_conversation(tmp_path, *kinds)
+    mirror.mirror_workspace(tmp_path)
+    scan_all()
+    shown = Inquiry.objects.get().note
+    assert shown.startswith("Not with [masked")
+    assert shown.endswith(300 * ".")
+    write_conversation(tmp_path, *kinds, MORE)
+    mirror.mirror_workspace(tmp_path)
+    assert Inquiry.objects.get().note == shown
 
 
 def test_conversation_of_an_unreadable_file_keeps_its_masked_title(root: Path):
