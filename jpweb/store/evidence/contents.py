@@ -94,7 +94,7 @@ def export_questions(conversation: Conversation) -> Iterator[bytes]:
     Like the events of the bundle, they end where the conversation ended when it was loaded.
     """
     rows = Inquiry.objects.filter(conversation=conversation, position__lt=conversation.entry_count)
-    return _write_lines(rows, _describe_question)
+    return _write_lines(rows, _describe_question, "position", "pk")
 
 
 def export_approvals(conversation: Conversation) -> Iterator[bytes]:
@@ -160,16 +160,17 @@ def count_masked_places(conversation_ids: list[int]) -> int:
     return masked.count()
 
 
-def _write_lines(rows: QuerySet[Any], describe: Callable[[Any], dict[str, Any]]) -> Iterator[bytes]:
-    """Yield the lines of rows in the order of their keys, a query each ``_BATCH_ROWS``."""
-    last = 0
-    while True:
-        batch = list(rows.filter(pk__gt=last).order_by("pk")[:_BATCH_ROWS])
+def _write_lines(
+    rows: QuerySet[Any], describe: Callable[[Any], dict[str, Any]], *order: str
+) -> Iterator[bytes]:
+    """Yield the lines of rows in an order, else in that of their keys, a query each batch."""
+    keys = list(rows.order_by(*(order or ("pk",))).values_list("pk", flat=True))
+    for start in range(0, len(keys), _BATCH_ROWS):
+        batch_keys = keys[start : start + _BATCH_ROWS]
+        rows_by_key = rows.in_bulk(batch_keys)
+        batch = [rows_by_key[key] for key in batch_keys if key in rows_by_key]
         lines = [ledger_verifier.encode_canonical(describe(row)) + "\n" for row in batch]
         yield "".join(lines).encode()
-        if len(batch) < _BATCH_ROWS:
-            return
-        last = batch[-1].pk
 
 
 def _describe_question(row: Inquiry) -> dict[str, Any]:
