@@ -14,7 +14,6 @@ from jpweb.store import approvals
 from jpweb.store.choices import FilesState, Origin, WritePolicy
 from jpweb.store.conversation_list.filters import Sort
 from jpweb.store.database import clock
-from jpweb.stream.inquiry import CancellationReason
 
 #: The title of a conversation that has none.
 UNTITLED = "Untitled"
@@ -27,37 +26,11 @@ STATE_LABELS = {
     "unanswered": ("Unanswered", "○"),
 }
 
-REASON_TEXTS = {
-    CancellationReason.USER: "declined or stopped",
-    CancellationReason.BACKEND_ERROR: "error while asking",
-    CancellationReason.NO_PROMPT_BACKEND: "no one available to ask",
-    CancellationReason.ASSISTANT_ROUTING_DENIED: "misconfigured: routed to a model",
-    CancellationReason.INVALID_STATIC_ANSWER: "misconfigured: invalid answer",
-    CancellationReason.EXPIRED: "expired before an answer",
-    CancellationReason.LOST: "the run ended before an answer",
-}
-
 SOURCE_LABELS = {
     "tool": "Tool",
     "assistant": "Assistant",
     "user": "User",
     "other": "Other",
-}
-
-DECIDER_TEXTS = {
-    "person": "a person",
-    "configuration": "configured value",
-    "operator": "operator",
-    "memory": "remembered answer",
-    "assistant": "second model",
-    "system": "jpweb",
-}
-
-#: Ways of answers that came by no page, as the record names them.
-NOTIFICATION_CHANNEL, LINK_CHANNEL = "notification", "link"
-ANSWER_CHANNELS = {
-    NOTIFICATION_CHANNEL: "by a notification's button",
-    LINK_CHANNEL: "by an answer link",
 }
 
 #: Provider failures with a remedy, by kind.
@@ -289,12 +262,6 @@ BUILTIN_TRUST_LABEL = "Approval settings of a built-in tool"
 SECRET_REQUESTED = "Secret requested"  # noqa: S105  a label
 
 
-def describe_reason(tag: str) -> str:
-    """Return the text of a cancellation reason; an unknown tag is quoted."""
-    is_known = tag in list(CancellationReason)
-    return REASON_TEXTS[CancellationReason(tag)] if is_known else f"“{tag}”"
-
-
 def describe_decision(kind: str, state: str, record: Mapping[str, object]) -> tuple[str, str, str]:
     """Return an approval's outcome tag, its label and its mark."""
     if state != "decided":  # an open one has a card, unless it was imported
@@ -306,14 +273,6 @@ def describe_decision(kind: str, state: str, record: Mapping[str, object]) -> tu
     if record.get("remember") is True:
         label += ", for this turn"
     return ("answered" if allowed else "skipped"), label, mark
-
-
-def describe_decider(kind: str, name: str) -> str:
-    """Return the text of the decider of a question or an approval."""
-    if kind == "person" and name:
-        return name
-    text = DECIDER_TEXTS.get(kind, kind)
-    return f"{text} ({name})" if name and text else text or "unknown"
 
 
 def describe_counts(counts: Mapping[str, int]) -> list[str]:

@@ -17,7 +17,7 @@ from jpweb.runtime.rendering import payloads
 from jpweb.store.choices import Act, ApprovalKind
 from jpweb.store.search import passages
 from jpweb.stream import answer_type, events, inquiry, outline, wire
-from jpweb.stream.markdown import export
+from jpweb.stream.markdown import export, outcome_texts
 from jpweb.stream.transcript.categories import CATEGORIES, categorize_element
 from jpweb.web import display_text
 from jpweb.web.labels import ledger_labels
@@ -65,7 +65,7 @@ FORM_FIELDS: dict[str, dict[str, Any] | None] = {
 def test_each_tag_has_the_word_that_people_read():
     assert set(display_text.EVENT_KIND_LABELS) == {*events.KINDS}
     assert set(display_text.STATE_LABELS) == {*OUTCOMES, *UNSETTLED}
-    assert set(display_text.REASON_TEXTS) == {*REASONS}
+    assert set(outcome_texts.REASON_TEXTS) == {*REASONS}
     assert set(display_text.SOURCE_LABELS) == {source.value for source in inquiry.SourceTag}
     assert set(display_text.FAILURE_TEXTS) == {kind.value for kind in FailureKind}
     assert set(ledger_labels.ACT_LABELS) == {*Act}

@@ -18,29 +18,6 @@ def render_template(template: str, **values: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "expected"),
-    [
-        ("person", "Ada", "Ada"),
-        ("person", "", "a person"),
-        ("", "", "unknown"),
-        ("system", "", "jpweb"),
-        ("assistant", "gpt", "second model (gpt)"),
-        ("x", "", "x"),
-    ],
-)
-def test_describe_decider_names_kind_and_person(kind: str, name: str, expected: str):
-    assert display_text.describe_decider(kind, name) == expected
-
-
-def test_a_reason_that_nobody_knows_is_quoted():
-    assert display_text.describe_reason("novel") == "“novel”"
-    assert (
-        display_text.describe_reason("lost")
-        == display_text.REASON_TEXTS[next(r for r in display_text.REASON_TEXTS if r == "lost")]
-    )
-
-
-@pytest.mark.parametrize(
     ("age", "expected"),
     [
         (timedelta(seconds=5), "just now"),

@@ -188,6 +188,7 @@ def _describe_question(row: Inquiry) -> dict[str, Any]:
         "comment": row.note,
         "decided_by": row.decided_by,
         "decider": row.decider_name,
+        "channel": row.channel,
         "asked_at": format_time(row.asked_at),
         "settled_at": format_time(row.settled_at),
         "waited_seconds": inquiries.waiting_seconds(row),

@@ -29,6 +29,7 @@ from jpweb.stream.inquiry import (
     Redacted,
 )
 from jpweb.stream.markdown import escaping
+from jpweb.stream.markdown.outcome_texts import ANSWER_CHANNELS
 from jpweb.stream.transcript.items import (
     InquiryPair,
     Item,
@@ -197,13 +198,14 @@ def _write_inquiry(inquiry: InquiryPair) -> Iterator[str]:
 
 
 def _write_decision(inquiry: InquiryPair) -> Iterator[str]:
-    """Yield who settled a question, when, after how long, and the words of a decline."""
+    """Yield who settled a question, when, on which way, and the words of a decline."""
     note = inquiry.response.note if inquiry.response else {}
     asked_at, settled_at = inquiry.asked_at, inquiry.settled_at
     decider = _name_decider(note.get("by"))
     words = note.get("note")
     text = words if isinstance(words, str) else ""
-    line = _describe_decision(decider, asked_at, settled_at)
+    channel = ANSWER_CHANNELS.get(str(note.get("channel")), "")
+    line = _describe_decision(decider, asked_at, settled_at, channel)
     if isinstance(inquiry.outcome, Answered) and isinstance(inquiry.outcome.answer, bool):
         answer = format_answer(inquiry.outcome.answer)
         line = f"Answered {answer}{' ' if decider else ', '}{line}"
@@ -225,14 +227,18 @@ def _write_approvals(decisions: Iterable[ApprovalDecision]) -> Iterator[str]:
             yield escaping.quote_text(decision.words)
 
 
-def _describe_decision(decider: str, asked_at: datetime | None, settled_at: datetime | None) -> str:
-    """Return by whom, when and after how long; empty where nothing of it is known."""
+def _describe_decision(
+    decider: str, asked_at: datetime | None, settled_at: datetime | None, channel: str = ""
+) -> str:
+    """Return by whom, when, after how long and on which way; empty where nothing is known."""
     parts = [f"by {decider}"] if decider else []
     if settled_at:
         parts.append(f"{settled_at:%Y-%m-%d %H:%M:%S} UTC")
     if asked_at and settled_at and settled_at >= asked_at:
         waited = durations.format_duration((settled_at - asked_at).total_seconds())
         parts.append(f"after {waited}")
+    if channel:
+        parts.append(channel)
     return ", ".join(parts)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jpweb.store import inquiries
 from jpweb.store.reviews.decisions import POLICY_KINDS
 from jpweb.stream.answer_type import format_answer
+from jpweb.stream.markdown import outcome_texts
 from jpweb.web import display_text
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 #: The columns of a file, in their order; those that the audit's CSV has too mean the same there.
 COLUMNS = (
     "decided_at", "kind", "workspace", "conversation", "conversation_title", "subject", "decision",
-    "answer", "comment", "decided_by", "decider", "decider_id", "waited_seconds", "link",
+    "answer", "comment", "decided_by", "decider", "decider_id", "channel", "waited_seconds",
+    "link",
 )  # fmt: skip
 #: Details of an entry that are words of a person.
 _COMMENTS = ("note", "reason")
@@ -40,13 +42,14 @@ def make_values(
 
 def _describe_inquiry(inquiry: Inquiry) -> dict[str, Any]:
     label, _ = display_text.STATE_LABELS[inquiry.state]
-    reason = display_text.describe_reason(inquiry.reason) if inquiry.reason else ""
+    reason = outcome_texts.describe_reason(inquiry.reason) if inquiry.reason else ""
     return _describe_conversation(inquiry) | {
         "subject": inquiry.question["text"],
         "decision": f"{label} ({reason})" if reason else label,
         "answer": "" if inquiry.answer is None else format_answer(inquiry.answer),
         "comment": inquiry.note,
         "decided_by": inquiry.decided_by,
+        "channel": inquiry.channel,
     }
 
 

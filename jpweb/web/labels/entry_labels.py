@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jpweb.store.choices import Act
 from jpweb.store.ledger import entry_macs, listing
-from jpweb.web import display_text
+from jpweb.stream.markdown import outcome_texts
 from jpweb.web.labels import ledger_labels
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _describe_actor(decider: Mapping[str, Any], details: Mapping[str, Any]) -> s
     kind, name = decider.get("kind", ""), decider.get("name", "")
     # A person's decision for the rest of the turn decided about this call too.
     is_person = details.get("policy") == "remembered" and name
-    return display_text.describe_decider("person" if is_person else kind, name)
+    return outcome_texts.describe_decider("person" if is_person else kind, name)
 
 
 def _describe_value(name: str, value: Any) -> Any:

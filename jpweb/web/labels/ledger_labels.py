@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jpweb.store.choices import Act
-from jpweb.web import display_text
+from jpweb.stream.markdown import outcome_texts
 from jpweb.web.labels import policy_labels, review_labels
 
 #: Acts of the ledger.
@@ -137,8 +137,8 @@ _VERDICT_LABELS = {tag: label for tag, (label, _) in review_labels.VERDICT_LABEL
 VALUE_LABELS: Mapping[str, Mapping[Any, str]] = {
     "change": GROUP_CHANGE_LABELS,
     "channel": {
-        display_text.NOTIFICATION_CHANNEL: "a notification's button",
-        display_text.LINK_CHANNEL: "an answer link",
+        outcome_texts.NOTIFICATION_CHANNEL: "a notification's button",
+        outcome_texts.LINK_CHANNEL: "an answer link",
     },
     "first_verdict": _VERDICT_LABELS,
     "policy": policy_labels.POLICY_LABELS,

@@ -9,8 +9,8 @@ from jpweb.store.derived_rows import from_stream
 from jpweb.stream import durations
 from jpweb.stream.answer_type import format_answer
 from jpweb.stream.inquiry import Answered, Cancelled
+from jpweb.stream.markdown import outcome_texts
 from jpweb.stream.transcript.items import InquiryPair
-from jpweb.web import display_text
 
 
 class OutcomeLabel(NamedTuple):
@@ -37,7 +37,7 @@ def describe_outcome(inquiry: InquiryPair) -> OutcomeLabel:
     return OutcomeLabel(
         answer=format_answer(outcome.answer) if isinstance(outcome, Answered) else "",
         reason=outcome.reason.tag if isinstance(outcome, Cancelled) else "",
-        decider=display_text.describe_decider(
+        decider=outcome_texts.describe_decider(
             str(decider.get("kind") or ""), str(decider.get("name") or "")
         )
         if decider
@@ -46,5 +46,5 @@ def describe_outcome(inquiry: InquiryPair) -> OutcomeLabel:
         settled_at=settled_at,
         note=from_stream.clean_note(str(event_note.get("note") or "")),
         is_remembered=event_note.get("remember") is True,
-        channel=display_text.ANSWER_CHANNELS.get(str(event_note.get("channel") or ""), ""),
+        channel=outcome_texts.ANSWER_CHANNELS.get(str(event_note.get("channel") or ""), ""),
     )

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 
 from jpweb.runtime.rendering import invisible_characters
 from jpweb.stream.inquiry import Cancelled
+from jpweb.stream.markdown import outcome_texts
 from jpweb.stream.transcript.items import InquiryPair
 from jpweb.web import display_text
 from jpweb.web.labels import outcome_labels
@@ -64,7 +65,7 @@ def state_count(tag: str, count: int) -> SafeString:
 def state_badge(tag: str, reason: str = "") -> SafeString:
     """Render the badge of a state, with its reason."""
     is_known = tag in display_text.STATE_LABELS and (
-        not reason or reason in display_text.REASON_TEXTS
+        not reason or reason in outcome_texts.REASON_TEXTS
     )
     return _render_known_badge(tag, reason) if is_known else _render_badge(tag, reason)
 
@@ -76,7 +77,7 @@ def _render_badge(tag: str, reason: str, count: int = 0) -> SafeString:
         "label": label,
         "mark": mark,
         "reason": reason,
-        "reason_text": display_text.describe_reason(reason),
+        "reason_text": outcome_texts.describe_reason(reason),
     }
     return render_to_string("_state_badge.html", context | {"count": count})
 
@@ -94,7 +95,7 @@ def state_words(tag: str) -> str:
 @register.filter
 def reason_text(tag: str) -> str:
     """Return the text of a cancellation reason."""
-    return display_text.describe_reason(tag)
+    return outcome_texts.describe_reason(tag)
 
 
 @register.filter
@@ -107,7 +108,9 @@ def cancel_reason(inquiry: InquiryPair) -> str:
 @register.filter
 def decider_text(row: Row) -> str:
     """Return the text of the decider of a question, "" while it is open."""
-    return display_text.describe_decider(row.decided_by, row.decider_name) if row.settled_at else ""
+    if not row.settled_at:
+        return ""
+    return outcome_texts.describe_decider(row.decided_by, row.decider_name)
 
 
 @register.filter

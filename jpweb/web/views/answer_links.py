@@ -24,7 +24,8 @@ from jpweb.store.inquiries import Decider
 from jpweb.store.notifications import answer_links
 from jpweb.store.notifications.answer_links import LinkStatus, ResolvedLink
 from jpweb.stream.errors import InvalidAnswer
-from jpweb.web import access, display_text, notice_text
+from jpweb.stream.markdown import outcome_texts
+from jpweb.web import access, notice_text
 from jpweb.web.forms.answers import AnswerForm
 from jpweb.web.forms.fields import find_problem
 from jpweb.web.security import rate_limits, read_recording, security_log
@@ -62,7 +63,7 @@ async def answer_by_link(request: HttpRequest, token: str) -> HttpResponse:
 
 @sensitive_variables("typed")
 async def _settle_by_link(request: HttpRequest, token: str, link: ResolvedLink) -> HttpResponse:
-    decider = Decider.from_person(link.person, display_text.LINK_CHANNEL)
+    decider = Decider.from_person(link.person, outcome_texts.LINK_CHANNEL)
     form = AnswerForm(link.inquiry, request.POST)
     typed = form.make_input()
     if problem := find_problem(form):

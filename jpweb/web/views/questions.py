@@ -26,6 +26,7 @@ from jpweb.store.people import sessions
 from jpweb.store.reviews import subjects
 from jpweb.store.transcript import question_context, single_item
 from jpweb.stream import durations
+from jpweb.stream.markdown import outcome_texts
 from jpweb.web import (
     access,
     annotation_blocks,
@@ -136,7 +137,7 @@ async def answer_by_notification(request: Request, inquiry: Inquiry) -> HttpResp
         raise PermissionDenied
     if answer not in {button.value for button in answer_buttons.list_buttons(inquiry)}:
         return HttpResponse(status=answer_submission.STATUS_OPEN)
-    decider = Decider.from_person(request.user, display_text.NOTIFICATION_CHANNEL)
+    decider = Decider.from_person(request.user, outcome_texts.NOTIFICATION_CHANNEL)
     reply = await answer_submission.submit_answer(inquiry, decider, AnswerInput(answer))
     is_settled = reply.status == answer_submission.STATUS_SETTLED
     return HttpResponse(status=204 if is_settled else reply.status)

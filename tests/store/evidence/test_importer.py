@@ -29,10 +29,10 @@ from jpweb.store.models import (
     Run,
     Workspace,
 )
-from jpweb.stream.events import ConversationEvent, TurnStart
-from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse, InquirySource
+from jpweb.stream.events import TurnStart
+from jpweb.stream.inquiry import InquirySource
 from tests import bundles
-from tests.builders import AT, make_call, make_inquiry
+from tests.builders import make_inquiry
 from tests.exporting import join_pieces
 from tests.store import making
 from tests.web.world import signed_in
@@ -97,60 +97,6 @@ def decided_conversation() -> Conversation:
     return conversation
 
 
-def ask(conversation: Conversation, inquiry_id: str, **note: str) -> Inquiry:
-    """Return the row of a question that the tool of the conversation's call asks."""
-    request = make_inquiry(inquiry_id, source=InquirySource.for_tool("vault"))
-    event = ConversationEvent(AT, request, {"jpweb": note} if note else {})
-    journal.append_events(conversation.pk, [event])
-    return inquiries.find_by_inquiry_id(conversation.pk, inquiry_id)
-
-
-def decline(question: Inquiry, note: str) -> None:
-    """Decline a question as Ada does, with a reason."""
-    response = InquiryResponse(question.inquiry_id, Cancelled(CancellationReason.USER))
-    details = Decider("person", "Ada").make_note(note=note)
-    journal.append_events(question.conversation_id, [ConversationEvent(AT, response, details)])
-
-
-def test_reason_of_a_decline_is_imported(tmp_path: Path, target: Workspace):
-    path, again = tmp_path / "bundle.zip", tmp_path / "again.zip"
-    conversation: Conversation = making.conversation(making.workspace())
-    making.start_run(conversation)
-    decline(ask(conversation, "call_1.sure.1"), "Not on a\r\nFriday")
-    record_act(Act.EXPORTED, OPERATOR, Place(conversation.workspace_id, conversation.pk))
-    path.write_bytes(bundles.make_bundle(conversation))
-    (key,) = importer.import_bundle(path, target.name).conversation_ids
-    assert Inquiry.objects.get(conversation=key, state="cancelled").note == "Not on a\nFriday"
-    again.write_bytes(bundles.make_bundle(Conversation.objects.get(pk=key)))
-    record = list_record_files(bundles.read_files(path))
-    assert "Not on a\\nFriday" in "".join(find_lines(record, "questions.jsonl"))
-    assert list_record_files(bundles.read_files(again)) == record
-
-
-def test_questions_of_parallel_calls_keep_their_order(
-    tmp_path: Path, target: Workspace, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(contents, "_BATCH_ROWS", 2)
-    conversation: Conversation = making.conversation(making.workspace())
-    making.start_run(conversation)
-    journal.append_events(conversation.pk, [making.event(make_call("call_2", "vault"))])
-    for call in ("call_2", "call_1", "call_2"):
-        inquiry = ask(conversation, f"{call}.sure.{Inquiry.objects.count()}", tool_call_id=call)
-        decline(inquiry, "Later.")
-    first = b"".join(contents.export_questions(conversation_now(conversation.pk)))
-    record_act(Act.EXPORTED, OPERATOR, Place(conversation.workspace_id, conversation.pk))
-    path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(conversation_now(conversation.pk)))
-    (key,) = importer.import_bundle(path, target.name).conversation_ids
-    copies = list(Inquiry.objects.filter(conversation=key).order_by("pk"))
-    assert copies != sorted(copies, key=lambda row: row.position)
-    assert b"".join(contents.export_questions(conversation_now(key))) == first
-
-
-def conversation_now(key: int) -> Conversation:
-    return Conversation.objects.get(pk=key)
-
-
 #: Files of a conversation that name the installation: its workspace, and its own redactions.
 OWN_FILES = {METADATA, "redactions.jsonl"}
 
@@ -162,11 +108,6 @@ def list_record_files(files: bundles.Files) -> dict[str, list[str]]:
         for name, data in files.items()
         if name.startswith("conversations/") and name.rpartition("/")[2] not in OWN_FILES
     }
-
-
-def find_lines(record: dict[str, list[str]], end: str) -> list[str]:
-    (lines,) = [lines for name, lines in record.items() if name.endswith(end)]
-    return lines
 
 
 def test_second_bundle_has_the_same_record(

@@ -291,6 +291,15 @@ def test_a_declined_question_has_the_words_of_the_decline():
     ]
 
 
+@pytest.mark.parametrize(
+    ("channel", "end"),
+    [("link", ", by an answer link."), ("pigeon", "."), (3, "."), ([], ".")],
+)
+def test_a_settled_question_has_the_way_of_its_answer(channel: Any, end: str):
+    _, line = write_settled(Answered("red"), by={"kind": "person", "name": "Ada"}, channel=channel)
+    assert line == f"By Ada, 2026-01-02 03:00:01 UTC, after 1.0 s{end}\n"
+
+
 def test_decisions_stand_around_the_call_and_its_result():
     asked_at = datetime(2026, 1, 2, 3, tzinfo=UTC)
     settled_at = asked_at + timedelta(seconds=5)

@@ -14,6 +14,7 @@ from jpweb.runtime.rendering.charts import BarChart, Series
 from jpweb.store.audit import AuditFilters
 from jpweb.store.reviews.inquiry_counts import Grid, Period
 from jpweb.store.reviews.waiting_percentiles import Percentiles, WaitingTime
+from jpweb.stream.markdown import outcome_texts
 from jpweb.web import display_text
 from jpweb.web.labels import audit_labels, chart_labels
 
@@ -205,7 +206,7 @@ def _name_days(period: Period, since: datetime | None) -> dict[str, str]:
 def _describe_reason(reason: str | None) -> str:
     if reason is None:
         return chart_labels.OTHER_REASONS
-    return _capitalize(display_text.describe_reason(reason))
+    return _capitalize(outcome_texts.describe_reason(reason))
 
 
 def _capitalize(text: str) -> str:

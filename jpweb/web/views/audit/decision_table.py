@@ -20,6 +20,7 @@ from jpweb.store.reviews.decisions import (
     DecisionFilters,
 )
 from jpweb.store.search import saved_searches
+from jpweb.stream.markdown import outcome_texts
 from jpweb.web import access, converters, transcript
 from jpweb.web.forms.filters.decision_filters import DecisionFilterForm
 from jpweb.web.labels import audit_labels, entry_labels
@@ -125,7 +126,8 @@ def _make_values(decision: Decision, values_by_entry: dict[int, dict[str, Any]])
     if decision.kind == DecisionKind.QUESTION:
         inquiry = cast("Inquiry", decision.row)
         url = transcript.make_event_url(inquiry.conversation_id, inquiry.anchor)
-        return {"inquiry": inquiry, "url": url}
+        channel = outcome_texts.ANSWER_CHANNELS.get(inquiry.channel, "")
+        return {"inquiry": inquiry, "url": url, "channel": channel}
     return {"approval": decision.row, "url": reverse("approval-call", args=[decision.row.pk])}
 
 

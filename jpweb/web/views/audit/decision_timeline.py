@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from jpweb.store.reviews.decisions import Decision
-from jpweb.web import display_text
+from jpweb.stream.markdown import outcome_texts
 from jpweb.web.labels import audit_labels
 
 #: Deciders of a day that have a lane of their own; those of more share the last lane.
@@ -68,8 +68,8 @@ def _describe_decider(row: dict[str, Any]) -> str:
     if "entry" in row:
         return str(row["actor"])
     if "approval" in row:  # people alone decide approvals
-        return display_text.describe_decider("person", row["approval"].decider_name)
-    return display_text.describe_decider(row["inquiry"].decided_by, row["inquiry"].decider_name)
+        return outcome_texts.describe_decider("person", row["approval"].decider_name)
+    return outcome_texts.describe_decider(row["inquiry"].decided_by, row["inquiry"].decider_name)
 
 
 def _make_mark(day: date, decision: Decision, row: dict[str, Any]) -> Mark:

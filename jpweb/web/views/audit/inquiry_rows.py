@@ -11,7 +11,7 @@ from jpweb.store.reviews import inquiry_pages, reviews
 from jpweb.store.reviews.inquiry_pages import Showing
 from jpweb.store.reviews.inquiry_ranges import SORT_COLUMNS, Order
 from jpweb.store.reviews.reviews import SubjectState
-from jpweb.web import display_text
+from jpweb.stream.markdown import outcome_texts
 from jpweb.web.labels import audit_labels, review_labels
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def make_rows(inquiries: list[Inquiry]) -> list[InquiryRow]:
             _describe_attempt(row.inquiry_id),
             _describe_showing(showings.get(row.pk, NEVER_SHOWN)),
             row.decided_by in OVERRIDING_DECIDERS,
-            display_text.ANSWER_CHANNELS.get(row.channel, ""),
+            outcome_texts.ANSWER_CHANNELS.get(row.channel, ""),
             _describe_review(states.get(row.pk, _UNREVIEWED)),
         )
         for row in inquiries

@@ -11,6 +11,7 @@ import pytest
 
 from jpweb.store import accounts, approvals
 from jpweb.store.choices import Act, Role
+from jpweb.store.inquiries import Decider
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import LedgerEntry
 from jpweb.stream.inquiry import Answered
@@ -60,6 +61,18 @@ def test_file_has_the_decisions_of_all_kinds_newest_first(decided_world: World):
     anchor = decided_world.anchor
     path = f"/conversations/{decided_world.conversation.pk}?at={anchor}#{anchor}"
     assert question["link"] == f"http://testserver{path}"
+
+
+def test_answer_by_a_link_names_its_channel(world: World):
+    decider = Decider.from_person(world.people["owner"], "link")
+    making.settle(world.question, Answered(True), decider)
+    (row,) = read_lines(world)
+    assert (row["decided_by"], row["decider"], row["channel"]) == ("person", "Owner", "link")
+    assert read_csv(world)[0]["channel"] == "link"
+    for query in ("", "?view=timeline"):
+        page = parse_page(world.client("auditor").get(f"/audit/decisions{query}"))
+        (row,) = [tag for tag in page if tag.get("data-decision") == "question"]
+        assert "by an answer link" in row.text
 
 
 def test_csv_has_the_same_rows_and_no_formula(decided_world: World):

@@ -1,0 +1,47 @@
+"""The words for a question's outcome and its decider, on pages and in exports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jpweb.stream.inquiry import CancellationReason
+
+REASON_TEXTS: Mapping[CancellationReason, str] = {
+    CancellationReason.USER: "declined or stopped",
+    CancellationReason.BACKEND_ERROR: "error while asking",
+    CancellationReason.NO_PROMPT_BACKEND: "no one available to ask",
+    CancellationReason.ASSISTANT_ROUTING_DENIED: "misconfigured: routed to a model",
+    CancellationReason.INVALID_STATIC_ANSWER: "misconfigured: invalid answer",
+    CancellationReason.EXPIRED: "expired before an answer",
+    CancellationReason.LOST: "the run ended before an answer",
+}
+
+DECIDER_TEXTS: Mapping[str, str] = {
+    "person": "a person",
+    "configuration": "configured value",
+    "operator": "operator",
+    "memory": "remembered answer",
+    "assistant": "second model",
+    "system": "jpweb",
+}
+
+#: Ways of answers that came by no page, as the record names them.
+NOTIFICATION_CHANNEL, LINK_CHANNEL = "notification", "link"
+ANSWER_CHANNELS: Mapping[str, str] = {
+    NOTIFICATION_CHANNEL: "by a notification's button",
+    LINK_CHANNEL: "by an answer link",
+}
+
+
+def describe_reason(tag: str) -> str:
+    """Return the text of a cancellation reason; an unknown tag is quoted."""
+    is_known = tag in list(CancellationReason)
+    return REASON_TEXTS[CancellationReason(tag)] if is_known else f"“{tag}”"
+
+
+def describe_decider(kind: str, name: str) -> str:
+    """Return the text of the decider of a question or an approval."""
+    if kind == "person" and name:
+        return name
+    text = DECIDER_TEXTS.get(kind, kind)
+    return f"{text} ({name})" if name and text else text or "unknown"
