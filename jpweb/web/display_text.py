@@ -6,8 +6,9 @@ Sentences with which forms and views respond are in ``notice_text``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
+from django.utils import dateformat
 from django.utils.timesince import timesince
 
 from jpweb.store import approvals
@@ -300,6 +301,11 @@ def describe_group_count(conversations: int, events: int, *, is_limited: bool) -
         f"{prefix}{conversations:,} conversation{'' if conversations == 1 else 's'},"
         f" {events:,} event{'' if events == 1 else 's'}"
     )
+
+
+def format_minute(at: datetime) -> str:
+    """Return a time as pages show it, in UTC."""
+    return f"{dateformat.format(at.astimezone(UTC), 'j M Y, H:i')} UTC"
 
 
 def describe_expiry(seconds: int) -> str:

@@ -82,7 +82,7 @@ CODE_WRONG = (
     "This code is wrong, or it was used before. Wait for your app's next code, or enter a recovery "
     "code."
 )
-CODE_LOCKED = "Too many wrong codes. Try again after {until:%Y-%m-%d %H:%M} UTC."
+CODE_LOCKED = "Too many wrong codes. Try again after {until}."
 CODE_EXPIRED = "The code took too long. Open your sign-in link again."
 SETUP_CODE_WRONG = (
     "This code is wrong. Check that your app has this key, and enter its newest code."

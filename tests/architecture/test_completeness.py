@@ -94,6 +94,9 @@ def test_each_category_is_that_of_a_sample_and_is_counted_in_words():
     categories = {categorize_element(element) for element in SAMPLED.values()}
     assert categories | {"legacy", "unknown", "broken"} == {*CATEGORIES}
     assert {*display_text.COUNT_LABELS} == {*CATEGORIES, "stray"}
+    omissions = {tag: label for tag, label in export.OMISSION_LABELS.items() if tag != "arguments"}
+    assert {*omissions} == {*OMITTED_KINDS, "reasoning", "results"}
+    assert {*omissions.values()} <= {*display_text.COUNT_LABELS.values()}
 
 
 def test_each_kind_has_a_payload_iterator():

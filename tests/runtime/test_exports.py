@@ -136,7 +136,7 @@ def test_reasoning_is_there_unless_it_is_not_wanted(tmp_path: Path):
     )
     assert "> Deep thought" in _text(conversation)
     assert "Deep thought" not in _text(conversation, reasoning=False)
-    assert "Omitted: reasoning 1." in _text(conversation, reasoning=False)
+    assert "Omitted: 1 reasoning block." in _text(conversation, reasoning=False)
 
 
 def test_without_a_title_the_id_stands_for_it(tmp_path: Path):

@@ -23,13 +23,13 @@ from jpweb.stream.events import (
 )
 from jpweb.stream.inquiry import (
     Answered,
+    CancellationReason,
     Cancelled,
     InquiryOutcome,
     InquiryResponse,
     Redacted,
 )
-from jpweb.stream.markdown import escaping
-from jpweb.stream.markdown.outcome_texts import ANSWER_CHANNELS
+from jpweb.stream.markdown import escaping, outcome_texts
 from jpweb.stream.transcript.items import (
     InquiryPair,
     Item,
@@ -44,6 +44,15 @@ _DECISION_TEXTS = {
     ("run", False): "Denied",
     ("deliver", True): "Result sent to the model",
     ("deliver", False): "Result not sent to the model",
+}
+#: Singular and plural labels of omitted parts, by tag; those of events are the labels of pages.
+OMISSION_LABELS = {
+    "arguments": ("set of arguments", "sets of arguments"),
+    "compaction": ("compaction", "compactions"),
+    "config_delta": ("configuration change", "configuration changes"),
+    "reasoning": ("reasoning block", "reasoning blocks"),
+    "results": ("result", "results"),
+    "turn_start": ("turn start", "turn starts"),
 }
 
 
@@ -115,9 +124,13 @@ class MarkdownWriter:
 
     def write_left_out(self) -> Iterator[str]:
         """Yield the line that counts the parts left out, where there are any."""
-        parts = ", ".join(f"{tag} {count}" for tag, count in sorted(self._left_out.items()))
+        parts = [
+            f"{self._left_out[tag]:,} {singular if self._left_out[tag] == 1 else plural}"
+            for tag, (singular, plural) in OMISSION_LABELS.items()
+            if self._left_out[tag]
+        ]
         if parts:
-            yield f"Omitted: {parts}."
+            yield f"Omitted: {', '.join(parts)}."
 
     def write_item(self, item: Item, decisions: Sequence[ApprovalDecision] = ()) -> Iterator[str]:
         """Yield the blocks of an item; ``decisions`` are those about a tool call."""
@@ -204,14 +217,25 @@ def _write_decision(inquiry: InquiryPair) -> Iterator[str]:
     decider = _name_decider(note.get("by"))
     words = note.get("note")
     text = words if isinstance(words, str) else ""
-    channel = ANSWER_CHANNELS.get(str(note.get("channel")), "")
+    channel = outcome_texts.ANSWER_CHANNELS.get(str(note.get("channel")), "")
     line = _describe_decision(decider, asked_at, settled_at, channel)
-    if isinstance(inquiry.outcome, Answered) and isinstance(inquiry.outcome.answer, bool):
-        answer = format_answer(inquiry.outcome.answer)
-        line = f"Answered {answer}{' ' if decider else ', '}{line}"
+    outcome_words = _describe_outcome(inquiry.outcome)
+    if outcome_words:
+        line = f"{outcome_words}{' ' if decider else ', '}{line}"
     yield f"{line[:1].upper()}{line[1:]}{':' if text else '.'}"
     if text:
         yield escaping.quote_text(text)
+
+
+def _describe_outcome(outcome: InquiryOutcome | None) -> str:
+    """Return the words of pages for an outcome; "" where JP's line already reads like them."""
+    match outcome:
+        case Answered(answer=bool() as answer):
+            return f"Answered {format_answer(answer)}"
+        case Cancelled(reason=CancellationReason() as reason):
+            return outcome_texts.describe_reason(reason)
+        case _:
+            return ""
 
 
 def _write_approvals(decisions: Iterable[ApprovalDecision]) -> Iterator[str]:
@@ -243,12 +267,15 @@ def _describe_decision(
 
 
 def _name_decider(by: Any) -> str:
-    """Return a decider's name, or the kind of decider as it is on record (section 11)."""
+    """Return the text of a decider (section 11) as on pages; "" where the record has none."""
     if not isinstance(by, dict):
         return ""
-    name, kind = by.get("name"), by.get("kind")
-    text = name if isinstance(name, str) and name else kind
-    return escaping.escape_line(text) if isinstance(text, str) else ""
+    name, kind = (
+        value if isinstance(value, str) else "" for value in (by.get("name"), by.get("kind"))
+    )
+    if not name and not kind:
+        return ""
+    return escaping.escape_line(outcome_texts.describe_decider(kind or "person", name))
 
 
 def _to_json(value: Any, indent: int | None = None) -> str:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from jpweb.store.choices import Act
 from jpweb.store.ledger import entry_macs, listing
+from jpweb.stream import timestamps
 from jpweb.stream.markdown import outcome_texts
+from jpweb.web import display_text
 from jpweb.web.labels import ledger_labels
 
 if TYPE_CHECKING:
@@ -82,4 +84,7 @@ def _describe_actor(decider: Mapping[str, Any], details: Mapping[str, Any]) -> s
 def _describe_value(name: str, value: Any) -> Any:
     if isinstance(value, bool):
         return ledger_labels.FLAG_LABELS[value]
+    if name in ledger_labels.TIME_DETAILS:
+        at = timestamps.parse_timestamp(str(value))
+        return display_text.format_minute(at) if at else value
     return ledger_labels.VALUE_LABELS.get(name, {}).get(value, value)

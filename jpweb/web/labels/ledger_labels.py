@@ -104,6 +104,8 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "until": "until",
     "folder": "folder",
 }
+#: Details that are times, as ISO text.
+TIME_DETAILS = frozenset({"made_at", "until"})
 #: Kinds of a group's changes.
 GROUP_CHANGE_LABELS: Mapping[str, str] = {
     "made": "created",

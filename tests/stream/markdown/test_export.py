@@ -99,7 +99,7 @@ Done.
 
 ## Turn 2 (incomplete)
 
-Omitted: turn_start 2.
+Omitted: 2 turn starts.
 """
 
 
@@ -154,8 +154,8 @@ def test_what_is_left_out_is_counted():
     )
     export_lines = lines(*kinds, options=PLAIN)
     assert (
-        "Omitted: arguments 1, config_delta 1, reasoning 1, results 1, turn_start 1."
-        in export_lines
+        "Omitted: 1 set of arguments, 1 configuration change, 1 reasoning block, 1 result, "
+        "1 turn start." in export_lines
     )
     assert not any("secret" in line or line.startswith("## ") for line in export_lines)
     assert not any(line.startswith("Omitted") for line in lines(ChatRequest("Hi")))
@@ -260,7 +260,10 @@ def write_settled(outcome: InquiryOutcome, **note: Any) -> list[str]:
     ("by", "decider"),
     [
         ({"kind": "person", "name": "Ada", "id": 1}, "by Ada, "),
-        ({"kind": "configuration"}, "by configuration, "),
+        ({"kind": "configuration"}, "by configured value, "),
+        ({"kind": "assistant", "name": "gpt"}, r"by second model \(gpt\), "),
+        ({"name": "Ada"}, "by Ada, "),
+        ({"kind": "", "name": 3}, ""),
         ({"kind": "person", "name": "*A*\n# B"}, r"by \*A\* \# B, "),
         ({"kind": 3}, ""),
         ("Ada", ""),
@@ -286,8 +289,14 @@ def test_a_declined_question_has_the_words_of_the_decline():
     cancelled = Cancelled(CancellationReason.USER)
     assert write_settled(cancelled, by={"kind": "person", "name": "Ada"}, note="Not\n# now") == [
         "Cancelled (user)",
-        "By Ada, 2026-01-02 03:00:01 UTC, after 1.0 s:",
+        "Declined or stopped by Ada, 2026-01-02 03:00:01 UTC, after 1.0 s:",
         "> Not\n> # now\n",
+    ]
+
+
+def test_a_cancelled_question_has_the_words_of_its_reason():
+    assert write_settled(Cancelled(CancellationReason.EXPIRED))[1:] == [
+        "Expired before an answer, 2026-01-02 03:00:01 UTC, after 1.0 s.\n"
     ]
 
 

@@ -18,7 +18,7 @@ from jpweb.store import accounts
 from jpweb.store.errors import InvalidLink
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.people import second_factors, totp
-from jpweb.web import access, notice_text
+from jpweb.web import access, display_text, notice_text
 from jpweb.web.security import browser_sessions, rate_limits, security_log, sign_in_page
 from jpweb.web.views.identity import qr_codes
 
@@ -150,8 +150,10 @@ def _render_entry(
     request: HttpRequest, factor: SecondFactor | None, problem: str = "", status: int = 200
 ) -> HttpResponse:
     is_locked = factor is not None and factor.is_locked
-    if factor is not None and is_locked:
-        problem = notice_text.CODE_LOCKED.format(until=factor.locked_until)
+    if is_locked and factor and factor.locked_until:
+        problem = notice_text.CODE_LOCKED.format(
+            until=display_text.format_minute(factor.locked_until)
+        )
     context = {"problem": problem, "is_locked": is_locked}
     return render(request, "auth/code.html", context, status=status)
 
@@ -163,7 +165,7 @@ def _check_own_code(request: Request) -> str:
         return ""
     _log_refusal(request, request.user, check)
     if check.locked_until is not None:
-        return notice_text.CODE_LOCKED.format(until=check.locked_until)
+        return notice_text.CODE_LOCKED.format(until=display_text.format_minute(check.locked_until))
     return notice_text.CODE_WRONG
 
 
