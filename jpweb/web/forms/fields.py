@@ -11,9 +11,9 @@ from jpweb.web import converters
 
 
 class TextField(forms.Field):
-    """Text without the space around it, cut to ``max_chars``.
+    """Text with LF as its line ends, without the space around it, cut to ``max_chars``.
 
-    CharField refuses null characters, which the store replaces.
+    Browsers submit the line ends of a text area as CRLF. CharField refuses null characters, which the store replaces.
     """
 
     def __init__(self, *, max_chars: int | None = None, **kwargs: Any) -> None:
@@ -21,13 +21,14 @@ class TextField(forms.Field):
         self.max_chars = max_chars
 
     def to_python(self, value: str | None) -> str:
-        return (value or "").strip()[: self.max_chars]
+        return (value or "").replace("\r\n", "\n").strip()[: self.max_chars]
 
 
 class TypedTextField(forms.Field):
     """Text as it was typed: an answer may begin with spaces, or be empty.
 
-    The store and the answer types check it: some replace null characters, others refuse them.
+    The store and the answer types check it: some replace null characters, others refuse them. They
+    replace CRLF by LF, too, but for a secret.
     """
 
     def __init__(self) -> None:

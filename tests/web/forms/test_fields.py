@@ -17,7 +17,14 @@ from jpweb.web.forms.fields import (
 
 @pytest.mark.parametrize(
     ("input_text", "text"),
-    [(None, ""), ("", ""), (" a b\n", "a b"), ("a\0b", "a\0b"), ("abcdef", "abcd")],
+    [
+        (None, ""),
+        ("", ""),
+        (" a b\n", "a b"),
+        ("a\0b", "a\0b"),
+        ("abcdef", "abcd"),
+        ("a\r\nb\r\n", "a\nb"),
+    ],
 )
 def test_text_field_strips_and_cuts_its_text_and_takes_nul(input_text: str | None, text: str):
     assert TextField(required=False, max_chars=4).clean(input_text) == text

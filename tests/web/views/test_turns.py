@@ -107,7 +107,10 @@ def test_a_failure_of_no_known_kind_says_what_is_known(world: World):
 
 @pytest.mark.parametrize(
     ("action", "fields", "arguments"),
-    [("restart", {}, ("restart",)), ("respond", {"text": " Use b. "}, ("respond", "Use b."))],
+    [
+        ("restart", {}, ("restart",)),
+        ("respond", {"text": " Use b.\r\nOr c. "}, ("respond", "Use b.\nOr c.")),
+    ],
 )
 def test_what_is_said_reaches_the_turn(
     world: World,
@@ -195,6 +198,17 @@ def test_a_turn_that_would_fail_for_its_key_is_refused_before(
     if is_told:
         assert problem in send(world, "turns", text="Hello").text
         assert Run.objects.count() == 1
+
+
+def test_message_of_several_lines_is_stored_with_the_line_ends_of_jp(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    start_mock = AsyncMock()
+    monkeypatch.setattr(runs, "start_turn", start_mock)
+    send(world, "turns", text="First\r\nsecond\r\n")
+    form = {"workspace": world.home.pk, "text": "First\r\nsecond"}
+    world.client("responder").post("/conversations/new", form)
+    assert [call.args[2] for call in start_mock.await_args_list] == 2 * ["First\nsecond"]
 
 
 def test_a_turn_beside_a_running_one_is_refused_and_its_text_kept(world: World):
