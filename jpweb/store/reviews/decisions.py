@@ -12,7 +12,7 @@ shown; that is not measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -26,7 +26,6 @@ from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.ledger import newest_entries
 from jpweb.store.models import (
     Approval,
-    Conversation,
     Inquiry,
     JournalEntry,
     LedgerEntry,
@@ -173,13 +172,6 @@ def list_matching_workspaces(person_id: int, filters: DecisionFilters) -> list[i
         has_match |= Q(Exists(matches.filter(workspace_id=OuterRef("workspace_id"))))
     memberships = _list_memberships(person_id, filters).filter(has_match)
     return sorted(memberships.values_list("workspace_id", flat=True))
-
-
-def load_conversations(page: Sequence[Decision]) -> dict[int, Conversation]:
-    """Return the conversations of the ledger's entries of a page, by their keys; one query."""
-    entries = [decision.row for decision in page if decision.is_entry]
-    keys = {row.conversation_id for row in entries if row.conversation_id is not None}
-    return Conversation.objects.in_bulk(keys) if keys else {}
 
 
 def find_place(

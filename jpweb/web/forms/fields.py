@@ -13,7 +13,8 @@ from jpweb.web import converters
 class TextField(forms.Field):
     """Text with LF as its line ends, without the space around it, cut to ``max_chars``.
 
-    Browsers submit the line ends of a text area as CRLF. CharField refuses null characters, which the store replaces.
+    Browsers submit the line ends of a text area as CRLF. CharField refuses null characters, which
+    the store replaces.
     """
 
     def __init__(self, *, max_chars: int | None = None, **kwargs: Any) -> None:

@@ -17,27 +17,24 @@ if TYPE_CHECKING:
 #: The columns of a file, in their order; those that the audit's CSV has too mean the same there.
 COLUMNS = (
     "decided_at", "kind", "workspace", "conversation", "conversation_title", "subject", "decision",
-    "answer", "comment", "decided_by", "decider", "decider_id", "channel", "waited_seconds",
-    "link",
+    "answer", "verdict", "round", "comment", "decided_by", "decider", "decider_id", "channel",
+    "waited_seconds", "link",
 )  # fmt: skip
+#: Details of an entry that are columns, as they are on record.
+_OWN_COLUMNS = ("round", "verdict")
 #: Details of an entry that are words of a person.
 _COMMENTS = ("note", "reason")
 
 
-def make_values(
-    row: Mapping[str, Any], conversations: Mapping[int, Conversation]
-) -> dict[str, Any]:
-    """Return the values of a row of the page by column; ``link`` is without the host.
-
-    ``conversations`` are those of the ledger's entries, by their keys.
-    """
+def make_values(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a row of the page by column; ``link`` is without the host."""
     values: dict[str, Any] = dict.fromkeys(COLUMNS, "")
     values |= {"decided_at": row["at"].isoformat(), "kind": str(row["kind"]), "link": row["url"]}
     if "inquiry" in row:
         return values | _describe_inquiry(row["inquiry"])
     if "approval" in row:
         return values | _describe_approval(row["approval"])
-    return values | _describe_entry(row, conversations.get(row["entry"].conversation_id))
+    return values | _describe_entry(row)
 
 
 def _describe_inquiry(inquiry: Inquiry) -> dict[str, Any]:
@@ -77,8 +74,9 @@ def _describe_conversation(row: Inquiry | Approval) -> dict[str, Any]:
     }
 
 
-def _describe_entry(row: Mapping[str, Any], conversation: Conversation | None) -> dict[str, Any]:
-    details = dict(row["details"])
+def _describe_entry(row: Mapping[str, Any]) -> dict[str, Any]:
+    conversation: Conversation | None = row["conversation"]
+    details = {label: value for label, value in row["details"] if label not in _OWN_COLUMNS}
     # A policy's decision is about a tool call, as that of an approval.
     tool = details.pop("tool", "") if row["kind"] in POLICY_KINDS else ""
     comments = [str(details.pop(name)) for name in _COMMENTS if name in details]
@@ -86,8 +84,12 @@ def _describe_entry(row: Mapping[str, Any], conversation: Conversation | None) -
         "workspace": row["workspace"],
         "conversation": f"jp-c{conversation.jp_id}" if conversation else "",
         "conversation_title": conversation.title if conversation else "",
-        "subject": tool or row["act"],
-        "decision": ", ".join(f"{label} {value}" for label, value in details.items()),
+        "subject": tool or row["subject"] or row["act"],
+        "decision": ", ".join(
+            [row["act"]] * bool(row["subject"])
+            + [f"{label} {value}" for label, value in details.items()]
+        ),
+        **{name: row[name] for name in _OWN_COLUMNS},
         "comment": "; ".join(comments),
         "decided_by": row["decider_kind"],
         "decider": row["decider_name"],

@@ -65,6 +65,8 @@ def _make_row(
         "decider_kind": decider.get("kind", ""),
         "decider_name": decider.get("name", ""),
         "decider_id": decider.get("id", ""),
+        "round": details.get("round", ""),
+        "verdict": details.get("verdict", ""),
         "workspace": workspace_names.get(entry.workspace_id or 0, ""),
         "details": [
             (label, _describe_value(name, details[name]))

@@ -12,6 +12,8 @@ from django.urls import reverse
 
 from jpweb.store import audit
 from jpweb.store.choices import Act, DecisionKind, Role, SavedPage
+from jpweb.store.ledger import entry_subjects
+from jpweb.store.ledger.entry_subjects import EntrySubjects
 from jpweb.store.reviews import decisions, recorded_reviews
 from jpweb.store.reviews.decisions import (
     POLICY_KINDS,
@@ -21,7 +23,7 @@ from jpweb.store.reviews.decisions import (
 )
 from jpweb.store.search import saved_searches
 from jpweb.stream.markdown import outcome_texts
-from jpweb.web import access, converters, transcript
+from jpweb.web import access, converters, display_text, transcript
 from jpweb.web.forms.filters.decision_filters import DecisionFilterForm
 from jpweb.web.labels import audit_labels, entry_labels
 from jpweb.web.views.audit import decision_timeline
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+#: The acts on an event, a question or a conversation, which their details do not name.
+_ACTS_ON_CONTENT = frozenset({Act.REDACTED, Act.REVIEWED, Act.SUSPICION_DISMISSED})
 #: The instant, the rank and the key of a row, in an address.
 _CURSOR_PARTS = 3
 #: Microseconds up to the year 9999.
@@ -108,8 +112,9 @@ def make_rows(
     """Return the template values of the decisions of a page, as a person may see them."""
     entries = [cast("LedgerEntry", decision.row) for decision in page if decision.is_entry]
     reviews = recorded_reviews.load_shown_reviews(entries, person_id)
+    subjects = entry_subjects.load_subjects(entries)
     values_by_entry = {
-        row["entry"].pk: row | {"url": _find_url(row["entry"], row["event"])}
+        row["entry"].pk: row | _describe_entry(row["entry"], row["event"], subjects)
         for row in entry_labels.make_rows(entries, workspace_names, reviews)
     }
     return [
@@ -129,6 +134,27 @@ def _make_values(decision: Decision, values_by_entry: dict[int, dict[str, Any]])
         channel = outcome_texts.ANSWER_CHANNELS.get(inquiry.channel, "")
         return {"inquiry": inquiry, "url": url, "channel": channel}
     return {"approval": decision.row, "url": reverse("approval-call", args=[decision.row.pk])}
+
+
+def _describe_entry(entry: LedgerEntry, event: str, subjects: EntrySubjects) -> dict[str, Any]:
+    return {
+        "url": _find_url(entry, event),
+        "subject": _describe_subject(entry, subjects),
+        "conversation": subjects.conversations.get(entry.conversation_id or 0),
+    }
+
+
+def _describe_subject(entry: LedgerEntry, subjects: EntrySubjects) -> str:
+    """Return the question's text, else the event's kind; "" where the row names its subject."""
+    if entry.act not in _ACTS_ON_CONTENT:
+        return ""
+    question = entry_subjects.get_question(entry, subjects)
+    if question is not None:
+        return str(question.question["text"])
+    if entry.subject.startswith("conversation:"):
+        return audit_labels.CONVERSATION_SUBJECT
+    kind = entry_subjects.get_event_kind(entry, subjects)
+    return display_text.EVENT_KIND_LABELS.get(kind, kind)
 
 
 def _find_url(entry: LedgerEntry, event: str) -> str:

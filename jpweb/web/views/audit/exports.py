@@ -168,9 +168,8 @@ def _read_decisions(
     names = {workspace.pk: workspace.name for workspace in audit.list_workspaces(person_id)}
     done = 0
     for page, is_last in decisions.read_pages(person_id, filters):
-        conversations = decisions.load_conversations(page)
         rows = [
-            decision_cells.make_values(row, conversations)
+            decision_cells.make_values(row)
             for row in decision_table.make_rows(person_id, page, names)
         ]
         done += len(rows)

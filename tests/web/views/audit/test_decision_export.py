@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from jpweb.store import accounts, approvals
-from jpweb.store.choices import Act, Role
+from jpweb.store.choices import Act, Role, Verdict
 from jpweb.store.inquiries import Decider
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import LedgerEntry
 from jpweb.stream.inquiry import Answered
 from tests.store import making
+from tests.store.reviews import desk
 from tests.web.reading import parse_page
 from tests.web.world import World
 
@@ -73,6 +74,15 @@ def test_answer_by_a_link_names_its_channel(world: World):
         page = parse_page(world.client("auditor").get(f"/audit/decisions{query}"))
         (row,) = [tag for tag in page if tag.get("data-decision") == "question"]
         assert "by an answer link" in row.text
+
+
+def test_review_has_columns_for_verdict_and_round(world: World):
+    making.settle(world.question, Answered(True), making.decider(world.people["owner"]))
+    desk.send(desk.load(world.question), world.people["auditor"], Verdict.WRONG, "Too soon")
+    (row,) = read_lines(world, "kind=review")
+    assert (row["kind"], row["subject"]) == ("review", "Go on?")
+    assert (row["decision"], row["verdict"], row["round"]) == ("Reviewed", "wrong", 1)
+    assert row["comment"] == "Too soon"
 
 
 def test_csv_has_the_same_rows_and_no_formula(decided_world: World):

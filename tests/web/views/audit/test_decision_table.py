@@ -177,6 +177,40 @@ def list_entry_rows(world: World, path: str) -> list[str]:
     return [" ".join(row.text.split()) for row in rows]
 
 
+def test_review_and_redaction_say_what_was_decided_on_and_where(world: World):
+    call = world.conversation.journal.get(category="call")
+    for act, subject, text in (
+        (Act.REVIEWED, f"inquiry:{world.question.pk}", "Go on? Reviewed, reason Leak"),
+        (Act.REVIEWED, f"conversation:{world.conversation.pk}", "Whole conversation Reviewed"),
+        (Act.REDACTED, f"event:{world.anchor}", "Go on? Event redacted, reason Leak"),
+        (Act.REDACTED, f"event:{call.anchor}", "Tool call Event redacted"),
+        (Act.REDACTED, "event:e-gone", "Event redacted"),
+    ):
+        check_subject(world, act, subject, text)
+    address = f"/audit/decisions?conversation={world.conversation.pk}"
+    assert [tag.get("href") for tag in parse_page(get(world))].count(address) == 5
+
+
+def check_subject(world: World, act: Act, subject: str, text: str) -> None:
+    """Record an act; its newest row has the text, and those about its conversation."""
+    place = Place(world.home.pk, world.conversation.pk, subject)
+    record_act(act, Actor.from_person(world.people["owner"]), place, reason="Leak", round=1)
+    row, *_ = list_entry_rows(world, "decisions")
+    line, *_ = list_entry_rows(world, "decisions?view=timeline")
+    assert text in row
+    assert row.endswith("A talk Garden Only this conversation")
+    assert text in line
+    assert line.endswith("in A talk")
+
+
+def test_decision_of_a_deleted_conversation_has_no_link_to_it(world: World):
+    actor = Actor.from_person(world.people["owner"])
+    record_act(Act.REDACTED, actor, Place(world.home.pk, 10**6))
+    (row,) = list_entry_rows(world, "decisions?kind=redaction")
+    assert "Event redacted" in row
+    assert "conversation" not in row
+
+
 def test_redaction_leads_to_its_event(world: World):
     conversation = making.mirrored_conversation(world.home, ChatRequest("Use key 123"))
     anchor = canary.anchor_at(conversation, 0)
