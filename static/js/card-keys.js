@@ -41,13 +41,23 @@ function pressAnswer(card, value) {
   button.click();
   return true;
 }
+function revealReason(decline) {
+  decline.open = true;
+  decline.querySelector("input[type=text]").focus();
+}
 function openDecline(card) {
   const decline = card.querySelector(".decline");
   if (!decline || isUndoable(card)) return false;
-  decline.open = true;
-  decline.querySelector("input[type=text]").focus();
+  revealReason(decline);
   return true;
 }
+// An open fold hides its summary, which would lose the focus: what is typed next would be shortcuts.
+on("click", (event) => {
+  const summary = event.target.closest(".decline > summary");
+  if (!summary) return;
+  event.preventDefault();
+  revealReason(summary.parentElement);
+});
 
 function pressClaim(card) {
   const button = card.querySelector("a.claim, .claim button:not([hidden])");

@@ -181,6 +181,16 @@ def test_cards_are_answered_by_keyboard_alone(visit: Visit):
     assert outcomes == ["answered", "answered", "cancelled"]
 
 
+@pytest.mark.parametrize("way", ["press", "Enter"])
+def test_decline_that_is_opened_puts_the_focus_in_the_reason(visit: Visit, way: str):
+    page = visit.begin("Focus")
+    summary = find_card(page, BOOLEAN).locator(".decline > summary")
+    summary.click() if way == "press" else summary.press("Enter")
+    page.keyboard.type("not yet")
+    expect(find_card(page, BOOLEAN).get_by_label("Reason (optional")).to_have_value("not yet")
+    expect(page.locator(".card.settled")).to_have_count(0)
+
+
 @pytest.mark.proof  # a variant
 def test_the_time_that_it_waits_counts_up_without_a_server(visit: Visit):
     page = visit.begin()

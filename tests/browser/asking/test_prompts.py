@@ -122,7 +122,7 @@ def test_each_button_does_what_it_says_by_mouse(visit: Visit, seeds: Seeds):
     for name, text in runs[: choose_size(2, 3)]:
         page = visit.open(seeds(RUN))
         if name.startswith("Deny"):
-            open_decline(prompt(page, "run"))
+            expect(open_decline(prompt(page, "run"))).to_be_focused()
         prompt(page, "run").get_by_role("button", name=name, exact=True).click()
         expect(find_settled_card(page)).to_contain_text(text)
     results = (("Don't send", "Not sent to the model"), ("Send", "Sent to the model"))
