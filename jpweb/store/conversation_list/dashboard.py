@@ -63,7 +63,7 @@ def get_dashboard(person_id: int) -> Dashboard:
         for row in paginator.load_rows(person_id, [*unread_ids, *pinned_ids, *newest_ids])
     }
     return Dashboard(
-        list_longest_waiting(paginator.list_workspace_ids(person_id, Role.RESPONDER)),
+        list_longest_waiting(person_id),
         [run for run in runs if run.state in _ACTIVE_STATES][:MAX_SECTION_ROWS],
         [run for run in runs if run.state in _FAILED_STATES][:MAX_SECTION_ROWS],
         *(
@@ -73,12 +73,14 @@ def get_dashboard(person_id: int) -> Dashboard:
     )
 
 
-def list_longest_waiting(
-    workspace_ids: Sequence[int], limit: int = MAX_SECTION_ROWS
-) -> list[Inquiry | Approval]:
-    """Return the longest waiting questions and approvals of these workspaces."""
+def list_longest_waiting(person_id: int) -> list[Inquiry | Approval]:
+    """Return the longest waiting questions and approvals of a person's queue."""
     ranked_keys = find_nearest(
-        orderings.open_row_ranges(), workspace_ids, None, limit, is_backward=False
+        orderings.open_row_ranges(person_id),
+        paginator.list_workspace_ids(person_id, Role.RESPONDER),
+        None,
+        MAX_SECTION_ROWS,
+        is_backward=False,
     ).ranked_keys
     ranks = [divmod(ranked.key.rank, 2) for ranked in ranked_keys]
     questions = queue.load_questions([key for key, prompt in ranks if not prompt])

@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from jpweb.store.choices import ApprovalState
 from jpweb.store.conversation_list.filters import ListFilters, Sort, has_problem
+from jpweb.store.inbox.snoozes import is_snoozed
 from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
 from jpweb.store.models import Approval, Conversation, Inquiry
 from jpweb.store.sql.keyset_merge import IndexRange
@@ -49,11 +50,14 @@ def list_open_rows() -> list[QuerySet[Any]]:
     ]
 
 
-def open_row_ranges() -> list[IndexRange]:
-    """Return the ranges of all open questions and approvals, the longest waiting first."""
+def open_row_ranges(person_id: int) -> list[IndexRange]:
+    """Return the ranges of open questions and approvals, the longest waiting first.
+
+    Questions that the person snoozed are left out.
+    """
     return [
         IndexRange(
-            rows,
+            rows if nth else rows.exclude(is_snoozed([person_id])),
             "asked_at",
             is_descending=False,
             conversation_column="conversation_id",

@@ -13,7 +13,15 @@ from jpweb.store import journal
 from jpweb.store import runs as runs_in_store
 from jpweb.store.choices import Role, RunState
 from jpweb.store.conversation_list import dashboard
-from jpweb.store.models import Conversation, Inquiry, Membership, ReadMark, Run
+from jpweb.store.models import (
+    Approval,
+    Conversation,
+    Inquiry,
+    Membership,
+    QuestionSnooze,
+    ReadMark,
+    Run,
+)
 from jpweb.stream.events import ChatResponse
 from tests.store import making
 from tests.web.reading import ParsedPage, parse_page
@@ -59,6 +67,20 @@ def test_nothing_waits_for_who_may_not_answer_or_is_elsewhere(world: World):
     assert part(start(world, "rival"), "waiting") == []
     Inquiry.objects.all().delete()
     assert "You're all caught up" in start(world).text
+
+
+def test_snoozed_question_is_not_listed_for_who_snoozed_it(world: World):
+    Approval.objects.filter(pk=world.prompt.pk).update(asked_at=START)
+    QuestionSnooze.objects.create(
+        inquiry=world.question,
+        person=world.people["responder"],
+        until=timezone.now() + timedelta(hours=1),
+    )
+    texts = part(start(world), "waiting")
+    assert [re.split(" waiting", text)[0] for text in texts] == ["Approve running vault?"]
+    assert "Go on?" in " ".join(part(start(world, "owner"), "waiting"))
+    QuestionSnooze.objects.update(until=timezone.now())
+    assert "Go on?" in " ".join(part(start(world), "waiting"))
 
 
 def test_runs_that_go_on_or_failed_are_shown_until_something_follows(world: World):
