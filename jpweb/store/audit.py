@@ -235,6 +235,14 @@ def list_workspaces(person_id: int) -> list[Workspace]:
     return sorted(rows, key=lambda workspace: (is_demo(workspace), workspace.name))
 
 
+def find_title(workspaces: list[Workspace], conversation_id: int | None) -> str | None:
+    """Return the title of a conversation of these workspaces; None where it is none of theirs."""
+    if conversation_id is None:
+        return None
+    rows = Conversation.objects.filter(pk=conversation_id, workspace__in=workspaces)
+    return rows.values_list("title", flat=True).first()
+
+
 def choose_workspaces(workspaces: list[Workspace], filters: AuditFilters) -> list[int]:
     """Return the keys of those of a person's workspaces whose inquiries the filters let through."""
     rows = workspaces

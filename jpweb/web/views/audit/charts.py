@@ -47,6 +47,7 @@ def show_charts(request: Request) -> HttpResponse:
         "accounts": accounts,
         "other_account": filters.account if filters.account not in accounts else None,
         "workspaces": workspaces,
+        "conversation_title": audit.find_title(workspaces, filters.conversation),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
         "ranges": list_ranges(clock.now().date(), query),
         "states": inquiries.INQUIRY_STATES,

@@ -63,6 +63,7 @@ def list_decisions(request: Request) -> HttpResponse:
         "view_links": _list_views(query),
         "kinds": DecisionKind.choices,
         "workspaces": workspaces,
+        "conversation_title": audit.find_title(workspaces, filters.conversation),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.DECISIONS),
         "omitted_count": omitted_count,

@@ -65,6 +65,7 @@ def list_inquiries(request: Request) -> HttpResponse:
         "accounts": accounts,
         "other_account": filters.account if filters.account not in accounts else None,
         "workspaces": workspaces,
+        "conversation_title": audit.find_title(workspaces, filters.conversation),
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.AUDIT),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
         "ranges": list_ranges(clock.now().date(), query | sorting),

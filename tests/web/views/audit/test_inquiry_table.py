@@ -341,3 +341,19 @@ def test_account_counts_with_a_name_alone_and_is_shown_where_unlisted(world: Wor
     page = parse_page(get(world, person="Owner", account="7"))
     (option,) = [tag for tag in page if tag.tag == "option" and tag.text == "account 7"]
     assert option.get("selected") is not None
+
+
+@pytest.mark.parametrize("path", ["/audit", "/audit/charts", "/audit/decisions"])
+def test_filter_of_a_conversation_is_a_chip_that_removes_it(world: World, path: str):
+    foreign = making.conversation(world.other_home, "Private", world.people["rival"])
+    labels = {
+        world.conversation.pk: f"Only: {world.conversation.title}",
+        foreign.pk: f"Only: conversation {foreign.pk}",
+    }
+    for key, label in labels.items():
+        page = parse_page(get(world, path, conversation=key, since="2026-01-01", before=7))
+        (chip,) = [tag for tag in page if tag.get("class") == "chip"]
+        assert label in " ".join(chip.text.split())
+        assert parse_qs(urlsplit(chip["href"]).query) == {"demo": ["1"], "since": ["2026-01-01"]}
+        assert "Private" not in page.text
+    assert [tag for tag in parse_page(get(world, path)) if tag.get("class") == "chip"] == []
