@@ -82,8 +82,8 @@ def _render_conversation(
     """Render a conversation; ``rejected_text`` is a request that could not be sent."""
     # Read the run before the window: a page that shows it as ended then has all of its events.
     person_id, workspace_id = request.user.pk, conversation.workspace_id
-    may_run = access.may(request, workspace_id, Role.RESPONDER)
-    context = conversation_updates.build_composer_context(conversation, may_run=may_run)
+    role = access.get_roles(request).get(workspace_id, Role.READER)
+    context = conversation_updates.build_composer_context(conversation, role)
     rows = approvals.list_waiting(person_id, conversation_id=conversation.pk)
     claims.attach_claims(rows)
     total_count = approvals.count_all_waiting(rows, person_id, conversation.pk)

@@ -79,7 +79,7 @@ class _ConversationSnapshot:
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
-        self._updates: dict[tuple[RenderedState, bool], ConversationUpdate] = {}
+        self._updates: dict[tuple[RenderedState, Role], ConversationUpdate] = {}
         self._changed_lines: dict[int, list[TranscriptLine] | None] = {}
 
     @cached_property
@@ -99,14 +99,14 @@ class _ConversationSnapshot:
             else self.conversation.entry_count - page.entry_count
         ) > max_entries
 
-    def get_update(self, page: RenderedState, *, may_run: bool) -> ConversationUpdate:
-        """Return the update of a page; pages in the same state share one."""
-        key = (page, may_run)
+    def get_update(self, page: RenderedState, role: Role) -> ConversationUpdate:
+        """Return the update of a page; pages in the same state with the same composer share one."""
+        key = (page, min(role, Role.RESPONDER))
         if key not in self._updates:
-            self._updates[key] = self._render_update(page, may_run=may_run)
+            self._updates[key] = self._render_update(*key)
         return self._updates[key]
 
-    def _render_update(self, page: RenderedState, *, may_run: bool) -> ConversationUpdate:
+    def _render_update(self, page: RenderedState, role: Role) -> ConversationUpdate:
         conversation = self.conversation
         parts: list[str] = []
         if conversation.revision != page.revision:
@@ -130,29 +130,29 @@ class _ConversationSnapshot:
         new_page = page._replace(
             entry_count=conversation.entry_count,
             revision=conversation.revision,
-            run=_make_run_key(self.run, conversation.turns, may_run=may_run),
+            run=_make_run_key(self.run, conversation.turns, role),
             metadata=make_metadata_key(conversation),
             parked=None if page.parked is None else is_parked,
         )
         if (new_page.run, new_page.parked) != (page.run, page.parked):
-            parts.append(self._render_run(may_run=may_run, has_changed=new_page.run != page.run))
+            parts.append(self._render_run(role, has_changed=new_page.run != page.run))
         if new_page.metadata != page.metadata:
             context = {"conversation": conversation, "oob": True}
             parts.append(render_to_string("conversations/_metadata.html", context))
             parts.append(render_to_string("conversations/_heading.html", context))
             context["comment_status"] = self.comment_status
             parts.append(render_to_string("annotations/_status.html", context))
-            if may_run:
+            if role >= Role.RESPONDER:
                 context["page_url"] = reverse("conversation", args=[conversation.pk])
                 parts.append(render_to_string("conversations/_edit_menu_body.html", context))
         return ConversationUpdate("".join(parts), new_page, conversation.workspace_id)
 
-    def _render_run(self, *, may_run: bool, has_changed: bool) -> str:
+    def _render_run(self, role: Role, *, has_changed: bool) -> str:
         """Render the composer if its run has changed, else the status above it."""
-        context = _build_run_context(self.conversation, self.run, may_run=may_run, oob=True)
+        context = _build_run_context(self.conversation, self.run, role, oob=True)
         if not has_changed:
             return render_to_string("conversations/_run_status.html", context)
-        context["model_status"] = self.model_status if may_run else None
+        context["model_status"] = self.model_status if context["may_run"] else None
         return render_to_string("conversations/_composer.html", context)
 
     @cached_property
@@ -293,7 +293,7 @@ def find_conversation_updates(
         elif page is None:
             updates[person_id, page] = empty_update
         elif not snapshot.is_costly(page, max_entries):
-            updates[person_id, page] = snapshot.get_update(page, may_run=role >= Role.RESPONDER)
+            updates[person_id, page] = snapshot.get_update(page, role)
     return updates
 
 
@@ -338,31 +338,29 @@ def make_metadata_key(conversation: Conversation) -> str:
         "removed" if conversation.removed_at else "archived" if conversation.archived else "current"
     )
     until = f" {conversation.expires_at:%Y-%m-%dT%H:%M}" if conversation.expires_at else ""
-    details = json.dumps(
-        [
-            *(conversation.title, conversation.labels, conversation.pinned_at is None),
-            *([conversation.comment_revision] if conversation.comment_revision else []),
-        ],
-        sort_keys=True,
-    )
+    comment_revisions = [conversation.comment_revision] if conversation.comment_revision else []
+    facts = [conversation.title, conversation.labels, conversation.pinned_at is None]
+    details = json.dumps([*facts, *comment_revisions], sort_keys=True)
     return f"{status}{until} {sha256(details.encode()).hexdigest()[:12]}"
 
 
-def build_composer_context(conversation: Conversation, *, may_run: bool) -> dict[str, Any]:
-    """Return the context of a conversation's composer."""
-    context = _build_run_context(conversation, runs.get_newest(conversation.pk), may_run=may_run)
+def build_composer_context(conversation: Conversation, role: Role) -> dict[str, Any]:
+    """Return the context of a conversation's composer for a person with a role."""
+    context = _build_run_context(conversation, runs.get_newest(conversation.pk), role)
+    may_run = context["may_run"]
     return context | {"model_status": _find_model_status(conversation) if may_run else None}
 
 
 def _build_run_context(
-    conversation: Conversation, run: Run | None, *, may_run: bool, **extra: object
+    conversation: Conversation, run: Run | None, role: Role, **extra: object
 ) -> dict[str, Any]:
     return {
         "conversation": conversation,
         "run": run,
-        "run_key": _make_run_key(run, conversation.turns, may_run=may_run),
+        "run_key": _make_run_key(run, conversation.turns, role),
         "can_be_retried": run is not None and run.can_be_retried(conversation.turns),
-        "may_run": may_run,
+        "may_run": role >= Role.RESPONDER,
+        "is_auditor_only": role == Role.AUDITOR_ONLY,
         "turn_obstacle": attachments.get_turn_obstacle(conversation),
         **extra,
     }
@@ -376,14 +374,14 @@ def _find_model_status(conversation: Conversation) -> ModelStatus | None:
     return wiring.get_model_status(conversation.workspace)
 
 
-def _make_run_key(run: Run | None, turn_count: int, *, may_run: bool) -> str:
-    """Return the key of a run's state as the composer shows it to people who may run it or not.
+def _make_run_key(run: Run | None, turn_count: int, role: Role) -> str:
+    """Return the key of a run's state as the composer shows it to people with a role.
 
-    Without a run it is "" for those who may. Of a run that failed it has whether another of the
+    Without a run it is "" for responders. Of a run that failed it has whether another of the
     ``turn_count`` turns followed. Parking and resuming change ``parked`` instead: a person may be
     typing in the composer.
     """
-    suffix = "" if may_run else "-read"
+    suffix = {Role.READER: "-read", Role.AUDITOR_ONLY: "-audit"}.get(role, "")
     if run is None:
         return suffix
     has_begun = run.is_unfinished and (run.fence or run.state != RunState.QUEUED)

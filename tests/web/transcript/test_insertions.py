@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from jpweb.store.choices import Role
 from jpweb.store.models import Conversation, Workspace
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from jpweb.web import transcript
@@ -52,9 +53,7 @@ def load_line_ids(conversation: Conversation, show: str) -> list[tuple[int, str]
 def apply_update(conversation: Conversation, page: RenderedState, ids: Ids) -> Ids:
     """Return what a page shows once it has put what it is told where it is told."""
     html = (
-        conversation_updates._ConversationSnapshot(conversation)
-        .get_update(page, may_run=False)
-        .html
+        conversation_updates._ConversationSnapshot(conversation).get_update(page, Role.READER).html
     )
     parts = _PUT.split(html)
     for position_mark, place, content in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):

@@ -17,6 +17,7 @@ from jpweb.store.models import DisplayReceipt, LedgerEntry
 from jpweb.store.notifications import answer_links, destinations
 from jpweb.store.reviews import assignments, subjects
 from jpweb.web import access
+from jpweb.web.websocket import conversation_updates
 from tests.architecture.tree import list_modules, read_text
 from tests.web.reading import parse_page
 from tests.web.security.route_rules import ROUTES
@@ -75,6 +76,34 @@ def test_auditor_only_is_offered_no_form_that_answers_or_runs(world: World):
         actions = {tag["action"] for tag in page if tag.tag == "form" and "action" in tag}
         barred = ("/questions/", f"/prompts/{prompt.pk}", "/turns", "/stop", "/restart", "/respond")
         assert not [action for action in actions if any(part in action for part in barred)], path
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/conversations/{}", "As Auditor only you can't answer or run anything here"),
+        ("/", "Get notified when a comment mentions you"),
+        ("/notifications", "As Auditor only you can't answer"),
+    ],
+)
+def test_auditor_only_is_not_told_to_ask_for_another_role(world: World, path: str, text: str):
+    page = parse_page(world.client(WHO).get(path.format(world.conversation.pk)))
+    assert text in page.text
+    assert "Responder role" not in page.text
+    assert "question waits" not in page.text
+
+
+def test_composer_of_an_open_page_follows_the_change_to_auditor_only(world: World):
+    role_by_page = {"-read": Role.READER, "-audit": Role.AUDITOR_ONLY}
+    page = conversation_updates.RenderedState()
+    key = (world.people["reader"].pk, page)
+    for suffix, role in role_by_page.items():
+        accounts.change_role(world.member("reader"), role)
+        updates = conversation_updates.find_conversation_updates(world.conversation.pk, [key])
+        update = updates[key]
+        assert update
+        assert update.page.run.endswith(suffix)
+        assert ("As <em>Auditor only</em>" in update.html) is (role == Role.AUDITOR_ONLY)
 
 
 def test_answer_of_an_auditor_only_by_socket_is_refused(world: World):
