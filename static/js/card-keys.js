@@ -72,6 +72,11 @@ function openSnooze(card) {
   return true;
 }
 
+// What is typed replaces a default answer. A press places the caret itself, after this.
+on("focusin", ({ target }) => {
+  if (target.matches("textarea[data-default]") && target.value === target.defaultValue) target.select();
+});
+
 const CARD_KEYS = {
   j: () => stepCard(1),
   k: () => stepCard(-1),

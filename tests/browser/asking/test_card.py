@@ -191,6 +191,24 @@ def test_decline_that_is_opened_puts_the_focus_in_the_reason(visit: Visit, way: 
     expect(page.locator(".card.settled")).to_have_count(0)
 
 
+def test_typing_replaces_a_default_answer_and_tab_leaves_the_field(visit: Visit):
+    page = visit.begin("Default")
+    decline_question(page, BOOLEAN)
+    decline_question(page, SELECT)
+    field = find_card(page, TEXT).get_by_label("Answer")
+    expect(field).to_be_focused()
+    page.keyboard.type("day.md")
+    expect(field).to_have_value("day.md")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("End")
+    page.keyboard.type("!")
+    expect(field).to_have_value("day.md!")
+    page.keyboard.press("Tab")
+    page.keyboard.press("d")
+    expect(find_card(page, TEXT).get_by_label("Reason (optional")).to_be_focused()
+
+
 @pytest.mark.proof  # a variant
 def test_the_time_that_it_waits_counts_up_without_a_server(visit: Visit):
     page = visit.begin()
