@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jpweb.store import accounts, approvals
-from jpweb.store.choices import Act, Role, Verdict
+from jpweb.store.choices import Act, ApprovalKind, Role, Verdict
 from jpweb.store.jp_files import mirror
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import Approval, Membership, Person
@@ -66,6 +66,23 @@ def test_call_fold_says_who_decided_after_how_long_and_leads_to_the_row(world: W
         assert part in fold.text
     address = f"/audit/decisions?conversation={world.conversation.pk}&at=approval-{world.prompt.pk}"
     assert f"{address}#approval-{world.prompt.pk}" in [tag.get("href") for tag in page]
+
+
+def test_closed_row_of_a_call_says_what_was_decided_about_it(world: World):
+    call = world.conversation.journal.get(category="call")
+    event = wire.read_element(call.text).kind
+    assert isinstance(event, ToolCallRequest)
+    result_prompt = making.prompt(world.run, kind=ApprovalKind.DELIVER)
+    for prompt, allow in ((world.prompt, True), (result_prompt, False)):
+        approvals.decide_approval(
+            prompt.pk, {"allow": allow}, making.decider(world.people["owner"])
+        )
+    Approval.objects.update(tool_call_id=event.id)
+    page = parse_page(world.client("auditor").get(f"/conversations/{world.conversation.pk}"))
+    (summary, *_) = [t for t in page if t.tag == "summary" and t.inside(id=call.anchor)]
+    assert "✓ Allowed ⊘ Not sent to the model" in " ".join(summary.text.split())
+    headings = [tag.text for tag in page if tag.tag == "h4" and tag.inside(id=call.anchor)]
+    assert "Result for the model" in headings
 
 
 def test_outcome_of_a_question_says_after_how_long_and_leads_to_the_row(world: World):
