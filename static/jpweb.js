@@ -20,13 +20,14 @@ import "./js/transcript/print.js";
 import { clearOtherPeople, restoreDrafts, settleSentDrafts } from "./js/drafts.js";
 import "./js/card-keys.js";
 import "./js/palette.js";
-import { announceNewCards, focusNextCard, focusSettledCard, numberCards, revealHash } from "./js/question-cards.js";
+import { announceNewCards, focusNextCard, focusSettledCard, numberCards, revealHash, showApprovals } from "./js/question-cards.js";
 import { updateTimes } from "./js/relative-time.js";
 import { observeCards } from "./js/read-receipts.js";
 import { showToggle, updateCount } from "./js/notifications.js";
 
 on("htmx:wsAfterMessage", () => {
   numberCards();
+  showApprovals();
   announceNewCards();
   focusSettledCard();
   focusNextCard();
@@ -40,6 +41,7 @@ on("htmx:wsAfterMessage", () => {
 on("htmx:afterSwap", (event) => {
   updateTimes();
   observeCards();
+  showApprovals();
   const card = byId(event.target.id);
   if (!card || !card.matches(".card:not([data-outcome=open])")) return;
   refreshQuestion(true);
@@ -88,5 +90,6 @@ on("DOMContentLoaded", () => {
   showToggle();
   updateTimes();
   observeCards();
+  showApprovals();
   revealHash();
 });

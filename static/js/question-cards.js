@@ -197,6 +197,24 @@ export function numberCards() {
   });
 }
 
+// Approvals are no events, so the rows of their calls and the counts above come without them.
+const CALL_LABELS = { run: "Waiting for approval", deliver: "Result needs review" };
+export function showApprovals() {
+  const cards = findOpenCards().filter((card) => "approval" in card.dataset);
+  for (const badge of findAll("#transcript [data-call]")) {
+    const card = cards.find(({ dataset }) => dataset.call === badge.dataset.call);
+    badge.textContent = card ? CALL_LABELS[card.dataset.approvalKind] : "No result yet";
+  }
+  const counts = byId("counts");
+  if (!counts) return;
+  for (const badge of findAll("[data-approvals]", counts)) badge.remove();
+  if (!cards.length) return;
+  const badge = Object.assign(document.createElement("span"), { className: "state" });
+  Object.assign(badge.dataset, { approvals: "", outcome: "open" });
+  badge.textContent = `${cards.length} approval${cards.length > 1 ? "s" : ""} needed`;
+  counts.append(badge);
+}
+
 function describeCard(card) {
   const label = "approval" in card.dataset ? "Approval needed" : "New question";
   return `${label}: ${card.querySelector(".question-title").textContent.trim()}`;

@@ -132,6 +132,16 @@ def test_each_button_does_what_it_says_by_mouse(visit: Visit, seeds: Seeds):
         expect(find_settled_card(page)).to_contain_text(text)
 
 
+def test_approvals_are_counted_at_the_top_while_they_wait(visit: Visit, seeds: Seeds):
+    page = visit.open(seeds(RUN, RESULT))
+    counts = page.locator("#counts")
+    expect(counts).to_contain_text("2 approvals needed")
+    prompt(page, "run").get_by_role("button", name="Allow once").click()
+    expect(counts).to_contain_text("1 approval needed")
+    prompt(page, "deliver").get_by_role("button", name="Send", exact=True).click()
+    expect(counts).not_to_contain_text("needed")
+
+
 def test_control_enter_presses_the_button_that_has_the_focus(visit: Visit, seeds: Seeds):
     page = visit.open(seeds(RESULT))
     prompt(page, "deliver").get_by_role("button", name="Don't send").press("Control+Enter")

@@ -61,10 +61,13 @@ def test_a_call_waits_for_permission_and_its_error_for_delivery(workshop: Stay):
     with stay_on_page(page):
         card = find_prompt(page, "run")
         expect(card).to_contain_text("wild (local)")
+        call_row = find_call(page, "wild").locator("> summary")
+        expect(call_row).to_contain_text("Waiting for approval")
         check_accessibility(page, "#inbox")
         press(card, RUN_ONCE)
         result = find_prompt(page, "deliver")
         expect(result).to_contain_text("Send this error to the model?")
+        expect(call_row).to_contain_text("Result needs review")
         expect(result).to_contain_text(BROKEN)
         check_accessibility(page, "#inbox")
         assert len(workshop.model.requests) == 1
