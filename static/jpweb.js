@@ -17,6 +17,7 @@ import "./js/passkeys.js";
 import "./js/push.js";
 import "./js/transcript/shortcuts.js";
 import "./js/transcript/print.js";
+import "./js/transcript/time-strip.js";
 import { clearOtherPeople, restoreDrafts, settleSentDrafts } from "./js/drafts.js";
 import "./js/card-keys.js";
 import "./js/palette.js";

@@ -22,6 +22,7 @@ from tests.browser.pages import (
     answer_question,
     decline_question,
     find_card,
+    find_composer,
     find_inquiries,
     find_option,
     number_of,
@@ -207,6 +208,19 @@ def test_typing_replaces_a_default_answer_and_tab_leaves_the_field(visit: Visit)
     page.keyboard.press("Tab")
     page.keyboard.press("d")
     expect(find_card(page, TEXT).get_by_label("Reason (optional")).to_be_focused()
+
+
+def test_strip_of_times_says_running_until_the_turn_has_ended(visit: Visit):
+    page = visit.begin("Strip")
+    second_page = visit.open(path_of(page))
+    wait_until_connected(second_page)
+    strip = second_page.locator("#time-strip[data-href]")
+    with stay_on_page(second_page):
+        expect(strip).to_contain_text("running")
+        page.locator("#composer").get_by_role("button", name="Stop", exact=True).click()
+        expect(find_composer(second_page)).to_be_visible()
+        expect(strip).to_contain_text("\u2013")
+        expect(strip).not_to_contain_text("running")
 
 
 @pytest.mark.proof  # a variant

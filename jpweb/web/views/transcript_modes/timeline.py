@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from jpweb.runtime import configuration, model_history
+from jpweb.store import runs
 from jpweb.store.choices import Origin, Role
 from jpweb.store.run_queue import token_usage
 from jpweb.store.transcript import timeline
@@ -93,6 +94,7 @@ def show_timeline(request: Request, conversation: Conversation) -> HttpResponse:
         "bars": _make_bars(shown_timeline.turns, token_sums),
         "tokens": token_labels.describe_tokens(token_sums.values()),
         "span": _find_span(shown_timeline),
+        "is_running": not shown_timeline.later_count and _has_active_run(conversation),
         "model": _summarize_models(conversation, shown_timeline),
         "legend": display_text.TIME_LABELS.items(),
         "height": STRIP_HEIGHT,
@@ -172,6 +174,11 @@ def _make_segments(turn: TimelineTurn, x: float, width: float) -> list[Segment]:
             segments.append(Segment(name, round(x, 1), round(part, 1)))
         x += part
     return segments
+
+
+def _has_active_run(conversation: Conversation) -> bool:
+    run = runs.get_newest(conversation.pk)
+    return run is not None and run.is_unfinished
 
 
 def _find_span(shown_timeline: Timeline) -> TimeSpan | None:

@@ -200,6 +200,18 @@ def run_turns(count: int) -> tuple[Conversation, list[Run]]:
     return conversation, turn_runs
 
 
+def test_the_strip_says_that_the_last_turn_runs_until_its_run_has_ended():
+    conversation, (run,) = run_turns(1)
+    for state in (RunState.PARKED, RunState.RUNNING):
+        Run.objects.filter(pk=run.pk).update(state=state)
+        text = open_timeline(conversation, **{"HX-Request": "true"}).text
+        assert "Turn 1: running" in text
+        assert "· running" in text
+        assert "0 ms" not in text
+    runs.end_run(run, RunState.DONE)
+    assert "running" not in open_timeline(conversation, **{"HX-Request": "true"}).text
+
+
 def test_tokens_on_record_stand_beside_the_times_and_others_are_no_zeros():
     conversation, turn_runs = run_turns(3)
     token_usage.add_report(turn_runs[0], UsageReport(12_000, 345, 9_000))
