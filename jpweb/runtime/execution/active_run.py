@@ -60,6 +60,11 @@ class ActiveRun:
                 self.stops.interrupt(Stop())
         return True
 
+    def get_reply(self) -> str:
+        """Return the text that a person sent the model in place of the running work, or ""."""
+        pending = self.interrupts.pending
+        return pending.text if isinstance(pending, Respond) else ""
+
     def abandon_run(self) -> None:
         """Cancel the execution without another write: the lease is lost."""
         self.is_abandoned = True

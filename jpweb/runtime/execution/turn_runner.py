@@ -202,6 +202,7 @@ def _make_ports(
             active.idle_tracker,
             active.run,
             recorder.opened_rows,
+            active.get_reply,
         ),
         recorder=recorder,
         display=recorder.display,

@@ -24,6 +24,7 @@ from jpweb.runtime.inquiries import approvals, presence, resolution
 from jpweb.store import approvals as rows
 from jpweb.store import inquiries
 from jpweb.store.choices import ApprovalKind
+from jpweb.store.derived_rows import from_stream
 from jpweb.store.errors import AlreadyDecided, AlreadySettled, UnknownApproval
 from jpweb.store.inquiries import Decider, SettledInquiry
 from jpweb.stream.inquiry import CancellationReason, Cancelled, read_reason
@@ -69,7 +70,8 @@ class AwaitedRows:
 class BrowserPrompter:
     """Prompter of one conversation.
 
-    ``get_withdrawer`` returns the person who interrupted the run, for inquiries that this closes.
+    ``get_withdrawer`` returns the person who interrupted the run, ``get_reply`` the text that the
+    model gets instead ("" for none), for inquiries that this closes.
     ``run`` is the run as this process holds it. ``opened_rows`` are those of questions that it has
     just recorded. Raises LeaseLost once another process has the run.
     """
@@ -81,6 +83,7 @@ class BrowserPrompter:
     idle_tracker: IdleTracker = field(default_factory=IdleTracker)
     run: Run | None = None
     opened_rows: dict[str, Inquiry] = field(default_factory=dict)
+    get_reply: Callable[[], str] = lambda: ""
 
     async def has_reachable_person(self) -> bool:
         """Return whether a member who may answer has a page open."""
@@ -107,10 +110,10 @@ class BrowserPrompter:
         row = await self._get_row(prompt)
         is_interrupted = reason is CancellationReason.USER
         decider = self.get_withdrawer() if is_interrupted else Decider("system")
+        reply = from_stream.clean_note(self.get_reply()) if is_interrupted else ""
+        details: dict[str, bool | str] = {"withdrawn": True, "replied": bool(reply), "note": reply}
         try:
-            await resolution.settle_inquiry(
-                row, Cancelled(reason), decider, self.run, withdrawn=True
-            )
+            await resolution.settle_inquiry(row, Cancelled(reason), decider, self.run, **details)
         except AlreadySettled:
             return  # an earlier settlement wins (compare-and-set)
 

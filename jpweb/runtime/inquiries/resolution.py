@@ -189,8 +189,8 @@ async def settle_inquiry(
     A cancellation of the caller, such as the end of its request, stops neither.
 
     With ``run`` the commit is fenced by the run's lease. Raises LeaseLost where another process
-    has it. ``details`` go into the response's metadata: ``remember``, ``withdrawn``
-    or ``note``.
+    has it. ``details`` go into the response's metadata: ``remember``, ``withdrawn``,
+    ``note``, or ``replied`` where the note is the reply of an interrupt.
     """
     event = _make_response(row, outcome, decider, **details)
     return await _background_tasks.run_shielded(_settle_row(row, event, run))

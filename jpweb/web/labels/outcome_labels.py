@@ -14,7 +14,10 @@ from jpweb.stream.transcript.items import InquiryPair
 
 
 class OutcomeLabel(NamedTuple):
-    """The texts of an inquiry's outcome; "" where the record has none."""
+    """The texts of an inquiry's outcome; "" where the record has none.
+
+    ``is_reply``: the note is the reply with which a person interrupted the turn.
+    """
 
     answer: str
     reason: str
@@ -24,6 +27,7 @@ class OutcomeLabel(NamedTuple):
     note: str
     is_remembered: bool
     channel: str
+    is_reply: bool
 
 
 def describe_outcome(inquiry: InquiryPair) -> OutcomeLabel:
@@ -46,5 +50,6 @@ def describe_outcome(inquiry: InquiryPair) -> OutcomeLabel:
         settled_at=settled_at,
         note=from_stream.clean_note(str(event_note.get("note") or "")),
         is_remembered=event_note.get("remember") is True,
+        is_reply=isinstance(outcome, Cancelled) and event_note.get("replied") is True,
         channel=outcome_texts.ANSWER_CHANNELS.get(str(event_note.get("channel") or ""), ""),
     )

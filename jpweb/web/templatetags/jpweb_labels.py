@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jpweb.store.models import Inquiry as Row
 
 register = template.Library()
-#: Characters of an answer in a badge.
+#: Characters of an answer or a reply in a badge.
 MAX_BADGE_CHARS = 60
 _ANSWER_BADGE = (
     '<span class="state" data-outcome="answered"><span aria-hidden="true">✓</span> '
@@ -33,16 +33,16 @@ _ANSWER_BADGE = (
 
 @register.simple_tag
 def inquiry_badge(inquiry: InquiryPair) -> SafeString:
-    """Render an inquiry's outcome in one line: the answer or the state, who decided, how long."""
+    """Render an inquiry's outcome in one line: answer, reply or state, who decided, how long."""
     label = outcome_labels.describe_outcome(inquiry)
-    badge = (
-        format_html(
-            _ANSWER_BADGE,
-            clip_line(invisible_characters.reveal_invisible(label.answer), MAX_BADGE_CHARS),
-        )
-        if inquiry.state == "answered"
-        else state_badge(inquiry.state, label.reason)
-    )
+    text = label.note if label.is_reply else label.answer
+    line = clip_line(invisible_characters.reveal_invisible(text), MAX_BADGE_CHARS)
+    if label.is_reply:
+        badge = render_to_string("outcomes/reply_badge.html", {"line": line})
+    elif inquiry.state == "answered":
+        badge = format_html(_ANSWER_BADGE, line)
+    else:
+        badge = state_badge(inquiry.state, label.reason)
     facts = " · ".join(filter(None, (label.decider, label.waited)))
     return badge + format_html(' <span class="muted">{}</span>', facts) if facts else badge
 

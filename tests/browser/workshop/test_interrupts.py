@@ -114,6 +114,8 @@ def test_an_answer_instead_of_the_tools_is_what_the_model_reads(workshop: Stay):
     for tool in ("greet", "echo"):
         expect(find_call(page, tool)).to_contain_text("The user ended this tool call")
         expect(find_call(page, tool)).to_contain_text("Leave it; the harvest is in.")
+    call_row = find_call(page, "greet").locator("> summary")
+    expect(call_row).to_contain_text("Interrupted with a reply: Leave it; the harvest is in.")
     assert read_model_messages(workshop).count("Leave it; the harvest is in.") == 2
     expect(page.locator(".turn-head")).to_have_count(1)
 

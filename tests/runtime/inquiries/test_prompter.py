@@ -57,6 +57,21 @@ async def test_a_question_is_withdrawn_once(scene: Scene):
     assert (await scene.reload(row)).reason == "user"
 
 
+async def test_question_that_a_reply_interrupts_has_the_reply_on_record(scene: Scene):
+    row = await scene.question()
+    prompter = BrowserPrompter(
+        scene.conversation.pk,
+        scene.home.pk,
+        lambda: making.decider(scene.eve),
+        get_reply=lambda: " Leave it. ",
+    )
+    await prompter.withdraw(make_prompt(row.inquiry_id), CancellationReason.USER)
+    assert (await scene.reload(row)).note == "Leave it."
+    (event,) = (await scene.elements())[-1].events
+    by = {"kind": "person", "name": "Eve", "id": scene.eve.pk}
+    assert event.note == {"by": by, "withdrawn": True, "replied": True, "note": "Leave it."}
+
+
 async def test_question_that_nobody_interrupted_is_closed_by_the_system(scene: Scene):
     row = await scene.question()
     earlier_interrupter = making.decider(scene.eve)

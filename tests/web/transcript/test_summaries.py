@@ -79,6 +79,24 @@ def test_row_and_outline_show_answer_person_and_waiting_time(
     assert expected in read_line(page.find_one(id="outline"))
 
 
+def test_row_of_a_question_that_a_reply_interrupted_has_the_reply():
+    outcome = InquiryResponse("a.q", Cancelled(CancellationReason.USER))
+    note = ADA["jpweb"] | {"replied": True, "note": "Leave <it>\nas it is"}
+    conversation = mirror_conversation(
+        TurnStart(),
+        make_call("a", "plant"),
+        make_inquiry("a.q"),
+        make_element(outcome, metadata={"jpweb": note}),
+        make_result("a"),
+    )
+    page = open_page(conversation)
+    for kind in ("tool_call_request", "inquiry_request"):
+        (line,) = read_summaries(page, kind)
+        assert "Interrupted with a reply: Leave <it> Ada" in line
+    (fold,) = [tag for tag in page if tag.get("data-kind") == "inquiry_response"]
+    assert "Reply: Leave <it>" in read_line(fold)
+
+
 def test_the_answer_in_the_fold_is_the_word_that_was_clicked():
     page = open_page(ask(make_answer("a.q")))
     (answer,) = [tag for tag in page if "data-answer" in tag]
