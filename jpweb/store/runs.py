@@ -37,6 +37,7 @@ from jpweb.store.run_queue import (
     unanswered_inquiries,
 )
 from jpweb.store.sql.compiled_query import CompiledQuery
+from jpweb.store.transcript import read_marks
 from jpweb.stream import timestamps
 from jpweb.stream.events import ChatRequest, ConversationEvent
 from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse
@@ -79,7 +80,9 @@ def start_run(
                 started_by_id=person_id,
                 queued_at=Now(),
             )
-            journal.append_events(conversation_id, list(opening_events))
+            length = journal.append_events(conversation_id, list(opening_events))
+            if opening_events:  # a retry has none
+                read_marks.extend_mark(person_id, conversation_id, length)
             token_usage.assign_turn(run)
             starter = Actor.from_person(Person.objects.get(pk=person_id))
             model_id = f"{provider}/{model}"

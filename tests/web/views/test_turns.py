@@ -13,9 +13,12 @@ from jpweb.runtime import runs
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor
+from jpweb.store import journal
+from jpweb.store import runs as runs_in_store
 from jpweb.store.choices import Origin, Role, RunState, WritePolicy
 from jpweb.store.errors import NothingToRetry
 from jpweb.store.models import Approval, Conversation, Inquiry, Membership, Run, Workspace
+from jpweb.stream.events import ChatRequest, ChatResponse
 from jpweb.web import display_text
 from tests.store import making
 from tests.web.reading import ParsedPage, Tag, parse_page
@@ -53,6 +56,20 @@ def test_a_conversation_of_jp_is_continued_where_an_owner_allows_writing(
     text = page.find_one(id="composer").text
     assert ("continues it here" in text) is bool(expected)
     assert ("ask an owner of" in text) is not bool(expected)
+
+
+def test_own_message_is_not_new_since_the_last_visit(world: World):
+    conversation = making.conversation(world.home, "Own")
+    journal.append_events(conversation.pk, [making.event(ChatResponse("message", "Hi"))])
+    clients = [world.client(name) for name in ("responder", "reader")]
+    for client in clients:
+        client.get(f"/conversations/{conversation.pk}")
+    message = making.event(ChatRequest("And now?"))
+    runs_in_store.start_run(
+        conversation.pk, world.people["responder"].pk, "scripted", "", [message]
+    )
+    texts = [parse_page(c.get(f"/conversations/{conversation.pk}")).text for c in clients]
+    assert ["New since your last visit" in text for text in texts] == [False, True]
 
 
 @pytest.fixture
