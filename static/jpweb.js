@@ -49,6 +49,12 @@ on("htmx:afterSwap", (event) => {
   setTimeout(refreshQuestion, RECEIPT_DELAY, true);
 });
 
+// A narrow page may cut the tab of the view that it shows.
+for (const tab of findAll(".views [aria-current]")) {
+  const views = tab.parentElement, edge = tab.getBoundingClientRect().right - views.getBoundingClientRect().right;
+  if (edge > 0) views.scrollLeft += Math.ceil(edge);
+}
+
 // The facts beside a title scroll on a narrow page alone: they are a Tab stop only there.
 function updateMetadataFocus() {
   const metadata = byId("metadata");

@@ -107,6 +107,14 @@ def open_menu(page: Page, name: str) -> Locator:
     return menu
 
 
+@pytest.mark.parametrize("place", ["/audit/ledger", "reviews"])
+def test_the_current_tab_of_a_phone_is_in_view(visit: Visit, place: str):
+    path = place if place.startswith("/") else f"{visit.find(TOUR)}/{place}"
+    page = visit.open(path, size=PHONE)
+    expect(page.locator(".views a[aria-current]")).to_be_in_viewport(ratio=0.99)
+    assert page.evaluate("scrollY") == 0
+
+
 def test_escape_a_press_elsewhere_and_another_menu_close_a_menu(visit: Visit):
     page = visit.open(visit.find(TOUR))
     menu = open_menu(page, "Export")
