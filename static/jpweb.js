@@ -37,9 +37,10 @@ on("htmx:wsAfterMessage", () => {
   updateTimes();
   observeCards();
   refreshQuestion();
-  updateMetadataFocus();
+  updateFactsFocus();
 });
 on("htmx:afterSwap", (event) => {
+  updateFactsFocus();
   updateTimes();
   observeCards();
   showApprovals();
@@ -55,16 +56,16 @@ for (const tab of findAll(".views [aria-current]")) {
   if (edge > 0) views.scrollLeft += Math.ceil(edge);
 }
 
-// The facts beside a title scroll on a narrow page alone: they are a Tab stop only there.
-function updateMetadataFocus() {
-  const metadata = byId("metadata");
-  if (!metadata) return;
-  const scrolls = metadata.scrollWidth > metadata.clientWidth && getComputedStyle(metadata).overflowX === "auto";
-  if (scrolls) metadata.tabIndex = 0;
-  else metadata.removeAttribute("tabindex");
+// The facts beside a title are a Tab stop where they scroll.
+function updateFactsFocus() {
+  const facts = byId("facts");
+  if (!facts) return;
+  const scrolls = facts.scrollWidth > facts.clientWidth && getComputedStyle(facts).overflowX === "auto";
+  if (scrolls) facts.tabIndex = 0;
+  else facts.removeAttribute("tabindex");
 }
-updateMetadataFocus();
-window.addEventListener("resize", updateMetadataFocus);
+updateFactsFocus();
+window.addEventListener("resize", updateFactsFocus);
 
 // The transcript has the outcomes once the turn is done. A card stays that has the focus, a draft to
 // copy, or the notice that another person was first.
