@@ -25,6 +25,7 @@ from jpweb.web.forms.verdicts import AssignmentForm, VerdictForm
 from jpweb.web.labels import review_labels
 
 if TYPE_CHECKING:
+    from jpweb.store.models import Person
     from jpweb.store.reviews.reviews import ReviewHistory, ShownReview, Slot
     from jpweb.store.reviews.subjects import ReviewSubject
     from jpweb.web.http import Request
@@ -91,7 +92,7 @@ def build_panel(
         "form": form or _make_unbound(history, person_id),
         "verdicts": _list_verdicts(slot),
         "assignee": assignee,
-        "auditors": assignments.list_assignable(subject),
+        "auditors": _list_choices(subject, assignee),
         "urls": make_urls(subject, queue_name),
         "queue": _build_queue_bar(request, subject, queue_name) if queue_name else None,
     }
@@ -179,12 +180,19 @@ def describe_progress(queue: Queue) -> dict[str, Any]:
         "description": description,
         "total": len(queue.items),
         "finished": queue.finished_count,
+        "finished_label": review_labels.FINISHED_LABELS.get(queue.name, "reviewed"),
         "left": len(queue.left),
     }
 
 
 def _show(subject: ReviewSubject, queue_name: str = "") -> HttpResponse:
     return redirect(f"{make_urls(subject, queue_name).page}#reviews")
+
+
+def _list_choices(subject: ReviewSubject, assignee: Person | None) -> list[Person]:
+    """Return whom the form of the assignment offers: also who has it already."""
+    people = assignments.list_assignable(subject)
+    return people if assignee is None or assignee in people else [assignee, *people]
 
 
 def _make_unbound(history: ReviewHistory, person_id: int) -> VerdictForm:

@@ -9,11 +9,28 @@ from jpweb.store.errors import ReviewRefused
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import Person, ReviewTask
 from jpweb.store.reviews import reviews, subjects
+from jpweb.store.reviews.reviews import ReviewHistory
 from jpweb.store.reviews.subjects import ReviewSubject
 
 
 def list_assignable(subject: ReviewSubject) -> list[Person]:
-    """Return the auditors of a subject's workspace, by name."""
+    """Return the auditors of a subject's workspace who can still review it, by name."""
+    auditors = _list_auditors(subject)
+    participants = subjects.list_participants(subject, [person.pk for person in auditors])
+    history = reviews.load_history(subject)
+    outsiders = [person for person in auditors if person.pk not in participants]
+    return [person for person in outsiders if _can_start(history, person)]
+
+
+def _can_start(history: ReviewHistory, outsider: Person) -> bool:
+    """Tell whether a person who took no part can give a review that they have not given yet."""
+    try:
+        return history.find_slot(outsider.pk, took_part=False).revision == 1
+    except ReviewRefused:
+        return False
+
+
+def _list_auditors(subject: ReviewSubject) -> list[Person]:
     workspace_id = subject.conversation.workspace_id
     people = Person.objects.filter(
         memberships__workspace_id=workspace_id,
@@ -49,7 +66,7 @@ def assign(subject: ReviewSubject, assignee_id: int | None, actor: Actor) -> Per
 
 def _get_auditor(subject: ReviewSubject, person_id: int) -> Person:
     """Return an auditor who can review a subject. Raises ReviewRefused."""
-    person = next((row for row in list_assignable(subject) if row.pk == person_id), None)
+    person = next((row for row in _list_auditors(subject) if row.pk == person_id), None)
     if person is None:
         raise ReviewRefused("Choose an auditor of this workspace.")
     if subjects.is_own(subject, person_id):

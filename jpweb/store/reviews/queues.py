@@ -90,6 +90,9 @@ class Queue(NamedTuple):
 
     @property
     def finished_count(self) -> int:
+        """Number of items with all their reviews; none where an owner has yet to decide each."""
+        if self.name in _UNDECIDED_QUEUES:
+            return 0
         return sum(item.is_finished for item in self.items)
 
 

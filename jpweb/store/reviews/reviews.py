@@ -173,11 +173,14 @@ class ReviewHistory:
             for row in reversed(self.rows)
         ]
 
-    def find_slot(self, person_id: int) -> Slot:
-        """Return the review that a person can give. Raises ReviewRefused."""
+    def find_slot(self, person_id: int, *, took_part: bool | None = None) -> Slot:
+        """Return the review that a person can give; ``took_part`` saves a query.
+
+        Raises ReviewRefused.
+        """
         if subjects.is_open(self.subject):
             raise ReviewRefused(_OPEN_REFUSAL)
-        if subjects.is_own(self.subject, person_id):
+        if subjects.is_own(self.subject, person_id) if took_part is None else took_part:
             raise ReviewRefused(_describe_own_part(self.subject, person_id))
         if slot := self._find_deciding_slot(person_id):
             return slot

@@ -75,6 +75,20 @@ def is_own(subject: ReviewSubject, person_id: int) -> bool:
     return bool(find_own_conversations([subject.conversation.pk], person_id))
 
 
+def list_participants(subject: ReviewSubject, person_ids: Collection[int]) -> set[int]:
+    """Return those people by whom a review would be a self-review; at most two queries."""
+    if subject.inquiry is not None:
+        return {key for key in person_ids if is_own(subject, key)}
+    key = subject.conversation.pk
+    in_conversation = Q(conversation_id=key)
+    turns = Run.objects.filter(in_conversation).values_list("started_by_id", flat=True)
+    responses = RunInterrupt.objects.filter(run__conversation_id=key, kind=InterruptKind.RESPOND)
+    answers = Inquiry.objects.filter(in_conversation).values_list("decider_id", flat=True)
+    approvals = Approval.objects.filter(in_conversation).values_list("decider_id", flat=True)
+    involved_ids = turns.union(responses.values_list("person_id", flat=True), answers, approvals)
+    return set(person_ids).intersection((subject.conversation.started_by_id, *involved_ids))
+
+
 def find_own_conversations(conversation_ids: Collection[int], person_id: int) -> set[int]:
     """Return the keys of those conversations in which a person took part; one query.
 

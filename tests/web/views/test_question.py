@@ -17,7 +17,7 @@ from jpweb.store.inbox import receipt_log
 from jpweb.store.inbox.receipt_log import ReceiptTimes
 from jpweb.store.models import Inquiry, NotificationDelivery, NotificationDestination, Run
 from jpweb.stream.answer_type import Option, Secret, Select
-from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryOutcome
 from tests.store import making
 from tests.web.reading import ParsedPage, parse_page
 from tests.web.world import MEMBERS, World
@@ -232,3 +232,17 @@ def test_links_of_the_page_lead_to_pages_of_the_person(
     links = {tag["href"] for tag in parse_page(client.get(url)) if tag.tag == "a"}
     statuses = {link: client.get(urljoin(url, link)).status_code for link in links}
     assert {link: status for link, status in statuses.items() if status not in (200, 302)} == {}
+
+
+def test_redaction_is_offered_for_an_answer_or_a_reason(world: World):
+    decider = making.decider(world.people["owner"])
+
+    def read_text(outcome: InquiryOutcome, note: str = "") -> str:
+        row = making.settle(making.question(world.run), outcome, decider)
+        Inquiry.objects.filter(pk=row.pk).update(note=note)
+        return page_of(world, "auditor", row).text
+
+    declined = Cancelled(CancellationReason.USER)
+    assert "Redact the answer…" in read_text(Answered(answer=True))
+    assert "Redact the" not in read_text(declined)
+    assert "Redact the reason…" in read_text(declined, "Ask Ada")

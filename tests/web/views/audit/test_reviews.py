@@ -294,3 +294,41 @@ def test_audit_table_and_queue_say_who_reviews_what_and_how_far(world: World):
         tag["data-assignee"]: " ".join(tag.text.split()) for tag in queue if "data-assignee" in tag
     }
     assert progress == {"Ada": "Ada 1 of 1 reviewed", "Ben": "Ben 0 of 1 reviewed"}
+
+
+def test_queue_says_whose_review_is_missing(world: World):
+    world.home.reviews_required = 2
+    world.home.save()
+    desk = Desk(world)
+    client, page = start(desk.ada, desk.path)
+    follow(client, f"{desk.path}/review", fill(page, "fine"))
+    queue = read(client, "/audit/reviews/cancelled")
+    assert "1 of 2 reviews" in queue
+    assert "Yours; someone else adds the second" in queue
+    row = making.settle(making.question(world.run), DECLINED, making.decider(desk.ada))
+    queue_page = parse_page(client.get("/audit/reviews/cancelled"))
+    (cell, _) = queue_page.find_all(**{"data-label": "Review"})
+    assert cell.text == "Not reviewed You took part: someone else has to review it", row
+
+
+def test_undecided_queues_count_what_an_owner_decided(desk: Desk):
+    for person, verdict in ((desk.ada, "fine"), (desk.ben, "wrong")):
+        reviewer, page = start(person, desk.path)
+        follow(reviewer, f"{desk.path}/review", fill(page, verdict, "Because."))
+    client = signed_in(desk.ben)
+    assert "0 of 1 decided, 1 left for you" in read(client, "/audit/reviews/disagreed")
+
+
+def test_assignment_offers_those_who_can_still_review(desk: Desk):
+    conversation = f"/conversations/{desk.world.conversation.pk}/reviews"
+
+    def list_offered(path: str) -> list[str]:
+        page = parse_page(signed_in(desk.ada).get(path))
+        return [tag.text for tag in page if tag.tag == "option"]
+
+    # The owner started the turn and the conversation.
+    names = ["Nobody", "Ada", "Auditor", "Auditor only", "Ben"]
+    assert list_offered(desk.path) == list_offered(conversation) == names
+    client, page = start(desk.ada, desk.path)
+    follow(client, f"{desk.path}/review", fill(page, "fine"))
+    assert "Ada" not in list_offered(desk.path)
