@@ -92,7 +92,7 @@ _rows_query = CompiledQuery(
     lambda keys: Inquiry.objects.filter(pk__in=keys).defer(*_UNSHOWN_FIELDS)
 )
 _conversations_query = CompiledQuery(
-    lambda keys: Conversation.objects.filter(pk__in=keys).only("title", "workspace_id")
+    lambda keys: Conversation.objects.filter(pk__in=keys).only("title", "workspace_id", "origin")
 )
 
 

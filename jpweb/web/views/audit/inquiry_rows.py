@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
-from jpweb.store.choices import ReviewState
+from jpweb.store.choices import Origin, ReviewState
 from jpweb.store.reviews import inquiry_pages, reviews
 from jpweb.store.reviews.inquiry_pages import Showing
 from jpweb.store.reviews.inquiry_ranges import SORT_COLUMNS, Order
@@ -85,7 +85,7 @@ def make_rows(inquiries: list[Inquiry]) -> list[InquiryRow]:
         InquiryRow(
             row,
             _describe_attempt(row.inquiry_id),
-            _describe_showing(showings.get(row.pk, NEVER_SHOWN)),
+            _describe_showing(row, showings.get(row.pk, NEVER_SHOWN)),
             row.decided_by in OVERRIDING_DECIDERS,
             outcome_texts.ANSWER_CHANNELS.get(row.channel, ""),
             _describe_review(states.get(row.pk, _UNREVIEWED)),
@@ -105,9 +105,10 @@ def _describe_attempt(inquiry_id: str) -> str:
     return "" if number == "1" else number
 
 
-def _describe_showing(showing: Showing) -> str:
+def _describe_showing(row: Inquiry, showing: Showing) -> str:
     if not showing.delivered_count:
-        return audit_labels.NEVER_SHOWN
+        is_from_jp = row.conversation.origin == Origin.MIRRORED and row.run_id is None
+        return audit_labels.SHOWN_IN_JP if is_from_jp else audit_labels.NEVER_SHOWN
     return audit_labels.SHOWING.format(
         delivered_count=showing.delivered_count, seen_count=showing.seen_count
     )

@@ -17,6 +17,7 @@ from jpweb.store.reviews import inquiry_pages
 from jpweb.stream.answer_type import Text
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, Redacted
 from jpweb.web.views.audit import csv_export
+from tests.builders import make_inquiry
 from tests.store import making
 from tests.web.reading import parse_page
 from tests.web.world import World
@@ -357,3 +358,13 @@ def test_filter_of_a_conversation_is_a_chip_that_removes_it(world: World, path: 
         assert parse_qs(urlsplit(chip["href"]).query) == {"demo": ["1"], "since": ["2026-01-01"]}
         assert "Private" not in page.text
     assert [tag for tag in parse_page(get(world, path)) if tag.get("class") == "chip"] == []
+
+
+def test_question_that_jp_asked_is_seen_in_jp(world: World):
+    world.conversation.delete()
+    making.mirrored_conversation(world.home, make_inquiry("call_1.q1"))
+    client = world.client("auditor")
+    page = parse_page(client.get("/audit"))
+    assert page.find_one(**{"data-label": "Seen by"}).text == "In jp"
+    question = parse_page(client.get(f"/questions/{Inquiry.objects.get().pk}"))
+    assert question.find_one(**{"data-receipt": "none"}).text.startswith("Asked in jp")
