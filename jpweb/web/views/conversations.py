@@ -223,7 +223,10 @@ async def start_conversation(request: Request) -> HttpResponse:
     context = {
         "workspace_models": workspace_models,
         "form": form,
-        "is_scripted": any(model_status.is_script for _, model_status in workspace_models),
+        "scripted_names": [
+            workspace.name for workspace, model_status in workspace_models if model_status.is_script
+        ],
+        "has_problems": any(model_status.problem for _, model_status in workspace_models),
     }
     status = 422 if form.errors else 200
     return await run_in_db_thread(render, request, "conversations/new.html", context, status=status)

@@ -324,6 +324,26 @@ def test_the_form_says_that_a_script_plays(world: World):
     assert [tag.text for tag in page if tag.tag == "option"] == ["Garden (scripted/script)"]
 
 
+def test_form_says_where_none_can_start_and_where_a_script_plays(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    place = making.workspace("Kitchen")
+    Workspace.objects.filter(pk=place.pk).update(overrides='assistant.model.id = "anthropic/m"')
+    responder = world.people["responder"]
+    Membership.objects.create(person=responder, workspace=place, role=Role.RESPONDER)
+    page = parse_page(world.client("responder").get("/conversations/new"))
+    options = [(tag.text, "disabled" in tag) for tag in page if tag.tag == "option"]
+    assert options == [("Garden (scripted/script)", False), ("Kitchen (can't start)", True)]
+    problem = page.find_one(id="workspace-problems")
+    assert "Kitchen: No API key for Anthropic. Set ANTHROPIC_API_KEY" in problem.text
+    assert problem.inside(**{"class": "message-form"})
+    assert "In Garden, a scripted demo assistant answers" in " ".join(page.text.split())
+    Membership.objects.filter(person=responder, workspace=world.home).delete()
+    page = parse_page(world.client("responder").get("/conversations/new"))
+    assert "script" not in page.text
+
+
 def test_asking_nothing_and_asking_twice_are_told(world: World):
     client = signed_in(world.people["responder"])
     url = f"/conversations/{world.conversation.pk}/turns"
