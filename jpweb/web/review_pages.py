@@ -87,6 +87,7 @@ def build_panel(
         "slot_label": _describe_slot(history, slot) if slot else "",
         "is_blind": any(shown.is_hidden and not shown.is_withheld for shown in shown_reviews),
         "refusal": refusal,
+        "has_blind_escalation": _has_blind_escalation(history, person_id),
         "reservation": None if is_mine else reservation,
         "shows_form": slot is not None and (is_mine or form is not None),
         "form": form or _make_unbound(history, person_id),
@@ -193,6 +194,14 @@ def _list_choices(subject: ReviewSubject, assignee: Person | None) -> list[Perso
     """Return whom the form of the assignment offers: also who has it already."""
     people = assignments.list_assignable(subject)
     return people if assignee is None or assignee in people else [assignee, *people]
+
+
+def _has_blind_escalation(history: ReviewHistory, person_id: int) -> bool:
+    """Tell whether a person's escalation is kept from the owners until the second review."""
+    first = history.find_latest(reviews.FIRST)
+    if first is None or history.is_complete():
+        return False
+    return (first.reviewer_id, first.verdict) == (person_id, Verdict.ESCALATE)
 
 
 def _make_unbound(history: ReviewHistory, person_id: int) -> VerdictForm:

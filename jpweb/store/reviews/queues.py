@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db.models import Exists, OuterRef, QuerySet, Value
+from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from jpweb.store import audit
@@ -156,6 +156,32 @@ def load_queues(person_id: int) -> ReviewQueues:
     workspaces = audit.list_workspaces(person_id)
     keys = [row.pk for row in workspaces if not audit.is_demo(row)]
     return _load_queues(person_id, keys or [row.pk for row in workspaces])
+
+
+def load_own_queues(person_id: int) -> list[Queue]:
+    """Return what is assigned to a person and what they may decide as an owner; five queries.
+
+    Queues in which nothing is left are left out; with no such task it takes two queries.
+    """
+    workspaces = audit.list_workspaces(person_id)
+    keys = [row.pk for row in workspaces if not audit.is_demo(row)]
+    if not workspaces:
+        return []
+    rows = _list_owned(person_id).filter(
+        Q(assignee_id=person_id) | Q(state=ReviewState.ESCALATED, is_owned=True),
+        conversation__workspace__in=keys or [row.pk for row in workspaces],
+    )
+    tasks = list(rows.order_by("-id")[:MAX_QUEUE_TASKS])
+    if not tasks:
+        return []
+    items = [*_locate_tasks(tasks, person_id).values()]
+    assigned = [item for item in items if item.assignee_id == person_id]
+    escalated = [item for item in items if item.state == ReviewState.ESCALATED and item.is_owned]
+    own_queues = (
+        _make_queue("assigned", assigned, person_id),
+        _make_queue("escalated", escalated, person_id),
+    )
+    return [queue for queue in own_queues if queue.left]
 
 
 def _load_queues(person_id: int, workspace_ids: list[int]) -> ReviewQueues:

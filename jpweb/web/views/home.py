@@ -12,7 +12,8 @@ from jpweb.store import accounts
 from jpweb.store.conversation_list import dashboard, paginator
 from jpweb.store.conversation_list.filters import ListFilters
 from jpweb.store.people import groups
-from jpweb.web import access
+from jpweb.store.reviews import queues
+from jpweb.web import access, review_pages
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
@@ -25,9 +26,11 @@ _MAX_WORDS_CHARS = 200
 
 @access.signed_in
 def show_dashboard(request: Request) -> HttpResponse:
-    """Show pending questions, running turns, recent changes and pinned conversations."""
+    """Show pending questions, reviews, running turns, recent changes and pinned conversations."""
+    own_queues = queues.load_own_queues(request.user.pk)
     context = {
         "dashboard": dashboard.get_dashboard(request.user.pk),
+        "review_queues": [review_pages.describe_progress(queue) for queue in own_queues],
         "waiting_groups": groups.list_waiting(request.user.pk),
     }
     return render(request, "home/index.html", context)

@@ -332,3 +332,27 @@ def test_assignment_offers_those_who_can_still_review(desk: Desk):
     client, page = start(desk.ada, desk.path)
     follow(client, f"{desk.path}/review", fill(page, "fine"))
     assert "Ada" not in list_offered(desk.path)
+
+
+def test_home_names_the_reviews_that_wait_for_the_person(desk: Desk):
+    client = signed_in(desk.ada)
+    follow(client, f"{desk.path}/review/assign", {"assignee": str(desk.ben.pk)})
+    home = parse_page(signed_in(desk.ben).get("/"))
+    (link,) = home.find_all(href="/audit/reviews/assigned")
+    assert link.inside(**{"aria-labelledby": "reviews-title"})
+    assert "1 left for you" in home.text
+    assert "/audit/reviews/" not in read(client, "/")
+    assert "/audit/reviews/" not in read(desk.world.client("responder"), "/")
+
+
+def test_first_of_two_reviews_says_when_its_escalation_reaches_the_owners(desk: Desk):
+    desk.world.home.reviews_required = 2
+    desk.world.home.save()
+    client, page = start(desk.ada, desk.path)
+    follow(client, f"{desk.path}/review", fill(page, "escalate", "Look at this."))
+    text = "Your escalation reaches the owners once the second review is in."
+    assert text in read(client, desk.path)
+    other, page = start(desk.ben, desk.path)
+    assert text not in page
+    follow(other, f"{desk.path}/review", fill(page, "fine"))
+    assert text not in read(client, desk.path)
