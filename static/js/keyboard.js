@@ -1,5 +1,5 @@
 // Keyboard shortcuts of a page, and the dialog in which "?" lists them.
-import { on } from "./dom.js";
+import { on, personId } from "./dom.js";
 
 const groups = [];
 export const GLOBAL_TITLE = "Everywhere";
@@ -56,9 +56,9 @@ export const findPageShortcuts = () => groups.filter(([title]) => title !== GLOB
 
 const KEY_LABELS = {
   ArrowDown: ["↓"], ArrowUp: ["↑"], ArrowLeft: ["←"], ArrowRight: ["→"],
-  " ": ["Space"], Enter: ["Enter"], Escape: ["Esc"], "1-9": ["1–9"],
+  " ": ["Space"], Enter: ["Enter"], Escape: ["Esc"], "Control+k": ["Ctrl", "K"], "1-9": ["1–9"],
 };
-const GENERAL_ROWS = [{ names: ["?"], label: "Show shortcuts" }, { names: ["Escape"], label: "Close" }];
+const GENERAL_ROWS = [...(personId ? [{ names: ["Control+k"], label: "Go to…" }] : []), { names: ["?"], label: "Show shortcuts" }, { names: ["Escape"], label: "Close" }];
 const makeElement = (tag, text = "", props = {}) => Object.assign(document.createElement(tag), { textContent: text }, props);
 
 function makeRow({ names, label }) {
@@ -76,9 +76,13 @@ function showShortcuts() {
   const dialog = makeElement("dialog", "", { className: "shortcuts-dialog" });
   dialog.setAttribute("aria-labelledby", "shortcuts-title");
   dialog.append(makeElement("h2", "Keyboard shortcuts", { id: "shortcuts-title" }));
+  const listed = new Set();
   for (const [title, rows] of [...groups, ...listedGroups, ["General", GENERAL_ROWS]]) {
     const list = makeElement("dl");
-    list.append(...rows.map(makeRow));
+    // Of several actions of a key the first one applies.
+    const applying = title === GLOBAL_TITLE ? rows.filter(({ names }) => !listed.has(names[0])) : rows;
+    for (const { names } of rows) listed.add(names[0]);
+    list.append(...applying.map(makeRow));
     dialog.append(makeElement("h3", title), list);
   }
   const closeButton = makeElement("button", "Close", { type: "button", className: "button-secondary" });

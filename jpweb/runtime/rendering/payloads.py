@@ -223,10 +223,15 @@ def _iter_call(kind: ToolCallRequest) -> Iterator[Payload]:
     )
 
 
+def make_result_payload(content: str) -> Payload:
+    """Return the content of a tool call's result as a payload."""
+    fields = json_values.parse_text_fields(content[: _MAX_SCANNED_CHARS + 1])
+    style = _detect_style(content) if fields is None else "fields"
+    return Payload("content", "Content", content, style, fields)
+
+
 def _iter_result(kind: ToolCallResponse) -> Iterator[Payload]:
-    fields = json_values.parse_text_fields(kind.content[: _MAX_SCANNED_CHARS + 1])
-    style = _detect_style(kind.content) if fields is None else "fields"
-    yield Payload("content", "Content", kind.content, style, fields)
+    yield make_result_payload(kind.content)
 
 
 def _iter_question(kind: InquiryRequest) -> Iterator[Payload]:

@@ -87,6 +87,13 @@ def redact(conversation: Conversation, request: RedactionRequest, person: Person
     return _redact(conversation.pk, request, person)
 
 
+def describe_obstacle(conversation_id: int) -> str:
+    """Return why nothing of a conversation can be redacted now; empty where something can."""
+    if Run.objects.filter(conversation=conversation_id, state__in=UNFINISHED_STATES).exists():
+        return "A turn runs in this conversation. Stop it, then redact."
+    return ""
+
+
 def list_redactions(conversation_id: int, anchor: str) -> list[Redaction]:
     """Return the redactions of an event, the oldest first."""
     element_anchor, _ = anchor_ids.split_anchor(anchor)
@@ -101,8 +108,8 @@ def has_redactions(conversation_id: int) -> bool:
 
 def _redact(conversation_id: int, request: RedactionRequest, person: Person) -> Preview:
     conversation = journal.lock_conversation(conversation_id)
-    if Run.objects.filter(conversation=conversation, state__in=UNFINISHED_STATES).exists():
-        raise NotRedactable("A turn runs in this conversation. Stop it, then redact.")
+    if obstacle := describe_obstacle(conversation.pk):
+        raise NotRedactable(obstacle)
     marker = db_text.clean_text(request.make_marker(person.display_name))
     resolved = suggestions.resolve_markers(conversation.pk, request.strings)
     request = replace(request, strings=resolved)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django import template
 
 from jpweb.runtime.inquiries import approvals as running
+from jpweb.runtime.rendering import payloads
 from jpweb.store import approvals
 
 if TYPE_CHECKING:
@@ -28,12 +29,21 @@ def is_approval(row: Row | Approval) -> bool:
 def clipped_text(row: Approval, text: str, is_full: bool = False) -> dict[str, Any]:
     """Render arguments or a result: the first characters, the size, and the link to the rest."""
     is_clipped = len(text) > MAX_CLIPPED_CHARS and not is_full
+    fields = "" if is_clipped else _render_fields(text)
     return {
+        "fields": fields,
         "row": row,
         "shown_text": text[:MAX_CLIPPED_CHARS] if is_clipped else text,
         "char_count": len(text),
         "is_cut": is_clipped,
     }
+
+
+def _render_fields(text: str) -> str:
+    """Render a result that is JSON with texts of several lines; return "" for other texts."""
+    payload = payloads.make_result_payload(text)
+    part = payload.render_part(1) if payload.style == "fields" else None
+    return part.html if part and not part.has_more else ""
 
 
 @register.filter

@@ -73,6 +73,15 @@ def found_far(page: Page, book: Book) -> str:
     return journey.wait_for_highlight(page, book.far)
 
 
+def test_dialog_lists_each_key_once_and_the_palette(visit: Visit):
+    page = visit.open("/conversations")
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
+    keys = dialog.locator("dt").all_inner_texts()
+    assert len(keys) == len(set(keys)), keys
+    expect(dialog.locator("div", has_text="CtrlK")).to_have_text("CtrlKGo to…")
+
+
 def test_all_of_it_works_by_keyboard_alone(visit: Visit, book: Book, second_visitor: Visitor):
     page = visit.open("/")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

@@ -83,6 +83,7 @@ def test_a_question_is_declined_with_a_note(world: World):
     url = link(world)
     response = Client().post(url, {"do": "decline", "note": "Not on a Friday"})
     assert "You declined" in response.content.decode()
+    assert parse_page(response).find_one(**{"class": "note"}).text == "Not on a Friday"
     row = inquiries.get_inquiry(world.question.pk)
     assert (row.state, row.reason, row.note) == ("cancelled", "user", "Not on a Friday")
     assert row.decider == world.people["responder"]

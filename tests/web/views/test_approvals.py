@@ -335,3 +335,11 @@ def test_an_answer_for_the_rest_of_the_turn_says_so_in_the_transcript(world: Wor
     tags = [t for t in conversation(world) if "data-remembered" in t]
     assert [t.text for t in tags] == ["remembered for this turn"]
     assert tags[0].inside(id=world.anchor)
+
+
+def test_result_with_lines_in_its_json_is_shown_field_by_field(world: World):
+    content = json.dumps({"code": 101, "stderr": "error[E0432]\n  unresolved import"})
+    row = making.prompt(world.run, DELIVER, content=content, is_error=True)
+    texts = [tag.text for tag in questions(world) if tag.inside(id=f"approval-{row.pk}")]
+    assert any("error[E0432]\n  unresolved import" in text for text in texts)
+    assert not any("E0432]\\n" in text for text in texts)

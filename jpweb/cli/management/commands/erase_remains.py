@@ -23,18 +23,20 @@ class Command(BaseCommand):
         # With PostgreSQL a server may run: tables are locked, not the data folder.
         with closing(lock_data_dir()) if settings.IS_SQLITE else nullcontext():
             self._erase_remains()
-        self.stdout.write(
-            "The database's tables hold nothing that was redacted or deleted. With PostgreSQL, its "
-            "write-ahead log (WAL) and archives of that keep such texts for a while."
-        )
+        self.stdout.write("The database's tables hold nothing that was redacted or deleted.")
+        if not settings.IS_SQLITE:
+            self.stdout.write(
+                "PostgreSQL's write-ahead log (WAL) and archives of it keep such texts for a while."
+            )
 
     @use_existing_database()
     def _erase_remains(self) -> None:
         try:
-            self.stdout.write(
-                "Rewriting the database. This takes as long as copying it. With PostgreSQL, each "
-                "table is locked while it is rewritten: what needs it waits, and may fail."
-            )
+            self.stdout.write("Rewriting the database. This takes as long as copying it.")
+            if not settings.IS_SQLITE:
+                self.stdout.write(
+                    "Each table is locked while it is rewritten: what needs it waits, and may fail."
+                )
             remains.erase_remains()
         except StoreError as error:
             raise CommandError(str(error)) from error

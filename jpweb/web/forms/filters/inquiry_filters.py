@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 
@@ -19,6 +21,15 @@ def _make_day_field(name: str) -> forms.DateField:
         widget=forms.DateInput({"type": "date"}),
         error_messages={"invalid": notice_text.DATE_INVALID.format(field=name)},
     )
+
+
+#: The filters that questions, their charts and decisions share.
+SHARED_FILTERS = ("workspace", "conversation", "demo", "since", "until")
+
+
+def format_shared_query(query: Mapping[str, str]) -> str:
+    """Return the filters of an address that questions, charts and decisions share."""
+    return urlencode({name: query[name] for name in SHARED_FILTERS if name in query})
 
 
 class PeriodForm(forms.Form):

@@ -25,6 +25,7 @@ from jpweb.store.search import saved_searches
 from jpweb.stream.markdown import outcome_texts
 from jpweb.web import access, converters, display_text, transcript
 from jpweb.web.forms.filters.decision_filters import DecisionFilterForm
+from jpweb.web.forms.filters.inquiry_filters import format_shared_query
 from jpweb.web.labels import audit_labels, entry_labels
 from jpweb.web.views.audit import decision_timeline
 
@@ -72,6 +73,7 @@ def list_decisions(request: Request) -> HttpResponse:
         "is_from_row": row_place is not None,
         "people": decisions.list_people(request.user.pk),
         "query": urlencode(query),
+        "question_query": format_shared_query(query),
         "export_query": urlencode({key: query[key] for key in query if key != "view"}),
         "next_query": urlencode(query | next_params) if next_params else "",
     }

@@ -20,7 +20,11 @@ from jpweb.store.reviews.inquiry_ranges import Order
 from jpweb.store.reviews.state_counts import StateCount
 from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, display_text
-from jpweb.web.forms.filters.inquiry_filters import InquiryFilterForm, PeriodForm
+from jpweb.web.forms.filters.inquiry_filters import (
+    InquiryFilterForm,
+    PeriodForm,
+    format_shared_query,
+)
 from jpweb.web.labels import audit_labels
 from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import send_file
@@ -76,6 +80,7 @@ def list_inquiries(request: Request) -> HttpResponse:
         "decider_kinds": audit_labels.DECIDER_KIND_LABELS,
         "query": urlencode(query | sorting),
         "export_query": urlencode(query),
+        "decision_query": format_shared_query(query),
         "next_query": (
             urlencode(query | sorting | {"before": page.next_key}) if page.next_key else ""
         ),

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.rendering import payloads
 from jpweb.store import journal
 from jpweb.store.choices import Role
 from jpweb.store.errors import UnknownAnchor
@@ -91,11 +92,15 @@ def _make_context(conversation: Conversation, anchor: str, form: RedactionForm) 
         position, element = journal.find_element(conversation.pk, anchor)
     except UnknownAnchor as error:
         raise Http404(str(error)) from error
+    payload = payloads.get_payloads(element)["raw"]
     return {
         "conversation": conversation,
         "anchor": anchor,
         "position": position,
         "element": element,
+        "payload": payload,
+        "excerpt": payload.render_excerpt(),
+        "obstacle": application.describe_obstacle(conversation.pk),
         "form": form,
         "redactions": application.list_redactions(conversation.pk, anchor),
     }

@@ -289,3 +289,16 @@ def review_question(world: World, person: Person) -> None:
     """Have an auditor review the world's question, which the owner answers."""
     making.settle(world.question, Answered(True), making.decider(world.people["owner"]))
     desk.send(desk.load(world.question), person, Verdict.WRONG, "Too <b>soon</b>")
+
+
+def test_tabs_keep_the_filters_that_both_pages_have(world: World):
+    client, shared = world.client("auditor"), f"conversation={world.conversation.pk}"
+    for path, others, target in (
+        ("/audit", "&outcome=open", "/audit/decisions"),
+        ("/audit/charts", "&outcome=open", "/audit/decisions"),
+        ("/audit/decisions", "&kind=answer", "/audit"),
+        ("/audit/decisions", "&kind=answer", "/audit/charts"),
+    ):
+        page = parse_page(client.get(f"{path}?{shared}{others}"))
+        tabs = [tag.get("href") for tag in page if tag.inside(**{"aria-label": "Audit views"})]
+        assert f"{target}?{shared}" in tabs, (path, tabs)

@@ -73,6 +73,15 @@ def test_redaction_page_shows_who_redacted_and_the_hash(world: World, anchor: st
     assert LedgerEntry.objects.get(act=Act.REDACTED).person_id == world.people["auditor"].pk
 
 
+def test_form_shows_the_content_and_whether_a_turn_runs(world: World, anchor: str):
+    address = reverse("event-redact", args=[world.conversation.pk, anchor])
+    page = world.client("auditor").get(address).content.decode()
+    assert (CANARY in page, "A turn runs in this conversation." in page) == (True, False)
+    Run.objects.update(state=RunState.RUNNING)
+    page = world.client("auditor").get(address).content.decode()
+    assert "A turn runs in this conversation. Stop it, then redact." in page
+
+
 @pytest.mark.parametrize("name", ["reader", "responder", "auditor"])
 def test_links_to_redaction_are_for_auditors(world: World, anchor: str, name: str):
     client = world.client(name)
