@@ -37,7 +37,7 @@ from jpweb.web.views.audit import (
 )
 from jpweb.web.views.audit import exports as audit_exports
 from jpweb.web.views.help import pages as help_pages
-from jpweb.web.views.identity import group_places, passkeys, second_factor, single_sign_on
+from jpweb.web.views.identity import group_joining, passkeys, second_factor, single_sign_on
 from jpweb.web.views.transcript_modes import compacted, configuration, raw, thread, timeline
 from jpweb.web.views.workspaces import (
     addition,
@@ -350,8 +350,8 @@ urlpatterns = [
         single_sign_on.finish_sign_on,
         name="sign-on-callback",
     ),
-    path("account/groups/join", group_places.join_group, name="group-join"),
-    path("account/groups/leave", group_places.leave_group, name="group-leave"),
+    path("account/groups/join", group_joining.join_group, name="group-join"),
+    path("account/groups/leave", group_joining.leave_group, name="group-leave"),
     path(
         "account/identities/<slug:provider_name>/connect",
         single_sign_on.connect_identity,

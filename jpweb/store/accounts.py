@@ -30,7 +30,7 @@ from jpweb.store.models import (
     SignInLink,
     Workspace,
 )
-from jpweb.store.people import groups, identities, member_roles, second_factors, sessions
+from jpweb.store.people import group_members, identities, member_roles, second_factors, sessions
 from jpweb.store.people.member_roles import RoleChange, record_membership
 from jpweb.store.sql.compiled_query import CompiledQuery
 
@@ -315,13 +315,13 @@ def change_role(member: Membership, role: Role, actor: Actor = OPERATOR) -> Role
 def remove_member(member: Membership, actor: Actor = OPERATOR) -> None:
     """Remove a person from a workspace; their answers stay recorded.
 
-    This ends their place in groups that they have not joined and that would let them in again.
+    This takes them out of groups that they have not joined and that would let them in again.
     Raises LastOwner, MembershipEnded for a person who was removed since ``member`` was read, and
     RoleByGroup for a member of a group with a role there that they joined, or that has others.
     """
     old_role = _lock_member(member).role
     keys = member.workspace_id, member.person_id
-    groups.end_waiting_places(member, actor)
+    group_members.end_pending_group_members(member, actor)
     _require_remaining_owner(member, None)
     record_membership(Act.MEMBER_REMOVED, actor, *keys, RoleChange(old_role=old_role))
     member.delete()

@@ -7,7 +7,7 @@ from django.test import Client
 from jpweb.store.choices import Role
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import Approval, Group, GroupRole, Membership, Person, SuspectedSecret
-from jpweb.store.people import groups
+from jpweb.store.people import group_members, groups
 from jpweb.store.suspected_secrets import scanner
 from jpweb.stream.events import ChatRequest
 from tests.store import making
@@ -65,8 +65,8 @@ class World:
         actor = Actor.from_person(rival)
         group = groups.create_group("Day shift", rival)
         groups.give_role(group, self.other_home, Role.READER, actor)
-        groups.add_person(group, self.people[name], actor)
-        return groups.accept_group(group.members.get(), self.people[name])
+        group_members.add_person(group, self.people[name], actor)
+        return group_members.accept_group(group.members.get(), self.people[name])
 
     def member(self, name: str) -> Membership:
         return Membership.objects.get(person=self.people[name], workspace=self.home)

@@ -21,7 +21,7 @@ from jpweb.store import accounts
 from jpweb.store.errors import TooManyLinks
 from jpweb.store.ledger.entries import Actor, Place
 from jpweb.store.people import (
-    groups,
+    group_members,
     identities,
     invitations,
     passkeys,
@@ -145,7 +145,7 @@ def _render_page(request: Request, *, link: str = "", problem: str = "") -> Http
             for row in identities.list_identities(request.user.pk)
         ],
         "providers": settings.OIDC_PROVIDERS.values(),
-        "group_places": groups.list_memberships(request.user.pk),
+        "group_members": group_members.list_group_members_of(request.user.pk),
         "group_refusal": (
             notice_text.GROUP_NEEDS_OWN_SIGN_IN if browser_sessions.has_other_maker(request) else ""
         ),

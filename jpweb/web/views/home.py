@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from jpweb.store import accounts
 from jpweb.store.conversation_list import dashboard, paginator
 from jpweb.store.conversation_list.filters import ListFilters
-from jpweb.store.people import groups
+from jpweb.store.people import group_members
 from jpweb.store.reviews import queues
 from jpweb.web import access, review_pages
 
@@ -31,7 +31,7 @@ def show_dashboard(request: Request) -> HttpResponse:
     context = {
         "dashboard": dashboard.get_dashboard(request.user.pk),
         "review_queues": [review_pages.describe_progress(queue) for queue in own_queues],
-        "waiting_groups": groups.list_waiting(request.user.pk),
+        "pending_groups": group_members.list_pending_groups(request.user.pk),
     }
     return render(request, "home/index.html", context)
 

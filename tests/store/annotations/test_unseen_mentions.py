@@ -10,7 +10,7 @@ from jpweb.store.choices import Role
 from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import Membership, Person, Workspace
-from jpweb.store.people import groups, invitations
+from jpweb.store.people import group_members, groups, invitations
 from jpweb.store.workspace_config import demo_membership
 from jpweb.stream.events import ChatRequest
 from tests.store import making
@@ -65,15 +65,15 @@ def test_group_takes_new_mentions_with_its_role_and_brings_them_back(
     orchard, actor = making.workspace("Orchard"), Actor.from_person(owner)
     accounts.make_owner(owner, orchard)
     group = groups.create_group("Night shift", owner)
-    groups.add_person(group, ada, actor)
-    groups.accept_group(group.members.get(), ada)
+    group_members.add_person(group, ada, actor)
+    group_members.accept_group(group.members.get(), ada)
     groups.give_role(group, orchard, Role.READER, actor)
     mention(ada, orchard)
-    groups.remove_person(group, ada, actor)
+    group_members.remove_person(group, ada, actor)
     assert count_unseen(ada) == 0
-    groups.add_person(group, ada, actor)
+    group_members.add_person(group, ada, actor)
     assert count_unseen(ada) == 0
-    groups.accept_group(group.members.get(), ada)
+    group_members.accept_group(group.members.get(), ada)
     assert count_unseen(ada) == 1
     groups.take_role(group, orchard, actor)
     assert count_unseen(ada) == 0

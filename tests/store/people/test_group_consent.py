@@ -24,7 +24,7 @@ from jpweb.store.models import (
     SignInLink,
     Workspace,
 )
-from jpweb.store.people import groups, invitations
+from jpweb.store.people import group_members, groups, invitations
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +56,7 @@ def group(owner: Person, ada: Person) -> Group:
 
 def make_group(name: str, owner: Person, person: Person) -> Group:
     group = groups.create_group(name, owner)
-    groups.add_person(group, person, Actor.from_person(owner))
+    group_members.add_person(group, person, Actor.from_person(owner))
     return group
 
 
@@ -73,7 +73,7 @@ def find_row(group: Group, person: Person) -> GroupMember:
 
 
 def join(group: Group, person: Person) -> list[str]:
-    return groups.accept_group(find_row(group, person), person)
+    return group_members.accept_group(find_row(group, person), person)
 
 
 def test_role_of_a_group_lets_nobody_in_before_they_accept(
@@ -90,9 +90,9 @@ def test_adding_a_person_lets_them_in_nowhere_before_they_accept(
 ):
     give(group, orchard, Role.RESPONDER)
     ben = making.person("ben", Role.READER, home)
-    groups.add_person(group, ben, by_owner())
+    group_members.add_person(group, ben, by_owner())
     assert accounts.get_roles(ben.pk) == {home.pk: Role.READER}
-    (waiting,) = groups.list_memberships(ben.pk)
+    (waiting,) = group_members.list_group_members_of(ben.pk)
     assert (waiting.group, waiting.inviter, waiting.accepted_at) == (group, owner, None)
 
 
@@ -116,9 +116,9 @@ def test_accepted_group_lets_in_by_its_later_roles_too(
 def test_acceptance_ends_with_the_place_in_the_group(group: Group, ada: Person, orchard: Workspace):
     give(group, orchard, Role.READER)
     join(group, ada)
-    groups.remove_person(group, ada, by_owner())
+    group_members.remove_person(group, ada, by_owner())
     assert accounts.get_role(ada.pk, orchard.pk) is None
-    groups.add_person(group, ada, by_owner())
+    group_members.add_person(group, ada, by_owner())
     assert accounts.get_role(ada.pk, orchard.pk) is None
 
 
@@ -127,7 +127,7 @@ def test_declined_group_is_left_with_the_roles_that_it_gave(
 ):
     give(group, home, Role.RESPONDER)
     give(group, orchard, Role.READER)
-    groups.leave_group(find_row(group, ada), ada)
+    group_members.leave_group(find_row(group, ada), ada)
     assert accounts.get_roles(ada.pk) == {home.pk: Role.READER}
     assert not group.members.exists()
 
@@ -135,7 +135,7 @@ def test_declined_group_is_left_with_the_roles_that_it_gave(
 def test_person_leaves_a_group_that_they_joined(group: Group, ada: Person, orchard: Workspace):
     give(group, orchard, Role.READER)
     join(group, ada)
-    groups.leave_group(find_row(group, ada), ada)
+    group_members.leave_group(find_row(group, ada), ada)
     assert accounts.get_role(ada.pk, orchard.pk) is None
 
 
@@ -148,7 +148,7 @@ def test_last_owner_cannot_leave_the_group_that_makes_them_one(
     join(group, ada)
     accounts.remove_member(Membership.objects.get(workspace=orchard, person=owner))
     with pytest.raises(LastOwner):
-        groups.leave_group(find_row(group, ada), ada)
+        group_members.leave_group(find_row(group, ada), ada)
     assert accounts.get_role(ada.pk, orchard.pk) == Role.OWNER
 
 
@@ -157,7 +157,7 @@ def test_nobody_accepts_or_leaves_for_another(
 ):
     give(group, orchard, Role.READER)
     row = find_row(group, ada)
-    for change in (groups.accept_group, groups.leave_group):
+    for change in (group_members.accept_group, group_members.leave_group):
         with pytest.raises(MembershipEnded):
             change(row, owner)
     assert find_row(group, ada).accepted_at is None
@@ -171,10 +171,10 @@ def test_group_that_ended_meanwhile_is_not_accepted(
     give(group, orchard, Role.READER)
     row = find_row(group, ada)
     if end == "removed":
-        groups.remove_person(group, ada, by_owner())
+        group_members.remove_person(group, ada, by_owner())
     else:
         groups.delete_group(Group.objects.get(pk=group.pk), by_owner())
-    for change in (groups.accept_group, groups.leave_group):
+    for change in (group_members.accept_group, group_members.leave_group):
         with pytest.raises(MembershipEnded, match="no longer in this group"):
             change(row, ada)
     assert accounts.get_role(ada.pk, orchard.pk) is None
@@ -189,7 +189,7 @@ def test_group_without_consent_keeps_nobody_in_a_workspace(
     give(accepted_group, orchard, Role.READER)
     give(group, orchard, Role.AUDITOR)
     assert accounts.get_role(ada.pk, orchard.pk) == Role.AUDITOR
-    groups.remove_person(accepted_group, ada, by_owner())
+    group_members.remove_person(accepted_group, ada, by_owner())
     assert accounts.get_role(ada.pk, orchard.pk) is None
 
 
@@ -198,7 +198,7 @@ def test_accepting_is_an_act_of_the_person(group: Group, ada: Person, orchard: W
     last_key = LedgerEntry.objects.latest("pk").pk
     join(group, ada)
     join(group, ada)
-    groups.leave_group(find_row(group, ada), ada)
+    group_members.leave_group(find_row(group, ada), ada)
     entries = LedgerEntry.objects.filter(pk__gt=last_key).order_by("pk")
     contents = [json.loads(entry.text)["details"] for entry in entries]
     acts = [
@@ -215,7 +215,7 @@ def test_accepting_is_an_act_of_the_person(group: Group, ada: Person, orchard: W
 
 
 def test_declining_is_an_act_of_the_person(group: Group, ada: Person):
-    groups.leave_group(find_row(group, ada), ada)
+    group_members.leave_group(find_row(group, ada), ada)
     entry = LedgerEntry.objects.latest("pk")
     assert (entry.person_id, entry.act) == (ada.pk, Act.GROUP_CHANGED)
     assert '"kind":"declined"' in entry.text
@@ -234,7 +234,7 @@ def test_owner_who_adds_themselves_accepts_by_that(
     group: Group, owner: Person, home: Workspace, orchard: Workspace
 ):
     accounts.make_owner(making.person("olga"), making.workspace("Elsewhere"))
-    groups.add_person(group, owner, by_owner())
+    group_members.add_person(group, owner, by_owner())
     assert find_row(group, owner).accepted_at is not None
 
 
@@ -247,7 +247,7 @@ def test_member_who_looks_like_the_person_keeps_them_from_being_added(
     other_group = groups.create_group("Day shift", owner)
     give(other_group, orchard, Role.READER)
     with pytest.raises(NameTaken, match="looks like"):
-        groups.add_person(other_group, Person.objects.get(username="ada"), by_owner())
+        group_members.add_person(other_group, Person.objects.get(username="ada"), by_owner())
 
 
 def test_member_who_looks_like_the_person_since_keeps_them_from_joining(
@@ -273,7 +273,7 @@ def test_invited_person_has_the_role_of_the_group_that_waits(
     assert json.loads(entry.text)["details"] == {
         "person": "Ada", "role": "auditor", "own_role": "reader", "group": "Night shift",
     }  # fmt: skip
-    groups.leave_group(find_row(group, ada), ada)
+    group_members.leave_group(find_row(group, ada), ada)
     assert accounts.get_role(ada.pk, orchard.pk) == Role.READER
 
 
@@ -284,7 +284,7 @@ def test_removal_ends_the_place_in_a_group_that_was_not_joined(
     row = find_row(group, ada)
     accounts.remove_member(Membership.objects.get(person=ada, workspace=home), by_owner())
     with pytest.raises(MembershipEnded):
-        groups.accept_group(row, ada)
+        group_members.accept_group(row, ada)
     assert accounts.get_role(ada.pk, home.pk) is None
     entry = LedgerEntry.objects.filter(act=Act.GROUP_CHANGED).latest("pk")
     details = {"kind": "person removed", "group": "Night shift", "person": "Ada"}
@@ -320,10 +320,10 @@ def test_people_who_have_not_joined_are_listed_by_workspace(
 ):
     give(group, home, Role.READER)
     give(group, orchard, Role.READER)
-    assert not groups.list_waiting_people(home.pk), "she is in it"
-    assert [row.person for row in groups.list_waiting_people(orchard.pk)] == [ada]
+    assert not groups.list_pending_people(home.pk), "she is in it"
+    assert [row.person for row in groups.list_pending_people(orchard.pk)] == [ada]
     join(group, ada)
-    assert not groups.list_waiting_people(orchard.pk)
+    assert not groups.list_pending_people(orchard.pk)
 
 
 def test_queries_of_a_role_do_not_grow_with_the_people_who_wait(
@@ -332,7 +332,9 @@ def test_queries_of_a_role_do_not_grow_with_the_people_who_wait(
     counts = []
     give(group, orchard, Role.READER)
     for number in range(4):
-        groups.add_person(group, making.person(f"waiter{number}", Role.READER, home), by_owner())
+        group_members.add_person(
+            group, making.person(f"waiter{number}", Role.READER, home), by_owner()
+        )
         with CaptureQueriesContext(connection) as queries:
             give(group, orchard, Role.READER)
         counts.append(len(queries))
@@ -344,9 +346,9 @@ def test_members_are_read_once_for_all_whom_a_role_lets_in(
 ):
     people = [making.person(f"joiner{number}", Role.READER, home) for number in range(3)]
     for person in people:
-        groups.add_person(group, person, by_owner())
+        group_members.add_person(group, person, by_owner())
         join(group, person)
-    groups.remove_person(group, Person.objects.get(username="ada"), by_owner())
+    group_members.remove_person(group, Person.objects.get(username="ada"), by_owner())
     with CaptureQueriesContext(connection) as queries:
         give(group, orchard, Role.READER)
     assert all(accounts.get_role(person.pk, orchard.pk) == Role.READER for person in people)
@@ -359,7 +361,7 @@ def test_people_whom_a_role_lets_in_do_not_look_like_each_other(
 ):
     Membership.objects.filter(person=ada).delete()
     lookalike = making.person("\N{CYRILLIC SMALL LETTER A}da", Role.READER, home)
-    groups.add_person(group, lookalike, by_owner())
+    group_members.add_person(group, lookalike, by_owner())
     for person in (ada, lookalike):
         join(group, person)
     with pytest.raises(NameTaken, match="looks like"):

@@ -18,7 +18,7 @@ from jpweb.store.models import (
     SignInLink,
     Workspace,
 )
-from jpweb.store.people import groups
+from jpweb.store.people import group_members, groups
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +46,7 @@ def ada(home: Workspace) -> Person:
 def group(owner: Person, ada: Person) -> Group:
     """A group that Ada alone has joined, without a role."""
     new_group = groups.create_group("Night shift", owner)
-    groups.add_person(new_group, ada, Actor.from_person(owner))
+    group_members.add_person(new_group, ada, Actor.from_person(owner))
     join(new_group, ada)
     return new_group
 
@@ -57,7 +57,7 @@ def by(name: str = "owner") -> Actor:
 
 def join(group: Group, person: Person) -> list[str]:
     """Have a person accept the group."""
-    return groups.accept_group(GroupMember.objects.get(group=group, person=person), person)
+    return group_members.accept_group(GroupMember.objects.get(group=group, person=person), person)
 
 
 def give(group: Group, workspace: Workspace, role: Role, name: str = "owner") -> list[str]:
@@ -105,7 +105,7 @@ def test_entry_of_a_changed_role_names_the_role_that_the_person_has(
     give(group, orchard, Role.AUDITOR)
     accounts.change_role(Membership.objects.get(workspace=orchard, person=ada), Role.READER)
     kept = json.loads(LedgerEntry.objects.latest("pk").text)["details"]
-    groups.remove_person(group, ada, by())
+    group_members.remove_person(group, ada, by())
     accounts.change_role(Membership.objects.get(workspace=orchard, person=ada), Role.RESPONDER)
     changed = json.loads(LedgerEntry.objects.latest("pk").text)["details"]
     assert (kept, changed) == (
@@ -122,7 +122,7 @@ def test_member_by_a_group_is_taken_out_of_the_group_first(group: Group, orchard
     member = Membership.objects.get(workspace=orchard, person__username="ada")
     with pytest.raises(RoleByGroup, match="Ada is in Orchard by the group “Night shift”"):
         accounts.remove_member(member)
-    groups.remove_person(group, member.person, by())
+    group_members.remove_person(group, member.person, by())
     assert accounts.get_role(member.person_id, orchard.pk) is None
 
 
@@ -132,7 +132,7 @@ def test_last_owner_cannot_lose_the_role_by_a_group(
     give(group, orchard, Role.OWNER)
     accounts.remove_member(Membership.objects.get(workspace=orchard, person=owner))
     for lose in (
-        lambda: groups.remove_person(group, ada, by("ada")),
+        lambda: group_members.remove_person(group, ada, by("ada")),
         lambda: groups.take_role(group, orchard, by("ada")),
         lambda: groups.delete_group(group, by("ada")),
         lambda: give(group, orchard, Role.READER, "ada"),
@@ -174,8 +174,8 @@ def test_group_with_a_role_elsewhere_since_it_was_read_is_not_changed(
     assert groups.get_managed(group.pk, olga.pk)
     give(group, orchard, Role.AUDITOR)
     changes: dict[str, Callable[[], object]] = {
-        "add": lambda: groups.add_person(group, ben, by("olga")),
-        "remove": lambda: groups.remove_person(group, ada, by("olga")),
+        "add": lambda: group_members.add_person(group, ben, by("olga")),
+        "remove": lambda: group_members.remove_person(group, ada, by("olga")),
         "delete": lambda: groups.delete_group(group, by("olga")),
         "give": lambda: give(group, home, Role.OWNER, "olga"),
     }
@@ -203,7 +203,7 @@ def test_group_that_was_deleted_since_it_was_read_is_refused(
     give(group, home, Role.READER)
     groups.delete_group(Group.objects.get(pk=group.pk), by())
     changes: dict[str, Callable[[], object]] = {
-        "add": lambda: groups.add_person(group, ada, by()),
+        "add": lambda: group_members.add_person(group, ada, by()),
         "delete": lambda: groups.delete_group(group, by()),
         "take": lambda: groups.take_role(group, home, by()),
     }
@@ -213,7 +213,7 @@ def test_group_that_was_deleted_since_it_was_read_is_refused(
 
 def test_person_who_is_in_the_group_already_is_no_entry(group: Group, ada: Person):
     last_key = LedgerEntry.objects.latest("pk").pk
-    groups.add_person(group, ada, by())
+    group_members.add_person(group, ada, by())
     assert LedgerEntry.objects.latest("pk").pk == last_key
 
 
@@ -259,8 +259,8 @@ def test_adding_a_person_reaches_all_workspaces_of_the_group(
     give(group, home, Role.RESPONDER)
     give(group, orchard, Role.READER)
     ben = making.person("ben", Role.READER, home)
-    assert ben in groups.list_candidates(group, owner.pk)
-    groups.add_person(group, ben, by())
+    assert ben in group_members.list_candidates(group, owner.pk)
+    group_members.add_person(group, ben, by())
     join(group, ben)
     assert accounts.get_roles(ben.pk) == {home.pk: Role.RESPONDER, orchard.pk: Role.READER}
-    assert ben not in groups.list_candidates(group, owner.pk)
+    assert ben not in group_members.list_candidates(group, owner.pk)

@@ -13,7 +13,7 @@ from jpweb.store import accounts
 from jpweb.store.choices import Act, Role
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import Identity, LedgerEntry, Passkey, Person, Workspace
-from jpweb.store.people import groups, identities, invitations, passkeys
+from jpweb.store.people import group_members, groups, identities, invitations, passkeys
 from jpweb.store.people.identities import ProvenIdentity
 from jpweb.store.people.passkeys import NewCredential
 from tests.store import making
@@ -27,8 +27,8 @@ def join_by_group(person: Person, home: Workspace, owner: Person) -> None:
     actor = Actor.from_person(owner)
     group = groups.create_group("Day shift", owner)
     groups.give_role(group, home, Role.READER, actor)
-    groups.add_person(group, person, actor)
-    groups.accept_group(group.members.get(), person)
+    group_members.add_person(group, person, actor)
+    group_members.accept_group(group.members.get(), person)
 
 
 def join_by_invitation(person: Person, home: Workspace, owner: Person) -> None:

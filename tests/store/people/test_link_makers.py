@@ -26,7 +26,7 @@ from jpweb.store.models import (
     SignInLink,
     Workspace,
 )
-from jpweb.store.people import groups, identities, invitations, passkeys, sessions
+from jpweb.store.people import group_members, groups, identities, invitations, passkeys, sessions
 from jpweb.store.people.identities import ProvenIdentity
 from jpweb.store.people.passkeys import NewCredential
 from jpweb.store.people.sessions import SessionStore
@@ -80,7 +80,7 @@ def join_by_own_group(person: Person) -> None:
         Membership.objects.create(person=owner, workspace=home, role=Role.OWNER)
     group = groups.create_group("Day shift", person)
     groups.give_role(group, home, Role.READER, actor)
-    groups.add_person(group, person, actor)
+    group_members.add_person(group, person, actor)
 
 
 def test_identity_connected_again_in_an_own_session_has_no_maker(ada: Person, owner: Person):

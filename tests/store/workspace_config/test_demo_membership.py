@@ -9,7 +9,7 @@ from jpweb.store.choices import Role
 from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import Membership
-from jpweb.store.people import groups
+from jpweb.store.people import group_members, groups
 from jpweb.store.workspace_config import demo_membership
 from tests.store import making
 
@@ -22,7 +22,7 @@ def test_show_demo_gives_the_role_of_a_group_as_long_as_it_has_one():
     owner, ada = making.person("owner", Role.OWNER, demo), making.person("ada", Role.READER, demo)
     actor = Actor.from_person(owner)
     group = groups.create_group("Night shift", owner)
-    groups.add_person(group, ada, actor)
+    group_members.add_person(group, ada, actor)
     groups.give_role(group, demo, Role.OWNER, actor)
     demo_membership.hide_demo(ada.pk)
     assert accounts.get_role(ada.pk, demo.pk) is None

@@ -12,7 +12,7 @@ from jpweb.store import accounts
 from jpweb.store.choices import Role
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import Membership, SignIn, SignInLink
-from jpweb.store.people import groups, invitations
+from jpweb.store.people import group_members, groups, invitations
 from jpweb.web.security import rate_limits
 from tests.store import making
 from tests.web.reading import parse_page
@@ -240,8 +240,8 @@ def test_link_from_an_owners_sign_in_ends_when_a_group_admits_the_person(world: 
     use(by_own_link, own_link)
     assert by_own_link.get("/").status_code == 200
     group = groups.create_group("Night shift", owner)
-    groups.add_person(group, bob, Actor.from_person(owner))
-    groups.accept_group(group.members.get(), bob)
+    group_members.add_person(group, bob, Actor.from_person(owner))
+    group_members.accept_group(group.members.get(), bob)
     groups.give_role(group, world.home, Role.READER, Actor.from_person(owner))
     for client in (by_rival, by_own_link):
         assert client.get("/")["Location"].startswith("/sign-in")

@@ -15,7 +15,7 @@ from jpweb.store import accounts
 from jpweb.store.choices import Role
 from jpweb.store.errors import InvalidName, LastOwner, NameTaken, UnmanagedGroup
 from jpweb.store.ledger.entries import Actor
-from jpweb.store.people import groups
+from jpweb.store.people import group_members, groups
 from jpweb.web import access, converters, notice_text
 from jpweb.web.forms.memberships import GroupForm, OptionalRoleForm
 from jpweb.web.security import security_log
@@ -52,7 +52,7 @@ def show_group(request: Request, summary: GroupSummary) -> HttpResponse:
     given_roles = {group_role.workspace_id: group_role.role for group_role in summary.roles}
     context = {
         "summary": summary,
-        "candidates": groups.list_candidates(summary.group, request.user.pk),
+        "candidates": group_members.list_candidates(summary.group, request.user.pk),
         "workspace_roles": [
             (workspace, given_roles.get(workspace.pk))
             for workspace in accounts.list_workspaces(request.user.pk, Role.OWNER)
@@ -73,13 +73,13 @@ async def add_person(request: Request, summary: GroupSummary) -> HttpResponse:
 
 def _add_person(request: Request, summary: GroupSummary) -> list[str]:
     group = summary.group
-    candidates = groups.list_candidates(group, request.user.pk)
+    candidates = group_members.list_candidates(group, request.user.pk)
     person = candidates.filter(pk=converters.parse_key(request.POST.get("person"))).first()
     if person is None:
         messages.error(request, notice_text.GROUP_PERSON_REQUIRED)
         return []
     try:
-        ended_sessions = groups.add_person(group, person, Actor.from_person(request.user))
+        ended_sessions = group_members.add_person(group, person, Actor.from_person(request.user))
     except (NameTaken, UnmanagedGroup) as error:
         messages.error(request, str(error))
         return []
@@ -100,7 +100,7 @@ def remove_person(request: Request, summary: GroupSummary) -> HttpResponse:
         messages.error(request, notice_text.GROUP_PERSON_REQUIRED)
         return redirect("group", group_id=group.pk)
     try:
-        groups.remove_person(group, person, Actor.from_person(request.user))
+        group_members.remove_person(group, person, Actor.from_person(request.user))
     except (LastOwner, UnmanagedGroup) as error:
         messages.error(request, str(error))
         return _redirect_to_group(request, group.pk)
@@ -161,9 +161,9 @@ def _choose_role(request: Request, workspace: Workspace) -> tuple[HttpResponse, 
 
 
 def _choose_notice(group_id: int, workspace_id: int) -> str:
-    """Return what an owner is told of a given role, which people who wait do not have yet."""
-    waiting_people = groups.list_waiting_people(workspace_id).filter(group_id=group_id)
-    if waiting_people.exists():
+    """Return what an owner is told of a given role; some people may not have joined the group."""
+    pending_people = groups.list_pending_people(workspace_id).filter(group_id=group_id)
+    if pending_people.exists():
         return notice_text.GROUP_ROLE_OFFERED
     return notice_text.GROUP_ROLE_GIVEN
 

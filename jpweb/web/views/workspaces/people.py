@@ -183,7 +183,7 @@ def _render_page(
         "invitations": invitations.list_pending(workspace.pk),
         "roles": list(Role),
         "group_roles": groups.list_roles(workspace.pk),
-        "waiting_people": groups.list_waiting_people(workspace.pk),
+        "pending_people": groups.list_pending_people(workspace.pk),
         "problem": problem,
         "issued_link": issued_link,
         "is_attachable": attachments.is_attachable(workspace),

@@ -8,7 +8,7 @@ from jpweb.store import accounts
 from jpweb.store.choices import Role
 from jpweb.store.database import clock
 from jpweb.store.models import Group, Membership
-from jpweb.store.people import groups
+from jpweb.store.people import group_members, groups
 from tests.store import making
 from tests.web.reading import parse_page
 from tests.web.world import World, signed_in
@@ -150,6 +150,6 @@ def test_owner_sees_who_has_not_joined_yet(world: World):
     }
     assert "Reader has not joined yet" in people_pages[orchard]
     assert "has not joined yet" not in people_pages[world.home], "they are in it"
-    groups.accept_group(world.group.members.get(), reader)
+    group_members.accept_group(world.group.members.get(), reader)
     for path in (f"/groups/{world.group.pk}", f"/workspaces/{orchard.pk}/people"):
         assert "has not joined yet" not in parse_page(client.get(path)).text

@@ -12,7 +12,7 @@ from jpweb.store import accounts
 from jpweb.store.choices import Act, Role
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import Group, LedgerEntry, Membership, Workspace
-from jpweb.store.people import groups, invitations
+from jpweb.store.people import group_members, groups, invitations
 from tests.store import making
 from tests.web.reading import parse_page
 from tests.web.world import EVERYBODY, World, signed_in
@@ -34,7 +34,7 @@ def group(world: World, orchard: Workspace) -> Group:
     owner = world.people["owner"]
     new_group = groups.create_group("Night shift", owner)
     groups.give_role(new_group, orchard, Role.RESPONDER, Actor.from_person(owner))
-    groups.add_person(new_group, world.people["reader"], Actor.from_person(owner))
+    group_members.add_person(new_group, world.people["reader"], Actor.from_person(owner))
     return new_group
 
 
@@ -67,7 +67,7 @@ def test_declined_group_is_gone(world: World, group: Group, orchard: Workspace):
 
 
 def test_person_leaves_a_group_that_they_joined(world: World, group: Group, orchard: Workspace):
-    groups.accept_group(group.members.get(), world.people["reader"])
+    group_members.accept_group(group.members.get(), world.people["reader"])
     client = world.client("reader")
     page = parse_page(client.post("/account/groups/leave", {"group": group.pk}, follow=True)).text
     assert "You left the group Night shift." in page
@@ -77,7 +77,7 @@ def test_person_leaves_a_group_that_they_joined(world: World, group: Group, orch
 def test_last_owner_who_leaves_is_told_why_not(world: World, group: Group, orchard: Workspace):
     owner, reader = world.people["owner"], world.people["reader"]
     groups.give_role(group, orchard, Role.OWNER, Actor.from_person(owner))
-    groups.accept_group(group.members.get(), reader)
+    group_members.accept_group(group.members.get(), reader)
     orchard.memberships.filter(person=owner).delete()
     page = signed_in(reader).post("/account/groups/leave", {"group": group.pk}, follow=True)
     assert "needs at least one owner" in parse_page(page).text
@@ -88,13 +88,13 @@ def test_last_owner_who_leaves_is_told_why_not(world: World, group: Group, orcha
 def test_nobody_joins_or_leaves_for_another(
     world: World, group: Group, orchard: Workspace, action: str
 ):
-    place = group.members.get()
+    group_member = group.members.get()
     for name in EVERYBODY:
         if name == "reader":
             continue
-        for key in (group.pk, place.pk, "x"):
+        for key in (group.pk, group_member.pk, "x"):
             world.client(name).post(f"/account/groups/{action}", {"group": key})
-    assert group.members.get() == place
+    assert group.members.get() == group_member
     assert group.members.get().accepted_at is None
     assert get_role(world, "reader", orchard) is None
     page = world.client("owner").post(f"/account/groups/{action}", {"group": 7}, follow=True)
@@ -161,7 +161,7 @@ def test_member_who_looks_like_the_person_keeps_them_from_joining(
 def test_home_counts_several_groups_that_wait(world: World, group: Group):
     owner = world.people["owner"]
     second_group = groups.create_group("Day shift", owner)
-    groups.add_person(second_group, world.people["reader"], Actor.from_person(owner))
+    group_members.add_person(second_group, world.people["reader"], Actor.from_person(owner))
     assert "You were added to 2 groups." in parse_page(world.client("reader").get("/")).text
 
 
@@ -188,7 +188,7 @@ def test_invitation_is_recorded_with_the_role_that_it_brings(world: World, orcha
     owner, reader = world.people["owner"], world.people["reader"]
     new_group = groups.create_group("Keepers", owner)
     groups.give_role(new_group, orchard, Role.AUDITOR, Actor.from_person(owner))
-    groups.add_person(new_group, reader, Actor.from_person(owner))
+    group_members.add_person(new_group, reader, Actor.from_person(owner))
     token = invitations.create_invitation(orchard, "New", Role.READER, owner)
     client = world.client("reader")
     page = parse_page(client.post("/join", {"code": token, "do": "join"}, follow=True)).text
@@ -202,6 +202,6 @@ def test_group_that_nobody_accepted_keeps_no_member_in(world: World, orchard: Wo
     member = Membership.objects.create(person=reader, workspace=orchard, role=10, direct_role=10)
     new_group = groups.create_group("Keepers", owner)
     groups.give_role(new_group, orchard, Role.READER, Actor.from_person(owner))
-    groups.add_person(new_group, reader, Actor.from_person(owner))
+    group_members.add_person(new_group, reader, Actor.from_person(owner))
     accounts.remove_member(member)
     assert get_role(world, "reader", orchard) is None

@@ -1,4 +1,4 @@
-"""A person's own places in groups: joining one to which an owner added them, and leaving it."""
+"""The groups that a person was added to: joining one, declining it and leaving it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.errors import LastOwner, MembershipEnded, NameTaken
-from jpweb.store.people import groups
+from jpweb.store.people import group_members
 from jpweb.web import access, converters, notice_text
 from jpweb.web.security import browser_sessions, security_log
 
@@ -33,19 +33,19 @@ async def join_group(request: Request) -> HttpResponse:
 
 
 def _join_group(request: Request) -> list[str]:
-    place = _find_place(request)
-    if place is None:
+    group_member = _find_group_member(request)
+    if group_member is None:
         return []
     if browser_sessions.has_other_maker(request):
         messages.error(request, notice_text.GROUP_NEEDS_OWN_SIGN_IN)
         return []
     try:
-        ended_sessions = groups.accept_group(place, request.user)
+        ended_sessions = group_members.accept_group(group_member, request.user)
     except (MembershipEnded, NameTaken) as error:
         messages.error(request, str(error))
         return []
-    security_log.log_event("joined group", request, group=place.group.name)
-    messages.success(request, notice_text.GROUP_JOINED.format(group=place.group.name))
+    security_log.log_event("joined group", request, group=group_member.group.name)
+    messages.success(request, notice_text.GROUP_JOINED.format(group=group_member.group.name))
     return ended_sessions
 
 
@@ -53,24 +53,24 @@ def _join_group(request: Request) -> list[str]:
 @access.signed_in
 def leave_group(request: Request) -> HttpResponse:
     """Decline or leave a group, and lose the roles that it alone gives."""
-    place = _find_place(request)
-    if place is None:
+    group_member = _find_group_member(request)
+    if group_member is None:
         return redirect("account")
     try:
-        groups.leave_group(place, request.user)
+        group_members.leave_group(group_member, request.user)
     except (LastOwner, MembershipEnded) as error:
         messages.error(request, str(error))
         return redirect("account")
-    security_log.log_event("left group", request, group=place.group.name)
-    notice = notice_text.GROUP_LEFT if place.accepted_at else notice_text.GROUP_DECLINED
-    messages.success(request, notice.format(group=place.group.name))
+    security_log.log_event("left group", request, group=group_member.group.name)
+    notice = notice_text.GROUP_LEFT if group_member.accepted_at else notice_text.GROUP_DECLINED
+    messages.success(request, notice.format(group=group_member.group.name))
     return redirect("account")
 
 
-def _find_place(request: Request) -> GroupMember | None:
-    """Return the person's place in the group of the form; tell them where they have none."""
+def _find_group_member(request: Request) -> GroupMember | None:
+    """Return the person's row in the group of the form; tell them where they have none."""
     key = converters.parse_key(request.POST.get("group"))
-    place = groups.list_memberships(request.user.pk).filter(group_id=key).first()
-    if place is None:
-        messages.error(request, groups.NO_LONGER_IN_GROUP)
-    return place
+    group_member = group_members.list_group_members_of(request.user.pk).filter(group_id=key).first()
+    if group_member is None:
+        messages.error(request, group_members.NO_LONGER_IN_GROUP)
+    return group_member
