@@ -50,6 +50,9 @@ SIGNED_OUT_EVERYWHERE = "Signed out on all devices."
 SIGN_IN_ENDED = "That browser is signed out."
 SIGN_IN_MISSING = "That sign-in has ended already, or it is this browser's own."
 OTHER_SIGN_INS_ENDED = "Your other sign-ins have ended."
+UNPROVEN_SIGN_INS_ENDED = (
+    "The sign-ins that someone else's link may have begun have ended, except this one."
+)
 JOINED = "You joined {workspace} as {role}."
 
 # Single sign-on
@@ -169,8 +172,8 @@ GROUP_JOINED = "You joined the group {group}."
 GROUP_DECLINED = "You declined the group {group}."
 GROUP_LEFT = "You left the group {group}."
 GROUP_NEEDS_OWN_SIGN_IN = (
-    "You can't join a group in this session: someone else's link signed you in. Ask an owner of "
-    "the workspace to invite you."
+    "You can't join a group in this session: someone else's link signed you in. Join where you "
+    "signed in without such a link, or accept an invitation here from an owner who didn't make it."
 )
 WRITE_POLICY_SAVED = "Saved. Write conversations to {folder}: {policy}."
 FOLLOWING_STOPPED = "{name} is no longer followed. Its conversations stay as they are now."

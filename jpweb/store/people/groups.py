@@ -48,6 +48,11 @@ class GroupSummary(NamedTuple):
     members: list[GroupMember]
     roles: list[GroupRole]
 
+    @property
+    def has_pending_member(self) -> bool:
+        """Whether someone has not joined the group yet."""
+        return any(member.accepted_at is None for member in self.members)
+
 
 def list_managed(owner_id: int) -> list[GroupSummary]:
     """Return the groups that an owner may change, by name; three queries."""

@@ -2,7 +2,8 @@
 
 An invitation names no account, so an owner does not learn which accounts exist.
 Accepting one ends every other sign-in and link of the account: its earlier links were
-made by owners of other workspaces.
+made by owners of other workspaces. In a session that a link of the inviter began, the inviter may
+accept in the person's place. So that keeps the sign-ins to which nobody else's link led.
 """
 
 from __future__ import annotations
@@ -31,12 +32,15 @@ MAX_LINKS_PER_HOUR = 200
 
 @dataclass(frozen=True, slots=True)
 class AcceptedInvitation:
-    """A person who accepted an invitation, with the hashes of the sign-ins that this ended."""
+    """A person who accepted an invitation, with the hashes of the sign-ins that this ended.
+
+    ``is_proven`` tells that another person invited them than made the link to their session.
+    """
 
     person: Person
     workspace: Workspace
     role: Role
-    inviter_id: int
+    is_proven: bool
     ended_session_hashes: list[str] = field(default_factory=list)
 
 
@@ -110,17 +114,21 @@ def withdraw_invitation(
 
 @transaction.atomic
 def accept_invitation(
-    token: str, person: Person | None, session_key: str | None
+    token: str,
+    person: Person | None,
+    session_key: str | None,
+    session_maker_id: int | None = None,
 ) -> AcceptedInvitation:
     """Add the signed-in person, or a new person of the invitation's name, as a member.
 
-    Raises InvalidLink, and NameTaken where the person is a member already or looks like
-    one.
+    ``session_maker_id`` is the other person whose sign-in link led to the session. Raises
+    InvalidLink, and NameTaken where the person is a member already or looks like one.
     """
     row = find_invitation(token)
     Workspace.objects.select_for_update().get(pk=row.workspace_id)
     if not Invitation.objects.filter(pk=row.pk).delete()[0]:
         raise InvalidLink("Someone has just used this invitation.")
+    is_proven = session_maker_id != row.inviter_id
     if person is None:
         person, ended_session_hashes = _make_account(row.name), []
         require_free_name(row.workspace_id, row.name)
@@ -128,9 +136,10 @@ def accept_invitation(
         require_free_name(row.workspace_id, person.display_name, person_id=person.pk)
         SignInLink.objects.filter(person=person).delete()
         identities.remove_unproven(person.pk, Actor.from_person(person))
-        ended_session_hashes = sessions.end_all(person.pk, but_key=session_key)
+        end_sign_ins = sessions.end_all if is_proven else sessions.end_unproven
+        ended_session_hashes = end_sign_ins(person.pk, session_key)
     role = _add_member(row, person)
-    return AcceptedInvitation(person, row.workspace, role, row.inviter_id, ended_session_hashes)
+    return AcceptedInvitation(person, row.workspace, role, is_proven, ended_session_hashes)
 
 
 @transaction.atomic

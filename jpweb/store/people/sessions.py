@@ -95,13 +95,17 @@ class SessionStore(SessionBase):
 
 @dataclass(frozen=True, slots=True)
 class OpenSignIn:
-    """A sign-in, for the list that its person sees; ``browser`` is empty where unknown."""
+    """A sign-in, for the list that its person sees; ``browser`` is empty where unknown.
+
+    ``has_other_maker`` tells whether a sign-in link that another person made led to it.
+    """
 
     key_hash: str
     browser: str
     began_at: datetime
     seen_at: datetime
     is_current: bool
+    has_other_maker: bool
 
 
 def hash_key(session_key: str) -> str:
@@ -130,7 +134,14 @@ def list_open(person_id: int, session_key: str | None) -> list[OpenSignIn]:
     current = hash_key(session_key or "")
     rows = list_live_rows().filter(person_id=person_id).order_by("-seen_at")
     return [
-        OpenSignIn(row.pk, read_browser(row), row.began_at, row.seen_at, row.pk == current)
+        OpenSignIn(
+            row.pk,
+            read_browser(row),
+            row.began_at,
+            row.seen_at,
+            row.pk == current,
+            row.maker_id not in (None, person_id),
+        )
         for row in rows
     ]
 
@@ -156,8 +167,17 @@ def record_requests(key_hashes: Collection[str]) -> None:
 
 def end_all(person_id: int, but_key: str | None = None) -> list[str]:
     """End the sign-ins of a person, except one; returns the hashes of those that ended."""
-    sign_ins = SignIn.objects.filter(person_id=person_id)
-    return _end(sign_ins.exclude(pk=hash_key(but_key)) if but_key else sign_ins)
+    return _end(_filter_others(person_id, but_key))
+
+
+def end_unproven(person_id: int, but_key: str | None = None) -> list[str]:
+    """End the sign-ins of a person to which another person's link may have led, except one.
+
+    Returns the hashes of those that ended.
+    """
+    rows = _filter_others(person_id, but_key)
+    is_own_by_key = {row.pk: SessionStore().decode(row.data).get(OWN_KEY) for row in rows}
+    return _end(rows.filter(pk__in=[key for key, is_own in is_own_by_key.items() if not is_own]))
 
 
 def end_one(person_id: int, key_hash: str) -> str | None:
@@ -179,6 +199,11 @@ def end_made_by_others(person_id: int) -> list[str]:
 def read_browser(row: SignIn) -> str:
     """Return the name of the browser that signed in; empty where unknown."""
     return str(SessionStore().decode(row.data).get(BROWSER_KEY, ""))
+
+
+def _filter_others(person_id: int, but_key: str | None) -> QuerySet[SignIn]:
+    sign_ins = SignIn.objects.filter(person_id=person_id)
+    return sign_ins.exclude(pk=hash_key(but_key)) if but_key else sign_ins
 
 
 def _end(rows: QuerySet[SignIn]) -> list[str]:

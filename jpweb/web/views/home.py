@@ -14,6 +14,7 @@ from jpweb.store.conversation_list.filters import ListFilters
 from jpweb.store.people import group_members
 from jpweb.store.reviews import queues
 from jpweb.web import access, review_pages
+from jpweb.web.security import browser_sessions
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
@@ -32,6 +33,7 @@ def show_dashboard(request: Request) -> HttpResponse:
         "dashboard": dashboard.get_dashboard(request.user.pk),
         "review_queues": [review_pages.describe_progress(queue) for queue in own_queues],
         "pending_groups": group_members.list_pending_groups(request.user.pk),
+        "may_join_groups": not browser_sessions.has_other_maker(request),
     }
     return render(request, "home/index.html", context)
 

@@ -57,17 +57,19 @@ def _render_offer(request: HttpRequest, code: str, problem: str = "") -> HttpRes
 
 def _accept_invitation(request: HttpRequest, code: str) -> tuple[HttpResponse, list[str]]:
     person = request.user if request.user.is_authenticated else None
-    acceptance = invitations.accept_invitation(code, person, request.session.session_key)
+    session_key, maker_id = request.session.session_key, request.session.get(MAKER_KEY)
+    acceptance = invitations.accept_invitation(code, person, session_key, maker_id)
     ended_sessions = acceptance.ended_session_hashes
     if person is None:
         ended_sessions = browser_sessions.begin_session(request, acceptance.person, None)
-    else:
-        # Accepting makes the session the person's own, even if another person's link began it. Who
-        # made both that link and the invitation may be in the session in the person's place.
-        if request.session.get(MAKER_KEY) != acceptance.inviter_id:
-            request.session[MAKER_KEY] = None
-            request.session[OWN_KEY] = True
+    # Accepting makes the session the person's own, even if another person's link began it. Who
+    # made both that link and the invitation may be in the session in the person's place.
+    elif acceptance.is_proven:
+        request.session[MAKER_KEY] = None
+        request.session[OWN_KEY] = True
         messages.success(request, notice_text.OTHER_SIGN_INS_ENDED)
+    else:
+        messages.success(request, notice_text.UNPROVEN_SIGN_INS_ENDED)
     log_fields = {"workspace": acceptance.workspace.pk, "role": acceptance.role.label}
     security_log.log_event("joined", request, **log_fields)
     joined_text = notice_text.JOINED.format(

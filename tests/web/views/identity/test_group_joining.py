@@ -109,8 +109,9 @@ def test_session_that_anothers_link_led_to_cannot_join(
     link = accounts.issue_link(reader, maker=making.person("olga", Role.OWNER, world.home))
     client.post("/sign-in", {"code": link})
     page = client.get("/account").content.decode()
-    assert "Ask an owner of the workspace to invite you." in page
+    assert "Join where you signed in without such a link, or accept an invitation here" in page
     assert "/account/groups/join" not in page
+    assert "Decline, or see how to join" in parse_page(client.get("/")).text
     page = parse_page(client.post("/account/groups/join", {"group": group.pk}, follow=True)).text
     assert "someone else's link signed you in" in page
     assert get_role(world, "reader", orchard) is None
@@ -136,6 +137,28 @@ def test_invitation_by_the_maker_of_the_link_proves_nothing(
     assert get_role(world, "reader", invitation[0]) == Role.READER
     client.post("/account/groups/join", {"group": group.pk})
     assert get_role(world, "reader", orchard) == (Role.RESPONDER if is_own else None)
+
+
+def test_invitation_by_the_maker_of_the_link_keeps_the_own_sign_in(
+    world: World, group: Group, orchard: Workspace
+):
+    """With one owner, no other sign-in of the person can join a group."""
+    owner, reader = world.people["owner"], world.people["reader"]
+    own_client, olgas_client, client = Client(), Client(), Client()
+    own_client.post("/sign-in", {"code": accounts.issue_link(reader)})
+    olga = making.person("olga", Role.OWNER, world.home)
+    olgas_client.post("/sign-in", {"code": accounts.issue_link(reader, maker=olga)})
+    client.post("/sign-in", {"code": accounts.issue_link(reader, maker=owner)})
+    page = parse_page(client.get("/account")).text
+    assert page.count("by someone else's link") == 2
+    third_workspace = making.workspace("Cellar")
+    accounts.make_owner(owner, third_workspace)
+    token = invitations.create_invitation(third_workspace, "New", Role.READER, owner)
+    page = parse_page(client.post("/join", {"code": token, "do": "join"}, follow=True)).text
+    assert "The sign-ins that someone else's link may have begun have ended, except this" in page
+    assert olgas_client.get("/")["Location"].startswith("/sign-in")
+    own_client.post("/account/groups/join", {"group": group.pk})
+    assert get_role(world, "reader", orchard) == Role.RESPONDER
 
 
 def test_joining_ends_the_sign_ins_that_others_made(world: World, group: Group):

@@ -130,6 +130,7 @@ def test_owner_sees_who_has_not_joined_yet(world: World):
     page = parse_page(post(world, f"/groups/{world.group.pk}/add", person=reader.pk))
     assert "Added Reader to Night shift. They can join under Sign-ins." in page.text
     assert "Reader has not joined yet" in page.text
+    assert "not where someone else's link signed them in" in page.text
     page = parse_page(
         post(
             world,
@@ -152,4 +153,6 @@ def test_owner_sees_who_has_not_joined_yet(world: World):
     assert "has not joined yet" not in people_pages[world.home], "they are in it"
     group_members.accept_group(world.group.members.get(), reader)
     for path in (f"/groups/{world.group.pk}", f"/workspaces/{orchard.pk}/people"):
-        assert "has not joined yet" not in parse_page(client.get(path)).text
+        page = parse_page(client.get(path))
+        assert "has not joined yet" not in page.text
+        assert "someone else's link" not in page.text
