@@ -6,18 +6,31 @@ locks of such a change, and the memberships that result from it.
 
 from __future__ import annotations
 
-from typing import NoReturn
+from datetime import datetime
+from typing import NamedTuple, NoReturn
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 
+from jpweb.store.choices import Act
 from jpweb.store.database import clock
 from jpweb.store.errors import MembershipEnded, RoleByGroup, UnmanagedGroup
-from jpweb.store.ledger.entries import Actor
-from jpweb.store.models import Group, GroupMember, GroupRole, Membership, Person
+from jpweb.store.ledger.entries import Actor, read_details
+from jpweb.store.ledger.entry_macs import is_forged
+from jpweb.store.models import Group, GroupMember, GroupRole, LedgerEntry, Membership, Person
 from jpweb.store.people import groups
 
 NO_LONGER_IN_GROUP = "You are no longer in this group."
+#: Newest entries of a group that its page reads for departures.
+_MAX_READ_ENTRIES = 200
+
+
+class Departure(NamedTuple):
+    """A person who declined a group, or left it after they had joined."""
+
+    person: Person
+    is_declined: bool
+    at: datetime
 
 
 def list_candidates(group: Group, owner_id: int) -> QuerySet[Person]:
@@ -39,6 +52,25 @@ def list_pending_groups(person_id: int) -> QuerySet[GroupMember]:
     return _list_group_members().filter(person_id=person_id, accepted_at=None).order_by("-pk")
 
 
+def list_departures(group: Group) -> list[Departure]:
+    """Return who declined or left a group and is not in it again, the latest first; two queries.
+
+    These acts are read from the ledger, as long as it keeps their entries.
+    """
+    rows = LedgerEntry.objects.filter(subject=f"group:{group.pk}", act=Act.GROUP_CHANGED)
+    latest_entries: dict[int, tuple[str, LedgerEntry]] = {}
+    for entry in rows.order_by("-id")[:_MAX_READ_ENTRIES]:
+        kind = "" if is_forged(entry) else read_details(entry.text, entry.text_hash).get("kind", "")
+        if kind in ("declined", "left") and entry.person_id is not None:
+            latest_entries.setdefault(entry.person_id, (kind, entry))
+    people = Person.objects.exclude(group_memberships__group=group).in_bulk(latest_entries)
+    return [
+        Departure(people[person_id], kind == "declined", entry.at)
+        for person_id, (kind, entry) in latest_entries.items()
+        if person_id in people
+    ]
+
+
 @transaction.atomic
 def add_person(group: Group, person: Person, actor: Actor) -> list[str]:
     """Add a person to a group; it lets them into a workspace once they accept it.
@@ -55,7 +87,7 @@ def add_person(group: Group, person: Person, actor: Actor) -> list[str]:
         defaults={"inviter_id": actor.person_id, "accepted_at": accepted_at},
     )
     if is_new:
-        groups.record_change(group, actor, "person added", person=person)
+        groups.record_change(group, actor, "person added", workspace_ids, person=person)
     groups.require_free_names([person.pk], workspace_ids)
     return groups.apply_roles([person.pk], workspace_ids, actor, group.name)
 
@@ -72,7 +104,7 @@ def accept_group(group_member: GroupMember, person: Person) -> list[str]:
         return []
     GroupMember.objects.filter(pk=row.pk).update(accepted_at=clock.now())
     actor = Actor.from_person(person)
-    groups.record_change(row.group, actor, "accepted", person=person)
+    groups.record_change(row.group, actor, "accepted", workspace_ids, person=person)
     return groups.apply_roles([person.pk], workspace_ids, actor, row.group.name)
 
 
@@ -84,8 +116,8 @@ def leave_group(group_member: GroupMember, person: Person) -> None:
     """
     row, workspace_ids = _lock_own_group_member(group_member, person)
     GroupMember.objects.filter(pk=row.pk).delete()
-    actor = Actor.from_person(person)
-    groups.record_change(row.group, actor, "left" if row.accepted_at else "declined", person=person)
+    actor, kind = Actor.from_person(person), "left" if row.accepted_at else "declined"
+    groups.record_change(row.group, actor, kind, workspace_ids, person=person)
     groups.apply_roles([person.pk], workspace_ids, actor, row.group.name)
 
 
@@ -94,7 +126,7 @@ def remove_person(group: Group, person: Person, actor: Actor) -> None:
     """Take a person out of a group. Raises LastOwner and UnmanagedGroup."""
     _, workspace_ids = groups.lock_managed_group(group, actor)
     if GroupMember.objects.filter(group=group, person=person).delete()[0]:
-        groups.record_change(group, actor, "person removed", person=person)
+        groups.record_change(group, actor, "person removed", workspace_ids, person=person)
         groups.apply_roles([person.pk], workspace_ids, actor, group.name)
 
 
@@ -115,7 +147,8 @@ def end_pending_group_members(member: Membership, actor: Actor) -> None:
         if row.accepted_at is not None or row.is_elsewhere:
             _refuse_removal(member, row)
         row.delete()
-        groups.record_change(row.group, actor, "person removed", person=member.person)
+        workspace_ids, person = [member.workspace_id], member.person
+        groups.record_change(row.group, actor, "person removed", workspace_ids, person=person)
 
 
 def _refuse_removal(member: Membership, row: GroupMember) -> NoReturn:

@@ -23,7 +23,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from jpweb.store.annotations import mentions
 from jpweb.store.choices import Act, Role
 from jpweb.store.errors import LastOwner, NameTaken, UnmanagedGroup
-from jpweb.store.ledger.entries import Actor, Place, record_act
+from jpweb.store.ledger.entries import Actor, NewAct, Place, record_acts
 from jpweb.store.models import (
     Group,
     GroupMember,
@@ -89,7 +89,7 @@ def create_group(name: str, maker: Person) -> Group:
     if (lookalike := names.find_lookalike(name, taken_names)) is not None:
         raise NameTaken(f"“{name}” is or looks like the group “{lookalike}”.")
     group = Group.objects.create(name=name, maker=maker)
-    record_change(group, Actor.from_person(maker), "made")
+    record_change(group, Actor.from_person(maker), "made", [])
     return group
 
 
@@ -99,7 +99,7 @@ def delete_group(group: Group, actor: Actor) -> None:
     person_ids, workspace_ids = lock_managed_group(group, actor)
     GroupRole.objects.filter(group=group).delete()
     apply_roles(person_ids, workspace_ids, actor, group.name)
-    record_change(group, actor, "deleted")
+    record_change(group, actor, "deleted", workspace_ids)
     group.delete()
 
 
@@ -115,7 +115,7 @@ def give_role(group: Group, workspace: Workspace, role: Role, actor: Actor) -> l
     """
     person_ids, _ = lock_managed_group(group, actor, workspace.pk)
     GroupRole.objects.update_or_create(group=group, workspace=workspace, defaults={"role": role})
-    record_change(group, actor, "role given", workspace_id=workspace.pk, role=role)
+    record_change(group, actor, "role given", [workspace.pk], role=role)
     require_free_names(person_ids, [workspace.pk])
     return apply_roles(person_ids, [workspace.pk], actor, group.name)
 
@@ -128,7 +128,7 @@ def take_role(group: Group, workspace: Workspace, actor: Actor) -> None:
     """
     person_ids, _ = lock_group(group, workspace.pk)
     if GroupRole.objects.filter(group=group, workspace=workspace).delete()[0]:
-        record_change(group, actor, "role taken", workspace_id=workspace.pk)
+        record_change(group, actor, "role taken", [workspace.pk])
         apply_roles(person_ids, [workspace.pk], actor, group.name)
 
 
@@ -266,12 +266,24 @@ def record_change(
     group: Group,
     actor: Actor,
     kind: str,
+    workspace_ids: Sequence[int],
     *,
-    workspace_id: int | None = None,
     person: Person | None = None,
     role: Role | None = None,
 ) -> None:
-    place = Place(workspace_id, subject=f"person:{person.pk}" if person else f"group:{group.pk}")
-    details = {"role": Role(role).label} if role else {}
+    """Record a change for those who audit one of these workspaces, with an entry in each.
+
+    Without a workspace, the entry is for the actor alone. The subject is the person whom someone
+    else adds or removes; of a person's own act it is the group.
+    """
+    subject = f"group:{group.pk}"
+    if person is not None and person.pk != actor.person_id:
+        subject = f"person:{person.pk}"
+    details = {"kind": kind, "group": group.name}
+    details |= {"role": Role(role).label} if role else {}
     details |= {"person": person.display_name} if person else {}
-    record_act(Act.GROUP_CHANGED, actor, place, kind=kind, group=group.name, **details)
+    recorded_ids: Sequence[int | None] = workspace_ids or [None]
+    record_acts(
+        NewAct(Act.GROUP_CHANGED, actor, Place(workspace_id, subject=subject), details)
+        for workspace_id in recorded_ids
+    )

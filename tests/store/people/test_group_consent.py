@@ -14,10 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from jpweb.store import accounts
 from jpweb.store.choices import Act, Role
 from jpweb.store.errors import LastOwner, MembershipEnded, NameTaken, RoleByGroup
-from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import (
     Group,
-    GroupMember,
     LedgerEntry,
     Membership,
     Person,
@@ -26,6 +24,7 @@ from jpweb.store.models import (
 )
 from jpweb.store.people import group_members, groups, invitations
 from tests.store import making
+from tests.store.people.grouping import by_owner, find_row, give, join, make_group
 
 pytestmark = pytest.mark.django_db
 
@@ -52,28 +51,6 @@ def ada(home: Workspace) -> Person:
 def group(owner: Person, ada: Person) -> Group:
     """A group to which Ada was added, and that she has not accepted."""
     return make_group("Night shift", owner, ada)
-
-
-def make_group(name: str, owner: Person, person: Person) -> Group:
-    group = groups.create_group(name, owner)
-    group_members.add_person(group, person, Actor.from_person(owner))
-    return group
-
-
-def by_owner() -> Actor:
-    return Actor.from_person(Person.objects.get(username="owner"))
-
-
-def give(group: Group, workspace: Workspace, role: Role) -> list[str]:
-    return groups.give_role(group, workspace, role, by_owner())
-
-
-def find_row(group: Group, person: Person) -> GroupMember:
-    return GroupMember.objects.get(group=group, person=person)
-
-
-def join(group: Group, person: Person) -> list[str]:
-    return group_members.accept_group(find_row(group, person), person)
 
 
 def test_role_of_a_group_lets_nobody_in_before_they_accept(
@@ -191,34 +168,6 @@ def test_group_without_consent_keeps_nobody_in_a_workspace(
     assert accounts.get_role(ada.pk, orchard.pk) == Role.AUDITOR
     group_members.remove_person(accepted_group, ada, by_owner())
     assert accounts.get_role(ada.pk, orchard.pk) is None
-
-
-def test_accepting_is_an_act_of_the_person(group: Group, ada: Person, orchard: Workspace):
-    give(group, orchard, Role.READER)
-    last_key = LedgerEntry.objects.latest("pk").pk
-    join(group, ada)
-    join(group, ada)
-    group_members.leave_group(find_row(group, ada), ada)
-    entries = LedgerEntry.objects.filter(pk__gt=last_key).order_by("pk")
-    contents = [json.loads(entry.text)["details"] for entry in entries]
-    acts = [
-        (Act(entry.act), details.get("kind"))
-        for entry, details in zip(entries, contents, strict=True)
-    ]
-    assert acts == [
-        (Act.GROUP_CHANGED, "accepted"), (Act.MEMBER_ADDED, None),
-        (Act.GROUP_CHANGED, "left"), (Act.MEMBER_REMOVED, None),
-    ]  # fmt: skip
-    assert {entry.person_id for entry in entries} == {ada.pk}
-    assert {entry.subject for entry in entries} == {f"person:{ada.pk}"}
-    assert {details["group"] for details in contents} == {"Night shift"}
-
-
-def test_declining_is_an_act_of_the_person(group: Group, ada: Person):
-    group_members.leave_group(find_row(group, ada), ada)
-    entry = LedgerEntry.objects.latest("pk")
-    assert (entry.person_id, entry.act) == (ada.pk, Act.GROUP_CHANGED)
-    assert '"kind":"declined"' in entry.text
 
 
 def test_accepting_ends_what_others_made_for_the_person(

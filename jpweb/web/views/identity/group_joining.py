@@ -61,8 +61,10 @@ def leave_group(request: Request) -> HttpResponse:
     except (LastOwner, MembershipEnded) as error:
         messages.error(request, str(error))
         return redirect("account")
-    security_log.log_event("left group", request, group=group_member.group.name)
-    notice = notice_text.GROUP_LEFT if group_member.accepted_at else notice_text.GROUP_DECLINED
+    event, notice = "declined group", notice_text.GROUP_DECLINED
+    if group_member.accepted_at:
+        event, notice = "left group", notice_text.GROUP_LEFT
+    security_log.log_event(event, request, group=group_member.group.name)
     messages.success(request, notice.format(group=group_member.group.name))
     return redirect("account")
 

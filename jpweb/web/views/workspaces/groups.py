@@ -52,6 +52,7 @@ def show_group(request: Request, summary: GroupSummary) -> HttpResponse:
     given_roles = {group_role.workspace_id: group_role.role for group_role in summary.roles}
     context = {
         "summary": summary,
+        "departures": group_members.list_departures(summary.group),
         "candidates": group_members.list_candidates(summary.group, request.user.pk),
         "workspace_roles": [
             (workspace, given_roles.get(workspace.pk))

@@ -66,6 +66,18 @@ def test_declined_group_is_gone(world: World, group: Group, orchard: Workspace):
     assert get_role(world, "reader", orchard) is None
 
 
+def test_owner_sees_who_declined_or_left(world: World, group: Group):
+    client, owner_client = world.client("reader"), world.client("owner")
+    path = f"/groups/{group.pk}"
+    client.post("/account/groups/leave", {"group": group.pk})
+    assert "Reader declined" in parse_page(owner_client.get(path)).text
+    owner_client.post(f"{path}/add", {"person": world.people["reader"].pk})
+    assert "declined" not in parse_page(owner_client.get(path)).text
+    for action in ("join", "leave"):
+        client.post(f"/account/groups/{action}", {"group": group.pk})
+    assert "Reader left" in parse_page(owner_client.get(path)).text
+
+
 def test_person_leaves_a_group_that_they_joined(world: World, group: Group, orchard: Workspace):
     group_members.accept_group(group.members.get(), world.people["reader"])
     client = world.client("reader")
@@ -200,10 +212,13 @@ def test_joining_and_leaving_are_in_the_security_log(
 ):
     caplog.set_level(logging.INFO, "jpweb.security")
     client = world.client("reader")
+    owner, reader = world.people["owner"], world.people["reader"]
     for action in ("join", "leave"):
         client.post(f"/account/groups/{action}", {"group": group.pk})
+    group_members.add_person(group, reader, Actor.from_person(owner))
+    client.post("/account/groups/leave", {"group": group.pk})
     lines = [record.getMessage() for record in caplog.records]
-    for event in ("joined group", "left group"):
+    for event in ("joined group", "left group", "declined group"):
         assert any(event in line and "Night shift" in line for line in lines), event
 
 
