@@ -12,7 +12,7 @@ groups, and lets them join and leave.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -79,6 +79,24 @@ def list_pending_people(workspace_id: int) -> QuerySet[GroupMember]:
     rows = GroupMember.objects.filter(group__roles__workspace_id=workspace_id, accepted_at=None)
     rows = rows.exclude(person_id__in=people).select_related("person")
     return rows.order_by("person__first_name", "person__username", "group_id")
+
+
+def count_affected_people(workspace_id: int) -> Counter[int]:
+    """Return of how many members each group of a workspace changes the role; two queries."""
+    members = Membership.objects.filter(workspace_id=workspace_id)
+    direct_roles = dict(members.values_list("person_id", "direct_role"))
+    granted_roles = defaultdict(list)
+    for granted in member_roles.list_roles(direct_roles, [workspace_id]):
+        granted_roles[granted.person_id].append(granted)
+    counts: Counter[int] = Counter()
+    for person_id, grouped_roles in granted_roles.items():
+        value = direct_roles[person_id]
+        direct_role = None if value is None else Role(value)
+        role = member_roles.combine_roles(direct_role, grouped_roles)
+        for group_id in {granted.group_id for granted in grouped_roles}:
+            others = [granted for granted in grouped_roles if granted.group_id != group_id]
+            counts[group_id] += member_roles.combine_roles(direct_role, others) != role
+    return counts
 
 
 @transaction.atomic

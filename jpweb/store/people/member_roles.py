@@ -17,6 +17,7 @@ class GroupedRole(NamedTuple):
 
     person_id: int
     workspace_id: int
+    group_id: int
     group_name: str
     role: Role
     is_accepted: bool
@@ -43,13 +44,14 @@ def list_roles(person_ids: Collection[int], workspace_ids: Collection[int]) -> l
     columns = rows.values_list(
         "person_id",
         F("group__roles__workspace_id"),
+        "group_id",
         "group__name",
         F("group__roles__role"),
         "accepted_at",
     )
     return [
-        GroupedRole(person_id, workspace_id, group_name, Role(role), accepted_at is not None)
-        for person_id, workspace_id, group_name, role, accepted_at in columns
+        GroupedRole(person, workspace, group, name, Role(role), accepted_at is not None)
+        for person, workspace, group, name, role, accepted_at in columns
     ]
 
 

@@ -264,3 +264,22 @@ def test_adding_a_person_reaches_all_workspaces_of_the_group(
     join(group, ben)
     assert accounts.get_roles(ben.pk) == {home.pk: Role.RESPONDER, orchard.pk: Role.READER}
     assert ben not in group_members.list_candidates(group, owner.pk)
+
+
+def test_affected_people_are_those_whose_role_a_group_alone_gives(
+    group: Group, ada: Person, home: Workspace, orchard: Workspace, owner: Person
+):
+    """Ada is a reader in Home by herself, and in Orchard by groups."""
+    give(group, orchard, Role.READER)
+    give(group, home, Role.READER)
+    assert groups.count_affected_people(orchard.pk)[group.pk] == 1, "she would leave"
+    assert groups.count_affected_people(home.pk)[group.pk] == 0, "her own role stays"
+    second_group = groups.create_group("Day shift", owner)
+    give(second_group, orchard, Role.RESPONDER)
+    group_members.add_person(second_group, ada, by())
+    assert groups.count_affected_people(orchard.pk) == {group.pk: 1, second_group.pk: 1}
+    join(second_group, ada)
+    assert groups.count_affected_people(orchard.pk)[group.pk] == 0
+    ben = making.person("ben", Role.READER, home)
+    group_members.add_person(group, ben, by())
+    assert groups.count_affected_people(orchard.pk)[group.pk] == 0, "he is not in the workspace"

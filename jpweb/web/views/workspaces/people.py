@@ -176,13 +176,15 @@ def _render_page(
     problem: str = "",
     issued_link: IssuedLink | None = None,
 ) -> HttpResponse:
+    group_roles = list(groups.list_roles(workspace.pk))
+    affected_counts = groups.count_affected_people(workspace.pk) if group_roles else {}
     context = {
         "workspace": workspace,
         "form": form or InvitationForm(),
         "members": accounts.list_members(workspace.pk),
         "invitations": invitations.list_pending(workspace.pk),
         "roles": list(Role),
-        "group_roles": groups.list_roles(workspace.pk),
+        "group_roles": [(given, affected_counts.get(given.group_id, 0)) for given in group_roles],
         "pending_people": groups.list_pending_people(workspace.pk),
         "problem": problem,
         "issued_link": issued_link,

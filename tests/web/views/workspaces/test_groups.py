@@ -7,6 +7,7 @@ import pytest
 from jpweb.store import accounts
 from jpweb.store.choices import Role
 from jpweb.store.database import clock
+from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import Group, Membership
 from jpweb.store.people import group_members, groups
 from tests.store import making
@@ -59,6 +60,21 @@ def test_owner_takes_a_group_out_that_others_manage(world: World):
     assert client.get(f"/groups/{group.pk}").status_code == 404
     client.post(f"/workspaces/{world.home.pk}/groups/take", {"group": group.pk})
     assert [given.workspace for given in group.roles.all()] == [world.other_home]
+
+
+def test_removal_of_a_group_asks_and_says_how_many_it_affects(world: World):
+    group, path = world.group, f"/workspaces/{world.home.pk}/people"
+    action = f"/workspaces/{world.home.pk}/groups/take"
+    form = parse_page(world.client("owner").get(path)).find_one(action=action)
+    assert "Remove the group Night shift from Garden? No one's role changes." in form.text
+    owner = Actor.from_person(world.people["owner"])
+    for name in ("reader", "responder", "owner"):
+        group_members.add_person(group, world.people[name], owner)
+    groups.give_role(group, world.home, Role.AUDITOR, owner)
+    form = parse_page(world.client("owner").get(path)).find_one(action=action)
+    assert "2 people lose the role that it gives them." in form.text
+    (confirmation,) = [tag for tag in form.parents if tag.get("class") == "confirmation"]
+    assert confirmation.tag == "details"
 
 
 @pytest.mark.parametrize("action", ["add", "remove", "delete", "choose"])
