@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.looks import check_accessibility
 from tests.browser.pages import Visit
@@ -31,11 +31,31 @@ def test_owner_makes_a_group_whose_person_joins_it(visit: Visit):
     expect(noras_page.locator(".notice")).to_contain_text("added you to the group “Night shift”")
     check_accessibility(noras_page)
     noras_page.get_by_role("link", name="Join or decline").click()
-    expect(noras_page.locator("#groups")).to_contain_text("which is Auditor in Demo.")
+    expect(noras_page.locator("#groups")).to_contain_text("“Night shift”: Auditor in Demo.")
     check_accessibility(noras_page)
     noras_page.get_by_role("button", name="Join Night shift").click()
     expect(noras_page.locator(".notice")).to_have_text("You joined the group Night shift.")
-    expect(noras_page.get_by_role("button", name="Leave Night shift")).to_be_visible()
+    _check_removal(visit)
+    _check_departure(page, noras_page)
     page.get_by_text("Delete this group…").click()
     page.get_by_role("button", name="Delete Night shift").click()
     expect(page).to_have_url(re.compile("/groups$"))
+
+
+def _check_removal(visit: Visit) -> None:
+    """Check that People asks before it takes the group out."""
+    people_page = visit.open(f"/workspaces/{visit.home.workspaces()['Demo']}/people")
+    people_page.get_by_text("Remove… Night shift").click()
+    group_row = people_page.locator("[data-group='Night shift']")
+    expect(group_row).to_contain_text("from Demo? 1 person loses the role that it gives them.")
+    expect(group_row.get_by_role("button", name="Remove Night shift")).to_be_visible()
+    check_accessibility(people_page)
+
+
+def _check_departure(page: Page, noras_page: Page) -> None:
+    """Have Nora leave, and check that the group's page says so."""
+    noras_page.get_by_role("button", name="Leave Night shift").click()
+    expect(noras_page.locator(".notice")).to_have_text("You left the group Night shift.")
+    page.reload()
+    expect(page.get_by_label("Declined or left")).to_contain_text("Nora left")
+    check_accessibility(page)
