@@ -85,6 +85,7 @@ RACES = Part(
         "evidence/importer.py",
         "jp_files/mirror.py",
         "journal.py",
+        "ledger/newest_entries.py",
         "ledger/sealing.py",
         "people/groups.py",
         "people/invitations.py",
