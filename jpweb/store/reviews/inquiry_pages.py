@@ -21,7 +21,6 @@ from jpweb.store.sql.compiled_query import CompiledQuery
 PAGE_ROWS = 100
 #: Columns that no row of the table shows.
 _UNSHOWN_FIELDS = (
-    "run",
     "position",
     "response_position",
     "label",

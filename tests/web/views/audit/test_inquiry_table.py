@@ -9,6 +9,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from jpweb.store.choices import Role
 from jpweb.store.jp_files import mirror
@@ -368,3 +370,14 @@ def test_question_that_jp_asked_is_seen_in_jp(world: World):
     assert page.find_one(**{"data-label": "Seen by"}).text == "In jp"
     question = parse_page(client.get(f"/questions/{Inquiry.objects.get().pk}"))
     assert question.find_one(**{"data-receipt": "none"}).text.startswith("Asked in jp")
+
+
+def test_questions_that_jp_asked_take_no_query_each(world: World):
+    client = world.client("auditor")
+    counts = set()
+    for number in range(3):
+        making.mirrored_conversation(world.home, make_inquiry(f"call_{number}.q1"))
+        with CaptureQueriesContext(connection) as captured:
+            client.get("/audit")
+        counts.add(len(captured))
+    assert len(counts) == 1
