@@ -14,12 +14,12 @@ def make_group(name: str, owner: Person, person: Person) -> Group:
     return group
 
 
-def by_owner() -> Actor:
-    return Actor.from_person(Person.objects.get(username="owner"))
+def act_as(name: str = "owner") -> Actor:
+    return Actor.from_person(Person.objects.get(username=name))
 
 
-def give(group: Group, workspace: Workspace, role: Role) -> list[str]:
-    return groups.give_role(group, workspace, role, by_owner())
+def give(group: Group, workspace: Workspace, role: Role, name: str = "owner") -> list[str]:
+    return groups.give_role(group, workspace, role, act_as(name))
 
 
 def find_row(group: Group, person: Person) -> GroupMember:

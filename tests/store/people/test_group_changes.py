@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from jpweb.store import accounts
 from jpweb.store.choices import Act, DecisionKind, Role
 from jpweb.store.ledger import listing
 from jpweb.store.ledger.listing import LedgerFilters
@@ -20,33 +19,9 @@ from jpweb.store.people import group_members, groups
 from jpweb.store.reviews import decisions
 from jpweb.store.reviews.decisions import DecisionFilters
 from tests.store import making
-from tests.store.people.grouping import by_owner, find_row, give, join, make_group
+from tests.store.people.grouping import act_as, find_row, give, join, make_group
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner(home: Workspace) -> Person:
-    return making.person("owner", Role.OWNER, home)
-
-
-@pytest.fixture
-def orchard(owner: Person) -> Workspace:
-    """A second workspace of the owner, in which Ada is not."""
-    workspace = making.workspace("Orchard")
-    accounts.make_owner(owner, workspace)
-    return workspace
-
-
-@pytest.fixture
-def ada(home: Workspace) -> Person:
-    return making.person("ada", Role.READER, home)
-
-
-@pytest.fixture
-def group(owner: Person, ada: Person) -> Group:
-    """A group to which Ada was added, and that she has not accepted."""
-    return make_group("Night shift", owner, ada)
 
 
 def test_accepting_is_an_act_of_the_person(group: Group, ada: Person, orchard: Workspace):
@@ -85,9 +60,9 @@ def test_owners_of_each_workspace_of_a_group_see_its_changes(
     give(group, orchard, Role.READER)
     olga = making.person("olga", Role.OWNER, orchard)
     group_members.leave_group(find_row(group, ada), ada)
-    group_members.add_person(group, ada, by_owner())
-    group_members.remove_person(group, ada, by_owner())
-    groups.delete_group(group, by_owner())
+    group_members.add_person(group, ada, act_as())
+    group_members.remove_person(group, ada, act_as())
+    groups.delete_group(group, act_as())
     filters = LedgerFilters(act=Act.GROUP_CHANGED, workspace=orchard.pk)
     kinds = [
         json.loads(entry.text)["details"]["kind"]
@@ -108,7 +83,7 @@ def test_departures_are_the_latest_of_each_person_who_is_not_in_the_group(
     ben = making.person("ben", Role.READER, home)
     group_members.leave_group(find_row(group, ada), ada)
     for _ in range(2):
-        group_members.add_person(group, ben, by_owner())
+        group_members.add_person(group, ben, act_as())
         join(group, ben)
         group_members.leave_group(find_row(group, ben), ben)
     other_group = make_group("Day shift", owner, ada)
@@ -117,7 +92,7 @@ def test_departures_are_the_latest_of_each_person_who_is_not_in_the_group(
     changes = LedgerEntry.objects.filter(person_id=ben.pk, act=Act.GROUP_CHANGED)
     assert departures[0].at == changes.latest("pk").at
     assert group_members.list_departures(other_group) == []
-    group_members.add_person(group, ada, by_owner())
+    group_members.add_person(group, ada, act_as())
     assert [row.person for row in group_members.list_departures(group)] == [ben]
 
 

@@ -24,33 +24,9 @@ from jpweb.store.models import (
 )
 from jpweb.store.people import group_members, groups, invitations
 from tests.store import making
-from tests.store.people.grouping import by_owner, find_row, give, join, make_group
+from tests.store.people.grouping import act_as, find_row, give, join, make_group
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner(home: Workspace) -> Person:
-    return making.person("owner", Role.OWNER, home)
-
-
-@pytest.fixture
-def orchard(owner: Person) -> Workspace:
-    """A second workspace of the owner, in which Ada is not."""
-    workspace = making.workspace("Orchard")
-    accounts.make_owner(owner, workspace)
-    return workspace
-
-
-@pytest.fixture
-def ada(home: Workspace) -> Person:
-    return making.person("ada", Role.READER, home)
-
-
-@pytest.fixture
-def group(owner: Person, ada: Person) -> Group:
-    """A group to which Ada was added, and that she has not accepted."""
-    return make_group("Night shift", owner, ada)
 
 
 def test_role_of_a_group_lets_nobody_in_before_they_accept(
@@ -67,7 +43,7 @@ def test_adding_a_person_lets_them_in_nowhere_before_they_accept(
 ):
     give(group, orchard, Role.RESPONDER)
     ben = making.person("ben", Role.READER, home)
-    group_members.add_person(group, ben, by_owner())
+    group_members.add_person(group, ben, act_as())
     assert accounts.get_roles(ben.pk) == {home.pk: Role.READER}
     (waiting,) = group_members.list_group_members_of(ben.pk)
     assert (waiting.group, waiting.inviter, waiting.accepted_at) == (group, owner, None)
@@ -78,7 +54,7 @@ def test_role_counts_at_once_for_a_person_who_is_in_the_workspace(
 ):
     give(group, home, Role.AUDITOR)
     assert accounts.get_role(ada.pk, home.pk) == Role.AUDITOR
-    groups.take_role(group, home, by_owner())
+    groups.take_role(group, home, act_as())
     assert accounts.get_role(ada.pk, home.pk) == Role.READER
 
 
@@ -93,9 +69,9 @@ def test_accepted_group_lets_in_by_its_later_roles_too(
 def test_acceptance_ends_with_the_place_in_the_group(group: Group, ada: Person, orchard: Workspace):
     give(group, orchard, Role.READER)
     join(group, ada)
-    group_members.remove_person(group, ada, by_owner())
+    group_members.remove_person(group, ada, act_as())
     assert accounts.get_role(ada.pk, orchard.pk) is None
-    group_members.add_person(group, ada, by_owner())
+    group_members.add_person(group, ada, act_as())
     assert accounts.get_role(ada.pk, orchard.pk) is None
 
 
@@ -148,9 +124,9 @@ def test_group_that_ended_meanwhile_is_not_accepted(
     give(group, orchard, Role.READER)
     row = find_row(group, ada)
     if end == "removed":
-        group_members.remove_person(group, ada, by_owner())
+        group_members.remove_person(group, ada, act_as())
     else:
-        groups.delete_group(Group.objects.get(pk=group.pk), by_owner())
+        groups.delete_group(Group.objects.get(pk=group.pk), act_as())
     for change in (group_members.accept_group, group_members.leave_group):
         with pytest.raises(MembershipEnded, match="no longer in this group"):
             change(row, ada)
@@ -166,7 +142,7 @@ def test_group_without_consent_keeps_nobody_in_a_workspace(
     give(accepted_group, orchard, Role.READER)
     give(group, orchard, Role.AUDITOR)
     assert accounts.get_role(ada.pk, orchard.pk) == Role.AUDITOR
-    group_members.remove_person(accepted_group, ada, by_owner())
+    group_members.remove_person(accepted_group, ada, act_as())
     assert accounts.get_role(ada.pk, orchard.pk) is None
 
 
@@ -183,7 +159,7 @@ def test_owner_who_adds_themselves_accepts_by_that(
     group: Group, owner: Person, home: Workspace, orchard: Workspace
 ):
     accounts.make_owner(making.person("olga"), making.workspace("Elsewhere"))
-    group_members.add_person(group, owner, by_owner())
+    group_members.add_person(group, owner, act_as())
     assert find_row(group, owner).accepted_at is not None
 
 
@@ -196,7 +172,7 @@ def test_member_who_looks_like_the_person_keeps_them_from_being_added(
     other_group = groups.create_group("Day shift", owner)
     give(other_group, orchard, Role.READER)
     with pytest.raises(NameTaken, match="looks like"):
-        group_members.add_person(other_group, Person.objects.get(username="ada"), by_owner())
+        group_members.add_person(other_group, Person.objects.get(username="ada"), act_as())
 
 
 def test_member_who_looks_like_the_person_since_keeps_them_from_joining(
@@ -231,7 +207,7 @@ def test_removal_ends_the_place_in_a_group_that_was_not_joined(
 ):
     give(group, home, Role.READER)
     row = find_row(group, ada)
-    accounts.remove_member(Membership.objects.get(person=ada, workspace=home), by_owner())
+    accounts.remove_member(Membership.objects.get(person=ada, workspace=home), act_as())
     with pytest.raises(MembershipEnded):
         group_members.accept_group(row, ada)
     assert accounts.get_role(ada.pk, home.pk) is None
@@ -248,7 +224,7 @@ def test_waiting_group_with_roles_elsewhere_keeps_a_member_in(
     member = Membership.objects.get(person=ada, workspace=home)
     with pytest.raises(RoleByGroup, match="Ada could come back into Garden by the group “Night"):
         accounts.remove_member(member)
-    groups.take_role(group, home, by_owner())
+    groups.take_role(group, home, act_as())
     accounts.remove_member(member)
     join(group, ada)
     assert accounts.get_roles(ada.pk) == {orchard.pk: Role.READER}
@@ -282,7 +258,7 @@ def test_queries_of_a_role_do_not_grow_with_the_people_who_wait(
     give(group, orchard, Role.READER)
     for number in range(4):
         group_members.add_person(
-            group, making.person(f"waiter{number}", Role.READER, home), by_owner()
+            group, making.person(f"waiter{number}", Role.READER, home), act_as()
         )
         with CaptureQueriesContext(connection) as queries:
             give(group, orchard, Role.READER)
@@ -295,9 +271,9 @@ def test_members_are_read_once_for_all_whom_a_role_lets_in(
 ):
     people = [making.person(f"joiner{number}", Role.READER, home) for number in range(3)]
     for person in people:
-        group_members.add_person(group, person, by_owner())
+        group_members.add_person(group, person, act_as())
         join(group, person)
-    group_members.remove_person(group, Person.objects.get(username="ada"), by_owner())
+    group_members.remove_person(group, Person.objects.get(username="ada"), act_as())
     with CaptureQueriesContext(connection) as queries:
         give(group, orchard, Role.READER)
     assert all(accounts.get_role(person.pk, orchard.pk) == Role.READER for person in people)
@@ -310,7 +286,7 @@ def test_people_whom_a_role_lets_in_do_not_look_like_each_other(
 ):
     Membership.objects.filter(person=ada).delete()
     lookalike = making.person("\N{CYRILLIC SMALL LETTER A}da", Role.READER, home)
-    group_members.add_person(group, lookalike, by_owner())
+    group_members.add_person(group, lookalike, act_as())
     for person in (ada, lookalike):
         join(group, person)
     with pytest.raises(NameTaken, match="looks like"):

@@ -8,10 +8,8 @@ import pytest
 from jpweb.store import accounts
 from jpweb.store.choices import Act, Role
 from jpweb.store.errors import LastOwner, NameTaken, RoleByGroup, UnmanagedGroup
-from jpweb.store.ledger.entries import Actor
 from jpweb.store.models import (
     Group,
-    GroupMember,
     LedgerEntry,
     Membership,
     Person,
@@ -20,54 +18,22 @@ from jpweb.store.models import (
 )
 from jpweb.store.people import group_members, groups
 from tests.store import making
+from tests.store.people.grouping import act_as, give, join
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def owner(home: Workspace) -> Person:
-    return making.person("owner", Role.OWNER, home)
-
-
-@pytest.fixture
-def orchard(owner: Person) -> Workspace:
-    """A second workspace of the owner."""
-    workspace = making.workspace("Orchard")
-    accounts.make_owner(owner, workspace)
-    return workspace
-
-
-@pytest.fixture
-def ada(home: Workspace) -> Person:
-    return making.person("ada", Role.READER, home)
-
-
-@pytest.fixture
-def group(owner: Person, ada: Person) -> Group:
+def group(group: Group, ada: Person) -> Group:
     """A group that Ada alone has joined, without a role."""
-    new_group = groups.create_group("Night shift", owner)
-    group_members.add_person(new_group, ada, Actor.from_person(owner))
-    join(new_group, ada)
-    return new_group
-
-
-def by(name: str = "owner") -> Actor:
-    return Actor.from_person(Person.objects.get(username=name))
-
-
-def join(group: Group, person: Person) -> list[str]:
-    """Have a person accept the group."""
-    return group_members.accept_group(GroupMember.objects.get(group=group, person=person), person)
-
-
-def give(group: Group, workspace: Workspace, role: Role, name: str = "owner") -> list[str]:
-    return groups.give_role(group, workspace, role, by(name))
+    join(group, ada)
+    return group
 
 
 def test_group_lets_its_people_in_and_out_again(group: Group, ada: Person, orchard: Workspace):
     give(group, orchard, Role.RESPONDER)
     assert accounts.get_role(ada.pk, orchard.pk) == Role.RESPONDER
-    groups.take_role(group, orchard, by())
+    groups.take_role(group, orchard, act_as())
     assert accounts.get_role(ada.pk, orchard.pk) is None
 
 
@@ -88,7 +54,7 @@ def test_role_of_the_group_adds_to_the_own_one(
     accounts.change_role(member, own_role)
     give(group, home, group_role)
     assert accounts.get_role(member.person_id, home.pk) == combined_role
-    groups.delete_group(group, by())
+    groups.delete_group(group, act_as())
     assert accounts.get_role(member.person_id, home.pk) == own_role
 
 
@@ -105,7 +71,7 @@ def test_entry_of_a_changed_role_names_the_role_that_the_person_has(
     give(group, orchard, Role.AUDITOR)
     accounts.change_role(Membership.objects.get(workspace=orchard, person=ada), Role.READER)
     kept = json.loads(LedgerEntry.objects.latest("pk").text)["details"]
-    group_members.remove_person(group, ada, by())
+    group_members.remove_person(group, ada, act_as())
     accounts.change_role(Membership.objects.get(workspace=orchard, person=ada), Role.RESPONDER)
     changed = json.loads(LedgerEntry.objects.latest("pk").text)["details"]
     assert (kept, changed) == (
@@ -122,7 +88,7 @@ def test_member_by_a_group_is_taken_out_of_the_group_first(group: Group, orchard
     member = Membership.objects.get(workspace=orchard, person__username="ada")
     with pytest.raises(RoleByGroup, match="Ada is in Orchard by the group “Night shift”"):
         accounts.remove_member(member)
-    group_members.remove_person(group, member.person, by())
+    group_members.remove_person(group, member.person, act_as())
     assert accounts.get_role(member.person_id, orchard.pk) is None
 
 
@@ -132,9 +98,9 @@ def test_last_owner_cannot_lose_the_role_by_a_group(
     give(group, orchard, Role.OWNER)
     accounts.remove_member(Membership.objects.get(workspace=orchard, person=owner))
     for lose in (
-        lambda: group_members.remove_person(group, ada, by("ada")),
-        lambda: groups.take_role(group, orchard, by("ada")),
-        lambda: groups.delete_group(group, by("ada")),
+        lambda: group_members.remove_person(group, ada, act_as("ada")),
+        lambda: groups.take_role(group, orchard, act_as("ada")),
+        lambda: groups.delete_group(group, act_as("ada")),
         lambda: give(group, orchard, Role.READER, "ada"),
     ):
         with pytest.raises(LastOwner):
@@ -174,9 +140,9 @@ def test_group_with_a_role_elsewhere_since_it_was_read_is_not_changed(
     assert groups.get_managed(group.pk, olga.pk)
     give(group, orchard, Role.AUDITOR)
     changes: dict[str, Callable[[], object]] = {
-        "add": lambda: group_members.add_person(group, ben, by("olga")),
-        "remove": lambda: group_members.remove_person(group, ada, by("olga")),
-        "delete": lambda: groups.delete_group(group, by("olga")),
+        "add": lambda: group_members.add_person(group, ben, act_as("olga")),
+        "remove": lambda: group_members.remove_person(group, ada, act_as("olga")),
+        "delete": lambda: groups.delete_group(group, act_as("olga")),
         "give": lambda: give(group, home, Role.OWNER, "olga"),
     }
     last_key = LedgerEntry.objects.latest("pk").pk
@@ -185,7 +151,7 @@ def test_group_with_a_role_elsewhere_since_it_was_read_is_not_changed(
     assert accounts.get_roles(ben.pk) == {home.pk: Role.READER}
     assert accounts.get_role(ada.pk, orchard.pk) == Role.AUDITOR
     assert LedgerEntry.objects.latest("pk").pk == last_key
-    groups.take_role(group, home, by("olga"))
+    groups.take_role(group, home, act_as("olga"))
     assert [given.workspace for given in group.roles.all()] == [orchard]
 
 
@@ -201,11 +167,11 @@ def test_group_that_was_deleted_since_it_was_read_is_refused(
     group: Group, ada: Person, home: Workspace, change: str
 ):
     give(group, home, Role.READER)
-    groups.delete_group(Group.objects.get(pk=group.pk), by())
+    groups.delete_group(Group.objects.get(pk=group.pk), act_as())
     changes: dict[str, Callable[[], object]] = {
-        "add": lambda: group_members.add_person(group, ada, by()),
-        "delete": lambda: groups.delete_group(group, by()),
-        "take": lambda: groups.take_role(group, home, by()),
+        "add": lambda: group_members.add_person(group, ada, act_as()),
+        "delete": lambda: groups.delete_group(group, act_as()),
+        "take": lambda: groups.take_role(group, home, act_as()),
     }
     with pytest.raises(UnmanagedGroup):
         changes[change]()
@@ -213,7 +179,7 @@ def test_group_that_was_deleted_since_it_was_read_is_refused(
 
 def test_person_who_is_in_the_group_already_is_no_entry(group: Group, ada: Person):
     last_key = LedgerEntry.objects.latest("pk").pk
-    group_members.add_person(group, ada, by())
+    group_members.add_person(group, ada, act_as())
     assert LedgerEntry.objects.latest("pk").pk == last_key
 
 
@@ -244,7 +210,7 @@ def test_each_role_that_a_group_gives_is_an_entry_that_names_it(
     last_key = LedgerEntry.objects.latest("pk").pk
     give(group, orchard, Role.READER)
     give(group, orchard, Role.AUDITOR)
-    groups.delete_group(group, by())
+    groups.delete_group(group, act_as())
     entries = LedgerEntry.objects.filter(pk__gt=last_key, workspace_id=orchard.pk)
     acts = list(entries.filter(subject=f"person:{ada.pk}").order_by("pk"))
     assert [entry.act for entry in acts] == [
@@ -260,7 +226,7 @@ def test_adding_a_person_reaches_all_workspaces_of_the_group(
     give(group, orchard, Role.READER)
     ben = making.person("ben", Role.READER, home)
     assert ben in group_members.list_candidates(group, owner.pk)
-    group_members.add_person(group, ben, by())
+    group_members.add_person(group, ben, act_as())
     join(group, ben)
     assert accounts.get_roles(ben.pk) == {home.pk: Role.RESPONDER, orchard.pk: Role.READER}
     assert ben not in group_members.list_candidates(group, owner.pk)
@@ -276,10 +242,10 @@ def test_affected_people_are_those_whose_role_a_group_alone_gives(
     assert groups.count_affected_people(home.pk)[group.pk] == 0, "her own role stays"
     second_group = groups.create_group("Day shift", owner)
     give(second_group, orchard, Role.RESPONDER)
-    group_members.add_person(second_group, ada, by())
+    group_members.add_person(second_group, ada, act_as())
     assert groups.count_affected_people(orchard.pk) == {group.pk: 1, second_group.pk: 1}
     join(second_group, ada)
     assert groups.count_affected_people(orchard.pk)[group.pk] == 0
     ben = making.person("ben", Role.READER, home)
-    group_members.add_person(group, ben, by())
+    group_members.add_person(group, ben, act_as())
     assert groups.count_affected_people(orchard.pk)[group.pk] == 0, "he is not in the workspace"
