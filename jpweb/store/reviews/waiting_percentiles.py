@@ -24,9 +24,9 @@ _READER_NAME = Coalesce(
 
 
 class Percentiles(NamedTuple):
-    """Percentiles of a number of times, by the nearest rank, in seconds."""
+    """Percentiles of ``sample_size`` times, by the nearest rank, in seconds."""
 
-    number: int
+    sample_size: int
     median: float
     p95: float
 
@@ -110,7 +110,7 @@ def _join_times(
 
 def _rank_group(time: WaitingTime) -> tuple[int, int, str]:
     answers, views = time.answers, time.views
-    return -answers.number if answers else 0, -views.number if views else 0, time.group
+    return -answers.sample_size if answers else 0, -views.sample_size if views else 0, time.group
 
 
 def _pick_ranks(

@@ -211,7 +211,7 @@ def _write_inquiry(inquiry: InquiryPair) -> Iterator[str]:
 
 
 def _write_decision(inquiry: InquiryPair) -> Iterator[str]:
-    """Yield who settled a question, when, on which way, and the words of a decline."""
+    """Yield who settled a question, when, by which channel, and the words of a decline."""
     note = inquiry.response.note if inquiry.response else {}
     asked_at, settled_at = inquiry.asked_at, inquiry.settled_at
     decider = _name_decider(note.get("by"))
@@ -254,7 +254,7 @@ def _write_approvals(decisions: Iterable[ApprovalDecision]) -> Iterator[str]:
 def _describe_decision(
     decider: str, asked_at: datetime | None, settled_at: datetime | None, channel: str = ""
 ) -> str:
-    """Return by whom, when, after how long and on which way; empty where nothing is known."""
+    """Return by whom, when, after how long and by which channel; "" where nothing is known."""
     parts = [f"by {decider}"] if decider else []
     if settled_at:
         parts.append(f"{settled_at:%Y-%m-%d %H:%M:%S} UTC")

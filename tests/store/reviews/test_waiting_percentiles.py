@@ -72,8 +72,8 @@ def test_answers_have_the_percentiles_of_the_nearest_rank(
         assert len(by_group) == len(times)
         assert by_group == {group: rank(waited) for group, waited in waits[kind].items()}
         assert {time.views for time in times} == {None}
-    numbers = [time.answers.number for time in measured["tool"] if time.answers]
-    assert numbers == sorted(numbers, reverse=True)
+    sizes = [time.answers.sample_size for time in measured["tool"] if time.answers]
+    assert sizes == sorted(sizes, reverse=True)
 
 
 def test_a_view_is_the_first_of_anybody_and_of_each_person(

@@ -194,7 +194,8 @@ def _make_time_series(labels: tuple[str, str], times: Sequence[Percentiles | Non
 def _make_time_cells(times: Percentiles | None) -> list[Cell]:
     if times is None:
         return [Cell("0"), Cell(""), Cell("")]
-    return [_make_count(times.number), *(Cell(f"{seconds:,.3f}") for seconds in times[1:])]
+    seconds = (times.median, times.p95)
+    return [_make_count(times.sample_size), *(Cell(f"{each:,.3f}") for each in seconds)]
 
 
 def _name_days(period: Period, since: datetime | None) -> dict[str, str]:
