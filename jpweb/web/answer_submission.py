@@ -67,7 +67,7 @@ async def submit_answer(
 ) -> SubmissionResult:
     """Settle a question with the form's answer; a refusal's result has the reason.
 
-    ``problem`` is that of a form that is not valid.
+    ``problem`` is that of a form that is not valid: shown while the question is open.
     """
     retained_text = "" if row.answer_type == "secret" else typed.answer
     if problem and row.state == inquiries.OPEN_STATE:
@@ -90,8 +90,8 @@ async def submit_socket_answer(
 ) -> SubmissionResult | None:
     """Authorize and settle an answer in one trip to the database thread; None for a secret.
 
-    Raises as ``access.authorize_answer``. A commit is published also where the socket's task is
-    cancelled meanwhile.
+    A secret comes by its form alone. A commit is published also where the socket's task is
+    cancelled meanwhile. Raises as ``access.authorize_answer``.
     """
     return await _submissions.run_shielded(_settle_answer(session_key, inquiry_id, typed))
 
@@ -150,7 +150,7 @@ def _settled_result(row: Inquiry) -> SubmissionResult:
 async def _late_result(row: Inquiry, decider: Decider, retained_text: str) -> SubmissionResult:
     """Return the result for a question that is settled: by whom, and the text that was typed."""
     row = await run_in_db_thread(inquiries.get_inquiry, row.pk)
-    # The decider may be the sender, who retries because the first reply was lost.
+    # The decider may be the sender: from another tab, or again since the first reply was lost.
     context = {
         "row": row,
         "is_late": True,

@@ -23,7 +23,7 @@ RefusalReason: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class UseRemembered:
-    """A person gave this answer earlier in the turn, to be remembered."""
+    """A person gave this answer earlier in the turn, and chose that it be remembered."""
 
     value: Any
 
@@ -67,7 +67,7 @@ def route(
 
     ``reachable`` says whether a person can answer now; where none can, ``detached`` decides about
     questions for a person (RFD 049). A remembered answer that does not match this question's type
-    was given to another question.
+    was given to another question, and is ignored.
     """
     is_valid = question.answer_type.is_valid
     if remembered is not None and is_reusable(question) and is_valid(remembered.value):

@@ -4,7 +4,9 @@ Each event is committed to the journal when it arises, and a turn begins from wh
 If the process dies, another acquires the run once its lease has expired
 (``store/run_queue/leases.py``) and calls ``play_turn``: ``resume_turn`` reads the journal and runs
 the tool calls that have no response. One that was running when the process died runs again, and its
-result says so. A process that was wrongly taken for dead gets LeaseLost at its next write.
+result says so. One that waited for a question asks the same again, and gets the open row or its
+answer. A reply that was cut off is asked for again. A process whose run was requeued while it lived
+gets LeaseLost at its next write.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ RUN_ENDS = {
 async def play_turn(active: ActiveRun) -> None:
     """Execute a run from the state of its turn, and commit its end.
 
-    Commits nothing where another process has the run or the database is unavailable: the next
+    Commits no end where another process has the run or the database is unavailable: the next
     holder continues from the journal.
     """
     try:
@@ -78,8 +80,8 @@ async def play_turn(active: ActiveRun) -> None:
 async def deliver_interrupts(*actives: ActiveRun) -> None:
     """Deliver waiting interrupts to turns, each once, with one query for all.
 
-    One that was delivered is marked also where that failed before, and where the caller is
-    cancelled meanwhile: the next holder of the run would act on it again.
+    An interrupt that was delivered, but could not be marked as such, is marked again. So is one
+    whose caller is cancelled meanwhile: the next holder of the run would act on it again.
     """
     by_run = {active.run.pk: active for active in actives}
     active_runs = [active.run for active in actives]
@@ -152,7 +154,7 @@ async def _load_sources(active: ActiveRun) -> dict[tuple[str, str], PermissionSo
 async def _open_resources(active: ActiveRun, stack: AsyncExitStack) -> TurnResources | None:
     """Open the turn's resources, which may take a while; None where a person stops the turn.
 
-    A reply and a restart wait for them: the turn takes those once it plays.
+    A reply and a restart do not end the opening: the turn handles them once it plays.
     """
     context = stack.enter_async_context(wiring.open_turn_resources(active.conversation))
     result = await run_interruptible(context, active.stops)

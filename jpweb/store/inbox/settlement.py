@@ -1,4 +1,4 @@
-"""Settlement of questions: the first response to an open row wins, by compare-and-set.
+"""Settlement of questions: of all responses to an open row the first to get the lock wins.
 
 An open question is an ``Inquiry`` row in the state ``open``. A person's answer or decline, a
 model's answer, an expiry and a cancellation are each a response event, appended to the journal.
@@ -6,11 +6,11 @@ model's answer, an expiry and a cancellation are each a response event, appended
 appends the event, under the conversation's lock: ``SELECT ... FOR UPDATE`` of its row, on SQLite
 ``BEGIN IMMEDIATE``.
 
-The first response to get that lock wins: ``settle_row`` finds the open row and sets the outcome by
-``UPDATE ... WHERE state = 'open'``. The second raises AlreadySettled, which rolls back its
-transaction; its sender gets status 409 and the outcome (``web/answer_submission.py``). After the
-winner's commit ``runtime/inquiries/resolution.py`` wakes the waiting tool call and publishes the
-change to open pages (``web/websocket/live_updates.py``).
+The first response to get that lock wins: ``settle_row`` finds the open row and sets the outcome.
+The second finds none and raises AlreadySettled, which rolls back its transaction; its sender gets
+status 409 and the outcome (``web/answer_submission.py``). After the winner's commit
+``runtime/inquiries/resolution.py`` wakes the waiting tool call and publishes the change to open
+pages (``web/websocket/live_updates.py``).
 """
 
 from __future__ import annotations
@@ -95,11 +95,12 @@ def settle_row(
     """Settle the oldest open row of the response's inquiry id in the last turn.
 
     Returns the position of the item that shows the question, and the id of its run if that is
-    parked, else None: the caller queues it.
+    parked, else None: the caller queues it. The holder of a run that is not parked, or the next
+    one, finds the response in the journal.
 
     The caller holds the conversation's lock, under which rows open and runs park. The UPDATE's
-    ``WHERE state = 'open'`` is a second guard. The person's id in the event's note is trusted:
-    only events that jpweb itself writes come here.
+    ``WHERE state = 'open'`` guards against one that does not. The person's id in the event's note
+    is trusted: only events that jpweb itself writes come here.
 
     Inquiry ids are unique within a turn alone (RFD 082), and a reader pairs a response with the
     oldest open request of its id. A ``row`` must be that row, and gets its new columns; raises
@@ -128,7 +129,7 @@ def settle_row(
 
 
 def _set_outcome(row: Inquiry, outcome: dict[str, Any], *, is_requeued: bool) -> None:
-    """Give a row the columns that the database now has, and its run the state."""
+    """Give a row the columns that the database now has, and its run the state it will have."""
     for column, value in outcome.items():
         setattr(row, column, value)
     if is_requeued and row.run is not None:
@@ -161,7 +162,7 @@ _oldest_open_query = CompiledQuery(
 def _make_outcome_columns(
     entry: JournalEntry, event: ConversationEvent, response: InquiryResponse
 ) -> dict[str, Any]:
-    """Return the columns that a response settles, and the decider's id."""
+    """Return the columns that a response settles, the decider's id among them."""
     by = event.note.get("by")
     columns = from_stream.outcome_columns(event, response, entry.position)
     columns["decider_id"] = by.get("id") if isinstance(by, dict) else None

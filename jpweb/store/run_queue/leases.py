@@ -1,16 +1,16 @@
 """Leases of runs: which process executes which run (docs/decisions.md, Runs).
 
-A run is executed by the holder of its lease, until that expires by the database's
-clock. Acquiring a lease and queueing a run whose lease expired both raise the fence
-(fencing token). Writes with an older fence are refused, so a process that was taken for
-dead can write no more.
+A run is executed by the holder of its lease, until another process requeues it: it may, once the
+lease has expired by the database's clock. Until then a holder that is late still writes and renews.
+``acquire_lease`` and ``requeue_expired`` raise the fence (fencing token). A write with an older
+fence is refused. Until its next write the last holder may still run a tool, or call a model.
 
 If a worker dies, its leases expire, ``settings.LEASE`` seconds (15) after the last renewal. Every
 third of that, each other process polls for expired leases (``runtime/execution/run_executor.py``).
 ``requeue_expired`` queues their runs, and the process whose ``acquire_lease`` succeeds rebuilds the
-turn from the journal (``runtime/execution/turn_runner.py``). A server that runs turns itself does
-so when it starts again: ``expire_installation`` ends the leases of the process before it. Questions
-to people stay open meanwhile.
+turn from the journal (``runtime/execution/turn_runner.py``). A server that runs turns itself ends
+the leases of its predecessor when it starts (``expire_installation``). Questions to people stay
+open meanwhile.
 
 An expired lease does not mean a dead process: one that is starved, paused or cut off from
 the database also lets it expire. ``heartbeats`` tells which processes have ended. After several
@@ -60,7 +60,7 @@ def acquire_lease(run_id: int, holder: str, seconds: float) -> Run | None:
 def begin_calls(run: Run) -> None:
     """Note that the calls of a run that was parked execute from now on. Raises LeaseLost.
 
-    Until then a process that releases the run, or ends, has cut none of them off.
+    Until this is called, a process that releases the run, or ends, has interrupted none of them.
     """
     held_run = Run.objects.filter(pk=run.pk, fence=run.fence, state=RunState.RUNNING)
     if not held_run.update(phase=RunPhase.CALLING):
@@ -84,8 +84,8 @@ def assert_held(run: Run, phase: RunPhase | None = None) -> None:
 def renew_leases(run_ids: Iterable[int], holder: str, seconds: float) -> set[int]:
     """Renew leases of a process; returns which of these runs it still holds.
 
-    A row that another connection has locked is skipped, so that one transaction that hangs
-    costs one lease and not all of them.
+    The turns of the others are to be cancelled. A row that another connection has locked is
+    skipped, though held, so that one transaction that hangs costs one lease and not all of them.
     """
     held_runs = Run.objects.filter(pk__in=list(run_ids), holder=holder, state=RunState.RUNNING)
     unlocked_ids = list(held_runs.select_for_update(skip_locked=True).values_list("pk", flat=True))
@@ -184,4 +184,4 @@ def _requeue(runs: QuerySet[Run], run_id: int, **changes: Any) -> bool:
 
 
 def _make_lease_lost(run: Run) -> LeaseLost:
-    return LeaseLost(f"Run {run.pk} is executed by another process, or is over.")
+    return LeaseLost(f"Run {run.pk} is no longer held by this process.")

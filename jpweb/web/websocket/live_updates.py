@@ -3,7 +3,8 @@
 How an open page hears of a change, such as the answer to a question:
 
 1. The page sends the state that it shows when it connects: ``subscribe_page`` subscribes its
-   socket to the topic of its conversation, and makes the first update due.
+   socket to the topic of its conversation, and makes the first update due. ``inbox_batches``
+   subscribes it to those of its workspaces.
 2. After the commit of a change ``runtime/broadcast/publisher.py`` publishes a signal, a kind and
    row keys. ``local_bus`` calls ``on_signal`` of each subscribed socket of this process at once; in
    an installation of several processes ``channel_layer`` relays the signal to the others.
@@ -17,8 +18,8 @@ How an open page hears of a change, such as the answer to a question:
 
 An update is the difference between the page's state and the database: a page whose connection ended
 connects again and is sent all that it missed. A signal that is lost between processes costs a delay
-of about 10 s (``channel_layer``). A socket under backpressure keeps its flags, and is queued when
-the browser has received the buffer.
+of about 10 s, for cards too: each process polls for changes (``channel_layer``). A socket under
+backpressure keeps its flags, and is queued when its send buffer has drained.
 
 A page that lacks many entries is costly to update. Costly pages in the same state share a batch of
 their own on a background thread, one such batch at a time, so that it delays no other.
@@ -66,7 +67,7 @@ closing_tasks = BackgroundTasks()
 class LiveUpdateConsumer(AsyncWebsocketConsumer):
     """A page's socket as a subscriber; ``PageConsumer`` adds its connection and its messages."""
 
-    #: No Channels layer: signals reach sockets through ``local_bus`` and batches.
+    #: Channels' own layer is unused: signals reach sockets through ``local_bus`` and batches.
     channel_layer_alias = "none"
 
     person_id: int | None = None
