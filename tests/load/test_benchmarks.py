@@ -29,6 +29,7 @@ def _name_in_words(benchmark: Benchmark) -> str:
     return benchmark.name.replace(".", "-")
 
 
+@pytest.mark.proof  # 41 s of processor; CI runs `make bench TOY=1`
 @pytest.mark.parametrize("benchmark", BENCHMARKS.values(), ids=_name_in_words)
 def test_benchmark_at_toy_size_measures_and_reports(benchmark: Benchmark, bench: BenchRun) -> None:
     reports: list[tuple[int, int]] = []
