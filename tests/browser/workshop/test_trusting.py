@@ -123,22 +123,23 @@ def test_changed_command_waits_for_trust_and_shows_its_difference(workshop: Stay
 @pytest.mark.proof  # tests/web/views/workspaces/test_tools has it
 def test_unreadable_configuration_is_shown_and_stops_turns(workshop: Stay, config: Path):
     shop = workshop.shop
-    page = tools(workshop)
-    before = config.read_text()
-    config.write_text(before + "\n[broken\n")
-    page.reload()
-    expect(page.get_by_role("alert")).to_contain_text("Invalid configuration.")
-    expect(page.locator("[data-problem]")).to_contain_text("config.toml")
-    check_accessibility(page)
-    page.goto(f"{shop.server.url}/conversations/new")
+    page = workshop.open("/conversations/new")
     choose_workspace(page, NAME)
     page.get_by_label("First message").fill("Too early")
+    before = config.read_text()
+    config.write_text(before + "\n[broken\n")
     workshop.pages.forgive("status of 422")
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_role("alert")).to_contain_text("config.toml")
     expect(page.get_by_label("First message")).to_have_value("Too early")
+    page.goto(f"{shop.server.url}/conversations/new")
+    expect(page.get_by_role("option", name=f"{NAME} (can't start)")).to_be_disabled()
+    page.get_by_role("link", name=f"Tools of {NAME}").click()
+    expect(page.get_by_role("alert")).to_contain_text("Invalid configuration.")
+    expect(page.locator("[data-problem]")).to_contain_text("config.toml")
+    check_accessibility(page)
     config.write_text(before)
-    page.goto(shop.server.url + shop.page)
+    page.reload()
     expect(page.locator("[data-problem]")).to_have_count(0)
 
 
