@@ -206,6 +206,7 @@ def test_what_is_not_loaded_is_looked_for_on_the_server(shelf: Visit, key: str):
         "(each, at) => each.id === at || Boolean(each.querySelector('#' + at))",
         get_address_params(page)["at"],
     )
+    page.wait_for_load_state()  # else its late event is taken for that of the page before
     with page.expect_event("load"):
         page.go_back()
     (first, last), *_ = list_window_ranges(page)

@@ -100,7 +100,7 @@ def to_top(page: Page) -> None:
 
 
 def repeat_until(condition: Callable[[], object], go: Callable[[], None], description: str) -> None:
-    """Go on until something is so. Raises AssertionError where it is not after two minutes."""
+    """Go on until something is so. Raises AssertionError where it is not after five minutes."""
 
     def go_and_check() -> bool:
         if condition():
@@ -108,7 +108,7 @@ def repeat_until(condition: Callable[[], object], go: Callable[[], None], descri
         go()
         return False
 
-    wait_until(go_and_check, description, seconds=120)
+    wait_until(go_and_check, description, seconds=300)
 
 
 def wait_for_windows(page: Page, count: int) -> None:
