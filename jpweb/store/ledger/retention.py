@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, islice
 
 from django.db import transaction
 
+from jpweb.evidence import ledger_verifier
 from jpweb.store.choices import Act
 from jpweb.store.ledger import entry_macs
 from jpweb.store.ledger.entries import Actor, Place, read_details, record_act
@@ -17,27 +19,28 @@ from jpweb.store.models import LedgerEntry
 PURGEABLE_ACTS = (Act.READ, Act.SEARCHED, Act.SIGNED_IN, Act.SIGNED_OUT)
 #: Entries of one purge, which lists them by their sequences.
 MAX_PURGED_ENTRIES = 10_000
+#: Entries of one update, which names their keys.
+_BATCH_ENTRIES = 500
 
 
 @transaction.atomic
 def purge_entries(before: datetime, actor: Actor) -> int:
     """Empty the oldest sealed entries of ``PURGEABLE_ACTS`` from before a time; return how many.
 
-    The purge is an entry of its own, which lists their sequences.
+    The purge is an entry of its own, which lists their sequences. An entry whose text was changed,
+    or whose text has another act or time than its columns, stays: verification names it.
     """
-    purgeable = LedgerEntry.objects.filter(
-        sequence__isnull=False, act__in=PURGEABLE_ACTS, at__lt=before
-    ).exclude(text="")
-    oldest = purgeable.order_by("sequence")[:MAX_PURGED_ENTRIES]
-    sequences = [entry.sequence or 0 for entry in oldest.only("sequence")]
-    if not sequences:
+    entries = list(islice(_iterate_purgeable(before), MAX_PURGED_ENTRIES))
+    if not entries:
         return 0
-    purgeable.filter(sequence__lte=sequences[-1]).update(
-        text="", subject="", person_id=None, workspace_id=None, conversation_id=None
-    )
-    ranges = _format_ranges(sequences)
+    for first in range(0, len(entries), _BATCH_ENTRIES):
+        keys = [entry.pk for entry in entries[first : first + _BATCH_ENTRIES]]
+        LedgerEntry.objects.filter(pk__in=keys).update(
+            text="", subject="", person_id=None, workspace_id=None, conversation_id=None
+        )
+    ranges = _format_ranges(entry.sequence or 0 for entry in entries)
     record_act(Act.PURGED, actor, Place(), before=before.isoformat(), sequences=ranges)
-    return len(sequences)
+    return len(entries)
 
 
 def purge_all(before: datetime, actor: Actor) -> int:
@@ -61,6 +64,27 @@ def read_purged_sequences() -> frozenset[int]:
         and (ranges := read_details(entry.text, entry.text_hash).get("sequences"))
         for sequence in _parse_ranges(ranges)
     )
+
+
+def _iterate_purgeable(before: datetime) -> Iterator[LedgerEntry]:
+    """Yield the entries that a purge may empty, in the order of the chain."""
+    rows = LedgerEntry.objects.filter(act__in=PURGEABLE_ACTS, at__lt=before).exclude(text="")
+    rows = rows.order_by("sequence").only("sequence", "text", "text_hash")
+    last = 0
+    while page := list(rows.filter(sequence__gt=last)[:MAX_PURGED_ENTRIES]):
+        yield from (entry for entry in page if _is_purgeable(entry, before))
+        last = page[-1].sequence or 0
+
+
+def _is_purgeable(entry: LedgerEntry, before: datetime) -> bool:
+    """Tell whether the sealed text of an entry may be emptied: its columns are not in the chain."""
+    if ledger_verifier.hash_text(entry.text) != entry.text_hash:
+        return False
+    try:
+        content = json.loads(entry.text)
+        return content["act"] in PURGEABLE_ACTS and datetime.fromisoformat(content["at"]) < before
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return False
 
 
 def _format_ranges(sequences: Iterable[int]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from django.test import override_settings
 from jpweb.runtime.db_threads import run_in_background_thread
 from jpweb.runtime.periodic import apprise_sender, publish_ledger_head
 from jpweb.store.choices import Act
+from jpweb.store.database import clock
 from jpweb.store.ledger import entry_macs, sealing
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 from jpweb.store.models import JournalEntry, LedgerEntry, LedgerHead
@@ -150,17 +152,20 @@ def test_missing_file_of_heads_is_refused_by_name(tmp_path: Path):
         call("verify_ledger", "--heads", str(tmp_path / "missing.jsonl"))
 
 
-def test_purge_ledger_empties_old_reads_alone():
+def test_purge_ledger_empties_old_reads_alone(monkeypatch: pytest.MonkeyPatch):
     record_act(Act.READ, OPERATOR, Place(1))
-    record_roles(1)
+    with monkeypatch.context() as past:
+        past.setattr(clock, "now", lambda: datetime(2020, 1, 1, tzinfo=UTC))
+        record_act(Act.READ, OPERATOR, Place(2))
+        record_roles(1)
     sealing.seal_entries()
-    assert call("purge_ledger", "--older-than", "1") == "0 entries emptied.\n"
     with pytest.raises(CommandError, match="--older-than must be at least 1, not 0"):
         call("purge_ledger", "--older-than", "0")
     with pytest.raises(CommandError, match="--older-than must be at most 36500 days, not 20240101"):
         call("purge_ledger", "--older-than", "20240101")
-    LedgerEntry.objects.filter(act=Act.READ).update(at="2020-01-01T00:00:00Z")
     assert call("purge_ledger", "--older-than", "1") == "1 entry emptied.\n"
+    assert call("purge_ledger", "--older-than", "1") == "0 entries emptied.\n"
+    assert [entry.sequence for entry in LedgerEntry.objects.filter(text="")] == [2]
 
 
 async def test_head_is_appended_once_and_sent(

@@ -274,6 +274,45 @@ def test_purge_whose_text_is_gone_or_changed_is_named(text: str, problem: str):
     ]
 
 
+@pytest.mark.usefixtures("chain")
+@pytest.mark.parametrize(
+    "columns",
+    [{"act": Act.READ}, {"act": Act.READ, "text": '{"act":"read","at":"2020-01-01T00:00:00Z"}'}],
+    ids=["column", "text"],
+)
+def test_purge_keeps_a_decision_that_was_made_a_read(columns: dict[str, Any]):
+    record_act(Act.ROLE_CHANGED, ADA, Place(1), role="owner")
+    sealing.seal_entries()
+    LedgerEntry.objects.filter(act=Act.ROLE_CHANGED).update(**columns)
+    text = LedgerEntry.objects.get(sequence=ENTRY_COUNT + 1).text
+    assert retention.purge_all(clock.now() + timedelta(seconds=1), OPERATOR) == ENTRY_COUNT
+    sealing.seal_entries()
+    assert LedgerEntry.objects.get(sequence=ENTRY_COUNT + 1).text == text
+    problem = "columns that pages filter by differ from its text"
+    if "text" in columns:
+        problem = "its text was changed"
+    (line,) = list_problems()
+    assert line.startswith(f"entry {ENTRY_COUNT + 1}: ")
+    assert problem in line
+
+
+@pytest.mark.usefixtures("chain")
+def test_purge_keeps_a_read_whose_time_was_changed():
+    LedgerEntry.objects.filter(sequence=3).update(at="2020-01-01T00:00:00Z")
+    assert retention.purge_all(clock.now() - timedelta(days=1), OPERATOR) == 0
+    assert LedgerEntry.objects.get(sequence=3).text
+
+
+@pytest.mark.usefixtures("chain")
+@pytest.mark.parametrize("text", ["[]", "{}", "{", '{"act":"read","at":"2020-01-01"}', "[" * 10**5])
+def test_purge_goes_on_behind_entries_that_it_keeps(monkeypatch: pytest.MonkeyPatch, text: str):
+    monkeypatch.setattr(retention, "MAX_PURGED_ENTRIES", 2)
+    text_hash = ledger_verifier.hash_text(text)
+    LedgerEntry.objects.filter(sequence__lte=3).update(text=text, text_hash=text_hash)
+    assert retention.purge_all(clock.now() + timedelta(seconds=1), OPERATOR) == ENTRY_COUNT - 3
+    assert set(LedgerEntry.objects.filter(text="").values_list("sequence", flat=True)) == {4, 5, 6}
+
+
 def purge_oldest() -> None:
     retention.purge_entries(clock.now() + timedelta(seconds=1), OPERATOR)
 
