@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import groupby, islice
+from typing import Any
 
 from django.db import transaction
 
@@ -38,8 +39,9 @@ def purge_entries(before: datetime, actor: Actor) -> int:
         LedgerEntry.objects.filter(pk__in=keys).update(
             text="", subject="", person_id=None, workspace_id=None, conversation_id=None
         )
-    ranges = _format_ranges(entry.sequence or 0 for entry in entries)
-    record_act(Act.PURGED, actor, Place(), before=before.isoformat(), sequences=ranges)
+    hashes = {entry.sequence or 0: entry.text_hash for entry in entries}
+    details = {"sequences": _format_ranges(hashes), "entries_hash": _hash_entries(hashes)}
+    record_act(Act.PURGED, actor, Place(), before=before.isoformat(), **details)
     return len(entries)
 
 
@@ -66,6 +68,30 @@ def read_purged_sequences() -> frozenset[int]:
     )
 
 
+def has_same_hashes(details: dict[str, Any]) -> bool:
+    """Tell whether the entries that a purge emptied still have the hashes of their texts.
+
+    Otherwise a decision could be given the text and hash of a read until a purge has emptied it,
+    and its own hash, which the chain has, afterwards. Purges of an earlier jpweb do not tell.
+    """
+    if "entries_hash" not in details:
+        return True
+    sequences = list(_parse_ranges(details["sequences"]))
+    hashes: dict[int, str] = {}
+    for first in range(0, len(sequences), _BATCH_ENTRIES):
+        rows = LedgerEntry.objects.filter(sequence__in=sequences[first : first + _BATCH_ENTRIES])
+        values = rows.order_by("sequence").values_list("sequence", "text_hash")
+        hashes |= {sequence or 0: text_hash for sequence, text_hash in values}
+    entries_hash: str = details["entries_hash"]
+    return _hash_entries(hashes) == entries_hash
+
+
+def _hash_entries(hashes: Mapping[int, str]) -> str:
+    """Return the hash of text hashes by sequence, in ascending order."""
+    lines = (f"{sequence} {text_hash}\n" for sequence, text_hash in hashes.items())
+    return ledger_verifier.hash_text("".join(lines))
+
+
 def _iterate_purgeable(before: datetime) -> Iterator[LedgerEntry]:
     """Yield the entries that a purge may empty, in the order of the chain."""
     rows = LedgerEntry.objects.filter(act__in=PURGEABLE_ACTS, at__lt=before).exclude(text="")
@@ -82,9 +108,10 @@ def _is_purgeable(entry: LedgerEntry, before: datetime) -> bool:
         return False
     try:
         content = json.loads(entry.text)
-        return content["act"] in PURGEABLE_ACTS and datetime.fromisoformat(content["at"]) < before
+        act, is_old = content["act"], datetime.fromisoformat(content["at"]) < before
     except (ValueError, LookupError, TypeError, RecursionError):
         return False
+    return is_old and act in PURGEABLE_ACTS
 
 
 def _format_ranges(sequences: Iterable[int]) -> str:

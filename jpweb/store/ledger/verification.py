@@ -193,6 +193,8 @@ def _find_event_problems(entry: _Entry, content: dict[str, Any]) -> Iterator[Pro
         yield from _find_journal_problems(entry, content)
     elif content["act"] == Act.REDACTED:
         yield from _find_redaction_problems(entry, content)
+    elif content["act"] == Act.PURGED and not retention.has_same_hashes(content["details"]):
+        yield Problem(entry.sequence, "it emptied other texts than those that the chain had")
 
 
 def _find_journal_problems(entry: _Entry, content: dict[str, Any]) -> Iterator[Problem]:

@@ -297,6 +297,34 @@ def test_purge_keeps_a_decision_that_was_made_a_read(columns: dict[str, Any]):
 
 
 @pytest.mark.usefixtures("chain")
+def test_purge_of_an_exchanged_text_is_named():
+    record_act(Act.ROLE_CHANGED, ADA, Place(1), role="owner")
+    sealing.seal_entries()
+    decision = LedgerEntry.objects.filter(sequence=ENTRY_COUNT + 1)
+    text_hash, text = decision.get().text_hash, '{"act":"read","at":"2020-01-01T00:00:00Z"}'
+    exchanged_hash = ledger_verifier.hash_text(text)
+    decision.update(text=text, text_hash=exchanged_hash, act=Act.READ)
+    assert retention.purge_all(clock.now() + timedelta(seconds=1), OPERATOR) == ENTRY_COUNT + 1
+    sealing.seal_entries()
+    decision.update(text_hash=text_hash)
+    assert list_problems() == [
+        f"entry {ENTRY_COUNT + 2}: it emptied other texts than those that the chain had"
+    ]
+
+
+@pytest.mark.usefixtures("chain")
+def test_purge_of_an_earlier_version_names_no_hash(monkeypatch: pytest.MonkeyPatch):
+    def record_earlier(*arguments: Any, entries_hash: str, **details: Any) -> int:
+        assert entries_hash
+        return record_act(*arguments, **details)
+
+    monkeypatch.setattr(retention, "record_act", record_earlier)
+    assert retention.purge_all(clock.now() + timedelta(seconds=1), OPERATOR) == ENTRY_COUNT
+    sealing.seal_entries()
+    assert list_problems() == []
+
+
+@pytest.mark.usefixtures("chain")
 def test_purge_keeps_a_read_whose_time_was_changed():
     LedgerEntry.objects.filter(sequence=3).update(at="2020-01-01T00:00:00Z")
     assert retention.purge_all(clock.now() - timedelta(days=1), OPERATOR) == 0
