@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from jpweb.evidence import bundle_script, bundle_verifier, record_checks
+from jpweb.evidence import bundle_files, bundle_verifier, record_checks, scripts
 from jpweb.evidence.bundle_verifier import (
     ENTRIES,
     EVENTS,
@@ -77,8 +78,19 @@ def test_script_names_a_problem_and_ends_with_1(bundle: Path):
     assert done.stdout == "README.txt: it is missing\n"
 
 
-def test_script_imports_the_standard_library_alone():
-    assert "jpweb.evidence" not in bundle_script.build_script()
+@pytest.mark.parametrize(
+    "script",
+    [scripts.build_bundle_script(), scripts.build_ledger_script()],
+    ids=["bundle", "ledger"],
+)
+def test_script_imports_the_standard_library_alone(script: str):
+    assert "jpweb.evidence" not in script
+    definitions = [
+        node.name
+        for node in ast.parse(script).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    ]
+    assert sorted(definitions) == sorted(set(definitions))
 
 
 def test_missing_bundle_ends_the_script_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -313,7 +325,7 @@ def test_file_that_is_there_twice_is_refused(bundle: Path):
 def test_bound_refuses_before_more_is_read(
     bundle: Path, monkeypatch: pytest.MonkeyPatch, bound: str, problem: str
 ):
-    monkeypatch.setattr(bundle_verifier, bound, 3)
+    monkeypatch.setattr(bundle_files, bound, 3)
     assert any(problem in line for line in list_problems(bundle))
 
 

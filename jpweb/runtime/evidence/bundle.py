@@ -14,7 +14,7 @@ from datetime import datetime
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jpweb.evidence import bundle_script, ledger_verifier
+from jpweb.evidence import ledger_verifier, scripts
 from jpweb.evidence.bundle_verifier import (
     APPROVALS,
     BUNDLE_FORMAT,
@@ -161,7 +161,7 @@ def _write_bundle(archive: ZipStream, order: BundleOrder) -> Iterator[int]:
     small_files = {
         PROOF: ledger_slice.write_proof(),
         HEAD: iter([f"{statement}\n".encode()]),
-        bundle_script.SCRIPT_NAME: iter([bundle_script.build_script().encode()]),
+        scripts.BUNDLE_SCRIPT_NAME: iter([scripts.build_bundle_script().encode()]),
         "README.txt": iter([_README.encode()]),
     }
     for name, pieces in small_files.items():

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from typing import IO, NamedTuple, cast
 
-from jpweb.evidence.bundle_verifier import MAX_FILE_BYTES, MAX_TOTAL_BYTES
+from jpweb.evidence.bundle_files import MAX_FILE_BYTES, MAX_TOTAL_BYTES
 from jpweb.store.errors import ExportBroken
 
 #: A fixed time: the same content is the same zip. It is the earliest that a zip can name.

@@ -13,6 +13,7 @@ import msgspec
 from django.db import IntegrityError, transaction
 
 from jpweb.evidence import bundle_verifier
+from jpweb.evidence.bundle_files import Bundle, InvalidBundle, open_bundle
 from jpweb.evidence.bundle_verifier import (
     APPROVALS,
     EVENTS,
@@ -20,8 +21,6 @@ from jpweb.evidence.bundle_verifier import (
     METADATA,
     RECEIPTS,
     REVIEWS,
-    Bundle,
-    InvalidBundle,
     Report,
 )
 from jpweb.store import db_text, inquiries, journal
@@ -80,7 +79,7 @@ def import_into(
 ) -> ImportedBundle:
     """Import all conversations of a bundle into a workspace, or none. Raises as above."""
     try:
-        with bundle_verifier.open_bundle(file) as bundle:
+        with open_bundle(file) as bundle:
             report = bundle_verifier.verify_files(bundle, public_key)
             if report.problems:
                 raise ImportRefused(_describe_problems(report))

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
-from jpweb.evidence import bundle_script, ledger_verifier
+from jpweb.evidence import ledger_verifier, scripts
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.evidence.bundle import BundleOrder, build_bundle
 from jpweb.store import audit
@@ -104,9 +104,9 @@ async def export_audit_evidence(request: Request) -> HttpResponseBase:
 @access.any_workspace(Role.AUDITOR)
 async def download_bundle_verifier(request: Request) -> HttpResponseBase:
     """Download the script that verifies an evidence bundle."""
-    pieces = cut_into_pieces(bundle_script.build_script().encode())
+    pieces = cut_into_pieces(scripts.build_bundle_script().encode())
     return await send_file(
-        request, pieces, bundle_script.SCRIPT_NAME, "text/x-python; charset=utf-8"
+        request, pieces, scripts.BUNDLE_SCRIPT_NAME, "text/x-python; charset=utf-8"
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -11,7 +10,7 @@ from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
-from jpweb.evidence import ledger_verifier
+from jpweb.evidence import scripts
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import accounts
 from jpweb.store.choices import Role
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from jpweb.web.http import Request
 
 FILE_NAME = "jpweb-ledger.jsonl"
-VERIFIER_NAME = Path(ledger_verifier.__file__).name
-VERIFIER_BYTES = Path(ledger_verifier.__file__).read_bytes()
 
 
 @access.any_workspace(Role.AUDITOR)
@@ -56,7 +53,7 @@ def show_ledger(request: Request) -> HttpResponse:
         "people": listing.list_actors(request.user.pk),
         "query": urlencode(query),
         "next_query": urlencode(query | {"before": next_key}) if next_key else "",
-        "verifier_name": VERIFIER_NAME,
+        "verifier_name": scripts.LEDGER_SCRIPT_NAME,
         "file_name": FILE_NAME,
     }
     return render(request, "ledger/index.html", context, status=status)
@@ -80,8 +77,10 @@ async def download_ledger(request: Request) -> HttpResponseBase:
 @access.any_workspace(Role.AUDITOR)
 async def download_verifier(request: Request) -> HttpResponseBase:
     """Download the script that verifies a ledger file."""
-    pieces = cut_into_pieces(VERIFIER_BYTES)
-    return await send_file(request, pieces, VERIFIER_NAME, "text/x-python; charset=utf-8")
+    pieces = cut_into_pieces(scripts.build_ledger_script().encode())
+    return await send_file(
+        request, pieces, scripts.LEDGER_SCRIPT_NAME, "text/x-python; charset=utf-8"
+    )
 
 
 @access.signed_in

@@ -15,7 +15,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jpweb.evidence import bundle_script
+from jpweb.evidence import scripts
 from jpweb.store import approvals, audit
 from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import Act, Role, Verdict
@@ -215,7 +215,7 @@ def test_auditor_who_is_removed_may_not_read_on(answered_world: World):
 def test_verifier_is_the_script_of_the_bundle(world: World):
     response = get(world, "/audit/evidence-verifier")
     assert get_name(response) == "verify_bundle.py"
-    assert read_body(response).decode() == bundle_script.build_script()
+    assert read_body(response).decode() == scripts.build_bundle_script()
 
 
 def test_pages_offer_the_downloads_with_their_filters(answered_world: World):
