@@ -23,6 +23,7 @@ import argparse
 import hashlib
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -220,6 +221,14 @@ def read_heads(path: Path) -> Iterator[dict[str, Any] | Problem]:
         raise UnreadableFile(f"{path} cannot be read: {error.strerror}.") from error
 
 
+def list_heads(path: Path) -> list[dict[str, Any] | Problem]:
+    """Return as ``read_heads``. Raises UnreadableFile, also where no line is a head."""
+    lines = list(read_heads(path))
+    if all(isinstance(line, Problem) for line in lines):
+        raise UnreadableFile(f"{path} holds no signed head.")
+    return lines
+
+
 def _parse_head(line: bytes) -> dict[str, Any] | None:
     try:
         statement = json.loads(line)
@@ -252,25 +261,36 @@ def verify_file(path: Path, public_key: str | None, known_heads: Path | None) ->
     if not problems:
         problems += find_tree_problems(all_links, statement["head"])
     if known_heads is not None:
-        problems += _find_kept_problems(all_links, known_heads, public_key)
+        problems += _find_kept_problems(all_links, known_heads)
     return problems
 
 
-def _find_kept_problems(links: list[Link], path: Path, key: str | None) -> Iterator[Problem]:
-    """Yield the problems of kept heads, and of a chain that does not contain each of them."""
-    lines = list(read_heads(path))
-    if all(isinstance(line, Problem) for line in lines):
-        raise UnreadableFile(f"{path} holds no signed head.")
+def _find_kept_problems(links: list[Link], path: Path) -> Iterator[Problem]:
+    """Yield the problems of kept heads, and of a chain that does not contain each of them.
+
+    Each is compared with the key that it names: older ones have that of before a change of keys.
+    """
+    lines = list_heads(path)
     hashes = iter_chain_hashes(GENESIS_HASH, (link.text_hash for link in links))
     by_sequence = dict(zip((link.sequence for link in links), hashes, strict=True))
     for line in lines:
         if isinstance(line, Problem):
             yield line
             continue
-        yield from find_head_problems(line, key)
+        yield from find_head_problems(line)
         sequence = line["head"]["sequence"]
         if by_sequence.get(sequence) != line["head"]["chain_hash"]:
             yield Problem(0, f"the chain does not contain the head that was kept, entry {sequence}")
+
+
+def describe_kept_heads(path: Path) -> list[str]:
+    """Return a line for people about each key that signed kept heads."""
+    heads = (line for line in read_heads(path) if not isinstance(line, Problem))
+    counts = Counter(statement["public_key"] for statement in heads)
+    return [
+        f"It contains {count} kept head{'' if count == 1 else 's'} signed with the key {key}."
+        for key, count in counts.items()
+    ]
 
 
 def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -299,7 +319,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Verify a ledger file of jpweb.")
     parser.add_argument("file", type=Path)
     parser.add_argument("--head", type=Path, help="heads that were kept elsewhere, one a line")
-    parser.add_argument("--public-key", help="the key that has to have signed, as its page shows")
+    parser.add_argument("--public-key", help="the key that has to have signed the file")
     options = parser.parse_args(argv)
     try:
         problems = verify_file(options.file, options.public_key, options.head)
@@ -316,6 +336,8 @@ def main(argv: list[str] | None = None) -> int:
         f"The chain holds up to entry {head['sequence']}, signed {head['signed_at']} "
         f"with the key {statement['public_key']}.\n"
     )
+    if options.head is not None:
+        sys.stdout.write("".join(f"{line}\n" for line in describe_kept_heads(options.head)))
     return 0
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from django.test import override_settings
 
 from jpweb.evidence import ledger_verifier
 from jpweb.evidence.ledger_verifier import Problem
@@ -80,6 +81,28 @@ def test_offline_verifier_compares_each_head_of_a_file(
     assert capsys.readouterr().out == problem
     write_ledger_file(file)
     assert ledger_verifier.main([str(file), "--head", str(path)]) == 0
+
+
+def test_offline_verifier_accepts_heads_of_before_a_change_of_keys(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    path, file = tmp_path / "heads.jsonl", tmp_path / "ledger.jsonl"
+    keep_head(path)
+    old_key = signing.get_public_key()
+    with override_settings(SECRET_KEY="a new one"):
+        keep_head(path)
+        keep_head(path)
+        new_key = signing.get_public_key()
+        write_ledger_file(file)
+    assert ledger_verifier.main([str(file), "--public-key", new_key, "--head", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        f"It contains 1 kept head signed with the key {old_key}.",
+        f"It contains 2 kept heads signed with the key {new_key}.",
+    ]
+    statement = json.loads(path.read_text().splitlines()[0])
+    path.write_text(json.dumps(statement | {"public_key": new_key}))
+    assert ledger_verifier.main([str(file), "--head", str(path)]) == 1
+    assert "head: the signature does not fit" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("line", ["", "{}", "[]", '{"head": {"seq', "[" * 100_000])
