@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import re
+import struct
 import zipfile
 import zlib
 from collections import Counter
@@ -19,9 +21,15 @@ MAX_JSON_BYTES, MAX_LINE_BYTES = 32 << 20, 128 << 20
 _SAFE_NAME = re.compile(r"(?!\.)[A-Za-z0-9_.-]+(/(?!\.)[A-Za-z0-9_.-]+)*", re.ASCII)
 _FILE_TYPE_BITS, _LINK_BITS = 0o170000, 0o120000
 _PIECE_BYTES = 1 << 20
+#: Records of a zip (APPNOTE.TXT, 4.3): before a file's data, behind it, in the directory, its ends.
+_HEADER, _DESCRIPTOR = struct.Struct("<4sHHHLLLLHH"), struct.Struct("<4sLLL")
+_HEADER_MARK, _DESCRIPTOR_MARK, _DESCRIPTOR_BIT = b"PK\x03\x04", b"PK\x07\x08", 1 << 3
+_DIRECTORY_ENTRY_BYTES, _END_BYTES, _ZIP64_END_BYTES = 46, 22, 76
+#: Greater offsets stand in an additional field, and the directory has a second end.
+_MAX_ZIP32_OFFSET = (1 << 31) - 1
 _DAMAGE_ERRORS = (
-    zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError,
-    RecursionError, KeyError, TypeError, AttributeError, StopIteration,
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError,
+    ValueError, RecursionError, KeyError, TypeError, AttributeError, StopIteration,
 )  # fmt: skip
 
 
@@ -58,6 +66,8 @@ class Bundle:
             _check_member(member)
             if counts[member.filename] > 1:
                 raise InvalidBundle(member.filename, "the bundle has it twice")
+        with report_damage("the bundle"):
+            _check_layout(archive, members)
         self.names = sorted(counts)
 
     def hash_file(self, name: str) -> str:
@@ -126,6 +136,56 @@ def _check_member(member: zipfile.ZipInfo) -> None:
         raise InvalidBundle(name, "it is encrypted, or compressed in an unknown way")
     if member.file_size > MAX_FILE_BYTES:
         raise InvalidBundle(name, f"it unpacks to more than {MAX_FILE_BYTES} bytes")
+
+
+def _check_layout(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo]) -> None:
+    """Raise InvalidBundle for bytes of no file: another program may show what stands in them."""
+    file = archive.fp
+    assert file is not None  # noqa: S101  the archive is open
+    end = 0
+    for member in sorted(members, key=lambda member: member.header_offset):
+        is_next = member.header_offset == end
+        if not is_next or member.comment or member.extra != _make_extra(member.header_offset):
+            raise InvalidBundle(member.filename, "the zip has bytes at it that belong to no file")
+        end = _find_end(file, member)
+    directory = sum(
+        _DIRECTORY_ENTRY_BYTES + len(member.filename) + len(member.extra) for member in members
+    )
+    zip64_end = _ZIP64_END_BYTES if end > _MAX_ZIP32_OFFSET else 0
+    size = file.seek(0, io.SEEK_END)
+    if archive.start_dir != end or size != end + directory + zip64_end + _END_BYTES:
+        raise InvalidBundle("the bundle", "the zip has bytes that belong to no file")
+
+
+def _make_extra(offset: int) -> bytes:
+    """Return the additional field of a file in the directory: its offset, where that is great."""
+    return struct.pack("<HHQ", 1, 8, offset) if offset > _MAX_ZIP32_OFFSET else b""
+
+
+def _find_end(file: IO[bytes], member: zipfile.ZipInfo) -> int:
+    """Return the offset behind a file. Raises InvalidBundle where the directory has other values.
+
+    Programs that read a zip from a pipe see those before and behind the file's data alone.
+    """
+    sums = member.CRC, member.compress_size, member.file_size
+    has_descriptor = bool(member.flag_bits & _DESCRIPTOR_BIT)
+    file.seek(member.header_offset)
+    values = _HEADER.unpack(file.read(_HEADER.size))
+    mark, _, flags, compression, _, *header_sums, name_bytes, extra_bytes = values
+    end: int = member.header_offset + _HEADER.size + name_bytes + member.compress_size
+    expected = _HEADER_MARK, member.flag_bits, member.compress_type, len(member.filename), 0
+    is_same = (mark, flags, compression, name_bytes, extra_bytes) == expected
+    is_same &= tuple(header_sums) == ((0, 0, 0) if has_descriptor else sums)
+    if has_descriptor:
+        file.seek(end)
+        descriptor = file.read(_DESCRIPTOR.size)
+        is_same &= descriptor == _DESCRIPTOR.pack(_DESCRIPTOR_MARK, *sums)
+        end += _DESCRIPTOR.size
+    if member.compress_type == zipfile.ZIP_STORED:
+        is_same &= member.compress_size == member.file_size
+    if not is_same:
+        raise InvalidBundle(member.filename, "the zip's directory and the file's own header differ")
+    return end
 
 
 @contextmanager
