@@ -34,7 +34,7 @@ class Decisions:
                 entry.get("conversation"),
                 str(entry.get("act")),
             )
-            place = key, str(details.get("event", entry["sequence"]))
+            place = get_place(entry)
             if act.startswith(REDACTION_ACT):
                 self.redacted[place] = entry["sequence"], details.get("text_digest", "")
             elif act == REVIEW_ACT:
@@ -43,6 +43,12 @@ class Decisions:
                 self.imports[key] = details
             elif "event_hash" in details:
                 self.hashes[place] = entry["sequence"], details["event_hash"]
+
+
+def get_place(entry: dict[str, Any]) -> tuple[Any, str]:
+    """Return the conversation and the event that an entry is about; without one, its sequence."""
+    event = entry.get("details", {}).get("event", entry["sequence"])
+    return entry.get("conversation"), str(event)
 
 
 def read_redaction_keys(lines: Iterable[dict[str, Any]], keys: dict[str, str]) -> Iterator[str]:

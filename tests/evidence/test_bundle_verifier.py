@@ -231,6 +231,12 @@ def test_redaction_after_the_fact_is_counted_and_no_damage(
     assert "1 event was redacted after the fact." in bundle_verifier.describe_bundle(report)
     (row,) = [row for row in report.manifest["left_out"] if "redacted" in row["what"]]
     assert row["count"] == 1
+    record_act(act, OPERATOR, place, event=entry.anchor)
+    path.write_bytes(bundles.make_bundle(conversation))
+    report = bundle_verifier.verify_bundle(path)
+    assert (report.problems, report.redacted) == ([], 1)
+    (row,) = [row for row in report.manifest["left_out"] if "redacted" in row["what"]]
+    assert row["count"] == 1
 
 
 @pytest.fixture

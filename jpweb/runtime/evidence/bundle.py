@@ -222,7 +222,7 @@ def _make_manifest(
         _describe_hidden_entries(ledger_slice),
         LeftOut(
             "events redacted after the fact",
-            ledger_slice.redaction_count,
+            ledger_slice.redacted_event_count,
             "An auditor replaced them; the ledger has the hash of what stood there.",
         ),
         LeftOut(

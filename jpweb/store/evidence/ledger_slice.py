@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Q
 
 from jpweb.evidence import ledger_verifier
-from jpweb.evidence.record_checks import REDACTION_ACT
+from jpweb.evidence.record_checks import REDACTION_ACT, get_place
 from jpweb.store.errors import ExportBroken, StoreError
 from jpweb.store.ledger import sealing, signing, tree
 from jpweb.store.models import LedgerEntry, LedgerHead
@@ -38,7 +38,7 @@ class LedgerSlice:
         self._conversation_ids = list(conversation_ids)
         self._sequences: list[int] = []
         self.head: LedgerHead = sealing.get_head()
-        self.redaction_count = 0
+        self._redacted_places: set[tuple[Any, str]] = set()
         if not self.head.frontier:
             raise StoreError("The ledger has no entry yet that this version of jpweb signed.")
 
@@ -47,6 +47,11 @@ class LedgerSlice:
         """The number of entries that ``write_entries`` has written."""
         return len(self._sequences)
 
+    @property
+    def redacted_event_count(self) -> int:
+        """The number of events that the entries which ``write_entries`` has written redacted."""
+        return len(self._redacted_places)
+
     def make_statement(self) -> dict[str, Any]:
         """Return the signed head."""
         return signing.make_statement(self.head)
@@ -54,12 +59,15 @@ class LedgerSlice:
     def write_entries(self) -> Iterator[bytes]:
         """Yield the entries in full, one a line, in the order of the chain."""
         self._sequences.clear()
+        self._redacted_places.clear()
         last = 0
         while batch := self._read_batch(last):
             lines = []
             for sequence, text, text_hash in batch:
                 self._sequences.append(sequence)
-                self.redaction_count += json.loads(text)["act"].startswith(REDACTION_ACT)
+                content = json.loads(text)
+                if content["act"].startswith(REDACTION_ACT):
+                    self._redacted_places.add(get_place({"sequence": sequence} | content))
                 line = {"sequence": sequence, "text": text, "text_hash": text_hash}
                 lines.append(ledger_verifier.encode_canonical(line) + "\n")
             yield "".join(lines).encode("utf-8", "surrogatepass")
