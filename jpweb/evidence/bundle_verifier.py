@@ -28,6 +28,7 @@ from jpweb.evidence.ledger_verifier import (
     hash_node,
     hash_text,
     split_range,
+    write_lines,
 )
 from jpweb.evidence.record_checks import Decisions, check_events, check_reviews, read_redaction_keys
 from jpweb.evidence.signatures import is_signature_valid
@@ -224,11 +225,6 @@ def describe_bundle(report: Report) -> list[str]:
     return lines
 
 
-def escape_line(line: str) -> str:
-    """Return a line in which no character moves the cursor or ends the line."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
-
-
 def main(argv: list[str] | None = None) -> int:
     """Verify a bundle; print its problems and return the exit status."""
     parser = argparse.ArgumentParser(description="Verify an evidence bundle of jpweb.")
@@ -241,9 +237,9 @@ def main(argv: list[str] | None = None) -> int:
         sys.stderr.write(f"{options.file} cannot be read: {error.strerror}.\n")
         return 2
     lines = [str(problem) for problem in report.problems] or describe_bundle(report)
-    sys.stdout.write("".join(f"{escape_line(line)}\n" for line in lines))
     if not report.problems and options.public_key is None:
-        sys.stdout.write("Compare this key with the one on the installation's ledger page.\n")
+        lines.append("Compare this key with the one on the installation's ledger page.")
+    write_lines(lines)
     return 1 if report.problems else 0
 
 

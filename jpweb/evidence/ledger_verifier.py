@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import io
 import json
 import sys
 from collections import Counter
@@ -237,6 +238,21 @@ def _parse_head(line: bytes) -> dict[str, Any] | None:
     return statement if isinstance(statement, dict) and has_head(statement) else None
 
 
+# Output -----------------------------------------------------------------------------------------
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Print lines; what the encoding of standard output lacks is written as an escape sequence."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    sys.stdout.write("".join(f"{escape_line(line)}\n" for line in lines))
+
+
+def escape_line(line: str) -> str:
+    """Return a line in which no character moves the cursor or ends the line."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
+
+
 # The command ------------------------------------------------------------------------------------
 
 
@@ -327,17 +343,15 @@ def main(argv: list[str] | None = None) -> int:
     except UnreadableFile as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    for problem in problems:
-        sys.stdout.write(f"{problem}\n")
     if problems:
+        write_lines(map(str, problems))
         return 1
     head = statement["head"]
-    sys.stdout.write(
+    lines = [
         f"The chain holds up to entry {head['sequence']}, signed {head['signed_at']} "
-        f"with the key {statement['public_key']}.\n"
-    )
-    if options.head is not None:
-        sys.stdout.write("".join(f"{line}\n" for line in describe_kept_heads(options.head)))
+        f"with the key {statement['public_key']}."
+    ]
+    write_lines(lines + (describe_kept_heads(options.head) if options.head else []))
     return 0
 
 

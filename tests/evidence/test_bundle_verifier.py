@@ -360,6 +360,21 @@ def test_hostile_part_is_a_problem_and_no_error(bundle: Path, name: str, content
     assert list_problems(bundle)
 
 
+def test_good_bundle_verifies_where_output_is_ascii(bundle: Path):
+    files = bundles.read_files(bundle)
+    manifest = json.loads(files[MANIFEST]) | {"made_by": "Zoë 早"}
+    files[MANIFEST] = encode_canonical(manifest).encode()
+    sign_again(files)
+    bundles.write_files(bundle, files)
+    script = bundle.with_name("verify_bundle.py")
+    script.write_bytes(files["verify_bundle.py"])
+    command = [sys.executable, "-S", str(script), str(bundle)]
+    environment = {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, check=False, capture_output=True, timeout=60, env=environment)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert rb"by Zo\xeb \u65e9, of: none." in done.stdout
+
+
 def test_output_has_no_control_characters(bundle: Path, capsys: pytest.CaptureFixture[str]):
     files = bundles.read_files(bundle)
     manifest = json.loads(files[MANIFEST]) | {"made_by": "Ada\x1b[2J\nNo problems"}

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb.cli.existing_database import use_existing_database
 from jpweb.evidence import bundle_verifier
+from jpweb.evidence.ledger_verifier import escape_line
 from jpweb.store.errors import StoreError
 from jpweb.store.evidence import importer
 
@@ -29,11 +30,11 @@ class Command(BaseCommand):
         try:
             imported = importer.import_bundle(path, options["workspace"], options["public_key"])
         except StoreError as error:
-            raise CommandError(bundle_verifier.escape_line(str(error))) from error
+            raise CommandError(escape_line(str(error))) from error
         except OSError as error:
             raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
         for line in bundle_verifier.describe_bundle(imported.report):
-            self.stdout.write(bundle_verifier.escape_line(line))
+            self.stdout.write(escape_line(line))
         self.stdout.write(
             f"Imported into {options['workspace']}, read-only: "
             f"{len(imported.conversation_ids)} conversations."

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb.evidence import bundle_verifier
+from jpweb.evidence.ledger_verifier import escape_line
 
 
 class Command(BaseCommand):
@@ -26,9 +27,9 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
         for problem in report.problems:
-            self.stdout.write(bundle_verifier.escape_line(str(problem)))
+            self.stdout.write(escape_line(str(problem)))
         if report.problems:
             noun = "problem" if len(report.problems) == 1 else "problems"
             raise CommandError(f"The bundle has {len(report.problems)} {noun}.")
         for line in bundle_verifier.describe_bundle(report):
-            self.stdout.write(bundle_verifier.escape_line(line))
+            self.stdout.write(escape_line(line))
