@@ -147,6 +147,14 @@ def fail_run(
     return _mark_ended(run, Run.objects.filter(pk=run.pk), state, problem, failure)
 
 
+@transaction.atomic
+def mark_failed(run: Run, problem: str) -> bool:
+    """Mark a run as failed whose questions and calls cannot be closed. Raises LeaseLost."""
+    journal.lock_conversation(run.conversation_id)
+    leases.assert_held(run)
+    return _mark_ended(run, Run.objects.filter(pk=run.pk), RunState.FAILED, problem)
+
+
 def list_models(conversation_id: int) -> list[tuple[datetime, str, str]]:
     """Return start, provider and model of the newest runs of a conversation, oldest first."""
     rows = Run.objects.filter(conversation_id=conversation_id).order_by("-id")

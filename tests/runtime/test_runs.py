@@ -305,3 +305,24 @@ async def test_an_end_that_cannot_be_put_on_record_bars_nobody(
     row = await reload_run(run)
     assert (row.state, "saving the end of the turn" in row.problem) == ("failed", True)
     assert "could not be recorded" in caplog.text
+
+
+async def test_run_whose_open_question_cannot_be_closed_fails_nonetheless(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    """Without a state, its lease would expire, and each next holder would fail alike."""
+
+    async def break_off(*_: object) -> None:
+        raise OSError("no memory")
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError(CANARY)
+
+    monkeypatch.setattr(resolution, "wait_for_secret", break_off)
+    monkeypatch.setattr(stored, "close_open", broken)
+    providers.use_provider(monkeypatch, providers.Asks())
+    run, task = await scene.start()
+    await wait_for_task(task)
+    row = await reload_run(run)
+    assert (row.state, row.holder) == ("failed", "")
+    assert "its questions were not closed" in caplog.text

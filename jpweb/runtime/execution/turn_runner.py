@@ -36,6 +36,7 @@ from jpweb.stream.inquiry import CancellationReason
 if TYPE_CHECKING:
     from jpweb.runtime.execution.active_run import ActiveRun
     from jpweb.runtime.wiring import TurnResources
+    from jpweb.store.models import Run
 
 logger = logging.getLogger(__name__)
 
@@ -67,11 +68,9 @@ async def play_turn(active: ActiveRun) -> None:
     holder continues from the journal.
     """
     try:
-        await deliver_interrupts(active)
         while not await _record_end(active, await _execute_turn(active)):
             # An interrupt arrived before the end was committed: the turn continues with it.
             active.is_over = False
-            await deliver_interrupts(active)
     except (LeaseLost, *DATABASE_UNAVAILABLE) as error:
         active.is_abandoned = True
         logger.warning("Run %s was abandoned: %s", active.run.pk, error)
@@ -93,11 +92,13 @@ async def deliver_interrupts(*actives: ActiveRun) -> None:
 
 
 async def _execute_turn(active: ActiveRun) -> RunEnd:
-    """Execute a run; return how it ended."""
-    if active.run.phase == RunPhase.OVER and not active.interrupts.is_set():
-        # The last holder committed the events of the end, and ended before it committed the state.
-        return RUN_ENDS[TurnEnd.COMPLETE]
+    """Deliver the interrupts of a run and execute it; return how it ended."""
     try:
+        await deliver_interrupts(active)
+        if active.run.phase == RunPhase.OVER and not active.interrupts.is_set():
+            # The last holder committed the events of the end, and ended before it committed the
+            # state.
+            return RUN_ENDS[TurnEnd.COMPLETE]
         return RUN_ENDS[await _play_with_resources(active)]
     except (LeaseLost, *DATABASE_UNAVAILABLE):
         raise
@@ -169,8 +170,19 @@ async def _record_end(active: ActiveRun, end: RunEnd) -> bool:
         raise
     except Exception:  # the boundary: a run without an end would block its conversation
         logger.exception("The end of run %s could not be recorded", active.run.pk)
-        problem = "Internal error in jpweb while saving the end of the turn. See the server log."
-        return await run_in_db_thread(runs.end_run, active.run, RunState.FAILED, problem)
+        return await _record_failure(active.run)
+
+
+async def _record_failure(run: Run) -> bool:
+    """Mark a run as failed whose end could not be committed, at worst with its questions open."""
+    problem = "Internal error in jpweb while saving the end of the turn. See the server log."
+    try:
+        return await run_in_db_thread(runs.end_run, run, RunState.FAILED, problem)
+    except (LeaseLost, *DATABASE_UNAVAILABLE):
+        raise
+    except Exception:  # the boundary: without a state, each next holder would fail alike
+        logger.exception("Run %s was marked as failed, but its questions were not closed", run.pk)
+        return await run_in_db_thread(runs.mark_failed, run, problem)
 
 
 async def _commit_end(active: ActiveRun, end: RunEnd) -> bool:

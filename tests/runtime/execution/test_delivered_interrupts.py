@@ -226,3 +226,20 @@ async def test_restart_is_marked_though_its_delivery_is_cancelled(
     await asyncio.gather(*blocking)
     assert await list_unhandled() == []
     await stop_and_wait(scene, task)
+
+
+async def test_interrupts_that_cannot_be_delivered_fail_the_run(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    """An error here would otherwise let the lease expire, and come again with each next holder."""
+
+    def break_off(_runs: object) -> list[RunInterrupt]:
+        raise TypeError("broken")
+
+    providers.use_provider(monkeypatch, providers.Says())
+    monkeypatch.setattr(interrupts, "list_pending", break_off)
+    run, task = await scene.start()
+    await wait_for_task(task)
+    row = await run_in_db_thread(Run.objects.get, pk=run.pk)
+    problem = "Internal error in jpweb: TypeError. See the server log."
+    assert (row.state, row.problem) == ("failed", problem)
