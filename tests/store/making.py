@@ -119,9 +119,12 @@ def prompt(run: Run, kind: ApprovalKind = ApprovalKind.RUN, **fields: Any) -> Ap
     )
 
 
-def settle(row: Inquiry, outcome: InquiryOutcome, by: Decider | None = None) -> Inquiry:
+def settle(
+    row: Inquiry, outcome: InquiryOutcome, by: Decider | None = None, **details: bool | str
+) -> Inquiry:
     response = InquiryResponse(row.inquiry_id, outcome)
-    journal.append_events(row.conversation_id, [event(response, by=by or Decider("system"))])
+    note = (by or Decider("system")).make_note(**details)
+    journal.append_events(row.conversation_id, [ConversationEvent(AT, response, note)])
     return inquiries.get_inquiry(row.pk)
 
 

@@ -16,7 +16,7 @@ from django.db.migrations.executor import MigrationExecutor
 from jpweb.store.backups.schemas import get_newest_migration
 from jpweb.store.inquiries import Decider
 from jpweb.store.models import Inquiry
-from jpweb.stream.inquiry import Answered
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
 from tests.store import making
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -199,3 +199,17 @@ def test_earlier_answers_get_the_channel_of_their_events():
     migration.fill_channels(apps, SimpleNamespace(connection=connection))
     channels = Inquiry.objects.order_by("pk").values_list("channel", flat=True)
     assert list(channels) == ["notification", ""]
+
+
+@pytest.mark.django_db
+def test_earlier_questions_that_a_reply_interrupted_get_its_channel():
+    migration = importlib.import_module("jpweb.store.migrations.0044_reply_channel")
+    run = making.start_run(making.conversation(making.workspace()))
+    interrupted, declined = making.question(run), making.question(run)
+    stopped = Cancelled(CancellationReason.USER)
+    making.settle(interrupted, stopped, note="Leave it.", replied=True)
+    making.settle(declined, stopped, note='"replied"')
+    Inquiry.objects.update(channel="")
+    migration.fill_channels(apps, SimpleNamespace(connection=connection))
+    channels = Inquiry.objects.order_by("pk").values_list("channel", flat=True)
+    assert list(channels) == ["reply", ""]

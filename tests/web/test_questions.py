@@ -70,6 +70,23 @@ def test_a_note_says_why_on_the_card_the_page_and_in_the_transcript(world: World
         assert [tag.text for tag in page if "data-note" in tag] == [row.note]
 
 
+def test_question_that_a_reply_interrupted_says_so_everywhere(world: World):
+    """A decline with a reason is as much on record; its words are a *Reason*."""
+    responder, conversation_id = world.people["responder"], world.conversation.pk
+    stopped, by = Cancelled(CancellationReason.USER), making.decider(responder)
+    row = making.settle(world.question, stopped, by, note="Leave it.", replied=True)
+    role = {f"/conversations/{conversation_id}": "responder", "/questions": "responder"}
+    for path in (*role, f"/questions/{row.pk}", "/audit", "/audit/decisions"):
+        page = parse_page(world.client(role.get(path, "auditor")).get(path))
+        badges = page.find_all(**{"class": "state", "data-reason": "user"})
+        assert badges, path
+        assert all("nterrupted with a reply" in badge.text for badge in badges), path
+        notes = [tag.parents[-1].text for tag in page if "data-note" in tag]
+        assert set(notes) <= {"Reply: Leave it."}, path
+    (_, line) = b"".join(world.client("auditor").get("/audit/decisions.csv")).decode().splitlines()
+    assert "Cancelled (interrupted with a reply)" in line
+
+
 def test_a_decline_without_a_note_says_nothing_of_one(world: World):
     settled_card = parse_page(post(world, world.question, "decline", note=" \n ", htmx=True))
     assert not [tag for tag in settled_card if "data-note" in tag]

@@ -13,6 +13,7 @@ from jpweb.store.database import clock
 from jpweb.stream import timestamps
 from jpweb.stream.events import ConversationEvent, Element
 from jpweb.stream.inquiry import Answered, Cancelled, InquiryRequest, InquiryResponse
+from jpweb.stream.markdown import outcome_texts
 from jpweb.stream.outline import Outline
 from jpweb.stream.transcript.categories import categorize_element
 from jpweb.stream.transcript.grouping import group_elements
@@ -97,7 +98,7 @@ def outcome_columns(
         "settled_at": timestamps.parse_timestamp(event.timestamp),
         "decided_by": db_text.clean_text(str(decider.get("kind") or ""))[:20],
         "decider_name": db_text.clean_text(str(decider.get("name") or ""))[:200],
-        "channel": db_text.clean_text(str(event.note.get("channel") or ""))[:20],
+        "channel": db_text.clean_text(outcome_texts.read_channel(outcome, event.note))[:20],
     }
 
 

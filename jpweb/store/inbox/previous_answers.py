@@ -31,6 +31,7 @@ class PreviousAnswer(NamedTuple):
     note: str
     decided_by: str
     decider_name: str
+    channel: str
     settled_at: datetime
     title: str
 

@@ -217,9 +217,10 @@ def _write_decision(inquiry: InquiryPair) -> Iterator[str]:
     decider = _name_decider(note.get("by"))
     words = note.get("note")
     text = words if isinstance(words, str) else ""
-    channel = outcome_texts.ANSWER_CHANNELS.get(str(note.get("channel")), "")
-    line = _describe_decision(decider, asked_at, settled_at, channel)
-    outcome_words = _describe_outcome(inquiry.outcome)
+    channel = outcome_texts.read_channel(inquiry.outcome, note)
+    channel_text = outcome_texts.ANSWER_CHANNELS.get(channel, "")
+    line = _describe_decision(decider, asked_at, settled_at, channel_text)
+    outcome_words = _describe_outcome(inquiry.outcome, channel)
     if outcome_words:
         line = f"{outcome_words}{' ' if decider else ', '}{line}"
     yield f"{line[:1].upper()}{line[1:]}{':' if text else '.'}"
@@ -227,13 +228,13 @@ def _write_decision(inquiry: InquiryPair) -> Iterator[str]:
         yield escaping.quote_text(text)
 
 
-def _describe_outcome(outcome: InquiryOutcome | None) -> str:
+def _describe_outcome(outcome: InquiryOutcome | None, channel: str) -> str:
     """Return the words of pages for an outcome; "" where JP's line already reads like them."""
     match outcome:
         case Answered(answer=bool() as answer):
             return f"Answered {format_answer(answer)}"
         case Cancelled(reason=CancellationReason() as reason):
-            return outcome_texts.describe_reason(reason)
+            return outcome_texts.describe_reason(reason, channel)
         case _:
             return ""
 

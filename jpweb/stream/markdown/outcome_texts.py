@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from jpweb.stream.inquiry import CancellationReason
+from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryOutcome
 
 REASON_TEXTS: Mapping[CancellationReason, str] = {
     CancellationReason.USER: "declined or stopped",
@@ -27,14 +28,25 @@ DECIDER_TEXTS: Mapping[str, str] = {
 
 #: Ways of answers that came by no page, as the record names them.
 NOTIFICATION_CHANNEL, LINK_CHANNEL = "notification", "link"
+#: Way of a reply to the model, which interrupted the question.
+REPLY_CHANNEL = "reply"
 ANSWER_CHANNELS: Mapping[str, str] = {
     NOTIFICATION_CHANNEL: "by a notification's button",
     LINK_CHANNEL: "by an answer link",
 }
 
 
-def describe_reason(tag: str) -> str:
+def read_channel(outcome: InquiryOutcome | None, event_note: Mapping[str, Any]) -> str:
+    """Return the way of an outcome from its event's note; "" for a page of a signed-in person."""
+    if isinstance(outcome, Cancelled) and event_note.get("replied") is True:
+        return REPLY_CHANNEL
+    return str(event_note.get("channel") or "")
+
+
+def describe_reason(tag: str, channel: str = "") -> str:
     """Return the text of a cancellation reason; an unknown tag is quoted."""
+    if channel == REPLY_CHANNEL:
+        return "interrupted with a reply"
     is_known = tag in list(CancellationReason)
     return REASON_TEXTS[CancellationReason(tag)] if is_known else f"“{tag}”"
 

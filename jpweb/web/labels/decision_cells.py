@@ -39,7 +39,9 @@ def make_values(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _describe_inquiry(inquiry: Inquiry) -> dict[str, Any]:
     label, _ = display_text.STATE_LABELS[inquiry.state]
-    reason = outcome_texts.describe_reason(inquiry.reason) if inquiry.reason else ""
+    reason = (
+        outcome_texts.describe_reason(inquiry.reason, inquiry.channel) if inquiry.reason else ""
+    )
     return _describe_conversation(inquiry) | {
         "subject": inquiry.question["text"],
         "decision": f"{label} ({reason})" if reason else label,

@@ -141,6 +141,7 @@ VALUE_LABELS: Mapping[str, Mapping[Any, str]] = {
     "channel": {
         outcome_texts.NOTIFICATION_CHANNEL: "a notification's button",
         outcome_texts.LINK_CHANNEL: "an answer link",
+        outcome_texts.REPLY_CHANNEL: "a reply to the model",
     },
     "first_verdict": _VERDICT_LABELS,
     "policy": policy_labels.POLICY_LABELS,

@@ -16,7 +16,8 @@ from jpweb.stream.transcript.items import InquiryPair
 class OutcomeLabel(NamedTuple):
     """The texts of an inquiry's outcome; "" where the record has none.
 
-    ``is_reply``: the note is the reply with which a person interrupted the turn.
+    ``is_reply``: the note is the reply with which a person interrupted the turn. ``channel`` is
+    the tag of the way of an answer, ``channel_text`` its words.
     """
 
     answer: str
@@ -27,6 +28,7 @@ class OutcomeLabel(NamedTuple):
     note: str
     is_remembered: bool
     channel: str
+    channel_text: str
     is_reply: bool
 
 
@@ -37,6 +39,7 @@ def describe_outcome(inquiry: InquiryPair) -> OutcomeLabel:
     decider = event_note.get("by")
     decider = decider if isinstance(decider, dict) else {}
     asked_at, settled_at = inquiry.asked_at, inquiry.settled_at
+    channel = outcome_texts.read_channel(outcome, event_note)
     waited_seconds = (settled_at - asked_at).total_seconds() if asked_at and settled_at else None
     return OutcomeLabel(
         answer=format_answer(outcome.answer) if isinstance(outcome, Answered) else "",
@@ -50,6 +53,7 @@ def describe_outcome(inquiry: InquiryPair) -> OutcomeLabel:
         settled_at=settled_at,
         note=from_stream.clean_note(str(event_note.get("note") or "")),
         is_remembered=event_note.get("remember") is True,
-        is_reply=isinstance(outcome, Cancelled) and event_note.get("replied") is True,
-        channel=outcome_texts.ANSWER_CHANNELS.get(str(event_note.get("channel") or ""), ""),
+        channel=channel,
+        channel_text=outcome_texts.ANSWER_CHANNELS.get(channel, ""),
+        is_reply=channel == outcome_texts.REPLY_CHANNEL,
     )

@@ -62,22 +62,25 @@ def state_count(tag: str, count: int) -> SafeString:
 
 
 @register.simple_tag
-def state_badge(tag: str, reason: str = "") -> SafeString:
-    """Render the badge of a state, with its reason."""
+def state_badge(tag: str, reason: str = "", channel: str = "") -> SafeString:
+    """Render the badge of a state, with its reason; ``channel`` tells that of a reply."""
     is_known = tag in display_text.STATE_LABELS and (
         not reason or reason in outcome_texts.REASON_TEXTS
     )
-    return _render_known_badge(tag, reason) if is_known else _render_badge(tag, reason)
+    is_reply = bool(reason) and channel == outcome_texts.REPLY_CHANNEL
+    return (_render_known_badge if is_known else _render_badge)(tag, reason, is_reply=is_reply)
 
 
-def _render_badge(tag: str, reason: str, count: int = 0) -> SafeString:
+def _render_badge(tag: str, reason: str, count: int = 0, *, is_reply: bool = False) -> SafeString:
     label, mark = display_text.STATE_LABELS.get(tag, (tag, "?"))
     context = {
         "tag": tag,
         "label": label,
         "mark": mark,
         "reason": reason,
-        "reason_text": outcome_texts.describe_reason(reason),
+        "reason_text": outcome_texts.describe_reason(
+            reason, outcome_texts.REPLY_CHANNEL if is_reply else ""
+        ),
     }
     return render_to_string("_state_badge.html", context | {"count": count})
 

@@ -66,7 +66,8 @@ async def test_question_that_a_reply_interrupts_has_the_reply_on_record(scene: S
         get_reply=lambda: " Leave it. ",
     )
     await prompter.withdraw(make_prompt(row.inquiry_id), CancellationReason.USER)
-    assert (await scene.reload(row)).note == "Leave it."
+    row = await scene.reload(row)
+    assert (row.note, row.channel) == ("Leave it.", "reply")
     (event,) = (await scene.elements())[-1].events
     by = {"kind": "person", "name": "Eve", "id": scene.eve.pk}
     assert event.note == {"by": by, "withdrawn": True, "replied": True, "note": "Leave it."}
