@@ -55,6 +55,7 @@ def _make_row(
         details = {name: details[name] for name in details if name != "kind"} | {
             "change": details["kind"]
         }
+    details |= _describe_tags(entry.act, details)
     decider = content.get("by", {})
     return {
         "entry": entry,
@@ -74,6 +75,28 @@ def _make_row(
             if details.get(name, "") not in ("", None, _ONCE.get(name))
         ],
     }
+
+
+def _describe_tags(act: str, details: Mapping[str, Any]) -> dict[str, str]:
+    """Return the labels of details whose words depend on the act or on other details."""
+    if act == Act.INQUIRY_CANCELLED and details.get("reason"):
+        channel = str(details.get("channel", ""))
+        return {"reason": outcome_texts.describe_reason(str(details["reason"]), channel)}
+    if act == Act.SETTING_CHANGED:
+        return _describe_setting(details.get("setting"), details.get("value"))
+    return {}
+
+
+def _describe_setting(setting: Any, value: Any) -> dict[str, str]:
+    labels = ledger_labels.SETTING_VALUE_LABELS.get(setting, {})
+    if setting == "expires_after":
+        is_time = isinstance(value, int)
+        return {
+            "value": display_text.describe_expiry(value)
+            if is_time
+            else display_text.NEVER_EXPIRE_LABEL
+        }
+    return {"value": labels[value]} if value in labels else {}
 
 
 def _describe_actor(decider: Mapping[str, Any], details: Mapping[str, Any]) -> str:

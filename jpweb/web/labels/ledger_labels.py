@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jpweb.store.choices import Act
+from jpweb.runtime.exports import FORMATS
+from jpweb.store.choices import Act, ApprovalKind, DecisionKind, InterruptKind, Role, RunState
 from jpweb.stream.markdown import outcome_texts
+from jpweb.web import display_text
 from jpweb.web.labels import policy_labels, review_labels
 
 #: Acts of the ledger.
@@ -118,6 +120,40 @@ GROUP_CHANGE_LABELS: Mapping[str, str] = {
     "role given": "role given",
     "role taken": "role removed",
 }
+#: Kinds of what acts were about: approvals, interrupts, ended sign-ins, exports, trusted items.
+KIND_LABELS: Mapping[str, str] = {
+    ApprovalKind.RUN: DecisionKind.RUN.label,
+    ApprovalKind.DELIVER: DecisionKind.DELIVER.label,
+    InterruptKind.STOP: "Stop",
+    InterruptKind.RESTART: "Rerun tool calls",
+    InterruptKind.RESPOND: "Interrupt with a reply",
+    "one": "One browser",
+    "others": "All other browsers",
+    "backup": "Backup",
+    **display_text.TRUST_KIND_LABELS,
+}
+#: Ends of turns.
+RUN_END_LABELS: Mapping[str, str] = {
+    RunState.DONE: "Done",
+    RunState.FAILED: "Failed",
+    RunState.STOPPED: "Stopped",
+    RunState.LOST: "Interrupted",
+}
+#: Settings of a workspace.
+SETTING_LABELS: Mapping[str, str] = {
+    "expires_after": "Unanswered questions",
+    "reviews_required": "Reviews",
+    "following": "Workspace files followed",
+    "writing": "Write conversations to the workspace",
+    "overrides": "Overrides",
+    "user_local_copies": "User-local copies",
+}
+#: Labels of a setting's values, by the name of the setting.
+SETTING_VALUE_LABELS: Mapping[str, Mapping[Any, str]] = {
+    "following": {"on": "yes", "off": "no"},
+    "reviews_required": review_labels.COUNT_LABELS,
+    "writing": display_text.WRITE_POLICY_LABELS,
+}
 #: Pages, of which entries have the names of their routes; a name without a label is shown as it is.
 PAGE_LABELS: Mapping[str, str] = {
     "home": "Home",
@@ -133,7 +169,32 @@ PAGE_LABELS: Mapping[str, str] = {
     "search": "Search",
     "answer-link": "answer link",
     "live-updates": "live updates",
+    "conversation-outline": "Outline",
+    "conversation-find": "Find in conversation",
+    "conversation-step": "Next event",
+    "conversation-neighbour": "Next conversation",
+    "conversation-raw": "Raw",
+    "conversation-compacted": "Compacted",
+    "conversation-timeline": "Timeline",
+    "conversation-configuration": "Configuration",
+    "conversation-thread": "What the model saw",
+    "conversation-reviews": "Reviews of a conversation",
+    "comments": "Comments",
+    "event": "Event",
+    "event-whole": "Event as JSON",
+    "event-part": "Part of an event",
+    "event-text": "Text of an event",
+    "event-redact": "Redact",
+    "question-context": "Context of a question",
+    "question-claim-choose": "I'm on it",
+    "question-snooze-choose": "Snooze",
+    "question-notification": "Notification",
+    "approval": "Approval",
+    "approval-call": "Tool call of an approval",
+    "approval-claim-choose": "I'm on it",
+    "secret": "Suspected secret",
 }
+_ROLE_LABELS: Mapping[Any, str] = {role.label: role.label.capitalize() for role in Role}
 _VERDICT_LABELS = {tag: label for tag, (label, _) in review_labels.VERDICT_LABELS.items()}
 #: Labels of details' values, by the name of the detail.
 VALUE_LABELS: Mapping[str, Mapping[Any, str]] = {
@@ -143,9 +204,19 @@ VALUE_LABELS: Mapping[str, Mapping[Any, str]] = {
         outcome_texts.LINK_CHANNEL: "an answer link",
         outcome_texts.REPLY_CHANNEL: "a reply to the model",
     },
+    "comments": {"included": "Included"},
+    "failure": display_text.FAILURE_TEXTS,
     "first_verdict": _VERDICT_LABELS,
+    "format": {name: export_format.description for name, export_format in FORMATS.items()},
+    "kind": KIND_LABELS,
+    "old_role": _ROLE_LABELS,
+    "outcome": {tag: label for tag, (label, _) in display_text.STATE_LABELS.items()},
+    "own_role": _ROLE_LABELS,
     "policy": policy_labels.POLICY_LABELS,
+    "role": _ROLE_LABELS,
     "round": review_labels.ROUND_LABELS,
+    "setting": SETTING_LABELS,
+    "state": RUN_END_LABELS,
     "verdict": _VERDICT_LABELS,
     "view": PAGE_LABELS,
 }

@@ -51,7 +51,7 @@ def test_file_has_the_decisions_of_all_kinds_newest_first(decided_world: World):
     rows = read_lines(decided_world)
     role, call, question = rows
     assert [role["kind"], call["kind"], question["kind"]] == ["rights", "run", "question"]
-    assert role["decision"] == "person Reader, role before reader, role responder"
+    assert role["decision"] == "person Reader, role before Reader, role Responder"
     assert (call["subject"], call["decision"], call["comment"]) == ("vault", "Denied", "=1+1")
     assert (question["subject"], question["answer"]) == ("Go on?", "Yes")
     assert question["decision"] == "Answered"

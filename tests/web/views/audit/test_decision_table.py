@@ -118,7 +118,7 @@ def test_change_of_a_role_is_a_row_that_leads_to_the_ledger(world: World):
     accounts.change_role(world.member("reader"), Role.RESPONDER, actor)
     page = parse_page(get(world, "?kind=rights"))
     (row,) = [tag for tag in page if "data-decision" in tag]
-    for part in ("Role changed", "responder", "Owner", "Garden"):
+    for part in ("Role changed", "role Responder", "Owner", "Garden"):
         assert part in row.text
     assert any("act=role_changed" in tag.get("href", "") for tag in page)
 
@@ -138,8 +138,8 @@ def test_change_of_a_role_names_the_person_and_both_roles(world: World):
     for path in ("decisions?kind=rights", "decisions?kind=rights&view=timeline", "ledger"):
         rows = list_entry_rows(world, path)
         for person, parts in (
-            ("reader", ("Role changed", "responder", "role before reader")),
-            ("responder", ("Member removed", "role before responder")),
+            ("reader", ("Role changed", "role Responder", "role before Reader")),
+            ("responder", ("Member removed", "role before Responder")),
         ):
             (row,) = [text for text in rows if f"person {person.capitalize()}," in text]
             assert all(part in row for part in parts), (path, row)
@@ -161,7 +161,7 @@ def test_change_of_a_group_names_group_person_and_kind(world: World):
     groups.give_role(group, world.home, Role.READER, actor)
     texts = list_entry_rows(world, "decisions?kind=rights")
     (row,) = [text for text in texts if "Group changed" in text]
-    for part in ("Night shift", "change role given", "reader"):
+    for part in ("Night shift", "change role given", "role Reader"):
         assert part in row
     groups.take_role(group, world.home, actor)
     assert "change role removed" in list_entry_rows(world, "decisions?kind=rights")[0]
