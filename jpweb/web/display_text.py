@@ -6,7 +6,7 @@ Sentences with which forms and views respond are in ``notice_text``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from django.utils import dateformat
 from django.utils.timesince import timesince
@@ -301,6 +301,11 @@ def describe_group_count(conversations: int, events: int, *, is_limited: bool) -
         f"{prefix}{conversations:,} conversation{'' if conversations == 1 else 's'},"
         f" {events:,} event{'' if events == 1 else 's'}"
     )
+
+
+def format_day(day: date) -> str:
+    """Return a day as pages show it."""
+    return dateformat.format(day, "j M Y")
 
 
 def format_minute(at: datetime) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jpweb.store.reviews.inquiry_counts import Period
+from jpweb.web import display_text
 
 #: Headings of the first column of each table.
 PERIOD_HEADING, TOOL_HEADING, WORKSPACE_HEADING = "Days (UTC)", "Tool", "Workspace"
@@ -21,8 +22,9 @@ AGE_LABELS = ("Under 1 minute", "Under 1 hour", "Under 1 day", "Under 1 week", "
 def describe_period(period: Period) -> str:
     """Return the days of a period."""
     if period.first_day == period.last_day:
-        return period.first_day.isoformat()
-    return f"{period.first_day.isoformat()} to {period.last_day.isoformat()}"
+        return display_text.format_day(period.first_day)
+    first_text, last_text = map(display_text.format_day, (period.first_day, period.last_day))
+    return f"{first_text} to {last_text}"
 
 
 def shorten_period(period: Period) -> str:

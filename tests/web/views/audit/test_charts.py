@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -89,6 +90,15 @@ def test_each_chart_has_a_name_a_picture_and_its_numbers(world: World):
     assert not [tag for tag in page if "style" in tag or tag.tag == "style"]
 
 
+def test_days_have_the_form_that_other_pages_give_them(world: World):
+    save_many([world.conversation], 80, 70)
+    headings = [row[0].text.strip() for row in list_rows(parse_page(get(world)))]
+    days = [text for text in headings if re.search(r"\b20\d\d\b", text)]
+    assert days
+    day = r"\d{1,2} [A-Z][a-z]{2} 20\d\d"
+    assert [text for text in days if not re.fullmatch(f"{day}( to {day})?", text)] == []
+
+
 def test_waits_until_questions_were_seen_are_drawn_where_there_are_any(world: World):
     row = save_inquiry(world.conversation)
     assert "Seen: median" not in parse_page(get(world)).find_one(id="chart-tools").text
@@ -145,7 +155,7 @@ def test_charts_say_which_questions_they_leave_out(world: World, monkeypatch: py
     for _ in range(2):
         save_inquiry(world.conversation, asked_at=BEGIN.replace(year=2027))
     text = " ".join(parse_page(get(world)).text.split())
-    assert "count the newest 2 questions that match, since 2027-03-02" in text
+    assert "count the newest 2 questions that match, since 2 Mar 2027" in text
 
 
 def test_a_wrong_filter_is_named_and_the_charts_remain(world: World):
