@@ -244,7 +244,7 @@ def _write_approvals(decisions: Iterable[ApprovalDecision]) -> Iterator[str]:
     for decision in decisions:
         text = _DECISION_TEXTS.get((decision.kind, decision.is_allowed), "Decided")
         text += ", edited" if decision.is_edited else ""
-        text += ", for the rest of the turn" if decision.is_for_turn else ""
+        text += ", for this turn" if decision.is_for_turn else ""
         decider = escaping.escape_line(decision.decider)
         line = _describe_decision(decider, decision.asked_at, decision.settled_at)
         yield f"{text} {line}{':' if decision.words else '.'}" if line else f"{text}."

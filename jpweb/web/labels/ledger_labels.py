@@ -83,7 +83,7 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     **{name: name for name in ("tool", "kind", "name", "state", "failure", "model")},
     "policy": "policy",
     "allow": "allowed",
-    "remember": "for the rest of the turn",
+    "remember": "for this turn",
     "setting": "setting",
     "value": "value",
     "view": "page",

@@ -13,7 +13,7 @@ from jpweb.web import display_text
 POLICY_LABELS = {
     "skip": "configured to skip",
     "detached": "no one was reachable",
-    "remembered": "decided for the rest of the turn",
+    "remembered": "decided for this turn",
 }
 _CONFIGURED_TEXTS = {
     "skip": "by configuration",
@@ -21,7 +21,7 @@ _CONFIGURED_TEXTS = {
 }
 _UNATTENDED_LABEL, _UNATTENDED_TEXT = "Ran without asking:", "configuration"
 _PLACE_TEXT = "{text} ({setting} in {file})"
-_REMEMBERED_TEXT = "by {name}, for the rest of the turn"
+_REMEMBERED_TEXT = "by {name}, for this turn"
 _UNNAMED = "an earlier decision"
 #: The kinds of decisions by the name of their note.
 _KIND_BY_NAME = {"permission": "run", "delivery": "deliver"}

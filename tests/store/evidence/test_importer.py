@@ -119,7 +119,7 @@ def test_second_bundle_has_the_same_record(
     again.write_bytes(bundles.make_bundle(Conversation.objects.get(pk=key)))
     record = list_record_files(bundles.read_files(path))
     text = json.dumps(record)
-    for words in ("Denied", "Allowed, edited", "for the rest of the turn", "Not <now>.", "Ada"):
+    for words in ("Denied", "Allowed, edited", "for this turn", "Not <now>.", "Ada"):
         assert words in text
     assert list_record_files(bundles.read_files(again)) == record
     assert bundles.list_problems(again) == []

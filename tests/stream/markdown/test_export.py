@@ -329,7 +329,7 @@ def test_decisions_stand_around_the_call_and_its_result():
     (item,) = outline.turns[0].items
     blocks = list(MarkdownWriter(MarkdownOptions()).write_item(item, [withheld, allowed]))
     moment = "2026-01-02 03:00:05 UTC, after 5.0 s"
-    allowed_line = f"Allowed, edited, for the rest of the turn by Ada \\*M\\*, {moment}."
+    allowed_line = f"Allowed, edited, for this turn by Ada \\*M\\*, {moment}."
     assert blocks.index(allowed_line) == 2, "below the arguments"
     assert blocks[-2:] == [
         f"Result not sent to the model by Ada \\*M\\*, {moment}:",

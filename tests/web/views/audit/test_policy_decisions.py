@@ -57,12 +57,12 @@ def test_call_under_a_permission_for_the_turn_names_who_gave_it(world: World):
     client = world.client("auditor")
     for path in ("decisions?kind=run", "decisions?view=timeline&kind=run"):
         (row,) = [text for text in list_rows(client, path) if "without asking" in text]
-        assert "decided for the rest of the turn" in row
+        assert "decided for this turn" in row
         assert "Owner" in row
     call = world.conversation.journal.get(category="call")
     page = parse_page(client.get(f"/conversations/{world.conversation.pk}"))
     (fold,) = [tag for tag in page if tag.get("id") == call.anchor]
-    assert "Allowed by Owner, for the rest of the turn" in " ".join(fold.text.split())
+    assert "Allowed by Owner, for this turn" in " ".join(fold.text.split())
     assert any(f"approval-{world.prompt.pk}" in tag.get("href", "") for tag in page)
 
 
