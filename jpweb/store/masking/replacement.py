@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -36,6 +36,9 @@ _CONTENT_KEYS: dict[type, tuple[str, ...]] = {
     ConfigDelta: ("delta",),
     Compaction: ("summary", "reasoning", "tool_calls"),
 }
+#: Place of content in a field, or an event, of another layout.
+OTHER_PLACE = "other"
+_KNOWN_PLACES = {"metadata", "note", *(key for keys in _CONTENT_KEYS.values() for key in keys)}
 #: Keys of a question that say how its answer is used, and those that are no content.
 _QUESTION_SCOPE_KEYS = ("exclusive", "persistence")
 _QUESTION_FORM_KEYS = ("answer_type", *_QUESTION_SCOPE_KEYS)
@@ -70,6 +73,14 @@ class Replaced(NamedTuple):
     counts: dict[str, int]
     strings: tuple[str, ...]
     keys: frozenset[str] = frozenset()
+
+
+def list_places(counts: Mapping[str, int]) -> list[str]:
+    """Return the names of the places of replacements; any that jpweb does not know is ``other``.
+
+    Names of fields and kinds that a file made up may be content themselves.
+    """
+    return sorted({place if place in _KNOWN_PLACES else OTHER_PLACE for place in counts})
 
 
 def list_strings(value: Any) -> list[str]:

@@ -237,6 +237,8 @@ def _replace_entry(
         event=entry.anchor,
         reason=request.reason,
         scope="strings" if request.strings else "content",
+        number=earlier.count(),
+        places=replacement.list_places(replaced.counts),
         replacements=sum(replaced.counts.values()),
         digest_before=redaction.digest_before,
         digest_after=redaction.digest_after,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jpweb.store.models import LedgerEntry, Review
 
 #: Details that a row omits while they have this value.
-_ONCE = {"count": 1}
+_ONCE = {"count": 1, "number": 1}
 #: Details of a call that ran without asking, which its act says.
 _SAID_BY_ACT = frozenset({"policy", "allow"})
 
@@ -112,4 +112,7 @@ def _describe_value(name: str, value: Any) -> Any:
     if name in ledger_labels.TIME_DETAILS:
         at = timestamps.parse_timestamp(str(value))
         return display_text.format_minute(at) if at else value
-    return ledger_labels.VALUE_LABELS.get(name, {}).get(value, value)
+    labels = ledger_labels.VALUE_LABELS.get(name, {})
+    if isinstance(value, list):
+        return ", ".join(str(labels.get(item, item)) for item in value)
+    return labels.get(value, value)

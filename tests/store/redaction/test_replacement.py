@@ -71,3 +71,8 @@ def test_field_without_a_value_is_no_content():
     text = f'{{"timestamp": "{AT}", "type": "inquiry_response", "id": "a", "outcome": "cancelled", '
     element = wire.read_element(text + '"reason": "user", "answer": null}')
     assert replacement.replace_whole(element, MARKER).counts == {}
+
+
+def test_places_that_a_file_made_up_are_not_named():
+    counts = {"answer": 2, "my secret field": 1, "note": 1}
+    assert replacement.list_places(counts) == ["answer", "note", "other"]

@@ -9,9 +9,10 @@ from django.urls import reverse
 
 from jpweb.store.choices import Act, RunState
 from jpweb.store.models import JournalEntry, LedgerEntry, Run
-from jpweb.stream.inquiry import Answered
+from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
 from tests.canary.spellings import has_secret
 from tests.store import making
+from tests.web.reading import parse_page
 from tests.web.world import World
 
 CANARY = "canary-7f3a9c"
@@ -71,6 +72,24 @@ def test_redaction_page_shows_who_redacted_and_the_hash(world: World, anchor: st
     )
     assert "Check an original" in page.content.decode()
     assert LedgerEntry.objects.get(act=Act.REDACTED).person_id == world.people["auditor"].pk
+
+
+def test_redactions_of_one_event_can_be_told_apart_in_decisions(world: World):
+    note = f"{CANARY} and a key"
+    row = making.settle(world.question, Cancelled(CancellationReason.USER), note=note)
+    Run.objects.filter(pk=world.run.pk).update(state=RunState.DONE)
+    anchor = JournalEntry.objects.get(
+        conversation=world.conversation, position=row.response_position
+    ).anchor
+    for string in (CANARY, "and a key"):
+        assert post(world, "confirm", anchor, scope="event", strings=string).status_code == 302
+    page = parse_page(world.client("auditor").get("/audit/decisions?kind=redaction"))
+    cells = [" ".join(tag.text.split()) for tag in page.find_all(**{"data-label": "Decision"})]
+    assert cells == [
+        "Event redacted, reason a leaked key, redaction number 2, replaced strings, in metadata",
+        "Event redacted, reason a leaked key, replaced strings, in metadata",
+    ]
+    assert not has_secret(page.text, CANARY)
 
 
 def test_form_shows_the_content_and_whether_a_turn_runs(world: World, anchor: str):
