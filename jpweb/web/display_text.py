@@ -60,6 +60,13 @@ APPROVAL_TEXTS = {
     "deliver": "Result needs review",
 }
 
+#: What a call without a result waits for, by the kind of its open approval; "" for none.
+_WAITING_CALL_LABELS = {
+    "run": "Waiting for approval",
+    "deliver": "Result needs review",
+    "": "No result yet",
+}
+
 #: Labels of the policies for saving jpweb's conversations to the workspace too.
 WRITE_POLICY_LABELS = {
     WritePolicy.OFF: "No",
@@ -274,6 +281,11 @@ def describe_decision(kind: str, state: str, record: Mapping[str, object]) -> tu
     if record.get("remember") is True:
         label += ", for this turn"
     return ("answered" if allowed else "skipped"), label, mark
+
+
+def describe_waiting_call(kind: str = "") -> str:
+    """Return what a call without a result waits for; ``kind`` is that of its open approval."""
+    return _WAITING_CALL_LABELS[kind]
 
 
 def describe_counts(counts: Mapping[str, int]) -> list[str]:

@@ -1,10 +1,11 @@
-"""Finds the decided approvals of tool calls: one query for all calls of a page or a batch."""
+"""Finds the approvals of tool calls: one query for all calls of a page or a batch."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet, Value
@@ -25,7 +26,7 @@ _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
 class CallDecision(NamedTuple):
-    """The columns of a decided approval that the fold of its call shows."""
+    """The columns of an approval that the row and the fold of its call show."""
 
     pk: int
     kind: str
@@ -53,10 +54,10 @@ class _Span(NamedTuple):
 def load_decisions(
     conversation_id: int, calls: Iterable[ToolCall], limit: int | None = MAX_PAGE_APPROVALS
 ) -> dict[str, list[CallDecision]]:
-    """Return the decided approvals of calls by the anchor of the call, in the order of asking.
+    """Return the approvals of calls by the anchor of the call, in the order of asking.
 
-    ``limit`` bounds how many are read; None reads all. An id may repeat in a conversation:
-    an approval belongs to the latest call before it.
+    ``limit`` bounds how many are read, decided and open ones; None reads all that are decided. An
+    id may repeat in a conversation: an approval belongs to the latest call before it.
     """
     spans: dict[str, list[_Span]] = defaultdict(list)
     for call in calls:
@@ -77,7 +78,7 @@ def load_decisions(
 
 
 def _read_rows(conversation_id: int, spans: list[_Span], limit: int | None) -> list[CallDecision]:
-    """Return the decided approvals from the first of these calls to the last result."""
+    """Return the approvals from the first of these calls to the last result."""
     ends = [_END_OF_TIME if span.end is None else span.end + _EVENT_PRECISION for span in spans]
     adapt_time = bulk.time_adapter()
     query = _decisions_query if limit is None else _page_decisions_query
@@ -89,17 +90,24 @@ def _read_rows(conversation_id: int, spans: list[_Span], limit: int | None) -> l
     return [CallDecision(*row) for row in rows[:limit]]
 
 
-def _list_decided(
-    conversation_ids: Sequence[int], starts: Sequence[int], ends: Sequence[int]
+def _list_approvals(
+    states: Sequence[str],
+    conversation_ids: Sequence[int],
+    starts: Sequence[int],
+    ends: Sequence[int],
 ) -> QuerySet[Approval, tuple[Any, ...]]:
     rows = Approval.objects.filter(
         conversation_id__in=conversation_ids,
         asked_at__gte=Value(starts[0]),
         asked_at__lte=Value(ends[0]),
-        state=ApprovalState.DECIDED,
+        state__in=states,
     )
     return rows.order_by("asked_at", "id").values_list(*CallDecision._fields)
 
 
-_decisions_query = CompiledQuery(_list_decided)
-_page_decisions_query = CompiledQuery(lambda *keys: _list_decided(*keys)[:MAX_PAGE_APPROVALS])
+_decisions_query = CompiledQuery(partial(_list_approvals, [ApprovalState.DECIDED]))
+_page_decisions_query = CompiledQuery(
+    lambda *keys: _list_approvals([ApprovalState.OPEN, ApprovalState.DECIDED], *keys)[
+        :MAX_PAGE_APPROVALS
+    ]
+)

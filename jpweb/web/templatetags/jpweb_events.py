@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from jpweb.runtime import model_history, rendering
 from jpweb.runtime.rendering import code_fences, invisible_characters, payloads
 from jpweb.runtime.rendering.payloads import MAX_PROSE_CHARS
-from jpweb.store.choices import ApprovalKind
+from jpweb.store.choices import ApprovalKind, ApprovalState
 from jpweb.stream import durations, timestamps
 from jpweb.stream.events import BrokenEvent, ConfigDelta, ConversationEvent
 from jpweb.stream.transcript.items import (
@@ -25,7 +25,7 @@ from jpweb.stream.transcript.items import (
     StandaloneItem,
     ToolCall,
 )
-from jpweb.web import html_cache
+from jpweb.web import display_text, html_cache
 from jpweb.web.html_cache import ItemRecord
 from jpweb.web.labels import outcome_labels, policy_labels
 from jpweb.web.templatetags.jpweb_times import iso_time, utc_seconds
@@ -121,7 +121,7 @@ def render_result(response: PlacedElement, item_context: ItemContext) -> SafeStr
 
 
 def _get_decisions(item: Item, conversation: Conversation) -> Sequence[CallDecision]:
-    """Return the decided approvals of a tool call, none of other items."""
+    """Return the approvals of a tool call, none of other items."""
     decisions_by_anchor = getattr(conversation, "call_decisions", {})
     return decisions_by_anchor.get(item.request.anchor, ()) if isinstance(item, ToolCall) else ()
 
@@ -140,8 +140,11 @@ def _build_call_context(call: ToolCall, conversation: Conversation) -> dict[str,
     hidden_inquiries = [row for row in call.inquiries if row.request.place not in shown_places]
     states = [inquiry.state for inquiry in call.inquiries]
     counts = {state: states.count(state) for state in dict.fromkeys(states)}
-    decisions = _get_decisions(call, conversation)
+    call_approvals = _get_decisions(call, conversation)
+    decisions = [row for row in call_approvals if row.state == ApprovalState.DECIDED]
+    awaited_kinds = [row.kind for row in call_approvals if row.state == ApprovalState.OPEN]
     return {
+        "call_state": display_text.describe_waiting_call(*awaited_kinds[-1:]),
         "permission_policy": policy_labels.describe_policy(call.response, "permission"),
         "delivery_policy": policy_labels.describe_policy(call.response, "delivery"),
         "permissions": [row for row in decisions if row.kind == ApprovalKind.RUN],

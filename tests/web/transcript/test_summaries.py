@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from jpweb.store.choices import Role
+from jpweb.store import approvals
+from jpweb.store.choices import ApprovalKind, Role
 from jpweb.store.models import Conversation
 from jpweb.stream.answer_type import Secret, Text
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
@@ -95,6 +96,30 @@ def test_row_of_a_question_that_a_reply_interrupted_has_the_reply():
         assert "Interrupted with a reply: Leave <it> Ada" in line
     (fold,) = [tag for tag in page if tag.get("data-kind") == "inquiry_response"]
     assert "Reply: Leave <it>" in read_line(fold)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (ApprovalKind.RUN, "Waiting for approval"),
+        (ApprovalKind.DELIVER, "Result needs review"),
+        (None, "No result yet"),
+    ],
+)
+def test_row_of_a_call_without_result_says_what_it_waits_for(kind: ApprovalKind | None, text: str):
+    """A page without scripts says it too, and that of a reader, who has no cards."""
+    conversation = making.conversation(making.workspace())
+    making.start_run(conversation)
+    assert "No result yet" in read_summaries(open_page(conversation), "tool_call_request")[0]
+    if kind:
+        subject = {"arguments": {}, "content": "Done.", "described": "vault", "edit": False}
+        row = approvals.request_approval(conversation.pk, kind, "call_1", "vault", subject)
+    (line,) = read_summaries(open_page(conversation), "tool_call_request")
+    assert text in line
+    if kind:
+        approvals.withdraw_approval(row.pk)
+        (line,) = read_summaries(open_page(conversation), "tool_call_request")
+        assert "No result yet" in line
 
 
 def test_the_answer_in_the_fold_is_the_word_that_was_clicked():
