@@ -16,7 +16,13 @@ from jpweb.store import accounts
 from jpweb.store.errors import CodeRequired, InvalidLink
 from jpweb.store.people.sessions import hash_key
 from jpweb.web import access, notice_text
-from jpweb.web.security import browser_sessions, rate_limits, security_log, sign_in_page
+from jpweb.web.security import (
+    browser_sessions,
+    cache_headers,
+    rate_limits,
+    security_log,
+    sign_in_page,
+)
 
 
 @access.public
@@ -67,7 +73,11 @@ async def sign_out(request: HttpRequest) -> HttpResponse:
 
 
 def _end_session(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
+    """Sign out. For a stranger nothing is written: a message would begin a session, a row."""
     response, key = redirect("sign-in"), request.session.session_key
+    if not request.user.is_authenticated:
+        cache_headers.clear_site_data(response, storage=True)
+        return response, []
     browser_sessions.end_session(request, response)
     messages.success(request, notice_text.SIGNED_OUT)
     return response, [hash_key(key)] if key else []

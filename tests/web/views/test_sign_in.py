@@ -118,6 +118,19 @@ def test_signing_out_ends_the_session_and_clears_the_browser(world: World):
     assert client.get("/")["Location"].startswith("/sign-in")
 
 
+def test_sign_out_of_a_stranger_writes_no_row_and_no_line(
+    world: World, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "jpweb.security")
+    client = Client()
+    response = client.post("/sign-out")
+    assert response["Location"] == "/sign-in"
+    assert response["Clear-Site-Data"] == '"cache", "storage"'
+    assert not client.cookies
+    assert not SignIn.objects.exists()
+    assert not caplog.records
+
+
 def test_a_sign_in_that_ended_elsewhere_clears_the_browsers_cache(world: World):
     client = signed_in(world.people["owner"])
     SignIn.objects.all().delete()
