@@ -6,6 +6,7 @@ cannot be guessed (256 bits); their limit bounds load and log lines.
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import time
 from collections import OrderedDict, deque
@@ -13,16 +14,19 @@ from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
 from jpweb.web import notice_text
+from jpweb.web.security import security_log
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
 
 #: Keys that a limit tracks; above it the oldest is evicted.
 MAX_KEYS = 10_000
+#: Bits of an IPv6 address that name its network: one subscriber has all addresses of a /64.
+_IPV6_NETWORK_BITS = 64
 
 
 class RateLimit:
@@ -54,7 +58,7 @@ class RateLimit:
         self._times.clear()
 
 
-#: Refused sign-in and invitation links per address: 20 a minute.
+#: Refused links, passkeys and codes per address: 20 a minute.
 REFUSED_LINK_LIMIT = RateLimit(20, 60)
 #: Sign-ins with an identity provider per address: 60 a minute. Each sends it requests.
 SIGN_ON_LIMIT = RateLimit(60, 60)
@@ -84,16 +88,38 @@ def limit_searches(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespo
     return limited_view
 
 
-def refuse_link(address: str) -> HttpResponse | None:
-    """Count a refused link; return the 429 page for an address above the limit."""
-    if seconds := REFUSED_LINK_LIMIT.admit_event(address):
+def refuse_link(request: HttpRequest, event: str, **log_fields: object) -> HttpResponse | None:
+    """Count and log a refused link; return the 429 page for a browser above the limit.
+
+    What is above the limit is not logged, so that strangers cannot fill the log.
+    """
+    if seconds := REFUSED_LINK_LIMIT.admit_event(make_address_key(request)):
         reason = notice_text.TOO_MANY_INVALID_LINKS
         return make_refusal(reason.format(seconds=seconds), seconds)
+    security_log.log_event(event, request, **log_fields)
     return None
 
 
-def refuse_sign_on(address: str) -> HttpResponse | None:
+def refuse_sign_on(request: HttpRequest) -> HttpResponse | None:
     """Count a sign-in with an identity provider; return the 429 page above the limit."""
-    if seconds := SIGN_ON_LIMIT.admit_event(address):
+    if seconds := SIGN_ON_LIMIT.admit_event(make_address_key(request)):
         return make_refusal(notice_text.TOO_MANY_SIGN_ONS.format(seconds=seconds), seconds)
     return None
+
+
+def make_address_key(request: HttpRequest) -> str:
+    """Return the key by which a browser without a sign-in is counted.
+
+    It is the address, of IPv6 the /64. IPv4 in IPv6 (``::ffff:192.0.2.1``) counts as IPv4.
+    """
+    text = security_log.find_client_address(request)
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return text
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    host_bits = address.max_prefixlen - _IPV6_NETWORK_BITS
+    return str(ipaddress.IPv6Address(int(address) >> host_bits << host_bits))

@@ -28,7 +28,7 @@ from jpweb.stream.markdown import outcome_texts
 from jpweb.web import access, notice_text
 from jpweb.web.forms.answers import AnswerForm
 from jpweb.web.forms.fields import find_problem
-from jpweb.web.security import rate_limits, read_recording, security_log
+from jpweb.web.security import rate_limits, read_recording
 
 if TYPE_CHECKING:
     from jpweb.store.models import Inquiry
@@ -95,12 +95,9 @@ async def _settle_by_link(request: HttpRequest, token: str, link: ResolvedLink) 
 
 
 def _refuse_link(request: HttpRequest, error: InvalidLink) -> HttpResponse:
-    """Count and log a refused link; answer 404, or 429 above the limit, which bounds the log."""
-    refusal = rate_limits.refuse_link(security_log.find_client_address(request))
-    if refusal is not None:
-        return refusal
-    security_log.log_event("answer link refused", request)
-    return _build_page(request, "invalid", {"problem": str(error)}, 404)
+    """Answer 404, or 429 above the limit."""
+    refusal = rate_limits.refuse_link(request, "answer link refused")
+    return refusal or _build_page(request, "invalid", {"problem": str(error)}, 404)
 
 
 async def _render_link(

@@ -42,10 +42,8 @@ def _preview_or_join(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
             return _accept_invitation(request, code)
         return _render_offer(request, code), []
     except InvalidLink as error:
-        security_log.log_event("invitation refused", request)
-        address = security_log.find_client_address(request)
         page = render(request, "auth/join.html", {"problem": error}, status=403)
-        return rate_limits.refuse_link(address) or page, []
+        return rate_limits.refuse_link(request, "invitation refused") or page, []
     except NameTaken as error:
         return _render_offer(request, code, str(error)), []
 

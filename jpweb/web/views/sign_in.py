@@ -20,7 +20,6 @@ from jpweb.web.security import (
     browser_sessions,
     cache_headers,
     rate_limits,
-    security_log,
     sign_in_page,
 )
 
@@ -53,12 +52,10 @@ def _use_sign_in_link(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
         browser_sessions.begin_code_entry(request, error.link_id, next_url)
         return redirect("sign-in-code"), []
     except InvalidLink as error:
-        security_log.log_event("sign-in link refused", request)
+        refusal = rate_limits.refuse_link(request, "sign-in link refused")
         if request.user.is_authenticated:
             return HttpResponseRedirect(next_url), []
-        address = security_log.find_client_address(request)
-        page = sign_in_page.render_page(request, str(error), status=403)
-        return rate_limits.refuse_link(address) or page, []
+        return refusal or sign_in_page.render_page(request, str(error), status=403), []
     ended_sessions = browser_sessions.begin_session(request, link.person, link.maker_id)
     return HttpResponseRedirect(next_url), ended_sessions
 

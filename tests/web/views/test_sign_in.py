@@ -103,6 +103,33 @@ def test_refused_codes_above_the_limit_get_429_and_a_good_one_passes(world: Worl
     assert use(Client(), code(world)).status_code == 302
 
 
+@pytest.mark.parametrize(
+    ("path", "event"),
+    [
+        ("/sign-in", "sign-in link refused"),
+        ("/join", "invitation refused"),
+        ("/sign-in/passkey", "passkey refused"),
+    ],
+)
+def test_refusals_above_the_limit_write_no_line(
+    world: World, caplog: pytest.LogCaptureFixture, path: str, event: str
+):
+    caplog.set_level(logging.INFO, "jpweb.security")
+    for _ in range(rate_limits.REFUSED_LINK_LIMIT.count + 5):
+        use(Client(), "guessed", path)
+    assert len(caplog.messages) == rate_limits.REFUSED_LINK_LIMIT.count
+    assert all(message.startswith(f"{event} from=") for message in caplog.messages)
+
+
+def test_used_link_leads_home_without_a_line_above_the_limit(
+    world: World, caplog: pytest.LogCaptureFixture
+):
+    client, count = world.client("reader"), rate_limits.REFUSED_LINK_LIMIT.count
+    caplog.set_level(logging.INFO, "jpweb.security")
+    locations = {use(client, "guessed")["Location"] for _ in range(count + 1)}
+    assert (locations, len(caplog.messages)) == ({"/"}, count)
+
+
 def test_the_page_says_how_to_sign_in_and_nothing_else(world: World):
     page = parse_page(Client().get("/sign-in"))
     assert "Sign in with a one-time link" in page.text

@@ -89,8 +89,8 @@ def begin_sign_in(request: HttpRequest) -> HttpResponse:
     """Respond with the options to sign in: the same for everybody."""
     from jpweb.web.security import webauthn  # noqa: PLC0415  as above
 
-    address = security_log.find_client_address(request)
-    if seconds := rate_limits.SIGN_ON_LIMIT.admit_event(address):
+    key = rate_limits.make_address_key(request)
+    if seconds := rate_limits.SIGN_ON_LIMIT.admit_event(key):
         problem = notice_text.TOO_MANY_SIGN_ONS.format(seconds=seconds)
         return JsonResponse({"problem": problem}, status=429)
     if not sign_in_page.find_passkey_domain(request):
@@ -129,6 +129,5 @@ def _sign_in(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
 
 def _refuse(request: HttpRequest, **log_fields: object) -> HttpResponse:
     """Respond the same whether the passkey is unknown, of a deactivated person or not proven."""
-    security_log.log_event("passkey refused", request, **log_fields)
     page = sign_in_page.render_page(request, notice_text.PASSKEY_REFUSED, status=403)
-    return rate_limits.refuse_link(security_log.find_client_address(request)) or page
+    return rate_limits.refuse_link(request, "passkey refused", **log_fields) or page

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from jpweb.web.http import Request
     from jpweb.web.security.browser_sessions import CodeEntry
 
+#: Event of the security log.
+_CODE_REFUSED = "second factor refused"
+
 
 @access.public
 @never_cache
@@ -128,10 +131,10 @@ def _use_code(
 ) -> tuple[HttpResponse, list[str]]:
     check = second_factors.check_code(person.pk, request.POST.get("code", ""))
     if not check.method:
-        _log_refusal(request, person, check)
         factor = second_factors.find_factor(person.pk)
         page = _render_entry(request, factor, notice_text.CODE_WRONG, status=403)
-        return rate_limits.refuse_link(security_log.find_client_address(request)) or page, []
+        log_fields = _make_log_fields(person, check)
+        return rate_limits.refuse_link(request, _CODE_REFUSED, **log_fields) or page, []
     link = accounts.use_link_after_code(entry.link_id)
     ended_sessions = browser_sessions.begin_session(
         request, link.person, link.maker_id, second_factor=check.method
@@ -139,11 +142,11 @@ def _use_code(
     return HttpResponseRedirect(entry.next_url), ended_sessions
 
 
-def _log_refusal(request: HttpRequest, person: Person, check: CodeCheck) -> None:
+def _make_log_fields(person: Person, check: CodeCheck) -> dict[str, object]:
     fields: dict[str, object] = {"of": person.pk}
     if check.locked_until is not None:
         fields["locked_until"] = check.locked_until.isoformat(timespec="seconds")
-    security_log.log_event("second factor refused", request, **fields)
+    return fields
 
 
 def _render_entry(
@@ -163,7 +166,7 @@ def _check_own_code(request: Request) -> str:
     check = second_factors.check_code(request.user.pk, request.POST.get("code", ""))
     if check.method:
         return ""
-    _log_refusal(request, request.user, check)
+    security_log.log_event(_CODE_REFUSED, request, **_make_log_fields(request.user, check))
     if check.locked_until is not None:
         return notice_text.CODE_LOCKED.format(until=display_text.format_minute(check.locked_until))
     return notice_text.CODE_WRONG

@@ -89,8 +89,7 @@ def _lead_to_provider(
 ) -> HttpResponse:
     from jpweb.web.security import oidc_client  # noqa: PLC0415  loads requests, 90 ms
 
-    address = security_log.find_client_address(request)
-    if refusal := rate_limits.refuse_sign_on(address):
+    if refusal := rate_limits.refuse_sign_on(request):
         return refusal
     try:
         next_url = sign_in_page.find_next_url(request)
@@ -107,8 +106,7 @@ def _finish_sign_on(
 ) -> tuple[HttpResponse, list[str]]:
     from jpweb.web.security import oidc_client  # noqa: PLC0415  as above
 
-    address = security_log.find_client_address(request)
-    if refusal := rate_limits.refuse_sign_on(address):
+    if refusal := rate_limits.refuse_sign_on(request):
         return refusal, []
     try:
         sign_on = oidc_client.verify_callback(request, provider)

@@ -186,6 +186,16 @@ def test_five_wrong_codes_lock_longer_each_time_also_for_a_right_one(
     assert SecondFactor.objects.get().lock_count == 0
 
 
+def test_wrong_codes_above_the_limit_write_no_line(app: App, caplog: pytest.LogCaptureFixture):
+    client, count = app.open_link(), rate_limits.REFUSED_LINK_LIMIT.count
+    caplog.set_level("INFO", "jpweb.security")
+    statuses = [enter(client, app.wrong_code).status_code for _ in range(count + 5)]
+    assert statuses == [403] * count + [429] * 5
+    assert [message.split(" from=")[0] for message in caplog.messages] == [
+        "second factor refused"
+    ] * count
+
+
 def test_turning_off_and_new_recovery_codes_require_a_code(app: App):
     client = signed_in(app.person)
     for path in ("off", "recovery-codes"):
