@@ -14,7 +14,7 @@ import os
 import re
 import secrets
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from time import monotonic
 from typing import NamedTuple, Self
 from weakref import finalize
@@ -22,7 +22,8 @@ from weakref import finalize
 from django.conf import settings
 
 from jpweb import datafolder
-from jpweb.runtime.db_threads import run_in_background_thread
+from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
+from jpweb.store.errors import ExportBroken
 from jpweb.store.exports import ExportChunk
 from jpweb.store.people.downloads import ContentVersion
 
@@ -34,6 +35,8 @@ KEPT_SECONDS = 600.0
 MAX_KEPT_BYTES, MAX_KEPT_DOWNLOADS = 1 << 30, 20
 #: Bytes that a download reads or sends at once.
 SLICE_BYTES = 512 * 1024
+#: Seconds between two checks of whether a person may still read what they resumed.
+CHECK_SECONDS = 5.0
 #: The one form of a range that is served: from a byte to the end.
 _RANGE = re.compile(r"bytes=(\d{1,18})-")
 
@@ -103,9 +106,20 @@ class KeptDownload:
         """Whether all bytes so far are in the file."""
         return self._file is not None
 
-    async def read_from(self, offset: int) -> AsyncIterator[bytes]:
-        """Yield the bytes of a complete download from an offset on."""
+    async def read_from(
+        self, offset: int, can_continue: Callable[[], bool]
+    ) -> AsyncIterator[bytes]:
+        """Yield the bytes of a complete download from an offset on.
+
+        ``can_continue`` is called in a database thread before a slice, every ``CHECK_SECONDS``.
+        Raises ExportBroken where it returns False, or the database's error.
+        """
+        checked_at = monotonic()
         while offset < self.byte_count:
+            if monotonic() - checked_at >= CHECK_SECONDS:
+                if not await run_in_db_thread(can_continue):
+                    raise ExportBroken("The person may not read this any more.")
+                checked_at = monotonic()
             data = await run_in_background_thread(self._read, offset)
             if not data:
                 return

@@ -13,7 +13,7 @@ from django.shortcuts import render
 from jpweb.runtime import downloads, kept_downloads
 from jpweb.runtime.broadcast.flow_control import CUT_CONNECTION_KEY
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
-from jpweb.runtime.downloads import Download, DownloadUnderWay
+from jpweb.runtime.downloads import DownloadUnderWay
 from jpweb.runtime.kept_downloads import SLICE_BYTES, DownloadKey, KeptDownload
 from jpweb.store import accounts
 from jpweb.store.database.availability import DATABASE_ERROR, find_outage
@@ -74,7 +74,7 @@ async def send_file(
     kept_downloads.keep_download(kept_download)
     headers |= {"ETag": kept_download.etag, "Accept-Ranges": "bytes"}
     return StreamingHttpResponse(
-        _DownloadStream(request, download, kept_download),
+        _DownloadStream(request, download, kept_download, download.close),
         content_type=content_type,
         headers=headers,
     )
@@ -129,12 +129,17 @@ async def _resume(
     may_continue: Callable[[], bool],
 ) -> HttpResponseBase:
     """Return the rest of a download, once all of it is made."""
-    if not await run_in_db_thread(may_continue):
+
+    def may_resume() -> bool:
+        version = load_content_version(request.user.pk)
+        return may_continue() and version == kept_download.key.version
+
+    if not await run_in_db_thread(may_resume):
         kept_downloads.drop_download(kept_download)
         return HttpResponse(notice_text.DOWNLOAD_CHANGED, status=412, content_type="text/plain")
     try:
         if not kept_download.is_complete:
-            await downloads.finish_download(request.user.pk, file_name, kept_download, may_continue)
+            await downloads.finish_download(request.user.pk, file_name, kept_download, may_resume)
     except DownloadUnderWay as refusal:
         return await run_in_db_thread(_refuse_download, request, refusal)
     except ExportBroken:
@@ -150,8 +155,12 @@ async def _resume(
         f"bytes {offset}-{kept_download.byte_count - 1}/{kept_download.byte_count}"
     )
     headers["Content-Length"] = str(kept_download.byte_count - offset)
+    rest = kept_download.read_from(offset, may_resume)
     return StreamingHttpResponse(
-        kept_download.read_from(offset), status=206, content_type=content_type, headers=headers
+        _DownloadStream(request, rest, kept_download),
+        status=206,
+        content_type=content_type,
+        headers=headers,
     )
 
 
@@ -162,13 +171,20 @@ def cut_into_pieces(data: bytes) -> Iterator[ExportChunk]:
 
 
 class _DownloadStream:
-    """A streamed download; an error aborts the connection.
+    """A streamed download, or the rest of one; an error aborts the connection.
 
     The browser then reports a failed download; a stream that only ended would look complete.
     """
 
-    def __init__(self, request: Request, download: Download, kept_download: KeptDownload) -> None:
-        self._download = download
+    def __init__(
+        self,
+        request: Request,
+        source: AsyncIterator[bytes],
+        kept_download: KeptDownload,
+        release: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._source = source
+        self._release = release
         self._kept = kept_download
         self._path = request.path
         self._abort_connection: Callable[[], None] | None = getattr(request, "scope", {}).get(
@@ -180,7 +196,7 @@ class _DownloadStream:
 
     async def __anext__(self) -> bytes:
         try:
-            return await anext(self._download)
+            return await anext(self._source)
         except (ExportBroken, DATABASE_ERROR) as error:
             kept_downloads.drop_download(self._kept)
             if isinstance(error, DATABASE_ERROR) and find_outage(error) is None:
@@ -192,8 +208,8 @@ class _DownloadStream:
             raise StopAsyncIteration from error
 
     def close(self) -> None:
-        """Release the person's download lease."""
-        self._download.close()
+        """Release the person's download lease, where the stream holds one."""
+        self._release()
 
 
 def _make_key(request: Request) -> DownloadKey:

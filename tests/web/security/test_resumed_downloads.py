@@ -15,7 +15,7 @@ from jpweb.runtime import kept_downloads
 from jpweb.runtime.db_threads import run_in_background_thread
 from jpweb.store.choices import Act, Role
 from jpweb.store.exports import ExportChunk
-from jpweb.store.models import Conversation, LedgerEntry, Membership, Redaction
+from jpweb.store.models import Conversation, LedgerEntry, Membership, Redaction, SignIn
 from jpweb.store.people.downloads import ContentVersion
 from tests.web.security.receiving import Headers, send_request
 from tests.web.security.shelves import Shelf
@@ -112,6 +112,49 @@ async def test_what_was_hidden_meanwhile_begins_anew(shelf: Shelf, change: Calla
     part, etag = await cut(shelf)
     await run_in_background_thread(change, shelf)
     assert (await resume(shelf, ask_for(len(part), etag)))[0] == 200
+
+
+def _remove_member(shelf: Shelf) -> None:
+    Membership.objects.filter(person=shelf.person).delete()
+
+
+def _end_sign_ins(shelf: Shelf) -> None:
+    SignIn.objects.filter(person=shelf.person).delete()
+
+
+@pytest.mark.parametrize("change", [_remove_member, _end_sign_ins, _hide_something])
+async def test_resumed_download_breaks_off_like_one_that_is_made(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, change: Callable[..., None]
+):
+    monkeypatch.setattr(kept_downloads, "CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(kept_downloads, "SLICE_BYTES", 1000)
+    _, etag = await cut(shelf)
+    whole_length = len((await resume(shelf, ask_for(0, etag)))[1])
+    headers = ask_for(0, etag)
+    async with send_request(shelf.path("export/jp"), shelf.cookie, headers=headers) as receiver:
+        assert receiver.status == 206
+        slice_length = len(await receiver.take())
+        await run_in_background_thread(change, shelf)
+        # One slice waits to be taken, and one may be on its way.
+        assert slice_length + len(await receiver.take_all()) <= 3000 < whole_length
+        assert receiver.has_left
+    assert kept_downloads.find_kept(shelf.person.pk, shelf.path("export/jp"), etag.decode()) is None
+
+
+async def test_resumed_download_is_checked_again_after_a_while(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+):
+    _, etag = await cut(shelf)
+    assert (await resume(shelf, ask_for(0, etag)))[0] == 206
+    kept = kept_downloads.find_kept(shelf.person.pk, shelf.path("export/jp"), etag.decode())
+    assert kept is not None
+    seconds, checks = [0.0], []
+    monkeypatch.setattr(kept_downloads, "SLICE_BYTES", 1000)
+    monkeypatch.setattr(kept_downloads, "monotonic", lambda: seconds[0])
+    slices = kept.read_from(0, lambda: not checks.append(seconds[0]))  # type: ignore[func-returns-value]  # None
+    for seconds[0] in (1.0, 4.0, 7.0, 8.0, 12.5):
+        await anext(slices)
+    assert checks == [7.0, 12.5]
 
 
 async def test_conversation_that_was_rewritten_is_not_mixed(shelf: Shelf):
