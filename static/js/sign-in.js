@@ -1,15 +1,24 @@
 // Submits the code of a one-time link, which follows the # of the URL. A browser may render the page
-// before a person opens it; nothing is sent until then.
+// before a person opens it; nothing is sent until then. Who is signed in is asked first: a stranger's
+// link would have them work in the stranger's account (login CSRF).
 import { findAll } from "./dom.js";
 
 const form = document.querySelector("[data-code-form]");
+// The page of somebody who is signed in hides this form until there is a code.
+const isAsking = Boolean(form?.hidden);
 
 function submitCode() {
   const code = location.hash.slice(1);
-  if (!form || !code || form.elements.code.value) return;
+  if (!form || !code || (form.elements.code.value && !isAsking)) return;
   history.replaceState(null, "", location.pathname);
   form.elements.code.value = code;
-  form.requestSubmit();
+  if (isAsking) askFirst();
+  else form.requestSubmit();
+}
+
+function askFirst() {
+  form.hidden = false;
+  for (const ways of findAll("[data-sign-in-ways]")) ways.hidden = true;
 }
 
 // Where a page that wants a sign-in redirected here, the browser has kept that page's fragment: it is

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.looks import check_accessibility
 from tests.browser.pages import (
     BOOLEAN,
     Visit,
@@ -14,6 +15,7 @@ from tests.browser.pages import (
     wait_until_connected,
 )
 from tests.machine.ports import wait_until
+from tests.machine.visiting import Visitor
 
 pytestmark = pytest.mark.browser
 
@@ -38,9 +40,31 @@ def test_signing_out_ends_the_session_on_every_page(visit: Visit):
     assert path_of(page) == "/sign-in"
 
 
+def make_link(visitor: Visitor) -> str:
+    page_html = visitor.post("/account/link", "/account").text
+    return re.findall("data-link>([^<]+)<", page_html)[0]
+
+
+def test_link_of_another_account_changes_nobody_until_confirmed(visit: Visit):
+    ada = visit.home.invite("Ada who stays", "responder")
+    mallory = visit.home.invite("Mallory with a link", "responder")
+    link = make_link(mallory)
+    page = visit.open("/", who=ada)
+    page.goto(link)
+    expect(page.get_by_text("You are signed in as Ada who stays.")).to_be_visible()
+    expect(page.get_by_label("Link, or the part after its #")).to_be_hidden()
+    check_accessibility(page)
+    page.get_by_role("link", name="Stay signed in").click()
+    page.wait_for_url(f"{visit.server.url}/")
+    expect(page.locator(".menu summary")).to_contain_text("Ada who stays")
+    page.goto(link)
+    page.get_by_role("button", name="Sign in with this link").click()
+    page.wait_for_url(f"{visit.server.url}/")
+    expect(page.locator(".menu summary")).to_contain_text("Mallory with a link")
+
+
 def test_sign_in_without_scripts_takes_the_pasted_link(visit: Visit):
-    page_html = visit.home.owner.post("/account/link", "/account").text
-    link = re.findall("data-link>([^<]+)<", page_html)[0]
+    link = make_link(visit.home.owner)
     page = visit.pages(link, javascript=False)
     page.get_by_label("Link, or the part after its #").fill(link)
     page.get_by_role("button", name="Sign in").click()
@@ -69,8 +93,7 @@ def test_link_to_an_event_opens_it_after_the_sign_in_that_it_wants(visit: Visit)
     page.get_by_label("Link, or the part after its #").fill("used-up")
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("alert")).to_be_visible()
-    page_html = visit.home.owner.post("/account/link", "/account").text
-    page.goto(re.findall("data-link>([^<]+)<", page_html)[0])
+    page.goto(make_link(visit.home.owner))
     page.wait_for_url(f"**{path}?at={anchor}#{anchor}")
     expect(page.locator(f"[id='{anchor}']")).to_be_in_viewport()
 
