@@ -13,7 +13,6 @@ from inspect import iscoroutinefunction, signature
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -319,7 +318,7 @@ def _redirect_to_sign_in(request: HttpRequest) -> HttpResponse:
         return HttpResponseClientRedirect(_make_sign_in_url(htmx.current_url_abs_path or ""))
     next_url = request.get_full_path() if request.method == "GET" else ""
     response = HttpResponseRedirect(_make_sign_in_url(next_url))
-    if settings.SESSION_COOKIE_NAME in request.COOKIES:
+    if cache_headers.has_session_cookie(request):
         # The session expired or was ended on another device; drafts in the browser's storage stay.
         cache_headers.clear_site_data(response, storage=False)
     return response

@@ -49,6 +49,8 @@ def begin_session(
     somebody signed in by another's link can make.
     """
     previous_key = request.session.session_key
+    if cache_headers.has_session_cookie(request) and request.user.pk != person.pk:
+        cache_headers.mark_cache_stale(request)
     request.session.pop(_CODE_ENTRY_KEY, None)
     login(request, person, backend=AUTH_BACKEND)
     request.session[MAKER_KEY] = None if maker_id == person.pk else maker_id

@@ -2,7 +2,8 @@
 
 Pages are ``no-store``. Windows of a conversation and parts of events carry an ETag: they are large
 and reloaded often, so the browser may store them (``private``) and revalidates each time
-(``no-cache``) under the person's session. ``Clear-Site-Data`` removes them when the session ends.
+(``no-cache``) under the person's session. ``Clear-Site-Data`` removes them when the session ends,
+also where the next request that shows this is another person's sign-in.
 Browsers honour it over https and on localhost only; elsewhere these pages are ``no-store`` too.
 
 The address of an answer link is a permission, so its pages send no Referer, error pages included:
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from inspect import iscoroutinefunction
 from typing import Any, cast
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.request import split_domain_port
 from django.utils.cache import get_conditional_response, patch_vary_headers
@@ -24,6 +26,8 @@ from django.utils.decorators import sync_and_async_middleware
 
 #: Beginning of the paths of answer links, also of those that no route matches.
 ANSWER_LINK_PREFIX = "/answer/"
+#: Tells of a request that the browser may store pages of another sign-in.
+_STALE_ATTRIBUTE = "has_stale_cache"
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 #: CSRF tokens in a page: Django masks the cookie's secret differently in each response.
 _CSRF_TOKEN_PATTERN = re.compile(
@@ -68,7 +72,20 @@ def clear_site_data(response: HttpResponse, *, storage: bool) -> None:
     response["Clear-Site-Data"] = '"cache", "storage"' if storage else '"cache"'
 
 
+def mark_cache_stale(request: HttpRequest) -> None:
+    """Have the response clear the browser's cache, which holds pages of another sign-in."""
+    setattr(request, _STALE_ATTRIBUTE, True)
+
+
+def has_session_cookie(request: HttpRequest) -> bool:
+    """Tell whether a browser sends a session's cookie; the session may have ended."""
+    return settings.SESSION_COOKIE_NAME in request.COOKIES
+
+
 def _make_private(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    is_stale = getattr(request, _STALE_ATTRIBUTE, False) or _has_ended_session(request)
+    if is_stale and "Clear-Site-Data" not in response:
+        clear_site_data(response, storage=False)
     if request.path_info.startswith(ANSWER_LINK_PREFIX):
         response["Referrer-Policy"] = "no-referrer"
     if "Cache-Control" in response:
@@ -79,6 +96,15 @@ def _make_private(request: HttpRequest, response: HttpResponse) -> HttpResponse:
         response["Cache-Control"] = "private, no-store"
         del response["ETag"]
     return response
+
+
+def _has_ended_session(request: HttpRequest) -> bool:
+    """Tell whether a cookie's session turned out to have ended; Django then deletes the cookie.
+
+    Reads no row: a session that nothing has asked for is not empty.
+    """
+    session = getattr(request, "session", None)
+    return session is not None and has_session_cookie(request) and session.is_empty()
 
 
 def _honors_clear_site_data(request: HttpRequest) -> bool:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.test import Client
 
+from jpweb.store import accounts
+from jpweb.store.models import Person, SignIn
 from tests.web.security.route_rules import ROUTES
 from tests.web.test_access import make_address
-from tests.web.world import World
+from tests.web.world import World, signed_in
 
 
 def test_every_private_page_is_kept_by_no_cache(world: World):
@@ -37,3 +40,36 @@ def test_a_window_is_kept_where_the_browser_can_be_told_to_drop_it(
     response = world.client("reader").get(make_address("conversation", world), headers=headers)
     assert response["Cache-Control"] == cache_control
     assert ("ETag" in response) is ("no-cache" in cache_control)
+
+
+def _end_sign_ins(person: Person) -> None:
+    SignIn.objects.filter(person=person).delete()
+
+
+def _deactivate(person: Person) -> None:
+    Person.objects.filter(pk=person.pk).update(is_active=False)
+
+
+@pytest.mark.parametrize("change", [_end_sign_ins, _deactivate, lambda _: None])
+def test_sign_in_after_another_person_clears_the_cache(world: World, change: Any):
+    client = world.client("owner")
+    change(world.people["owner"])
+    response = client.post("/sign-in", {"code": accounts.issue_link(world.people["reader"])})
+    assert response["Clear-Site-Data"] == '"cache"'
+    assert "Clear-Site-Data" not in client.get("/")
+
+
+def test_sign_in_page_clears_the_cache_with_the_cookie_of_an_ended_session(world: World):
+    client = world.client("owner")
+    _end_sign_ins(world.people["owner"])
+    response = client.get("/sign-in")
+    assert response["Clear-Site-Data"] == '"cache"'
+    assert not response.cookies["jpweb_session"].value
+
+
+def test_sign_in_of_the_same_person_or_a_new_browser_clears_nothing(world: World):
+    reader = world.people["reader"]
+    for client in (Client(), signed_in(reader)):
+        response = client.post("/sign-in", {"code": accounts.issue_link(reader)})
+        assert (response["Location"], "Clear-Site-Data" in response) == ("/", False)
+        assert "Clear-Site-Data" not in client.get("/")
