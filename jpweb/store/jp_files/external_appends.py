@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -29,6 +30,8 @@ from jpweb.stream.sanitize import sanitize_stream
 MAX_ADDED_ELEMENTS = 10_000
 #: Beginning of the problem of a conversation whose file lacks the end of its journal.
 SAVE_FAILURE = "No longer saved to"
+#: Fingerprint that differs from those of files, and shows that there are some.
+_UNREAD_FINGERPRINT = "unread"
 
 
 class CopiesDiverged(StoreError):
@@ -50,10 +53,8 @@ def append_external(
     """
     try:
         disk_elements = _read_elements(disk_conversation)
-    except (OSError, MalformedStream) as error:
-        raise _record_divergence(
-            conversation, disk_conversation, f"its file can't be read: {error}"
-        ) from error
+    except (OSError, MemoryError, MalformedStream) as error:
+        raise _record_unreadable(conversation, disk_conversation, error) from error
     if len(disk_elements) - conversation.entry_count > MAX_ADDED_ELEMENTS:
         reason = f"jp added more than {MAX_ADDED_ELEMENTS:,} events at once"
         raise _record_divergence(conversation, disk_conversation, reason)
@@ -234,6 +235,17 @@ def _replace_rows(locked: Conversation, elements: list[Element]) -> None:
     journal.set_counts(locked, stream_rows)
     journal.replace_rows(locked, stream_rows)
     inquiries.replace_rows(locked, inquiry_rows)
+
+
+def _record_unreadable(
+    conversation: Conversation, disk_conversation: DiskConversation, error: Exception
+) -> CopiesDiverged:
+    """Record that the file can't be read; after a transient error the next pass tries again."""
+    cause = "there is not enough memory" if isinstance(error, MemoryError) else error
+    _, stream_fingerprint = workspace.split_fingerprint(disk_conversation.fingerprint)
+    if workspace.is_transient(error, stream_fingerprint):
+        disk_conversation = replace(disk_conversation, fingerprint=_UNREAD_FINGERPRINT)
+    return _record_divergence(conversation, disk_conversation, f"its file can't be read: {cause}")
 
 
 def _record_divergence(

@@ -252,9 +252,7 @@ def _record_change(
             row.labels if changed_files is None else workspace.read_metadata(changed_files).labels
         )
         row.labels = _merge_labels(present_labels, requested)
-    if changed_files is not None and _stream_fingerprint(
-        changed_files.fingerprint
-    ) == _stream_fingerprint(row.fingerprint):
+    if changed_files is not None and _has_equal_events(changed_files, row):
         row.fingerprint, row.source = (
             changed_files.fingerprint,
             db_text.clean_text(changed_files.folder.name),
@@ -268,9 +266,11 @@ def _record_change(
     return row
 
 
-def _stream_fingerprint(fingerprint: str) -> str:
-    """Return the part of a fingerprint that changes with the events."""
-    return fingerprint.rpartition("/")[2]
+def _has_equal_events(changed_files: DiskConversation, row: Conversation) -> bool:
+    """Tell whether the files have the events that the row was compared with."""
+    fingerprints = (changed_files.fingerprint, row.fingerprint)
+    disk_stream, stored_stream = (workspace.split_fingerprint(text)[1] for text in fingerprints)
+    return disk_stream == stored_stream
 
 
 def _get_conversation(conversation_id: int) -> Conversation:

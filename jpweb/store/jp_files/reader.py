@@ -40,12 +40,14 @@ class ParsedStream(msgspec.Struct, array_like=True, frozen=True):
 class ParsedConversation(msgspec.Struct, array_like=True, frozen=True):
     """A parsed conversation; without a stream where its file cannot be read.
 
-    ``problem`` gives the reason in one line. Databases accept every text.
+    ``problem`` gives the reason in one line. Databases accept every text. With
+    ``has_transient_error`` the next pass reads it again, although its files stay the same.
     """
 
     metadata: ConversationMetadata
     problem: str
     stream: ParsedStream | None
+    has_transient_error: bool = False
 
 
 def parse_conversation(disk_conversation: DiskConversation) -> ParsedConversation:
@@ -56,40 +58,48 @@ def parse_conversation(disk_conversation: DiskConversation) -> ParsedConversatio
         title=db_text.clean_text(metadata.title)[:500],
         labels=db_text.clean_json(metadata.labels),
     )
-    stream, problem = _parse_stream(disk_conversation)
-    return ParsedConversation(metadata, db_text.clean_text(problem or metadata.problem), stream)
+    stream, problem, has_transient_error = _parse_stream(disk_conversation)
+    return ParsedConversation(
+        metadata,
+        db_text.clean_text(problem or metadata.problem),
+        stream,
+        has_transient_error or metadata.has_transient_error,
+    )
 
 
-def _parse_stream(disk_conversation: DiskConversation) -> tuple[ParsedStream | None, str]:
-    """Return the stream, or None and the reason."""
+def _parse_stream(disk_conversation: DiskConversation) -> tuple[ParsedStream | None, str, bool]:
+    """Return the stream, or None with the reason, and whether that is a transient error."""
     name = workspace.find_stream_file(disk_conversation.folder).name
     try:
         data = directory_handles.read_file(
             disk_conversation.folder / name, workspace.MAX_STREAM_BYTES
         )
         if NUL in data:
-            return None, f"{name} cannot be read: it holds a NUL at byte {data.index(NUL)}"
+            return None, f"{name} cannot be read: it holds a NUL at byte {data.index(NUL)}", False
         if wire.has_more_elements(data, MAX_ELEMENTS):
-            return None, f"{name} has more than {MAX_ELEMENTS:,} elements. It was not read"
+            return None, f"{name} has more than {MAX_ELEMENTS:,} elements. It was not read", False
         texts, framing = wire.split_with_framing(data)
     except OSError as error:
-        return None, f"{name}: {error.strerror}"
+        _, stream_fingerprint = workspace.split_fingerprint(disk_conversation.fingerprint)
+        is_transient = workspace.is_transient(error, stream_fingerprint)
+        return None, f"{name}: {error.strerror}", is_transient
     except MalformedStream as error:
-        return None, f"{name} cannot be read: {error}"
+        return None, f"{name} cannot be read: {error}", False
     except MemoryError:
-        return None, f"{name} cannot be read: there is not enough memory"
+        return None, f"{name} cannot be read: there is not enough memory", True
     glances = [read_partial(text) for text in texts]
     anchors = anchor_ids.number_anchors(partial.content_anchor for partial in glances)
     outline_inquiries = build_inquiry_outline(glances, anchors)
     bodies = [type(partial.decoded.body) for partial in glances if partial.decoded is not None]
-    return ParsedStream(
+    stream = ParsedStream(
         framing,
         _last_time(glances),
         from_stream.derive_stream_rows(glances, anchors),
         from_stream.derive_inquiry_rows(outline_inquiries),
         bodies.count(UnknownEvent),
         bodies.count(BrokenEvent),
-    ), ""
+    )
+    return stream, "", False
 
 
 def _last_time(glances: list[PartialElement]) -> datetime | None:

@@ -48,6 +48,7 @@ class _ReadJob(msgspec.Struct, array_like=True):
 
     folder: bytes
     metadata_folder: bytes
+    fingerprint: str
 
 
 _encode_message = msgspec.msgpack.Encoder().encode
@@ -132,7 +133,8 @@ class _ReaderProcess:
 
     def send_job(self, folder: DiskConversation) -> None:
         """Send a folder to the process."""
-        job = _ReadJob(os.fsencode(folder.folder), os.fsencode(folder.metadata_folder))
+        paths = (os.fsencode(folder.folder), os.fsencode(folder.metadata_folder))
+        job = _ReadJob(*paths, folder.fingerprint)
         with suppress(OSError):
             self._channel.send_bytes(_encode_message(job))
 
@@ -163,7 +165,7 @@ def main() -> None:
                 Path(os.fsdecode(name)) for name in (job.folder, job.metadata_folder)
             )
             disk_conversation = DiskConversation(
-                folder, metadata_folder, 0, is_archived=False, fingerprint=""
+                folder, metadata_folder, 0, is_archived=False, fingerprint=job.fingerprint
             )
             channel.send_bytes(_encode_message(reader.parse_conversation(disk_conversation)))
 

@@ -92,7 +92,7 @@ def copy_conversation(
     states = _replace_inquiries(conversation, stream)
     with transaction.atomic():
         _check_unchanged(conversation)
-        conversation.fingerprint = disk_conversation.fingerprint
+        conversation.fingerprint = _choose_fingerprint(disk_conversation, parsed)
         conversation.save(update_fields=["fingerprint"])
     return CopyResult(conversation.pk, len(stream.stream_rows.entries) - equal_entries, states)
 
@@ -241,9 +241,14 @@ def _make_row(
     conversation.archived = disk_conversation.is_archived
     conversation.removed_at = None
     conversation.source = db_text.clean_text(disk_conversation.folder.name)
-    conversation.fingerprint = disk_conversation.fingerprint
+    conversation.fingerprint = _choose_fingerprint(disk_conversation, parsed)
     conversation.needs_indexing = True
     return conversation
+
+
+def _choose_fingerprint(disk_conversation: DiskConversation, parsed: ParsedConversation) -> str:
+    """Return the fingerprint of the files, empty where the next pass is to read them again."""
+    return "" if parsed.has_transient_error else disk_conversation.fingerprint
 
 
 def _last_activity(disk_conversation: DiskConversation, parsed: ParsedConversation) -> datetime:

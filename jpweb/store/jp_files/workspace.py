@@ -30,6 +30,8 @@ _WORKSPACE_ID = re.compile(r"[0-9a-z]{5}", re.ASCII)
 _DECISECONDS = re.compile(r"\d{1,18}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STREAM_NAMES = ("events.json", "messages.json")
+#: Fingerprint of a missing file.
+_MISSING = "none"
 _FILE_NAMES = (*_STREAM_NAMES, "metadata.json", "base_config.json")
 
 
@@ -75,7 +77,10 @@ class DiskConversation:
 
 @dataclass(frozen=True, slots=True)
 class ConversationMetadata:
-    """``metadata.json``; ``problem`` says in one line why it could not be used."""
+    """``metadata.json``; ``problem`` says in one line why it could not be used.
+
+    With ``has_transient_error`` it may be readable later, although the file stays the same.
+    """
 
     title: str = ""
     last_activated_at: datetime | None = None
@@ -83,6 +88,7 @@ class ConversationMetadata:
     expires_at: datetime | None = None
     labels: dict[str, str] = field(default_factory=dict)
     problem: str = ""
+    has_transient_error: bool = False
 
 
 @dataclass(slots=True)
@@ -197,7 +203,11 @@ def read_metadata(disk_conversation: DiskConversation) -> ConversationMetadata:
             )
         )
     except OSError as error:
-        return ConversationMetadata(problem=f"metadata.json: {error.strerror}")
+        metadata_fingerprint, _ = split_fingerprint(disk_conversation.fingerprint)
+        return ConversationMetadata(
+            problem=f"metadata.json: {error.strerror}",
+            has_transient_error=is_transient(error, metadata_fingerprint),
+        )
     except (ValueError, RecursionError) as error:
         return ConversationMetadata(problem=f"metadata.json is not JSON: {error}"[:300])
     if not isinstance(value, dict):
@@ -224,6 +234,19 @@ def find_stream_file(folder: Path) -> Path:
             return folder / _choose_stream_name(_stat_files(directory_handle, _STREAM_NAMES))
     except OSError:
         return folder / _STREAM_NAMES[0]
+
+
+def split_fingerprint(fingerprint: str) -> tuple[str, str]:
+    """Return the parts of a fingerprint that change with the metadata, and with the events."""
+    metadata_fingerprint, _, stream_fingerprint = fingerprint.rpartition("/")
+    return metadata_fingerprint, stream_fingerprint
+
+
+def is_transient(error: Exception, file_fingerprint: str) -> bool:
+    """Tell whether an error of reading may pass while the file's fingerprint stays the same."""
+    if isinstance(error, FileNotFoundError):  # it was moved, unless it was missing before
+        return file_fingerprint != _MISSING
+    return isinstance(error, OSError | MemoryError) and not isinstance(error, EntryRefused)
 
 
 def get_stream_size(disk_conversation: DiskConversation) -> int:
@@ -267,7 +290,7 @@ class _FolderCopy:
 
     def get_fingerprint(self, name: str) -> str:
         status = self.statuses.get(name)
-        return f"{status.st_size}.{status.st_mtime_ns}.{status.st_ino}" if status else "none"
+        return f"{status.st_size}.{status.st_mtime_ns}.{status.st_ino}" if status else _MISSING
 
 
 def _find_copies(
