@@ -146,7 +146,8 @@ def _upgrade_archive(archive: ArchiveReader) -> Iterator[ArchiveReader]:
             call_command("migrate", "store", archive.manifest.migration, **migrate_options)
             with transaction.atomic(using=_SCRATCH_ALIAS):
                 _write_tables(scratch, archive, _ignore_progress)
-            call_command("migrate", **migrate_options)
+            # A backup holds tables of the store alone, and those of procrastinate need PostgreSQL.
+            call_command("migrate", "store", **migrate_options)
             upgraded_path = Path(folder) / "newer.zip"
             with create_archive(upgraded_path) as writer:
                 snapshot.write_tables(scratch, writer, _ignore_progress)
