@@ -9,7 +9,8 @@ from django.db import migrations
 
 
 def index_again(apps: Any, schema_editor: Any) -> None:
-    conversations = apps.get_model("store", "Conversation").objects.filter(indexed_entry_count__gt=0)
+    rows = apps.get_model("store", "Conversation").objects.using(schema_editor.connection.alias)
+    conversations = rows.filter(indexed_entry_count__gt=0)
     conversations.update(needs_indexing=True, indexed_entry_count=0, indexed_revision=0)
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.apps import apps
+from django.utils.connection import ConnectionDoesNotExist
 from procrastinate.contrib.django import procrastinate_app
 
 from jpweb.store.backups import restoration, schemas
 from jpweb.store.backups.archive import Manifest, create_archive, open_archive
+from jpweb.store.models import Conversation
+from tests.store import making
 
 
 @pytest.fixture
@@ -39,3 +44,15 @@ def test_older_backup_is_migrated_beside_the_applications_of_a_team(
     ):
         assert upgraded_archive.manifest.migration == newest
         assert upgraded_archive.manifest.engine == "sqlite"
+
+
+@pytest.mark.django_db
+def test_migration_of_the_index_leaves_other_databases():
+    conversation = making.conversation(making.workspace())
+    Conversation.objects.update(indexed_entry_count=5, needs_indexing=False)
+    migration = importlib.import_module("jpweb.store.migrations.0028_pairs_of_characters")
+    scratch = SimpleNamespace(connection=SimpleNamespace(alias="scratch"))
+    with pytest.raises(ConnectionDoesNotExist, match="scratch"):
+        migration.index_again(apps, scratch)
+    conversation.refresh_from_db()
+    assert (conversation.indexed_entry_count, conversation.needs_indexing) == (5, False)
