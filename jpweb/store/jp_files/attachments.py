@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 #: Seconds to wait for a ``jp`` that is about to release its lock.
 LOCK_TIMEOUT_SECONDS = 2.0
+ARCHIVED_TEXT = "This conversation is archived. Unarchive it first."
 
 
 @dataclass(slots=True)
@@ -106,7 +107,7 @@ def is_attachable(workspace_row: Workspace) -> bool:
 def get_turn_obstacle(conversation: Conversation) -> str:
     """Return why no turn can start in a conversation, and what to do; empty where one can."""
     if conversation.origin == Origin.NATIVE:
-        return ""
+        return ARCHIVED_TEXT if conversation.archived and _is_attached(conversation) else ""
     workspace_row = conversation.workspace
     obstacles = {
         "Imported evidence is read-only.": conversation.origin == Origin.IMPORTED,
@@ -121,16 +122,20 @@ def get_turn_obstacle(conversation: Conversation) -> str:
     return next((text for text, applies in obstacles.items() if applies), "")
 
 
+def _is_attached(conversation: Conversation) -> bool:
+    return conversation.workspace.writing != WritePolicy.OFF
+
+
 def attach_files(conversation_id: int) -> Attachment | None:
     """Take JP's lock of a conversation; None where its workspace is not attached.
 
     Elements that ``jp`` appended since the lock was last held here are added to the journal first.
     A mirrored conversation becomes native. Raises LockHeld where ``jp`` holds the lock,
     CopiesDiverged where the copies differ, RunOvertaken where ``jp`` began a turn after that of an
-    unfinished run, StoreError where the files cannot be used.
+    unfinished run, StoreError where the files cannot be used or are archived.
     """
     conversation = _get_conversation(conversation_id)
-    if conversation.workspace.writing == WritePolicy.OFF:
+    if not _is_attached(conversation):
         return None
     disk_workspace = silo_bindings.find_writable(conversation.workspace)
     with ExitStack() as stack:
@@ -154,17 +159,20 @@ def attach_files(conversation_id: int) -> Attachment | None:
 
 
 def _read_known_events(conversation: Conversation, disk_workspace: DiskWorkspace) -> bytes | None:
-    for disk_conversation in workspace.iterate_conversations(disk_workspace):
-        if disk_conversation.jp_id == conversation.jp_id:
-            if conversation.origin == Origin.MIRRORED:
-                _adopt_mirrored(conversation, disk_conversation)
-            else:
-                external_appends.append_external(conversation, disk_conversation, holds_lock=True)
-                external_appends.require_last_turn(conversation.pk)
-            return workspace.read_events(disk_conversation)
-    if conversation.origin == Origin.MIRRORED or conversation.fingerprint:  # a file was seen
-        raise StoreError("jp deleted this conversation meanwhile. Only this copy remains.")
-    return None
+    """Return the events on disk, None where there are none yet; the journal has them then."""
+    disk_conversations = workspace.iterate_conversations(disk_workspace)
+    disk_conversation = next((c for c in disk_conversations if c.jp_id == conversation.jp_id), None)
+    if disk_conversation is None:
+        if conversation.origin == Origin.MIRRORED or conversation.fingerprint:  # a file was seen
+            raise StoreError("jp deleted this conversation meanwhile. Only this copy remains.")
+    elif conversation.origin == Origin.MIRRORED:
+        _adopt_mirrored(conversation, disk_conversation)
+    else:
+        external_appends.append_external(conversation, disk_conversation, holds_lock=True)
+        external_appends.require_last_turn(conversation.pk)
+    if Conversation.objects.filter(pk=conversation.pk, archived=True).exists():
+        raise StoreError(ARCHIVED_TEXT)
+    return None if disk_conversation is None else workspace.read_events(disk_conversation)
 
 
 def _adopt_mirrored(conversation: Conversation, disk_conversation: DiskConversation) -> None:

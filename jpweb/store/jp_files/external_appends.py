@@ -195,6 +195,7 @@ def _append_elements(
         locked.title = redacted_titles.choose_title(locked, title)
         locked.labels = db_text.clean_json(metadata.labels)
         locked.pinned_at, locked.expires_at = metadata.pinned_at, metadata.expires_at
+    if _is_written(locked):
         locked.archived, locked.needs_indexing = disk_conversation.is_archived, True
     if added_elements or is_rewritten:
         _replace_rows(locked, [*kept_elements, *added_elements])

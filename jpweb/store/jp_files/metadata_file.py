@@ -163,7 +163,7 @@ def _change_files(
             workspace.find_conversation(disk_workspace, lock.jp_id) or disk_conversation
         )
     elif disk_conversation.is_archived and not requested.archived:
-        raise StoreError("This conversation is archived. Unarchive it first.")
+        raise StoreError(attachments.ARCHIVED_TEXT)
     is_half_archived = any(
         writer.find_folders(conversation_folder / _ARCHIVE_NAME, lock.jp_id)
         for conversation_folder in disk_workspace.conversation_folders
