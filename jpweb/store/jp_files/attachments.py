@@ -160,8 +160,7 @@ def attach_files(conversation_id: int) -> Attachment | None:
 
 def _read_known_events(conversation: Conversation, disk_workspace: DiskWorkspace) -> bytes | None:
     """Return the events on disk, None where there are none yet; the journal has them then."""
-    disk_conversations = workspace.iterate_conversations(disk_workspace)
-    disk_conversation = next((c for c in disk_conversations if c.jp_id == conversation.jp_id), None)
+    disk_conversation = workspace.find_conversation(disk_workspace, conversation.jp_id)
     if disk_conversation is None:
         if conversation.origin == Origin.MIRRORED or conversation.fingerprint:  # a file was seen
             raise StoreError("jp deleted this conversation meanwhile. Only this copy remains.")

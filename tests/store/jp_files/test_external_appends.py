@@ -10,7 +10,9 @@ import pytest
 from jpweb.store import conversations, exports, journal
 from jpweb.store import runs as stored
 from jpweb.store.choices import RunState, WritePolicy
+from jpweb.store.errors import NoWorkspace
 from jpweb.store.jp_files import attachments, external_appends, mirror, workspace
+from jpweb.store.jp_files.directory_handles import Directory
 from jpweb.store.jp_files.external_appends import CopiesDiverged
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
 from jpweb.stream import timestamps
@@ -269,3 +271,41 @@ def test_append_external_refuses_too_many_elements(
     assert message in problem
     assert (fresh(conversation).entry_count, message in fresh(conversation).problem) == (2, True)
     assert mirror_again(conversation).problems == []
+
+
+def count_opened_folders(conversation: Conversation, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return how many folders inside of others an attachment opens."""
+    opened_names: list[str] = []
+    open_subdirectory = Directory.open_subdirectory
+
+    def count(directory: Directory, name: str) -> Directory:
+        opened_names.append(name)
+        return open_subdirectory(directory, name)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Directory, "open_subdirectory", count)
+        attachment = attachments.attach_files(conversation.pk)
+    assert attachment is not None
+    attachment.release()
+    return len(opened_names)
+
+
+def test_attachment_opens_no_folder_of_other_conversations(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+):
+    parent = on_disk(conversation, OURS).parent
+    counts = set[int]()
+    for neighbours in (range(3), range(3, 300)):
+        for number in neighbours:
+            (parent / f"1700000{number:04}").mkdir()
+        counts.add(count_opened_folders(conversation, monkeypatch))
+    assert len(counts) == 1
+
+
+def test_attachment_says_that_a_refused_folder_cannot_be_read(conversation: Conversation):
+    mirror_again(conversation)
+    folder = on_disk(conversation, OURS)
+    folder.rename(folder.parents[2] / "away")
+    folder.symlink_to(folder.parents[2] / "away")
+    with pytest.raises(NoWorkspace, match=r"can't be read.*symbolic link"):
+        attachments.attach_files(conversation.pk)
