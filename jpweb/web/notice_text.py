@@ -53,6 +53,7 @@ OTHER_SIGN_INS_ENDED = "Your other sign-ins have ended."
 UNPROVEN_SIGN_INS_ENDED = (
     "The sign-ins that someone else's link may have begun have ended, except this one."
 )
+CREDENTIALS_REMOVED = "Removed from your account: {names}. You can no longer sign in that way."
 JOINED = "You joined {workspace} as {role}."
 
 # Single sign-on

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.test import Client
 
 from jpweb.store.choices import Role
@@ -11,6 +13,7 @@ from jpweb.store.people import group_members, groups
 from jpweb.store.suspected_secrets import scanner
 from jpweb.stream.events import ChatRequest
 from tests.store import making
+from tests.web.reading import parse_page
 
 #: Everybody whom a page may meet. ``rival`` owns another workspace; ``outsider`` has none.
 MEMBERS = {role.label: role for role in Role}
@@ -79,3 +82,10 @@ def signed_in(person: Person, *, csrf: bool = False) -> Client:
     client = Client(enforce_csrf_checks=csrf)
     client.force_login(person)
     return client
+
+
+def take_invitation(client: Client, token: str) -> Any:
+    """Join by an invitation as its page has the boxes ticked; return the response."""
+    offer = parse_page(client.post("/join", {"code": token}))
+    kept_keys = [field["value"] for field in offer.find_all(name="keep") if "checked" in field]
+    return client.post("/join", {"code": token, "do": "join", "keep": kept_keys}, follow=True)

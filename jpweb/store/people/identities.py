@@ -6,6 +6,8 @@ owners of other workspaces choose names.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from datetime import datetime
 from typing import NamedTuple
 
 from django.conf import settings
@@ -16,7 +18,7 @@ from jpweb.store.choices import Act
 from jpweb.store.database import clock
 from jpweb.store.errors import IdentityTaken
 from jpweb.store.ledger.entries import Actor, Place, record_act
-from jpweb.store.models import Identity, Person
+from jpweb.store.models import Identity, Passkey, Person
 from jpweb.store.people import passkeys
 
 
@@ -27,6 +29,32 @@ class ProvenIdentity(NamedTuple):
     issuer: str
     subject: str
     email: str
+
+
+class Credential(NamedTuple):
+    """A passkey or an identity, by which its person signs in."""
+
+    row: Passkey | Identity
+
+    @property
+    def key(self) -> str:
+        """Its key in the data of sessions and in forms."""
+        return f"{'passkey' if self.is_passkey else 'identity'}:{self.row.pk}"
+
+    @property
+    def is_passkey(self) -> bool:
+        return isinstance(self.row, Passkey)
+
+    @property
+    def name(self) -> str:
+        """What pages call it: the passkey's name, or the provider with the e-mail address."""
+        if isinstance(self.row, Passkey):
+            return self.row.name
+        return ", ".join(filter(None, (name_issuer(self.row.issuer), self.row.email)))
+
+    @property
+    def added_at(self) -> datetime:
+        return self.row.added_at if isinstance(self.row, Passkey) else self.row.connected_at
 
 
 def name_issuer(issuer: str) -> str:
@@ -90,16 +118,40 @@ def disconnect_identity(person: Person, identity_id: int, provider: str) -> bool
     return is_removed
 
 
-def remove_unproven(person_id: int, actor: Actor) -> None:
-    """Remove the identities and passkeys of a person that another person can have added.
+def list_credentials(person_id: int) -> list[Credential]:
+    """Return the passkeys of a person and then their identities; two queries."""
+    rows: list[Passkey | Identity] = [
+        *passkeys.list_passkeys(person_id),
+        *list_identities(person_id),
+    ]
+    return [Credential(row) for row in rows]
 
-    An owner who makes a sign-in link for somebody can add either to the account. It would let the
-    owner into each workspace that the person joins later. ``actor`` is who lets the person join.
+
+def remove_unproven(
+    person_id: int, actor: Actor, kept_keys: Collection[str] | None = None
+) -> list[Credential]:
+    """Remove and return the passkeys and identities that another person can have added.
+
+    An owner who makes a sign-in link for somebody can add either to the account, and so can an
+    inviter who takes the invitation. It would let them into each workspace that the person joins
+    later. ``actor`` is who lets the person join. ``kept_keys`` are those that the person calls
+    theirs: the others are removed as well. None is for where they are not asked.
     """
-    for identity in list_identities(person_id).filter(is_own=False):
-        if Identity.objects.filter(pk=identity.pk).delete()[0]:
-            _record(Act.IDENTITY_DISCONNECTED, actor, person_id, name_issuer(identity.issuer))
-    passkeys.remove_unproven(person_id, actor)
+    removed_credentials = []
+    for credential in list_credentials(person_id):
+        is_kept = kept_keys is None or credential.key in kept_keys
+        if not (credential.row.is_own and is_kept) and _remove(credential.row, actor):
+            removed_credentials.append(credential)
+    return removed_credentials
+
+
+def _remove(row: Passkey | Identity, actor: Actor) -> bool:
+    if isinstance(row, Passkey):
+        return passkeys.end_passkey(row, actor)
+    is_removed = bool(Identity.objects.filter(pk=row.pk).delete()[0])
+    if is_removed:
+        _record(Act.IDENTITY_DISCONNECTED, actor, row.person_id, name_issuer(row.issuer))
+    return is_removed
 
 
 def _record(act: Act, actor: Actor, person_id: int, provider: str) -> None:

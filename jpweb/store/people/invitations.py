@@ -2,15 +2,17 @@
 
 An invitation names no account, so an owner does not learn which accounts exist.
 Accepting one ends every other sign-in and link of the account: its earlier links were
-made by owners of other workspaces. In a session that a link of the inviter began, the inviter may
-accept in the person's place. So that keeps the sign-ins to which nobody else's link led.
+made by owners of other workspaces. The person says which passkeys and identities are theirs: an
+earlier inviter may have taken the invitation in their place, and added one. In a session that a
+link of the inviter began, the inviter may accept in the person's place. So that keeps the sign-ins
+to which nobody else's link led.
 """
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -35,6 +37,7 @@ class AcceptedInvitation:
     """A person who accepted an invitation, with the hashes of the sign-ins that this ended.
 
     ``is_proven`` tells that another person invited them than made the link to their session.
+    ``removed_names`` are of the passkeys and identities that this removed.
     """
 
     person: Person
@@ -42,6 +45,7 @@ class AcceptedInvitation:
     role: Role
     is_proven: bool
     ended_session_hashes: list[str] = field(default_factory=list)
+    removed_names: list[str] = field(default_factory=list)
 
 
 @transaction.atomic
@@ -118,11 +122,13 @@ def accept_invitation(
     person: Person | None,
     session_key: str | None,
     session_maker_id: int | None = None,
+    kept_keys: Collection[str] | None = None,
 ) -> AcceptedInvitation:
     """Add the signed-in person, or a new person of the invitation's name, as a member.
 
-    ``session_maker_id`` is the other person whose sign-in link led to the session. Raises
-    InvalidLink, and NameTaken where the person is a member already or looks like one.
+    ``session_maker_id`` is the other person whose sign-in link led to the session, ``kept_keys``
+    what ``identities.remove_unproven`` takes. Raises InvalidLink, and NameTaken where the person is
+    a member already or looks like one.
     """
     row = find_invitation(token)
     Workspace.objects.select_for_update().get(pk=row.workspace_id)
@@ -130,16 +136,25 @@ def accept_invitation(
         raise InvalidLink("Someone has just used this invitation.")
     is_proven = session_maker_id != row.inviter_id
     if person is None:
-        person, ended_session_hashes = _make_account(row.name), []
+        person = _make_account(row.name)
         require_free_name(row.workspace_id, row.name)
+        return AcceptedInvitation(person, row.workspace, _add_member(row, person), is_proven)
+    require_free_name(row.workspace_id, person.display_name, person_id=person.pk)
+    SignInLink.objects.filter(person=person).delete()
+    credentials = identities.remove_unproven(person.pk, Actor.from_person(person), kept_keys)
+    if is_proven:
+        ended_session_hashes = sessions.end_all(person.pk, session_key)
     else:
-        require_free_name(row.workspace_id, person.display_name, person_id=person.pk)
-        SignInLink.objects.filter(person=person).delete()
-        identities.remove_unproven(person.pk, Actor.from_person(person))
-        end_sign_ins = sessions.end_all if is_proven else sessions.end_unproven
-        ended_session_hashes = end_sign_ins(person.pk, session_key)
-    role = _add_member(row, person)
-    return AcceptedInvitation(person, row.workspace, role, is_proven, ended_session_hashes)
+        removed_keys = [credential.key for credential in credentials]
+        ended_session_hashes = sessions.end_unproven(person.pk, session_key, removed_keys)
+    return AcceptedInvitation(
+        person,
+        row.workspace,
+        _add_member(row, person),
+        is_proven,
+        ended_session_hashes,
+        [credential.name for credential in credentials],
+    )
 
 
 @transaction.atomic

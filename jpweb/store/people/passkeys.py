@@ -103,11 +103,12 @@ def remove_passkey(person: Person, passkey_id: int) -> str | None:
     return passkey.name
 
 
-def remove_unproven(person_id: int, actor: Actor) -> None:
-    """Remove the passkeys of a person that another person can have added."""
-    for passkey in list_passkeys(person_id).filter(is_own=False):
-        if Passkey.objects.filter(pk=passkey.pk).delete()[0]:
-            _record(Act.PASSKEY_REMOVED, actor, person_id, passkey.name)
+def end_passkey(passkey: Passkey, actor: Actor) -> bool:
+    """Remove a passkey as somebody's act; tells whether it was still there."""
+    is_removed = bool(Passkey.objects.filter(pk=passkey.pk).delete()[0])
+    if is_removed:
+        _record(Act.PASSKEY_REMOVED, actor, passkey.person_id, passkey.name)
+    return is_removed
 
 
 def record_use(passkey: Passkey, sign_count: int) -> bool:

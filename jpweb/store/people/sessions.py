@@ -29,6 +29,8 @@ MAKER_KEY = "link_maker"
 BROWSER_KEY = "browser"
 #: Key in a session's data: whether no other person's sign-in link can have led to the session.
 OWN_KEY = "is_own"
+#: Key in a session's data, of the keys of the passkeys and identities used or added in it.
+CREDENTIALS_KEY = "credentials"
 #: Keys of one query at most.
 MAX_KEYS_PER_QUERY = 500
 
@@ -170,14 +172,22 @@ def end_all(person_id: int, but_key: str | None = None) -> list[str]:
     return _end(_filter_others(person_id, but_key))
 
 
-def end_unproven(person_id: int, but_key: str | None = None) -> list[str]:
+def end_unproven(
+    person_id: int, but_key: str | None = None, removed_keys: Collection[str] = ()
+) -> list[str]:
     """End the sign-ins of a person to which another person's link may have led, except one.
 
-    Returns the hashes of those that ended.
+    So end those in which one of these removed passkeys or identities was used or added. Returns
+    the hashes of those that ended.
     """
     rows = _filter_others(person_id, but_key)
-    is_own_by_key = {row.pk: SessionStore().decode(row.data).get(OWN_KEY) for row in rows}
-    return _end(rows.filter(pk__in=[key for key, is_own in is_own_by_key.items() if not is_own]))
+    data_by_key = {row.pk: SessionStore().decode(row.data) for row in rows}
+    ended_keys = [
+        key
+        for key, data in data_by_key.items()
+        if not data.get(OWN_KEY) or not set(removed_keys).isdisjoint(data.get(CREDENTIALS_KEY, ()))
+    ]
+    return _end(rows.filter(pk__in=ended_keys))
 
 
 def end_one(person_id: int, key_hash: str) -> str | None:

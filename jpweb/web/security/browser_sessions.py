@@ -12,7 +12,13 @@ from jpweb.store.choices import Act
 from jpweb.store.database import clock
 from jpweb.store.inbox import claims
 from jpweb.store.ledger.entries import Actor, Place, record_act
-from jpweb.store.people.sessions import BROWSER_KEY, MAKER_KEY, OWN_KEY, hash_key
+from jpweb.store.people.sessions import (
+    BROWSER_KEY,
+    CREDENTIALS_KEY,
+    MAKER_KEY,
+    OWN_KEY,
+    hash_key,
+)
 from jpweb.web.security import browser_names, cache_headers, security_log
 
 if TYPE_CHECKING:
@@ -38,6 +44,7 @@ def begin_session(
     maker_id: int | None,
     *,
     is_own: bool | None = None,
+    credential: str = "",
     **way: str,
 ) -> list[str]:
     """Sign a person in; return the hashes of the sessions that this ends.
@@ -46,7 +53,8 @@ def begin_session(
     link led to it. ``way`` is what else the ledger says: ``second_factor``; or without a link
     ``provider``, the title of the identity provider, or ``passkey``, its name. ``is_own`` tells
     whether no other person's link can have led here: a person's own link does not prove it, which
-    somebody signed in by another's link can make.
+    somebody signed in by another's link can make. ``credential`` is the key of the passkey or
+    identity.
     """
     previous_key = request.session.session_key
     if cache_headers.has_session_cookie(request) and request.user.pk != person.pk:
@@ -55,6 +63,7 @@ def begin_session(
     login(request, person, backend=AUTH_BACKEND)
     request.session[MAKER_KEY] = None if maker_id == person.pk else maker_id
     request.session[OWN_KEY] = maker_id is None if is_own is None else is_own
+    request.session[CREDENTIALS_KEY] = [credential] if credential else []
     user_agent = request.headers.get("User-Agent", "")
     request.session[BROWSER_KEY] = browser_names.describe_browser(user_agent)
     is_by_link = not way.keys() & {"provider", "passkey"}
@@ -62,6 +71,11 @@ def begin_session(
     security_log.log_event("sign-in", request, **details)
     record_act(Act.SIGNED_IN, Actor.from_person(person), Place(), **details)
     return [hash_key(previous_key)] if previous_key else []
+
+
+def note_credential(request: HttpRequest, key: str) -> None:
+    """Note in the session that a passkey or an identity was added in it."""
+    request.session[CREDENTIALS_KEY] = [*request.session.get(CREDENTIALS_KEY, []), key]
 
 
 def begin_code_entry(request: HttpRequest, link_id: int, next_url: str) -> None:

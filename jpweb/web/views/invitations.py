@@ -12,8 +12,9 @@ from django.views.decorators.http import require_http_methods
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.errors import InvalidLink, NameTaken
-from jpweb.store.people import invitations
-from jpweb.store.people.sessions import MAKER_KEY, OWN_KEY
+from jpweb.store.people import identities, invitations
+from jpweb.store.people.identities import Credential
+from jpweb.store.people.sessions import CREDENTIALS_KEY, MAKER_KEY, OWN_KEY
 from jpweb.web import access, notice_text
 from jpweb.web.security import browser_sessions, rate_limits, security_log
 
@@ -50,13 +51,30 @@ def _preview_or_join(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
 
 def _render_offer(request: HttpRequest, code: str, problem: str = "") -> HttpResponse:
     context = {"invitation": invitations.find_invitation(code), "code": code, "problem": problem}
+    context["credentials"] = _list_credentials(request)
     return render(request, "auth/join.html", context, status=422 if problem else 200)
+
+
+def _list_credentials(request: HttpRequest) -> list[tuple[Credential, bool]]:
+    """Return the person's passkeys and identities, each with whether it is to be kept.
+
+    At first these are those used or added in this session.
+    """
+    if not request.user.is_authenticated:
+        return []
+    kept_keys = request.session.get(CREDENTIALS_KEY, [])
+    if request.POST.get("do") == "join":
+        kept_keys = request.POST.getlist("keep")
+    credentials = identities.list_credentials(request.user.pk)
+    return [(credential, credential.key in kept_keys) for credential in credentials]
 
 
 def _accept_invitation(request: HttpRequest, code: str) -> tuple[HttpResponse, list[str]]:
     person = request.user if request.user.is_authenticated else None
     session_key, maker_id = request.session.session_key, request.session.get(MAKER_KEY)
-    acceptance = invitations.accept_invitation(code, person, session_key, maker_id)
+    acceptance = invitations.accept_invitation(
+        code, person, session_key, maker_id, request.POST.getlist("keep")
+    )
     ended_sessions = acceptance.ended_session_hashes
     if person is None:
         ended_sessions = browser_sessions.begin_session(request, acceptance.person, None)
@@ -68,6 +86,11 @@ def _accept_invitation(request: HttpRequest, code: str) -> tuple[HttpResponse, l
         messages.success(request, notice_text.OTHER_SIGN_INS_ENDED)
     else:
         messages.success(request, notice_text.UNPROVEN_SIGN_INS_ENDED)
+    if acceptance.removed_names:
+        names = ", ".join(f"“{name}”" for name in acceptance.removed_names)
+        messages.success(request, notice_text.CREDENTIALS_REMOVED.format(names=names))
+    for name in acceptance.removed_names:
+        security_log.log_event("passkey or identity removed", request, name=name)
     log_fields = {"workspace": acceptance.workspace.pk, "role": acceptance.role.label}
     security_log.log_event("joined", request, **log_fields)
     joined_text = notice_text.JOINED.format(

@@ -17,6 +17,7 @@ from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.errors import PasskeyRefused
 from jpweb.store.people import passkeys
+from jpweb.store.people.identities import Credential
 from jpweb.store.people.sessions import MAKER_KEY, OWN_KEY
 from jpweb.web import access, converters, notice_text
 from jpweb.web.security import (
@@ -63,6 +64,7 @@ def add_passkey(request: Request) -> HttpResponse:
     except PasskeyRefused as error:
         messages.error(request, str(error))
     else:
+        browser_sessions.note_credential(request, Credential(passkey).key)
         security_log.log_event("passkey added", request, passkey=passkey.name)
         messages.success(request, notice_text.PASSKEY_ADDED.format(name=passkey.name))
     return redirect("account")
@@ -123,6 +125,7 @@ def _sign_in(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
         passkey.maker_id,
         passkey=passkey.name,
         is_own=passkey.is_own,
+        credential=Credential(passkey).key,
     )
     return HttpResponseRedirect(sign_in_page.find_next_url(request)), ended_sessions
 

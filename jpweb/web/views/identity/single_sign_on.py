@@ -20,6 +20,7 @@ from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.errors import IdentityTaken, NameTaken
 from jpweb.store.people import identities, single_sign_on
+from jpweb.store.people.identities import Credential
 from jpweb.store.people.sessions import MAKER_KEY, OWN_KEY
 from jpweb.web import access, notice_text
 from jpweb.web.security import browser_sessions, rate_limits, security_log, sign_in_page
@@ -146,6 +147,7 @@ def _sign_in(
         identity.maker_id,
         provider=proven.provider,
         is_own=identity.is_own,
+        credential=Credential(identity).key,
     )
     return HttpResponseRedirect(next_url), ended_sessions
 
@@ -153,10 +155,13 @@ def _sign_in(
 def _connect(request: Request, proven: ProvenIdentity) -> HttpResponse:
     is_own, maker_id = bool(request.session.get(OWN_KEY)), request.session.get(MAKER_KEY)
     try:
-        identities.connect_identity(request.user, proven, is_own=is_own, maker_id=maker_id)
+        identity = identities.connect_identity(
+            request.user, proven, is_own=is_own, maker_id=maker_id
+        )
     except IdentityTaken as error:
         messages.error(request, str(error))
     else:
+        browser_sessions.note_credential(request, Credential(identity).key)
         security_log.log_event("identity connected", request, provider=proven.provider)
         messages.success(request, notice_text.IDENTITY_CONNECTED.format(provider=proven.provider))
     return redirect("account")

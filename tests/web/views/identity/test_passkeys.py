@@ -25,7 +25,7 @@ from jpweb.web.security import rate_limits, webauthn
 from tests.store import making
 from tests.web.reading import parse_page
 from tests.web.views.identity.authenticator import Authenticator, add_passkey, at_domain, sign_in
-from tests.web.world import World, signed_in
+from tests.web.world import World, signed_in, take_invitation
 
 SIGN_IN, OPTIONS = "/sign-in/passkey", "/sign-in/passkey/options"
 
@@ -178,7 +178,7 @@ def test_passkey_added_by_anothers_link_ends_on_joining_elsewhere(world: World):
     assert list(Passkey.objects.values_list("is_own", flat=True).order_by("pk")) == [False, True]
     rival = world.people["rival"]
     token = invitations.create_invitation(world.other_home, "New", Role.READER, rival)
-    client.post("/join", {"code": token, "do": "join"})
+    take_invitation(client, token)
     assert Passkey.objects.get().is_own
     client = make_client()
     assert sign_in(client, authenticators[1])["Location"] == "/"
