@@ -53,6 +53,14 @@ OTHER_SIGN_INS_ENDED = "Your other sign-ins have ended."
 UNPROVEN_SIGN_INS_ENDED = (
     "The sign-ins that someone else's link may have begun have ended, except this one."
 )
+SESSION_BY_ANOTHERS_LINK = (
+    "Someone else's link signed you in here, so passkeys that you add in this session end when you "
+    "join another workspace. For a sign-in of your own, ask the operator to run jpweb sign_in_link."
+)
+LINK_WITHOUT_EFFECT = (
+    "A link made here wouldn't work: someone else's link signed you in, and they don't own all of "
+    "your workspaces. Add a passkey, or ask the operator to run jpweb sign_in_link."
+)
 CREDENTIALS_REMOVED = "Removed from your account: {names}. You can no longer sign in that way."
 JOINED = "You joined {workspace} as {role}."
 
@@ -174,7 +182,8 @@ GROUP_DECLINED = "You declined the group {group}."
 GROUP_LEFT = "You left the group {group}."
 GROUP_NEEDS_OWN_SIGN_IN = (
     "You can't join a group in this session: someone else's link signed you in. Join where you "
-    "signed in without such a link, or accept an invitation here from an owner who didn't make it."
+    "signed in without such a link, or accept an invitation here to the group's workspaces. For a "
+    "sign-in of your own, ask the operator to run jpweb sign_in_link."
 )
 WRITE_POLICY_SAVED = "Saved. Write conversations to {folder}: {policy}."
 FOLLOWING_STOPPED = "{name} is no longer followed. Its conversations stay as they are now."

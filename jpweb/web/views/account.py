@@ -72,6 +72,8 @@ async def download_personal_data(request: Request) -> HttpResponseBase:
 def make_sign_in_link(request: Request) -> HttpResponse:
     """Show a one-time sign-in link for another device; it is not shown again."""
     session_maker_id = request.session.get(sessions.MAKER_KEY)
+    if session_maker_id and not accounts.can_link_person(session_maker_id, request.user):
+        return _render_page(request, problem=notice_text.LINK_WITHOUT_EFFECT)
     try:
         invitations.check_link_rate(session_maker_id or request.user.pk)
     except TooManyLinks as error:

@@ -78,12 +78,9 @@ def _accept_invitation(request: HttpRequest, code: str) -> tuple[HttpResponse, l
     ended_sessions = acceptance.ended_session_hashes
     if person is None:
         ended_sessions = browser_sessions.begin_session(request, acceptance.person, None)
-    # Accepting makes the session the person's own, even if another person's link began it. Who
-    # made both that link and the invitation may be in the session in the person's place.
     elif acceptance.is_proven:
-        request.session[MAKER_KEY] = None
-        request.session[OWN_KEY] = True
         messages.success(request, notice_text.OTHER_SIGN_INS_ENDED)
+        _note_acceptance(request)
     else:
         messages.success(request, notice_text.UNPROVEN_SIGN_INS_ENDED)
     if acceptance.removed_names:
@@ -98,3 +95,14 @@ def _accept_invitation(request: HttpRequest, code: str) -> tuple[HttpResponse, l
     )
     messages.success(request, joined_text)
     return redirect("home"), ended_sessions
+
+
+def _note_acceptance(request: HttpRequest) -> None:
+    """Make a session the person's own, unless another person's link began it.
+
+    That person may be in it in the person's place, and may have invited them by a second account.
+    """
+    if browser_sessions.has_other_maker(request):
+        messages.warning(request, notice_text.SESSION_BY_ANOTHERS_LINK)
+    else:
+        request.session[OWN_KEY] = True

@@ -256,7 +256,7 @@ def test_identity_connected_by_another_persons_link_ends_with_a_new_role(
     assert Membership.objects.filter(person=eve, workspace=world.home).exists()
     assert not Identity.objects.exists()
     provider.sign_on(client, "ada", CONNECT)
-    assert Identity.objects.get(person=eve).is_own
+    assert not Identity.objects.get(person=eve).is_own
 
 
 def test_session_by_an_identity_of_anothers_link_ends_on_joining(world: World, provider: Provider):
