@@ -109,6 +109,31 @@ def make_owner(person: Person, workspace: Workspace, actor: Actor = OPERATOR) ->
         mentions.count_unseen([person.pk])
 
 
+class NewFactor(NamedTuple):
+    """The recovery codes of a second factor, and what ended when it was turned on."""
+
+    recovery_codes: list[str]
+    ended_session_hashes: list[str]
+    removed_credentials: list[identities.Credential]
+
+
+@transaction.atomic
+def turn_on_second_factor(
+    person: Person, typed: str, *, is_own: bool, session_key: str | None
+) -> NewFactor | None:
+    """Turn a second factor on by the first code of its app; None for a wrong code.
+
+    This ends what would let the makers of earlier links in without a code: sign-ins except this
+    one, and passkeys and identities.
+    """
+    codes = second_factors.confirm_setup(person, typed, is_own=is_own)
+    if codes is None:
+        return None
+    removed_credentials = identities.remove_credentials(person.pk, Actor.from_person(person))
+    ended_session_hashes = sessions.end_made_by_others(person.pk, session_key)
+    return NewFactor(codes, ended_session_hashes, removed_credentials)
+
+
 class UsedLink(NamedTuple):
     """The person of a used sign-in link, and the person who made it; None: the operator did."""
 

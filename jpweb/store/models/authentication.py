@@ -37,6 +37,7 @@ class SecondFactor(models.Model):
     """An authenticator app (TOTP, RFC 6238), whose code a person's sign-in links also ask for.
 
     ``lock_count`` counts the locks since the last right code; each is longer than the one before.
+    ``is_own`` tells whether it was set up in a session of the person's own, as for ``Identity``.
     """
 
     person = models.OneToOneField(Person, models.CASCADE, related_name="second_factor")
@@ -46,6 +47,7 @@ class SecondFactor(models.Model):
     failure_count = models.PositiveSmallIntegerField(default=0)
     lock_count = models.PositiveSmallIntegerField(default=0)
     locked_until = models.DateTimeField(null=True)
+    is_own = models.BooleanField(default=True, db_default=True)
 
     def __str__(self) -> str:
         return f"second factor of {self.person_id}"

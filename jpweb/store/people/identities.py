@@ -19,7 +19,7 @@ from jpweb.store.database import clock
 from jpweb.store.errors import IdentityTaken
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import Identity, Passkey, Person
-from jpweb.store.people import passkeys
+from jpweb.store.people import passkeys, second_factors
 
 
 class ProvenIdentity(NamedTuple):
@@ -55,6 +55,16 @@ class Credential(NamedTuple):
     @property
     def added_at(self) -> datetime:
         return self.row.added_at if isinstance(self.row, Passkey) else self.row.connected_at
+
+
+class Removal(NamedTuple):
+    """What was removed from an account, as another person can have added it."""
+
+    credentials: tuple[Credential, ...]
+    is_factor_removed: bool
+
+
+NO_REMOVAL = Removal((), is_factor_removed=False)
 
 
 def name_issuer(issuer: str) -> str:
@@ -128,6 +138,18 @@ def list_credentials(person_id: int) -> list[Credential]:
 
 
 def remove_unproven(
+    person_id: int, actor: Actor, kept_keys: Collection[str] | None = None
+) -> Removal:
+    """Remove how another person can have come into an account, or have kept its person out.
+
+    Those are passkeys and identities as ``remove_credentials`` has it, and a second factor.
+    """
+    is_factor_removed = second_factors.remove_unproven(person_id, actor)
+    credentials = remove_credentials(person_id, actor, kept_keys)
+    return Removal(tuple(credentials), is_factor_removed)
+
+
+def remove_credentials(
     person_id: int, actor: Actor, kept_keys: Collection[str] | None = None
 ) -> list[Credential]:
     """Remove and return the passkeys and identities that another person can have added.

@@ -26,6 +26,7 @@ from jpweb.store.errors import InvalidLink, NameTaken, TooManyLinks
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Invitation, Membership, Person, SignInLink, Workspace
 from jpweb.store.people import identities, member_roles, names, sessions
+from jpweb.store.people.identities import NO_REMOVAL, Removal
 
 INVITATION_LIFETIME = timedelta(days=7)
 #: Invitations and sign-in links, together, that one person can make in an hour.
@@ -37,7 +38,7 @@ class AcceptedInvitation:
     """A person who accepted an invitation, with the hashes of the sign-ins that this ended.
 
     ``is_proven`` tells that another person invited them than made the link to their session.
-    ``removed_names`` are of the passkeys and identities that this removed.
+    ``removal`` is what this removed from an account that was there before.
     """
 
     person: Person
@@ -45,7 +46,7 @@ class AcceptedInvitation:
     role: Role
     is_proven: bool
     ended_session_hashes: list[str] = field(default_factory=list)
-    removed_names: list[str] = field(default_factory=list)
+    removal: Removal = NO_REMOVAL
 
 
 @transaction.atomic
@@ -127,8 +128,8 @@ def accept_invitation(
     """Add the signed-in person, or a new person of the invitation's name, as a member.
 
     ``session_maker_id`` is the other person whose sign-in link led to the session, ``kept_keys``
-    what ``identities.remove_unproven`` takes. Raises InvalidLink, and NameTaken where the person is
-    a member already or looks like one.
+    what ``identities.remove_credentials`` takes. Raises InvalidLink, and NameTaken where the person
+    is a member already or looks like one.
     """
     row = find_invitation(token)
     Workspace.objects.select_for_update().get(pk=row.workspace_id)
@@ -141,11 +142,11 @@ def accept_invitation(
         return AcceptedInvitation(person, row.workspace, _add_member(row, person), is_proven)
     require_free_name(row.workspace_id, person.display_name, person_id=person.pk)
     SignInLink.objects.filter(person=person).delete()
-    credentials = identities.remove_unproven(person.pk, Actor.from_person(person), kept_keys)
+    removal = identities.remove_unproven(person.pk, Actor.from_person(person), kept_keys)
     if is_proven:
         ended_session_hashes = sessions.end_all(person.pk, session_key)
     else:
-        removed_keys = [credential.key for credential in credentials]
+        removed_keys = [credential.key for credential in removal.credentials]
         ended_session_hashes = sessions.end_unproven(person.pk, session_key, removed_keys)
     return AcceptedInvitation(
         person,
@@ -153,7 +154,7 @@ def accept_invitation(
         _add_member(row, person),
         is_proven,
         ended_session_hashes,
-        [credential.name for credential in credentials],
+        removal,
     )
 
 

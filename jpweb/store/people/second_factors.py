@@ -50,31 +50,36 @@ def count_recovery_codes(factor: SecondFactor) -> int:
 
 
 @transaction.atomic
-def begin_setup(person: Person) -> bytes | None:
-    """Return a new secret, which no sign-in asks for yet; None where a factor is turned on."""
+def begin_setup(person: Person, *, is_own: bool = True) -> bytes | None:
+    """Return a new secret, which no sign-in asks for yet; None where a factor is turned on.
+
+    ``is_own`` tells whether no sign-in link of another person can have led to the session. The
+    setup goes on in such sessions alone, or in others alone: neither shows its secret to the other.
+    """
     secret = totp.make_secret()
     factor, _ = SecondFactor.objects.select_for_update().get_or_create(person=person)
     if factor.confirmed_at is not None:
         return None
-    factor.sealed_secret = totp.seal_secret(secret, person.pk)
+    factor.sealed_secret, factor.is_own = totp.seal_secret(secret, person.pk), is_own
     factor.save()
     return secret
 
 
-def find_setup(person_id: int) -> bytes | None:
+def find_setup(person_id: int, *, is_own: bool = True) -> bytes | None:
     """Return the secret that is not confirmed yet; a confirmed one is never shown again."""
-    factor = SecondFactor.objects.filter(person_id=person_id, confirmed_at=None).first()
+    setups = SecondFactor.objects.filter(person_id=person_id, confirmed_at=None, is_own=is_own)
+    factor = setups.first()
     return totp.open_secret(factor.sealed_secret, person_id) if factor else None
 
 
 @transaction.atomic
-def confirm_setup(person: Person, typed: str) -> list[str] | None:
+def confirm_setup(person: Person, typed: str, *, is_own: bool = True) -> list[str] | None:
     """Turn a factor on by the first code of its app.
 
     Returns the recovery codes, which are not shown again; None for a wrong code.
     """
     factors = SecondFactor.objects.select_for_update()
-    factor = factors.filter(person=person, confirmed_at=None).first()
+    factor = factors.filter(person=person, confirmed_at=None, is_own=is_own).first()
     secret = totp.open_secret(factor.sealed_secret, person.pk) if factor else None
     step = totp.find_step(secret, typed, 0) if secret else None
     if factor is None or step is None:
@@ -107,6 +112,19 @@ def remove_factor(person_id: int, actor: Actor) -> bool:
     if is_on:
         _record(Act.SECOND_FACTOR_REMOVED, actor, person_id)
     return is_on
+
+
+def find_unproven(person_id: int) -> SecondFactor | None:
+    """Return the factor of a person, turned on or not, that another person can have set up."""
+    return SecondFactor.objects.filter(person_id=person_id, is_own=False).first()
+
+
+def remove_unproven(person_id: int, actor: Actor) -> bool:
+    """Remove a factor that another person can have set up; tells whether it was turned on.
+
+    Only that person could give its codes. Every sign-in link of the account would ask for one.
+    """
+    return find_unproven(person_id) is not None and remove_factor(person_id, actor)
 
 
 @transaction.atomic

@@ -200,9 +200,12 @@ def end_one(person_id: int, key_hash: str) -> str | None:
     return read_browser(row)
 
 
-def end_made_by_others(person_id: int) -> list[str]:
-    """End the sign-ins of a person that another person's link led to; returns their hashes."""
-    others = SignIn.objects.filter(person_id=person_id, maker__isnull=False)
+def end_made_by_others(person_id: int, but_key: str | None = None) -> list[str]:
+    """End the sign-ins of a person that another person's link led to, except one.
+
+    Returns the hashes of those that ended.
+    """
+    others = _filter_others(person_id, but_key).filter(maker__isnull=False)
     return _end(others.exclude(maker_id=person_id))
 
 

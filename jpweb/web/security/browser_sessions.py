@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.contrib.auth import login, logout
@@ -19,10 +20,12 @@ from jpweb.store.people.sessions import (
     OWN_KEY,
     hash_key,
 )
+from jpweb.web import notice_text
 from jpweb.web.security import browser_names, cache_headers, security_log
 
 if TYPE_CHECKING:
     from jpweb.store.models import Person
+    from jpweb.store.people.identities import Credential
 
 #: The first of ``AUTHENTICATION_BACKENDS``.
 AUTH_BACKEND = "jpweb.store.people.person_backend.PersonBackend"
@@ -76,6 +79,14 @@ def begin_session(
 def note_credential(request: HttpRequest, key: str) -> None:
     """Note in the session that a passkey or an identity was added in it."""
     request.session[CREDENTIALS_KEY] = [*request.session.get(CREDENTIALS_KEY, []), key]
+
+
+def log_removal(request: HttpRequest, credentials: Sequence[Credential]) -> str:
+    """Log which passkeys and identities were removed; return the notice, empty for none."""
+    for credential in credentials:
+        security_log.log_event("passkey or identity removed", request, name=credential.name)
+    names = ", ".join(f"“{credential.name}”" for credential in credentials)
+    return notice_text.CREDENTIALS_REMOVED.format(names=names) if names else ""
 
 
 def begin_code_entry(request: HttpRequest, link_id: int, next_url: str) -> None:

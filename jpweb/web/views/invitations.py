@@ -12,8 +12,8 @@ from django.views.decorators.http import require_http_methods
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.errors import InvalidLink, NameTaken
-from jpweb.store.people import identities, invitations
-from jpweb.store.people.identities import Credential
+from jpweb.store.people import identities, invitations, second_factors
+from jpweb.store.people.identities import Credential, Removal
 from jpweb.store.people.sessions import CREDENTIALS_KEY, MAKER_KEY, OWN_KEY
 from jpweb.web import access, notice_text
 from jpweb.web.security import browser_sessions, rate_limits, security_log
@@ -52,6 +52,8 @@ def _preview_or_join(request: HttpRequest) -> tuple[HttpResponse, list[str]]:
 def _render_offer(request: HttpRequest, code: str, problem: str = "") -> HttpResponse:
     context = {"invitation": invitations.find_invitation(code), "code": code, "problem": problem}
     context["credentials"] = _list_credentials(request)
+    if request.user.is_authenticated:
+        context["unproven_factor"] = second_factors.find_unproven(request.user.pk)
     return render(request, "auth/join.html", context, status=422 if problem else 200)
 
 
@@ -83,11 +85,7 @@ def _accept_invitation(request: HttpRequest, code: str) -> tuple[HttpResponse, l
         _note_acceptance(request)
     else:
         messages.success(request, notice_text.UNPROVEN_SIGN_INS_ENDED)
-    if acceptance.removed_names:
-        names = ", ".join(f"“{name}”" for name in acceptance.removed_names)
-        messages.success(request, notice_text.CREDENTIALS_REMOVED.format(names=names))
-    for name in acceptance.removed_names:
-        security_log.log_event("passkey or identity removed", request, name=name)
+    _tell_of_removal(request, acceptance.removal)
     log_fields = {"workspace": acceptance.workspace.pk, "role": acceptance.role.label}
     security_log.log_event("joined", request, **log_fields)
     joined_text = notice_text.JOINED.format(
@@ -95,6 +93,14 @@ def _accept_invitation(request: HttpRequest, code: str) -> tuple[HttpResponse, l
     )
     messages.success(request, joined_text)
     return redirect("home"), ended_sessions
+
+
+def _tell_of_removal(request: HttpRequest, removal: Removal) -> None:
+    if notice := browser_sessions.log_removal(request, removal.credentials):
+        messages.success(request, notice)
+    if removal.is_factor_removed:
+        security_log.log_event("second factor turned off", request)
+        messages.warning(request, notice_text.SECOND_FACTOR_UNPROVEN)
 
 
 def _note_acceptance(request: HttpRequest) -> None:

@@ -18,6 +18,7 @@ from jpweb.store import accounts
 from jpweb.store.errors import InvalidLink
 from jpweb.store.ledger.entries import Actor
 from jpweb.store.people import second_factors, totp
+from jpweb.store.people.sessions import OWN_KEY
 from jpweb.web import access, display_text, notice_text
 from jpweb.web.security import browser_sessions, rate_limits, security_log, sign_in_page
 from jpweb.web.views.identity import qr_codes
@@ -57,7 +58,8 @@ def show_factor(request: Request) -> HttpResponse:
 @never_cache
 def begin_setup(request: Request) -> HttpResponse:
     """Show a new secret. It is shown until the first code confirms it, and not again."""
-    secret = second_factors.begin_setup(request.user)
+    is_own = bool(request.session.get(OWN_KEY))
+    secret = second_factors.begin_setup(request.user, is_own=is_own)
     if secret is None:
         messages.error(request, notice_text.SECOND_FACTOR_ALREADY_ON)
         return redirect("second-factor")
@@ -68,16 +70,14 @@ def begin_setup(request: Request) -> HttpResponse:
 @access.signed_in
 @never_cache
 @sensitive_post_parameters("code")
-def confirm_setup(request: Request) -> HttpResponse:
-    """Turn the factor on by a first code, and show the recovery codes once."""
-    secret = second_factors.find_setup(request.user.pk)
-    if secret is None:
-        return redirect("second-factor")
-    codes = second_factors.confirm_setup(request.user, request.POST.get("code", ""))
-    if codes is None:
-        return _render_page(request, secret=secret, problem=notice_text.SETUP_CODE_WRONG)
-    security_log.log_event("second factor turned on", request)
-    return _render_page(request, codes=codes, notice=notice_text.SECOND_FACTOR_ON)
+async def confirm_setup(request: Request) -> HttpResponse:
+    """Turn the factor on by a first code, and show the recovery codes once.
+
+    What another person's link led to would let that person in without a code: it ends.
+    """
+    response, ended_sessions = await run_in_db_thread(_confirm_setup, request)
+    await publisher.publish_signed_out(ended_sessions)
+    return response
 
 
 @require_POST
@@ -108,6 +108,28 @@ def turn_off(request: Request) -> HttpResponse:
     security_log.log_event("second factor turned off", request)
     messages.success(request, notice_text.SECOND_FACTOR_OFF)
     return redirect("account")
+
+
+def _confirm_setup(request: Request) -> tuple[HttpResponse, list[str]]:
+    is_own = bool(request.session.get(OWN_KEY))
+    secret = second_factors.find_setup(request.user.pk, is_own=is_own)
+    if secret is None:
+        return redirect("second-factor"), []
+    session_key = request.session.session_key
+    factor = accounts.turn_on_second_factor(
+        request.user, request.POST.get("code", ""), is_own=is_own, session_key=session_key
+    )
+    if factor is None:
+        return _render_page(request, secret=secret, problem=notice_text.SETUP_CODE_WRONG), []
+    security_log.log_event("second factor turned on", request)
+    notices = [
+        notice_text.SECOND_FACTOR_ON,
+        notice_text.SIGN_INS_BY_OTHERS_ENDED if factor.ended_session_hashes else "",
+        browser_sessions.log_removal(request, factor.removed_credentials),
+    ]
+    notice = " ".join(filter(None, notices))
+    page = _render_page(request, codes=factor.recovery_codes, notice=notice)
+    return page, factor.ended_session_hashes
 
 
 @sensitive_variables()
@@ -183,6 +205,7 @@ def _render_page(
     factor = second_factors.find_factor(request.user.pk)
     context: dict[str, Any] = {"factor": factor, "codes": codes or [], "problem": problem}
     context |= {"notice": notice, "code_count": second_factors.RECOVERY_CODE_COUNT}
+    context["is_session_own"] = bool(request.session.get(OWN_KEY))
     if factor is not None:
         context["codes_left"] = second_factors.count_recovery_codes(factor)
     if secret is not None:
