@@ -8,6 +8,7 @@ from django import template
 
 from jpweb.runtime.inquiries import approvals as running
 from jpweb.runtime.rendering import payloads
+from jpweb.runtime.rendering.invisible_characters import reveal_invisible
 from jpweb.store import approvals
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def clipped_text(row: Approval, text: str, is_full: bool = False) -> dict[str, A
     return {
         "fields": fields,
         "row": row,
-        "shown_text": text[:MAX_CLIPPED_CHARS] if is_clipped else text,
+        "shown_text": reveal_invisible(text[:MAX_CLIPPED_CHARS] if is_clipped else text),
         "char_count": len(text),
         "is_cut": is_clipped,
     }

@@ -24,6 +24,8 @@ def _earlier(**fields: Any) -> PreviousAnswer:
         ({"state": "cancelled", "reason": "user", "answer": None}, "Cancelled"),
         ({"answer": False}, "<code>No</code>"),
         ({"answer": ["a", {"b": 1}]}, "<code>[&quot;a&quot;"),
+        ({"answer": "a\u202eb"}, "<code>a⟨U+202E⟩b</code>"),
+        ({"note": "c\u202ed"}, ">c⟨U+202E⟩d</q>"),
         ({"answer": "one\ntwo"}, "<code>one</code>"),
         ({"note": "why <not>\nand more"}, ">why &lt;not&gt;</q>"),
         ({"decider_name": "Eve"}, "by Eve"),

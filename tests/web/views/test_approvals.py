@@ -92,6 +92,24 @@ def test_a_result_is_shown_and_an_error_is_called_one(world: World):
     assert "No content" in card(page, empty).text
 
 
+def test_hidden_characters_are_spelled_out_where_a_person_decides(world: World):
+    hidden = "safe\u202eevil\U000e0041"
+    rows = [
+        making.prompt(world.run, described=hidden, arguments={"path": hidden}),
+        making.prompt(world.run, text=hidden),
+        making.prompt(world.run, DELIVER, content=hidden),
+    ]
+    client = world.client("responder")
+    details = [parse_page(client.get(f"/prompts/{row.pk}")) for row in rows]
+    for page in (questions(world), *details):
+        fields = [tag.text for tag in page if tag.tag == "textarea"]
+        shown_text = page.text
+        for text in fields:  # what is edited and sent stays as it is
+            shown_text = shown_text.replace(text, "")
+        assert "safe⟨U+202E⟩evil⟨hidden: A⟩" in shown_text
+        assert not {"\u202e", "\U000e0041"} & set(shown_text)
+
+
 def test_a_field_holds_the_text_whole_its_first_line_ends_included(world: World):
     row = making.prompt(world.run, DELIVER, content="\n\n<one>")
     # HTML drops the first line end of a field; this one is the template's.

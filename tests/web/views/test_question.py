@@ -22,6 +22,8 @@ from tests.store import making
 from tests.web.reading import ParsedPage, parse_page
 from tests.web.world import MEMBERS, World
 
+HIDDEN, REVEALED = "safe\u202eevil\U000e0041", "safe⟨U+202E⟩evil⟨hidden: A⟩"
+
 
 @pytest.fixture(autouse=True)
 def nothing_held() -> Iterator[None]:
@@ -51,6 +53,20 @@ def test_it_is_a_card_for_those_who_may_answer(world: World, person_name: str):
     assert bool(page.find_all(action=f"/questions/{world.question.pk}/answer")) is may_answer
     assert "hidden" in page.find_one(id="question-details") or not may_answer
     assert steps(page) == ["asked", "waiting"]
+
+
+@pytest.mark.parametrize("option_count", [2, 9], ids=["buttons", "radio buttons"])
+def test_hidden_characters_of_options_are_spelled_out(world: World, option_count: int):
+    options = [Option(f"{number}{HIDDEN}", HIDDEN) for number in range(option_count)]
+    row = making.question(world.run, Select(tuple(options)), HIDDEN)
+    card = page_of(world, "responder", row).find_one(id=f"question-{row.pk}")
+    assert f"1{REVEALED}" in card.text
+    assert not {"\u202e", "\U000e0041"} & set(card.text)
+    making.settle(row, Answered(f"1{HIDDEN}"), making.decider(world.people["owner"]))
+    queue = parse_page(world.client("owner").get("/questions"))
+    for page in (page_of(world, "owner", row), queue):
+        assert f"1{REVEALED}" in page.text
+        assert not {"\u202e", "\U000e0041"} & set(page.text)
 
 
 def test_a_question_whose_run_is_over_is_no_card(world: World):
