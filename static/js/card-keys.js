@@ -1,8 +1,8 @@
 // Keyboard shortcuts of cards: to answer, to decline, and to go from card to card.
 import { TEXT_FIELDS, byId, findAll, findOpenCards, on } from "./dom.js";
+import { isUnread, markRead } from "./card-focus.js";
 import { bindKeys, listKeys } from "./keyboard.js";
 import { focusWithoutReceipt } from "./read-receipts.js";
-import { isUnread, markRead } from "./question-cards.js";
 import { isUndoable, undoAnswer } from "./undo-send.js";
 
 const ANSWER_BUTTONS = "button[name=answer]";
@@ -110,7 +110,8 @@ on("keydown", (event) => {
   const card = target.closest(".card[data-outcome=open]");
   const isText = target.matches(TEXT_FIELDS);
   const hasModifier = event.ctrlKey || event.metaKey || event.altKey;
-  const isSending = key === "Enter" && (event.ctrlKey || event.metaKey || !target.matches("textarea"));
+  const isSending = (key === "Enter" && (event.ctrlKey || event.metaKey || !target.matches("textarea")))
+    || (key === " " && !isText);
   const isCardKey = !hasModifier && !isText && (key in CARD_KEYS || /^[1-9]$/.test(key));
   const isHasty = event.repeat || isUnread();
   if (card && isHasty && (isSending || (isCardKey && !MOVING_KEYS.includes(key)))) {

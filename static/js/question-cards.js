@@ -1,5 +1,6 @@
 // Cards of questions and approvals: sending, errors, outcomes and the focus.
 import { DECISION_FORMS, byId, findAll, findOpenCards, on, revealElement } from "./dom.js";
+import { focusUnread } from "./card-focus.js";
 import { isSnooze } from "./claims.js";
 import { deleteDrafts, restoreDrafts } from "./drafts.js";
 import { isFieldRemoved } from "./keyboard.js";
@@ -90,13 +91,7 @@ on("htmx:beforeSwap", (event) => {
 // else stays on the outcome. After a refusal it stays on the card: what is typed next, such as a
 // secret, belongs there.
 const NEXT_CARD_TIMEOUT = 2000; // milliseconds in which a later card gets the focus
-const READING_TIME = 500; // milliseconds in which a person has not read the card that got the focus
 let focusedOutcome = null; // the settled card with the focus, and until when a later card gets it
-let unreadUntil = 0;
-export const isUnread = () => Date.now() < unreadUntil;
-export function markRead() {
-  unreadUntil = 0;
-}
 function moveFocus(card) {
   // An approval is focused as a whole: a key that is pressed once too often must not allow a call.
   // A question with a default answer has the focus there; one without is focused as a whole too.
@@ -105,8 +100,8 @@ function moveFocus(card) {
     .querySelector("button[data-default], input:checked, input:is([type=radio], [type=password]), textarea");
   const target = field || openCard || card;
   if (!field) target.tabIndex = -1;
-  target.focus({ preventScroll: true });
-  unreadUntil = openCard ? Date.now() + READING_TIME : 0;
+  if (openCard) focusUnread(target);
+  else target.focus({ preventScroll: true });
   focusedOutcome = openCard ? null : { card, until: Date.now() + NEXT_CARD_TIMEOUT };
 }
 export function focusNextCard() {
@@ -237,8 +232,6 @@ on("htmx:load", (event) => {
   }
   restoreDrafts(event.target);
 });
-
-for (const name of ["input", "pointerdown"]) on(name, markRead);
 
 // A permalink expands what holds its event; an event that the URL names as closed stays closed.
 const ANCHOR = /^e-[\w-]+$/;

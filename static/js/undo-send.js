@@ -1,5 +1,6 @@
 // Answers by one press are sent some seconds later, so that they can be undone. Who leaves the page
 // meanwhile sends them at once. Forms have these buttons: <button name="answer" value="…">.
+import { focusUnread, isUnread } from "./card-focus.js";
 import { byId, findOpenCards, on } from "./dom.js";
 
 // Milliseconds; 0: an answer is sent at once.
@@ -41,12 +42,8 @@ function startCountdown(form, button) {
   pendingAnswers.push(pending);
   byId("announcer").textContent = `${label}: will be sent in ${getUndoTime() / 1000} seconds. Press U to undo.`;
   const nextCard = findNextCard(card);
-  if (nextCard) {
-    nextCard.tabIndex = -1;
-    nextCard.focus({ preventScroll: true });
-  } else {
-    note.querySelector("button").focus({ preventScroll: true });
-  }
+  if (nextCard) nextCard.tabIndex = -1;
+  focusUnread(nextCard || note.querySelector("button"));
 }
 
 function stopCountdown(pending) {
@@ -87,8 +84,11 @@ on("submit", (event) => {
   event.stopImmediatePropagation();
   if (!isUndoable(form.closest(".card"))) startCountdown(form, submitter);
 }, true);
+// Undo takes the place of what was pressed: the second press of two at once is not meant for it.
 on("click", (event) => {
-  if (event.target.closest && event.target.closest(".undo-note button")) undoAnswer(event.target.closest(".card"));
+  const { target, detail: pressCount } = event;
+  if (!target.closest || !target.closest(".undo-note button")) return;
+  if (pressCount <= 1 && !isUnread()) undoAnswer(target.closest(".card"));
 });
 
 // A page that is left has no time for a reply; one in the background still has a connection.

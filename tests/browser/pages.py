@@ -262,6 +262,13 @@ def find_waiting_count(page: Page) -> Locator:
     return page.locator("#question-count")
 
 
+def give_time(page: Page, seconds: int = 60) -> Page:
+    """Let answers of a page wait: five seconds outside of tests, a minute on a slow machine."""
+    page.evaluate("seconds => { document.body.dataset.undoSeconds = seconds }", seconds)
+    page.clock.install()
+    return page
+
+
 def wait_until_connected(page: Page) -> None:
     """Wait until the page has its socket."""
     state = "document.body?.['htmx-internal-data']?.webSocket?.socket?.readyState"

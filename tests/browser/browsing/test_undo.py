@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser import evidence
 from tests.browser.looks import check_accessibility
@@ -16,6 +16,7 @@ from tests.browser.pages import (
     find_card,
     find_cards,
     find_option,
+    give_time,
     path_of,
     wait_until_connected,
 )
@@ -23,13 +24,6 @@ from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
 ASK = "/call ask_user " + json.dumps({"question": "Delete it?", "answer_type": "boolean"})
-
-
-def give_time(page: Page, seconds: int = 60) -> Page:
-    """Let answers of a page wait: five seconds outside of tests, a minute on a slow machine."""
-    page.evaluate("seconds => { document.body.dataset.undoSeconds = seconds }", seconds)
-    page.clock.install()
-    return page
 
 
 def list_outcomes(visit: Visit, path: str) -> list[object]:
