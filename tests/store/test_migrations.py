@@ -203,7 +203,7 @@ def test_earlier_answers_get_the_channel_of_their_events():
 
 @pytest.mark.django_db
 def test_earlier_questions_that_a_reply_interrupted_get_its_channel():
-    migration = importlib.import_module("jpweb.store.migrations.0044_reply_channel")
+    migration = importlib.import_module("jpweb.store.migrations.0045_reply_channel")
     run = making.start_run(making.conversation(making.workspace()))
     interrupted, declined = making.question(run), making.question(run)
     stopped = Cancelled(CancellationReason.USER)

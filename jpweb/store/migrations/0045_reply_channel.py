@@ -27,7 +27,7 @@ def fill_channels(apps: Any, schema_editor: Any) -> None:
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('store', '0043_accepted_groups'),
+        ('store', '0044_own_second_factors'),
     ]
 
     operations = [
