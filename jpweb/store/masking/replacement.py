@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from jpweb.store.masking import number_texts
 from jpweb.stream import base64_fields, wire
 from jpweb.stream.events import (
     ChatRequest,
@@ -66,7 +67,7 @@ class Replaced(NamedTuple):
     """A new element, the number of replacements by place, and the strings that were replaced.
 
     ``keys`` are those of a call's arguments: copies of these have them, and no other text is
-    searched for them.
+    searched for them. Numbers are among the strings as JSON has them.
     """
 
     element: Element
@@ -139,25 +140,31 @@ def replace_whole(element: Element, marker: str) -> Replaced:
     return Replaced(_write(event, fields, {"jpweb": note} if note else {}), counts, copies, keys)
 
 
-def replace_in_element(element: Element, strings: Sequence[str], marker: str) -> Replaced:
-    """Replace these strings in the content of an element; ``counts`` is empty without one."""
+def replace_in_element(
+    element: Element, strings: Sequence[str], marker: str, *, has_numbers: bool = False
+) -> Replaced:
+    """Replace these strings in the content of an element; ``counts`` is empty without one.
+
+    ``has_numbers``: also in numbers, which become texts.
+    """
+    digits = strings if has_numbers else ()
     event = element.body
     if not isinstance(event, ConversationEvent):
-        return _replace_in_raw(element, strings, marker)
+        return _replace_in_raw(element, strings, digits, marker)
     fields = event.kind.to_fields()
     counts: dict[str, int] = {}
     for key in list_content_keys(event):
-        original = fields[key]
+        original = number_texts.convert_numbers(fields[key], digits)
         fields[key] = (
             _replace_in_question(original, strings, marker)
             if isinstance(event.kind, InquiryRequest)
             else replace_strings(original, strings, marker)
         )
         counts[key] = _count(original, strings) if fields[key] != original else 0
-    metadata = decode_metadata(event.metadata)
+    metadata = number_texts.convert_metadata_numbers(decode_metadata(event.metadata), digits)
     counts["metadata"] = _count(metadata, strings)
     for key, value in read_unread_fields(element).items():  # the new element lacks them
-        counts[key] = _count(value, strings)
+        counts[key] = _count(number_texts.convert_numbers({key: value}, digits), strings)
     counts = {key: number for key, number in counts.items() if number}
     if not counts:
         return Replaced(element, {}, tuple(strings))
@@ -239,12 +246,14 @@ def _list_texts(element: Element) -> list[str]:
 
 
 def _list_values(value: Any, skipped_keys: Sequence[str] = ()) -> list[str]:
-    """Return the string values in a JSON value, and the keys that are no names of its parts.
+    """Return the texts and numbers in a JSON value, and the keys that are no names of its parts.
 
     The values of ``skipped_keys`` are left out.
     """
     if isinstance(value, str):
         return [value]
+    if number := number_texts.format_number(value):
+        return [number]
     if isinstance(value, list):
         return [text for item in value for text in _list_values(item, skipped_keys)]
     if isinstance(value, dict):
@@ -311,13 +320,16 @@ def _write(event: ConversationEvent, fields: dict[str, Any], metadata: dict[str,
     return wire.write_element(replace(event, kind=kind, metadata=metadata))
 
 
-def _replace_in_raw(element: Element, strings: Sequence[str], marker: str) -> Replaced:
-    """Replace strings in an element of another layout.
+def _replace_in_raw(
+    element: Element, strings: Sequence[str], digits: Sequence[str], marker: str
+) -> Replaced:
+    """Replace strings in an element of another layout, and ``digits`` in its numbers.
 
     An element that is no JSON, or is nested too deeply to be read, is searched as text.
     """
     try:
-        return _replace_in_value(element, json.loads(element.raw), strings, marker)
+        value = number_texts.convert_numbers(json.loads(element.raw), digits)
+        return _replace_in_value(element, value, strings, marker)
     except (ValueError, RecursionError):
         count = _count_in_text(element.raw, strings)
         text = _replace_in_text(element.raw, strings, marker)

@@ -169,7 +169,7 @@ def _make_replacement(entry: JournalEntry, strings: Sequence[str], marker: str) 
     element = wire.read_element(entry.text)
     try:
         replaced = (
-            replacement.replace_in_element(element, strings, marker)
+            replacement.replace_in_element(element, strings, marker, has_numbers=True)
             if strings
             else replacement.replace_whole(element, marker)
         )

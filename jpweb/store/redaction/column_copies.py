@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import models
 
-from jpweb.store.masking import copied_text, cut_text, replacement
+from jpweb.store.masking import copied_text, cut_text, number_texts, replacement
 from jpweb.store.masking.redacted_titles import MAX_TITLE_CHARS
 from jpweb.store.models import (
     Approval,
@@ -96,7 +96,8 @@ def _choose_replacement(row: Any, column: str, content: CopiedContent) -> Callab
     """Return the function that replaces the content in a value without masks."""
 
     def replace_all(value: Any) -> Any:
-        replaced = replacement.replace_strings(value, content.strings, content.marker)
+        texts = number_texts.convert_numbers(value, content.strings)
+        replaced = replacement.replace_strings(texts, content.strings, content.marker)
         return replacement.replace_keys(replaced, content.keys, content.marker)
 
     def replace_parts(value: Any) -> Any:

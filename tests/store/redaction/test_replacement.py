@@ -67,6 +67,12 @@ def test_field_that_an_event_of_its_kind_does_not_have_is_content(fields: str):
     assert (SECRET in whole.strings, SECRET in whole.element.raw) == (True, False)
 
 
+def test_name_of_a_field_that_its_kind_does_not_have_is_content():
+    text = f'{{"timestamp": "{AT}", "type": "chat_response", "message": "Hi", "{SECRET}": true}}'
+    replaced = replacement.replace_in_element(wire.read_element(text), [SECRET], MARKER)
+    assert (list(replaced.counts.values()), SECRET in replaced.element.raw) == ([1], False)
+
+
 def test_field_without_a_value_is_no_content():
     text = f'{{"timestamp": "{AT}", "type": "inquiry_response", "id": "a", "outcome": "cancelled", '
     element = wire.read_element(text + '"reason": "user", "answer": null}')

@@ -8,8 +8,11 @@ import pytest
 from django.urls import reverse
 
 from jpweb.store.choices import Act, RunState
-from jpweb.store.models import JournalEntry, LedgerEntry, Run
+from jpweb.store.models import Conversation, JournalEntry, LedgerEntry, Run
+from jpweb.stream.answer_type import Option, Select
+from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
+from tests.builders import make_answer, make_inquiry, make_result
 from tests.canary.spellings import has_secret
 from tests.store import making
 from tests.web.reading import parse_page
@@ -136,3 +139,50 @@ def test_bad_input_is_named_and_kept(
 
 def test_redaction_of_an_unknown_event_is_not_found(world: World):
     assert post(world, "preview", "e-00").status_code == 404
+
+
+PIN = 471199
+
+
+@pytest.fixture
+def numbers(world: World) -> Conversation:
+    """Return a conversation with a pin as a number in a call, a question, its answer and data."""
+    conversation: Conversation = making.mirrored_conversation(
+        world.home,
+        ChatRequest("Open the vault"),
+        ToolCallRequest("c", "vault", {"pin": PIN, "tries": 3}),
+        make_inquiry("c.pin.1", "Which?", type=Select((Option(PIN), Option(2)))),
+        make_answer("c.pin.1", PIN),
+        make_result("c", "opened"),
+        ChatResponse("data", {"pin": PIN}),
+    )
+    return conversation
+
+
+def post_pin(world: World, conversation: Conversation, step: str) -> Any:
+    anchor = JournalEntry.objects.get(conversation=conversation, position=1).anchor
+    url = reverse(f"event-redact-{step}", args=[conversation.pk, anchor])
+    data = {"scope": "conversation", "reason": "a leaked key", "strings": str(PIN)}
+    return world.client("auditor").post(url, data, follow=True)
+
+
+def test_pages_and_exports_show_the_marker_in_place_of_a_number(
+    world: World, numbers: Conversation
+):
+    post_pin(world, numbers, "confirm")
+    key, client = numbers.pk, world.client("auditor")
+    question = numbers.inquiries.get()
+    anchors = JournalEntry.objects.filter(conversation=numbers).exclude(position=4)
+    events = [reverse("event", args=[key, entry.anchor]) for entry in anchors]
+    exports = [
+        reverse("conversation-export", args=[key, name]) for name in ("markdown", "html", "jsonl")
+    ]
+    pages = [reverse(name, args=[key]) for name in ("conversation", "conversation-thread")]
+    marked = 0
+    for url in [*events, *exports, *pages, reverse("question", args=[question.pk])]:
+        response = client.get(url)
+        assert response.status_code == 200, url
+        text = b"".join(response) if response.streaming else response.content
+        assert not has_secret(text.decode(), str(PIN)), url
+        marked += "redacted by Auditor: a leaked key" in text.decode()
+    assert marked == len([*events[1:], *exports, *pages, question])
