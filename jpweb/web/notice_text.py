@@ -237,6 +237,8 @@ SUSPICION_DISMISSED = "Dismissed. The text is shown again."
 SUSPICIONS_DISMISSED = "Dismissed in {count} places. The text is shown again."
 SUSPICION_REASON = "leaked {kind}"
 EVENTS_REDACTED = "Redacted {count} events. The ledger says who, when and why."
+EVENT_KEEPS_STRINGS = "Event {positions} keeps a string in a name, an id or a time."
+EVENTS_KEEP_STRINGS = "Events {positions} keep a string in a name, an id or a time."
 
 # Decisions
 #: ``value`` is filled by Django.

@@ -19,7 +19,7 @@ from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.masking import derived_columns, masks, replacement
 from jpweb.store.masking.replacement import Replaced
 from jpweb.store.models import Conversation, JournalEntry, Passage, Person, Redaction, Run
-from jpweb.store.redaction import column_copies
+from jpweb.store.redaction import column_copies, kept_texts
 from jpweb.store.redaction.column_copies import CopiedContent
 from jpweb.store.suspected_secrets import copies, suggestions
 from jpweb.stream import anchor_ids, wire
@@ -53,10 +53,12 @@ class RedactionRequest:
 
 @dataclass(slots=True)
 class Preview:
-    """What is replaced: replacements by event and place, and by other column."""
+    """What is replaced: replacements by event and place, and by other column; and what stays."""
 
     events: list[PreviewedEvent] = field(default_factory=list)
     copies: dict[str, int] = field(default_factory=dict)
+    #: Events that keep a string in a name, an id or a time.
+    kept_events: list[KeptEvent] = field(default_factory=list)
     #: The file that still has the content, if there is one.
     file: str = ""
 
@@ -69,6 +71,16 @@ class PreviewedEvent:
     position: int
     kind: str
     counts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEvent:
+    """An event, and its fields that a redaction of strings leaves."""
+
+    anchor: str
+    position: int
+    kind: str
+    fields: list[str]
 
 
 def preview_redaction(
@@ -114,18 +126,19 @@ def _redact(conversation_id: int, request: RedactionRequest, person: Person) -> 
     resolved = suggestions.resolve_markers(conversation.pk, request.strings)
     request = replace(request, strings=resolved)
     preview = Preview(file=conversation.source)
+    replacements, preview.kept_events = _find_replacements(conversation, request, marker)
+    if not replacements:
+        raise NotRedactable(_describe_absence(preview.kept_events))
     secrets_by_marker = copies.read_open_secrets(conversation.pk)  # some are closed below
     strings: tuple[str, ...] = request.strings
     keys: set[str] = set()
-    for entry, replaced in _find_replacements(conversation, request, marker):
+    for entry, replaced in replacements:
         _replace_entry(conversation, entry, replaced, request, person)
         strings = strings or replaced.strings
         keys |= replaced.keys
         preview.events.append(
             PreviewedEvent(entry.anchor, entry.position, entry.kind, replaced.counts)
         )
-    if not preview.events:
-        raise NotRedactable("None of these strings is in the content. Check their spelling.")
     content = CopiedContent(strings, keys, marker, secrets_by_marker)
     preview.copies = column_copies.replace_copies(conversation, content)
     derived_columns.mark_unreviewed(conversation, [event.position for event in preview.events])
@@ -137,14 +150,32 @@ def _redact(conversation_id: int, request: RedactionRequest, person: Person) -> 
 
 def _find_replacements(
     conversation: Conversation, request: RedactionRequest, marker: str
-) -> list[tuple[JournalEntry, Replaced]]:
-    """Return the entries to change, with their new elements. Raises NotRedactable."""
+) -> tuple[list[tuple[JournalEntry, Replaced]], list[KeptEvent]]:
+    """Return the entries to change, with their new elements, and those that keep a string.
+
+    Raises NotRedactable.
+    """
+    replacements: list[tuple[JournalEntry, Replaced]] = []
+    kept_events: list[KeptEvent] = []
     entries = _select_entries(conversation, request).order_by("position")
-    pairs = [
-        (entry, _make_replacement(entry, request.strings, marker))
-        for entry in entries.iterator(chunk_size=200)
-    ]
-    return [(entry, replaced) for entry, replaced in pairs if replaced.counts]
+    for entry in entries.iterator(chunk_size=200):
+        replaced = _make_replacement(entry, request, marker)
+        if replaced.counts:
+            replacements.append((entry, replaced))
+        if fields := kept_texts.list_kept_fields(replaced.element, request.strings):
+            kept_events.append(KeptEvent(entry.anchor, entry.position, entry.kind, fields))
+    return replacements, kept_events
+
+
+def _describe_absence(kept_events: Sequence[KeptEvent]) -> str:
+    """Return why nothing is replaced."""
+    if not kept_events:
+        return "None of these strings is in the content. Check their spelling."
+    places = [f"event {event.position} ({', '.join(event.fields)})" for event in kept_events]
+    return (
+        "These strings are only in names, ids or times, which can't be redacted: "
+        f"{kept_texts.join_first(places)}. If one is a secret, change it where it is used."
+    )
 
 
 def _select_entries(
@@ -164,9 +195,9 @@ def _select_entries(
     return entries.filter(equal)
 
 
-def _make_replacement(entry: JournalEntry, strings: Sequence[str], marker: str) -> Replaced:
+def _make_replacement(entry: JournalEntry, request: RedactionRequest, marker: str) -> Replaced:
     """Return the new element of an entry. Raises NotRedactable where content would stay."""
-    element = wire.read_element(entry.text)
+    element, strings = wire.read_element(entry.text), request.strings
     try:
         replaced = (
             replacement.replace_in_element(element, strings, marker, has_numbers=True)
@@ -180,10 +211,12 @@ def _make_replacement(entry: JournalEntry, strings: Sequence[str], marker: str) 
         ) from error
     if replaced.counts and any(string in marker for string in replaced.strings):
         raise NotRedactable("The reason repeats what is redacted. Say it in other words.")
-    if replaced.counts and any(string in replaced.element.raw for string in strings):
+    is_kept = any(string in replaced.element.raw for string in strings)
+    if replaced.counts and is_kept and not request.is_conversation_wide:
         raise NotRedactable(
             f"One of these strings is also in a name or an id of event {entry.position}. Names "
-            "and ids can't be redacted."
+            "and ids can't be redacted. Redact all content of the event, or these strings "
+            "everywhere in the conversation: the preview then names what stays."
         )
     return replaced
 

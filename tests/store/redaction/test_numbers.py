@@ -86,6 +86,16 @@ def test_option_that_is_a_number_goes_from_question_and_answer(home: Workspace, 
     assert not has_secret(dump_tables(), str(PIN))
 
 
+def test_numbers_of_jpwebs_own_note_stay_numbers(home: Workspace, ada: Person):
+    note = {"by": {"kind": "person", "id": PIN}, "note": f"not {PIN}"}
+    element = make_element(make_answer("c.q.1"), metadata={"jpweb": note})
+    conversation = making.mirrored_conversation(home, element)
+    preview = redact(conversation, ada, "", str(PIN))
+    assert [(event.position, event.fields) for event in preview.kept_events] == [(0, ["metadata"])]
+    (event,) = journal.read_elements(conversation.pk)[0].events
+    assert event.note == {"by": {"kind": "person", "id": PIN}, "note": f"not {MARKER}"}
+
+
 @pytest.mark.parametrize("strings", [(), (str(PIN),)], ids=["whole", "strings"])
 def test_number_goes_from_copies_of_a_call(home: Workspace, ada: Person, strings: tuple[str, ...]):
     conversation = making.mirrored_conversation(home, CALL)

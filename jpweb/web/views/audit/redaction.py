@@ -16,14 +16,17 @@ from jpweb.runtime.rendering import payloads
 from jpweb.store import journal
 from jpweb.store.choices import Role
 from jpweb.store.errors import UnknownAnchor
-from jpweb.store.redaction import application
+from jpweb.store.redaction import application, kept_texts
 from jpweb.store.redaction.application import NotRedactable
 from jpweb.store.suspected_secrets import suggestions
 from jpweb.web import access, converters, notice_text
 from jpweb.web.forms.redactions import STRINGS_IN_CONVERSATION, WHOLE_EVENT, RedactionForm
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jpweb.store.models import Conversation
+    from jpweb.store.redaction.application import Preview
     from jpweb.web.http import Request
 
 _TEMPLATE = "redaction/index.html"
@@ -84,7 +87,18 @@ def _redact(request: Request, conversation: Conversation, anchor: str) -> HttpRe
         return render(request, _TEMPLATE, context, status=422)
     text = notice_text.EVENT_REDACTED if len(preview.events) == 1 else notice_text.EVENTS_REDACTED
     messages.success(request, text.format(count=len(preview.events)))
+    for kept_text in _describe_kept(preview):
+        messages.warning(request, kept_text)
     return redirect("event-redact", conversation.pk, anchor)
+
+
+def _describe_kept(preview: Preview) -> Iterator[str]:
+    """Yield sentences about what the redaction has left, as its preview has named it."""
+    positions = [str(event.position) for event in preview.kept_events]
+    if positions:
+        is_one = len(positions) == 1
+        text = notice_text.EVENT_KEEPS_STRINGS if is_one else notice_text.EVENTS_KEEP_STRINGS
+        yield text.format(positions=kept_texts.join_first(positions))
 
 
 def _make_context(conversation: Conversation, anchor: str, form: RedactionForm) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from jpweb.store.models import Conversation, JournalEntry, LedgerEntry, Run
 from jpweb.stream.answer_type import Option, Select
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
-from tests.builders import make_answer, make_inquiry, make_result
+from tests.builders import make_answer, make_element, make_inquiry, make_result
 from tests.canary.spellings import has_secret
 from tests.store import making
 from tests.web.reading import parse_page
@@ -153,7 +153,7 @@ def numbers(world: World) -> Conversation:
         ToolCallRequest("c", "vault", {"pin": PIN, "tries": 3}),
         make_inquiry("c.pin.1", "Which?", type=Select((Option(PIN), Option(2)))),
         make_answer("c.pin.1", PIN),
-        make_result("c", "opened"),
+        make_result(f"c-{PIN}", "opened"),
         ChatResponse("data", {"pin": PIN}),
     )
     return conversation
@@ -164,6 +164,23 @@ def post_pin(world: World, conversation: Conversation, step: str) -> Any:
     url = reverse(f"event-redact-{step}", args=[conversation.pk, anchor])
     data = {"scope": "conversation", "reason": "a leaked key", "strings": str(PIN)}
     return world.client("auditor").post(url, data, follow=True)
+
+
+def test_preview_and_result_name_what_stays(world: World, numbers: Conversation):
+    page = post_pin(world, numbers, "preview").content.decode()
+    assert "What will stay" in page
+    assert "Event 4</a> (Result): id</li>" in page
+    page = post_pin(world, numbers, "confirm").content.decode()
+    assert "Redacted 4 events." in page
+    assert "Event 4 keeps a string in a name, an id or a time." in page
+
+
+def test_result_names_each_event_that_keeps_a_string(world: World, numbers: Conversation):
+    JournalEntry.objects.filter(conversation=numbers, position=0).update(
+        text=make_element(ChatRequest("Hi", author=f"bot-{PIN}")).raw
+    )
+    page = post_pin(world, numbers, "confirm").content.decode()
+    assert "Events 0, 4 keep a string in a name, an id or a time." in page
 
 
 def test_pages_and_exports_show_the_marker_in_place_of_a_number(
@@ -183,6 +200,7 @@ def test_pages_and_exports_show_the_marker_in_place_of_a_number(
         response = client.get(url)
         assert response.status_code == 200, url
         text = b"".join(response) if response.streaming else response.content
-        assert not has_secret(text.decode(), str(PIN)), url
-        marked += "redacted by Auditor: a leaked key" in text.decode()
+        shown = text.decode().replace(f"c-{PIN}", "")
+        assert not has_secret(shown, str(PIN)), url
+        marked += "redacted by Auditor: a leaked key" in shown
     assert marked == len([*events[1:], *exports, *pages, question])

@@ -1,0 +1,87 @@
+"""Strings that a redaction leaves: the preview and the result name each place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jpweb.store.jp_files import mirror
+from jpweb.store.models import Conversation, Person, Workspace
+from jpweb.store.redaction import application, kept_texts
+from jpweb.store.redaction.application import NotRedactable, RedactionRequest
+from jpweb.stream import wire
+from jpweb.stream.events import ChatRequest, EventKind, ToolCallRequest
+from tests.builders import make_element, make_result, stream
+from tests.canary.spellings import has_secret
+from tests.store import making
+from tests.store.redaction.canary import CANARY, anchor_at, dump_tables, redact
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_event_with_the_string_only_in_an_id_is_named(home: Workspace, ada: Person):
+    call = ToolCallRequest(f"call-{CANARY}", "vault", {"path": "x"})
+    both = ToolCallRequest("d", CANARY, {"path": CANARY})
+    conversation = making.mirrored_conversation(home, ChatRequest(CANARY), call, both)
+    request = RedactionRequest("", "a leaked key", (CANARY,), is_conversation_wide=True)
+    for preview in (
+        application.preview_redaction(conversation, request, ada),
+        application.redact(conversation, request, ada),
+    ):
+        assert [event.position for event in preview.events] == [0, 2]
+        kept_fields = [(event.position, event.fields) for event in preview.kept_events]
+        assert kept_fields == [(1, ["id"]), (2, ["name"])]
+    tables = dump_tables()
+    assert (tables.count(f"call-{CANARY}"), f'"path": "{CANARY}"' in tables) == (1, False)
+
+
+@pytest.mark.parametrize("is_conversation_wide", [False, True])
+def test_string_only_in_an_id_is_refused_by_name(
+    home: Workspace, ada: Person, *, is_conversation_wide: bool
+):
+    conversation = making.mirrored_conversation(home, make_result(f"call-{CANARY}"))
+    request = RedactionRequest(
+        anchor_at(conversation, 0), "x", (CANARY,), is_conversation_wide=is_conversation_wide
+    )
+    with pytest.raises(NotRedactable, match=r"only in names, ids or times.*event 0 \(id\)"):
+        application.preview_redaction(conversation, request, ada)
+
+
+def test_refusal_names_ten_events_and_counts_the_others(home: Workspace, ada: Person):
+    results = [make_result(f"{CANARY}-{number}") for number in range(12)]
+    conversation = making.mirrored_conversation(home, *results)
+    with pytest.raises(NotRedactable, match=r"event 9 \(id\) and 2 more"):
+        redact(conversation, ada, "", CANARY)
+
+
+@pytest.mark.parametrize(
+    ("text", "string", "fields"),
+    [
+        ('{"type": "novel-words", "x": 4.71199e5}', "4.71199e5", ["x"]),
+        ('{"type": "novel-words", "x": {"novel": [true, null]}}', "novel", []),
+        ('["a novel"]', "novel", ["unknown"]),
+        ('{"a novel', "novel", ["unknown"]),
+        ('{"a novel', "other", []),
+    ],
+    ids=["number", "form", "list", "no-json", "absent"],
+)
+def test_list_kept_fields_of_an_element_of_another_shape(text: str, string: str, fields: list[str]):
+    assert kept_texts.list_kept_fields(wire.read_element(text), [string]) == fields
+
+
+def test_author_and_time_are_kept_fields():
+    element = make_element(ChatRequest("Hi", author="Berta"), at="2026-01-02 03:04:05.0")
+    assert kept_texts.list_kept_fields(element, ["Berta", "04:05"]) == ["timestamp", "author"]
+
+
+def test_kept_id_goes_once_it_is_edited_in_the_conversations_file(tmp_path: Path, ada: Person):
+    kinds: list[EventKind] = [ChatRequest(CANARY), ToolCallRequest(f"call-{CANARY}", "vault", {})]
+    making.write_folder(tmp_path, "17000000000-a-talk", stream(*kinds))
+    mirror.mirror_workspace(tmp_path)
+    preview = redact(Conversation.objects.get(), ada, "", CANARY)
+    assert [event.position for event in preview.kept_events] == [1]
+    edited_kinds: list[EventKind] = [ChatRequest("removed"), ToolCallRequest("call-1", "vault", {})]
+    making.write_folder(tmp_path, "17000000000-a-talk", stream(*edited_kinds))
+    mirror.mirror_workspace(tmp_path)
+    assert not has_secret(dump_tables(), CANARY)
