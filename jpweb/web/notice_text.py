@@ -239,6 +239,7 @@ SUSPICION_REASON = "leaked {kind}"
 EVENTS_REDACTED = "Redacted {count} events. The ledger says who, when and why."
 EVENT_KEEPS_STRINGS = "Event {positions} keeps a string in a name, an id or a time."
 EVENTS_KEEP_STRINGS = "Events {positions} keep a string in a name, an id or a time."
+COPIES_KEEP_STRINGS = "The text also stays in {places}."
 
 # Decisions
 #: ``value`` is filled by Django.

@@ -45,7 +45,7 @@ def _split_at_markers(title: str, reasons: set[str]) -> list[str]:
         re.escape(REDACTION_MARKER)
         .replace(re.escape("{person_name}"), ".+?")
         .replace(re.escape("{reason}"), re.escape(reason))
-        for reason in reasons
+        for reason in sorted(reasons, key=len, reverse=True)  # a reason may hold a later marker
     ]
     return re.split("|".join(markers), title, flags=re.DOTALL) if markers else [title]
 

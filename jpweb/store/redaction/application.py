@@ -59,6 +59,8 @@ class Preview:
     copies: dict[str, int] = field(default_factory=dict)
     #: Events that keep a string in a name, an id or a time.
     kept_events: list[KeptEvent] = field(default_factory=list)
+    #: Rows of other tables that keep one, by place.
+    kept_copies: dict[str, int] = field(default_factory=dict)
     #: The file that still has the content, if there is one.
     file: str = ""
 
@@ -141,6 +143,7 @@ def _redact(conversation_id: int, request: RedactionRequest, person: Person) -> 
         )
     content = CopiedContent(strings, keys, marker, secrets_by_marker)
     preview.copies = column_copies.replace_copies(conversation, content)
+    preview.kept_copies = kept_texts.count_kept_columns(conversation, strings)
     derived_columns.mark_unreviewed(conversation, [event.position for event in preview.events])
     conversation.revision += 1
     conversation.needs_indexing = True

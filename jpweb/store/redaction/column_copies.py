@@ -20,9 +20,11 @@ from jpweb.store.models import (
     Comment,
     Conversation,
     Passage,
+    Redaction,
     Review,
     Run,
     RunInterrupt,
+    SuspectedSecret,
     Turn,
 )
 
@@ -56,6 +58,12 @@ def replace_copies(conversation: Conversation, content: CopiedContent) -> dict[s
         ("turns", Turn.objects.filter(conversation=conversation), ("title",)),
         ("comments", Comment.objects.filter(thread__conversation=conversation), ("text",)),
         ("review_notes", Review.objects.filter(conversation=conversation), ("note",)),
+        ("earlier_reasons", Redaction.objects.filter(conversation=conversation), ("reason",)),
+        (
+            "dismissal_notes",
+            SuspectedSecret.objects.filter(conversation=conversation),
+            ("note",),
+        ),
     ]
     for name, rows, columns in sources:
         for row in rows.iterator(chunk_size=200):

@@ -99,6 +99,9 @@ def _describe_kept(preview: Preview) -> Iterator[str]:
         is_one = len(positions) == 1
         text = notice_text.EVENT_KEEPS_STRINGS if is_one else notice_text.EVENTS_KEEP_STRINGS
         yield text.format(positions=kept_texts.join_first(positions))
+    if preview.kept_copies:
+        places = [place.replace("_", " ") for place in preview.kept_copies]
+        yield notice_text.COPIES_KEEP_STRINGS.format(places=", ".join(places))
 
 
 def _make_context(conversation: Conversation, anchor: str, form: RedactionForm) -> dict[str, Any]:

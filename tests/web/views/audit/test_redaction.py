@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from jpweb.store.choices import Act, RunState
 from jpweb.store.models import Conversation, JournalEntry, LedgerEntry, Run
+from jpweb.store.search import saved_searches
 from jpweb.stream.answer_type import Option, Select
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
@@ -147,7 +148,7 @@ PIN = 471199
 @pytest.fixture
 def numbers(world: World) -> Conversation:
     """Return a conversation with a pin as a number in a call, a question, its answer and data."""
-    conversation: Conversation = making.mirrored_conversation(
+    conversation = making.mirrored_conversation(
         world.home,
         ChatRequest("Open the vault"),
         ToolCallRequest("c", "vault", {"pin": PIN, "tries": 3}),
@@ -156,6 +157,7 @@ def numbers(world: World) -> Conversation:
         make_result(f"c-{PIN}", "opened"),
         ChatResponse("data", {"pin": PIN}),
     )
+    saved_searches.save_search(world.people["reader"].pk, "mine", f"q={PIN}")
     return conversation
 
 
@@ -170,9 +172,11 @@ def test_preview_and_result_name_what_stays(world: World, numbers: Conversation)
     page = post_pin(world, numbers, "preview").content.decode()
     assert "What will stay" in page
     assert "Event 4</a> (Result): id</li>" in page
+    assert "Saved searches: 1. Ask the members" in page
     page = post_pin(world, numbers, "confirm").content.decode()
     assert "Redacted 4 events." in page
     assert "Event 4 keeps a string in a name, an id or a time." in page
+    assert "The text also stays in saved searches." in page
 
 
 def test_result_names_each_event_that_keeps_a_string(world: World, numbers: Conversation):
