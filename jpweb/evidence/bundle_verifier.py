@@ -1,11 +1,12 @@
 """Verifies an evidence bundle offline: one file, of the standard library alone.
 
-    python3 verify_bundle.py BUNDLE.zip [--public-key HEX]
+    python3 verify_bundle.py BUNDLE.zip [--public-key HEX] [--head heads.jsonl]
 
 A bundle is a zip. ``manifest.json`` lists every other file with its SHA-256, ``signature.json``
 signs the manifest with the installation's key (Ed25519). ``ledger/entries.jsonl`` has the ledger's
 entries of these conversations, ``ledger/proof.json`` the hashes of the others (RFC 9162, 2.1), and
-``ledger/head.json`` the signed head, to which both lead.
+``ledger/head.json`` the signed head, to which both lead. Of a file of kept heads, one a line, those
+of the same entry have to be the same.
 
 Exit status: 0 where all holds, 1 where a problem was found, 2 where the file cannot be read.
 """
@@ -22,11 +23,14 @@ from typing import Any, NamedTuple
 
 from jpweb.evidence.bundle_files import Bundle, Damage, InvalidBundle, open_bundle, report_damage
 from jpweb.evidence.ledger_verifier import (
+    Problem,
+    UnreadableFile,
     encode_canonical,
     find_head_problems,
     hash_leaf,
     hash_node,
     hash_text,
+    list_heads,
     split_range,
     write_lines,
 )
@@ -39,18 +43,23 @@ HEAD, ENTRIES, PROOF = "ledger/head.json", "ledger/entries.jsonl", "ledger/proof
 EVENTS, METADATA = "events.jsonl", "conversation.json"
 REVIEWS, REDACTIONS = "reviews.jsonl", "redactions.jsonl"
 APPROVALS, RECEIPTS = "approvals.jsonl", "shown.jsonl"
+_KEPT_HEADS = "kept heads"
 
 
 class Report(NamedTuple):
     """What was found in a bundle; ``redacted`` counts events that were redacted after the fact.
 
-    ``changed_in_jp`` counts those of them that jp's file no longer has.
+    ``changed_in_jp`` counts those of them that jp's file no longer has, ``same_heads`` the kept
+    heads of the bundle's last entry, ``other_heads`` those of other entries.
     """
 
     problems: list[Damage]
     manifest: dict[str, Any]
     redacted: int
     changed_in_jp: int = 0
+    head: dict[str, Any] = {}  # noqa: RUF012  nothing changes it
+    same_heads: int = 0
+    other_heads: int = 0
 
 
 # Checks -----------------------------------------------------------------------------------------
@@ -82,7 +91,40 @@ def verify_files(bundle: Bundle, public_key: str | None) -> Report:
         folders = [(str(row["folder"]), row) for row in manifest["conversations"]]
     for folder, row in folders:
         problems += _check_conversation(bundle, folder, row, decisions)
-    return Report(problems, manifest, len(decisions.redacted), len(decisions.changed_in_jp))
+    counts = len(decisions.redacted), len(decisions.changed_in_jp)
+    return Report(problems, manifest, *counts, _read_head(bundle))
+
+
+def compare_heads(report: Report, path: Path) -> Report:
+    """Return a report with the problems of a file of heads that were kept elsewhere.
+
+    Raises UnreadableFile.
+    """
+    problems, same_heads, other_heads = list(report.problems), 0, 0
+    for line in list_heads(path):
+        if isinstance(line, Problem):
+            problems.append(Damage(_KEPT_HEADS, line.text))
+            continue
+        problems += [Damage(_KEPT_HEADS, problem.text) for problem in find_head_problems(line)]
+        head = line["head"]
+        if head["sequence"] != report.head.get("sequence"):
+            other_heads += 1
+            continue
+        same_heads += 1
+        kept_hashes = {name: head[name] for name in ("chain_hash", "tree_hash") if name in head}
+        if not kept_hashes.items() <= report.head.items():
+            text = f"the head of entry {head['sequence']} that was kept has other hashes"
+            problems.append(Damage(HEAD, text))
+    return report._replace(problems=problems, same_heads=same_heads, other_heads=other_heads)
+
+
+def _read_head(bundle: Bundle) -> dict[str, Any]:
+    """Return the head of a bundle; an empty one where its file has none that can be read."""
+    try:
+        head = bundle.read_object(HEAD).get("head")
+    except InvalidBundle:
+        return {}
+    return head if isinstance(head, dict) else {}
 
 
 def _check_conversation(
@@ -210,6 +252,9 @@ def describe_bundle(report: Report) -> list[str]:
         f"ledger entries: {ledger['entries']} of {ledger['sequence']}.",
         f"Made {manifest['made_at']} by {manifest['made_by']}, of: {manifest['filter']}.",
         f"Signed with the key {manifest['public_key']}.",
+        f"Head: entry {report.head['sequence']}, chain hash {report.head.get('chain_hash')}, "
+        f"tree hash {report.head['tree_hash']}.",
+        *_describe_kept_heads(report),
     ]
     if report.redacted:
         verb = "event was" if report.redacted == 1 else "events were"
@@ -225,14 +270,31 @@ def describe_bundle(report: Report) -> list[str]:
     return lines
 
 
+def _describe_kept_heads(report: Report) -> list[str]:
+    lines = []
+    if report.same_heads:
+        lines.append(f"Kept heads of this entry, with the same hashes: {report.same_heads}.")
+    if report.other_heads:
+        lines.append(
+            f"Kept heads of other entries: {report.other_heads}. Compare them with the ledger file."
+        )
+    return lines
+
+
 def main(argv: list[str] | None = None) -> int:
     """Verify a bundle; print its problems and return the exit status."""
     parser = argparse.ArgumentParser(description="Verify an evidence bundle of jpweb.")
     parser.add_argument("file", type=Path)
     parser.add_argument("--public-key", help="the key that has to have signed, as its page shows")
+    parser.add_argument("--head", type=Path, help="heads that were kept elsewhere, one a line")
     options = parser.parse_args(argv)
     try:
         report = verify_bundle(options.file, options.public_key)
+        if options.head is not None:
+            report = compare_heads(report, options.head)
+    except UnreadableFile as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
     except OSError as error:
         sys.stderr.write(f"{options.file} cannot be read: {error.strerror}.\n")
         return 2

@@ -8,22 +8,29 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb.evidence import bundle_verifier
-from jpweb.evidence.ledger_verifier import escape_line
+from jpweb.evidence.ledger_verifier import UnreadableFile, escape_line
 
 
 class Command(BaseCommand):
-    """``jpweb verify_evidence FILE [--public-key HEX]``."""
+    """``jpweb verify_evidence FILE [--public-key HEX] [--head FILE]``."""
 
     help = "Verify an evidence bundle: its files, its signature, and its ledger entries."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
         parser.add_argument("--public-key", help="the key that has to have signed it")
+        parser.add_argument(
+            "--head", type=Path, metavar="FILE", help="heads that were kept elsewhere, one a line"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["file"]
         try:
             report = bundle_verifier.verify_bundle(path, options["public_key"])
+            if options["head"] is not None:
+                report = bundle_verifier.compare_heads(report, options["head"])
+        except UnreadableFile as error:
+            raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
         for problem in report.problems:
