@@ -44,6 +44,8 @@ EVENTS, METADATA = "events.jsonl", "conversation.json"
 REVIEWS, REDACTIONS = "reviews.jsonl", "redactions.jsonl"
 APPROVALS, RECEIPTS = "approvals.jsonl", "shown.jsonl"
 _KEPT_HEADS = "kept heads"
+#: The line for people who named no key.
+KEY_ADVICE = "Compare this key with the one on the installation's ledger page."
 
 
 class Report(NamedTuple):
@@ -300,7 +302,7 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     lines = [str(problem) for problem in report.problems] or describe_bundle(report)
     if not report.problems and options.public_key is None:
-        lines.append("Compare this key with the one on the installation's ledger page.")
+        lines.append(KEY_ADVICE)
     write_lines(lines)
     return 1 if report.problems else 0
 

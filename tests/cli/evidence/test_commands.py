@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from jpweb.evidence import bundle_verifier
+from jpweb.store.ledger import signing
 from jpweb.store.models import Conversation
 from tests import bundles
 from tests.store import making
@@ -55,6 +57,17 @@ def test_import_evidence_says_where_the_conversations_are(bundle: Path):
     output = run("import_evidence", bundle, "--workspace", "Target")
     assert "Imported into Target, read-only: 1 conversations." in output
     assert Conversation.objects.filter(workspace=home).count() == 1
+
+
+@pytest.mark.parametrize("command", ["verify_evidence", "import_evidence"])
+@pytest.mark.parametrize("is_key_given", [True, False], ids=["key", "no key"])
+def test_command_without_a_key_says_to_compare_it(bundle: Path, command: str, is_key_given: bool):
+    making.workspace("Target")
+    options = ["--workspace", "Target"] if command == "import_evidence" else []
+    if is_key_given:
+        options += ["--public-key", signing.get_public_key()]
+    output = run(command, bundle, *options)
+    assert (bundle_verifier.KEY_ADVICE in output) is not is_key_given
 
 
 def test_import_evidence_refuses_an_unknown_workspace(bundle: Path):

@@ -35,6 +35,8 @@ class Command(BaseCommand):
             raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
         for line in bundle_verifier.describe_bundle(imported.report):
             self.stdout.write(escape_line(line))
+        if options["public_key"] is None:
+            self.stdout.write(bundle_verifier.KEY_ADVICE)
         self.stdout.write(
             f"Imported into {options['workspace']}, read-only: "
             f"{len(imported.conversation_ids)} conversations."

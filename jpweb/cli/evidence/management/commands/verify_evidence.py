@@ -40,3 +40,5 @@ class Command(BaseCommand):
             raise CommandError(f"The bundle has {len(report.problems)} {noun}.")
         for line in bundle_verifier.describe_bundle(report):
             self.stdout.write(escape_line(line))
+        if options["public_key"] is None:
+            self.stdout.write(bundle_verifier.KEY_ADVICE)
