@@ -7,7 +7,12 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from typing import IO, NamedTuple, cast
 
-from jpweb.evidence.bundle_files import MAX_FILE_BYTES, MAX_TOTAL_BYTES
+from jpweb.evidence.bundle_files import (
+    MAX_FILE_BYTES,
+    MAX_JSON_BYTES,
+    MAX_LINE_BYTES,
+    MAX_TOTAL_BYTES,
+)
 from jpweb.store.errors import ExportBroken
 
 #: A fixed time: the same content is the same zip. It is the earliest that a zip can name.
@@ -41,19 +46,22 @@ class ZipStream:
     def write_file(self, name: str, pieces: Iterable[bytes]) -> Iterator[None]:
         """Write a file; yields after each piece.
 
-        Raises ExportBroken beyond what ``verify_bundle.py`` reads of a file, or of all.
+        Raises ExportBroken beyond what ``verify_bundle.py`` reads of a file, a line, or of all.
         """
         info = zipfile.ZipInfo(name, _FIXED_TIME)
         info.compress_type = zipfile.ZIP_DEFLATED
         info.create_system, info.external_attr = _UNIX, _FILE_MODE << 16
-        digest, size = hashlib.sha256(), 0
+        digest, size, line_bytes = hashlib.sha256(), 0, 0
+        max_bytes = MAX_JSON_BYTES if name.endswith(".json") else MAX_FILE_BYTES
         with self._archive.open(info, "w") as member:
             for piece in pieces:
                 digest.update(piece)
                 size += member.write(piece)
                 self._total_bytes += len(piece)
-                if size > MAX_FILE_BYTES or self._total_bytes > MAX_TOTAL_BYTES:
+                if size > max_bytes or self._total_bytes > MAX_TOTAL_BYTES:
                     raise ExportBroken(_TOO_LARGE)
+                if name.endswith(".jsonl"):
+                    line_bytes = _measure_last_line(line_bytes, piece)
                 yield
         self.files.append(WrittenFile(name, size, digest.hexdigest()))
 
@@ -64,6 +72,20 @@ class ZipStream:
     def take_bytes(self) -> bytes:
         """Return the bytes since the last call."""
         return self._sink.take_bytes()
+
+
+def _measure_last_line(line_bytes: int, piece: bytes) -> int:
+    """Return the bytes of the last line, of which ``line_bytes`` stand before the piece.
+
+    Raises ExportBroken for a line beyond what ``verify_bundle.py`` reads.
+    """
+    for line in piece.splitlines(keepends=True):
+        line_bytes += len(line)
+        if line_bytes > MAX_LINE_BYTES:
+            raise ExportBroken(_TOO_LARGE)
+        if line.endswith(b"\n"):
+            line_bytes = 0
+    return line_bytes
 
 
 class _Sink:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -201,10 +202,32 @@ def test_long_bundle_comes_in_pieces(conversation: Conversation, monkeypatch: py
     assert [piece.done_rows for piece in pieces] == sorted(piece.done_rows for piece in pieces)
 
 
-@pytest.mark.parametrize("bound", ["MAX_FILE_BYTES", "MAX_TOTAL_BYTES"])
+@pytest.mark.parametrize(
+    ("bound", "size"),
+    [
+        ("MAX_FILE_BYTES", 1000),
+        ("MAX_TOTAL_BYTES", 1000),
+        ("MAX_JSON_BYTES", 100),
+        ("MAX_LINE_BYTES", 100),
+    ],
+)
 def test_bundle_that_its_verifier_would_refuse_breaks_off(
-    conversation: Conversation, monkeypatch: pytest.MonkeyPatch, bound: str
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch, bound: str, size: int
 ):
-    monkeypatch.setattr(zip_stream, bound, 1000, raising=False)
+    monkeypatch.setattr(zip_stream, bound, size, raising=False)
     with pytest.raises(ExportBroken, match="Narrow the filters"):
         bundles.make_bundle(conversation)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "is_read"),
+    [([b"12345678\n\n"], True), ([b"1234", b"5678\n"], True), ([b"\n1234", b"56789\n"], False)],
+    ids=["full", "two pieces", "too long"],
+)
+def test_line_is_measured_over_pieces(
+    monkeypatch: pytest.MonkeyPatch, pieces: list[bytes], is_read: bool
+):
+    monkeypatch.setattr(zip_stream, "MAX_LINE_BYTES", 9, raising=False)
+    written = zip_stream.ZipStream().write_file("a.jsonl", pieces)
+    with nullcontext() if is_read else pytest.raises(ExportBroken, match="Narrow the filters"):
+        assert len(list(written)) == len(pieces)
