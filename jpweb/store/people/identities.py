@@ -120,11 +120,17 @@ def connect_identity(
 
 
 @transaction.atomic
-def disconnect_identity(person: Person, identity_id: int, provider: str) -> bool:
-    """Remove an identity of a person; tells whether there was one. Sign-ins go on."""
+def disconnect_identity(
+    person: Person, identity_id: int, provider: str, actor: Actor | None = None
+) -> bool:
+    """Remove an identity of a person; tells whether there was one. Sign-ins go on.
+
+    ``actor`` is who does so, by default the person.
+    """
     is_removed = bool(Identity.objects.filter(person=person, pk=identity_id).delete()[0])
     if is_removed:
-        _record(Act.IDENTITY_DISCONNECTED, Actor.from_person(person), person.pk, provider)
+        actor = actor or Actor.from_person(person)
+        _record(Act.IDENTITY_DISCONNECTED, actor, person.pk, provider)
     return is_removed
 
 

@@ -94,12 +94,16 @@ def add_passkey(
 
 
 @transaction.atomic
-def remove_passkey(person: Person, passkey_id: int) -> str | None:
-    """Remove a passkey of a person; returns its name, or None where there is none."""
+def remove_passkey(person: Person, passkey_id: int, actor: Actor | None = None) -> str | None:
+    """Remove a passkey of a person; returns its name, or None where there is none.
+
+    ``actor`` is who does so, by default the person.
+    """
     passkey = list_passkeys(person.pk).filter(pk=passkey_id).first()
     if passkey is None or not list_passkeys(person.pk).filter(pk=passkey.pk).delete()[0]:
         return None
-    _record(Act.PASSKEY_REMOVED, Actor.from_person(person), person.pk, passkey.name)
+    actor = actor or Actor.from_person(person)
+    _record(Act.PASSKEY_REMOVED, actor, person.pk, passkey.name)
     return passkey.name
 
 
