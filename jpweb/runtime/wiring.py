@@ -45,8 +45,10 @@ from jpweb.agent.turn_setup import TurnSetup
 from jpweb.runtime import configuration
 from jpweb.runtime.conversation_config import load_conversation_config
 from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store.choices import TrustKind
 from jpweb.store.errors import InvalidConfigFile
 from jpweb.store.jp_files import silo, silo_bindings
+from jpweb.store.workspace_config.trust import list_shown
 
 if TYPE_CHECKING:
     from jpweb.agent.config import McpServer, ToolConfig
@@ -54,6 +56,11 @@ if TYPE_CHECKING:
     from jpweb.agent.tools.mcp import McpConnections
     from jpweb.runtime.configuration import WorkspaceConfig
     from jpweb.store.models import Conversation, Workspace
+
+#: Variables without which few programs run: no workspace's key takes them from other workspaces.
+_PROGRAM_VARIABLES = frozenset(
+    {"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +81,12 @@ async def open_turn_resources(conversation: Conversation) -> AsyncIterator[TurnR
     workspace = await run_in_db_thread(_get_workspace, conversation)
     workspace_config = await run_in_db_thread(load_conversation_config, conversation)
     model_config = _choose_model(workspace_config)
-    key_names = collect_key_variables(workspace_config.configuration.providers.values())
+    hidden_names = await run_in_db_thread(_list_hidden_variables, workspace_config)
     place = ToolContext(
         Path(workspace.root),
         workspace.jp_id,
         f"jp-c{conversation.jp_id}",
-        make_environment(key_names),
+        make_environment(hidden_names),
         await run_in_db_thread(_read_approved_targets, workspace),
     )
     servers = _list_needed_servers(workspace_config)
@@ -188,6 +195,21 @@ def remove_leftovers() -> None:
 
 def _get_workspace(conversation: Conversation) -> Workspace:
     return conversation.workspace
+
+
+def _list_hidden_variables(workspace_config: WorkspaceConfig) -> frozenset[str]:
+    """Return the variables that tools do not get: those of keys, also of other workspaces.
+
+    Of other workspaces those count that an owner trusted. Else a file of any workspace could hide
+    a variable from the tools of all.
+    """
+    trusted_names = {
+        name
+        for text in list_shown(TrustKind.PROVIDER)
+        for name in trust.extract_key_variables(text)
+    }
+    own_names = collect_key_variables(workspace_config.configuration.providers.values())
+    return own_names | (trusted_names - _PROGRAM_VARIABLES)
 
 
 def _read_approved_targets(workspace: Workspace) -> dict[str, str]:

@@ -43,6 +43,8 @@ class TrustItemKind(StrEnum):
 
 #: Separates ``runs`` from the gates in a displayed text; neither has an empty line.
 _SECTION_SEPARATOR = "\n\n"
+#: Begins the line of a provider's displayed text that names the variable of its key.
+_KEY_LABEL = "key from environment variable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,12 @@ def make_definition(tool: ToolConfig, server: McpServer | None) -> str:
 def hidden_fingerprint(fingerprint: str) -> str:
     """Return the part of a fingerprint that covers the state that is not shown."""
     return fingerprint[_SHOWN_DIGEST_CHARS:]
+
+
+def extract_key_variables(text: str) -> list[str]:
+    """Return the environment variables of keys that the displayed text of a provider names."""
+    label = f"{_KEY_LABEL}: "
+    return [line.removeprefix(label) for line in text.splitlines() if line.startswith(label)]
 
 
 def extract_gates(text: str) -> str:
@@ -303,7 +311,7 @@ def _provider_item(name: str, provider: ProviderConfig) -> TrustItem:
             "requests and key go to",
             mask_url(provider.base_url or info.base_url) or "the default address",
         ),
-        ("key from environment variable", provider.api_key_env or info.api_key_env or "none"),
+        (_KEY_LABEL, provider.api_key_env or info.api_key_env or "none"),
     )
     content = {"base_url": provider.base_url, "api_key_env": provider.api_key_env}
     return _make_item(

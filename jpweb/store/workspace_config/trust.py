@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from django.db import models, transaction
 
-from jpweb.store.choices import Act
+from jpweb.store.choices import Act, TrustKind
 from jpweb.store.database import clock
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Person, Trust, Workspace
@@ -37,6 +37,11 @@ def list_trusted(
     """Return the trusted items of a workspace, or of one conversation there, by kind and name."""
     trusts = _select_trusts(workspace_id, conversation_id).select_related("trusted_by")
     return {(trust.kind, trust.name): trust for trust in trusts}
+
+
+def list_shown(kind: TrustKind) -> list[str]:
+    """Return the displayed texts of the trusted items of a kind, in all workspaces."""
+    return list(Trust.objects.filter(kind=kind).values_list("shown", flat=True))
 
 
 def _select_trusts(workspace_id: int, conversation_id: int | None) -> models.QuerySet[Trust]:

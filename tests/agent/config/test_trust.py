@@ -6,6 +6,7 @@ from jpweb.agent.config.trust import (
     DiffLine,
     TrustItem,
     diff_texts,
+    extract_key_variables,
     hidden_fingerprint,
     list_trust_items,
     make_definition,
@@ -201,9 +202,11 @@ def test_a_provider_as_it_is_by_itself_needs_no_trust(usual: str):
     ],
 )
 def test_a_key_goes_nowhere_else_on_a_files_word(entry: str, expected: tuple[str, str]):
-    assert read_single_item(f"[providers.llm.{entry}").runs == (
+    item = read_single_item(f"[providers.llm.{entry}")
+    assert item.runs == (
         f"requests and key go to: {expected[0]}\nkey from environment variable: {expected[1]}"
     )
+    assert extract_key_variables(item.display_text) == [expected[1]]
 
 
 def test_two_tools_that_run_the_same_are_trusted_each():

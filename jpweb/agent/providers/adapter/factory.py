@@ -13,7 +13,7 @@ from typing import TypeAlias
 from jpweb.agent.config import ModelConfig, ProviderConfig
 from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.ports import Provider, ProviderEvent, ProviderRequest
-from jpweb.agent.provider_info import PROVIDER_INFO, SERVED_PROVIDERS
+from jpweb.agent.provider_info import PROVIDER_INFO
 
 _SETTINGS_TEXT = "the server's settings"
 #: A valid header value, without surrounding spaces.
@@ -61,7 +61,7 @@ class HostedModel:
 
 def collect_key_variables(configured: Iterable[ProviderConfig] = ()) -> frozenset[str]:
     """Return the names of the environment variables that hold keys or headers of providers."""
-    usual_names = (PROVIDER_INFO[name].api_key_env for name in SERVED_PROVIDERS)
+    usual_names = (info.api_key_env for info in PROVIDER_INFO.values())
     names = (*usual_names, *(config.api_key_env for config in configured))
     return _HEADER_VARIABLES.union(name for name in names if name)
 

@@ -28,6 +28,10 @@ from jpweb.agent.tools.local.subprocess_runner import (
 from jpweb.agent.tools.local.templates import render_argv
 
 _OWN_PREFIXES = ("JPWEB_", "DJANGO_", "DATABASE_URL", "REDIS_URL")
+#: Variables from which PostgreSQL's library takes credentials where ``DATABASE_URL`` has none.
+_DATABASE_CREDENTIALS = frozenset(
+    {"PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE", "PGSSLCERT", "PGSSLKEY"}
+)
 
 
 def make_environment(hidden_names: Iterable[str] = ()) -> dict[str, str]:
@@ -35,7 +39,7 @@ def make_environment(hidden_names: Iterable[str] = ()) -> dict[str, str]:
 
     ``hidden_names`` names further variables to exclude, the keys of providers above all.
     """
-    excluded = frozenset(hidden_names)
+    excluded = _DATABASE_CREDENTIALS.union(hidden_names)
     return {
         name: value
         for name, value in os.environ.items()

@@ -143,9 +143,15 @@ async def test_jpwebs_own_settings_are_not_handed_on(tmp_path, monkeypatch):
     monkeypatch.setenv("JPWEB_SECRET_KEY", "k")
     monkeypatch.setenv("DATABASE_URL", "d")
     monkeypatch.setenv("REDIS_URL", "r")
+    for name in ("PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE", "PGSSLKEY"):
+        monkeypatch.setenv(name, "p")
     monkeypatch.setenv("EDITOR", "ed")
     outcome = await run_tool(
-        make_shell_command('echo "$JPWEB_SECRET_KEY$DATABASE_URL$REDIS_URL$EDITOR"'), tmp_path
+        make_shell_command(
+            'echo "$JPWEB_SECRET_KEY$DATABASE_URL$REDIS_URL$EDITOR"'
+            '"$PGPASSWORD$PGPASSFILE$PGSERVICE$PGSERVICEFILE$PGSSLKEY"'
+        ),
+        tmp_path,
     )
     assert outcome == Success("ed\n")
 

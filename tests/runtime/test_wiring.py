@@ -1,0 +1,54 @@
+"""What the tools of a turn are handed from the server's environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from jpweb.agent.tools.local import LocalTool
+from jpweb.runtime import wiring
+from jpweb.store.models import Conversation, Person, Workspace
+from tests.runtime.configuring import LOCAL, trust_all, write_config
+from tests.store import making
+
+
+def make_workspace(folder: Path, name: str, text: str) -> Workspace:
+    (folder / name / ".jp").mkdir(parents=True)
+    workspace = making.workspace(name)
+    workspace.root = str(folder / name)
+    workspace.save()
+    write_config(workspace, text)
+    return workspace
+
+
+@async_to_sync
+async def read_environment(conversation: Conversation) -> Mapping[str, str]:
+    """Return the environment of a workspace's local tool in a turn."""
+    async with wiring.open_turn_resources(conversation) as resources:
+        tool = resources.setup.outside["t"]
+        assert isinstance(tool, LocalTool)
+        return tool._context.environment
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_tool_gets_no_key_that_another_workspace_trusts(
+    ada: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_trusted: bool
+):
+    provider_texts = [
+        f'[providers.llm.{name}]\napi_key_env = "{variable}"\n'
+        for name, variable in (("anthropic", "TEAM_A_KEY"), ("openai", "PATH"))
+    ]
+    home = make_workspace(tmp_path, "a", "".join(provider_texts))
+    other_home = make_workspace(tmp_path, "b", LOCAL)
+    if is_trusted:
+        trust_all(home, ada)
+    trust_all(other_home, ada)
+    monkeypatch.setenv("TEAM_A_KEY", "key")
+    monkeypatch.setenv("EDITOR", "ed")
+    environment = read_environment(making.conversation(other_home))
+    assert ("TEAM_A_KEY" in environment) is not is_trusted
+    assert {"EDITOR", "PATH"} < environment.keys()
