@@ -121,6 +121,8 @@ def find_outage(error: BaseException) -> Outage | None:
     code = getattr(cause, "sqlite_errorcode", None)
     if code is not None and (outage := _BY_SQLITE_CODE.get(code & 0xFF)):
         return outage
+    if _is_panic(cause):
+        return Outage.LOST
     state = getattr(cause, "sqlstate", None) or ""
     for key in (state, state[:2]):
         if key in _BY_SQLSTATE:
@@ -130,3 +132,11 @@ def find_outage(error: BaseException) -> Outage | None:
         if phrase in message:
             return outage
     return Outage.LOST if isinstance(error, DATABASE_UNAVAILABLE) else None
+
+
+def _is_panic(error: BaseException) -> bool:
+    """Tell whether PostgreSQL stops with this error, such as a full disk's of its log.
+
+    Its recovery applies a commit that was written before it stopped.
+    """
+    return getattr(getattr(error, "diag", None), "severity_nonlocalized", None) == "PANIC"

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from django.db import IntegrityError, OperationalError, ProgrammingError
 from psycopg import errors
+from psycopg.pq import DiagnosticField
 
 from jpweb.store.database.availability import Outage, find_outage
 from tests.machine.servers import Cluster
@@ -119,6 +120,13 @@ def test_find_outage_of_postgresql_error_names_its_kind(
 )
 def test_find_outage_of_sqlstate_names_its_kind(error: type[psycopg.Error], outage: Outage):
     assert find_outage(error("…")) is outage
+
+
+def test_find_outage_of_a_panic_leaves_open_what_was_kept():
+    severity: dict[int, bytes | None] = {DiagnosticField.SEVERITY_NONLOCALIZED: b"PANIC"}
+    outage = find_outage(errors.DiskFull("could not write to file", info=severity))
+    assert outage is Outage.LOST
+    assert not outage.is_rolled_back
 
 
 def test_find_outage_of_silent_connection_leaves_open_what_was_kept():
