@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from django.db import connection
 from procrastinate import App, BaseRetryStrategy, PsycopgConnector, RetryDecision
 from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.contrib.django.utils import connector_params
@@ -42,9 +43,17 @@ REPLY_SECONDS = 10.0
 
 
 def defer_job(run_id: int) -> None:
-    """Insert a job on Django's connection; workers are notified when the transaction commits."""
+    """Insert a job on Django's connection; workers are notified when the transaction commits.
+
+    Raises Django's error where the database fails, as any other query of the transaction does;
+    procrastinate's own is no database error to callers that wait for an outage's end.
+    """
     manager = JobManager(DjangoConnector())
-    configure_task(name=TASK_NAME, job_manager=manager, queue=QUEUE_NAME).defer(run_id=run_id)
+    try:
+        configure_task(name=TASK_NAME, job_manager=manager, queue=QUEUE_NAME).defer(run_id=run_id)
+    except ConnectorException as error:
+        with connection.wrap_database_errors:
+            raise error.__cause__ or error from None
 
 
 def find_waiting(run_ids: Collection[int]) -> set[int]:

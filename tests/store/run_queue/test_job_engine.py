@@ -7,12 +7,17 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.db import OperationalError
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.utils import ConnectionHandler
 from procrastinate import App, utils
+from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Status
 from procrastinate.manager import JobManager
 from procrastinate.testing import InMemoryConnector
 
+from jpweb.store.database.availability import Outage, find_outage
 from jpweb.store.run_queue import job_engine
 from tests.machine.faults.proxy import Proxy, run_proxy
 from tests.machine.servers import Cluster
@@ -109,3 +114,39 @@ async def test_queries_of_a_worker_over_half_open_connections_fail(engine_proxy:
         errors = await asyncio.gather(*queries, return_exceptions=True)
     kinds = {name: type(error) for name, error in zip(WORKER_QUERIES, errors, strict=True)}
     assert kinds == dict.fromkeys(WORKER_QUERIES, ConnectorException)
+
+
+#: Fails as the insert of a row does that has no room on the disk.
+FULL_JOBS = """
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE disk_full; END';
+CREATE TRIGGER refuse BEFORE INSERT ON procrastinate_jobs EXECUTE FUNCTION refuse();
+"""
+
+
+@pytest.fixture
+def full_connection(
+    postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[BaseDatabaseWrapper]:
+    """Let jobs be inserted into a database of PostgreSQL that has no room for them."""
+    parts = psycopg.conninfo.conninfo_to_dict(postgres.make_migrated())
+    names = {"NAME": "dbname", "USER": "user", "HOST": "host", "PORT": "port"}
+    address = {name: str(parts[part]) for name, part in names.items()}
+    database = {"ENGINE": "django.db.backends.postgresql", **address}
+    connection = ConnectionHandler({"default": database})["default"]
+    monkeypatch.setattr(DjangoConnector, "connection", connection)
+    monkeypatch.setattr(job_engine, "connection", connection)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(FULL_JOBS)
+        yield connection
+    finally:
+        connection.close()
+
+
+@pytest.mark.django_db
+def test_defer_job_on_a_full_disk_raises_the_outage_of_a_query(
+    full_connection: BaseDatabaseWrapper,
+):
+    with pytest.raises(OperationalError) as raised:
+        job_engine.defer_job(1)
+    assert find_outage(raised.value) is Outage.FULL
