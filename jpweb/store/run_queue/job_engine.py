@@ -71,9 +71,12 @@ def find_waiting(run_ids: Collection[int]) -> set[int]:
 async def open_engine(advance: Callable[[int], Awaitable[None]]) -> AsyncIterator[App]:
     """Open procrastinate with connections of its own; its one task takes a run's key."""
     sizes: dict[str, Any] = {
-        "min_size": 1,
+        # Opening waits for this number of connections, 30 s where the database is away. The first
+        # query waits for one as long as any other.
+        "min_size": 0,
         "max_size": 4,
-        "reconnect_timeout": timeouts.RECONNECT_SECONDS,
+        # A worker that waits makes no other query that would let the pool try again.
+        "reconnect_timeout": REPLY_SECONDS,
         "timeout": REPLY_SECONDS,
         # Limits every query, also those that procrastinate makes by itself: a worker that waits
         # for ever to unregister, over a half-open connection, is never restarted.

@@ -20,6 +20,7 @@ from procrastinate.testing import InMemoryConnector
 from jpweb.store.database.availability import Outage, find_outage
 from jpweb.store.run_queue import job_engine
 from tests.machine.faults.proxy import Proxy, run_proxy
+from tests.machine.ports import LOOPBACK
 from tests.machine.servers import Cluster
 
 #: What procrastinate's worker asks the database by itself, at intervals and at its end.
@@ -114,6 +115,16 @@ async def test_queries_of_a_worker_over_half_open_connections_fail(engine_proxy:
         errors = await asyncio.gather(*queries, return_exceptions=True)
     kinds = {name: type(error) for name, error in zip(WORKER_QUERIES, errors, strict=True)}
     assert kinds == dict.fromkeys(WORKER_QUERIES, ConnectorException)
+
+
+async def test_queries_of_a_worker_that_begins_in_an_outage_fail(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(job_engine, "connector_params", lambda: {"host": LOOPBACK, "port": 1})
+    monkeypatch.setattr(job_engine, "REPLY_SECONDS", 0.5)
+    with pytest.raises(ConnectorException):
+        async with asyncio.timeout(20), job_engine.open_engine(_ignore_run) as engine:
+            await engine.job_manager.register_worker()
 
 
 #: Fails as the insert of a row does that has no room on the disk.
