@@ -125,7 +125,7 @@ async def _poll_runs() -> None:
                 await renew_and_recover()
         except DATABASE_UNAVAILABLE as error:
             if not is_outage_logged:
-                logger.warning("The database cannot be reached: %s", error)
+                logger.warning("Runs cannot be checked: %s", error)
             is_outage_logged = True
         await asyncio.sleep(OUTAGE_POLL_SECONDS if is_outage_logged else settings.LEASE / 3)
 

@@ -135,7 +135,7 @@ def fail_list_queued(monkeypatch: pytest.MonkeyPatch) -> tuple[list[bool], async
 
 
 async def test_tend_after_an_outage_takes_up_what_waits_at_once(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     providers.use_provider(monkeypatch, provider := Twice())
     provider.times = 1
@@ -150,6 +150,7 @@ async def test_tend_after_an_outage_takes_up_what_waits_at_once(
     )
     outage.clear()
     assert (await wait_until_ended(run)).state == "done", "the next ordinary look is 200 s away"
+    assert "Runs cannot be checked: the server closed the connection" in caplog.text
     tending.cancel()
     await asyncio.gather(tending, return_exceptions=True)
 
