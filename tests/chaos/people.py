@@ -9,10 +9,11 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count, cycle
+from typing import Any
 
 import httpx2
 from websockets import Origin
@@ -200,6 +201,17 @@ def list_unexpected_statuses(members: Iterable[CrowdPerson]) -> list[int]:
     """Return the statuses that nobody should have been answered with."""
     statuses = {status for person in members for status in person.statuses}
     return sorted(statuses - EXPECTED_STATUSES)
+
+
+def list_lost_answers(members: Iterable[CrowdPerson], answers: Mapping[int, Any]) -> list[str]:
+    """Return the acknowledged answers that the record has otherwise or not; ``answers`` by key."""
+    typed = {"true": True, "false": False}
+    return [
+        f"question {key} was answered {text!r}, and on record is {answers.get(key)!r}"
+        for person in members
+        for key, text in person.settled.items()
+        if answers.get(key) != typed.get(text, text)
+    ]
 
 
 async def first_question(person: CrowdPerson) -> tuple[int, str]:

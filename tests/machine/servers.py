@@ -18,6 +18,7 @@ import psycopg
 from psycopg import sql
 
 from jpweb.cli.local_cluster import postgres_redis
+from tests.machine.faults.disks import HeldDisk, hold_disk
 from tests.machine.ports import LOOPBACK, end_process, free_port, is_accepting, wait_until
 from tests.machine.programs import POSTGRES, REDIS, ensure_program
 from tests.machine.templates import make_once, migrate_database
@@ -38,6 +39,8 @@ class Cluster:
     folder: Path
     settings: Sequence[str] = QUICK
     port: int = field(default_factory=free_port)
+    #: A command that runs PostgreSQL's, such as one that shows it another disk.
+    wrapper: tuple[str, ...] = ()
     _numbers: Iterator[int] = field(default_factory=count)
     _process: subprocess.Popen[bytes] | None = None
 
@@ -95,7 +98,7 @@ class Cluster:
         )
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                command,
+                [*self.wrapper, *command],
                 cwd=self.folder,
                 stdout=log,
                 stderr=log,
@@ -118,6 +121,11 @@ class Cluster:
         assert self._process is not None
         self._process.send_signal(signal.SIGINT)
         self._process.wait(60)
+
+    def wait_for_end(self, seconds: float = 60) -> None:
+        """Return once it has ended by itself. Raises TimeoutExpired where it goes on."""
+        assert self._process is not None
+        self._process.wait(seconds)
 
     def close(self) -> None:
         """End it at once, without a checkpoint."""
@@ -183,6 +191,22 @@ def run_postgres(settings: Sequence[str] = QUICK) -> Iterator[Cluster]:
             yield cluster
         finally:
             cluster.close()
+
+
+@contextmanager
+def run_postgres_on_disk(size: str) -> Iterator[tuple[Cluster, HeldDisk]]:
+    """Run a cluster that loses nothing, with its data on a disk of this size."""
+    account = postgres_redis.get_account_options()
+    with _folder("jpweb-postgres-") as folder:
+        cluster = Cluster(folder, DURABLE)
+        cluster.make()
+        with hold_disk(folder / "data", account, (f"size={size}", "mode=0700")) as disk:
+            cluster.wrapper = disk.wrapper
+            try:
+                cluster.start()
+                yield cluster, disk
+            finally:
+                cluster.close()
 
 
 def _make_cluster(folder: Path) -> Path:

@@ -1,13 +1,19 @@
-"""Small and read-only disks: a tmpfs of one process, which a user namespace lets anybody mount."""
+"""Small and read-only disks: a tmpfs of some processes; a user namespace lets anybody mount it."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 PIECE_BYTES = 4096
+#: The current folder is still the one below the mount. ``cat`` ends with its input: at the latest
+#: with the process that started it.
+_HOLD = 'cd "$0" && mount -t tmpfs -o "$1" tmpfs "$0" && cp --archive . "$0" && echo && exec cat'
 _TRUNCATE = """import sqlite3, sys
 line = sqlite3.connect(sys.argv[1])
 line.execute("PRAGMA schema_version").fetchone()
@@ -16,6 +22,57 @@ assert line.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() == (0, 0, 0)
 _COPY = """import sqlite3, sys
 sqlite3.connect(sys.argv[1]).execute("VACUUM INTO ?", sys.argv[2:])
 """
+
+
+@dataclass(frozen=True, slots=True)
+class HeldDisk:
+    """A disk in the place of ``folder``, for processes that are let in.
+
+    ``account``: the arguments of subprocess that select its owner, who alone can write to it.
+    """
+
+    folder: Path
+    account: Mapping[str, Any]
+    #: The process that holds it.
+    pid: int
+
+    @property
+    def wrapper(self) -> tuple[str, ...]:
+        """A command that lets another in, with a user ID that is not root's."""
+        enter = ("nsenter", f"--target={self.pid}", "--user", "--preserve-credentials", "--mount")
+        return (*enter, "unshare", "--user", "--map-user=1", "--map-group=1")
+
+    @contextmanager
+    def fill(self) -> Iterator[None]:
+        """Leave no room on it meanwhile."""
+        filler = self.folder / "filler"
+        self._run_inside("sh", "-c", 'cat /dev/zero > "$0" || true', filler)
+        try:
+            yield
+        finally:
+            self._run_inside("rm", filler)
+
+    def _run_inside(self, *command: str | Path) -> None:
+        subprocess.run(
+            [*self.wrapper, *command], stderr=subprocess.DEVNULL, check=True, **self.account
+        )
+
+
+@contextmanager
+def hold_disk(
+    folder: Path, account: Mapping[str, Any], options: Sequence[str]
+) -> Iterator[HeldDisk]:
+    """Hold a disk that has a copy of the folder, and outlives the processes that are let in."""
+    command = ["unshare", "--mount", "--map-root-user", "sh", "-c", _HOLD]
+    with subprocess.Popen(
+        [*command, folder, ",".join(options)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        **account,
+    ) as holder:  # at its end, its input is closed and it is waited for
+        assert holder.stdout is not None
+        assert holder.stdout.readline(), f"there is no disk at {folder}"
+        yield HeldDisk(folder, account, holder.pid)
 
 
 def mount_disk(folder: Path, *options: str) -> tuple[str, ...]:
