@@ -1,6 +1,6 @@
 // Sends an answer over the socket, which is quicker than a request; without a connection, or without
 // a reply, htmx submits the form. The server settles a question once, so sending both ways is safe.
-import { DECISION_FORMS, findAll, on, personId } from "./dom.js";
+import { DECISION_FORMS, STATUS_OUTAGE, findAll, on, personId } from "./dom.js";
 import { sendReceipts } from "./read-receipts.js";
 import { sendMessage } from "./socket.js";
 
@@ -80,6 +80,10 @@ on("htmx:wsBeforeMessage", (event) => {
   event.preventDefault();
   const { reply, status, html } = JSON.parse(message);
   if (!pendingForms.has(reply)) return;
+  if (status === STATUS_OUTAGE) {
+    submitForm(reply); // its page says why nothing can be saved
+    return;
+  }
   const { form } = takePending(reply);
   const card = form.closest(".card");
   const detail = { xhr: { status }, elt: form, target: card, shouldSwap: Boolean(html) };

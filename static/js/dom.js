@@ -15,6 +15,9 @@ export const findOpenCards = () => findAll(".card[data-outcome=open]");
 // The forms that settle a card, of which one is sent at a time.
 export const DECISION_FORMS = ".answer-form, .decline-form";
 
+// The status of an answer, by form or socket, that the database could not take.
+export const STATUS_OUTAGE = 503;
+
 // Local storage may be full or forbidden; a setting then applies to this page alone, or not at all.
 export function readSetting(name) {
   try { return localStorage.getItem(name); } catch { return null; }

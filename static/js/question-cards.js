@@ -1,5 +1,5 @@
 // Cards of questions and approvals: sending, errors, outcomes and the focus.
-import { DECISION_FORMS, byId, findAll, findOpenCards, on, revealElement } from "./dom.js";
+import { DECISION_FORMS, STATUS_OUTAGE, byId, findAll, findOpenCards, on, revealElement } from "./dom.js";
 import { focusUnread } from "./card-focus.js";
 import { isSnooze } from "./claims.js";
 import { deleteDrafts, restoreDrafts } from "./drafts.js";
@@ -144,6 +144,15 @@ function describeResult(event) {
   return isRefused || (event.type === "htmx:sendError" && !navigator.onLine) ? "Not sent" : "Not confirmed";
 }
 
+// The page of a database outage: its cause, and whether what was sent was saved.
+function readOutage({ xhr }) {
+  if (!xhr || xhr.status !== STATUS_OUTAGE) return "";
+  const page = new DOMParser().parseFromString(xhr.responseText, "text/html");
+  const title = page.querySelector("main h1");
+  const paragraphs = findAll("main p", page).map(({ textContent }) => textContent.trim());
+  return title ? `${title.textContent}. ${paragraphs.join(" ")} Your input is still here.` : "";
+}
+
 function getProblemElement(card) {
   const existing = card.querySelector("[data-problem]");
   if (existing) return existing;
@@ -171,7 +180,7 @@ for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
     requestSkipped(card);
     problem.textContent = event.target.matches(".context-fold")
       ? `Couldn't load the context: ${describeError(event)}. Its link opens it on a page of its own.`
-      : `${describeResult(event)}: ${describeError(event)}. Your input is still here. Try again.`;
+      : readOutage(event.detail) || `${describeResult(event)}: ${describeError(event)}. Your input is still here. Try again.`;
     problem.hidden = false;
     // A disabled button loses the focus.
     setTimeout(() => {

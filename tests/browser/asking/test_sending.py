@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, Request, Route, expect
+from django.template.loader import render_to_string
+from playwright.sync_api import Locator, Page, Request, Route, WebSocketRoute, expect
 
+from jpweb.store.database.availability import Outage
 from tests.browser import evidence
 from tests.browser.pages import (
     BOOLEAN,
@@ -103,6 +106,36 @@ def test_without_a_network_nothing_is_lost_and_it_can_be_sent_again(visit: Visit
     press(page)
     find_card(page, SECRET)
     assert answers(visit, page)[2] == {"outcome": "answered", "answer": "typed with care"}
+
+
+def test_card_says_that_the_disk_is_full(visit: Visit, page: Page):
+    html = render_to_string("503.html", {"outage": Outage.FULL, "is_submission": True})
+    page.route(SENT, lambda route: route.fulfill(status=503, body=html))
+    press(page)
+    expect(problem(page)).to_contain_text("Database disk full.")
+    expect(problem(page)).to_contain_text("What you just sent was not saved")
+    expect(problem(page)).to_contain_text("Your input is still here.")
+
+
+def test_answer_that_the_socket_could_not_save_is_sent_as_a_form(visit: Visit):
+    visit.pages.forgive(LOST)
+    page = visit.begin("Socket")
+
+    def refuse_answers(socket: WebSocketRoute) -> None:
+        server = socket.connect_to_server()
+
+        def refuse_answer(message: str | bytes) -> None:
+            if "answer" in (fields := json.loads(message)):
+                socket.send(json.dumps({"reply": fields["number"], "status": 503}))
+            else:
+                server.send(message)
+
+        socket.on_message(refuse_answer)
+
+    page.route_web_socket(re.compile("/ws"), refuse_answers)
+    page.reload()
+    find_card(page, BOOLEAN).get_by_role("button", name="Yes").click()
+    find_card(page, SELECT)
 
 
 @pytest.mark.proof  # a reply that was lost is tried again too
