@@ -1,7 +1,8 @@
 """Groups, their roles in workspaces, and the memberships that result for their people.
 
 Whoever changes a group owns each workspace in which it has a role, since a change may let people
-into any of them. A group without a role is changed by its maker. Each change checks that under its
+into any of them. A group without a role is changed by its maker, or by the owner who took its last
+role, since the maker may no longer be in that workspace. Each change checks that under its
 locks, since another owner may give the group a role after the page was loaded. It writes the roles
 that result to ``Membership.role``, the one column that access rules read.
 
@@ -142,11 +143,14 @@ def give_role(group: Group, workspace: Workspace, role: Role, actor: Actor) -> l
 def take_role(group: Group, workspace: Workspace, actor: Actor) -> None:
     """Take a group out of a workspace, also one that the actor does not manage.
 
-    Raises LastOwner, and UnmanagedGroup for a group that was deleted.
+    Whoever takes its last role manages it from then on. Owners may have added people to it since
+    its maker was removed. Raises LastOwner, and UnmanagedGroup for a group that was deleted.
     """
     person_ids, _ = lock_group(group, workspace.pk)
     if GroupRole.objects.filter(group=group, workspace=workspace).delete()[0]:
         record_change(group, actor, "role taken", [workspace.pk])
+        if not group.roles.exists():
+            Group.objects.filter(pk=group.pk).update(maker_id=actor.person_id)
         apply_roles(person_ids, [workspace.pk], actor, group.name)
 
 

@@ -172,3 +172,29 @@ def test_owner_sees_who_has_not_joined_yet(world: World):
         page = parse_page(client.get(path))
         assert "has not joined yet" not in page.text
         assert "someone else's link" not in page.text
+
+
+def test_group_without_a_role_belongs_to_the_owner_who_took_the_last(world: World):
+    """Its maker was removed from the workspace, and people were added since."""
+    ben = making.person("ben", Role.OWNER, world.home)
+    olga = making.person("olga", Role.OWNER, world.home)
+    group = groups.create_group("Keepers", olga)
+    groups.give_role(group, world.home, Role.READER, Actor.from_person(olga))
+    accounts.remove_member(Membership.objects.get(person=olga, workspace=world.home))
+    group_members.add_person(group, world.people["reader"], Actor.from_person(ben))
+    path = f"/groups/{group.pk}"
+    assert signed_in(olga).get(path).status_code == 404
+    signed_in(ben).post(f"/workspaces/{world.home.pk}/groups/take", {"group": group.pk})
+    assert not group.roles.exists()
+    assert [signed_in(person).get(path).status_code for person in (olga, ben)] == [404, 200]
+
+
+def test_group_that_keeps_a_role_keeps_its_maker(world: World):
+    owner, elsewhere = world.people["owner"], making.workspace("Orchard")
+    accounts.make_owner(owner, elsewhere)
+    group = groups.create_group("Keepers", owner)
+    for workspace in (world.home, elsewhere):
+        groups.give_role(group, workspace, Role.READER, Actor.from_person(owner))
+    ben = making.person("ben", Role.OWNER, world.home)
+    signed_in(ben).post(f"/workspaces/{world.home.pk}/groups/take", {"group": group.pk})
+    assert Group.objects.get().maker == owner
