@@ -166,8 +166,9 @@ def accept_by_email(email: str) -> Person | None:
     NameTaken where a member of a workspace looks like it.
     """
     person = None
-    rows = _filter_usable().filter(name__iexact=email).select_related("workspace")
-    for row in rows.order_by("pk"):
+    rows = _filter_usable().filter(name__iexact=email).select_related("workspace").order_by("pk")
+    # PostgreSQL compares by UPPER, which makes I of a dotless i (U+0131) as well.
+    for row in (invitation for invitation in rows if invitation.name.lower() == email.lower()):
         Workspace.objects.select_for_update().get(pk=row.workspace_id)
         if Invitation.objects.filter(pk=row.pk).delete()[0]:
             require_free_name(row.workspace_id, row.name)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -157,3 +158,28 @@ def test_links_of_one_person_within_an_hour_are_bounded(
     # A second more: the database's clock may be behind this one, and SQLite's has milliseconds.
     Invitation.objects.update(created_at=timezone.now() - timedelta(hours=1, seconds=1))
     invitations.create_invitation(home, "bob", Role.READER, owner)
+
+
+def filter_by_upper() -> Any:
+    """Return the invitations as PostgreSQL compares names in a UTF-8 locale: by UPPER."""
+
+    def filter_rows(*, name__iexact: str) -> Any:
+        rows = Invitation.objects.all()
+        keys = [row.pk for row in rows if row.name.upper() == name__iexact.upper()]
+        return rows.filter(pk__in=keys)
+
+    return SimpleNamespace(filter=filter_rows)
+
+
+@pytest.mark.parametrize("is_by_upper", [True, False])
+def test_invitation_is_accepted_by_its_address_and_no_lookalike(
+    home: Workspace, owner: Person, monkeypatch: pytest.MonkeyPatch, is_by_upper: bool
+):
+    """UPPER makes I of a dotless i as well."""
+    invitations.create_invitation(home, "mike@github.com", Role.READER, owner)
+    if is_by_upper:
+        monkeypatch.setattr(invitations, "_filter_usable", filter_by_upper)
+    assert invitations.accept_by_email("mike@g\N{LATIN SMALL LETTER DOTLESS I}thub.com") is None
+    person = invitations.accept_by_email("Mike@GitHub.com")
+    assert person is not None
+    assert accounts.get_role(person.pk, home.pk) == Role.READER
