@@ -15,7 +15,7 @@ from django.db import transaction
 
 from jpweb.store import journal
 from jpweb.store.choices import Act, Origin, WritePolicy
-from jpweb.store.errors import StoreError
+from jpweb.store.errors import NoWorkspace, StoreError
 from jpweb.store.jp_files import external_appends, locks, mirror, silo_bindings, workspace, writer
 from jpweb.store.jp_files.workspace import DiskConversation, DiskWorkspace
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
@@ -160,9 +160,10 @@ def attach_files(conversation_id: int) -> Attachment | None:
 
 def _read_known_events(conversation: Conversation, disk_workspace: DiskWorkspace) -> bytes | None:
     """Return the events on disk, None where there are none yet; the journal has them then."""
-    disk_conversation = workspace.find_conversation(disk_workspace, conversation.jp_id)
+    has_files = conversation.origin == Origin.MIRRORED or bool(conversation.fingerprint)
+    disk_conversation = _find_files(conversation.jp_id, disk_workspace, has_files=has_files)
     if disk_conversation is None:
-        if conversation.origin == Origin.MIRRORED or conversation.fingerprint:  # a file was seen
+        if has_files:
             raise StoreError("jp deleted this conversation meanwhile. Only this copy remains.")
     elif conversation.origin == Origin.MIRRORED:
         _adopt_mirrored(conversation, disk_conversation)
@@ -172,6 +173,22 @@ def _read_known_events(conversation: Conversation, disk_workspace: DiskWorkspace
     if Conversation.objects.filter(pk=conversation.pk, archived=True).exists():
         raise StoreError(ARCHIVED_TEXT)
     return None if disk_conversation is None else workspace.read_events(disk_conversation)
+
+
+def _find_files(
+    jp_id: int, disk_workspace: DiskWorkspace, *, has_files: bool
+) -> DiskConversation | None:
+    """Find a conversation on disk. Raises NoWorkspace where it cannot be read.
+
+    One that has no files yet is not in a folder that is refused, such as a link.
+    """
+    try:
+        return workspace.find_conversation(disk_workspace, jp_id)
+    except NoWorkspace:
+        if has_files:
+            raise
+    next(workspace.iterate_conversations(disk_workspace), None)  # raises for an unreadable folder
+    return None
 
 
 def _adopt_mirrored(conversation: Conversation, disk_conversation: DiskConversation) -> None:
