@@ -7,7 +7,7 @@ conversation that is continued here becomes a native one, and its file is append
 from __future__ import annotations
 
 import logging
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 #: Seconds to wait for a ``jp`` that is about to release its lock.
 LOCK_TIMEOUT_SECONDS = 2.0
+_REMOVED_TEXT = "jp deleted this conversation. Only this copy remains."
 ARCHIVED_TEXT = "This conversation is archived. Unarchive it first."
 
 
@@ -72,9 +73,19 @@ class Attachment:
             logger.warning("jp-c%s: %s", conversation.jp_id, problem)
             Conversation.objects.filter(pk=conversation.pk).update(problem=problem[:500])
         else:
+            if self.known_events is None:
+                self._record_files(conversation)
             self.known_events = events
             if conversation.problem.startswith(external_appends.SAVE_FAILURE):
                 Conversation.objects.filter(pk=conversation.pk).update(problem="")
+
+    def _record_files(self, conversation: Conversation) -> None:
+        """Record that the conversation has files: if they are gone later, jp deleted them."""
+        with suppress(OSError, StoreError):  # then the next pass records it
+            files = workspace.find_conversation(self.disk_workspace, conversation.jp_id)
+            if files is not None:
+                rows = Conversation.objects.filter(pk=conversation.pk)
+                rows.update(fingerprint=files.fingerprint)
 
     def release(self) -> None:
         """Release JP's lock on the conversation."""
@@ -107,12 +118,12 @@ def is_attachable(workspace_row: Workspace) -> bool:
 def get_turn_obstacle(conversation: Conversation) -> str:
     """Return why no turn can start in a conversation, and what to do; empty where one can."""
     if conversation.origin == Origin.NATIVE:
-        return ARCHIVED_TEXT if conversation.archived and _is_attached(conversation) else ""
+        return _get_native_obstacle(conversation)
     workspace_row = conversation.workspace
     obstacles = {
         "Imported evidence is read-only.": conversation.origin == Origin.IMPORTED,
         "The demo is read-only.": not is_attachable(workspace_row),
-        "jp deleted this conversation. Only this copy remains.": conversation.removed_at,
+        _REMOVED_TEXT: conversation.removed_at,
         "jp archived this conversation. Move it out of the archive first.": conversation.archived,
         "Managed by jp. Continue it in a terminal, or ask an owner of "
         f"{workspace_row.name} to enable writing on its People page.": (
@@ -120,6 +131,17 @@ def get_turn_obstacle(conversation: Conversation) -> str:
         ),
     }
     return next((text for text, applies in obstacles.items() if applies), "")
+
+
+def _get_native_obstacle(conversation: Conversation) -> str:
+    obstacle = (
+        _REMOVED_TEXT
+        if conversation.removed_at is not None
+        else ARCHIVED_TEXT
+        if conversation.archived
+        else ""
+    )
+    return obstacle if obstacle and _is_attached(conversation) else ""
 
 
 def _is_attached(conversation: Conversation) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -10,14 +10,15 @@ from typing import Any
 from django.db import transaction
 
 from jpweb.store import db_text, inquiries, journal
-from jpweb.store.choices import UNFINISHED_STATES, WritePolicy
+from jpweb.store.choices import UNFINISHED_STATES, Origin, WritePolicy
+from jpweb.store.database import clock
 from jpweb.store.derived_rows import from_stream
-from jpweb.store.errors import StoreError
+from jpweb.store.errors import NoWorkspace, StoreError
 from jpweb.store.jp_files import directory_handles, workspace, writer
 from jpweb.store.jp_files.reader import MAX_ELEMENTS, NUL
-from jpweb.store.jp_files.workspace import DiskConversation
+from jpweb.store.jp_files.workspace import DiskConversation, DiskWorkspace
 from jpweb.store.masking import redacted_titles
-from jpweb.store.models import Conversation, JournalEntry, Redaction, Run, Turn
+from jpweb.store.models import Conversation, JournalEntry, Redaction, Run, Turn, Workspace
 from jpweb.store.suspected_secrets import derived_masks
 from jpweb.stream import anchor_ids, timestamps, wire
 from jpweb.stream.errors import MalformedStream
@@ -80,6 +81,34 @@ def append_external(
                 locked, disk_conversation, kept_elements, disk_elements, is_rewritten=is_rewritten
             )
     raise _record_divergence(conversation, disk_conversation, reason)
+
+
+def mark_removed(
+    workspace_row: Workspace, disk_workspace: DiskWorkspace, folders: Iterable[DiskConversation]
+) -> int:
+    """Mark native conversations whose files jp deleted; returns their number.
+
+    Those that are not in ``folders`` are looked for once more, since a turn may have written its
+    first files after these were listed.
+    """
+    if workspace_row.writing == WritePolicy.OFF:
+        return 0
+    native = Conversation.objects.filter(workspace=workspace_row, origin=Origin.NATIVE)
+    rows = native.filter(removed_at=None).exclude(fingerprint="")
+    present_ids = {folder.jp_id for folder in folders}
+    missing_ids = [
+        jp_id
+        for jp_id in rows.values_list("jp_id", flat=True)
+        if jp_id not in present_ids and _is_missing(disk_workspace, jp_id)
+    ]
+    return rows.filter(jp_id__in=missing_ids).update(removed_at=clock.now()) if missing_ids else 0
+
+
+def _is_missing(disk_workspace: DiskWorkspace, jp_id: int) -> bool:
+    try:
+        return workspace.find_conversation(disk_workspace, jp_id) is None
+    except NoWorkspace:  # its folder, or one that may hold it, is refused
+        return False
 
 
 def require_last_turn(conversation_id: int) -> None:
@@ -204,7 +233,7 @@ def _append_elements(
         derived_masks.mask_title(locked)
     if len(disk_elements) >= len(kept_elements) or not locked.problem.startswith(SAVE_FAILURE):
         locked.problem = ""
-    locked.fingerprint = disk_conversation.fingerprint
+    locked.fingerprint, locked.removed_at = disk_conversation.fingerprint, None
     locked.save()
     return len(added_elements) or int(is_rewritten)
 
@@ -259,6 +288,7 @@ def _record_divergence(
     values: dict[str, Any] = {
         "problem": problem[:500],
         "fingerprint": disk_conversation.fingerprint,
+        "removed_at": None,
     }
     if disk_conversation.is_archived and _is_written(conversation):
         values |= {"archived": True, "needs_indexing": True}

@@ -124,6 +124,7 @@ def mirror_workspace(
     ):
         workspace_row, is_new = _get_or_create_row(disk_workspace, name, existing_row, bound_id)
         _mirror_folders(workspace_row, folders, refusals, report, progress, is_new=is_new)
+        report.removed += external_appends.mark_removed(workspace_row, disk_workspace, folders)
         return workspace_row, report
 
 
@@ -274,6 +275,8 @@ def _is_unchanged(
 
     While writing is off, files count only of a conversation that had them before.
     """
+    if conversation.removed_at is not None:  # until now
+        return False
     if not is_written:
         return conversation.fingerprint in ("", folder.fingerprint)
     is_newly_archived = folder.is_archived and not conversation.archived
