@@ -21,7 +21,6 @@ from jpweb.store.jp_files.workspace import DiskConversation, DiskWorkspace
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import Conversation, Workspace
 from jpweb.store.redaction.application import has_redactions
-from jpweb.store.suspected_secrets import derived_masks
 from jpweb.stream import wire
 from jpweb.stream.errors import StreamError
 from jpweb.stream.events import ConversationEvent, Element
@@ -46,6 +45,8 @@ class Attachment:
     disk_workspace: DiskWorkspace
     lock: locks.ConversationLock
     known_events: bytes | None
+    #: Metadata of the row that the files lack: all of it where they are new.
+    unsaved_names: frozenset[str]
     exit_stack: ExitStack
     has_failed: bool = False
 
@@ -55,14 +56,8 @@ class Attachment:
             return
         conversation = _get_conversation(self.conversation_id)
         events = _make_events_file(conversation)
-        metadata: dict[str, Any] = {"last_activated_at": conversation.last_activity}
-        if self.known_events is None:  # later changes are written to the files first
-            metadata |= {
-                "title": derived_masks.unmask_title(conversation) or None,
-                "pinned_at": conversation.pinned_at,
-                "labels": conversation.labels or None,
-            }
         try:
+            metadata = self._collect_metadata(conversation)
             files = writer.ConversationFiles(metadata, events)
             writer.write_conversation(
                 self.lock, self.disk_workspace.conversation_folders, files, self.known_events
@@ -73,19 +68,31 @@ class Attachment:
             logger.warning("jp-c%s: %s", conversation.jp_id, problem)
             Conversation.objects.filter(pk=conversation.pk).update(problem=problem[:500])
         else:
-            if self.known_events is None:
-                self._record_files(conversation)
+            if self.unsaved_names:
+                self._record_files(conversation, metadata)
             self.known_events = events
             if conversation.problem.startswith(external_appends.SAVE_FAILURE):
                 Conversation.objects.filter(pk=conversation.pk).update(problem="")
 
-    def _record_files(self, conversation: Conversation) -> None:
-        """Record that the conversation has files: if they are gone later, jp deleted them."""
+    def _collect_metadata(self, conversation: Conversation) -> dict[str, Any]:
+        """Return the metadata to write; later changes of people are written at once."""
+        metadata: dict[str, Any] = {"last_activated_at": conversation.last_activity}
+        if self.unsaved_names:
+            files = None
+            if self.known_events is not None:
+                files = workspace.find_conversation(self.disk_workspace, conversation.jp_id)
+            metadata |= external_appends.collect_unsaved(conversation, self.unsaved_names, files)
+        return metadata
+
+    def _record_files(self, conversation: Conversation, metadata: dict[str, Any]) -> None:
+        """Record the written files: if they are gone later, jp deleted them."""
+        values = {"labels": metadata["labels"] or {}} if "labels" in metadata else {}
+        self.unsaved_names = frozenset()
         with suppress(OSError, StoreError):  # then the next pass records it
             files = workspace.find_conversation(self.disk_workspace, conversation.jp_id)
             if files is not None:
                 rows = Conversation.objects.filter(pk=conversation.pk)
-                rows.update(fingerprint=files.fingerprint)
+                rows.update(fingerprint=files.fingerprint, **values)
 
     def release(self) -> None:
         """Release JP's lock on the conversation."""
@@ -176,7 +183,12 @@ def attach_files(conversation_id: int) -> Attachment | None:
             raise StoreError(
                 f"Can't use {error.filename or disk_workspace.root}: {error.strerror}."
             ) from error
-        return Attachment(conversation.pk, disk_workspace, lock, known_events, stack.pop_all())
+        unsaved_names = external_appends.FILE_METADATA
+        if known_events is not None:
+            unsaved_names &= external_appends.split_unsaved(conversation.fingerprint)[0]
+        return Attachment(
+            conversation.pk, disk_workspace, lock, known_events, unsaved_names, stack.pop_all()
+        )
     raise AssertionError  # pragma: no cover  the block returns or raises
 
 

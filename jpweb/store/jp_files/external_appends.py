@@ -31,6 +31,9 @@ from jpweb.stream.sanitize import sanitize_stream
 MAX_ADDED_ELEMENTS = 10_000
 #: Beginning of the problem of a conversation whose file lacks the end of its journal.
 SAVE_FAILURE = "No longer saved to"
+#: Metadata that files have, and beginning of a fingerprint with the names of those that they lack.
+FILE_METADATA = frozenset({"title", "pinned_at", "labels"})
+_UNSAVED_PREFIX = "unsaved:"
 #: Fingerprint that differs from those of files, and shows that there are some.
 _UNREAD_FINGERPRINT = "unread"
 
@@ -41,6 +44,38 @@ class CopiesDiverged(StoreError):
 
 class RunOvertaken(StoreError):
     """``jp`` began a turn after that of an unfinished run, which therefore cannot go on."""
+
+
+def split_unsaved(fingerprint: str) -> tuple[frozenset[str], str]:
+    """Return the names of metadata that the files lack, and the fingerprint of the files.
+
+    People changed it while writing was off. It counts until a turn or a change writes it.
+    """
+    if not fingerprint.startswith(_UNSAVED_PREFIX):
+        return frozenset(), fingerprint
+    names, _, files_fingerprint = fingerprint.removeprefix(_UNSAVED_PREFIX).partition(";")
+    return frozenset(names.split(",")), files_fingerprint
+
+
+def add_unsaved(files_fingerprint: str, names: Iterable[str]) -> str:
+    """Return the fingerprint that ``split_unsaved`` splits."""
+    text = ",".join(sorted(names))
+    return f"{_UNSAVED_PREFIX}{text};{files_fingerprint}" if text else files_fingerprint
+
+
+def collect_unsaved(
+    conversation: Conversation, names: frozenset[str], disk_conversation: DiskConversation | None
+) -> dict[str, Any]:
+    """Return this metadata of the row, as files have it; labels beside those on disk."""
+    values: dict[str, Any] = {}
+    if "title" in names:
+        values["title"] = derived_masks.unmask_title(conversation) or None
+    if "pinned_at" in names:
+        values["pinned_at"] = conversation.pinned_at
+    if "labels" in names:
+        labels = workspace.read_metadata(disk_conversation).labels if disk_conversation else {}
+        values["labels"] = {**labels, **conversation.labels} or None
+    return values
 
 
 def append_external(
@@ -218,14 +253,8 @@ def _append_elements(
 ) -> int:
     """Append what follows ``kept_elements`` on disk; where ``is_rewritten`` these are new too."""
     added_elements = disk_elements[len(kept_elements) :]
-    metadata = workspace.read_metadata(disk_conversation)
-    if not metadata.problem and _is_written(locked):  # changed by jp or by jpweb
-        title = db_text.clean_text(metadata.title)[: redacted_titles.MAX_TITLE_CHARS]
-        locked.title = redacted_titles.choose_title(locked, title)
-        locked.labels = db_text.clean_json(metadata.labels)
-        locked.pinned_at, locked.expires_at = metadata.pinned_at, metadata.expires_at
     if _is_written(locked):
-        locked.archived, locked.needs_indexing = disk_conversation.is_archived, True
+        _set_metadata(locked, disk_conversation)
     if added_elements or is_rewritten:
         _replace_rows(locked, [*kept_elements, *added_elements])
         locked.last_activity = _find_last_time(added_elements) or locked.last_activity
@@ -233,9 +262,35 @@ def _append_elements(
         derived_masks.mask_title(locked)
     if len(disk_elements) >= len(kept_elements) or not locked.problem.startswith(SAVE_FAILURE):
         locked.problem = ""
-    locked.fingerprint, locked.removed_at = disk_conversation.fingerprint, None
+    locked.fingerprint, locked.removed_at = _keep_unsaved(locked, disk_conversation), None
     locked.save()
     return len(added_elements) or int(is_rewritten)
+
+
+def _set_metadata(locked: Conversation, disk_conversation: DiskConversation) -> None:
+    """Set the metadata that jp or jpweb changed in the files, but for what they lack."""
+    unsaved_names, _ = split_unsaved(locked.fingerprint)
+    locked.archived = disk_conversation.is_archived or "archived" in unsaved_names
+    locked.needs_indexing = True
+    metadata = workspace.read_metadata(disk_conversation)
+    if metadata.problem:
+        return
+    if "title" not in unsaved_names:
+        title = db_text.clean_text(metadata.title)[: redacted_titles.MAX_TITLE_CHARS]
+        locked.title = redacted_titles.choose_title(locked, title)
+    if "labels" not in unsaved_names:
+        locked.labels = db_text.clean_json(metadata.labels)
+    if "pinned_at" not in unsaved_names:
+        locked.pinned_at = metadata.pinned_at
+    locked.expires_at = metadata.expires_at
+
+
+def _keep_unsaved(conversation: Conversation, disk_conversation: DiskConversation) -> str:
+    """Return the fingerprint of the files, with the names of the row's that they lack."""
+    unsaved_names, _ = split_unsaved(conversation.fingerprint)
+    if disk_conversation.is_archived:
+        unsaved_names -= {"archived"}
+    return add_unsaved(disk_conversation.fingerprint, unsaved_names)
 
 
 def _is_written(conversation: Conversation) -> bool:
@@ -287,7 +342,7 @@ def _record_divergence(
     )
     values: dict[str, Any] = {
         "problem": problem[:500],
-        "fingerprint": disk_conversation.fingerprint,
+        "fingerprint": _keep_unsaved(conversation, disk_conversation),
         "removed_at": None,
     }
     if disk_conversation.is_archived and _is_written(conversation):

@@ -20,6 +20,7 @@ from jpweb.store.errors import ReadOnlyConversation, StoreError, UnknownConversa
 from jpweb.store.jp_files import (
     attachments,
     directory_handles,
+    external_appends,
     locks,
     silo_bindings,
     workspace,
@@ -133,11 +134,13 @@ def apply_change(conversation_id: int, requested: MetadataChange) -> Conversatio
             LOCK_TIMEOUT_SECONDS,
         ) as lock:
             disk_conversation = workspace.find_conversation(disk_workspace, conversation.jp_id)
-            changed_files = (
-                _change_files(lock, disk_workspace, disk_conversation, requested)
-                if disk_conversation
-                else None
-            )
+            changed_files = None
+            if disk_conversation:
+                names, _ = external_appends.split_unsaved(conversation.fingerprint)
+                unsaved = external_appends.collect_unsaved(conversation, names, disk_conversation)
+                changed_files = _change_files(
+                    lock, disk_workspace, disk_conversation, requested, unsaved
+                )
             return _record_change(conversation_id, requested, changed_files)
     except LockHeld as lock_error:
         raise ConversationBusy(lock_error) from lock_error
@@ -152,9 +155,10 @@ def _change_files(
     disk_workspace: DiskWorkspace,
     disk_conversation: DiskConversation,
     requested: MetadataChange,
+    unsaved: Mapping[str, Any],
 ) -> DiskConversation | None:
-    """Apply the change to a conversation's files; returns the changed files."""
-    changes = _metadata_changes(disk_conversation, requested)
+    """Apply the change to a conversation's files, and write what they lack; returns the files."""
+    changes = _metadata_changes(disk_conversation, requested, unsaved)
     if workspace.find_stream_file(disk_conversation.folder).name != writer.EVENTS_NAME:
         raise StoreError("This conversation was saved by an older version of jp. Edit it in jp.")
     if requested.archived is False:
@@ -182,11 +186,11 @@ def _change_files(
 
 
 def _metadata_changes(
-    disk_conversation: DiskConversation, requested: MetadataChange
+    disk_conversation: DiskConversation, requested: MetadataChange, unsaved: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the changes of metadata.json; labels are merged with the present ones."""
     changed_at = clock.now()
-    changes: dict[str, Any] = {}
+    changes = dict(unsaved)
     if requested.title is not None:
         changes["title"] = requested.title or None
     if requested.pinned is not None:
@@ -194,9 +198,12 @@ def _metadata_changes(
     if requested.archived is not None:
         changes["archived_at"] = changed_at if requested.archived else None
     if requested.set_labels or requested.removed_labels:
-        changes["labels"] = (
-            _merge_labels(workspace.read_metadata(disk_conversation).labels, requested) or None
+        labels = (
+            unsaved["labels"] or {}
+            if "labels" in unsaved
+            else workspace.read_metadata(disk_conversation).labels
         )
+        changes["labels"] = _merge_labels(labels, requested) or None
     return changes
 
 
@@ -247,16 +254,15 @@ def _record_change(
         row.pinned_at = clock.now() if requested.pinned else None
     if requested.archived is not None:
         row.archived = requested.archived
-    if requested.set_labels or requested.removed_labels:
+    unsaved_names, _ = external_appends.split_unsaved(row.fingerprint)
+    if requested.set_labels or requested.removed_labels or "labels" in unsaved_names:
         present_labels = (
             row.labels if changed_files is None else workspace.read_metadata(changed_files).labels
         )
         row.labels = _merge_labels(present_labels, requested)
+    row.fingerprint = _choose_fingerprint(row, requested, changed_files)
     if changed_files is not None and _has_equal_events(changed_files, row):
-        row.fingerprint, row.source = (
-            changed_files.fingerprint,
-            db_text.clean_text(changed_files.folder.name),
-        )
+        row.source = db_text.clean_text(changed_files.folder.name)
     row.needs_indexing = True
     row.save(
         update_fields=[
@@ -264,6 +270,28 @@ def _record_change(
         ]
     )
     return row
+
+
+def _choose_fingerprint(
+    row: Conversation, requested: MetadataChange, changed_files: DiskConversation | None
+) -> str:
+    """Return the fingerprint of the row; it names what a native one's files lack now."""
+    names, fingerprint = external_appends.split_unsaved(row.fingerprint)
+    if changed_files is not None:  # all but an archiving was written into them
+        names &= {"archived"}
+        if _has_equal_events(changed_files, row):
+            fingerprint = changed_files.fingerprint
+    elif row.origin == Origin.NATIVE and fingerprint:
+        is_changed = {
+            "title": requested.title is not None,
+            "pinned_at": requested.pinned is not None,
+            "labels": bool(requested.set_labels or requested.removed_labels),
+            "archived": requested.archived is True,
+        }
+        names |= {name for name in is_changed if is_changed[name]}
+    if requested.archived is False or (changed_files is not None and changed_files.is_archived):
+        names -= {"archived"}
+    return external_appends.add_unsaved(fingerprint, names)
 
 
 def _has_equal_events(changed_files: DiskConversation, row: Conversation) -> bool:

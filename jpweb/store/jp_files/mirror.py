@@ -277,10 +277,11 @@ def _is_unchanged(
     """
     if conversation.removed_at is not None:  # until now
         return False
+    _, fingerprint = external_appends.split_unsaved(conversation.fingerprint)
     if not is_written:
-        return conversation.fingerprint in ("", folder.fingerprint)
+        return fingerprint in ("", folder.fingerprint)
     is_newly_archived = folder.is_archived and not conversation.archived
-    return conversation.fingerprint == folder.fingerprint and not is_newly_archived
+    return fingerprint == folder.fingerprint and not is_newly_archived
 
 
 def refresh_conversation(workspace_row: Workspace, disk_conversation: DiskConversation) -> None:

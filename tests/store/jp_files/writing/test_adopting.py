@@ -176,6 +176,10 @@ async def test_what_jp_adds_is_taken_in_after_writing_was_turned_off(
     assert (await stage.elements())[-1].raw == ADDED.raw
     assert (row.problem, row.title) == ("", "Named here")
     assert await run_in_db_thread(read_model, row) == "openai/of-jp"
+    await run_in_db_thread(stage.write, WritePolicy.CURRENT)
+    assert (await stage.play_turn()).state == "done"
+    await run_in_db_thread(jp.refresh)
+    assert (await stage.row()).title == "Named here"
 
 
 async def test_a_call_that_jp_left_open_does_not_stop_the_next_turn(
