@@ -164,7 +164,7 @@ TEST_FAILED = "The test to {channel} failed. {problem}"
 INVITATION_WITHDRAWN = "Withdrew the invitation for {name}."
 INVITATION_UNKNOWN = "This invitation no longer exists."
 MEMBER_LINK_REFUSED = (
-    "You can't create a sign-in link for {name}. They can create one under Sign-ins, or the "
+    "You can't create a sign-in link for {name}. They can create one under Account, or the "
     "operator can."
 )
 ROLE_CHANGED = "{name} is now {role}."
@@ -174,7 +174,7 @@ GROUP_DELETED = "Deleted the group {group}."
 GROUP_UNKNOWN = "This group no longer exists, or you don't own all of its workspaces."
 GROUP_PERSON_REQUIRED = "Choose a person."
 GROUP_PERSON_ADDED = "Added {name} to {group}."
-GROUP_PERSON_INVITED = "Added {name} to {group}. They can join under Sign-ins."
+GROUP_PERSON_INVITED = "Added {name} to {group}. They can join under Account."
 GROUP_PERSON_REMOVED = "Removed {name} from {group}."
 GROUP_ROLE_GIVEN = "Everyone in {group} now has at least the role {role} in {workspace}."
 GROUP_ROLE_OFFERED = (

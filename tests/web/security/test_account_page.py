@@ -1,4 +1,4 @@
-"""The page "Sign-ins": each browser, ending one of them, and ending all others."""
+"""The page "Account": each browser, ending one of them, and ending all others."""
 
 from __future__ import annotations
 
@@ -107,3 +107,16 @@ def test_personal_data_is_a_file_and_an_entry_of_the_ledger(world: World):
     assert entry.person_id == world.people["responder"].pk
     assert client.head("/account/data.json").status_code == 200
     assert LedgerEntry.objects.filter(act=Act.EXPORTED).count() == 1
+
+
+def test_page_and_all_links_to_it_have_one_name(world: World):
+    """It has groups, passkeys and a person's data too, so it is not named for its sign-ins."""
+    client = sign_in(world, "reader")
+    page = parse_page(client.get("/account"))
+    assert [tag.text for tag in page if tag.tag in ("title", "h1")] == [
+        "Account · jpweb",
+        "Account",
+    ]
+    for path in ("/account", "/settings", "/go"):
+        links = parse_page(client.get(path)).find_all(href="/account")
+        assert {tag.text for tag in links} == {"Account"}, path

@@ -144,7 +144,7 @@ def test_owner_sees_who_has_not_joined_yet(world: World):
     orchard, reader = making.workspace("Orchard"), world.people["reader"]
     accounts.make_owner(world.people["owner"], orchard)
     page = parse_page(post(world, f"/groups/{world.group.pk}/add", person=reader.pk))
-    assert "Added Reader to Night shift. They can join under Sign-ins." in page.text
+    assert "Added Reader to Night shift. They can join under Account." in page.text
     assert "Reader has not joined yet" in page.text
     assert "not where someone else's link signed them in" in page.text
     page = parse_page(
