@@ -1,0 +1,18 @@
+"""The filter of Decisions, beside a workspace of one's own and the demo: it has all its fields."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.workshop.shop import Stay
+
+pytestmark = pytest.mark.browser
+
+
+def test_fields_and_button_of_the_filter_take_one_line(workshop: Stay):
+    page = workshop.open("/audit/decisions?demo=1&unattended=1", size=(1240, 800))
+    bottoms = page.locator("form.filter > *").evaluate_all(
+        "fields => fields.map((field) => Math.round(field.getBoundingClientRect().bottom))"
+    )
+    assert len(bottoms) == 8
+    assert max(bottoms) - min(bottoms) <= 1, bottoms
