@@ -43,8 +43,9 @@ if (hasList || document.querySelector("main .row-link[data-shortcuts]")) {
     ["k ArrowUp", "Previous conversation", () => focusRow(-1)],
     ["Enter", "Open", () => false],
     ...(hasList ? [
-      ["p", "Pin/unpin", () => pressButton("pin")],
-      ["e", "Archive/unarchive", () => pressButton("archive")],
+      // A key that is held would change one conversation after another.
+      ["p", "Pin/unpin", (event) => event.repeat || pressButton("pin")],
+      ["e", "Archive/unarchive", (event) => event.repeat || pressButton("archive")],
       ["/", "Filter", focusFilter],
     ] : []),
   ]);
