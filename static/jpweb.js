@@ -22,6 +22,7 @@ import { clearOtherPeople, restoreDrafts, settleSentDrafts } from "./js/drafts.j
 import "./js/card-keys.js";
 import "./js/palette.js";
 import { announceNewCards, focusNextCard, focusSettledCard, numberCards, revealHash, showApprovals } from "./js/question-cards.js";
+import { AUTOMATIC } from "./js/requests.js";
 import { updateTimes } from "./js/relative-time.js";
 import { observeCards } from "./js/read-receipts.js";
 import { showToggle, updateCount } from "./js/notifications.js";
@@ -86,7 +87,7 @@ function refreshQuestion(isSettledHere = false) {
   const page = byId("page");
   if (!page || !page.dataset.refresh) return;
   if (!isSettledHere && !document.querySelector("main .card:is([data-question], [data-pending])")) return;
-  htmx.ajax("GET", page.dataset.refresh, { source: page, swap: "none", headers: { "X-Automatic": "1" } });
+  htmx.ajax("GET", page.dataset.refresh, { source: page, swap: "none", headers: AUTOMATIC });
 }
 setInterval(() => refreshQuestion(), 30000);
 

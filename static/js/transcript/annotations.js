@@ -1,7 +1,7 @@
 // Annotations of events: comments and bookmarks in place, and the steps to the next open comment.
 import { byId, findAll, on } from "../dom.js";
 import { deleteDrafts, restoreDrafts } from "../drafts.js";
-import { fetchResponse } from "../requests.js";
+import { AUTOMATIC, fetchResponse } from "../requests.js";
 import { findCurrent, goTo, showToast } from "./navigation.js";
 import { findFirstInView, keepPosition } from "./scroll-position.js";
 
@@ -47,7 +47,8 @@ function showMark(block, html) {
   });
 }
 async function request(path, options = {}) {
-  const headers = { "HX-Request": "true", "X-CSRFToken": document.querySelector("meta[name=csrf-token]").content };
+  const csrfToken = document.querySelector("meta[name=csrf-token]").content;
+  const headers = { "HX-Request": "true", "X-CSRFToken": csrfToken, ...options.headers };
   return fetchResponse(`${getPageUrl()}/${path}`, { ...options, headers });
 }
 // One request at a time: what was read before a change is never shown after it.
@@ -57,8 +58,8 @@ function runInTurn(work) {
   lastRequest = result.catch(() => {});
   return result;
 }
-const loadBlock = (anchor, query = "") => runInTurn(async () => {
-  const response = await request(`comments/${anchor}${query}`);
+const loadBlock = (anchor, query = "", headers = {}) => runInTurn(async () => {
+  const response = await request(`comments/${anchor}${query}`, { headers });
   const item = findItem(anchor);
   if (!item || !response || !(response.ok || response.status === 404)) return null;
   const html = response.ok ? await response.text() : "";
@@ -100,7 +101,7 @@ async function updateBlocks() {
   }
   isUpdating = true;
   try {
-    for (const anchor of stale.values()) await loadBlock(anchor);
+    for (const anchor of stale.values()) await loadBlock(anchor, "", AUTOMATIC);
   } finally { isUpdating = false; }
   if (isUpdateWanted) await updateBlocks();
 }

@@ -127,11 +127,11 @@ export const loadWindow = (loadMore) => new Promise((resolve) => {
 // Replace the transcript by another part of the conversation, with a new URL. Resolve to whether it was
 // loaded; to null where another part was asked for meanwhile, which is shown instead.
 let lastPartNumber = 0;
-export async function showPart(query, url) {
+export async function showPart(query, url, headers) {
   const number = ++lastPartNumber;
   const { href, query: filterQuery } = byId("transcript").dataset;
   const requestUrl = `${href}?${[query, filterQuery].filter(Boolean).join("&")}`;
-  const response = await fetchResponse(requestUrl, { headers: { Accept: "text/html" } });
+  const response = await fetchResponse(requestUrl, { headers: { Accept: "text/html", ...headers } });
   const html = response && response.ok && await response.text();
   if (number !== lastPartNumber) return null;
   if (!html) return false;

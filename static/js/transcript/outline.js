@@ -1,7 +1,7 @@
 // The outline beside a conversation: it marks the turn that a person reads. Its links, and those of
 // cards, move to loaded items without loading a page.
 import { byId, findAll, on, readSetting, saveSetting } from "../dom.js";
-import { fetchResponse } from "../requests.js";
+import { AUTOMATIC, fetchResponse } from "../requests.js";
 import { findCurrent, makeCurrent } from "./navigation.js";
 import { getHeaderEdge, getTop } from "./scroll-position.js";
 import { NO_POSITION, buildUrl, pushUrl } from "./url-state.js";
@@ -25,12 +25,12 @@ function findCurrentTurn() {
 
 let markedTurn;
 let fetchTimer;
-function markCurrentTurn() {
+function markCurrentTurn(headers) {
   const number = findCurrentTurn();
   if (number === undefined || number === markedTurn) return;
   markedTurn = number;
   clearTimeout(fetchTimer);
-  if (!markTurn(number)) fetchTimer = setTimeout(() => fetchOutline(number), FETCH_DELAY);
+  if (!markTurn(number)) fetchTimer = setTimeout(() => fetchOutline(number, headers), FETCH_DELAY);
 }
 // Mark a turn's row; tell whether the outline lists it.
 function markTurn(number) {
@@ -45,16 +45,34 @@ function markTurn(number) {
   if (offset < 0 || offset > box.clientHeight - 2 * link.offsetHeight) box.scrollTop += offset - box.clientHeight / 3;
   return true;
 }
-// Load the outline around a turn; tell whether it was replaced.
-async function fetchOutline(number) {
-  const url = `${byId("transcript").dataset.href}?turn=${number}`;
-  const response = await fetchResponse(url, { headers: { Accept: "text/html" } });
-  if (!response || !response.ok || markedTurn !== number || byId("outline").contains(document.activeElement)) return false;
+// Return a function that opens in a newer outline what is open in this one.
+function noteOpen() {
   const isOpen = document.querySelector(".outline-body").open;
   const openTurns = findAll("#outline li > details[open]").map((element) => element.parentElement.dataset.turn);
+  return (outline) => {
+    outline.querySelector(".outline-body").open = isOpen;
+    for (const row of findAll("li[data-turn]", outline)) {
+      const details = row.querySelector("details");
+      if (!openTurns.includes(row.dataset.turn) || details.open) continue;
+      details.dataset.reopened = "";
+      details.open = true;
+    }
+  };
+}
+// A new revision comes with its outline, in which no turn is marked.
+on("htmx:oobBeforeSwap", ({ detail: { target, fragment } }) => {
+  if (target.id !== "outline" || !byId("transcript")) return;
+  noteOpen()(fragment);
+  markedTurn = undefined;
+});
+// Load the outline around a turn; tell whether it was replaced.
+async function fetchOutline(number, headers) {
+  const url = `${byId("transcript").dataset.href}?turn=${number}`;
+  const response = await fetchResponse(url, { headers: { Accept: "text/html", ...headers } });
+  if (!response || !response.ok || markedTurn !== number || byId("outline").contains(document.activeElement)) return false;
+  const restoreOpen = noteOpen();
   htmx.swap("#outline", await response.text(), { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0, ignoreTitle: true }, { select: "#outline" });
-  setUpBody(isOpen);
-  for (const row of findRows()) if (openTurns.includes(row.dataset.turn)) row.querySelector("details").open = true;
+  restoreOpen(byId("outline"));
   markTurn(number);
   return true;
 }
@@ -92,7 +110,7 @@ function updateCounts() {
 // was replaced.
 async function reloadOutline() {
   const number = markedTurn;
-  return (await fetchOutline(number)) || (markedTurn !== number && reloadOutline());
+  return (await fetchOutline(number, AUTOMATIC)) || (markedTurn !== number && reloadOutline());
 }
 // Bring the outline up to date; tell whether it is.
 async function updateOutline(isNewRevision) {
@@ -104,7 +122,7 @@ async function updateOutline(isNewRevision) {
   const items = row && row.querySelector("ol.outline-items");
   if (!items) return true;
   const url = `${byId("transcript").dataset.href}/outline?turn=${number}`;
-  const response = await fetchResponse(url, { headers: { "HX-Request": "true" } });
+  const response = await fetchResponse(url, { headers: { "HX-Request": "true", ...AUTOMATIC } });
   if (!response || !response.ok || items.contains(document.activeElement)) return false;
   if (!items.isConnected) return updateOutline(false);
   htmx.swap(items, await response.text(), { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0 });
@@ -112,15 +130,12 @@ async function updateOutline(isNewRevision) {
 }
 
 // On a narrow screen the outline is collapsed; elsewhere it is as the person left it.
-function setUpBody(isOpen) {
-  const body = document.querySelector(".outline-body");
-  body.open = isOpen;
-  const toggle = document.querySelector("[data-outline-toggle]");
-  body.addEventListener("toggle", () => {
-    toggle.setAttribute("aria-expanded", String(body.open));
-    if (!matchMedia(NARROW_SCREEN).matches) saveSetting(SETTING, body.open ? "open" : "folded");
-  });
-}
+const setOpen = (isOpen) => { document.querySelector(".outline-body").open = isOpen; };
+on("toggle", ({ target }) => {
+  if (!target.matches(".outline-body")) return;
+  document.querySelector("[data-outline-toggle]").setAttribute("aria-expanded", String(target.open));
+  if (!matchMedia(NARROW_SCREEN).matches) saveSetting(SETTING, target.open ? "open" : "folded");
+}, true);
 
 on("click", (event) => {
   if (event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
@@ -147,21 +162,25 @@ on("click", ({ target }) => {
 });
 
 if (byId("outline") && byId("transcript")) {
-  setUpBody(!matchMedia(NARROW_SCREEN).matches && readSetting(SETTING) !== "folded");
-  let isFrameRequested = false;
-  const markInNextFrame = () => {
+  setOpen(!matchMedia(NARROW_SCREEN).matches && readSetting(SETTING) !== "folded");
+  let frameHeaders = null; // of what is fetched for the frame that is requested
+  const markInNextFrame = (headers = {}) => {
+    const isFrameRequested = Boolean(frameHeaders);
+    frameHeaders = { ...frameHeaders, ...headers };
     if (isFrameRequested) return;
-    isFrameRequested = true;
-    requestAnimationFrame(() => { isFrameRequested = false; markCurrentTurn(); });
+    requestAnimationFrame(() => {
+      markCurrentTurn(frameHeaders);
+      frameHeaders = null;
+    });
   };
-  on("scroll", markInNextFrame, { passive: true });
-  on("jpweb:windows", markInNextFrame);
+  on("scroll", () => markInNextFrame(), { passive: true });
+  on("jpweb:windows", () => markInNextFrame());
   shownState = readState();
   on("htmx:wsAfterMessage", () => {
-    markInNextFrame();
+    markInNextFrame(AUTOMATIC);
     scheduleUpdate();
   });
-  on("jpweb:outline", (event) => setUpBody(event.detail));
+  on("jpweb:outline", (event) => setOpen(event.detail));
   byId("outline").closest("main").addEventListener("focusout", () => setTimeout(scheduleUpdate));
   markInNextFrame();
 }

@@ -1,6 +1,7 @@
 // After a new revision the server sends the transcript again, which may be another part than the one
 // that a person reads: keep their item, its position and the focus. At the end they stay there.
 import { byId, on } from "../dom.js";
+import { AUTOMATIC } from "../requests.js";
 import { isAtEnd } from "./follow-tail.js";
 import { reportWindows, showPart } from "./infinite-scroll.js";
 import { findFirstInView, focusItem, getTop } from "./scroll-position.js";
@@ -17,7 +18,7 @@ on("htmx:wsAfterMessage", async () => {
   const { itemId, top, focusedId } = savedPosition;
   savedPosition = null;
   reportWindows();
-  if (itemId && !byId(itemId)) await showPart(`at=${itemId}`);
+  if (itemId && !byId(itemId)) await showPart(`at=${itemId}`, "", AUTOMATIC);
   const item = itemId && byId(itemId);
   if (item) window.scrollBy({ top: getTop(item) - top, behavior: "instant" });
   const focused = focusedId && byId(focusedId);
