@@ -68,9 +68,32 @@ on("submit", ({ target }) => {
   }
 }, true);
 
+// Who wakes a question goes on to its card, which comes with a later message.
+let wokenId = "";
+on("htmx:beforeRequest", ({ target }) => {
+  const row = target.closest("[data-snoozed]");
+  if (row) wokenId = `question-${row.dataset.snoozed}`;
+});
+on("htmx:wsAfterMessage", () => {
+  const card = byId(wokenId);
+  if (!card) return;
+  wokenId = "";
+  const focused = document.activeElement;
+  if (focused && focused !== document.body && !focused.closest("#snoozed")) return;
+  card.tabIndex = -1;
+  card.focus({ preventScroll: true });
+  card.scrollIntoView({ block: "nearest" });
+});
+
 export const isSnooze = (event) => Boolean(event.detail.requestConfig?.elt.matches("form.snooze"));
 on("htmx:beforeSwap", (event) => {
   if (!isSnooze(event) || event.detail.xhr.status !== 200) return;
+  // The page of one question goes on to the list of what is snoozed, as it does without scripts.
+  if (!byId("page")?.dataset.inbox) {
+    event.detail.shouldSwap = false;
+    location.assign("/questions#snoozed");
+    return;
+  }
   const cards = findOpenCards();
   const index = cards.indexOf(event.target);
   const next = cards[index + 1] || cards[index - 1];

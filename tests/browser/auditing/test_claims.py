@@ -21,6 +21,7 @@ ASKS = '/call ask_user {"question": "Shall I claim this?", "answer_type": "boole
 ASKS_AGAIN = '/call ask_user {"question": "Shall I go on as before?", "answer_type": "boolean"}'
 #: A question of its own: an earlier answer to the same one would make a claimed card higher.
 ASKS_TO_TAKE = '/call ask_user {"question": "Shall I take it on?", "answer_type": "boolean"}'
+ASKS_TO_SNOOZE = '/call ask_user {"question": "Shall I wait?", "answer_type": "boolean"}'
 #: Pixels of the card of a yes-or-no question.
 MAX_CARD_HEIGHT = 150
 
@@ -56,7 +57,18 @@ def test_keys_claim_and_snooze_a_card_on_every_page(visit: Visit):
     check_accessibility(queue)
     snoozed.locator(f"[data-snoozed='{number}']").get_by_role("button").click()
     expect(queued).to_be_visible()
+    expect(queued).to_be_focused()
     assert path_of(queue) == "/questions"
+
+
+def test_snooze_on_the_page_of_a_question_leads_to_what_is_snoozed(visit: Visit):
+    number = find_card(visit.begin(ASKS_TO_SNOOZE), BOOLEAN).get_attribute("data-question")
+    page = visit.open(f"/questions/{number}")
+    find_card(page, BOOLEAN).get_by_role("link", name="Snooze").click()
+    page.get_by_role("button", name="1 hour").click()
+    page.wait_for_url("**/questions#snoozed")
+    expect(page.locator(f"[data-snoozed='{number}']")).to_contain_text("comes back")
+    expect(page.locator(f"[data-snoozed='{number}']")).to_be_visible()
 
 
 def test_claim_and_release_keep_the_focus_and_are_announced(visit: Visit):
