@@ -81,12 +81,12 @@ function removeSettledCards() {
 
 const RECEIPT_DELAY = 2000; // milliseconds after which the server has stored a receipt
 
-// The page of one question fetches its state after each message while the question is pending, and
-// always when it was settled from this page.
+// The page of one question or approval fetches its state after each message while that is pending,
+// and always when it was settled from this page.
 function refreshQuestion(isSettledHere = false) {
   const page = byId("page");
   if (!page || !page.dataset.refresh) return;
-  if (!isSettledHere && !document.querySelector("main .card:is([data-question], [data-pending])")) return;
+  if (!isSettledHere && !document.querySelector("main .card:is([data-question], [data-approval], [data-pending])")) return;
   htmx.ajax("GET", page.dataset.refresh, { source: page, swap: "none", headers: AUTOMATIC });
 }
 setInterval(() => refreshQuestion(), 30000);

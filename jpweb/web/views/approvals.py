@@ -25,13 +25,18 @@ if TYPE_CHECKING:
     from jpweb.store.models import Approval
     from jpweb.web.http import Request
 
+_SETTLED = "approvals/_settled.html"
+
 
 @access.approval(Role.RESPONDER)
 def show_approval(request: Request, approval: Approval) -> HttpResponse:
-    """Show one approval in full, or its decision."""
-    claims.attach_claims([approval])
+    """Show one approval in full, or its decision; htmx gets the decision, once there is one."""
     is_pending = approval.state == "open" and approval.run is not None
-    name = "approvals/_card.html" if is_pending else "approvals/_settled.html"
+    if request.htmx:
+        context = {"row": approval, "oob": True, "shows_conversation": True}
+        return HttpResponse(status=204) if is_pending else render(request, _SETTLED, context)
+    claims.attach_claims([approval])
+    name = "approvals/_card.html" if is_pending else _SETTLED
     context = {"row": approval, "is_full": True, "shows_conversation": True, "fragment": name}
     return render(request, "approvals/detail.html", context)
 

@@ -215,6 +215,22 @@ def test_what_somebody_edits_is_given_back_when_another_decides(visit: Visit, se
     )
 
 
+def test_page_of_an_approval_shows_its_decision_and_gives_the_draft_back(
+    visit: Visit, seeds: Seeds
+):
+    other_page = visit.open(seeds(RUN))
+    key = prompt(other_page, "run").get_attribute("data-approval")
+    page = visit.open(f"/prompts/{key}")
+    wait_until_connected(page)
+    card = prompt(page, "run")
+    card.get_by_text("Edit arguments…").click()
+    card.get_by_label("The tool runs with these arguments").fill('{"path": "b.md"}')
+    prompt(other_page, "run").get_by_role("button", name="Allow once").click()
+    expect(find_settled_card(page)).to_contain_text("Allowed")
+    draft = find_settled_card(page).get_by_label("Your draft (not sent)")
+    expect(draft).to_have_value('{"path": "b.md"}')
+
+
 @pytest.mark.proof  # a variant of test_swift
 def test_a_key_pressed_twice_runs_nothing(visit: Visit, seeds: Seeds):
     """After a decision the focus goes to the next card as a whole, and to no button of it."""

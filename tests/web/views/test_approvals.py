@@ -59,6 +59,18 @@ def test_a_card_says_what_is_to_run_and_with_what(world: World):
         assert json.loads(arguments.text) == {"path": "a.md"}
 
 
+def test_page_of_an_approval_fetches_its_decision_once_there_is_one(world: World):
+    row = making.prompt(world.run)
+    path = f"/prompts/{row.pk}"
+    client = world.client("responder")
+    assert parse_page(client.get(path)).find_one(id="page")["data-refresh"] == path
+    assert client.get(path, headers=HTMX).status_code == 204
+    post(world, row, "allow")
+    settled_card = card(parse_page(client.get(path, headers=HTMX)), row)
+    assert settled_card["hx-swap-oob"] == "true"
+    assert "Allowed" in settled_card.text
+
+
 def test_open_card_counts_how_long_it_has_waited(world: World):
     row = making.prompt(world.run)
     Approval.objects.filter(pk=row.pk).update(asked_at=timezone.now() - timedelta(minutes=5))
