@@ -77,6 +77,14 @@ function reconnectOnReturn(socket) {
 }
 const DELAYED_RECONNECTS = { [RATE_LIMITED]: reconnectLater, [TOO_MANY_SOCKETS]: reconnectOnReturn };
 
+// The extension reconnects after these closes alone. A proxy that restarts closes with 1001.
+const RECONNECTED_CODES = [1006, 1011, 1012, 1013];
+function reconnectSoon(socket) {
+  if (Date.now() - openTime > QUIET_TIME) pauseCount = 0;
+  pauseCount += 1;
+  setTimeout(socket.reconnect, htmx.config.wsReconnectDelay(pauseCount));
+}
+
 const NOTICE_DELAY = 1500; // milliseconds after which a lost connection is shown
 const connectionLostText = byId("connection").textContent;
 const describeCardLimit = () => findOpenCards().length > MAX_CARDS
@@ -98,6 +106,7 @@ on("htmx:wsClose", ({ detail: { event: { code }, socketWrapper } }) => {
   openSocket = null;
   const delayReconnect = DELAYED_RECONNECTS[code];
   const closeText = delayReconnect ? delayReconnect(socketWrapper) : FINAL_CLOSE_TEXTS[code];
+  if (!closeText && !RECONNECTED_CODES.includes(code)) reconnectSoon(socketWrapper);
   byId("connection").textContent = closeText || connectionLostText;
   // Each failed attempt closes again, which must not delay the notice.
   if (closeText) clearTimeout(noticeTimer);

@@ -40,6 +40,11 @@ class PageWire:
         assert self._page is not None
         self._page.send(html)
 
+    def close(self, code: int) -> None:
+        """Close the page's socket."""
+        assert self._page is not None
+        self._page.close(code=code)
+
     def let_go(self, answer: str | None = None) -> None:
         """Carry what was held, or another answer in its place."""
         assert self._server is not None

@@ -29,6 +29,7 @@ from tests.browser.pages import (
     stay_on_page,
     wait_until_connected,
 )
+from tests.browser.wires import PageWire
 from tests.machine.browsing import Pages
 from tests.machine.ports import is_accepting, wait_until
 from tests.machine.serving import Server
@@ -120,6 +121,19 @@ def test_lost_connection_is_shown_however_soon_the_page_tries_again(visit: Visit
     page.evaluate(RECONNECT_SOON)
     cable.pull()
     expect(notice(page)).to_be_visible()
+
+
+@pytest.mark.parametrize("code", [1001, 1005, 4999], ids=["going away", "no code", "unknown code"])
+def test_page_reconnects_after_a_close_that_is_not_final(visit: Visit, code: int):
+    page = visit.open("/conversations")
+    wire = PageWire(page)
+    page.goto(f"{visit.server.url}/questions")
+    wait_until(lambda: page.title() and len(wire.page_messages) == 1, "the page is connected")
+    page.evaluate(RECONNECT_SOON)
+    wire.close(code)
+    wait_until(lambda: page.title() and len(wire.page_messages) == 2, "the page is connected again")
+    wait_until_connected(page)
+    expect(notice(page)).to_be_hidden()
 
 
 @pytest.mark.chaos
