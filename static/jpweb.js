@@ -12,6 +12,7 @@ import "./js/menus.js";
 import "./js/review.js";
 import "./js/search-page.js";
 import "./js/sign-in.js";
+import "./js/sticky-header.js";
 import "./js/single-submit.js";
 import "./js/passkeys.js";
 import "./js/push.js";
