@@ -27,10 +27,7 @@ if (form) {
     ["Enter", "Open", () => false],
   ]);
   // The URL omits empty parameters.
-  form.addEventListener("submit", () => {
-    for (const field of form.elements) if (field.name && field.name !== "q" && !field.value) field.disabled = true;
-  });
-  window.addEventListener("pageshow", () => {
-    for (const field of form.elements) field.disabled = false;
+  form.addEventListener("formdata", ({ formData }) => {
+    for (const [name, value] of [...formData]) if (name !== "q" && !value) formData.delete(name);
   });
 }
