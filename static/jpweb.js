@@ -31,6 +31,7 @@ import { showToggle, updateCount } from "./js/notifications.js";
 on("htmx:wsAfterMessage", () => {
   numberCards();
   showApprovals();
+  announceRunStatus();
   announceNewCards();
   focusSettledCard();
   focusNextCard();
@@ -51,6 +52,20 @@ on("htmx:afterSwap", (event) => {
   refreshQuestion(true);
   setTimeout(refreshQuestion, RECEIPT_DELAY, true);
 });
+
+// A run that begins or ends comes with the whole section around its state, whose live region then
+// announces nothing.
+const readRunStatus = () => {
+  const element = byId("run-status");
+  return { element, text: element ? element.textContent.trim().replace(/\s+/g, " ") : "" };
+};
+let shownStatus = readRunStatus();
+function announceRunStatus() {
+  const older = shownStatus;
+  shownStatus = readRunStatus();
+  const { element, text } = shownStatus;
+  if (text && text !== older.text && element !== older.element) byId("announcer").textContent = text;
+}
 
 // A narrow page may cut the tab of the view that it shows.
 for (const tab of findAll(".views [aria-current]")) {

@@ -96,6 +96,14 @@ for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
     if (isListRequest(event) && byId("list-error")) byId("list-error").hidden = false;
   });
 }
+// A live region that is replaced as a whole announces nothing.
+on("htmx:afterSwap", (event) => {
+  if (event.target.id !== "list") return;
+  const count = findAll("#list .row").length;
+  const empty = document.querySelector("#list .empty");
+  const place = document.querySelector("#list .page-links") ? " on this page" : "";
+  byId("announcer").textContent = empty ? empty.textContent.trim() : `${count} conversation${count === 1 ? "" : "s"}${place}`;
+});
 on("click", (event) => {
   if (event.target.closest && event.target.closest("[data-retry]")) byId("filter").requestSubmit();
 });
