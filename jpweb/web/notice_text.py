@@ -102,7 +102,7 @@ SETUP_CODE_WRONG = (
 SECOND_FACTOR_ON = "Your sign-in links now also ask for a code."
 SECOND_FACTOR_UNPROVEN = (
     "Your second factor is off: someone else's link may have led to it. Set it up again under "
-    "Sign-ins."
+    "Account."
 )
 SIGN_INS_BY_OTHERS_ENDED = "The sign-ins that someone else's link began have ended."
 SECOND_FACTOR_OFF = "Your sign-in links no longer ask for a code."

@@ -42,7 +42,9 @@ def test_signing_out_ends_the_session_on_every_page(visit: Visit):
 
 def make_link(visitor: Visitor) -> str:
     page_html = visitor.post("/account/link", "/account").text
-    return re.findall("data-link>([^<]+)<", page_html)[0]
+    match = re.search("data-link>([^<]+)<", page_html)
+    assert match
+    return match[1]
 
 
 def test_link_of_another_account_changes_nobody_until_confirmed(visit: Visit):

@@ -111,12 +111,13 @@ def test_row_of_a_call_without_result_says_what_it_waits_for(kind: ApprovalKind 
     conversation = making.conversation(making.workspace())
     making.start_run(conversation)
     assert "No result yet" in read_summaries(open_page(conversation), "tool_call_request")[0]
+    row = None
     if kind:
         subject = {"arguments": {}, "content": "Done.", "described": "vault", "edit": False}
         row = approvals.request_approval(conversation.pk, kind, "call_1", "vault", subject)
     (line,) = read_summaries(open_page(conversation), "tool_call_request")
     assert text in line
-    if kind:
+    if row:
         approvals.withdraw_approval(row.pk)
         (line,) = read_summaries(open_page(conversation), "tool_call_request")
         assert "No result yet" in line

@@ -82,6 +82,7 @@ def test_redactions_of_one_event_can_be_told_apart_in_decisions(world: World):
     note = f"{CANARY} and a key"
     row = making.settle(world.question, Cancelled(CancellationReason.USER), note=note)
     Run.objects.filter(pk=world.run.pk).update(state=RunState.DONE)
+    assert row.response_position is not None
     anchor = JournalEntry.objects.get(
         conversation=world.conversation, position=row.response_position
     ).anchor
