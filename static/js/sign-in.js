@@ -4,21 +4,22 @@
 import { findAll } from "./dom.js";
 
 const form = document.querySelector("[data-code-form]");
-// The page of somebody who is signed in hides this form until there is a code.
-const isAsking = Boolean(form?.hidden);
+// The page of somebody who is signed in has a question around the form, hidden until there is a code.
+const question = form?.closest("section[hidden]");
 
 function submitCode() {
   const code = location.hash.slice(1);
-  if (!form || !code || (form.elements.code.value && !isAsking)) return;
+  if (!form || !code || (form.elements.code.value && !question)) return;
   history.replaceState(null, "", location.pathname);
   form.elements.code.value = code;
-  if (isAsking) askFirst();
+  if (question) showQuestion();
   else form.requestSubmit();
 }
 
-function askFirst() {
-  form.hidden = false;
-  for (const ways of findAll("[data-sign-in-ways]")) ways.hidden = true;
+// In place of the other ways to sign in.
+function showQuestion() {
+  question.hidden = false;
+  for (let way = question.nextElementSibling; way; way = way.nextElementSibling) way.hidden = true;
 }
 
 // Where a page that wants a sign-in redirected here, the browser has kept that page's fragment: it is
