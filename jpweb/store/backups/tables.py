@@ -36,6 +36,7 @@ from jpweb.store.models import (
     SignIn,
     SignInLink,
     TaskLease,
+    Workspace,
 )
 
 #: Models whose rows are in no backup, with the reason. Tables of procrastinate and Django are not
@@ -58,6 +59,7 @@ EXCLUDED_MODELS: Mapping[type[models.Model], str] = {
 #: Values that replace those of columns in a backup: secrets, and state of processes and the index.
 REPLACED_COLUMNS: Mapping[type[models.Model], Mapping[str, Any]] = {
     Person: {"password": ""},
+    Workspace: {"has_silo": False},  # the user whose backup is restored may have none
     Inquiry: {"waiter": "", "seal_key": ""},  # the key of a process that waits for a secret
     Conversation: {"needs_indexing": True, "indexed_entry_count": 0, "indexed_revision": 0},
 }

@@ -114,7 +114,7 @@ def mirror_workspace(
         None,
         (*disk_workspace.notes, db_text.clean_text(silo_bindings.describe_unbound(disk_workspace))),
     )
-    folders, refusals = _read_folders(disk_workspace, report)
+    folders, refusals = _read_folders(disk_workspace, existing_row, report)
     report.notes = tuple(report.problems)
     # A small new workspace is one transaction: a commit costs as much as thirty elements.
     with (
@@ -124,16 +124,20 @@ def mirror_workspace(
     ):
         workspace_row, is_new = _get_or_create_row(disk_workspace, name, existing_row, bound_id)
         _mirror_folders(workspace_row, folders, refusals, report, progress, is_new=is_new)
-        report.removed += external_appends.mark_removed(workspace_row, disk_workspace, folders)
+        silo_bindings.record_silo(workspace_row, disk_workspace)
+        if not refusals.has_silo:
+            report.removed += external_appends.mark_removed(workspace_row, disk_workspace, folders)
         return workspace_row, report
 
 
 def _read_folders(
-    disk_workspace: DiskWorkspace, report: MirrorReport
+    disk_workspace: DiskWorkspace, workspace_row: Workspace | None, report: MirrorReport
 ) -> tuple[list[DiskConversation], Refusals]:
     """Return the conversations on disk, and the refused ones, which are reported."""
-    refusals = Refusals()
+    refusals = Refusals(has_silo=silo_bindings.is_silo_missing(workspace_row, disk_workspace))
     folders = list(workspace.iterate_conversations(disk_workspace, refusals))
+    if refusals.has_silo:
+        report.problems.append(silo_bindings.MISSING_SILO_TEXT)
     report.problems += map(db_text.clean_text, refusals.lines)
     return folders, refusals
 
@@ -168,6 +172,7 @@ def _mirror_folders(
         folder.jp_id
         for folder in folders
         if known_values.get(folder.jp_id) != _compared_values(folder)
+        and not (refusals.has_silo and _is_older(folder, known_values.get(folder.jp_id)))
     }
     report.unchanged_count = len(folders) - len(changed_ids)
     with reader_pool.read_ahead(
@@ -185,7 +190,7 @@ def _mirror_folders(
                 )
     present_ids = refusals.jp_ids.union(folder.jp_id for folder in folders)
     missing = [key for key in known_values if key not in present_ids]
-    if missing:
+    if missing and not refusals.has_silo:
         report.removed = _mark_removed(conversations, missing, refusals)
     progress(len(folders), len(folders), "")
 
@@ -201,6 +206,10 @@ def _mark_removed(
     if refusals.has_archive:
         removed_rows = removed_rows.filter(archived=False)
     return removed_rows.update(removed_at=clock.now())
+
+
+def _is_older(folder: DiskConversation, values: tuple[str, bool, str] | None) -> bool:
+    return values is not None and silo_bindings.is_older(folder.fingerprint, values[0])
 
 
 def _compared_values(folder: DiskConversation) -> tuple[str, bool, str]:

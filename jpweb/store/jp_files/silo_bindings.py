@@ -18,6 +18,12 @@ from jpweb.store.jp_files.workspace import DiskWorkspace
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import Membership, Person, Workspace
 
+#: Why a pass leaves rows that it would have changed or marked as deleted.
+MISSING_SILO_TEXT = (
+    "The user-local copies, which were read before, are not there: nothing counts as deleted, nor "
+    "do older copies. Run jpweb as the user of jp, or set JP_USER_DATA_DIR."
+)
+
 
 def find_bound(workspace_row: Workspace) -> DiskWorkspace:
     """Find a workspace on disk, with the silo that is bound to it. Raises NoWorkspace."""
@@ -64,6 +70,37 @@ def describe_unbound(disk_workspace: DiskWorkspace) -> str:
         f"the id {disk_workspace.jp_id} is not "
         "confirmed for this folder. An owner can confirm it on the page “People”."
     )
+
+
+def is_silo_missing(workspace_row: Workspace | None, disk_workspace: DiskWorkspace) -> bool:
+    """Tell whether user-local copies that a pass has read are not there for this account.
+
+    That is no sign that jp deleted conversations: it makes a missing silo again when it is used.
+    """
+    return (
+        workspace_row is not None
+        and workspace_row.has_silo
+        and disk_workspace.silo is None
+        and disk_workspace.jp_id == workspace_row.copies_id
+    )
+
+
+def record_silo(workspace_row: Workspace, disk_workspace: DiskWorkspace) -> None:
+    """Record that the user-local copies of a workspace are read."""
+    if disk_workspace.silo is not None and not workspace_row.has_silo:
+        Workspace.objects.filter(pk=workspace_row.pk).update(has_silo=True)
+
+
+def is_older(disk_fingerprint: str, stored_fingerprint: str) -> bool:
+    """Tell whether files are older than those that were read, by metadata or events."""
+    pairs = zip(_list_mtimes(disk_fingerprint), _list_mtimes(stored_fingerprint), strict=True)
+    return any(disk_mtime < stored_mtime for disk_mtime, stored_mtime in pairs)
+
+
+def _list_mtimes(fingerprint: str) -> list[int]:
+    """Return the times of a fingerprint in nanoseconds, -1 for a missing file."""
+    parts = (part.split(".") for part in workspace.split_fingerprint(fingerprint))
+    return [int(part[1]) if len(part) > 1 else -1 for part in parts]
 
 
 def find_unbound(workspace_row: Workspace) -> DiskWorkspace | None:

@@ -97,8 +97,9 @@ class Refusals:
 
     lines: list[str] = field(default_factory=list)
     jp_ids: set[int] = field(default_factory=set)
-    #: Whether a folder of archived conversations is among them.
+    #: Whether a folder of archived conversations, and the user-local copies, are among them.
     has_archive: bool = False
+    has_silo: bool = False
 
 
 def find_workspace(path: Path, bound_id: str = "") -> DiskWorkspace:

@@ -49,6 +49,9 @@ class Workspace(models.Model):
         default="",
         help_text="the id whose user-local copies are bound to this root",
     )
+    has_silo = models.BooleanField(
+        default=False, db_default=False, help_text="user-local copies bound to this root were read"
+    )
     name = models.CharField(max_length=200)
     root = models.CharField(max_length=4096, unique=True)
     writing = models.CharField(max_length=10, choices=WritePolicy.choices, default=WritePolicy.OFF)
