@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
@@ -171,8 +172,7 @@ def _mirror_folders(
     changed_ids = {
         folder.jp_id
         for folder in folders
-        if known_values.get(folder.jp_id) != _compared_values(folder)
-        and not (refusals.has_silo and _is_older(folder, known_values.get(folder.jp_id)))
+        if _is_changed(folder, known_values.get(folder.jp_id, ("",)), refusals)
     }
     report.unchanged_count = len(folders) - len(changed_ids)
     with reader_pool.read_ahead(
@@ -208,8 +208,10 @@ def _mark_removed(
     return removed_rows.update(removed_at=clock.now())
 
 
-def _is_older(folder: DiskConversation, values: tuple[str, bool, str] | None) -> bool:
-    return values is not None and silo_bindings.is_older(folder.fingerprint, values[0])
+def _is_changed(folder: DiskConversation, values: tuple[Any, ...], refusals: Refusals) -> bool:
+    if refusals.has_silo and silo_bindings.is_older(folder.fingerprint, values[0]):
+        return False
+    return values != _compared_values(folder)
 
 
 def _compared_values(folder: DiskConversation) -> tuple[str, bool, str]:
