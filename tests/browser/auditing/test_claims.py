@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.browser.looks import check_accessibility
 from tests.browser.pages import (
@@ -26,6 +26,12 @@ ASKS_TO_SNOOZE = '/call ask_user {"question": "Shall I wait?", "answer_type": "b
 MAX_CARD_HEIGHT = 150
 
 
+def press_on_card(card: Locator, key: str) -> None:
+    """Press a key while the card has the focus as a whole."""
+    card.evaluate("card => { card.tabIndex = -1; card.focus(); }")
+    card.page.keyboard.press(key)
+
+
 def test_keys_claim_and_snooze_a_card_on_every_page(visit: Visit):
     page = visit.begin(ASKS)
     card = page.locator(".card[data-outcome=open]").last
@@ -46,8 +52,7 @@ def test_keys_claim_and_snooze_a_card_on_every_page(visit: Visit):
     card.get_by_role("button", name="Release").click()
     expect(queued.get_by_role("link", name="I'm on it")).to_be_visible()
 
-    queued.evaluate("card => { card.tabIndex = -1; card.focus(); }")
-    queue.keyboard.press("z")
+    press_on_card(queued, "z")
     expect(queued.get_by_role("button", name="10 minutes")).to_be_focused()
     queue.keyboard.press("Enter")
     expect(queued).to_have_count(0)

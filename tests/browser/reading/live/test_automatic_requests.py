@@ -33,7 +33,7 @@ def watch_requests(page: Page) -> list[Request]:
     """Return the list of what the page's scripts request from now on."""
     page.wait_for_load_state("networkidle")
     requests: list[Request] = []
-    page.on("request", lambda request: requests.append(request))
+    page.on("request", lambda request: requests.extend([request]))
     return requests
 
 

@@ -28,5 +28,7 @@ def test_notice_in_the_header_leaves_the_toolbar_in_reach(visit: Visit):
     page.evaluate("document.getElementById('connection').hidden = false")
     page.evaluate("scrollTo({ top: 600, behavior: 'instant' })")
     expect(page.locator("#connection")).to_be_visible()
-    wait_until(lambda: get_top(toolbar) >= get_bottom(header) - 1, "the toolbar is below the header")
+    wait_until(
+        lambda: get_top(toolbar) >= get_bottom(header) - 1, "the toolbar is below the header"
+    )
     assert page.evaluate("scrollY") == 600
