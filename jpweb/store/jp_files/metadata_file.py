@@ -14,7 +14,7 @@ from typing import Any
 from django.db import transaction
 
 from jpweb.store import db_text, journal
-from jpweb.store.choices import Origin, WritePolicy
+from jpweb.store.choices import UNFINISHED_STATES, Origin, WritePolicy
 from jpweb.store.database import clock
 from jpweb.store.errors import ReadOnlyConversation, StoreError, UnknownConversation
 from jpweb.store.jp_files import (
@@ -28,7 +28,7 @@ from jpweb.store.jp_files import (
 )
 from jpweb.store.jp_files.locks import ConversationLock, LockHeld
 from jpweb.store.jp_files.workspace import DiskConversation, DiskWorkspace
-from jpweb.store.models import Conversation
+from jpweb.store.models import Conversation, Run
 
 #: Characters of a title, of a label's name and of its value; labels of a conversation.
 MAX_TITLE_CHARS, MAX_LABEL_NAME_CHARS, MAX_LABEL_VALUE_CHARS, MAX_LABELS = 500, 64, 200, 50
@@ -133,6 +133,8 @@ def apply_change(conversation_id: int, requested: MetadataChange) -> Conversatio
             conversation.jp_id,
             LOCK_TIMEOUT_SECONDS,
         ) as lock:
+            if requested.archived:
+                _require_ended_turn(conversation_id)
             disk_conversation = workspace.find_conversation(disk_workspace, conversation.jp_id)
             changed_files = None
             if disk_conversation:
@@ -148,6 +150,17 @@ def apply_change(conversation_id: int, requested: MetadataChange) -> Conversatio
         raise StoreError(
             f"Can't use {error.filename or disk_workspace.root}: {error.strerror}."
         ) from error
+
+
+def _require_ended_turn(conversation_id: int) -> None:
+    """Raise StoreError where a turn waits for people: it could not write into the archive."""
+    unfinished_runs = Run.objects.filter(
+        conversation_id=conversation_id, state__in=UNFINISHED_STATES
+    )
+    if unfinished_runs.exists():
+        raise StoreError(
+            "A turn is waiting in this conversation. Answer its questions or stop it, then archive."
+        )
 
 
 def _change_files(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.store.choices import WritePolicy
+from jpweb.store import runs
+from jpweb.store.choices import RunState, WritePolicy
 from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import attachments, metadata_file, mirror
 from jpweb.store.jp_files.metadata_file import MetadataChange
 from jpweb.store.models import Conversation, Run
 from tests.runtime import providers
+from tests.store import making
 from tests.store.jp_files.test_attachments import Attached, stage
 
 __all__ = ["stage"]
@@ -68,6 +70,17 @@ async def test_conversation_archived_before_its_first_turn_is_not_written(stage:
     assert (await stage.row()).archived
     await set_archived(stage, is_archived=False)
     assert (await stage.play_turn()).state == "done"
+
+
+async def test_conversation_whose_turn_waits_is_not_archived(stage: Attached):
+    await stage.play_turn()
+    run = await run_in_db_thread(making.start_run, stage.conversation)
+    with pytest.raises(StoreError, match=r"Answer its questions or stop it, then archive\.$"):
+        await set_archived(stage, is_archived=True)
+    assert not (await stage.row()).archived
+    assert all(copy.parent.name != ".archive" for copy in stage.copies)
+    await run_in_db_thread(runs.end_run, run, RunState.DONE)
+    await set_archived(stage, is_archived=True)
 
 
 async def test_archived_conversation_of_the_database_alone_takes_turns(stage: Attached):
