@@ -53,8 +53,9 @@ on("htmx:afterSwap", (event) => {
   setTimeout(refreshQuestion, RECEIPT_DELAY, true);
 });
 
-// A run that begins or ends comes with the whole section around its state, whose live region then
-// announces nothing.
+// A run that ends comes with the whole section around its state, whose live region then announces
+// nothing.
+const ENDED_RUN = /-(failed|lost|stopped)/;
 const readRunStatus = () => {
   const element = byId("run-status");
   return { element, text: element ? element.textContent.trim().replace(/\s+/g, " ") : "" };
@@ -64,7 +65,8 @@ function announceRunStatus() {
   const older = shownStatus;
   shownStatus = readRunStatus();
   const { element, text } = shownStatus;
-  if (text && text !== older.text && element !== older.element) byId("announcer").textContent = text;
+  if (!text || text === older.text || element === older.element) return;
+  if (ENDED_RUN.test(byId("composer").dataset.run)) byId("announcer").textContent = text;
 }
 
 // A narrow page may cut the tab of the view that it shows.

@@ -247,6 +247,11 @@ def find_composer(page: Page) -> Locator:
     return page.get_by_label("Message", exact=True)
 
 
+def find_run_status(page: Page, text: str) -> Locator:
+    """Return what the page shows of the run's state; screen readers hear it besides."""
+    return page.locator("#run-status").get_by_text(text)
+
+
 def last_words(page: Page) -> Locator:
     """Return what the assistant said last."""
     return page.locator("article.assistant[data-variant=message]").last

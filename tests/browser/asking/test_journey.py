@@ -21,6 +21,7 @@ from tests.browser.pages import (
     find_composer,
     find_inquiries,
     find_option,
+    find_run_status,
     find_waiting_count,
     last_words,
     number_of,
@@ -187,7 +188,7 @@ def test_stopping_the_turn_ends_its_open_question(visit: Visit):
     find_card(page, BOOLEAN)
     page.get_by_role("button", name="Stop", exact=True).click()
     expect(find_composer(page)).to_be_visible()
-    expect(page.get_by_text("The last turn was stopped.")).to_be_visible()
+    expect(find_run_status(page, "The last turn was stopped.")).to_be_visible()
     expect(find_inquiries(page)).to_have_attribute("data-outcome", "cancelled")
     expect(find_inquiries(page)).to_have_attribute("data-reason", "user")
     expect(find_waiting_count(page)).to_have_attribute("data-count", "0")

@@ -10,7 +10,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.looks import check_accessibility
-from tests.browser.pages import find_composer, last_words, stay_on_page, wait_until_connected
+from tests.browser.pages import (
+    find_composer,
+    find_run_status,
+    last_words,
+    stay_on_page,
+    wait_until_connected,
+)
 from tests.browser.workshop.shop import Stay, find_call, find_prompt, find_question
 from tests.machine.vendors import Call, Reply, Say
 
@@ -64,7 +70,7 @@ def test_stopping_while_tools_run_ends_their_cards_and_the_turn(workshop: Stay):
     page = begin_running_tool(workshop)
     check_accessibility(page, "#inbox")
     press(page, "Stop")
-    expect(page.get_by_text("The last turn was stopped.")).to_be_visible()
+    expect(find_run_status(page, "The last turn was stopped.")).to_be_visible()
     expect(find_composer(page)).to_be_visible()
     for tool in ("greet", "echo"):
         expect(find_call(page, tool)).to_contain_text("The user stopped this tool call on purpose")
@@ -78,7 +84,7 @@ def test_stopping_while_tools_run_ends_their_cards_and_the_turn(workshop: Stay):
 def test_stopping_while_text_comes_in_keeps_what_came(workshop: Stay):
     page = streaming(workshop)
     press(page, "Stop")
-    expect(page.get_by_text("The last turn was stopped.")).to_be_visible()
+    expect(find_run_status(page, "The last turn was stopped.")).to_be_visible()
     expect(last_words(page)).to_contain_text(re.compile("This goes on and on"))
     expect(page.locator("#partial-text")).to_be_hidden()
     assert workshop.model.hangup_event.wait(10), "the vendor is left"
