@@ -69,6 +69,13 @@ def test_hidden_characters_of_options_are_spelled_out(world: World, option_count
         assert not {"\u202e", "\U000e0041"} & set(page.text)
 
 
+def test_hidden_characters_of_a_decline_are_spelled_out(world: World):
+    making.settle(world.question, Cancelled(CancellationReason.USER), note=HIDDEN)
+    page = page_of(world, "owner")
+    assert REVEALED in page.text
+    assert not {"\u202e", "\U000e0041"} & set(page.text)
+
+
 def test_a_question_whose_run_is_over_is_no_card(world: World):
     Run.objects.filter(pk=world.run.pk).update(state="lost")
     page = page_of(world, "owner")
