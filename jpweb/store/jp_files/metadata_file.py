@@ -154,10 +154,7 @@ def apply_change(conversation_id: int, requested: MetadataChange) -> Conversatio
 
 def _require_ended_turn(conversation_id: int) -> None:
     """Raise StoreError where a turn waits for people: it could not write into the archive."""
-    unfinished_runs = Run.objects.filter(
-        conversation_id=conversation_id, state__in=UNFINISHED_STATES
-    )
-    if unfinished_runs.exists():
+    if Run.objects.filter(conversation_id=conversation_id, state__in=UNFINISHED_STATES).exists():
         raise StoreError(
             "A turn is waiting in this conversation. Answer its questions or stop it, then archive."
         )

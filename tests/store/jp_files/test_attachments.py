@@ -267,10 +267,10 @@ async def test_what_breaks_while_a_run_ends_lets_go(
     providers.use_provider(monkeypatch, providers.Says())
     with monkeypatch.context() as patched:
         patched.setattr("jpweb.store.runs.end_run", breaks)
-        _, task = await stage.start()
-        with pytest.raises(ZeroDivisionError):
-            await wait_for_task(task)
+        run, task = await stage.start()
+        await wait_for_task(task)
     assert not stage.lock.exists()
+    assert (await run_in_db_thread(Run.objects.get, pk=run.pk)).state == "failed"
 
 
 async def test_a_run_that_is_cut_off_lets_go(stage: Attached, monkeypatch: pytest.MonkeyPatch):

@@ -14,7 +14,8 @@ AT = datetime(2026, 11, 20, 9, 5, 7, 120, UTC)
 
 def _earlier(**fields: Any) -> PreviousAnswer:
     usual: dict[str, Any] = {"pk": 7, "state": "answered", "reason": "", "answer": True}
-    usual |= {"note": "", "decided_by": "person", "decider_name": "Ada", "settled_at": AT}
+    usual |= {"note": "", "decided_by": "person", "decider_name": "Ada", "channel": ""}
+    usual |= {"settled_at": AT}
     return PreviousAnswer(**usual | {"title": "A <talk>"} | fields)
 
 
