@@ -376,7 +376,7 @@ def _write_reading(
     except row_writer.ConcurrentCopy as error:
         report.problems.append(f"{db_text.clean_text(folder.folder.name)}: {error}")
         return
-    report.changed_ids.append(result.key)
+    report.changed_ids += filter(None, [result.key])
     report.event_count += result.event_count
     report.inquiries += result.inquiries
     if parsed.stream is not None:

@@ -43,9 +43,12 @@ class ConcurrentCopy(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class CopyResult:
-    """The key of a written conversation, with the number of its new events and inquiries."""
+    """The key of a written conversation, with the number of its new events and inquiries.
 
-    key: int
+    ``key`` is None where the same transient error is on record: every pass meets it again.
+    """
+
+    key: int | None
     event_count: int = 0
     inquiries: Counter[str] = field(default_factory=Counter)
 
@@ -62,6 +65,8 @@ def copy_conversation(
     All or nothing where it is short. Raises ConcurrentCopy.
     """
     stream = parsed.stream
+    if stream is None and _has_transient_problem(workspace_row, disk_conversation, parsed):
+        return CopyResult(None)
     redacted_texts = NO_TEXTS
     if stream is not None and not is_new:
         redacted_texts = redacted_elements.load_texts(workspace_row.pk, disk_conversation.jp_id)
@@ -71,6 +76,21 @@ def copy_conversation(
         return _copy_at_once(
             workspace_row, disk_conversation, parsed, redacted_texts, is_new=is_new
         )
+    return _copy_in_batches(
+        workspace_row, disk_conversation, parsed, stream, redacted_texts, is_new=is_new
+    )
+
+
+def _copy_in_batches(
+    workspace_row: Workspace,
+    disk_conversation: DiskConversation,
+    parsed: ParsedConversation,
+    stream: ParsedStream,
+    redacted_texts: RedactedTexts,
+    *,
+    is_new: bool,
+) -> CopyResult:
+    """Write a long conversation, its events in several transactions. Raises ConcurrentCopy."""
     with transaction.atomic():
         conversation = _make_row(workspace_row, disk_conversation, parsed, is_new=is_new)
         if not is_new:
@@ -95,6 +115,20 @@ def copy_conversation(
         conversation.fingerprint = _choose_fingerprint(disk_conversation, parsed)
         conversation.save(update_fields=["fingerprint"])
     return CopyResult(conversation.pk, len(stream.stream_rows.entries) - equal_entries, states)
+
+
+def _has_transient_problem(
+    workspace_row: Workspace, disk_conversation: DiskConversation, parsed: ParsedConversation
+) -> bool:
+    """Tell whether the transient error of a conversation's files is on record already."""
+    same_rows = Conversation.objects.filter(
+        workspace=workspace_row,
+        jp_id=disk_conversation.jp_id,
+        problem=parsed.problem[:500],
+        fingerprint="",
+        archived=disk_conversation.is_archived,
+    )
+    return parsed.has_transient_error and same_rows.filter(removed_at=None).exists()
 
 
 @transaction.atomic

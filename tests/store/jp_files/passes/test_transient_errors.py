@@ -58,7 +58,9 @@ def test_mirrored_conversation_is_read_again(tmp_path: Path, error: BaseExceptio
     write_folder(tmp_path, NAME, OURS)
     with failing("events.json", error):
         _, report = mirror.mirror_workspace(tmp_path)
+        _, again = mirror.mirror_workspace(tmp_path)
     assert [line.partition(":")[0] for line in report.problems] == [NAME]
+    assert (len(report.changed_ids), again.changed_ids) == (1, [])
     assert mirror.mirror_workspace(tmp_path)[1].problems == []
     assert Conversation.objects.get().problem == ""
     assert JournalEntry.objects.count() == len(OURS)
