@@ -25,7 +25,7 @@ test: .venv/dev ## run all tests at a quick size; ARGS=... runs pytest with thes
 	@$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),$(SPREAD) -m "not proof and not chaos")
 
 chaos: export JPWEB_SYNC ?= normal
-chaos: .venv/dev ## kill, cut and fill what a team runs on, for five minutes
+chaos: .venv/dev ## kill, cut and fill what a team runs on, for six minutes
 	@$(BIN)/python -m tests.machine
 	@$(BIN)/python -m pytest $(SPREAD) -m "chaos and not proof"
 
