@@ -172,8 +172,8 @@ def test_change_of_a_group_names_group_person_and_kind(world: World):
     [
         (Act.REVIEWED, {"round": 3, "verdict": "escalate"}, "Owner's decision, verdict Escalate"),
         (Act.REVIEWED, {"first_verdict": "fine"}, "verdict of the first review Fine"),
-        (Act.READ, {"view": "live-updates"}, "page live updates"),
-        (Act.READ, {"view": "answer-link"}, "page answer link"),
+        (Act.READ, {"view": "live-updates"}, "page Live updates"),
+        (Act.READ, {"view": "answer-link"}, "page Answer link"),
         (Act.GROUP_CHANGED, {"kind": "made"}, "change created"),
         (Act.GROUP_CHANGED, {"kind": "accepted"}, "change joined"),
         (Act.INQUIRY_ANSWERED, {"channel": "link"}, "via an answer link"),
