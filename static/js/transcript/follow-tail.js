@@ -85,6 +85,7 @@ function startFollowing() {
   on("jpweb:windows", updateJumpLink);
   let before;
   on("htmx:wsBeforeMessage", () => {
+    handleScroll(); // the browser reports a scroll a frame later, perhaps after this message
     before = { entryCount: getEntryCount(), lastItem: byId("transcript-end") && byId("transcript-end").lastElementChild };
   });
   on("htmx:wsAfterMessage", () => {

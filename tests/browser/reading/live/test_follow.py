@@ -21,6 +21,14 @@ STREAMED = """() => {
   window.left = document.documentElement.scrollHeight - innerHeight - scrollY;
   return true;
 }"""
+#: A message arrives before the browser has reported the scroll.
+SCROLL_UP_AND_RECEIVE = """() => {
+  scrollBy({ top: -1500, behavior: "instant" });
+  const scrollTop = scrollY;
+  const { socket } = document.body["htmx-internal-data"].webSocket;
+  socket.dispatchEvent(new MessageEvent("message", { data: " " }));
+  return scrollTop;
+}"""
 IS_AFTER = """(news, seen) => {
   const last = document.getElementById(seen);
   return Boolean(last && last.compareDocumentPosition(news) & Node.DOCUMENT_POSITION_FOLLOWING);
@@ -52,6 +60,15 @@ def test_whoever_reads_above_stays_there_and_has_a_way_back(growing: Growing):
     wait_until(lambda: page.evaluate(AT_END), "the page is at its end")
     expect(live_link).to_be_hidden()
     expect(page.locator("#composer")).to_be_focused()
+
+
+def test_message_right_after_a_scroll_up_does_not_lead_back_to_the_end(growing: Growing):
+    page = growing.visit.open(f"{growing.path}?at=end#composer")
+    wait_until_connected(page)
+    scroll_page(page, 10_000)
+    wait_until(lambda: page.evaluate(AT_END), "the page is at its end")
+    scroll_top = page.evaluate(SCROLL_UP_AND_RECEIVE)
+    assert page.evaluate("scrollY") == scroll_top
 
 
 @pytest.mark.proof  # a size

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.pages import Visit
+from tests.browser.pages import Visit, wait_until_connected
 from tests.machine.ports import wait_until
 
 pytestmark = pytest.mark.browser
@@ -24,6 +24,7 @@ def get_bottom(locator: Locator) -> float:
 
 def test_notice_in_the_header_leaves_the_toolbar_in_reach(visit: Visit):
     page = visit.open(visit.find("A tour of questions and answers"), size=LOW)
+    wait_until_connected(page)  # which hides the notice
     header, toolbar = page.locator(".site-header"), page.locator(".toolbar.sticky")
     page.evaluate("document.getElementById('connection').hidden = false")
     page.evaluate("scrollTo({ top: 600, behavior: 'instant' })")
