@@ -32,13 +32,20 @@ KINDS: list[EventKind | Element] = [
     raw({"type": "weather"}),
 ]
 MANY = 12
+MUCH = 1 << 40
+
+
+def let_bytes_be_much(monkeypatch: pytest.MonkeyPatch, for_one: int, for_several: int) -> None:
+    """Let one process read from so many bytes on, and several from so many."""
+    monkeypatch.setattr(reader_pool, "MIN_POOL_BYTES", for_one)
+    monkeypatch.setattr(reader_pool, "MIN_SECOND_PROCESS_BYTES", for_several)
 
 
 @pytest.fixture(autouse=True)
 def processors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let any machine have three, and anything be much to read."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2})
-    monkeypatch.setattr(reader_pool, "MIN_POOL_BYTES", 1)
+    let_bytes_be_much(monkeypatch, 1, 1)
 
 
 @pytest.fixture
@@ -98,7 +105,7 @@ def test_what_workers_read_is_what_is_read_here(
     assert [worker.returncode for worker in worker_processes] == [0, 0]
     assert progress == [(done, MANY + 2) for done in range(MANY + 3)]
     home.delete()
-    monkeypatch.setattr(reader_pool, "MIN_POOL_BYTES", 1 << 40)
+    let_bytes_be_much(monkeypatch, MUCH, MUCH)
     second_report = mirror.mirror_workspace(root)[1]
     assert (len(worker_processes), rows()) == (2, expected_rows)
     assert (
@@ -200,29 +207,51 @@ def test_a_worker_that_does_not_end_is_killed(
 
 
 @pytest.mark.parametrize(
-    ("processors", "much", "count"),
-    [({0}, 1, 0), ({0, 1}, 1, 1), (set(range(64)), 1, 2), ({0, 1}, 1 << 40, 0)],
+    ("processors", "limits", "count"),
+    [
+        ({0}, (1, 1), 1),
+        ({0, 1}, (1, 1), 1),
+        (set(range(64)), (1, 1), 2),
+        (set(range(64)), (1, MUCH), 1),
+        (set(range(64)), (MUCH, MUCH), 0),
+    ],
 )
 def test_workers_are_few_and_only_for_much(
     root: Path,
     worker_processes: list[Any],
     monkeypatch: pytest.MonkeyPatch,
     processors: set[int],
-    much: int,
+    limits: tuple[int, int],
     count: int,
 ):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: processors)
-    monkeypatch.setattr(reader_pool, "MIN_POOL_BYTES", much)
+    let_bytes_be_much(monkeypatch, *limits)
     with reader_pool.read_ahead(list_disk_conversations(root)):
         assert len(worker_processes) == count
 
 
-def test_one_folder_or_none_is_read_here(root: Path, worker_processes: list[Any]):
+@pytest.mark.parametrize(("limit", "count"), [(1, 1), (MUCH, 0)])
+def test_one_conversation_is_read_apart_if_it_is_long(
+    root: Path,
+    worker_processes: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    limit: int,
+    count: int,
+):
+    let_bytes_be_much(monkeypatch, limit, MUCH)
     with reader_pool.read_ahead(list_disk_conversations(root)[:1]) as readings:
         assert len(list(readings)) == 1
     with reader_pool.read_ahead([]) as readings:
         assert list(readings) == []
-    assert worker_processes == []
+    assert len(worker_processes) == count
+
+
+def test_reader_process_leaves_the_processor_to_others(root: Path, worker_processes: list[Any]):
+    with reader_pool.read_ahead(list_disk_conversations(root)) as readings:
+        next(readings)
+        (process, *_) = worker_processes
+        niceness = os.getpriority(os.PRIO_PROCESS, process.pid)
+        assert niceness == os.getpriority(os.PRIO_PROCESS, 0) + reader_pool.NICENESS
 
 
 def test_a_system_that_tells_no_affinity_has_its_processors_counted(
@@ -255,7 +284,7 @@ import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 from pathlib import Path
 from jpweb.store.jp_files import reader_pool, workspace
-reader_pool.MIN_POOL_BYTES = 1
+reader_pool.MIN_POOL_BYTES = reader_pool.MIN_SECOND_PROCESS_BYTES = 1
 os.sched_getaffinity = lambda pid: {0, 1, 2}
 root = workspace.find_workspace(Path(sys.argv[1]))
 found = list(workspace.iterate_conversations(root))

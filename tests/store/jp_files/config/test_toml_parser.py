@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
+import sys
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 from jpweb.store.errors import InvalidConfigFile
 from jpweb.store.jp_files.config import size_limits, toml_parser, toml_process
 from jpweb.store.jp_files.config.toml_parser import ConfigText, parse_texts, parse_toml
+from tests.machine.ports import wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -145,6 +149,21 @@ def test_parse_all_bounds_the_values_of_all_files(monkeypatch: pytest.MonkeyPatc
         InvalidConfigFile, match=r"^The configuration has more than 3 keys and items"
     ):
         parse_texts(texts)
+
+
+def test_parser_leaves_the_processor_to_others():
+    own_niceness = os.getpriority(os.PRIO_PROCESS, 0)
+    command = [sys.executable, "-I", "-S", toml_process.__file__]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        wait_until(
+            lambda: os.getpriority(os.PRIO_PROCESS, process.pid) == own_niceness + 5,
+            "the parser is nicer than those who wait for it",
+        )
+        limits = {"bytes": 1 << 29, "seconds": 5}
+        process.communicate(
+            json.dumps({"packages": "", "limits": limits, "texts": []}).encode(), 20
+        )
+    assert process.returncode == 0
 
 
 def test_parser_measures_every_level():
