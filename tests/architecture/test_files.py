@@ -19,8 +19,8 @@ METHODS = {
 }  # fmt: skip
 #: Functions of ``os`` that take a descriptor, or no file at all.
 ALLOWED = {
-    "close", "cpu_count", "environ", "fsdecode", "fsencode", "fstat", "ftruncate", "getpid", "kill", "nice",
-    "path", "pathsep", "pread", "pwrite", "sched_getaffinity",
+    "close", "cpu_count", "environ", "fsdecode", "fsencode", "fstat", "ftruncate", "getpid", "kill",
+    "nice", "path", "pathsep", "pread", "pwrite", "sched_getaffinity",
 }  # fmt: skip
 MODULES = {"glob", "shutil", "tempfile", "fileinput", "io"}
 
