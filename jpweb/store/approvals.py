@@ -25,6 +25,7 @@ from jpweb.store.inquiries import Decider, list_open
 from jpweb.store.ledger.entries import SYSTEM, Actor, Place, record_act
 from jpweb.store.models import Approval, Inquiry, Run
 from jpweb.store.run_queue import leases
+from jpweb.store.sql import compiled_write
 from jpweb.store.sql.compiled_query import CompiledQuery
 
 #: Key in ``subject``, though no page shows it: the definition of the tool that is decided on.
@@ -86,6 +87,23 @@ def is_edited(decision: Mapping[str, Any]) -> bool:
 def mark_spent(approval_id: int) -> None:
     """Mark a decision as used by its call: another execution of the call asks again."""
     Approval.objects.filter(pk=approval_id).update(was_applied=True)
+
+
+def spend_decisions(run_id: int, tool_call_id: str) -> None:
+    """Mark the decisions of an ended call as used, whether it went on with them or not.
+
+    A vendor may give a later call the same id: a person is asked about that one too.
+    """
+    compiled_write.update_rows(
+        Approval,
+        {
+            "run_id": run_id,
+            "tool_call_id": db_text.clean_text(tool_call_id),
+            "state": ApprovalState.DECIDED,
+            "was_applied": False,
+        },
+        was_applied=True,
+    )
 
 
 def list_pending_calls(run: Run) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Appends events of a run, and deletes the rows that they supersede, in one transaction."""
+"""Appends events of a run, and closes the rows that they supersede, in one transaction."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
-from jpweb.store import db_text, journal
+from jpweb.store import approvals, db_text, journal
 from jpweb.store.choices import RunPhase
 from jpweb.store.models import CallCheckpoint, Inquiry, Run
 from jpweb.store.run_queue import interrupts, leases, token_usage
@@ -26,9 +26,9 @@ def record_events(
 ) -> list[Inquiry]:
     """Append events to the journal of a run's conversation; ``is_last`` ends its turn.
 
-    Returns the rows of the questions among them. Raises LeaseLost, AlreadySettled. The checkpoint
-    of a call is deleted with its response. ``interrupt_ids`` are the interrupts whose text the
-    events carry: they are handled. ``usage`` is that of a request to the model.
+    Returns the rows of the questions among them. Raises LeaseLost, AlreadySettled. The response of
+    a call deletes its checkpoint and spends its decisions. ``interrupt_ids`` are the interrupts
+    whose text the events carry: they are handled. ``usage`` is that of a request to the model.
     """
     appended = journal.append_in_transaction(run.conversation_id, events, run)
     if is_last:
@@ -41,6 +41,7 @@ def record_events(
             compiled_write.delete_rows(
                 CallCheckpoint, {"run_id": run.pk, "tool_call_id": tool_call_id}
             )
+            approvals.spend_decisions(run.pk, tool_call_id)
     if interrupt_ids:
         interrupts.mark_handled(interrupt_ids)
     return appended.opened_rows

@@ -6,10 +6,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jpweb.store import approvals, runs
+from jpweb.store import approvals, run_events, runs
 from jpweb.store.choices import ApprovalKind, Role, RunState
 from jpweb.store.errors import AlreadyDecided, UnknownApproval
 from jpweb.store.models import Approval, Run
+from jpweb.stream.events import ToolCallResponse
 from jpweb.stream.inquiry import CancellationReason
 from tests.store import making
 
@@ -130,6 +131,26 @@ def test_a_prompt_that_waits_already_is_not_put_twice(run: Run):
         "withdrawn",
         "open",
     ]
+
+
+def request_again(row: Approval, **changes: Any) -> Approval:
+    """Ask once more about the same call, with these changes to its content."""
+    content = {"described": "vault (local)", "arguments": {"path": "a.md"}, "edit": False}
+    call = (row.conversation_id, ApprovalKind(row.kind), row.tool_call_id, row.tool_name)
+    return approvals.request_approval(*call, content | changes)
+
+
+def test_unused_decision_does_not_hold_for_a_later_call_of_its_id(run: Run):
+    row, other_row = making.prompt(run), making.prompt(run)
+    for approval in (row, other_row):
+        approvals.decide_approval(approval.pk, {"allow": True}, making.decider(making.person()))
+    response = ToolCallResponse(row.tool_call_id, "Instead: wait.", is_error=False)
+    run_events.record_events(run, [making.event(response)])
+    assert approvals.list_pending_calls(run) == {other_row.tool_call_id}
+    later_approval = request_again(row)
+    assert (later_approval.state, later_approval.pk == row.pk) == ("open", False)
+    assert request_again(other_row) == other_row
+    assert approvals.get_approval(row.pk).decision == {"allow": True}, "it stays on record"
 
 
 def test_a_call_finds_its_open_prompt_alone(run: Run):

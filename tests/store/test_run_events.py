@@ -33,8 +33,8 @@ STEPS: list[tuple[EventKind, int]] = [
     (make_answer("call_2.q.1"), 8),  # + which question, question, ledger
     (
         ToolCallResponse("call_2", "Done.", is_error=False),
-        10,
-    ),  # + turn, call, its result, open; kept
+        11,
+    ),  # + turn, call, its result, open; kept, decisions
     (ChatResponse("message", "So be it."), 5),
     (TurnStart(), 9),  # + turn, whether it is empty, what is open; turn
     (ChatRequest("Once more"), 7),  # + turn; its words

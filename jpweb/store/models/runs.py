@@ -106,6 +106,7 @@ class Approval(models.Model):
     """A permission or delivery prompt of a run (RFD 018). No inquiry: in no journal.
 
     ``subject`` is what the person decides about: arguments, or a result; ``decision`` their choice.
+    ``was_applied``: the decision is spent. A call that ended without it has spent it too.
     """
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="approvals")

@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from jpweb.agent.tool_calls import model_messages
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor
 from jpweb.runtime.inquiries import approvals, resolution
 from jpweb.runtime.inquiries.approvals import ApprovalVerdict
+from jpweb.store import approvals as rows
+from jpweb.store import runs
+from jpweb.store.choices import InterruptKind
 from jpweb.store.models import CallCheckpoint, Inquiry, Run
 from tests.machine.vendors import Call, Reply, run_vendor
 from tests.runtime.playing import eventually
@@ -18,6 +22,7 @@ from tests.runtime.scenarios.talking import DONE
 from tests.runtime.scenarios.workshop import Workshop
 from tests.store.making import decider
 
+WILD = Reply(Call("wild", {}, "call_1"))
 BOTH = Reply(Call("wild", {}, "call_1"), Call("deploy", {"service": "blog"}, "call_2"))
 
 
@@ -86,3 +91,37 @@ async def test_turn_that_is_parked_at_every_wait_ends_as_one_that_is_not(
     assert not await run_in_db_thread(CallCheckpoint.objects.exists)
     lines = await shop.list_lines()
     assert len([line for line in lines if line.startswith("ask ")]) == 1
+
+
+async def test_decision_before_a_reply_holds_for_no_later_call_of_its_id(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+):
+    """The vendor gives each reply's calls the same ids; the store alone queues the run."""
+    monkeypatch.setattr(settings, "HOLD", 0.01)
+    tally = shop.root / "tally"
+    (shop.root / "tools" / "wild.sh").write_text(f"echo x >> {tally}; echo 'Wild.'\n")
+    with run_vendor("openai", [WILD, WILD, DONE]) as standin:
+        await run_in_db_thread(shop.play, standin)
+        run, _ = await shop.start()
+        await put_down(shop)
+        permission = await shop.prompted()
+        ada, eve = decider(shop.ada), decider(shop.eve)
+        await run_in_db_thread(rows.decide_approval, permission.pk, {"allow": True}, ada)
+        reply = (shop.conversation.pk, InterruptKind.RESPOND, eve, "No, wait.")
+        await run_in_db_thread(runs.interrupt_run, *reply)
+        await shop.resume(run)
+        await put_down(shop)
+        later_permission = await shop.prompted()
+        assert (later_permission.kind, later_permission.tool_call_id) == ("run", "call_1")
+        await approvals.decide_approval(later_permission.pk, ApprovalVerdict(False), eve)
+
+        async def is_done() -> bool:
+            return (await shop.row(run)).state == "done" and not run_executor._active_runs
+
+        await eventually(is_done)
+    assert later_permission.pk != permission.pk
+    assert runs_of(tally) == 0
+    assert [(r.id, r.content) for r in await shop.results()] == [
+        ("call_1", model_messages.describe_response("No, wait.")),
+        ("call_1", model_messages.SKIPPED),
+    ]
