@@ -30,6 +30,8 @@ from jpweb.store.sql.compiled_query import CompiledQuery
 
 #: Key in ``subject``, though no page shows it: the definition of the tool that is decided on.
 _DEFINITION_KEY = "definition"
+#: Key in ``subject``: a formatter's text, which describes the arguments and decides nothing.
+_FORMATTED_KEY = "text"
 #: Key in the decision of an imported approval: it was edited, and the new text is in the events.
 EDITED_KEY = "edited"
 #: Keys in a decision that was edited.
@@ -50,7 +52,7 @@ def request_approval(
 
     ``held_run`` is that run as its holder has it: raises LeaseLost where another process
     holds it. An unspent approval of the same call and content is reused, open or decided;
-    one with other content is withdrawn.
+    one with other content is withdrawn. Another text of a formatter is no other content.
     """
     running_runs = Run.objects.filter(conversation_id=conversation_id, state=RunState.RUNNING)
     run = running_runs.select_related("conversation").first()
@@ -59,10 +61,11 @@ def request_approval(
     if held_run is not None:
         leases.assert_held(held_run)
     content = db_text.clean_json(dict(content))
-    digest = _hash_content(content)
+    digest = _hash_content(_omit_formatted_text(content))
     unspent = _list_unspent(run).filter(kind=kind, tool_call_id=db_text.clean_text(tool_call_id))
     previous = _with_related(unspent).order_by("-pk").first()
     if previous is not None and previous.digest == digest:
+        _update_formatted_text(previous, content)
         return previous
     if previous is not None:
         _discard(previous)
@@ -274,6 +277,21 @@ def _discard(row: Approval) -> None:
         withdraw_approval(row.pk)
     else:
         mark_spent(row.pk)
+
+
+def _omit_formatted_text(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content that a decision holds for: what runs, or what is sent.
+
+    Each process formats anew, and the text may hold times or come too late (None).
+    """
+    return {key: None if key == _FORMATTED_KEY else value for key, value in content.items()}
+
+
+def _update_formatted_text(row: Approval, content: Mapping[str, Any]) -> None:
+    """Show the newest text of the formatter while the approval is open."""
+    if row.state == ApprovalState.OPEN and row.subject != content:
+        row.subject = content
+        Approval.objects.filter(pk=row.pk, state=ApprovalState.OPEN).update(subject=content)
 
 
 def _hash_content(content: Mapping[str, Any]) -> str:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 import pytest
@@ -151,6 +153,32 @@ def test_unused_decision_does_not_hold_for_a_later_call_of_its_id(run: Run):
     assert (later_approval.state, later_approval.pk == row.pk) == ("open", False)
     assert request_again(other_row) == other_row
     assert approvals.get_approval(row.pk).decision == {"allow": True}, "it stays on record"
+
+
+def test_formatted_text_of_an_open_prompt_is_the_newest(run: Run):
+    row = making.prompt(run, text="+++ 12:00")
+    for text in ("+++ 12:01", None):
+        again = request_again(row, text=text)
+        assert (again.pk, again.subject["text"]) == (row.pk, text)
+        assert approvals.get_approval(row.pk).subject == again.subject
+    assert Approval.objects.count() == 1
+
+
+def test_decision_holds_whatever_text_a_formatter_makes_of_a_call(run: Run):
+    row = making.prompt(run, text="+++ 12:00")
+    approvals.decide_approval(row.pk, {"allow": True}, making.decider(making.person()))
+    for text in ("+++ 12:01", None):
+        again = request_again(row, text=text)
+        assert (again.pk, again.state) == (row.pk, "decided")
+        assert "text" not in approvals.get_approval(row.pk).subject
+    other_approval = request_again(row, text="+++ 12:00", arguments={"path": "b.md"})
+    assert (other_approval.state, other_approval.pk == row.pk) == ("open", False)
+
+
+def test_prompt_without_formatted_text_keeps_its_digest(run: Run):
+    row, other_row = making.prompt(run, text=None), making.prompt(run, text="+++ 12:00")
+    content = json.dumps(row.subject, sort_keys=True).encode()
+    assert row.digest == other_row.digest == hashlib.sha256(content).hexdigest()
 
 
 def test_a_call_finds_its_open_prompt_alone(run: Run):

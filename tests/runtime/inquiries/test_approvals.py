@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from jpweb.agent.ports import (
     Delivered,
     DeliverPrompt,
+    PermissionSource,
     Permitted,
     RunPrompt,
     Skipped,
@@ -29,7 +31,7 @@ from jpweb.store.inquiries import Decider
 from jpweb.store.models import Approval, Run
 from jpweb.stream.errors import InvalidAnswer
 from jpweb.stream.inquiry import CancellationReason
-from tests.runtime.playing import Scene, eventually, subscribe, wait_for_task
+from tests.runtime.playing import Scene, cut_off, eventually, subscribe, wait_for_task
 from tests.store import making
 from tests.store.making import decider
 
@@ -117,6 +119,20 @@ async def test_the_model_gets_what_the_person_lets_through(
     call, row = await ask_approval(scene, prompt)
     await approvals.decide_approval(row.pk, verdict, decider(scene.eve))
     assert await wait_for_task(call) == expected
+
+
+async def test_decision_stands_where_the_next_process_formats_otherwise(scene: Scene):
+    call, row = await ask_approval(scene, replace(RUN, formatted_arguments="+++ 12:00"))
+    await cut_off(call)
+    await approvals.decide_approval(
+        row.pk, ApprovalVerdict(False, reason="Later"), decider(scene.eve)
+    )
+    again = prompter(scene).permit(replace(RUN, formatted_arguments="+++ 12:01"))
+    decision = await wait_for_task(asyncio.create_task(again))
+    assert (decision.reason, decision.source) == (
+        "Later",
+        PermissionSource(row.pk, "Eve", scene.eve.pk),
+    )
 
 
 @pytest.mark.parametrize("remember", [True, False])
