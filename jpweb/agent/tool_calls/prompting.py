@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeAlias
@@ -39,7 +40,10 @@ SaveResult: TypeAlias = Callable[[CallResult], Awaitable[None]]
 
 
 class PermissionPrompts:
-    """The permission and result prompts of a turn; permissions one at a time, in calling order."""
+    """The permission and result prompts of a turn; permissions one at a time, in calling order.
+
+    Results of calls that share an id are offered one at a time: a prompt is found by its call's id.
+    """
 
     def __init__(
         self,
@@ -59,6 +63,7 @@ class PermissionPrompts:
             PermissionKey(*key): source for key, source in setup.permission_sources.items()
         }
         self._prompt_lock = asyncio.Lock()
+        self._result_locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def permit_call(
         self, call: ToolCallRequest, tool: ToolConfig, *, is_asked: bool = False
@@ -171,6 +176,12 @@ class PermissionPrompts:
     ) -> CallResult | Stopped:
         """Ask a person, whatever the policy is, and return the result for the model."""
         prompt = DeliverPrompt(call.id, call.name, result.content, result.is_error, edit)
+        async with self._result_locks[call.id]:
+            return await self._ask_about_result(prompt, result)
+
+    async def _ask_about_result(
+        self, prompt: DeliverPrompt, result: CallResult
+    ) -> CallResult | Stopped:
         decision = self._idle_tracker.wait_for_decision(lambda: self._prompter.deliver(prompt))
         match await run_interruptible(decision, self._interrupts):
             case Delivered(content):

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import product
 from typing import Any
 
 import pytest
 
 from jpweb.agent.config import DetachedPolicy, Local, Mode, SettingPlace, ToolCommand
-from jpweb.agent.ports import PermissionSource, Permitted, Skipped, Withheld
+from jpweb.agent.ports import (
+    Delivered,
+    DeliverPrompt,
+    PermissionSource,
+    Permitted,
+    Skipped,
+    Withheld,
+)
 from jpweb.agent.tool_calls.permissions import (
     DeliveryAction,
     PermissionAction,
@@ -19,7 +27,7 @@ from jpweb.agent.tool_calls.result import ResumedCalls
 from jpweb.agent.tool_calls.turn_state import CallGrant, PermissionKey, TurnState
 from jpweb.agent.tool_outcome import Success
 from jpweb.stream.events import ToolCallResponse
-from tests.agent.doubles import StubTool, ToolBench
+from tests.agent.doubles import StubTool, ToolBench, wait_until
 from tests.builders import make_call
 
 # The first row that matches decides.
@@ -210,3 +218,38 @@ async def test_unattended_call_that_a_person_was_asked_about_is_theirs():
     bench.prompter.decisions = [Permitted(CALL.arguments)]
     await bench.run([CALL], ResumedCalls(waiting_ids=frozenset({CALL.id})))
     assert bench.recorder.notes(ToolCallResponse) == [None]
+
+
+def make_echo(name: str) -> StubTool:
+    return StubTool(name, lambda arguments, _: Success(f"{dict(arguments)}"))
+
+
+async def test_results_of_calls_with_one_id_are_shown_one_at_a_time():
+    gates = [asyncio.Event() for _ in range(2)]
+
+    async def decide(gate: asyncio.Event) -> Delivered:
+        await gate.wait()
+        return Delivered()
+
+    changes = {name: {"result": Mode.ASK} for name in ("tool", "free")}
+    bench = ToolBench((make_echo("tool"), make_echo("free")), changes=changes)
+    prompts = bench.prompter.prompts
+    bench.prompter.decisions = [decide(gates[0]), Delivered(), decide(gates[1])]
+    calls = [
+        make_call("c1", "tool", path="a"),
+        make_call("c1", "tool", path="b"),
+        make_call("c2", "free"),
+    ]
+    task = asyncio.create_task(bench.run(calls))
+    await wait_until(lambda: len(prompts) == 2)
+    assert [prompt.tool_call_id for prompt in prompts] == ["c1", "c2"]
+    gates[0].set()
+    await wait_until(lambda: len(prompts) == 3)
+    assert prompts[2] == DeliverPrompt("c1", "tool", "{'path': 'b'}", is_error=False)
+    gates[1].set()
+    await task
+    assert [content for _, content, _ in bench.recorder.results] == [
+        "{'path': 'a'}",
+        "{'path': 'b'}",
+        "{}",
+    ]

@@ -1,0 +1,46 @@
+"""Two calls of one reply with the same id, as some vendors give them: each has its own card."""
+
+from __future__ import annotations
+
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.runtime.inquiries import approvals
+from jpweb.runtime.inquiries.approvals import ApprovalVerdict
+from jpweb.store.choices import Act
+from jpweb.store.models import LedgerEntry
+from tests.machine.vendors import Call, Reply, run_vendor
+from tests.runtime.playing import wait_for_task
+from tests.runtime.scenarios.talking import DONE
+from tests.runtime.scenarios.workshop import Workshop
+from tests.store.making import decider
+
+NAMES = ["a.txt", "b.txt", "b.txt"]
+READ = Reply(*(Call("read", {"path": name}, "call_1") for name in NAMES))
+TOOL = """
+[conversation.tools.read]
+source = "local"
+command = "echo {{tool.arguments.path}}"
+result = "ask"
+
+[conversation.tools.read.parameters.path]
+type = "string"
+required = true
+"""
+
+
+async def test_each_result_of_calls_with_one_id_is_decided_by_itself(shop: Workshop):
+    await run_in_db_thread(shop.configure, lambda text: text + TOOL)
+    contents = []
+    with run_vendor("anthropic", [READ, DONE]) as standin:
+        await run_in_db_thread(shop.play, standin)
+        run, task = await shop.start()
+        for _ in NAMES:
+            row = await shop.prompted()
+            contents.append(row.subject["content"])
+            await approvals.decide_approval(row.pk, ApprovalVerdict(True), decider(shop.eve))
+        await wait_for_task(task)
+    assert (await shop.row(run)).state == "done"
+    results = [f"{name}\n" for name in NAMES]
+    assert sorted(contents) == results
+    assert [result.content for result in await shop.results()] == results
+    withdrawals = LedgerEntry.objects.filter(act=Act.APPROVAL_WITHDRAWN)
+    assert not await run_in_db_thread(withdrawals.exists)
