@@ -34,6 +34,10 @@ class _AnswerTypeBase(ABC):
     def is_valid(self, value: Any) -> bool:
         """Tell whether a JSON value is an answer of this type."""
 
+    def is_valid_default(self, value: Any) -> bool:
+        """Tell whether a value may be suggested; a default is recorded, so a secret may not."""
+        return self.RECORDS_ANSWER and self.is_valid(value)
+
     @abstractmethod
     def parse_input(self, input_text: str) -> Any:
         """Parse the text that a person typed or picked into the answer. Raises InvalidAnswer."""

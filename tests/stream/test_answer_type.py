@@ -40,6 +40,13 @@ def test_a_value_of_the_type_fits(kind, value):
     assert kind.is_valid(value)
 
 
+def test_default_fits_a_type_whose_answers_are_recorded():
+    assert Text().is_valid_default("a")
+    assert Boolean().is_valid_default(False)
+    assert not Boolean().is_valid_default("a")
+    assert not Secret().is_valid_default("a")
+
+
 @pytest.mark.parametrize(
     ("kind", "value"),
     [

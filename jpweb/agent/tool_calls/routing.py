@@ -95,8 +95,8 @@ def _route_detached(question: Question, detached: DetachedPolicy) -> Route:
 
 def _has_default(question: Question) -> bool:
     """Tell whether the question's own default can answer it; a secret's never can."""
-    kind = question.answer_type
-    return kind.RECORDS_ANSWER and question.default is not None and kind.is_valid(question.default)
+    default = question.default
+    return default is not None and question.answer_type.is_valid_default(default)
 
 
 def _route_by_target(question: Question, target: QuestionTarget) -> Route:

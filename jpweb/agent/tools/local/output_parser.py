@@ -62,15 +62,12 @@ def _parse_question(question: Any) -> Question:
         {**fields, "answer_type": _normalize_answer_type(question.get("answer_type"))}
     )
     _check_options(inquiry_question.answer_type)
-    is_default_valid = (
-        inquiry_question.default is not None
-        and inquiry_question.answer_type.is_valid(inquiry_question.default)
-    )
+    default = inquiry_question.default
     return Question(
         question["id"],
         inquiry_question.text,
         inquiry_question.answer_type,
-        inquiry_question.default if is_default_valid else None,
+        default if inquiry_question.answer_type.is_valid_default(default) else None,
         inquiry_question.context,
         inquiry_question.exclusive,
         inquiry_question.persistence,

@@ -48,9 +48,9 @@ def _read_field(name: str, part: Any, *, required: bool) -> FormField:
     default = part.get("default")
     if default is not None and isinstance(kind, Text) and not isinstance(default, str):
         default = ", ".join(map(str, default)) if isinstance(default, list) else str(default)
-    return FormField(
-        name, text, kind, default if kind.is_valid(default) else None, parse_answer, required
-    )
+    if not kind.is_valid_default(default):
+        default = None
+    return FormField(name, text, kind, default, parse_answer, required)
 
 
 def _field_type(name: str, part: Mapping[str, Any]) -> tuple[AnswerType, Callable[[Any], Any]]:

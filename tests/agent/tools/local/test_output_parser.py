@@ -7,11 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jpweb.agent.ports import Answer
 from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success
 from jpweb.agent.tools.local.output_parser import parse_outcome
 from jpweb.agent.tools.local.subprocess_runner import ProcessResult
 from jpweb.stream.answer_type import Boolean, Option, Secret, Select, Text
-from jpweb.stream.inquiry import AnswerReusePolicy
+from jpweb.stream.inquiry import AnswerReusePolicy, InquiryRequest
+from tests.agent.doubles import StubTool, ToolBench
+from tests.builders import make_call
 
 FAILED = '{"message":"Tool \'probe\' execution failed.","stderr":"bad","stdout":"x"}'
 
@@ -121,6 +124,17 @@ def test_answer_types_are_read_in_either_spelling(type_json, kind):
 )
 def test_the_other_keys_are_optional(fields, extra_fields):
     assert ask(**fields) == NeedsInput(Question("q", "Q?", Text(), **extra_fields))
+
+
+async def test_default_of_a_secret_question_is_recorded_nowhere():
+    def run(_arguments, answers):
+        return Success("done") if answers else ask(answer_type="Secret", default="canary-37")
+
+    bench = ToolBench((StubTool("probe", run),), [Answer("word")])
+    await bench.run([make_call("c1", "probe")])
+    assert bench.recorder.results == [("c1", "done", False)]
+    assert [request.question.default for request in bench.recorder.of(InquiryRequest)] == [None]
+    assert "canary" not in bench.recorder.raw()
 
 
 @pytest.mark.parametrize("question_id", ["", "a.b"])

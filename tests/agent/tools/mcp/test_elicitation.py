@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from jpweb.agent.ports import Answer
 from jpweb.agent.redaction import SecretAnswer
-from jpweb.agent.tool_outcome import MAX_CALL_QUESTIONS
+from jpweb.agent.tool_outcome import MAX_CALL_QUESTIONS, Success
 from jpweb.agent.tools.mcp.elicitation import Elicitation, ElicitationReply
-from jpweb.stream.inquiry import CancellationReason
+from jpweb.stream.inquiry import CancellationReason, InquiryRequest
+from tests.agent.doubles import OutsideStub, ToolBench
 from tests.agent.tools.mcp.serving import ScriptedPerson
+from tests.builders import make_call
 
 NUMBER = {"properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
@@ -103,6 +106,20 @@ async def test_secrets_are_remembered_for_taking_them_out():
     reply = await elicitor.answer_form("", schema)
     assert elicitor.secrets == [SecretAnswer("word")]
     assert "word" not in repr(reply)
+
+
+async def test_default_of_a_secret_field_is_recorded_nowhere():
+    field = {"type": "string", "format": "password", "default": "canary-37"}
+
+    async def run(_arguments, _answers, ask):
+        reply = await elicitation(ask)[0].answer_form("", {"properties": {"p": field}})
+        return Success(reply.action)
+
+    bench = ToolBench((OutsideStub("tool", run),), [Answer("word")])
+    await bench.run([make_call("c1", "tool")])
+    assert bench.recorder.results == [("c1", "accept", False)]
+    assert [request.question.default for request in bench.recorder.of(InquiryRequest)] == [None]
+    assert "canary" not in bench.recorder.raw()
 
 
 async def test_forms_that_come_at_once_are_asked_one_after_another():

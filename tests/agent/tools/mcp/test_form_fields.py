@@ -101,6 +101,8 @@ def test_a_field_is_asked_by_its_description(part, text):
         ({"type": "boolean", "default": "yes"}, None),
         ({"type": "integer", "default": 7}, "7"),
         ({"type": "string", "default": "s"}, "s"),
+        ({"type": "string", "format": "password", "default": "s"}, None),
+        ({"type": "integer", "writeOnly": True, "default": 7}, None),
         ({"enum": ["a"], "default": "b"}, None),
         ({"type": "array", "items": {"enum": ["a", "b"]}, "default": ["a", "b"]}, "a, b"),
     ],
