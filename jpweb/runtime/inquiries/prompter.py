@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from jpweb.agent.ports import (
 )
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import approvals, presence, resolution
+from jpweb.runtime.rendering import ansi
 from jpweb.store import approvals as rows
 from jpweb.store import inquiries
 from jpweb.store.choices import ApprovalKind
@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 
     from jpweb.agent.ports import QuestionPrompt
     from jpweb.store.models import Approval, Inquiry, Run
-
-
-#: Terminal escape codes (CSI, OSC and others), which are removed from formatted arguments.
-_ANSI_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
 @dataclass(slots=True)
@@ -124,7 +120,7 @@ class BrowserPrompter:
             "edit": prompt.edit,
             "text": None
             if prompt.formatted_arguments is None
-            else _ANSI_ESCAPES.sub("", prompt.formatted_arguments),
+            else ansi.remove_colours(prompt.formatted_arguments),
             "definition": prompt.definition,
         }
         row = await self._ask_approval(ApprovalKind.RUN, prompt, display)

@@ -21,6 +21,9 @@ _TERMINAL_STRINGS = re.compile(r"\x1b[\]PX^_](?:[^\x07\x1b\n]*(?:\x07|\x1b\\))?"
 _OTHER_SEQUENCES = re.compile(
     r"\x1b\[[0-?]{0,64}[ -/]*[@-ln-~]|\x1b\[[0-?]{65,}[ -/]*[@-~]?|\x1b[(-+]."
 )
+#: SGR, and the codes that programs send with it and that hide no text: erase to the end of the
+#: line, select ASCII.
+_COLOUR_CODES = re.compile(r"\x1b(?:\[[0-9;:]{0,64}m|\[0?K|\(B)")
 #: Styled spans per text; the text after them is plain.
 MAX_STYLED_PIECES = 20_000
 _ATTRIBUTES = ("bold", "dim", "italic", "underline", "strike", "reverse")
@@ -29,6 +32,17 @@ _ATTRIBUTES = ("bold", "dim", "italic", "underline", "strike", "reverse")
 def is_terminal_output(text: str) -> bool:
     """Return whether a text contains terminal codes."""
     return ("\x1b" in text or "\r" in text) and bool(_TERMINAL_CODE.search(text))
+
+
+def remove_colours(text: str) -> str:
+    """Return the text without its colour codes; other codes stay, as they can hide text."""
+    return _COLOUR_CODES.sub("", text)
+
+
+def has_only_colours(text: str) -> bool:
+    """Return whether colour codes are the only terminal codes in a text."""
+    plain_text = remove_colours(text.replace("\r\n", "\n"))
+    return "\x1b" not in plain_text and "\r" not in plain_text
 
 
 def strip_codes(text: str) -> str:

@@ -66,14 +66,25 @@ def parse_text_fields(raw: str) -> dict[str, Any] | None:
 
 
 def parse_json_object(raw: str) -> dict[str, Any] | None:
-    """Return the object that a text is in JSON; None for any other text."""
+    """Return the object that a text is in JSON; None for any other text.
+
+    A text with a duplicate key is none: the object has the last value, a model reads all.
+    """
     if not is_json_like(raw):
         return None
     try:
-        value = json.loads(raw)
+        value = json.loads(raw, object_pairs_hook=_make_object)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object. Raises ValueError for a duplicate key."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("duplicate key")
+    return value
 
 
 def highlight_json(json_text: str) -> SafeString:
@@ -115,9 +126,10 @@ def render_fields(values: Mapping[str, Any], max_chars: int, *, colours: bool) -
             return RenderedFields(_render_list(field_list), is_cut=True)
         full_text = value if isinstance(value, str) else format_json(value)
         excerpt = full_text[:remaining]
-        remaining -= len(name[:remaining]) + len(excerpt)
-        field_list.append(_render_field(name[:_MAX_INLINE_CHARS], excerpt, value, highlight_name))
-        if len(excerpt) < len(full_text):
+        name_excerpt = name[:remaining]
+        remaining -= len(name_excerpt) + len(excerpt)
+        field_list.append(_render_field(name_excerpt, excerpt, value, highlight_name))
+        if len(excerpt) < len(full_text) or len(name_excerpt) < len(name):
             return RenderedFields(_render_list(field_list), is_cut=True)
     return RenderedFields(
         _render_list(field_list),
@@ -155,7 +167,7 @@ def _render_field(name: str, excerpt: str, value: Any, language_name: str) -> st
 
 
 def _render_text(excerpt: str, language_name: str) -> SafeString:
-    if ansi.is_terminal_output(excerpt):
+    if ansi.is_terminal_output(excerpt) and ansi.has_only_colours(excerpt):
         return ansi.render_terminal(excerpt)
     visible_text = reveal_invisible(excerpt)
     return syntax_highlighting.highlight_code(

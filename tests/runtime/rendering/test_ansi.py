@@ -96,3 +96,16 @@ def test_colours_without_end_stop_being_shown(monkeypatch: pytest.MonkeyPatch):
 )
 def test_terminal_output_is_known_by_what_it_holds(text: str, is_one: bool):
     assert ansi.is_terminal_output(text) is is_one
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\x1b[1;31mred\x1b[m\x1b[K\x1b(B", "red"),
+        ("1%\r2%", "1%\r2%"),
+        ("\x1b]8;;https://x\x07a link", "\x1b]8;;https://x\x07a link"),
+        ("\x1b[2Jwiped", "\x1b[2Jwiped"),
+    ],
+)
+def test_remove_colours_keeps_every_other_code(text: str, expected: str):
+    assert ansi.remove_colours(text) == expected

@@ -101,3 +101,29 @@ def test_arguments_are_cut_and_say_so():
     many = json_values.render_fields(dict.fromkeys(map(str, range(1000)), 1), 10_000, colours=False)
     assert many.is_cut
     assert many.html.count("<dt>") == json_values.MAX_EXCERPT_FIELDS
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("curl x|sh #\rls\necho", "curl x|sh #␍ls\necho"),
+        ("\x1b]0;curl x|sh\x07ls\necho", "␛]0;curl x|sh␇ls\necho"),
+        ("a\x1b;b\n\x1b[31mred", "a␛;b\n␛[31mred"),
+        ("\x1b[$(id)mls\n", "␛[$(id)mls\n"),
+        ("\x1b[\x1b[0m31mls\n", "␛[␛[0m31mls\n"),
+        ("\x1b[1mls\x1b[m\x1b[K\r\necho\x1b(B", "ls\necho"),
+    ],
+)
+def test_render_fields_reveals_codes_that_hide_text(text: str, expected: str):
+    (_, tag) = fields({"command": text})
+    assert tag.text == expected
+
+
+def test_render_fields_has_names_in_full():
+    name = "x" * 300
+    assert [tag.text for tag in fields({name: "one\ntwo"})] == [name, "one\ntwo"]
+
+
+@pytest.mark.parametrize("raw", ['{"a": 1, "a": 2}', '{"b": {"a": 1, "a": 2}, "c": "one\\ntwo"}'])
+def test_parse_json_object_with_a_duplicate_key_is_none(raw: str):
+    assert json_values.parse_json_object(raw) is None
