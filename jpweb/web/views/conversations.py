@@ -98,7 +98,7 @@ def _render_conversation(
     except UnknownAnchor as error:
         raise Http404(str(error)) from error
     is_document = _is_document(request)
-    if is_document and not page.window.has_later and read_count != conversation.entry_count:
+    if is_document and _is_read_to_end(query, page) and read_count != conversation.entry_count:
         read_marks.record_read(person_id, conversation.pk, conversation.entry_count)
     context |= transcript.build_window_context(
         conversation, query, page
@@ -132,6 +132,11 @@ def _count_unread(conversation: Conversation, read_count: int | None, page: Tran
     if read_count is None or not page.window.has_later:
         return 0
     return max(conversation.entry_count - read_count, 0)
+
+
+def _is_read_to_end(query: TranscriptQuery, page: TranscriptPage) -> bool:
+    """Tell whether a page reaches the end without a filter, which hides unread events."""
+    return not query.show and not page.window.has_later
 
 
 def _is_document(request: Request) -> bool:

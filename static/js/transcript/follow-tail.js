@@ -21,8 +21,12 @@ jumpLink.hidden = true;
 // Entries that the person has read at the end of the page, and those that the link does not count.
 let readCount = 0;
 let knownCount = 0;
+const hasFilter = () => new URLSearchParams(byId("transcript").dataset.query).has("show");
 function updateJumpLink() {
-  if (isAtEnd() && !document.hidden) knownCount = readCount = getEntryCount();
+  if (isAtEnd() && !document.hidden) {
+    knownCount = getEntryCount();
+    if (!hasFilter()) readCount = knownCount; // a filter hides what they have not read
+  }
   const newCount = getEntryCount() - knownCount;
   const areCardsHidden = findOpenCards().every(isOutOfView);
   const pendingText = describePending();

@@ -18,6 +18,14 @@ STATIC_FILES = """() => performance.getEntriesByType("resource")
   .filter(entry => entry.name.includes("/static/"))
   .map(entry => [entry.name, entry.transferSize])"""
 
+#: The addresses of the beacons that a page sends when it is left.
+LEAVE = """() => {
+  const urls = [];
+  navigator.sendBeacon = url => urls.push(url);
+  dispatchEvent(new Event("pagehide"));
+  return urls;
+}"""
+
 
 def titles(page: Page) -> list[str]:
     return page.locator("#list .row-link").all_inner_texts()
@@ -131,3 +139,14 @@ def test_the_time_of_an_event_is_its_permalink(visit: Visit):
     article.locator("a.timestamp").click()
     expect(page).to_have_url(re.compile(rf"#{article.get_attribute('id')}$"))
     expect(article).to_be_in_viewport()
+
+
+def test_read_mark_is_sent_by_a_page_without_a_filter_alone(visit: Visit):
+    path = visit.find(TOUR)
+    marks = []
+    for query in ("?at=end", "?show=problems"):
+        page = visit.open(f"{path}{query}")
+        page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        expect(page.locator("#transcript-end")).to_be_attached()
+        marks.append([url.rpartition("/")[2] for url in page.evaluate(LEAVE)])
+    assert marks == [["read"], []]

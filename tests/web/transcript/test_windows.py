@@ -352,3 +352,14 @@ def test_what_a_script_fetches_counts_as_read_only_when_it_says_so():
     assert read_marks.get_read_count(person, conversation.pk) is None
     open_conversation(client, conversation, headers={"Sec-Fetch-Dest": "document"})
     assert read_marks.get_read_count(person, conversation.pk) == conversation.entry_count
+
+
+def test_page_with_a_filter_leaves_the_conversation_unread():
+    conversation = make_long_conversation(2)
+    client = sign_in_reader(conversation)
+    person = int(client.session["_auth_user_id"])
+    open_conversation(client, conversation, "show=problems")
+    open_conversation(client, conversation, "show=person&at=end")
+    assert read_marks.get_read_count(person, conversation.pk) is None
+    open_conversation(client, conversation, "show=nonsense")
+    assert read_marks.get_read_count(person, conversation.pk) == conversation.entry_count
