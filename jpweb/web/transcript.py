@@ -182,17 +182,12 @@ def load_page(
         and window.previous_item_position >= read_count
     ):
         read_count = None  # the first unread item is above the window
-    previous_end = (
-        None
-        if window.previous_item_position is None
-        else windows.get_end_time(conversation.pk, window.previous_item_position)
-    )
     page_lines = build_lines(
         window.contents,
         conversation.entry_count,
         read_count=read_count,
         is_start=not window.has_earlier,
-        previous_end=previous_end,
+        previous_end=windows.get_end_time(conversation.pk, window.previous_item_positions),
     )
     rows: list[TranscriptLine | CallRun] = [*page_lines]
     if not query.show:  # a live page inserts what a filter lets through between its items
@@ -243,8 +238,8 @@ def build_lines(
     """Return items as lines of a page; without ``is_contiguous`` other items may lie between.
 
     A turn's heading is above its first visible item; above the first line only with
-    ``is_start``, which means that no item precedes it. ``previous_end`` is the end time of the
-    item before the first line.
+    ``is_start``, which means that no item precedes it. ``previous_end`` is the time of the last
+    event of the items before the first line.
     """
     turns_by_start = {turn.position: turn for turn in contents.turns.values()}
     page_lines: list[TranscriptLine] = []
@@ -270,20 +265,25 @@ def build_lines(
                 contents.unread_counts.get(item.first, 0),
             )
         )
-        previous_end = find_end_time(item) or previous_end
+        previous_end = find_latest(previous_end, find_end_time(item))
     return page_lines
 
 
 def find_gap(item: Item, previous_end: datetime | None) -> int:
-    """Return the seconds since the previous item's end; 0 below ``MIN_GAP_SECONDS``."""
+    """Return the seconds since the end of the previous items; 0 below ``MIN_GAP_SECONDS``."""
     start = next(iter(_find_event_times(item)), None)
     seconds = int((start - previous_end).total_seconds()) if start and previous_end else 0
     return seconds if seconds >= MIN_GAP_SECONDS else 0
 
 
+def find_latest(*times: datetime | None) -> datetime | None:
+    """Return the latest time; None where there is none."""
+    return max((time for time in times if time), default=None)
+
+
 def find_end_time(item: Item) -> datetime | None:
     """Return when the last event of an item happened; None without timestamps."""
-    return max(_find_event_times(item), default=None)
+    return find_latest(*_find_event_times(item))
 
 
 def make_composer_url(conversation_id: int) -> str:

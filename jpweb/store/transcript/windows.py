@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from django.db.models import Count, QuerySet, Value
+from django.db.models import Count, F, QuerySet, Value
 
 from jpweb.store.errors import UnknownAnchor
 from jpweb.store.models import JournalEntry
@@ -25,6 +25,8 @@ from jpweb.stream.transcript.categories import CATEGORIES
 #: Items of a window, and their approximate characters; a single item may exceed them.
 MAX_ITEMS = 50
 MAX_WEIGHT_CHARS = 100_000
+#: Items before a window whose last event is looked up; as many parallel calls may overlap.
+MAX_PREVIOUS_ITEMS = 20
 #: New entries read at most to find the changed items.
 _MAX_CHANGED_ENTRIES = 5_000
 #: A position beyond all others.
@@ -38,14 +40,19 @@ CategoryFilter = Collection[str] | None
 class Window:
     """Consecutive items; ``has_earlier`` and ``has_later`` tell whether others are on that side.
 
-    ``previous_item_position`` is the position of the item before them.
+    ``previous_item_positions`` are those of the items before them, up to ``MAX_PREVIOUS_ITEMS``.
     """
 
     item_positions: list[int] = field(default_factory=list)
     contents: LoadedItems = field(default_factory=LoadedItems)
     has_earlier: bool = False
     has_later: bool = False
-    previous_item_position: int | None = None
+    previous_item_positions: list[int] = field(default_factory=list)
+
+    @property
+    def previous_item_position(self) -> int | None:
+        """The position of the item before them."""
+        return self.previous_item_positions[-1] if self.previous_item_positions else None
 
 
 def get_position(conversation_id: int, anchor: str) -> int:
@@ -77,7 +84,7 @@ def load_after(
         ItemLoader(conversation_id, [], later_item_positions), [], later_item_positions
     )
     earlier_item_positions = (
-        _earlier_item_positions(conversation_id, item_position + 1, categories, 1)
+        _earlier_item_positions(conversation_id, item_position + 1, categories, MAX_PREVIOUS_ITEMS)
         if item_position >= 0
         else []
     )
@@ -89,11 +96,10 @@ def load_before(
 ) -> Window:
     """Return the items before one, by its position; the last ones where that is None."""
     earlier_item_positions = _earlier_item_positions(
-        conversation_id, item_position, categories, MAX_ITEMS + 1
+        conversation_id, item_position, categories, MAX_ITEMS + MAX_PREVIOUS_ITEMS
     )
-    fit = _fit_window(
-        ItemLoader(conversation_id, earlier_item_positions, []), earlier_item_positions, []
-    )
+    loader = ItemLoader(conversation_id, earlier_item_positions[-MAX_ITEMS:], [])
+    fit = _fit_window(loader, earlier_item_positions, [])
     later_item_positions = (
         []
         if item_position is None
@@ -112,16 +118,16 @@ def load_around(conversation_id: int, position: int, categories: CategoryFilter 
     item_position = entries.values_list("item_position", flat=True).first()
     if item_position is None:
         return Window()
-    # Nearly all of a window may be earlier items; a further one sets ``has_earlier``.
+    # Nearly all of a window may be earlier items; further ones set ``has_earlier``.
     earlier_item_positions = _earlier_item_positions(
-        conversation_id, item_position, categories, MAX_ITEMS + 1
+        conversation_id, item_position, categories, MAX_ITEMS + MAX_PREVIOUS_ITEMS
     )
     later_item_positions = [
         item_position,
         *_later_item_positions(conversation_id, item_position, categories),
     ]
     fit = _fit_window(
-        ItemLoader(conversation_id, earlier_item_positions, later_item_positions),
+        ItemLoader(conversation_id, earlier_item_positions[-MAX_ITEMS:], later_item_positions),
         earlier_item_positions,
         later_item_positions,
     )
@@ -181,43 +187,48 @@ def find_continued_item_positions(conversation_id: int, lengths: int) -> list[in
 
 def get_neighbours(
     conversation_id: int, item_position: int, categories: CategoryFilter, later_count: int
-) -> tuple[int | None, list[int]]:
-    """Return the position before one, and ``later_count`` positions after it."""
-    earlier_item_positions = _earlier_item_positions(conversation_id, item_position, categories, 1)
-    return next(iter(earlier_item_positions), None), _later_item_positions(
-        conversation_id, item_position, categories, later_count
+) -> tuple[list[int], list[int]]:
+    """Return ``MAX_PREVIOUS_ITEMS`` positions before one, and ``later_count`` after it."""
+    return (
+        _earlier_item_positions(conversation_id, item_position, categories, MAX_PREVIOUS_ITEMS),
+        _later_item_positions(conversation_id, item_position, categories, later_count),
     )
 
 
-def get_end_time(conversation_id: int, item_position: int) -> datetime | None:
-    """Return the time of an item's last event; None where it has none."""
-    return _parse_time(_last_text_query([conversation_id], [item_position]))
+def get_end_time(conversation_id: int, item_positions: Sequence[int]) -> datetime | None:
+    """Return the time of the last event of items; None where there is none or it has none.
+
+    The last item need not end last: parallel calls return in any order.
+    """
+    rows = _last_text_query([conversation_id], item_positions) if item_positions else []
+    return _parse_time(rows[0][0]) if rows else None
 
 
-def get_event_time(conversation_id: int, position: int) -> datetime | None:
-    """Return the time of an event; None where it has none, and for an unknown position."""
-    return _parse_time(_text_query([conversation_id], [position]))
+def get_event_times(conversation_id: int, positions: Collection[int]) -> dict[int, datetime | None]:
+    """Return the times of events by position, without unknown positions; None for no time."""
+    rows = _text_query([conversation_id], list(positions)) if positions else []
+    return {position: _parse_time(text) for position, text in rows}
 
 
+# Ordered by an expression, or SQLite walks the index of positions back from the conversation's end.
 _last_text_query = CompiledQuery(
     lambda conversation_ids, item_positions: (
         JournalEntry.objects.filter(
             conversation_id__in=conversation_ids, item_position__in=item_positions
         )
-        .order_by("-position")
+        .order_by((F("position") + 0).desc())
         .values_list("text")[:1]
     )
 )
 _text_query = CompiledQuery(
     lambda conversation_ids, positions: JournalEntry.objects.filter(
         conversation_id__in=conversation_ids, position__in=positions
-    ).values_list("text")
+    ).values_list("position", "text")
 )
 
 
-def _parse_time(rows: list[tuple[str]]) -> datetime | None:
-    text = rows[0][0] if rows else ""
-    body = wire.read_element(text).body if text else None
+def _parse_time(text: str) -> datetime | None:
+    body = wire.read_element(text).body
     return (
         timestamps.parse_timestamp(body.timestamp) if isinstance(body, ConversationEvent) else None
     )
@@ -335,15 +346,13 @@ def _make_window(
         *later_item_positions[: fit.later_count],
     ]
     contents = fit.loader.load_items(item_positions)
-    previous_item_position = (
-        earlier_item_positions[-1 - fit.earlier_count]
-        if fit.earlier_count < len(earlier_item_positions)
-        else None
-    )
+    previous_item_positions = earlier_item_positions[
+        : len(earlier_item_positions) - fit.earlier_count
+    ][-MAX_PREVIOUS_ITEMS:]
     return Window(
         item_positions,
         contents,
-        previous_item_position is not None,
+        bool(previous_item_positions),
         fit.later_count < len(later_item_positions),
-        previous_item_position,
+        previous_item_positions,
     )

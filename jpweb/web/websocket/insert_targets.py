@@ -11,6 +11,8 @@ from jpweb.web import transcript
 from jpweb.web.transcript import TranscriptLine
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from jpweb.store.models import Conversation
 
 #: htmx target after the last item of the window.
@@ -27,14 +29,15 @@ class Insertion(NamedTuple):
 def place_at_end(conversation: Conversation, lines: Sequence[TranscriptLine]) -> list[Insertion]:
     """Return the insertions of new items, in stream order, for an unfiltered page at the end."""
     placements: list[Insertion] = []
-    previous_end = (
-        windows.get_event_time(conversation.pk, lines[0].item.first - 1) if lines else None
-    )
+    times = {element.position: element.time for line in lines for element in line.item.elements}
+    # The event before a new item may be of an older one, such as the result of a parallel call.
+    previous_positions = {line.item.first - 1 for line in lines}
+    times |= windows.get_event_times(conversation.pk, previous_positions - times.keys())
+    end: datetime | None = None
     for line in lines:
-        placements.append(
-            Insertion(replace(line, gap=transcript.find_gap(line.item, previous_end)))
-        )
-        previous_end = transcript.find_end_time(line.item) or previous_end
+        end = transcript.find_latest(end, times.get(line.item.first - 1))
+        placements.append(Insertion(replace(line, gap=transcript.find_gap(line.item, end))))
+        end = transcript.find_latest(end, transcript.find_end_time(line.item))
     return placements
 
 
@@ -56,9 +59,10 @@ def _place_line(
     categories: frozenset[str],
     new_item_positions: set[int],
 ) -> Insertion:
-    previous_item_position, later_item_positions = windows.get_neighbours(
+    previous_item_positions, later_item_positions = windows.get_neighbours(
         conversation.pk, line.item.first, categories, 1 + len(new_item_positions)
     )
+    previous_item_position = previous_item_positions[-1] if previous_item_positions else None
     next_item_position = next(
         (
             item_position
@@ -72,7 +76,7 @@ def _place_line(
         line = replace(
             line,
             gap=transcript.find_gap(
-                line.item, windows.get_end_time(conversation.pk, previous_item_position)
+                line.item, windows.get_end_time(conversation.pk, previous_item_positions)
             ),
         )
     if turn and (previous_item_position is None or previous_item_position < turn.position):

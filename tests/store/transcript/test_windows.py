@@ -23,6 +23,7 @@ from jpweb.stream.transcript.builder import TurnItem
 from jpweb.stream.transcript.items import ToolCall
 from tests.builders import make_call, make_inquiry, make_result
 from tests.store import making
+from tests.store.test_run_events import plan
 
 pytestmark = pytest.mark.django_db
 
@@ -324,13 +325,23 @@ def test_when_something_happened_is_read_of_its_events():
         TurnStart(), make_call("c"), make_call("d"), make_result("c"), make_result("d")
     )
     start = datetime(2026, 1, 2, 3, tzinfo=UTC)
-    event_times = [windows.get_event_time(conversation.pk, place) for place in (-1, 0, 3, 5, FAR)]
-    assert event_times == [None, start, start + timedelta(seconds=3), None, None]
+    event_times = windows.get_event_times(conversation.pk, [-1, 0, 3, 5, FAR])
+    assert event_times == {0: start, 3: start + timedelta(seconds=3)}
     end_times = [
-        windows.get_end_time(conversation.pk, item_position)
+        windows.get_end_time(conversation.pk, [item_position])
         for item_position in (-1, 0, 1, 2, 3, FAR)
     ]
-    assert end_times == [None, start, event_times[2], start + timedelta(seconds=4), None, None]
+    assert end_times == [None, start, event_times[3], start + timedelta(seconds=4), None, None]
+    assert windows.get_end_time(conversation.pk, []) is None
+    assert windows.get_end_time(conversation.pk, [0, 1]) == event_times[3]
+
+
+def test_end_time_of_items_is_found_by_the_index_of_items():
+    """That of positions would be walked from the end of the conversation back to them."""
+    conversation = make_long_conversation(1)
+    with CaptureQueriesContext(connection) as captured:
+        windows.get_end_time(conversation.pk, range(windows.MAX_PREVIOUS_ITEMS))
+    assert "journal_by_item" in plan(captured[0]["sql"])
 
 
 def test_an_entry_is_named_by_its_anchor():

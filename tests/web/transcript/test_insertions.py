@@ -9,12 +9,14 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from jpweb.store import journal
 from jpweb.store.choices import Role
 from jpweb.store.models import Conversation, Workspace
-from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
+from jpweb.store.transcript import windows
+from jpweb.stream.events import ChatRequest, ChatResponse, EventKind, TurnStart
 from jpweb.web import transcript
 from jpweb.web.transcript import TranscriptQuery
-from jpweb.web.websocket import conversation_updates
+from jpweb.web.websocket import conversation_updates, insert_targets
 from jpweb.web.websocket.conversation_updates import RenderedState
 from tests.builders import make_answer, make_call, make_inquiry, make_result
 from tests.machine.sizes import choose_size
@@ -130,3 +132,60 @@ def test_what_is_told_leads_to_what_is_loaded(
         if last is None or item_position <= last
     ]
     assert apply_update(conversation, page, ids) == expected_ids
+
+
+#: Two parallel calls, of which the first returns last, and a reply five seconds after that.
+PARALLEL_CALLS: list[tuple[str, EventKind]] = [
+    ("10:00:00", TurnStart()),
+    ("10:00:00", make_call("a")),
+    ("10:00:00", make_call("b")),
+    ("10:01:00", make_result("b")),
+    ("10:30:00", make_result("a")),
+    ("10:30:05", ChatResponse("message", "Done.")),
+]
+CALL_B, REPLY = 2, 5
+
+
+@pytest.fixture
+def parallel_calls(home: Workspace) -> Conversation:
+    conversation: Conversation = making.conversation(home)
+    for time, kind in PARALLEL_CALLS:
+        journal.append_events(conversation.pk, [making.event(kind, f"2026-01-01 {time}.0")])
+    conversation.refresh_from_db()
+    return conversation
+
+
+@pytest.mark.parametrize("query", [{}, {"show": "tools,assistant"}], ids=["all", "filtered"])
+@pytest.mark.parametrize("position", [{}, {"after": "1"}, {"after": "2"}, {"at": "5"}])
+def test_reply_after_parallel_calls_has_no_gap(
+    parallel_calls: Conversation, query: dict[str, str], position: dict[str, str]
+):
+    choice = TranscriptQuery.from_params(query | position)
+    line = transcript.load_page(parallel_calls, choice, read_count=None).lines[-1]
+    assert (line.item.first, line.gap) == (REPLY, 0)
+
+
+@pytest.mark.parametrize("show", ["", "tools,assistant"], ids=["all", "filtered"])
+@pytest.mark.parametrize("item_positions", [[REPLY], [CALL_B, REPLY]], ids=["one", "two"])
+def test_inserted_reply_after_parallel_calls_has_no_gap(
+    parallel_calls: Conversation, show: str, item_positions: list[int]
+):
+    contents = windows.load_items(parallel_calls.pk, item_positions)
+    lines = transcript.build_lines(contents, parallel_calls.entry_count, is_contiguous=False)
+    categories = transcript.find_categories(transcript.parse_groups(show))
+    placements = (
+        insert_targets.place_at_end(parallel_calls, lines)
+        if categories is None
+        else insert_targets.place_among(parallel_calls, lines, categories)
+    )
+    assert [placement.line.gap for placement in placements] == [0] * len(lines)
+
+
+def test_first_line_of_a_window_has_the_gap_since_the_latest_event(parallel_calls: Conversation):
+    request = making.event(ChatRequest("More."), "2026-01-01 11:30:05.0")
+    journal.append_events(parallel_calls.pk, [request])
+    parallel_calls.refresh_from_db()
+    for query in ({"after": str(REPLY)}, {"after": "2", "show": "tools,person"}):
+        choice = TranscriptQuery.from_params(query)
+        lines = transcript.load_page(parallel_calls, choice, read_count=None).lines
+        assert lines[-1].gap == (3600 if "show" not in query else 3605)
