@@ -21,7 +21,7 @@ from jpweb.stream.transcript.items import ToolCall
 MAX_PAGE_APPROVALS = 500
 #: Events may have a timestamp of whole seconds, approvals have microseconds.
 _EVENT_PRECISION = timedelta(seconds=1)
-#: When a call ends that has no result yet.
+#: The last time, also of calls that have no result yet.
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
@@ -39,16 +39,14 @@ class CallDecision(NamedTuple):
 
 
 class _Span(NamedTuple):
-    """When a call was requested, and when its result came (None: not yet); its anchor."""
+    """The times of a call's first and last possible approval; its anchor."""
 
     start: datetime
-    end: datetime | None
+    end: datetime
     anchor: str
 
     def can_have(self, asked_at: datetime) -> bool:
-        return self.start <= asked_at and (
-            self.end is None or asked_at <= self.end + _EVENT_PRECISION
-        )
+        return self.start <= asked_at <= self.end
 
 
 def load_decisions(
@@ -63,7 +61,7 @@ def load_decisions(
     for call in calls:
         start = call.request.time
         if start is not None:
-            span = _Span(start, call.response.time if call.response else None, call.request.anchor)
+            span = _Span(start, _find_end(call), call.request.anchor)
             spans[db_text.clean_text(call.call.id)].append(span)
     if not spans:
         return {}
@@ -77,15 +75,22 @@ def load_decisions(
     return dict(decisions)
 
 
+def _find_end(call: ToolCall) -> datetime:
+    """Return the time until which a call may ask for approval; streams name years up to 9999."""
+    response_time = call.response.time if call.response else None
+    if response_time is None or response_time > _END_OF_TIME - _EVENT_PRECISION:
+        return _END_OF_TIME
+    return response_time + _EVENT_PRECISION
+
+
 def _read_rows(conversation_id: int, spans: list[_Span], limit: int | None) -> list[CallDecision]:
     """Return the approvals from the first of these calls to the last result."""
-    ends = [_END_OF_TIME if span.end is None else span.end + _EVENT_PRECISION for span in spans]
     adapt_time = bulk.time_adapter()
     query = _decisions_query if limit is None else _page_decisions_query
     rows = query(
         [conversation_id],
         [adapt_time(min(span.start for span in spans))],
-        [adapt_time(max(ends))],
+        [adapt_time(max(span.end for span in spans))],
     )
     return [CallDecision(*row) for row in rows[:limit]]
 
