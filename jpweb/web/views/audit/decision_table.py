@@ -39,8 +39,6 @@ _MICROSECOND = timedelta(microseconds=1)
 _ACTS_ON_CONTENT = frozenset({Act.REDACTED, Act.REVIEWED, Act.SUSPICION_DISMISSED})
 #: The instant, the rank and the key of a row, in an address.
 _CURSOR_PARTS = 3
-#: Microseconds up to the year 9999.
-_MAX_MICROSECONDS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 
 @access.any_workspace(Role.AUDITOR)
@@ -179,10 +177,15 @@ def _format_cursor(cursor: DecisionCursor) -> str:
 
 def _parse_cursor(text: str) -> DecisionCursor | None:
     """Return a place from an address; None, the newest, for an invalid one."""
-    numbers = [converters.parse_number(part, converters.MAX_KEY) for part in text.split(".")]
+    sign = -1 if text.startswith("-") else 1  # before 1970, as streams may say
+    parts = text.removeprefix("-").split(".")
+    numbers = [converters.parse_number(part, converters.MAX_KEY) for part in parts]
     if len(numbers) != _CURSOR_PARTS:
         return None
     microseconds, rank, key = numbers
-    if microseconds is None or rank is None or key is None or microseconds > _MAX_MICROSECONDS:
+    if microseconds is None or rank is None or key is None:
         return None
-    return DecisionCursor(_EPOCH + microseconds * _MICROSECOND, rank, key)
+    try:
+        return DecisionCursor(_EPOCH + sign * microseconds * _MICROSECOND, rank, key)
+    except OverflowError:
+        return None

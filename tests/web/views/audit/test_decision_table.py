@@ -13,9 +13,11 @@ from jpweb.store.jp_files import mirror
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.models import Approval, Membership, Person
 from jpweb.store.people import groups
+from jpweb.store.reviews import decisions
 from jpweb.stream import wire
-from jpweb.stream.events import ChatRequest, ToolCallRequest
-from jpweb.stream.inquiry import Answered
+from jpweb.stream.events import ChatRequest, EventKind, ToolCallRequest, TurnStart
+from jpweb.stream.inquiry import Answered, InquiryResponse
+from tests.builders import make_element, make_inquiry
 from tests.store import making
 from tests.store.redaction import canary
 from tests.store.reviews import desk
@@ -127,7 +129,7 @@ def test_invalid_filter_and_place_are_refused_or_ignored(world: World):
     response = get(world, "?kind=nonsense")
     assert response.status_code == 422
     assert "Unknown kind “nonsense”" in response.content.decode()
-    for place in ("x", "1.2", "9.9.x", f"{10**18}.0.1", "1.0.1"):
+    for place in ("x", "1.2", "9.9.x", f"{10**18}.0.1", f"-{10**18}.0.1", "--1.0.1", "1.0.1"):
         assert get(world, f"?after={place}").status_code == 200
 
 
@@ -302,3 +304,24 @@ def test_tabs_keep_the_filters_that_both_pages_have(world: World):
         page = parse_page(client.get(f"{path}?{shared}{others}"))
         tabs = [tag.get("href") for tag in page if tag.inside(**{"aria-label": "Audit views"})]
         assert f"{target}?{shared}" in tabs, (path, tabs)
+
+
+def test_next_page_after_a_decision_of_the_year_1_has_the_older_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(decisions, "PAGE_DECISIONS", 1)
+    kinds: list[EventKind] = [
+        TurnStart(),
+        *(make_inquiry("a", "First?"), InquiryResponse("a", Answered(True))),
+        *(make_inquiry("b", "Second?"), InquiryResponse("b", Answered(True))),
+    ]
+    elements = [
+        make_element(kind, at=f"0001-01-01 00:00:0{second}.0") for second, kind in enumerate(kinds)
+    ]
+    conversation = making.mirrored_conversation(world.home, *elements)
+    page = parse_page(get(world, f"?conversation={conversation.pk}"))
+    assert "Second?" in page.text
+    (link,) = [tag["href"] for tag in page if "after=" in tag.get("href", "")]
+    next_page = parse_page(get(world, "?" + link.partition("?")[2]))
+    assert "First?" in next_page.text
+    assert "Second?" not in next_page.text
