@@ -31,6 +31,8 @@ _MAX_CHARS = 12_000
 #: Weight of an element's markup in characters, by category; ``_MARKUP_CHARS`` for others.
 _MARKUP_CHARS_BY_CATEGORY = {"question": 3_000, "outcome": 1_000, "dropped": 1_000}
 _MARKUP_CHARS = 400
+#: Of elements that belong to a question.
+_OUTCOME_CATEGORIES = ("outcome", "dropped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class ItemLoader:
         return sum(element.weight for element in self._shown_elements(item_position))
 
     def load_items(self, item_positions: Sequence[int]) -> LoadedItems:
-        """Return items whose elements were looked up, in order; five queries at most."""
+        """Return items whose elements were looked up, in order; six queries at most."""
         elements = [
             element
             for item_position in item_positions
@@ -101,9 +103,11 @@ class ItemLoader:
         question_positions = [
             element.position for element in elements if element.category in ("question", "legacy")
         ]
+        question_positions += self._find_asked_positions(item_positions)
         questions = _load_question_states(self._conversation_id, question_positions)
-        # The outcome of a question may be among the elements of its item that are not read.
-        positions = {element.position for element in elements} | questions.response_positions
+        # A question or its outcome may be among the elements of its item that are not read.
+        positions = {element.position for element in elements}
+        positions |= {*question_positions, *questions.response_positions}
         unread_counts = {
             item_position: unread_count
             for item_position in item_positions
@@ -121,6 +125,22 @@ class ItemLoader:
             questions.ids_by_anchor,
             call_decisions.load_decisions(self._conversation_id, calls),
         )
+
+    def _find_asked_positions(self, item_positions: Sequence[int]) -> list[int]:
+        """Return the positions of questions whose outcomes are last in items that are cut."""
+        last_elements = [
+            elements[-1]
+            for item_position in item_positions
+            if len(elements := self._elements_by_item_position.get(item_position, []))
+            > MAX_ITEM_ELEMENTS
+        ]
+        outcome_positions = [
+            element.position for element in last_elements if element.category in _OUTCOME_CATEGORIES
+        ]
+        if not outcome_positions:
+            return []
+        rows = _asked_position_query([self._conversation_id], outcome_positions)
+        return [position for (position,) in rows]
 
     def _look_up_elements(self, item_positions: Collection[int], order: str) -> None:
         elements_by_item_position: dict[int, list[_ElementInfo]] = defaultdict(list)
@@ -251,6 +271,11 @@ _question_query = CompiledQuery(
     lambda conversation_ids, positions: Inquiry.objects.filter(
         conversation_id__in=conversation_ids, position__in=positions
     ).values_list(*_QuestionRow._fields)
+)
+_asked_position_query = CompiledQuery(
+    lambda conversation_ids, response_positions: Inquiry.objects.filter(
+        conversation_id__in=conversation_ids, response_position__in=response_positions
+    ).values_list("position")
 )
 _last_turn_query = CompiledQuery(
     lambda conversation_ids: (

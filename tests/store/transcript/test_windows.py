@@ -216,6 +216,22 @@ def test_question_whose_outcome_is_left_out_still_counts_as_settled():
     }
 
 
+def test_last_outcome_of_a_call_with_endless_questions_has_its_question():
+    kinds: list[Any] = [TurnStart(), make_call("c")]
+    for n in range(100):
+        kinds += [make_inquiry(f"c.{n}"), InquiryResponse(f"c.{n}", Answered(True))]
+    kinds[-1] = InquiryResponse("c.70", Answered(True))  # of a question that is not read
+    kinds.remove(InquiryResponse("c.70", Answered(True)))
+    conversation = mirror_conversation(*kinds)
+    window = windows.load_after(conversation.pk, 0)
+    (call,) = [row.item for row in window.contents.items]
+    assert isinstance(call, ToolCall)
+    last = call.inquiries[-1]
+    assert (last.inquiry_request.id, last.state) == ("c.70", "answered")
+    assert last.request.anchor in window.contents.question_ids
+    assert len(call.elements) + window.contents.unread_counts[1] == conversation.entry_count - 1
+
+
 @pytest.mark.parametrize("through", [forward, backward])
 def test_where_much_is_asked_nearby_the_nearest_items_are_shown(
     through: Any, monkeypatch: pytest.MonkeyPatch

@@ -223,6 +223,18 @@ def test_link_to_a_question_past_the_first_fifty_shows_that_one_too():
         assert f"{60 - len(questions_shown)} of 60 questions of this call not shown" in page.text
 
 
+def test_no_answer_of_a_call_with_sixty_questions_stands_alone():
+    kinds: list[Any] = [TurnStart(), make_call("c")]
+    for number in range(60):
+        inquiry_id = f"c.q{number}"
+        kinds += [make_inquiry(inquiry_id), InquiryResponse(inquiry_id, Answered(True))]
+    conversation = mirror_conversation(*kinds)
+    page = open_conversation(sign_in_reader(conversation), conversation, "after=0")
+    assert len(page.find_all(**{"data-kind": "inquiry_request"})) == 50
+    outcomes = page.find_all(**{"data-kind": "inquiry_response"})
+    assert [tag for tag in outcomes if "orphan" in tag.get("class", "")] == []
+
+
 def test_a_page_tells_how_far_somebody_read_and_no_further_than_there_is():
     conversation = make_long_conversation(2)
     client = sign_in_reader(conversation)
