@@ -79,7 +79,9 @@ class LocalCluster:
             while len(ports) < WEB_SERVER_COUNT:
                 ports.append(find_free_port(ports[-1] + 1))
             await stack.enter_async_context(self._start_jpweb(sockets, ports))
-            link = await self._make_sign_in_link(_build_environment(sockets))
+            link = await self._make_sign_in_link(
+                _build_environment(sockets, self._options.data_dir)
+            )
             yield ClusterAddresses(link, [f"http://{HOST}:{port}" for port in ports])
 
     @asynccontextmanager
@@ -133,7 +135,7 @@ class LocalCluster:
 
     @asynccontextmanager
     async def _start_jpweb(self, sockets: Path, ports: list[int]) -> AsyncIterator[None]:
-        settings = _build_environment(sockets)
+        settings = _build_environment(sockets, self._options.data_dir)
         web_servers = []
         for number, port in enumerate(ports, 1):
             workspace_arguments = []
@@ -188,13 +190,19 @@ def _make_socket_dir(link_path: Path) -> Iterator[Path]:
     link_path.unlink(missing_ok=True)
 
 
-def _build_environment(sockets: Path) -> dict[str, str]:
-    """Return the environment of the cluster's processes: ours, with its database and Redis."""
+def _build_environment(sockets: Path, data_dir: Path) -> dict[str, str]:
+    """Return the environment of the cluster's processes: ours, with its database and Redis.
+
+    Its ledger's heads go into a file of its own, and to no address: among those of the
+    installation, whose data folder it shares, they would look like a forged ledger.
+    """
     return {
         **os.environ,
         "DATABASE_URL": f"postgres://{postgres_redis.POSTGRES_ACCOUNT}@/{DATABASE_NAME}?host={sockets}/postgres",
         "REDIS_URL": f"unix://{sockets}/redis/socket",
         "JPWEB_RUNS": "workers",
+        "JPWEB_LEDGER_HEADS": str(data_dir / "team" / "ledger-heads.jsonl"),
+        "JPWEB_LEDGER_HEAD_URL": "",
         "PYTHONPATH": build_import_path(),
         "PYTHONUNBUFFERED": "1",
     }
