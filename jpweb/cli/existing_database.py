@@ -8,14 +8,20 @@ from contextlib import contextmanager
 from django.core.management.base import CommandError
 
 from jpweb.store import bootstrap
-from jpweb.store.errors import DatabaseUnavailable
+from jpweb.store.errors import DatabaseUnavailable, WrongSecretKey
+from jpweb.store.ledger import sealing
 
 
 @contextmanager
-def use_existing_database() -> Iterator[None]:
-    """Raise CommandError for a database that is missing, not up to date, or fails in the block."""
+def use_existing_database(*, is_any_key_accepted: bool = False) -> Iterator[None]:
+    """Raise CommandError for a database that is missing, not up to date, or fails in the block.
+
+    So it does for one whose ledger another key has signed, unless any key is accepted.
+    """
     try:
         with bootstrap.use_existing_database():
+            if not is_any_key_accepted:
+                sealing.require_own_key()
             yield
-    except DatabaseUnavailable as error:
+    except (DatabaseUnavailable, WrongSecretKey) as error:
         raise CommandError(str(error)) from error

@@ -97,8 +97,8 @@ def _require_current_schema() -> None:
     executor = None if is_missing else MigrationExecutor(connection)
     if executor is None or not any(app == "store" for app, _ in executor.loader.applied_migrations):
         raise DatabaseUnavailable(
-            f"{_database_name()} holds no jpweb. Set JPWEB_DATA, or DATABASE_URL, as for the "
-            "server, or start jpweb first."
+            f"{_database_name()} holds no jpweb. Set JPWEB_DATA, DATABASE_URL and "
+            "JPWEB_SECRET_KEY as for the server, or start jpweb first."
         )
     _require_known_schema(executor.loader)
     if executor.migration_plan(executor.loader.graph.leaf_nodes("store")):

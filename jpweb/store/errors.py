@@ -35,6 +35,7 @@
   + SchemaMismatch        the database or the backup is of another version of jpweb
   + DatabaseNotEmpty      a backup would be restored over existing rows
   + DatabaseInUse         a backup would be restored under a running jpweb
+  + WrongSecretKey        the key of another secret key signed the ledger
 """
 
 from __future__ import annotations
@@ -171,6 +172,10 @@ class DatabaseNotEmpty(StoreError):
 
 class DatabaseInUse(StoreError):
     """A process of jpweb works with the database."""
+
+
+class WrongSecretKey(StoreError):
+    """The key of another secret key signed the ledger: what is recorded now counts as forged."""
 
 
 class IdentityTaken(StoreError):

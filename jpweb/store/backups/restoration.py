@@ -20,7 +20,7 @@ from jpweb.store.choices import Act
 from jpweb.store.database import timeouts
 from jpweb.store.database.availability import find_outage
 from jpweb.store.errors import DatabaseInUse, DatabaseNotEmpty, InvalidBackup, SchemaMismatch
-from jpweb.store.ledger import entry_macs
+from jpweb.store.ledger import entry_macs, sealing
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 from jpweb.store.maintenance import task_leases
 
@@ -59,6 +59,7 @@ def restore_backup(
             _write_tables(connection, archive, progress)
             tables.reset_sequences(connection)
             entry_macs.adopt_entries()
+            sealing.adopt_key()
             _record_restoration(path.name, manifest, replaced_rows)
         bootstrap.prepare_database()  # rebuilds derived columns of an older jpweb
     return manifest

@@ -16,6 +16,7 @@ from jpweb.store.backups.archive import ArchiveWriter, Manifest, create_archive
 from jpweb.store.choices import Act
 from jpweb.store.database import clock, timeouts
 from jpweb.store.errors import DatabaseUnavailable, SchemaMismatch
+from jpweb.store.ledger import sealing
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 
 #: Begins a transaction with snapshot isolation; it takes no lock that blocks a writer.
@@ -28,11 +29,12 @@ _BEGIN_SNAPSHOT = {
 def write_backup(path: Path, progress: Callable[[int, int], None]) -> Manifest:
     """Write a backup into a file; ``progress`` gets the number of rows done, and their total.
 
-    Raises DatabaseUnavailable, SchemaMismatch, InvalidBackup.
+    Raises DatabaseUnavailable, SchemaMismatch, WrongSecretKey, InvalidBackup.
     """
     try:
         with _open_snapshot() as source:
             _check_schema(source)
+            sealing.require_own_key()
             with create_archive(path) as archive:
                 return write_tables(source, archive, progress)
     except Error as error:

@@ -17,6 +17,7 @@ from django.db import transaction
 from jpweb.evidence import ledger_verifier
 from jpweb.store.choices import Act
 from jpweb.store.database import clock
+from jpweb.store.errors import WrongSecretKey
 from jpweb.store.ledger import entry_macs, signing, tree
 from jpweb.store.ledger.entries import SYSTEM, Place, record_act
 from jpweb.store.ledger.entry_macs import UnsealedEntry
@@ -55,6 +56,34 @@ def get_head() -> LedgerHead:
     )
 
 
+def require_own_key() -> None:
+    """Raise WrongSecretKey where the key of another secret key has signed the head.
+
+    Entries of this process would be recorded with MACs that count as forged for the server. A head
+    that was changed after it was signed names no key for certain, and refuses nothing.
+    """
+    head = get_head()
+    if not signing.has_own_key(head) and signing.is_head_intact(head):
+        raise WrongSecretKey(
+            "The ledger is signed with another key: set JPWEB_SECRET_KEY as for the server, or "
+            "start jpweb with the new key first."
+        )
+
+
+def adopt_key() -> None:
+    """Seal the change of the key where another one has signed the head, without other entries.
+
+    It is called where the operator has decided on this process's key: as a server starts, and
+    after a restore. Other commands are refused until then.
+    """
+    if signing.has_own_key(get_head()):
+        return
+    with transaction.atomic():
+        head = _lock_head()
+        if not signing.has_own_key(head) and signing.is_head_intact(head):
+            _seal_key_change(head)
+
+
 def _iterate_authentic(first_key: int | None = None) -> Iterator[UnsealedEntry]:
     """Yield the unsealed entries that this installation recorded; log the others."""
     for entry in entry_macs.iterate_unsealed(first_key):
@@ -86,7 +115,7 @@ def _seal_batch(first_key: int) -> int:
             "“jpweb verify_ledger” says more; restore an earlier backup.",
         )
         return 0
-    if head.public_key not in ("", signing.get_public_key()):
+    if not signing.has_own_key(head):
         _seal_key_change(head)
     entries = list(islice(_iterate_authentic(first_key), BATCH_ENTRIES))
     if entries:

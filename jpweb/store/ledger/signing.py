@@ -59,6 +59,11 @@ def is_head_intact(head: LedgerHead) -> bool:
     return True
 
 
+def has_own_key(head: LedgerHead) -> bool:
+    """Tell whether a head names this installation's key, or is not signed yet."""
+    return head.public_key in ("", get_public_key())
+
+
 def get_public_key() -> str:
     """Return this installation's public key, in hexadecimal digits."""
     return _derive_key(settings.SECRET_KEY).public_key().public_bytes_raw().hex()

@@ -63,6 +63,7 @@ def test_verify_ledger_names_changes_of_the_signing_key():
         sealing.seal_entries()
     assert "The head is signed with the key of another installation." in call("verify_ledger")
     record_roles(1)
+    sealing.seal_entries()
     output = call("verify_ledger")
     assert output.startswith("entry 2 says that the signing key was changed.")
     assert "another installation" not in output

@@ -17,8 +17,9 @@ from jpweb.runtime.periodic import watch_workspaces
 from jpweb.runtime.supervisor import run_periodically
 from jpweb.store import accounts, bootstrap
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
-from jpweb.store.errors import DatabaseUnavailable, InvalidName, NoWorkspace
+from jpweb.store.errors import DatabaseUnavailable, InvalidName, NoWorkspace, WrongSecretKey
 from jpweb.store.jp_files import mirror
+from jpweb.store.ledger import sealing
 
 if TYPE_CHECKING:
     from jpweb.store.jp_files.mirror import MirrorReport
@@ -43,7 +44,7 @@ class Command(BaseCommand):
         try:
             with bootstrap.translate_errors():
                 workspace = self._mirror_once(options["path"], options["name"], options["json"])
-        except (InvalidName, DatabaseUnavailable, NoWorkspace) as error:
+        except (InvalidName, DatabaseUnavailable, NoWorkspace, WrongSecretKey) as error:
             raise CommandError(str(error)) from error
         if not workspace.is_followed:
             self.stderr.write(
@@ -57,6 +58,7 @@ class Command(BaseCommand):
         """Mirror once and print the report; return the workspace's row."""
         with show_progress("Updating conversations") as progress:
             bootstrap.prepare_database(progress)
+        sealing.require_own_key()
         with show_progress(f"Reading {path}") as progress:
             workspace, report = mirror.mirror_workspace(path, name, progress)
         accounts.make_owner(accounts.get_or_create_owner(), workspace)

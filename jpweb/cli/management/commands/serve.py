@@ -22,6 +22,7 @@ from jpweb.store import accounts, bootstrap
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.errors import DatabaseUnavailable, InvalidName, NoWorkspace
 from jpweb.store.jp_files import mirror, workspace
+from jpweb.store.ledger import sealing
 
 if TYPE_CHECKING:
     from jpweb.store.models import Workspace
@@ -96,6 +97,7 @@ class Command(BaseCommand):
             workspace.find_workspace(path)
         with show_progress("Updating conversations") as progress:
             bootstrap.prepare_database(progress)
+        sealing.adopt_key()
         owner = accounts.get_or_create_owner()
         for source, name in ((mirror.DEMO_PATH, "Demo"), (path, "")):
             if source is None:
