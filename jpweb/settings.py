@@ -214,9 +214,11 @@ if RUNS == "workers":
 
 # The file to which signed heads of the ledger are appended, and the notification address that gets
 # them. Kept outside the database, they show that its tail was cut off.
-LEDGER_HEADS = Path(
-    read_text("JPWEB_LEDGER_HEADS", str(DATA_DIR / "ledger-heads.jsonl"))
-).expanduser()
+LEDGER_HEADS = (
+    Path(read_text("JPWEB_LEDGER_HEADS", str(DATA_DIR / "ledger-heads.jsonl")))
+    .expanduser()
+    .resolve()
+)
 LEDGER_HEAD_URL = read_text("JPWEB_LEDGER_HEAD_URL")
 # Days after which entries of reads, searches and sign-ins are emptied; 0: never.
 LEDGER_READ_DAYS = read_number("JPWEB_LEDGER_READ_DAYS", 0, 0, MAX_DAYS)

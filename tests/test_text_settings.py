@@ -131,3 +131,8 @@ def test_unknown_variable_is_a_warning_that_names_the_closest_setting(
     (warning,) = checks.check_variables()
     assert warning.msg == "JPWEB_IDLE_HOUR is no setting of jpweb, so it changes nothing."
     assert warning.hint == "Did you mean JPWEB_IDLE_HOURS?"
+
+
+def test_relative_file_of_kept_heads_is_a_whole_path(read_settings: ReadSettings):
+    values = read_settings(JPWEB_LEDGER_HEADS="kept/../heads.jsonl")
+    assert values["LEDGER_HEADS"] == Path.cwd() / "heads.jsonl"

@@ -70,11 +70,33 @@ def test_verify_ledger_names_changes_of_the_signing_key():
     assert "No problems in 3 entries." in output
 
 
-def test_verify_ledger_of_an_empty_ledger_says_so():
-    assert call("verify_ledger") == "The ledger is empty.\n"
+def test_verify_ledger_of_an_empty_ledger_says_so(heads_path: Path):
+    assert call("verify_ledger").splitlines() == [
+        "The ledger is empty.",
+        f"No kept heads were compared: {heads_path} does not exist.",
+    ]
 
 
-def test_verify_ledger_names_each_problem_and_fails(capsys: pytest.CaptureFixture[str]):
+def test_verify_ledger_says_with_how_many_kept_heads_it_compared(heads_path: Path, tmp_path: Path):
+    record_roles(1)
+    line = call("ledger_head")
+    other_path = tmp_path / "elsewhere.jsonl"
+    other_path.write_text(line)
+    other = ("--heads", str(other_path))
+    assert call("verify_ledger", *other).splitlines()[1:] == [
+        f"Compared with 1 kept head; {heads_path} does not exist."
+    ]
+    heads_path.touch()
+    assert call("verify_ledger").splitlines()[1:] == [
+        f"No kept heads were compared: {heads_path} has none."
+    ]
+    heads_path.write_text(line)
+    assert call("verify_ledger", *other).splitlines()[1:] == ["Compared with 2 kept heads."]
+
+
+def test_verify_ledger_names_each_problem_and_fails(
+    heads_path: Path, capsys: pytest.CaptureFixture[str]
+):
     record_roles(3)
     sealing.seal_entries()
     LedgerEntry.objects.filter(sequence=2).update(
@@ -82,7 +104,10 @@ def test_verify_ledger_names_each_problem_and_fails(capsys: pytest.CaptureFixtur
     )
     with pytest.raises(CommandError, match=r"^The ledger has 1 problem\.$"):
         call_command("verify_ledger")
-    assert capsys.readouterr().out == "entry 2: its text was changed\n"
+    assert capsys.readouterr().out.splitlines() == [
+        "entry 2: its text was changed",
+        f"No kept heads were compared: {heads_path} does not exist.",
+    ]
 
 
 def test_verify_ledger_finds_an_answer_that_was_changed_in_the_journal(
@@ -145,6 +170,9 @@ def test_verify_ledger_names_a_torn_line_of_the_kept_heads_and_goes_on(
         f"head: {heads_path}, line {count + 1} is no signed head",
         "entry 2: entry 2 is missing",
         "entry 3: it does not follow the entry before it",
+        f"Compared with {count} kept heads."
+        if count
+        else f"No kept heads were compared: {heads_path} has none.",
     ]
 
 

@@ -42,27 +42,29 @@ class Command(BaseCommand):
     @use_existing_database(is_any_key_accepted=True)
     def handle(self, *args: Any, **options: Any) -> None:
         problem_count = 0
+        kept = _KeptHeads(settings.LEDGER_HEADS, options["heads"])
         try:
             # Another key would seal its own change, and take the newest entries for forged.
             if signing.has_own_key(sealing.get_head()):
                 sealing.seal_entries()
             head = sealing.get_head()
             with show_progress("Verifying the ledger") as progress:
-                heads = _read_heads(options["heads"])
-                for problem in verification.find_problems(heads, progress):
+                for problem in verification.find_problems(kept.read_all(), progress):
                     self.stdout.write(str(problem))
                     problem_count += 1
         except StoreError as error:
             raise CommandError(str(error)) from error
         self._write_key_changes(head)
+        if not problem_count:
+            self.stdout.write(
+                f"No problems in {head.sequence} entries. Signed by the key {head.public_key}."
+                if head.sequence
+                else "The ledger is empty."
+            )
+        self.stdout.write(kept.describe())
         if problem_count:
             noun = "problem" if problem_count == 1 else "problems"
             raise CommandError(f"The ledger has {problem_count} {noun}.")
-        self.stdout.write(
-            f"No problems in {head.sequence} entries. Signed by the key {head.public_key}."
-            if head.sequence
-            else "The ledger is empty."
-        )
 
     def _write_key_changes(self, head: LedgerHead) -> None:
         for sequence in verification.list_key_changes():
@@ -71,13 +73,32 @@ class Command(BaseCommand):
             self.stdout.write(f"The head is signed with the key of another installation. {_DOUBT}")
 
 
-def _read_heads(paths: list[Path]) -> Iterator[dict[str, Any] | Problem]:
-    own_heads: Path = settings.LEDGER_HEADS
-    existing = [own_heads] if own_heads.exists() else []
-    return chain(
-        *(kept_heads.read_heads(path) for path in existing),
-        *(_read_other_heads(path) for path in paths),
-    )
+class _KeptHeads:
+    """The heads of the installation's file, which may be missing, and of others; counts them."""
+
+    def __init__(self, own_path: Path, other_paths: list[Path]) -> None:
+        self._own_path = own_path
+        self._is_missing = not own_path.exists()
+        self._other_paths = other_paths
+        self._count = 0
+
+    def read_all(self) -> Iterator[dict[str, Any] | Problem]:
+        own_paths = [] if self._is_missing else [self._own_path]
+        for line in chain(
+            *(kept_heads.read_heads(path) for path in own_paths),
+            *(_read_other_heads(path) for path in self._other_paths),
+        ):
+            self._count += not isinstance(line, Problem)
+            yield line
+
+    def describe(self) -> str:
+        """Return how many heads the ledger was compared with; a wrong path compares none."""
+        if not self._count:
+            lack = "does not exist" if self._is_missing else "has none"
+            return f"No kept heads were compared: {self._own_path} {lack}."
+        noun = "head" if self._count == 1 else "heads"
+        note = f"; {self._own_path} does not exist" if self._is_missing else ""
+        return f"Compared with {self._count} kept {noun}{note}."
 
 
 def _read_other_heads(path: Path) -> Iterator[dict[str, Any] | Problem]:
