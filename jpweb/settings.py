@@ -15,6 +15,7 @@ from typing import Any
 
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
+from django.http.request import split_domain_port
 
 from jpweb import datafolder, identity_providers, installation
 from jpweb.number_settings import MAX_DAYS, MAX_HOURS, MAX_PORT, MAX_SECONDS, read_number
@@ -294,7 +295,7 @@ SCRIPT_PACE = read_number("JPWEB_SCRIPT_PACE", 0.03, 0, MAX_SECONDS)
 PUBLIC_URL = f"http://127.0.0.1:{PORT}"
 if (_site := read_site_url("JPWEB_URL")) is not None:
     PUBLIC_URL = _site.geturl()
-    ALLOWED_HOSTS.append(_site.netloc.removesuffix(f":{_site.port}"))
+    ALLOWED_HOSTS.append(split_domain_port(_site.netloc)[0])
     if _site.scheme == "https":
         CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
         CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE = True

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
+import idna
 from django.core.exceptions import ImproperlyConfigured
+from django.http.request import split_domain_port
 from environ import Env
 
 T = TypeVar("T")
@@ -59,20 +61,35 @@ def read_log_level(name: str) -> str:
 
 
 def read_site_url(name: str) -> SplitResult | None:
-    """Return a site's address from the environment. Raises ImproperlyConfigured with one line."""
+    """Return a site's address from the environment, its host as browsers send it.
+
+    Raises ImproperlyConfigured with one line.
+    """
     text = read_text(name).strip().rstrip("/").lower()
+    if not text:
+        return None
     try:
-        url = urlsplit(text)
-        is_whole = f"{url.scheme}://{url.netloc}" == text and "@" not in text
-        if not text or (url.scheme in ("http", "https") and url.hostname and is_whole):
-            _ = url.port  # raises ValueError for an invalid port
-            return url if text else None
+        return _parse_site_url(text)
     except ValueError:
-        pass
-    raise ImproperlyConfigured(
-        f"{name} must be an address such as https://jp.example.org, with nothing behind it, "
-        f"not “{text}”."
-    )
+        raise ImproperlyConfigured(
+            f"{name} must be an address such as https://jp.example.org, with nothing behind it, "
+            f"not “{text}”."
+        ) from None
+
+
+def _parse_site_url(text: str) -> SplitResult:
+    """Return the parts of an address; an international name in ASCII (IDNA). Raises ValueError."""
+    url = urlsplit(text)
+    is_whole = f"{url.scheme}://{url.netloc}" == text and "@" not in text
+    if url.scheme not in ("http", "https") or not url.hostname or not is_whole:
+        raise ValueError("no address of a site")
+    if not url.netloc.isascii():
+        host = idna.encode(url.hostname, uts46=True).decode()
+        url = url._replace(netloc=url.netloc.replace(url.hostname, host))
+    _ = url.port  # raises ValueError for an invalid port
+    if not split_domain_port(url.netloc)[0]:  # Django would answer each request with 400
+        raise ValueError("no name of a host")
+    return url
 
 
 def parse_address(name: str, text: str, parse: Callable[[str], T], example: str) -> T:

@@ -40,6 +40,9 @@ def test_without_an_address_links_lead_to_this_machine(read_settings: ReadSettin
         (" HTTPS://JP.Example.org/ ", HTTPS, "jp.example.org"),
         ("https://jp.example.org:8443", "https://jp.example.org:8443", "jp.example.org"),
         ("https://[::2]:8443", "https://[::2]:8443", "[::2]"),
+        ("https://jp.Bücher.de", "https://jp.xn--bcher-kva.de", "jp.xn--bcher-kva.de"),
+        ("https://faß.de:8443", "https://xn--fa-hia.de:8443", "xn--fa-hia.de"),
+        ("https://jp.example.org.", "https://jp.example.org.", "jp.example.org"),
     ],
 )
 def test_behind_https_the_host_is_known_and_cookies_are_secure(
@@ -67,6 +70,7 @@ def test_without_https_no_cookie_is_bound_to_it_and_no_header_believed(read_sett
     [
         *("jp.example.org", "ftp://x", "https://", "https://x/y", "https://x?q", "https://x#f"),
         *("https://u:p@x", "https://x:99999", "https://x:y", "https://[x", "https:/x"),
+        *("https://a_b", "https://a_b.bücher.de", "https://ü..de", "https://bü cher.de"),
     ],
 )
 def test_what_is_no_address_is_told_in_one_line(read_settings: ReadSettings, url_text: str):
