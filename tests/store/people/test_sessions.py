@@ -54,6 +54,23 @@ def test_load_after_the_idle_limit_is_empty(settings: Any):
     assert SessionStore(key).load() == {}
 
 
+def test_limit_that_was_lowered_ends_sign_ins_that_began_before(settings: Any):
+    person = making.person()
+    old, young = begin(person), begin(person)
+    for key, hours in ((old, 48), (young, 23)):
+        began_at = timezone.now() - timedelta(hours=hours)
+        SignIn.objects.filter(pk=sessions.hash_key(key)).update(began_at=began_at)
+    hashes = [sessions.hash_key(key) for key in (old, young)]
+    assert set(sessions.list_live(hashes)) == {*hashes}
+    settings.SESSION_COOKIE_AGE = 86_400
+    assert [bool(SessionStore(key).load()) for key in (old, young)] == [False, True]
+    assert [sessions.find_live(key) is not None for key in (old, young)] == [False, True]
+    assert [row.key_hash for row in sessions.list_open(person.pk, young)] == hashes[1:]
+    assert sessions.list_live(hashes) == {hashes[1]: person.pk}
+    SessionStore.clear_expired()
+    assert SignIn.objects.get().pk == hashes[1]
+
+
 def test_record_requests_keeps_a_session_and_revives_none(settings: Any):
     settings.SESSION_IDLE_SECONDS = 60
     live, idle = begin(making.person()), begin(making.person())
