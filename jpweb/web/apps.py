@@ -17,4 +17,5 @@ class WebConfig(AppConfig):
         from jpweb.web import checks  # noqa: PLC0415  needs the apps
 
         register(checks.check_provider)
+        register(checks.check_head_address)
         register(checks.check_variables)

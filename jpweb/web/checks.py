@@ -11,6 +11,7 @@ from django.core.checks import CheckMessage, Error, Warning  # noqa: A004  Djang
 
 from jpweb import text_settings
 from jpweb.runtime import wiring
+from jpweb.runtime.periodic import apprise_sender
 
 #: Beginnings of variables that are read elsewhere: parts of providers, what jpweb gives to child
 #: processes and tools, and options of the tests.
@@ -30,6 +31,21 @@ def check_provider(**_: Any) -> list[CheckMessage]:
             f"JPWEB_MODEL begins with “{settings.PROVIDER}”, which is no provider.",
             hint=f"Write provider/model; providers are: {', '.join(providers)}.",
             id="jpweb.E001",
+        )
+    ]
+
+
+def check_head_address(**_: Any) -> list[CheckMessage]:
+    """Return a warning where JPWEB_LEDGER_HEAD_URL is no address to which a head can be sent."""
+    url = settings.LEDGER_HEAD_URL
+    fault = apprise_sender.describe_fault(url) if url else ""  # it imports Apprise, for a second
+    if not fault:
+        return []
+    return [
+        Warning(
+            "JPWEB_LEDGER_HEAD_URL is no notification address, so no head of the ledger is sent: "
+            f"{fault}",
+            id="jpweb.W002",
         )
     ]
 

@@ -35,12 +35,29 @@ UNDELIVERED_TEXT = (
 
 
 class InvalidAddress(Exception):
-    """The typed address is invalid; the message is for its author and may repeat it."""
+    """The typed address is invalid; the message is for its author and may repeat it.
+
+    ``log_text`` gives the reason without a part of the address that may be a key.
+    """
+
+    def __init__(self, text: str, log_text: str = "") -> None:
+        super().__init__(text)
+        self.log_text = log_text or text
 
 
 def check_address(url: str) -> None:
     """Validate an address. Raises InvalidAddress."""
     _parse_address(url)
+
+
+@sensitive_variables("url")
+def describe_fault(url: str) -> str:
+    """Return why an address of the settings is invalid, for logs; an empty text if it is valid."""
+    try:
+        _parse_address(url)
+    except InvalidAddress as error:
+        return error.log_text
+    return ""
 
 
 def redact_address(url: str) -> str:
@@ -102,7 +119,9 @@ def _parse_address(address_text: str) -> Any:
     try:
         plugin = fields and library.Apprise.instantiate(fields, _make_asset(), None, False)
     except (TypeError, ValueError) as error:
-        raise InvalidAddress(f"{str(error).rstrip('. ')}. {_describe_syntax(schema)}") from None
+        syntax = _describe_syntax(schema)
+        text = f"{str(error).rstrip('. ')}. {syntax}"
+        raise InvalidAddress(text, f"The URL is invalid. {syntax}") from None
     if not plugin:
         raise InvalidAddress(f"The URL is incomplete. {_describe_syntax(schema)}")
     _check_destination(plugin)

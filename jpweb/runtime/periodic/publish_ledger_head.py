@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections import deque
@@ -51,6 +52,13 @@ async def _send_head(statement: dict[str, Any]) -> None:
         json.dumps(statement, indent=2),
     )
     if problem:
+        # The sender's text about an invalid address is for people who have a page to mend it.
+        problem = await asyncio.to_thread(_describe_setting) or problem
         logger.warning("Could not send the ledger head %d: %s", sequence, problem)
     else:
         _unsent_heads.clear()
+
+
+def _describe_setting() -> str:
+    fault = apprise_sender.describe_fault(settings.LEDGER_HEAD_URL)
+    return f"JPWEB_LEDGER_HEAD_URL is no notification address: {fault}" if fault else ""

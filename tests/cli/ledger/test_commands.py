@@ -250,6 +250,48 @@ async def test_head_that_cannot_be_sent_is_logged(
     assert "Could not send the ledger head 1: No response." in caplog.text
 
 
+async def test_head_that_no_service_takes_is_logged_with_the_setting(
+    settings: Any, caplog: pytest.LogCaptureFixture
+):
+    settings.LEDGER_HEAD_URL = "json://secret"
+    await run_in_background_thread(record_roles, 1)
+    await run_in_background_thread(sealing.seal_entries)
+    await publish_ledger_head.publish_head()
+    assert (
+        "Could not send the ledger head 1: JPWEB_LEDGER_HEAD_URL is no notification address: "
+        "“json” is not supported here. Use one of: mailto, "
+    ) in caplog.text
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("json://secret", "“json” is not supported here. Use one of: mailto, mailtos, slack, "),
+        ("zulip://bot@org/secret", "The URL is invalid. Format of Zulip: zulip://"),
+    ],
+    ids=["service", "key"],
+)
+def test_check_names_the_setting_of_an_invalid_address_without_it(
+    settings: Any, capsys: pytest.CaptureFixture[str], url: str, reason: str
+):
+    settings.LEDGER_HEAD_URL = url
+    call_command("check")
+    text = capsys.readouterr().err
+    assert "JPWEB_LEDGER_HEAD_URL is no notification address, so no head" in text
+    assert reason in text
+    assert "secret" not in text
+
+
+@pytest.mark.parametrize("url", ["", "mailto://ada@example.org"], ids=["none", "valid"])
+def test_check_is_silent_about_a_valid_address(
+    settings: Any, capsys: pytest.CaptureFixture[str], url: str
+):
+    settings.LEDGER_HEAD_URL = url
+    call_command("check")
+    assert "JPWEB_LEDGER_HEAD_URL" not in capsys.readouterr().err
+
+
 async def test_head_is_kept_in_a_folder_that_is_made_for_it(settings: Any, tmp_path: Path):
     settings.LEDGER_HEADS = tmp_path / "kept" / "heads.jsonl"
     await run_in_background_thread(record_roles, 1)
