@@ -36,23 +36,38 @@ DATA_DIR = (
     Path(read_text("JPWEB_DATA", str(installation.find_default_data_dir()))).expanduser().resolve()
 )
 PORT = int(read_number("JPWEB_PORT", 8000, 1, MAX_PORT))
+_KEY_PATH = DATA_DIR / "secret-key"
 
 
 def _load_secret_key() -> str:
-    """Return the installation's secret key, created on first use, readable by its owner alone."""
-    path = DATA_DIR / "secret-key"
+    """Return the installation's secret key, created on first use, readable by its owner alone.
+
+    White space around it is part of the key: an installation that began with it keeps its key.
+    """
     try:
         datafolder.make_folder(DATA_DIR)
-        if not path.exists():
-            temporary_path = path.with_name(f"secret-key.{os.getpid()}")
-            temporary_path.touch(mode=0o600)
-            temporary_path.write_text(secrets.token_urlsafe(50))
-            with suppress(FileExistsError):  # a concurrent start was first; its key is read below
-                path.hardlink_to(temporary_path)
-            temporary_path.unlink()
-        return path.read_text()
+        if not _KEY_PATH.exists():
+            _create_secret_key()
+        key = _KEY_PATH.read_text()
     except OSError as error:
         raise _make_data_dir_error(error) from error
+    if not key.strip():
+        raise ImproperlyConfigured(
+            f"{_KEY_PATH} is empty: put back the copy of this file, or set JPWEB_SECRET_KEY."
+        )
+    return key
+
+
+def _create_secret_key() -> None:
+    temporary_path = _KEY_PATH.with_name(f"secret-key.{os.getpid()}")
+    temporary_path.touch(mode=0o600)
+    with temporary_path.open("w") as file:
+        file.write(secrets.token_urlsafe(50))
+        file.flush()
+        os.fsync(file.fileno())  # or a power cut may leave the name with an empty file
+    with suppress(FileExistsError):  # a concurrent start was first; its key is read afterwards
+        _KEY_PATH.hardlink_to(temporary_path)
+    temporary_path.unlink()
 
 
 def _prepare_folder(database: Path) -> None:
@@ -102,6 +117,8 @@ def _check_runs(runs: str) -> None:
 
 
 SECRET_KEY = read_text("JPWEB_SECRET_KEY") or _load_secret_key()
+#: Where the key is from, for ``jpweb.web.checks``: the variable or the file.
+SECRET_KEY_SOURCE = "JPWEB_SECRET_KEY" if read_text("JPWEB_SECRET_KEY") else str(_KEY_PATH)
 DEBUG = False
 ALLOWED_HOSTS = read_list("JPWEB_HOSTS") or ["127.0.0.1", "localhost", "[::1]"]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -23,6 +25,50 @@ def test_empty_secret_key_is_made_once(read_settings: ReadSettings, tmp_path: Pa
     made_key = read_settings(JPWEB_SECRET_KEY="")["SECRET_KEY"]
     assert made_key == (tmp_path / "secret-key").read_text()
     assert read_settings()["SECRET_KEY"] == made_key
+
+
+@pytest.mark.parametrize("text", ["", "\n"], ids=["empty", "blank"])
+def test_empty_file_of_the_secret_key_is_refused_by_its_path(
+    read_settings: ReadSettings, tmp_path: Path, text: str
+):
+    path = tmp_path / "secret-key"
+    path.write_text(text)
+    with pytest.raises(ImproperlyConfigured) as error:
+        read_settings()
+    assert str(error.value) == (
+        f"{path} is empty: put back the copy of this file, or set JPWEB_SECRET_KEY."
+    )
+    assert path.read_text() == text
+
+
+def test_secret_key_is_synced_before_its_file_has_the_name(
+    read_settings: ReadSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    synced_texts: list[str] = []
+
+    def sync(descriptor: int) -> None:
+        assert not (tmp_path / "secret-key").exists()
+        synced_texts.append(Path(f"/proc/self/fd/{descriptor}").read_text())
+
+    monkeypatch.setattr(os, "fsync", sync)
+    key = read_settings()["SECRET_KEY"]
+    assert synced_texts == [key]
+
+
+@pytest.mark.parametrize(
+    ("variable", "source"), [("", "{folder}/secret-key"), ("key\n", "JPWEB_SECRET_KEY")]
+)
+def test_check_names_a_secret_key_that_white_space_surrounds(
+    read_settings: ReadSettings, settings: Any, tmp_path: Path, variable: str, source: str
+):
+    (tmp_path / "secret-key").write_text("key\n")
+    values = read_settings(JPWEB_SECRET_KEY=variable)
+    assert values["SECRET_KEY"] == "key\n"
+    settings.SECRET_KEY, settings.SECRET_KEY_SOURCE = "key", values["SECRET_KEY_SOURCE"]
+    assert checks.check_secret_key() == []
+    settings.SECRET_KEY = values["SECRET_KEY"]
+    (warning,) = checks.check_secret_key()
+    assert f"The secret key in {source.format(folder=tmp_path)} begins or ends" in warning.msg
 
 
 @pytest.mark.parametrize(

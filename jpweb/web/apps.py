@@ -18,4 +18,5 @@ class WebConfig(AppConfig):
 
         register(checks.check_provider)
         register(checks.check_head_address)
+        register(checks.check_secret_key)
         register(checks.check_variables)

@@ -50,6 +50,21 @@ def check_head_address(**_: Any) -> list[CheckMessage]:
     ]
 
 
+def check_secret_key(**_: Any) -> list[CheckMessage]:
+    """Return a warning where white space surrounds the secret key: an editor may have added it."""
+    if settings.SECRET_KEY.strip() == settings.SECRET_KEY:
+        return []
+    return [
+        Warning(
+            f"The secret key in {settings.SECRET_KEY_SOURCE} begins or ends with white space, "
+            "which makes it another key than without.",
+            hint="Where it was put back by hand, copy the file secret-key itself. Keep a key that "
+            "the installation began with as it is.",
+            id="jpweb.W003",
+        )
+    ]
+
+
 def check_variables(**_: Any) -> list[CheckMessage]:
     """Return a warning for each variable of the environment that names no setting."""
     known_names = text_settings.READ_NAMES
