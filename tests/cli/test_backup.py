@@ -6,10 +6,12 @@ import io
 import json
 import re
 import secrets
+import signal
 import sqlite3
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
@@ -226,6 +228,64 @@ def test_commands_refuse_what_would_destroy_something(settings: Any, tmp_path: P
     with pytest.raises(CommandError, match=r"rows already\. Use an empty one, or --force"):
         call("restore", backup)
     assert "Start jpweb with “make run”" in call("restore", backup, "--force")
+
+
+#: ``jpweb backup`` that never gets beyond the first table.
+_STUCK_BACKUP = """
+import sys, time
+from jpweb.cli import entrypoint
+from jpweb.store.backups.archive import ArchiveWriter
+ArchiveWriter.write_table = lambda *_arguments: time.sleep(600)
+entrypoint.main(["jpweb", "backup", sys.argv[1]])
+"""
+
+
+@pytest.fixture
+def stuck_backup(live: Live, tmp_path: Path) -> Iterator[tuple[Server, subprocess.Popen[bytes]]]:
+    """Yield a server's data and a backup of it into ``kept/file``, which has begun to write."""
+    server = live(start=False)
+    copy_migrated_sqlite(server.data)
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    (folder / ".file.abcdefgh.unfinished").touch()  # of another program
+    with subprocess.Popen(
+        [sys.executable, "-c", _STUCK_BACKUP, str(folder / "file")],
+        cwd=ROOT,
+        env=server._environment(),
+    ) as process:
+        try:
+            wait_until(lambda: len(list(folder.iterdir())) > 1, "it has begun to write")
+            yield server, process
+        finally:
+            process.kill()
+
+
+def list_names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_backup_that_sigterm_ends_leaves_nothing(
+    stuck_backup: tuple[Server, subprocess.Popen[bytes]], tmp_path: Path
+):
+    _, process = stuck_backup
+    process.terminate()
+    assert process.wait(timeout=60) == 128 + signal.SIGTERM
+    assert list_names(tmp_path / "kept") == [".file.abcdefgh.unfinished"]
+
+
+def test_next_backup_removes_what_a_killed_one_left(
+    stuck_backup: tuple[Server, subprocess.Popen[bytes]], tmp_path: Path
+):
+    server, process = stuck_backup
+    folder = tmp_path / "kept"
+    assert run_command(server, "backup", str(folder / "file"))[0] == 0
+    names = list_names(folder)
+    assert len(names) == 3, "the other one is being written"
+    process.kill()
+    process.wait(timeout=60)
+    assert list_names(folder) == names
+    assert run_command(server, "backup", str(folder / "next file"))[0] == 0
+    assert list_names(folder) == [".file.abcdefgh.unfinished", "file", "next file"]
 
 
 def test_backup_without_data_is_one_line_and_makes_none(live: Live, tmp_path: Path):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from jpweb.store.backups.unfinished_files import create_unfinished
 from jpweb.store.errors import InvalidBackup
 
 #: Version of the file format; raised when an older jpweb cannot read the new one.
@@ -140,8 +140,7 @@ def create_archive(path: Path) -> Iterator[ArchiveWriter]:
     Raises InvalidBackup where it cannot be written.
     """
     try:
-        with _temporary_file(path) as (handle, temporary):
-            # mkstemp creates the file with mode 0600.
+        with create_unfinished(path) as (handle, temporary):
             with (
                 os.fdopen(handle, "wb") as file,
                 zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive,
@@ -152,18 +151,6 @@ def create_archive(path: Path) -> Iterator[ArchiveWriter]:
             temporary.replace(path)
     except OSError as error:
         raise InvalidBackup(f"{path} cannot be written: {error.strerror}.") from error
-
-
-@contextmanager
-def _temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
-    """Create a temporary file beside a path; it is removed unless it has been renamed."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    temporary = Path(name)
-    try:
-        yield handle, temporary
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
 
 
 @contextmanager

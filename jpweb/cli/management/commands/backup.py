@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -32,7 +37,7 @@ class Command(BaseCommand):
                 f"{path} already exists. Choose another name, or overwrite it: --force"
             )
         try:
-            with show_progress(f"Writing {path}") as progress:
+            with _end_by_exit(), show_progress(f"Writing {path}") as progress:
                 manifest = snapshot.write_backup(path, progress)
         except StoreError as error:
             raise CommandError(str(error)) from error
@@ -42,6 +47,20 @@ class Command(BaseCommand):
             snapshot.record_backup(path.name)
         except StoreError as error:  # a full disk, which prevents that, spoils no backup
             self.stderr.write(f"The ledger has no entry of this backup: {error}")
+
+
+@contextmanager
+def _end_by_exit() -> Iterator[None]:
+    """Have SIGTERM raise SystemExit in the block, so that the unfinished file is removed."""
+
+    def exit_program(signal_number: int, _frame: FrameType | None) -> None:
+        sys.exit(128 + signal_number)  # as shells report it
+
+    previous_handler = signal.signal(signal.SIGTERM, exit_program)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous_handler)
 
 
 def _is_taken(path: Path) -> bool:
