@@ -278,7 +278,9 @@ class ToolCoordinator:
         arguments = prepare_arguments(config, call.arguments)
         if isinstance(arguments, Failed):
             return _to_call_result(arguments)
-        if grant is not None and (grant.is_gated or not is_gated):
+        # An approval is marked as spent before its tool starts: one that is not beside a grant
+        # was asked for since.
+        if grant is not None and not is_asked and (grant.is_gated or not is_gated):
             run_arguments = call.arguments if grant.arguments is None else dict(grant.arguments)
             policies = grant.policies
         else:

@@ -13,6 +13,7 @@ import pytest
 from django.conf import settings
 
 from jpweb.agent.config import Mode, QuestionConfig
+from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_outcome import NeedsInput, Question, Success, ToolOutcome
 from jpweb.agent.turn_setup import TurnSetup
 from jpweb.runtime import process_identity, runs, wiring
@@ -31,15 +32,19 @@ from tests.store.making import decider
 
 
 class Clerk:
-    """Asks for a passphrase, then whether to go on; counts how often it runs to its end."""
+    """Asks for a passphrase, then whether to go on; counts how often it runs to its end.
+
+    A slow clerk never comes to the end of its first run.
+    """
 
     NAME = "clerk"
     DESCRIPTION = "Asks."
     PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
     QUESTIONS: Mapping[str, QuestionConfig] = {}
 
-    def __init__(self, *, secret: bool) -> None:
+    def __init__(self, *, secret: bool, is_slow: bool = False) -> None:
         self._secret = secret
+        self._is_slow = is_slow
         self.end_count = 0
 
     async def execute(
@@ -50,6 +55,8 @@ class Clerk:
         if "go" not in answers:
             return NeedsInput(Question("go", "Go on?", Boolean()))
         self.end_count += 1
+        if self._is_slow and self.end_count == 1:
+            await asyncio.Event().wait()
         return Success("Went on.")
 
     def inquiry_source(self, name: str) -> InquirySource:
@@ -129,14 +136,33 @@ async def test_a_run_that_waits_is_put_down_and_its_answer_brings_it_back(
     assert "again" not in response.note, "nothing of it was cut off"
 
 
-async def approve(scene: Scene) -> None:
-    """Let the gated call run, once it waits for that."""
+async def get_open_approval() -> Approval:
+    """Return the open approval, once there is one."""
 
     async def find_open() -> Approval | None:
         return await run_in_db_thread(Approval.objects.filter(state="open").first)
 
-    row = await eventually(find_open)
-    await approvals.decide_approval(row.pk, approvals.ApprovalVerdict(True), decider(scene.ada))
+    row: Approval = await eventually(find_open)
+    return row
+
+
+async def decide(scene: Scene, verdict: approvals.ApprovalVerdict) -> None:
+    row = await get_open_approval()
+    await approvals.decide_approval(row.pk, verdict, decider(scene.ada))
+
+
+async def approve(scene: Scene) -> None:
+    """Let the gated call run, once it waits for that."""
+    await decide(scene, approvals.ApprovalVerdict(True))
+
+
+async def wait_until_working(clerk: Clerk) -> None:
+    """Return once the clerk has its answer and works on."""
+
+    async def is_working() -> bool:
+        return clerk.end_count == 1
+
+    await eventually(is_working)
 
 
 def hold_resources(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
@@ -299,3 +325,39 @@ async def test_the_demonstration_goes_on_over_every_park(
     assert (await wait_until_ended(run)).state == "done"
     first = results(await scene.elements())[0]
     assert json.loads(first.kind.content)["answer"] is True
+
+
+# permissions that are asked for again
+
+
+async def begin_again(scene: Scene, run: Run, cause: str) -> None:
+    """Let the calls begin again: a person restarts them, or the server stops and starts."""
+    if cause == "restart":
+        await runs.interrupt_run(scene.conversation.pk, decider(scene.ada), "restart")
+        return
+    await runs.release_runs()
+    await scene.resume(run)
+
+
+@pytest.mark.parametrize("cause", ["restart", "stop of the server"])
+@pytest.mark.usefixtures("short")
+async def test_a_call_skipped_after_it_began_again_does_not_run(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, cause: str
+):
+    clerk = Clerk(secret=False, is_slow=True)
+    use(monkeypatch, clerk, Mode.ASK)
+    run, _ = await scene.start()
+    await approve(scene)
+    await parked(run)
+    await resolution.answer_inquiry((await get_open_inquiry(scene)).pk, "true", decider(scene.ada))
+    await wait_until_working(clerk)
+    await begin_again(scene, run, cause)
+    await get_open_approval()
+    await parked(run)
+    await decide(scene, approvals.ApprovalVerdict(False, reason="Not twice."))
+    assert (await wait_until_ended(run)).state == "done"
+    assert clerk.end_count == 1, "it ran before, not since"
+    (response,) = results(await scene.elements())
+    assert response.kind.content == model_messages.describe_skip("Not twice.")
+    approval_rows = await run_in_db_thread(lambda: list(Approval.objects.order_by("pk")))
+    assert [row.was_applied for row in approval_rows] == [True, True]

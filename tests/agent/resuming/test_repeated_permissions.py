@@ -1,0 +1,102 @@
+"""Permissions that a call needs again: after a restart, and where its process ended."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from jpweb.agent.config import Mode
+from jpweb.agent.interrupts import Stop
+from jpweb.agent.ports import Permitted, ReplyFinished, Skipped, TextDelta
+from jpweb.agent.tool_outcome import Success
+from jpweb.agent.turn import TurnEnd, resume_turn
+from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse, TurnStart
+from jpweb.stream.inquiry import InquiryRequest, InquirySource
+from tests.agent.doubles import (
+    AT,
+    CONFIRM,
+    ListRecorder,
+    QueueProvider,
+    StubTool,
+    TurnBench,
+    make_asker,
+    setup_of,
+    wait_forever,
+    wait_until,
+)
+from tests.builders import make_answer, make_call
+
+DONE = (TextDelta("message", "Done."), ReplyFinished())
+START, SAYS, CALL = TurnStart(), ChatRequest("Go."), make_call("c1", "tool")
+NOTE = {"tool_call_id": "c1", "tool": "tool", "question_id": "confirm", "attempt": 1}
+WAITS = InquiryRequest(
+    "c1.confirm.1", InquirySource.for_tool("tool"), CONFIRM.to_inquiry_question()
+)
+
+
+def event(kind, **note) -> ConversationEvent:
+    return ConversationEvent(AT, kind, {"jpweb": note} if note else {})
+
+
+ANSWERED = (
+    event(WAITS, **NOTE, permitted=True),
+    event(make_answer("c1.confirm.1"), by={"kind": "person"}),
+)
+
+
+def make_turn(*events, decisions, tools=None, gate=Mode.ASK, replies=()) -> Any:
+    """Return a turn whose gated calls an earlier process left, with people's decisions."""
+    recorder = ListRecorder([event(START), event(SAYS), event(CALL), *events])
+    tools = (make_asker(CONFIRM),) if tools is None else tools
+    turn = TurnBench(QueueProvider([DONE]), tools, list(replies), recorder)
+    turn.setup = setup_of(turn.tools, {tool.NAME: {"run": gate} for tool in tools})
+    turn.prompter.decisions = list(decisions)
+    return turn
+
+
+async def resume(turn, *waiting_ids) -> Any:
+    return await resume_turn(turn.ports, turn.stop, turn.setup, waiting=frozenset(waiting_ids))
+
+
+async def test_call_whose_second_permission_is_refused_does_not_run():
+    turn = make_turn(*ANSWERED, decisions=[Skipped()])
+    await resume(turn, "c1")
+    assert turn.tools[0].runs == []
+    assert turn.recorder.results == [("c1", "Tool skipped by user.", False)]
+
+
+@pytest.mark.parametrize("gate", [Mode.EDIT, Mode.UNATTENDED], ids=["edit", "no gate any more"])
+async def test_arguments_edited_in_the_second_permission_are_those_that_run(gate):
+    run_arguments: list[Any] = []
+
+    def run(arguments, answers) -> Any:
+        run_arguments.append(dict(arguments))
+        return Success("done")
+
+    turn = make_turn(
+        *ANSWERED, decisions=[Permitted({"n": 2})], tools=(StubTool("tool", run),), gate=gate
+    )
+    await resume(turn, "c1")
+    assert run_arguments == [{"n": 2}]
+    assert turn.recorder.notes(ToolCallResponse) == [{"arguments": {"n": 2}}]
+
+
+@pytest.mark.parametrize("is_answered", [False, True], ids=["open", "answered since"])
+async def test_open_permission_is_waited_for_whatever_else_wakes_the_turn(is_answered):
+    """An answer to another call's question wakes it, and so does one to the call's own."""
+    events = ANSWERED if is_answered else ANSWERED[:1]
+    turn = make_turn(*events, decisions=[wait_forever()])
+    task = asyncio.create_task(resume(turn, "c1"))
+    await wait_until(lambda: turn.prompter.prompts)
+    assert turn.tools[0].runs == []
+    turn.stop.interrupt(Stop())
+    assert await task is TurnEnd.STOPPED
+
+
+async def test_call_that_waits_at_a_question_needs_no_second_permission():
+    turn = make_turn(*ANSWERED, decisions=[])
+    await resume(turn)
+    assert turn.tools[0].runs == [{"confirm": True}]
+    assert turn.prompter.prompts == []
