@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from jpweb.agent.config import DetachedPolicy, QuestionConfig, RequestConfig
 from jpweb.agent.event_writer import EventWriter
@@ -26,17 +26,15 @@ from jpweb.agent.ports import (
     QuestionPrompt,
     RunPrompt,
     Skipped,
-    TokenUsage,
     Withheld,
 )
 from jpweb.agent.tool_calls.coordinator import ToolCoordinator
 from jpweb.agent.tool_calls.turn_state import TurnState
-from jpweb.agent.tool_outcome import CallProgress, NeedsInput, Question, Success, ToolOutcome
+from jpweb.agent.tool_outcome import NeedsInput, Question, Success, ToolOutcome
 from jpweb.agent.turn import TurnEnd, TurnPorts, make_opening_events, resume_turn
 from jpweb.agent.turn_setup import UNCONFIGURED_SETUP, TurnSetup, default_config
-from jpweb.stream import wire
 from jpweb.stream.answer_type import Boolean
-from jpweb.stream.events import ConversationEvent, Element, EventKind, ToolCallResponse
+from jpweb.stream.events import ConversationEvent, EventKind
 from jpweb.stream.inquiry import (
     Answered,
     CancellationReason,
@@ -49,77 +47,13 @@ from jpweb.stream.inquiry import (
 from jpweb.stream.inquiry import (
     InquiryOutcome as Ended,
 )
+from tests.agent.recorder import ListRecorder
 
-K = TypeVar("K")
 AT = "2026-01-02 03:04:05.0"
 
 
 def clock() -> datetime:
     return datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-
-
-@dataclass
-class ListRecorder:
-    """Keeps events in a list; ``record`` gives others a turn before it commits."""
-
-    events: list[ConversationEvent] = field(default_factory=list)
-    complete: bool = False
-    usages: list[tuple[int, TokenUsage]] = field(default_factory=list)
-    progress: dict[str, CallProgress] = field(default_factory=dict)
-    saved_progress: list[tuple[str, CallProgress]] = field(default_factory=list)
-    handled_interrupts: list[tuple[int, type[EventKind]]] = field(default_factory=list)
-
-    async def record(
-        self,
-        *events: ConversationEvent,
-        is_last: bool = False,
-        usage: TokenUsage | None = None,
-        interrupt_ids: Sequence[int] = (),
-    ) -> None:
-        await asyncio.sleep(0)
-        self.events.extend(events)
-        self.handled_interrupts.extend((key, type(events[0].kind)) for key in interrupt_ids)
-        self.complete = is_last
-        if usage is not None:
-            self.usages.append((len(events), usage))
-        for event in events:
-            if isinstance(event.kind, ToolCallResponse):
-                self.progress.pop(event.kind.id, None)
-
-    async def save_progress(self, tool_call_id: str, progress: CallProgress) -> None:
-        await asyncio.sleep(0)
-        self.saved_progress.append((tool_call_id, progress))
-        self.progress[tool_call_id] = progress
-
-    async def load_progress(self) -> Mapping[str, CallProgress]:
-        return dict(self.progress)
-
-    async def clear_progress(self) -> None:
-        self.progress.clear()
-
-    async def elements(self) -> tuple[Element, ...]:
-        return tuple(wire.read_element(wire.write_element(event).raw) for event in self.events)
-
-    @property
-    def kinds(self) -> list[EventKind]:
-        return [event.kind for event in self.events]
-
-    def of(self, kind: type[K]) -> list[K]:
-        return [event.kind for event in self.events if isinstance(event.kind, kind)]
-
-    def raw(self) -> str:
-        return "\n".join(wire.write_element(event).raw for event in self.events)
-
-    def notes(self, kind: type[EventKind]) -> list[Any]:
-        return [e.metadata.get("jpweb") for e in self.events if isinstance(e.kind, kind)]
-
-    @property
-    def outcomes(self) -> list[Ended]:
-        return [response.outcome for response in self.of(InquiryResponse)]
-
-    @property
-    def results(self) -> list[tuple[str, str, bool]]:
-        return [(r.id, r.content, r.is_error) for r in self.of(ToolCallResponse)]
 
 
 Reply: TypeAlias = Answer | Declined | Awaitable[Answer | Declined]

@@ -19,7 +19,6 @@ from jpweb.stream.events import ChatRequest, ConversationEvent, TurnStart
 from tests.agent.doubles import (
     AT,
     CONFIRM,
-    ListRecorder,
     OutsideStub,
     QueueProvider,
     StubTool,
@@ -30,6 +29,7 @@ from tests.agent.doubles import (
     wait_forever,
     wait_until,
 )
+from tests.agent.recorder import ListRecorder
 from tests.builders import make_call
 
 CALL = make_call("c1", "tool")

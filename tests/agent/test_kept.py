@@ -28,7 +28,6 @@ from jpweb.stream.inquiry import CancellationReason
 from tests.agent.doubles import (
     AT,
     CONFIRM,
-    ListRecorder,
     QueueProvider,
     StubTool,
     ToolBench,
@@ -37,6 +36,7 @@ from tests.agent.doubles import (
     wait_forever,
     wait_until,
 )
+from tests.agent.recorder import ListRecorder
 from tests.builders import make_call
 
 DONE = (TextDelta("message", "Done."), ReplyFinished())

@@ -35,7 +35,6 @@ from jpweb.stream.inquiry import (
 from tests.agent.doubles import (
     AT,
     CONFIRM,
-    ListRecorder,
     OutsideStub,
     QueueProvider,
     ToolBench,
@@ -44,6 +43,7 @@ from tests.agent.doubles import (
     wait_forever,
     wait_until,
 )
+from tests.agent.recorder import ListRecorder
 from tests.builders import make_call
 
 CALL = make_call("c1", "tool")

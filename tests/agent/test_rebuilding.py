@@ -28,7 +28,6 @@ from jpweb.stream.inquiry import (
 from tests.agent.doubles import (
     AT,
     CONFIRM,
-    ListRecorder,
     OutsideStub,
     QueueProvider,
     ToolBench,
@@ -37,6 +36,7 @@ from tests.agent.doubles import (
     wait_forever,
     wait_until,
 )
+from tests.agent.recorder import ListRecorder
 from tests.builders import make_answer, make_call, make_result
 
 DONE = (TextDelta("message", "Done."), ReplyFinished())

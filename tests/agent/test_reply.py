@@ -24,13 +24,13 @@ from jpweb.agent.turn import TurnEnd
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse
 from tests.agent.doubles import (
     ListDisplay,
-    ListRecorder,
     QueueProvider,
     TurnBench,
     clock,
     make_asker,
     run_turn,
 )
+from tests.agent.recorder import ListRecorder
 
 DONE = (TextDelta("message", "Done."), ReplyFinished())
 SIGNED = {"anthropic_signature": "abc"}

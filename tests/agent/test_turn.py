@@ -21,12 +21,12 @@ from jpweb.stream.inquiry import InquiryRequest, InquiryResponse
 from tests.agent.doubles import (
     AT,
     CONFIRM,
-    ListRecorder,
     QueueProvider,
     TurnBench,
     make_asker,
     run_turn,
 )
+from tests.agent.recorder import ListRecorder
 
 DONE = (TextDelta("message", "Done."), ReplyFinished())
 

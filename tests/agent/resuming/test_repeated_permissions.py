@@ -17,7 +17,6 @@ from jpweb.stream.inquiry import InquiryRequest, InquirySource
 from tests.agent.doubles import (
     AT,
     CONFIRM,
-    ListRecorder,
     QueueProvider,
     StubTool,
     TurnBench,
@@ -26,6 +25,7 @@ from tests.agent.doubles import (
     wait_forever,
     wait_until,
 )
+from tests.agent.recorder import ListRecorder
 from tests.builders import make_answer, make_call
 
 DONE = (TextDelta("message", "Done."), ReplyFinished())

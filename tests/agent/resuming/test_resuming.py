@@ -33,7 +33,6 @@ from jpweb.stream.inquiry import (
 from tests.agent.doubles import (
     AT,
     CONFIRM,
-    ListRecorder,
     OutsideStub,
     QueueProvider,
     StubTool,
@@ -42,6 +41,7 @@ from tests.agent.doubles import (
     wait_forever,
     wait_until,
 )
+from tests.agent.recorder import ListRecorder
 from tests.builders import make_answer, make_call, make_inquiry, make_result
 
 DONE = (TextDelta("message", "Done."), ReplyFinished())
