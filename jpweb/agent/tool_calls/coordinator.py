@@ -260,7 +260,9 @@ class ToolCoordinator:
         async def save_result(result: CallResult) -> None:
             await self._save_progress(call, result, is_final=False)
 
-        call_result = replace(_to_call_result(execution), edited=edited, policies=policies)
+        call_result = replace(
+            CallResult.from_execution(execution), edited=edited, policies=policies
+        )
         return await self._permission_prompts.deliver_result(
             call, self._configs[call.name], call_result, save_result
         )
@@ -277,7 +279,7 @@ class ToolCoordinator:
         grant = self._state.take_grant(call.id, definition)
         arguments = prepare_arguments(config, call.arguments)
         if isinstance(arguments, Failed):
-            return _to_call_result(arguments)
+            return CallResult.from_execution(arguments)
         # An approval is marked as spent before its tool starts: one that is not beside a grant
         # was asked for since.
         if grant is not None and not is_asked and (grant.is_gated or not is_gated):
@@ -292,7 +294,7 @@ class ToolCoordinator:
                 return permission
             prepared_arguments = prepare_arguments(config, permission.arguments)
             if isinstance(prepared_arguments, Failed):
-                return _to_call_result(prepared_arguments)
+                return CallResult.from_execution(prepared_arguments)
             run_arguments, policies = prepared_arguments, permission.policies
         if call.id not in self._duplicate_ids:
             is_unchanged = is_same_json(run_arguments, call.arguments)
@@ -383,11 +385,3 @@ class ToolCoordinator:
 def _mark_secret(question: Question, value: Any) -> Any:
     """Return an answer as tools get it, a secret as SecretAnswer."""
     return value if question.answer_type.RECORDS_ANSWER else SecretAnswer(value)
-
-
-def _to_call_result(execution: Success | Failed) -> CallResult:
-    match execution:
-        case Success(content):
-            return CallResult(content)
-        case Failed(message):
-            return CallResult(message, is_error=True)

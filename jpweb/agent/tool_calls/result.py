@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
-from jpweb.agent.tool_outcome import CallProgress
+from jpweb.agent.tool_outcome import CallProgress, Failed, Success
 from jpweb.stream.inquiry import CancellationReason
 
 
@@ -22,6 +22,15 @@ class CallResult:
     is_error: bool = False
     edited: Mapping[str, Any] | None = None
     policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def from_execution(cls, execution: Success | Failed) -> Self:
+        """Return the result of a tool that ran, or could not."""
+        match execution:
+            case Success(content):
+                return cls(content)
+            case Failed(message):
+                return cls(message, is_error=True)
 
     def to_metadata(self, *, is_rerun: bool) -> dict[str, Any]:
         """Return jpweb's note beside the response: the call itself does not hold it."""
