@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from jpweb.agent.config import ModelConfig, QuestionConfig, ToolConfig
-from jpweb.agent.tool_outcome import CallProgress, Question, ToolOutcome
+from jpweb.agent.tool_outcome import CallBoundaries, CallProgress, Question, ToolOutcome
 from jpweb.stream.events import ConversationEvent, Element, ToolCallRequest
 from jpweb.stream.inquiry import CancellationReason, InquirySource
 from jpweb.stream.thread import ThreadParts
@@ -334,8 +334,16 @@ class Recorder(Protocol):
         """Return the saved progress of the last turn's calls, by call id."""
         ...
 
-    async def clear_progress(self) -> None:
-        """Delete the saved progress: the calls run again."""
+    async def restart_calls(self) -> None:
+        """Delete the saved progress, and save the stream's length as the boundary ``restart``."""
+        ...
+
+    async def take_over_calls(self) -> None:
+        """Save the stream's length as the boundary ``takeover``."""
+        ...
+
+    async def load_boundaries(self) -> CallBoundaries:
+        """Return the saved boundaries."""
         ...
 
 

@@ -82,3 +82,15 @@ class CallProgress:
     is_final: bool = False
     was_cut_off: bool = False
     policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CallBoundaries:
+    """The lengths that the stream had when open calls last began again; 0 where they never did.
+
+    ``restart``: a person restarted them. ``takeover``: a process took them over from one that ended
+    while they may have been running.
+    """
+
+    restart: int = 0
+    takeover: int = 0

@@ -98,7 +98,9 @@ async def resume_turn(
     """
     elements = await ports.recorder.elements()
     turns = split_turns(elements)
-    state = TurnState.from_elements(elements[turns[-1].start :] if turns else (), crashed=crashed)
+    start = turns[-1].start if turns else len(elements)
+    boundaries = await ports.recorder.load_boundaries()
+    state = TurnState.from_elements(elements[start:], boundaries, start, crashed=crashed)
     state.idle_tracker = ports.idle_tracker
     for key, may_run in (permissions or {}).items():
         state.remembered_permission_decisions[PermissionKey(*key)] = may_run

@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING
 
 from jpweb.agent.errors import SettlementConflict
-from jpweb.agent.tool_outcome import CallProgress
+from jpweb.agent.tool_outcome import CallBoundaries, CallProgress
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.tasks import BackgroundTasks
@@ -106,8 +106,14 @@ class JournalRecorder:
             for call_id, row in saved_rows.items()
         }
 
-    async def clear_progress(self) -> None:
-        await run_in_db_thread(call_checkpoints.clear_checkpoints, self.run)
+    async def restart_calls(self) -> None:
+        self.run.restart_position = await run_in_db_thread(run_events.restart_calls, self.run)
+
+    async def take_over_calls(self) -> None:
+        self.run.takeover_position = await run_in_db_thread(run_events.take_over_calls, self.run)
+
+    async def load_boundaries(self) -> CallBoundaries:
+        return CallBoundaries(self.run.restart_position, self.run.takeover_position)
 
 
 @dataclass(slots=True)

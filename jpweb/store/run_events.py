@@ -1,4 +1,7 @@
-"""Appends events of a run, and closes the rows that they supersede, in one transaction."""
+"""Appends events of a run, and closes the rows that they supersede, in one transaction.
+
+It also saves where in the journal the open calls of a run began again.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from django.db import transaction
 from jpweb.store import approvals, db_text, journal
 from jpweb.store.choices import RunPhase
 from jpweb.store.models import CallCheckpoint, Inquiry, Run
-from jpweb.store.run_queue import interrupts, leases, token_usage
+from jpweb.store.run_queue import call_checkpoints, interrupts, leases, token_usage
 from jpweb.store.run_queue.token_usage import UsageReport
 from jpweb.store.sql import compiled_write
 from jpweb.stream.events import ConversationEvent, ToolCallResponse
@@ -45,3 +48,35 @@ def record_events(
     if interrupt_ids:
         interrupts.mark_handled(interrupt_ids)
     return appended.opened_rows
+
+
+@transaction.atomic
+def restart_calls(run: Run) -> int:
+    """Delete the checkpoints of a run, and save that its calls run again from their start.
+
+    Returns the length of the journal: what it holds of these calls counts no longer. Raises
+    LeaseLost.
+    """
+    entry_count = _lock_and_count_entries(run)
+    compiled_write.update_rows(Run, {"id": run.pk}, restart_position=entry_count)
+    call_checkpoints.clear_checkpoints(run)
+    return entry_count
+
+
+@transaction.atomic
+def take_over_calls(run: Run) -> int:
+    """Save that the calls of a run are taken over from a process that ended.
+
+    Returns the length of the journal: the calls that had got an answer by then were not waiting for
+    one. Raises LeaseLost.
+    """
+    entry_count = _lock_and_count_entries(run)
+    compiled_write.update_rows(Run, {"id": run.pk}, takeover_position=entry_count)
+    return entry_count
+
+
+def _lock_and_count_entries(run: Run) -> int:
+    """Return the length of a run's journal, locked for its holder. Raises LeaseLost."""
+    conversation = journal.lock_conversation(run.conversation_id)
+    leases.assert_held(run)
+    return conversation.entry_count

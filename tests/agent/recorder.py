@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from jpweb.agent.ports import TokenUsage
-from jpweb.agent.tool_outcome import CallProgress
+from jpweb.agent.tool_outcome import CallBoundaries, CallProgress
 from jpweb.stream import wire
 from jpweb.stream.events import ConversationEvent, Element, EventKind, ToolCallResponse
 from jpweb.stream.inquiry import InquiryOutcome, InquiryResponse
@@ -24,6 +24,7 @@ class ListRecorder:
     complete: bool = False
     usages: list[tuple[int, TokenUsage]] = field(default_factory=list)
     progress: dict[str, CallProgress] = field(default_factory=dict)
+    boundaries: CallBoundaries = field(default_factory=CallBoundaries)
     saved_progress: list[tuple[str, CallProgress]] = field(default_factory=list)
     handled_interrupts: list[tuple[int, type[EventKind]]] = field(default_factory=list)
 
@@ -52,8 +53,15 @@ class ListRecorder:
     async def load_progress(self) -> Mapping[str, CallProgress]:
         return dict(self.progress)
 
-    async def clear_progress(self) -> None:
+    async def restart_calls(self) -> None:
         self.progress.clear()
+        self.boundaries = replace(self.boundaries, restart=len(self.events))
+
+    async def take_over_calls(self) -> None:
+        self.boundaries = replace(self.boundaries, takeover=len(self.events))
+
+    async def load_boundaries(self) -> CallBoundaries:
+        return self.boundaries
 
     async def elements(self) -> tuple[Element, ...]:
         return tuple(wire.read_element(wire.write_element(event).raw) for event in self.events)

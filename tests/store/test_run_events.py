@@ -7,8 +7,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import inquiries, journal, run_events, runs
-from jpweb.store.errors import AlreadySettled
-from jpweb.store.models import Conversation, Inquiry, Run, Turn
+from jpweb.store.errors import AlreadySettled, LeaseLost
+from jpweb.store.models import CallCheckpoint, Conversation, Inquiry, Run, Turn
+from jpweb.store.run_queue import call_checkpoints
 from jpweb.stream.events import (
     ChatRequest,
     ChatResponse,
@@ -123,3 +124,29 @@ def test_a_question_is_found_by_its_id_open_or_not(run: Run):
         assert inquiries.find_by_inquiry_id(conversation, "c.q.1") == newest
         journal.append_events(conversation, [make_event(make_answer("c.q.1"))])
     assert inquiries.find_by_inquiry_id(conversation, "c.q.1") == newest
+
+
+CHECKPOINT = {"content": "Done.", "is_error": False, "delivered": True, "was_cut_off": False}
+
+
+def test_boundaries_of_calls_are_lengths_of_the_journal(run: Run):
+    call_checkpoints.save_checkpoint(run, "call_2", CHECKPOINT)
+    length = making.count_entries(run.conversation_id)
+    assert run_events.take_over_calls(run) == length
+    run_events.record_events(run, [make_event(STEPS[0][0])])
+    assert CallCheckpoint.objects.count() == 1
+    assert run_events.restart_calls(run) == length + 1
+    run.refresh_from_db()
+    assert (run.takeover_position, run.restart_position) == (length, length + 1)
+    assert CallCheckpoint.objects.count() == 0
+
+
+def test_restart_by_a_process_that_lost_the_run_changes_nothing(run: Run):
+    call_checkpoints.save_checkpoint(run, "call_2", CHECKPOINT)
+    Run.objects.update(fence=run.fence + 1)
+    for save_boundary in (run_events.restart_calls, run_events.take_over_calls):
+        with pytest.raises(LeaseLost):
+            save_boundary(run)
+    run.refresh_from_db()
+    assert (run.takeover_position, run.restart_position) == (0, 0)
+    assert CallCheckpoint.objects.count() == 1

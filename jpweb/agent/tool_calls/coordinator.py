@@ -154,6 +154,8 @@ class ToolCoordinator:
         }
         resumed = replace(resumed, progress=progress_by_id)
         saved_ids = {name for name, progress in progress_by_id.items() if progress.was_cut_off}
+        if not self._state.is_patient:
+            await self._event_writer.recorder.take_over_calls()
         running_ids = self._find_running_calls(calls, resumed)
         self._cut_off_ids = frozenset(saved_ids | running_ids)
         await self._save_cut_off(running_ids)
@@ -200,7 +202,13 @@ class ToolCoordinator:
                 return results, interrupt
             self._interrupts.take_pending()
             resumed = ResumedCalls()
-            await self._event_writer.recorder.clear_progress()
+            for call in calls:
+                for question in self._state.take_unanswered(call.id, gated=True):
+                    await self._inquiry_runner.close_question(
+                        question, call, CancellationReason.USER
+                    )
+            self._state.restart_calls()
+            await self._event_writer.recorder.restart_calls()
             await self._save_cut_off(self._cut_off_ids)
 
     async def _run_call(self, call: ToolCallRequest, resumed: ResumedCalls) -> CallResult | Stopped:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from jpweb.agent.idle_tracker import IdleTracker
 from jpweb.agent.ports import Declined
-from jpweb.agent.tool_outcome import Question
+from jpweb.agent.tool_outcome import CallBoundaries, Question
 from jpweb.stream.events import ConversationEvent, Element, ToolCallResponse
 from jpweb.stream.inquiry import (
     Answered,
@@ -33,6 +33,9 @@ _IS_FINAL_BY_REASON: Mapping[CancellationReason, bool] = {
     CancellationReason.EXPIRED: True,
     CancellationReason.LOST: False,
 }
+
+#: Of calls that have never begun again.
+NO_BOUNDARIES = CallBoundaries()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +113,14 @@ class OpenQuestion:
     """A request on record without a response, from before the process ended.
 
     ``is_with_person``: it was put before people. ``definition``: of the tool that asked.
+    ``is_gated``: a person was to permit its call.
     """
 
     key: QuestionKey
     request: InquiryRequest
     is_with_person: bool
     definition: str = ""
+    is_gated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,40 +157,54 @@ class TurnState:
     _waiting: dict[str, OpenQuestion] = field(default_factory=dict)
     _answered: list[AnsweredQuestion] = field(default_factory=list)
     _closed: dict[QuestionKey, DeclinedQuestion] = field(default_factory=dict)
-    _paused: set[str] = field(default_factory=set)
+    #: Whether a person has answered, by paused call.
+    _paused: dict[str, bool] = field(default_factory=dict)
     _granted: dict[str, CallGrant] = field(default_factory=dict)
     grants: dict[str, CallGrant] = field(default_factory=dict)
     is_patient: bool = True
     idle_tracker: IdleTracker = field(default_factory=IdleTracker, compare=False)
 
     @classmethod
-    def from_elements(cls, elements: Iterable[Element], *, crashed: bool = False) -> Self:
+    def from_elements(
+        cls,
+        elements: Sequence[Element],
+        boundaries: CallBoundaries = NO_BOUNDARIES,
+        start: int = 0,
+        *,
+        crashed: bool = False,
+    ) -> Self:
         """Return the state of a resumed turn; ``elements`` are those of this turn alone.
 
         It is built from jpweb's notes beside the requests. Ids are never parsed. Permissions are
-        asked for again, but for calls that wait at a question. ``crashed``: the turn was not
-        parked, so that its calls may have been running with the answers that are on record.
+        asked for again, but for calls that wait at a question. ``start`` is the turn's position in
+        the stream. ``crashed``: the turn was not parked, so that its calls may have been running
+        with the answers that are on record.
         """
         state = cls(is_patient=not crashed)
         questions_by_inquiry: dict[str, tuple[OpenQuestion, AnswerKey]] = {}
-        for element in elements:
-            body = element.body
-            if element.tag == InquiryRequest.TAG:
-                state._inquiry_ids.add(_read_inquiry_id(element))
-            if not isinstance(body, ConversationEvent):
-                continue
-            note = body.metadata.get("jpweb")
-            match body.kind:
-                case InquiryRequest() as request:
-                    questions_by_inquiry |= state._add_request(request, note)
-                case InquiryResponse(inquiry_id, outcome) if inquiry_id in questions_by_inquiry:
-                    state._waiting.pop(inquiry_id, None)
-                    state._add_response(*questions_by_inquiry[inquiry_id], outcome, note)
-                case ToolCallResponse(tool_call_id):
-                    state._end_call(tool_call_id)
-                case _:
-                    pass
+        for position, element in enumerate((*elements, None), start):
+            if position == boundaries.restart:
+                state.restart_calls()
+            if position == boundaries.takeover:
+                state._end_answered_pauses()
+            if element is not None:
+                state._add_element(element, questions_by_inquiry)
+        if crashed:
+            state._end_answered_pauses()
         return state
+
+    def restart_calls(self) -> None:
+        """Discard the progress of the open calls, which run from their start.
+
+        Remembered answers and permissions hold, numbers go on, and open questions stay open: the
+        calls that were paused at one will ask it again.
+        """
+        open_ids = {question.key.tool_call_id for question in self._waiting.values()}
+        self._paused = {name: False for name in self._paused if name in open_ids}
+        self._answered.clear()
+        self._closed.clear()
+        self._granted.clear()
+        self.grants.clear()
 
     def next_attempt(self, tool_call_id: str, question_id: str) -> tuple[int, str]:
         """Count one more recording of the question by the call; return its number and inquiry id.
@@ -214,12 +233,15 @@ class TurnState:
         )
         return None if open_question is None else self._waiting.pop(open_question.request.id)
 
-    def take_unanswered(self, tool_call_id: str) -> list[OpenQuestion]:
-        """Return, once, the questions without a response of a call that has ended."""
+    def take_unanswered(self, tool_call_id: str, *, gated: bool = False) -> list[OpenQuestion]:
+        """Return, once, the open questions of a call; with ``gated`` only if it needed permission.
+
+        It has ended, or has to be permitted again before it asks.
+        """
         questions = [
             question
             for question in self._waiting.values()
-            if question.key.tool_call_id == tool_call_id
+            if question.key.tool_call_id == tool_call_id and (question.is_gated or not gated)
         ]
         return [self._waiting.pop(question.request.id) for question in questions]
 
@@ -256,6 +278,31 @@ class TurnState:
             return None
         return grant if self.is_paused(tool_call_id) else None
 
+    def _end_answered_pauses(self) -> None:
+        """End the pause of calls that had an answer: they continued until their process ended."""
+        self._paused = {name: False for name, has_answer in self._paused.items() if not has_answer}
+
+    def _add_element(
+        self, element: Element, questions_by_inquiry: dict[str, tuple[OpenQuestion, AnswerKey]]
+    ) -> None:
+        """Add an element to the state, and its request to the questions that may get an outcome."""
+        body = element.body
+        if element.tag == InquiryRequest.TAG:
+            self._inquiry_ids.add(_read_inquiry_id(element))
+        if not isinstance(body, ConversationEvent):
+            return
+        note = body.metadata.get("jpweb")
+        match body.kind:
+            case InquiryRequest() as request:
+                questions_by_inquiry |= self._add_request(request, note)
+            case InquiryResponse(inquiry_id, outcome) if inquiry_id in questions_by_inquiry:
+                self._waiting.pop(inquiry_id, None)
+                self._add_response(*questions_by_inquiry[inquiry_id], outcome, note)
+            case ToolCallResponse(tool_call_id):
+                self._end_call(tool_call_id)
+            case _:
+                pass
+
     def _add_request(
         self, request: InquiryRequest, note: Any
     ) -> dict[str, tuple[OpenQuestion, AnswerKey]]:
@@ -267,11 +314,11 @@ class TurnState:
         self._attempts[key] += 1
         grant = CallGrant.from_note(note)
         is_with_person = note.get("person") is True
-        open_question = OpenQuestion(key, request, is_with_person, grant.definition)
+        open_question = OpenQuestion(key, request, is_with_person, grant.definition, grant.is_gated)
         self._waiting[request.id] = open_question
         self._closed.pop(key, None)  # the call was restarted and asks again
         if note.get("in_call") is not True:
-            self._paused.add(tool_call_id)
+            self._paused[tool_call_id] = False
         self._granted[tool_call_id] = grant
         tool = note.get("tool")
         tool_name = tool if isinstance(tool, str) else ""
@@ -288,15 +335,17 @@ class TurnState:
         note = raw_note if isinstance(raw_note, Mapping) else {}
         key, request = question.key, question.request
         if isinstance(outcome, Answered):
-            if not self.is_patient or _is_self_answered(note):
-                self._paused.discard(key.tool_call_id)  # the call continued at once
+            if _is_self_answered(note):
+                self._paused.pop(key.tool_call_id, None)  # the call continued at once
+            elif key.tool_call_id in self._paused:
+                self._paused[key.tool_call_id] = True
             self._answered.append(AnsweredQuestion(key, request, outcome.answer))
             if answer_key.tool_name and note.get("remember") is True:
                 self.remembered_tool_answers[answer_key] = RememberedAnswer(outcome.answer)
             return
         decline = _read_decline(outcome, note)
         if decline is None:
-            self._paused.discard(key.tool_call_id)
+            self._paused.pop(key.tool_call_id, None)
         else:
             self._closed[key] = DeclinedQuestion(request, decline)
 
@@ -306,7 +355,7 @@ class TurnState:
         self.take_unanswered(tool_call_id)
         for key in [key for key in self._closed if key.tool_call_id == tool_call_id]:
             del self._closed[key]
-        self._paused.discard(tool_call_id)
+        self._paused.pop(tool_call_id, None)
         self._granted.pop(tool_call_id, None)
 
 

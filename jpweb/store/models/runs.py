@@ -48,6 +48,12 @@ class Run(models.Model):
     resume_count = models.PositiveSmallIntegerField(
         default=0, help_text="how often after a process ended"
     )
+    restart_position = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="length of the journal when a person restarted its calls"
+    )
+    takeover_position = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="the same, when its calls were last taken over"
+    )
     problem = models.CharField(max_length=1000, blank=True)
     failure = models.CharField(max_length=20, blank=True, help_text="kind of a provider's failure")
     started_by = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="runs")

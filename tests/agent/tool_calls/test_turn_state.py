@@ -5,7 +5,16 @@ from typing import Any
 import pytest
 
 from jpweb.agent.tool_calls.turn_state import AnswerKey, RememberedAnswer, TurnState
-from jpweb.stream.inquiry import CancellationReason, Cancelled, InquiryResponse, Redacted
+from jpweb.agent.tool_outcome import CallBoundaries, Question
+from jpweb.stream.answer_type import Boolean
+from jpweb.stream.inquiry import (
+    CancellationReason,
+    Cancelled,
+    InquiryRequest,
+    InquiryResponse,
+    InquirySource,
+    Redacted,
+)
 from tests.builders import AT, make_answer, make_element, make_inquiry, make_result, raw
 
 
@@ -112,3 +121,40 @@ def test_a_resumed_turn_remembers_what_a_person_wanted_remembered():
 )
 def test_a_resumed_turn_remembers_nothing_else(elements):
     assert TurnState.from_elements(elements).remembered_tool_answers == {}
+
+
+# boundaries
+
+DECLINE = InquiryResponse("opaque", Cancelled(CancellationReason.USER))
+ASKED = Question("q", "?", Boolean())
+
+
+@pytest.mark.parametrize(
+    ("restart", "is_kept"), [(0, True), (5, True), (6, True), (8, False), (9, True)]
+)
+def test_restart_discards_the_decline_and_the_grant_before_it(restart, is_kept):
+    asked = InquiryRequest("opaque", InquirySource.for_tool("a"), ASKED.to_inquiry_question())
+    note = {"tool_call_id": "a", "question_id": "q", "permitted": True}
+    elements = [make_element(asked, metadata={"jpweb": note}), response(DECLINE)]
+    state = TurnState.from_elements(elements, CallBoundaries(restart), 6)
+    assert (state.take_closed("a", ASKED, asked.source) is not None) is is_kept
+    assert state.is_paused("a") is is_kept
+    assert (state.take_grant("a", "") is not None) is is_kept
+    assert state.next_attempt("a", "q") == (2, "a.q.2")
+
+
+@pytest.mark.parametrize(("takeover", "is_paused"), [(0, True), (7, True), (8, False), (9, True)])
+def test_takeover_ends_the_pause_of_a_call_that_had_its_answer(takeover, is_paused):
+    elements = [request("a", "q"), response(make_answer("opaque")), request("a", "r")]
+    elements = elements[: 2 if takeover < 9 else 3]
+    state = TurnState.from_elements(elements, CallBoundaries(takeover=takeover), 6)
+    assert state.is_paused("a") is is_paused
+    assert [answer.value for answer in state.take_answers("a")] == [True]
+
+
+def test_restart_leaves_a_question_open_whose_answer_comes_after_it():
+    elements = [request("a", "q"), response(make_answer("opaque"))]
+    state = TurnState.from_elements(elements, CallBoundaries(restart=1))
+    assert [answer.value for answer in state.take_answers("a")] == [True]
+    assert state.is_paused("a")
+    assert state.take_grant("a", "") is None

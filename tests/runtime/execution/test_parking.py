@@ -34,7 +34,7 @@ from tests.store.making import decider
 class Clerk:
     """Asks for a passphrase, then whether to go on; counts how often it runs to its end.
 
-    A slow clerk never comes to the end of its first run.
+    A slow clerk never comes to the end of its first run. A careful one asks a second question.
     """
 
     NAME = "clerk"
@@ -42,9 +42,9 @@ class Clerk:
     PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
     QUESTIONS: Mapping[str, QuestionConfig] = {}
 
-    def __init__(self, *, secret: bool, is_slow: bool = False) -> None:
+    def __init__(self, *, secret: bool, is_slow: bool = False, is_careful: bool = False) -> None:
         self._secret = secret
-        self._is_slow = is_slow
+        self._is_slow, self._is_careful = is_slow, is_careful
         self.end_count = 0
 
     async def execute(
@@ -54,6 +54,8 @@ class Clerk:
             return NeedsInput(Question("word", "What is the word?", Secret()))
         if "go" not in answers:
             return NeedsInput(Question("go", "Go on?", Boolean()))
+        if self._is_careful and "sure" not in answers:
+            return NeedsInput(Question("sure", "Sure?", Boolean()))
         self.end_count += 1
         if self._is_slow and self.end_count == 1:
             await asyncio.Event().wait()
