@@ -15,14 +15,16 @@ self.addEventListener("push", (event) => {
 
 async function receiveMessage(message) {
   const pages = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
-  // A page in view shows the question itself, but no mention. Browsers ask for a notification otherwise.
+  // A page in view shows the question itself, but no mention. Safari ends a subscription after three
+  // messages that show no notification, so this one is shown and closed at once.
   const isInView = /^(question|approval)-/.test(message.tag) && pages.some((page) => page.visibilityState === "visible");
-  if (!isInView) await show(message);
+  await show(message, isInView);
+  if (isInView) for (const notification of await self.registration.getNotifications({ tag: message.tag })) notification.close();
   await closeSettled();
 }
 
 // Show a message. One with its tag, which a page may have shown already, is replaced without a sound.
-function show(message) {
+function show(message, isSilent = false) {
   const buttons = message.buttons || [];
   // All answers or none: some of them would look like all there are.
   const hasRoom = buttons.length <= (self.Notification.maxActions || 0);
@@ -30,6 +32,7 @@ function show(message) {
     body: message.body,
     tag: message.tag,
     icon: message.icon,
+    silent: isSilent,
     requireInteraction: buttons.length > 0,
     actions: hasRoom ? buttons.map((button, index) => ({ action: `answer-${index}`, title: button.title })) : [],
     data: {
