@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 #: What ``send_message`` returns where the service no longer knows the browser.
 GONE_TEXT = "The browser has unsubscribed."
 UNDELIVERED_TEXT = "The browser's push service is unreachable or rejected the message."
+#: Contact of an installation without a public name: JP's project.
+PROJECT_URL = "https://github.com/dcdpr/jp"
+#: Reserved by RFC 2606, 6761 and 6762 and by ICANN, or usual in private networks.
+_PRIVATE_TOP_DOMAINS = frozenset(
+    {"corp", "example", "home", "internal", "invalid", "lan", "local", "localhost", "test"}
+)
 #: Seconds for which the service keeps a message for a browser that is offline.
 KEPT_SECONDS = 6 * 3600
 #: Seconds for which a signature is valid; services accept up to 24 hours.
@@ -126,7 +132,9 @@ def _make_headers(endpoint: str) -> dict[str, str]:
         "exp": int(clock.now_timestamp()) + SIGNATURE_SECONDS,
         "sub": _find_contact(),
     }
-    signature: dict[str, str] = Vapid02(_derive_key(settings.SECRET_KEY)).sign(claims)
+    # Its strict form takes no contact with a path.
+    vapid = Vapid02(_derive_key(settings.SECRET_KEY), conf={"no-strict": True})
+    signature: dict[str, str] = vapid.sign(claims)
     return signature | {
         "Content-Encoding": "aes128gcm",
         "Content-Type": "application/octet-stream",
@@ -136,10 +144,16 @@ def _make_headers(endpoint: str) -> dict[str, str]:
 
 
 def _find_contact() -> str:
-    """Return whom the service may contact: this site, where it has a name and https."""
+    """Return whom the service may contact: this site, where it has https and a public name.
+
+    Apple's service refuses messages that name a host without a dot or in a private domain.
+    """
     site = urlsplit(settings.PUBLIC_URL)
-    is_reachable = site.scheme == "https" and "." in (site.hostname or "")
-    return f"https://{site.hostname}" if is_reachable else "mailto:jpweb@localhost"
+    host = site.hostname or ""
+    name, _, top_domain = host.rpartition(".")
+    is_address = ":" in host or top_domain.isdigit()
+    is_public = bool(name) and not is_address and top_domain not in _PRIVATE_TOP_DOMAINS
+    return f"https://{host}" if site.scheme == "https" and is_public else PROJECT_URL
 
 
 def _check_endpoint(endpoint: str) -> None:

@@ -7,6 +7,7 @@ from base64 import urlsafe_b64decode
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import jwt
 import pytest
@@ -104,6 +105,33 @@ async def test_the_signature_names_service_and_site_and_is_of_our_key(
     claims = jwt.decode(parts["t"], key, algorithms=["ES256"], audience=service.origin)
     assert claims["sub"] == "https://jp.example.org"
     assert 0 < claims["exp"] - timezone.now().timestamp() < 24 * 3600
+
+
+@pytest.mark.parametrize(
+    ("public_url", "contact"),
+    [
+        ("http://127.0.0.1:8000", push_sender.PROJECT_URL),
+        ("http://jp.example.org", push_sender.PROJECT_URL),
+        ("https://intranet", push_sender.PROJECT_URL),
+        ("https://jp.local", push_sender.PROJECT_URL),
+        ("https://jp.localhost", push_sender.PROJECT_URL),
+        ("https://10.0.0.7:8443", push_sender.PROJECT_URL),
+        ("https://[::ffff:10.0.0.7]", push_sender.PROJECT_URL),
+        ("https://jp.example.org:8443/x", "https://jp.example.org"),
+    ],
+)
+def test_the_signature_names_an_address_that_services_accept(
+    settings: Any, public_url: str, contact: str
+):
+    """Apple refuses a message whose contact has no public host name (403 BadJwtToken)."""
+    settings.PUBLIC_URL = public_url
+    header = push_sender._make_headers("https://web.push.apple.com/x")["Authorization"]
+    token = header.partition("t=")[2].partition(",")[0]
+    subject = jwt.decode(token, options={"verify_signature": False})["sub"]
+    host = urlsplit(subject).hostname or ""
+    assert subject == contact
+    assert "." in host
+    assert not {"localhost", "1", "7"} & set(host.split("."))
 
 
 def test_servers_with_one_secret_key_have_one_vapid_key(settings: Any):
