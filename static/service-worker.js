@@ -89,15 +89,19 @@ self.addEventListener("message", (event) => {
 });
 
 // Close the notifications of questions and approvals that no longer wait, and of mentions that were seen.
+const MAX_TAGS = 50; // of which the server answers at once
 async function closeSettled() {
   const notifications = await self.registration.getNotifications();
   const shown = notifications.filter((notification) => /^(question|approval|mention)-\d+$/.test(notification.tag));
-  if (!shown.length) return;
   try {
-    const query = new URLSearchParams(shown.slice(0, 50).map((notification) => ["tag", notification.tag]));
-    const response = await fetch(open(`/notifications/waiting?${query}`), { credentials: "same-origin", redirect: "manual", headers: { "X-Automatic": "1" } });
-    if (response.status !== 200) return;
-    const { waiting } = await response.json();
-    for (const notification of shown) if (!waiting.includes(notification.tag)) notification.close();
+    for (let start = 0; start < shown.length; start += MAX_TAGS) await closeSettledAmong(shown.slice(start, start + MAX_TAGS));
   } catch { /* offline: the next message tries again */ }
+}
+
+async function closeSettledAmong(shown) {
+  const query = new URLSearchParams(shown.map((notification) => ["tag", notification.tag]));
+  const response = await fetch(open(`/notifications/waiting?${query}`), { credentials: "same-origin", redirect: "manual", headers: { "X-Automatic": "1" } });
+  if (response.status !== 200) return;
+  const { waiting } = await response.json();
+  for (const notification of shown) if (!waiting.includes(notification.tag)) notification.close();
 }

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Worker, expect
 
+from jpweb.web.views.notifications import MAX_TAGS
 from tests.browser.pages import BOOLEAN, SELECT, Visit, answer_question, find_card, path_of
 from tests.machine.ports import wait_until
 from tests.runtime.periodic.push_service import PushService
@@ -225,6 +226,31 @@ def test_a_message_of_what_is_in_view_is_shown_and_closed_at_once(visit: Visit):
     assert [notification["tag"] for notification in browser.shown] == ["test"]
     assert browser.worker.evaluate("self.shownCount") == 2
     assert browser.worker.evaluate("self.silentTags") == [f"question-{key}"]
+
+
+#: Close what is settled of many notifications; the server says that all but one still wait.
+#: Returns how many tags each request named, and which notifications were closed.
+CLOSE_OF_MANY = """async count => {
+  const closed = [], requests = [];
+  self.registration.getNotifications = async () => Array.from({ length: count }, (_, index) => ({
+    tag: `mention-${index}`, close: () => closed.push(`mention-${index}`) }));
+  self.fetch = async url => {
+    const tags = new URL(url).searchParams.getAll("tag");
+    requests.push(tags.length);
+    const waiting = tags.filter(tag => tag !== "mention-110");
+    return { status: 200, json: async () => ({ waiting }) };
+  };
+  await closeSettled();
+  return [requests, closed];
+}"""
+
+
+def test_more_notifications_than_a_request_names_are_all_asked_about(visit: Visit):
+    browser = open_browser(visit)
+    requests, closed = browser.worker.evaluate(CLOSE_OF_MANY, 120)
+    assert closed == ["mention-110"]
+    assert sum(requests) == 120
+    assert max(requests) <= MAX_TAGS
 
 
 @needs_full_chromium
