@@ -48,7 +48,7 @@ def get_of_person(person_id: int, subscription_id: int) -> PushSubscription:
 def save_subscription(
     sign_in_key: str, endpoint: str, public_key: str, auth_secret: str, delay: int
 ) -> PushSubscription:
-    """Save the subscription of a signed-in browser in place of its earlier one.
+    """Save the subscription of a signed-in browser, in the row of its earlier one.
 
     A browser that another person used before is theirs no longer. Raises SubscriptionRefused.
     """
@@ -57,22 +57,28 @@ def save_subscription(
         raise SubscriptionRefused("Sign in again.")
     Person.objects.select_for_update().get(pk=sign_in.person_id)  # serializes the count below
     endpoint_hash = hashlib.sha256(endpoint.encode()).hexdigest()
-    PushSubscription.objects.filter(endpoint_hash=endpoint_hash).delete()
-    PushSubscription.objects.filter(sign_in=sign_in).delete()
-    if list_live().filter(person_id=sign_in.person_id).count() >= MAX_SUBSCRIPTIONS:
+    PushSubscription.objects.filter(endpoint_hash=endpoint_hash).exclude(sign_in=sign_in).delete()
+    PushSubscription.objects.filter(sign_in=sign_in).exclude(person_id=sign_in.person_id).delete()
+    others = list_live().filter(person_id=sign_in.person_id).exclude(sign_in=sign_in)
+    if others.count() >= MAX_SUBSCRIPTIONS:
         raise SubscriptionRefused(
             f"You have {MAX_SUBSCRIPTIONS} browsers. Remove one to add another."
         )
-    return PushSubscription.objects.create(
-        person_id=sign_in.person_id,
+    # The row stays: its deliveries say what the browser has had.
+    row, _ = PushSubscription.objects.update_or_create(
         sign_in=sign_in,
-        browser=_read_browser(sign_in),
-        endpoint=endpoint,
-        endpoint_hash=endpoint_hash,
-        public_key=public_key,
-        auth_secret=auth_secret,
-        delay=delay,
+        person_id=sign_in.person_id,
+        defaults={
+            "browser": _read_browser(sign_in),
+            "endpoint": endpoint,
+            "endpoint_hash": endpoint_hash,
+            "public_key": public_key,
+            "auth_secret": auth_secret,
+            "delay": delay,
+            "problem": "",
+        },
     )
+    return row
 
 
 def remove_subscription(person_id: int, subscription_id: int) -> None:

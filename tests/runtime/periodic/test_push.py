@@ -330,6 +330,35 @@ def test_a_shared_browser_belongs_to_who_turned_it_on_last(db: None):
     assert [row.person for row in PushSubscription.objects.all()] == [people[1]]
 
 
+async def test_a_changed_delay_sends_nothing_again(stage: PushScene, service: PushService):
+    await ask(stage.run)
+    await send(1)
+    changed = service.make_subscription("/push/a-new-address")
+    await run_in_db_thread(
+        lambda: push_subscriptions.save_subscription(stage.key, **changed, delay=5)
+    )
+    await send(0)
+    (browser,) = await rows(PushSubscription)
+    assert (browser.pk, browser.delay, browser.endpoint) == (
+        stage.browser.pk,
+        5,
+        changed["endpoint"],
+    )
+    await ask(stage.run)
+    await send(1)
+    assert service.messages[-1].path == "/push/a-new-address"
+
+
+def test_a_browser_at_the_limit_can_be_changed(db: None, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(push_subscriptions, "MAX_SUBSCRIPTIONS", 1)
+    key, subscription = sign_in(making.person("ada")), PushService().make_subscription()
+    push_subscriptions.save_subscription(key, **subscription, delay=0)
+    PushSubscription.objects.update(problem="It failed.")
+    push_subscriptions.save_subscription(key, **subscription, delay=60)
+    row = PushSubscription.objects.get()
+    assert (row.delay, row.problem) == (60, "")
+
+
 def test_browsers_of_one_person_are_limited(db: None, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(push_subscriptions, "MAX_SUBSCRIPTIONS", 1)
     ada, service = making.person("ada"), PushService()
