@@ -81,7 +81,7 @@ async def send_push_test(subscription: PushSubscription) -> str:
     if sending_threads.is_busy((delivery_channels.BROWSER.receiver, subscription.pk)):
         return _BUSY_TEXT
     problem = await push_sender.send_message(subscription, push_messages.build_test())
-    await _record_push_result(subscription.pk, problem)
+    await _record_push_result(subscription, problem)
     return problem
 
 
@@ -112,7 +112,7 @@ async def _send_one(notification: DueNotification, token: str) -> str:
     if notification.subscription is not None:
         message = push_messages.build_message(notification)
         problem = await push_sender.send_message(notification.subscription, message)
-        await _record_push_result(key, problem)
+        await _record_push_result(notification.subscription, problem)
         return problem
     title, body = build_message(notification, token)
     problem = await apprise_sender.send_message(key, notification.url, title, body)
@@ -120,12 +120,12 @@ async def _send_one(notification: DueNotification, token: str) -> str:
     return problem
 
 
-async def _record_push_result(subscription_id: int, problem: str) -> None:
-    """Store a browser's problem; delete a browser that its service no longer knows."""
+async def _record_push_result(subscription: PushSubscription, problem: str) -> None:
+    """Store a browser's problem; forget a browser that its service no longer knows."""
     if problem == push_sender.GONE_TEXT:
-        await run_in_db_thread(push_subscriptions.forget_subscription, subscription_id)
+        await run_in_db_thread(push_subscriptions.forget_subscription, subscription)
     else:
-        await run_in_db_thread(push_subscriptions.record_problem, subscription_id, problem)
+        await run_in_db_thread(push_subscriptions.record_problem, subscription.pk, problem)
 
 
 def build_message(notification: DueNotification, token: str) -> tuple[str, str]:

@@ -105,6 +105,11 @@ class PushSubscription(models.Model):
     def __str__(self) -> str:
         return f"push subscription {self.pk} of {self.person_id}"
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether its service no longer knows the browser: the row has no address then."""
+        return not self.endpoint
+
 
 class PushDelivery(models.Model):
     """A question, approval or mention was sent to a browser, or sending it failed."""

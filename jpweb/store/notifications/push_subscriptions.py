@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from jpweb.store import db_text
 from jpweb.store.errors import StoreError
@@ -25,19 +25,20 @@ class SubscriptionRefused(StoreError):
 
 
 def list_live() -> QuerySet[PushSubscription]:
-    """Return the subscriptions whose sign-in has not ended, and whose person is active."""
-    return PushSubscription.objects.filter(
-        sign_in__in=sessions.list_live_rows(), person__is_active=True
-    )
+    """Return the subscriptions to which messages can go now.
+
+    Their sign-in has not ended, their person is active, and their service knows them.
+    """
+    return _list_signed_in().exclude(endpoint="")
 
 
 def list_of_person(person_id: int) -> list[PushSubscription]:
-    """Return the browsers of a person that are signed in, the oldest first."""
-    return list(list_live().filter(person_id=person_id).order_by("pk"))
+    """Return the browsers of a person that are signed in, also gone ones, the oldest first."""
+    return list(_list_signed_in().filter(person_id=person_id).order_by("pk"))
 
 
 def get_of_person(person_id: int, subscription_id: int) -> PushSubscription:
-    """Return a browser of a person. Raises UnknownSubscription where it is another person's."""
+    """Return a browser of a person that messages can go to. Raises UnknownSubscription."""
     row = list_live().filter(person_id=person_id, pk=subscription_id).first()
     if row is None:
         raise UnknownSubscription("No such browser.")
@@ -58,7 +59,8 @@ def save_subscription(
     Person.objects.select_for_update().get(pk=sign_in.person_id)  # serializes the count below
     endpoint_hash = hashlib.sha256(endpoint.encode()).hexdigest()
     PushSubscription.objects.filter(endpoint_hash=endpoint_hash).exclude(sign_in=sign_in).delete()
-    PushSubscription.objects.filter(sign_in=sign_in).exclude(person_id=sign_in.person_id).delete()
+    is_replaceable = Q(endpoint="") | ~Q(person_id=sign_in.person_id)
+    PushSubscription.objects.filter(is_replaceable, sign_in=sign_in).delete()
     others = list_live().filter(person_id=sign_in.person_id).exclude(sign_in=sign_in)
     if others.count() >= MAX_SUBSCRIPTIONS:
         raise SubscriptionRefused(
@@ -83,18 +85,32 @@ def save_subscription(
 
 def remove_subscription(person_id: int, subscription_id: int) -> None:
     """Delete a browser of a person. Raises UnknownSubscription."""
-    get_of_person(person_id, subscription_id).delete()
+    rows = _list_signed_in().filter(person_id=person_id, pk=subscription_id)
+    if not rows.delete()[0]:
+        raise UnknownSubscription("No such browser.")
 
 
-def forget_subscription(subscription_id: int) -> None:
-    """Delete a browser that its vendor's service no longer knows."""
-    PushSubscription.objects.filter(pk=subscription_id).delete()
+def forget_subscription(subscription: PushSubscription) -> None:
+    """Empty the address and keys of a browser that its vendor's service no longer knows.
+
+    The row stays, so that its person sees it. An address that the browser has got since stays too.
+    """
+    rows = PushSubscription.objects.filter(
+        pk=subscription.pk, endpoint_hash=subscription.endpoint_hash
+    )
+    rows.update(endpoint="", public_key="", auth_secret="", problem="")
 
 
 def record_problem(subscription_id: int, problem: str) -> None:
     """Record why the last message to a browser failed; empty where it did not."""
     PushSubscription.objects.filter(pk=subscription_id).update(
         problem=db_text.clean_text(problem)[:500]
+    )
+
+
+def _list_signed_in() -> QuerySet[PushSubscription]:
+    return PushSubscription.objects.filter(
+        sign_in__in=sessions.list_live_rows(), person__is_active=True
     )
 
 

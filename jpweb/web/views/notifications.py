@@ -207,7 +207,9 @@ def _render_page(request: Request, form: DestinationForm) -> HttpResponse:
         "browsers": browsers,
         "current_key": current_key,
         "can_add_browser": bool(accounts.list_workspaces(request.user.pk, Role.READER)),
-        "is_browser_on": any(browser.sign_in_id == current_key for browser in browsers),
+        "is_browser_on": any(
+            browser.sign_in_id == current_key and not browser.is_gone for browser in browsers
+        ),
         "push_key": push_sender.get_public_key(),
         "max_delay": destinations.MAX_DELAY_SECONDS,
         "max_question_chars": short_texts.MAX_QUESTION_CHARS,

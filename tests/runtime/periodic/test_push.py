@@ -230,14 +230,38 @@ async def test_ending_a_sign_in_removes_its_browser_alone(stage: PushScene, serv
 
 
 @pytest.mark.parametrize("status", [404, 410])
-async def test_a_browser_that_its_service_forgot_is_removed(
+async def test_a_browser_that_its_service_forgot_is_listed_without_its_address(
     stage: PushScene, service: PushService, status: int
 ):
     await ask(stage.run)
     await ask(stage.run)
     service.status = status
     await send(0)
-    assert (len(service.messages), await rows(PushSubscription)) == (1, [])
+    assert len(service.messages) == 1
+    (browser,) = await run_in_db_thread(push_subscriptions.list_of_person, stage.ada.pk)
+    assert browser.is_gone
+    assert (browser.endpoint, browser.public_key, browser.auth_secret) == ("", "", "")
+    service.status = 201
+    await send(0)
+    with pytest.raises(push_subscriptions.UnknownSubscription):
+        await run_in_db_thread(push_subscriptions.get_of_person, stage.ada.pk, browser.pk)
+    await run_in_db_thread(
+        lambda: push_subscriptions.save_subscription(
+            stage.key, **service.make_subscription("/push/new"), delay=0
+        )
+    )
+    await send(2)
+    (browser,) = await rows(PushSubscription)
+    assert not browser.is_gone
+
+
+def test_a_late_reply_about_an_earlier_address_forgets_no_later_one(db: None):
+    key, service = sign_in(making.person("ada")), PushService()
+    earlier = push_subscriptions.save_subscription(key, **service.make_subscription(), delay=0)
+    later = service.make_subscription("/push/new")
+    push_subscriptions.save_subscription(key, **later, delay=0)
+    push_subscriptions.forget_subscription(earlier)
+    assert PushSubscription.objects.get().endpoint == later["endpoint"]
 
 
 @pytest.mark.parametrize("status", [307, 400, 403, 429, 500])
@@ -308,7 +332,7 @@ async def test_a_test_message_is_shown_as_one(stage: PushScene, service: PushSer
     assert service.read_messages == [push_messages.build_test()]
     service.status = 410
     assert await send_notifications.send_push_test(stage.browser) == push_sender.GONE_TEXT
-    assert await rows(PushSubscription) == []
+    assert [row.is_gone for row in await rows(PushSubscription)] == [True]
 
 
 async def test_no_key_of_a_browser_is_logged(

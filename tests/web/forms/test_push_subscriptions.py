@@ -11,10 +11,12 @@ from django.test import Client
 from jpweb.store.annotations import mentions, threads
 from jpweb.store.choices import Act
 from jpweb.store.models import JournalEntry, LedgerEntry, Mention, PushSubscription
+from jpweb.store.notifications import push_subscriptions
 from jpweb.stream import wire
 from jpweb.stream.answer_type import Secret
 from tests.runtime.periodic.push_service import PushService
 from tests.store import making
+from tests.web.reading import parse_page
 from tests.web.world import World
 
 ENDPOINT = {"endpoint": "https://push.example.org/capability-9f", "browser_delay": "5"}
@@ -64,6 +66,22 @@ def test_a_person_removes_a_browser(world: World):
     add(client)
     key = PushSubscription.objects.get().pk
     client.post("/notifications/browsers/remove", {"browser": key})
+    assert not PushSubscription.objects.exists()
+
+
+def test_a_browser_that_unsubscribed_says_so_and_is_removed(world: World):
+    client = world.client("responder")
+    add(client)
+    row = PushSubscription.objects.get()
+    push_subscriptions.forget_subscription(row)
+    page = parse_page(client.get("/notifications"))
+    browser = page.find_one(**{"data-browser": str(row.pk)})
+    assert "this browser has unsubscribed" in browser.text
+    assert "Send a test" not in browser.text
+    assert "Turn on in this browser" in page.text
+    response = client.post("/notifications/browsers/test", {"browser": row.pk}, follow=True)
+    assert "No such browser." in response.content.decode()
+    client.post("/notifications/browsers/remove", {"browser": row.pk})
     assert not PushSubscription.objects.exists()
 
 
