@@ -14,6 +14,7 @@ from django.db.models import (
     F,
     IntegerField,
     OuterRef,
+    Q,
     QuerySet,
     Value,
     Window,
@@ -21,9 +22,12 @@ from django.db.models import (
 from django.db.models.functions import Now, RowNumber
 
 from jpweb.store.choices import Role
+from jpweb.store.database import clock
 from jpweb.store.models import Membership, Mention
 from jpweb.store.notifications.delivery_channels import ADDRESS, MAX_PER_DESTINATION, Channel
 
+#: A mention is sent at most so long after it was due.
+LATEST_HOURS = 24
 _WORKSPACE = "comment__thread__conversation__workspace"
 
 
@@ -54,7 +58,8 @@ def _filter_due(channel: Channel) -> QuerySet[Any]:
     """Join unseen mentions with the destinations or browsers of their people.
 
     A destination is for one workspace, and silent where its person may no longer answer. A
-    browser is for every workspace that its person may read.
+    browser is for every workspace that its person may read. Neither gets mentions from before it
+    was added; a person who turns messages of mentions on gets none that were due long before.
     """
     receivers = f"person__{channel.receivers_of_person}"
     least_role = Role.RESPONDER if channel is ADDRESS else Role.READER
@@ -72,9 +77,15 @@ def _filter_due(channel: Channel) -> QuerySet[Any]:
     rows = Mention.objects.filter(seen_at=None, person__is_notified_of_mentions=True).annotate(
         told=F(f"{receivers}__pk"),
         told_at=ExpressionWrapper(F("made_at") + delay, DateTimeField()),
+        told_since=F(f"{receivers}__added_at"),
     )
     if channel is ADDRESS:
         rows = rows.annotate(told_workspace=F(f"{receivers}__workspace_id"))
         rows = rows.filter(told_workspace=F(f"{_WORKSPACE}_id"))
     usable = channel.list_usable().filter(pk=OuterRef("told"))
-    return rows.filter(~Exists(previous), Exists(memberships), Exists(usable), told_at__lte=Now())
+    is_recent = Q(
+        told_at__lte=Now(),
+        told_at__gte=clock.now() - timedelta(hours=LATEST_HOURS),
+        made_at__gte=F("told_since"),
+    )
+    return rows.filter(is_recent, ~Exists(previous), Exists(memberships), Exists(usable))

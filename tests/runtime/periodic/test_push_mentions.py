@@ -13,8 +13,9 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import accounts
 from jpweb.store.annotations import mentions, threads
 from jpweb.store.choices import Role
-from jpweb.store.models import Inquiry, Membership, Mention, Person
-from tests.runtime.periodic.push_scene import PushScene, change_rights, send
+from jpweb.store.models import Inquiry, Membership, Mention, Person, PushSubscription
+from jpweb.store.notifications import push_subscriptions
+from tests.runtime.periodic.push_scene import PushScene, change_rights, send, sign_in
 from tests.runtime.periodic.push_service import PushService
 from tests.store import making
 
@@ -30,6 +31,7 @@ async def mention(stage: PushScene) -> Mention:
         making.settle(Inquiry.objects.get(), making.ANSWER)
         threads.add_comment(stage.conversation, anchor, author, f"@ada @grace {CANARY}")
         Mention.objects.update(made_at=timezone.now() - timedelta(minutes=1))
+        PushSubscription.objects.update(added_at=timezone.now() - timedelta(minutes=2))
         return Mention.objects.get()
 
     row: Mention = await run_in_db_thread(add)
@@ -48,6 +50,20 @@ async def test_a_mention_is_sent_once_without_the_words(stage: PushScene, servic
         "tag": f"mention-{row.pk}",
         "url": f"/conversations/{stage.conversation.pk}/comments/{thread.anchor}",
     }
+
+
+async def test_a_mention_is_not_sent_to_a_browser_that_was_added_later(
+    stage: PushScene, service: PushService
+):
+    await mention(stage)
+
+    def add_browser() -> None:
+        key = sign_in(stage.ada)
+        push_subscriptions.save_subscription(key, **service.make_subscription("/new"), delay=0)
+
+    await run_in_db_thread(add_browser)
+    await send(1)
+    assert [message.path for message in service.messages] == ["/push/a-browser"]
 
 
 @pytest.mark.parametrize(

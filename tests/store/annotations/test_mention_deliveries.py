@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from jpweb.runtime.periodic import send_notifications
 from jpweb.store import accounts, journal
 from jpweb.store.annotations import mentions, threads
 from jpweb.store.choices import Role
+from jpweb.store.database import clock
 from jpweb.store.models import Membership, Mention, NotificationDestination, Person
 from jpweb.store.notifications import deliveries
 from jpweb.store.notifications.deliveries import DueNotification
+from jpweb.store.notifications.due_mentions import LATEST_HOURS
 from jpweb.stream.events import ChatRequest
 from tests.store import making
 
@@ -71,6 +75,29 @@ def test_mention_is_not_due_after_it_was_turned_off():
     accounts.set_notified_of_mentions(person.pk, is_on=False)
     assert list_due() == []
     assert deliveries.claim_delivery(due) is None
+
+
+def test_mention_is_not_due_to_a_destination_that_was_added_later():
+    person = mention()
+    (due,) = list_due()
+    NotificationDestination.objects.filter(person=person).update(added_at=clock.now())
+    assert list_due() == []
+    assert deliveries.claim_delivery(due) is None
+
+
+@pytest.mark.parametrize(
+    ("hours", "count"), [(LATEST_HOURS - 1, 1), (LATEST_HOURS + 1, 0)], ids=["late", "too late"]
+)
+@pytest.mark.parametrize("delay", [0, 86_400])
+def test_mention_before_they_were_turned_on_is_due_for_a_day(delay: int, hours: int, count: int):
+    person = mention(delay=delay)
+    accounts.set_notified_of_mentions(person.pk, is_on=False)
+    age = timedelta(hours=hours, seconds=delay)
+    Mention.objects.update(made_at=clock.now() - age)
+    NotificationDestination.objects.update(added_at=clock.now() - age - timedelta(hours=1))
+    assert list_due() == []
+    accounts.set_notified_of_mentions(person.pk, is_on=True)
+    assert len(list_due()) == count
 
 
 def test_mention_is_not_due_to_a_destination_of_another_workspace():
