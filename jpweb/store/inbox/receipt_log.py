@@ -9,11 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from typing import Any
 
 from django.db import IntegrityError, connection, transaction
 
 from jpweb.store.choices import Role
-from jpweb.store.models import DisplayReceipt, Inquiry, Membership, NotificationDelivery
+from jpweb.store.models import (
+    DisplayReceipt,
+    Inquiry,
+    Membership,
+    NotificationDelivery,
+    Person,
+    PushDelivery,
+)
 from jpweb.store.sql import bulk
 
 #: The keys of a question and of a person.
@@ -53,13 +61,23 @@ class ReceiptTimes:
 
 
 @dataclass(frozen=True, slots=True)
+class SentNotification:
+    """A message about a question to a person's channel or browser; ``problem`` is why it failed."""
+
+    sent_at: datetime
+    person: Person
+    problem: str
+    is_in_browser: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ReceiptLog:
     """The receipts and notifications of one question, in order; the lists may be cut."""
 
     delivered_count: int
     display_receipts: Sequence[DisplayReceipt]
     notification_count: int
-    notifications: Sequence[NotificationDelivery]
+    notifications: Sequence[SentNotification]
 
 
 def save_receipts(receipts: Mapping[ReceiptKey, ReceiptTimes]) -> list[ReceiptKey]:
@@ -84,15 +102,28 @@ def save_receipts(receipts: Mapping[ReceiptKey, ReceiptTimes]) -> list[ReceiptKe
 def get_receipt_log(inquiry_id: int) -> ReceiptLog:
     """Return the receipts and notifications of a question, the first ones first."""
     display_receipts = DisplayReceipt.objects.filter(inquiry_id=inquiry_id).select_related("person")
-    notifications = NotificationDelivery.objects.filter(inquiry_id=inquiry_id).select_related(
-        "destination__person"
-    )
+    channel_count, to_channels = _list_sent(NotificationDelivery, inquiry_id, "destination")
+    browser_count, to_browsers = _list_sent(PushDelivery, inquiry_id, "subscription")
+    notifications = sorted([*to_channels, *to_browsers], key=lambda sent: sent.sent_at)
     return ReceiptLog(
         display_receipts.count(),
         list(display_receipts.order_by("delivered_at", "id")[:MAX_SHOWN]),
-        notifications.count(),
-        list(notifications.order_by("sent_at", "id")[:MAX_SHOWN]),
+        channel_count + browser_count,
+        notifications[:MAX_SHOWN],
     )
+
+
+def _list_sent(model: Any, inquiry_id: int, receiver: str) -> tuple[int, list[SentNotification]]:
+    """Return how many messages a table has of a question, and the first ones."""
+    deliveries = model.objects.filter(inquiry_id=inquiry_id)
+    rows = deliveries.select_related(f"{receiver}__person").order_by("sent_at", "id")[:MAX_SHOWN]
+    notifications = [
+        SentNotification(
+            row.sent_at, getattr(row, receiver).person, row.problem, model is PushDelivery
+        )
+        for row in rows
+    ]
+    return deliveries.count(), notifications
 
 
 def find_earliest(display_receipts: Iterable[DisplayReceipt], column: str) -> DisplayReceipt | None:

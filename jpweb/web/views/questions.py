@@ -293,9 +293,9 @@ def _build_timeline(row: Inquiry, receipts: ReceiptLog | None) -> list[dict[str,
         if receipt is not None:
             at = getattr(receipt, column)
             steps.append(make_step(column, at, receipt.reader_name))
-    for delivery in receipts.notifications if receipts else ():
-        person_name = delivery.destination.person.display_name
-        steps.append(make_step("notified", delivery.sent_at, person_name, problem=delivery.problem))
+    for sent in receipts.notifications if receipts else ():
+        extra = {"problem": sent.problem, "is_in_browser": sent.is_in_browser}
+        steps.append(make_step("notified", sent.sent_at, sent.person.display_name, **extra))
     if row.settled_at is not None:
         steps.append(make_step("settled", row.settled_at))
     # A receipt of the card may be dated after the answer.

@@ -15,9 +15,18 @@ from jpweb.runtime.inquiries import receipt_buffer
 from jpweb.store.database import clock
 from jpweb.store.inbox import receipt_log
 from jpweb.store.inbox.receipt_log import ReceiptTimes
-from jpweb.store.models import Inquiry, NotificationDelivery, NotificationDestination, Run
+from jpweb.store.models import (
+    Inquiry,
+    NotificationDelivery,
+    NotificationDestination,
+    PushDelivery,
+    Run,
+)
+from jpweb.store.notifications import push_subscriptions
 from jpweb.stream.answer_type import Option, Secret, Select
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, InquiryOutcome
+from tests.runtime.periodic.push_scene import sign_in
+from tests.runtime.periodic.push_service import PushService
 from tests.store import making
 from tests.web.reading import ParsedPage, parse_page
 from tests.web.world import MEMBERS, World
@@ -132,6 +141,26 @@ def test_auditors_see_what_was_seen_in_order_and_readers_do_not(world: World):
     for person_name in ("reader", "responder"):
         assert steps(page_of(world, person_name)) == ["asked", "waiting"]
         assert "Delivered to" not in page_of(world, person_name).text
+
+
+def test_auditors_see_messages_to_browsers_in_order(world: World):
+    row, responder = world.question, world.people["responder"]
+    address = NotificationDestination.objects.create(
+        person=responder, workspace=world.home, url="mailto://secret", delay=5
+    )
+    browser = push_subscriptions.save_subscription(
+        sign_in(responder), **PushService().make_subscription(), delay=0
+    )
+    sent_at = row.asked_at + timedelta(seconds=5)
+    PushDelivery.objects.create(subscription=browser, inquiry=row, sent_at=sent_at)
+    NotificationDelivery.objects.create(
+        destination=address, inquiry=row, sent_at=sent_at + timedelta(seconds=1)
+    )
+    making.settle(row, Answered(True))
+    course = " ".join(page_of(world, "auditor").find_one(id="timeline").text.split())
+    assert "after 5.0 s Notified: Responder (in a browser) after 6.0 s" in course
+    assert "after 6.0 s Notified: Responder Never shown" in course
+    assert "Notified" not in page_of(world, "reader").text
 
 
 def test_a_settled_question_shows_receipts_that_are_not_written_yet(world: World):
