@@ -10,7 +10,7 @@ from django.utils import dates
 
 from jpweb.web.labels import audit_labels
 
-#: Days that the quick ranges go back.
+#: Days of the quick ranges; the last one is today.
 _DAY_COUNTS = (7, 30, 90)
 
 
@@ -29,7 +29,7 @@ def list_ranges(today: date, query: dict[str, str]) -> list[QuickRange]:
         _make_range(
             audit_labels.LAST_DAYS.format(day_count=day_count),
             query,
-            today - timedelta(days=day_count),
+            today - timedelta(days=day_count - 1),
         )
         for day_count in _DAY_COUNTS
     ]

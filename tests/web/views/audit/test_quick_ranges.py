@@ -3,6 +3,8 @@ from __future__ import annotations
 from datetime import date
 from urllib.parse import parse_qsl
 
+import pytest
+
 from jpweb.web.views.audit.quick_ranges import list_ranges
 
 
@@ -24,5 +26,14 @@ def test_range_keeps_other_filters_and_replaces_the_dates():
     query = {"tool": "git_tag", "since": "2020-01-01", "until": "2020-01-02"}
     assert dict(parse_qsl(list_ranges(date(2026, 11, 24), query)[0].query)) == {
         "tool": "git_tag",
-        "since": "2026-11-17",
+        "since": "2026-11-18",
     }
+
+
+@pytest.mark.parametrize(("place", "day_count"), [(0, 7), (1, 30), (2, 90)])
+def test_last_days_end_with_today(place: int, day_count: int):
+    today = date(2026, 11, 24)
+    label, query = list_ranges(today, {})[place]
+    since = date.fromisoformat(dict(parse_qsl(query))["since"])
+    assert label == f"Last {day_count} days"
+    assert (today - since).days + 1 == day_count
