@@ -10,6 +10,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RESOLUTION = timedelta(microseconds=1)
 #: Largest integer of SQLite and PostgreSQL (64 bits, signed).
 _MAX_INTEGER = 2**63 - 1
+#: Largest value of a column of counts: for a larger one Django raises an error or makes no query.
+_MAX_COUNT = 2**31 - 1
 
 
 class Cursor(NamedTuple):
@@ -28,11 +30,16 @@ class Cursor(NamedTuple):
 
 
 def parse_cursor(text: str, *, is_time: bool) -> Cursor | None:
-    """Return the cursor that a URL spells, or None for an invalid one."""
+    """Return the cursor that a URL spells, or None for an invalid one.
+
+    A number is a count, so one that no column of counts takes is of another order, and invalid.
+    """
     number, _, rank = text.partition("_")
     try:
         value, rank_number = int(number), int(rank)
         if max(abs(value), abs(rank_number)) > _MAX_INTEGER:
+            return None
+        if not is_time and not 0 <= value <= _MAX_COUNT:
             return None
         return Cursor(_EPOCH + value * _RESOLUTION if is_time else value, rank_number)
     except (ValueError, OverflowError):

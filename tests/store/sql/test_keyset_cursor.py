@@ -10,6 +10,7 @@ from jpweb.store.sql import keyset_cursor
 from jpweb.store.sql.keyset_cursor import Cursor
 
 RANKS = st.integers(min_value=0, max_value=2**63 - 1)
+COUNTS = st.integers(min_value=0, max_value=2**31 - 1)
 INSTANTS = st.datetimes(timezones=st.just(UTC))
 
 
@@ -18,7 +19,7 @@ def test_an_instant_comes_back_as_it_was_spelled(value: datetime, rank: int):
     assert keyset_cursor.parse_cursor(str(Cursor(value, rank)), is_time=True) == Cursor(value, rank)
 
 
-@given(RANKS, RANKS)
+@given(COUNTS, RANKS)
 def test_a_number_comes_back_as_it_was_spelled(value: int, rank: int):
     spelled = str(Cursor(value, rank))
     assert keyset_cursor.parse_cursor(spelled, is_time=False) == Cursor(value, rank)
@@ -33,7 +34,13 @@ def test_whatever_stands_in_an_address_is_a_key_or_none(text: str, instants: boo
 @given(st.integers(), st.integers())
 def test_a_key_is_none_that_no_database_takes(value: int, rank: int):
     key = keyset_cursor.parse_cursor(f"{value}_{rank}", is_time=False)
-    assert (key is not None) == (abs(value) < 2**63 and abs(rank) < 2**63)
+    assert (key is not None) == (0 <= value < 2**31 and abs(rank) < 2**63)
+
+
+@pytest.mark.parametrize(("value", "is_key"), [(-1, False), (0, True), (2**31, False)])
+def test_a_key_is_none_that_no_column_of_counts_takes(value: int, is_key: bool):
+    assert (keyset_cursor.parse_cursor(f"{value}_1", is_time=False) is not None) == is_key
+    assert keyset_cursor.parse_cursor(f"{value}_1", is_time=True) is not None
 
 
 @pytest.mark.parametrize(

@@ -234,6 +234,15 @@ def test_an_odd_continuation_is_no_crash(world: World, before: str):
     get(world, before=before)
 
 
+@pytest.mark.parametrize("name", ["before", "after"])
+@pytest.mark.parametrize("cursor", ["-1_1", "1790000000000000_5", "2147483648_1"])
+def test_a_continuation_of_another_order_leads_to_the_first_page(
+    world: World, name: str, cursor: str
+):
+    fields = {"sort": "length", name: cursor}
+    assert titles(get(world, **fields)) == titles(get(world, sort="length"))
+
+
 def test_the_demo_is_listed_with_what_the_files_hold(world: World):
     home, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     Membership.objects.create(person=world.people["outsider"], workspace=home, role=Role.READER)
