@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Case, Exists, OuterRef, Q, QuerySet, When
 from django.db.models.functions import Now
 
 from jpweb.store.choices import UNFINISHED_STATES
 from jpweb.store.database import clock
 from jpweb.store.inquiries import OPEN_STATE, list_open
-from jpweb.store.models import Inquiry, QuestionSnooze
+from jpweb.store.models import Inquiry, NotificationDelivery, PushDelivery, QuestionSnooze
 from jpweb.store.sql.compiled_query import CompiledQuery
 
 #: Hour of the next day, in the person's time zone, until which "tomorrow" snoozes.
@@ -23,6 +23,9 @@ MORNING_HOUR = 8
 SNOOZE_TIMES = {"10min": timedelta(minutes=10), "1h": timedelta(hours=1)}
 #: A snoozed question comes back so long before it expires.
 TIME_BEFORE_EXPIRY = timedelta(minutes=5)
+#: An ended snooze stays so long for its person's second message, which a claim holds back for ten
+#: minutes. Open pages are told of the end for ``SIGNAL_TIME``.
+RETURN_TIME, SIGNAL_TIME = timedelta(minutes=15), timedelta(seconds=10)
 
 _IS_OPEN = Q(inquiry__state=OPEN_STATE, inquiry__run__state__in=UNFINISHED_STATES)
 
@@ -117,15 +120,38 @@ def is_snoozed(person_ids: Collection[int]) -> Exists:
 
 
 def delete_ended() -> set[int]:
-    """Delete snoozes that have ended; return the workspaces of their questions."""
+    """Delete snoozes that have ended; return the workspaces of their questions.
+
+    That of an open question whose person was notified of it stays for ``RETURN_TIME`` at most:
+    they are notified once more.
+    """
     rows = _ended_query()
-    if rows:
-        QuestionSnooze.objects.filter(pk__in=[key for key, _ in rows]).delete()
-    return {workspace_id for _, workspace_id in rows}
+    keys = [key for key, _, _, is_awaited in rows if not is_awaited]
+    if keys:
+        QuestionSnooze.objects.filter(pk__in=keys).delete()
+    return {
+        workspace_id
+        for _, workspace_id, is_recent, is_awaited in rows
+        if is_recent or not is_awaited
+    }
 
 
 def _list_current(person_ids: Collection[int]) -> QuerySet[QuestionSnooze]:
     return QuestionSnooze.objects.filter(_IS_OPEN, person_id__in=person_ids, until__gt=Now())
+
+
+def _list_deliveries(model: Any, receiver: str) -> QuerySet[Any]:
+    """Return the messages about a snooze's question to its person, from before its end."""
+    rows: QuerySet[Any] = model.objects.filter(
+        inquiry_id=OuterRef("inquiry_id"),
+        sent_at__lt=OuterRef("until"),
+        **{f"{receiver}__person_id": OuterRef("person_id")},
+    )
+    return rows
+
+
+def _make_flag(condition: Q) -> Case:
+    return Case(When(condition, then=True), default=False, output_field=BooleanField())
 
 
 def _in_order(snoozes: QuerySet[QuestionSnooze]) -> QuerySet[QuestionSnooze]:
@@ -138,9 +164,21 @@ _conversation_query = CompiledQuery(
     )
 )
 _ended_query = CompiledQuery(
-    lambda: QuestionSnooze.objects.filter(
-        Q(until__lte=Now()) | ~Q(inquiry__state=OPEN_STATE)
-    ).values_list("pk", "inquiry__workspace_id")
+    lambda: (
+        QuestionSnooze.objects.filter(Q(until__lte=Now()) | ~Q(inquiry__state=OPEN_STATE))
+        .annotate(
+            is_recent=_make_flag(Q(until__gt=Now() - SIGNAL_TIME)),
+            is_awaited=_make_flag(
+                _IS_OPEN
+                & Q(until__gt=Now() - RETURN_TIME)
+                & (
+                    Q(Exists(_list_deliveries(NotificationDelivery, "destination")))
+                    | Q(Exists(_list_deliveries(PushDelivery, "subscription")))
+                )
+            ),
+        )
+        .values_list("pk", "inquiry__workspace_id", "is_recent", "is_awaited")
+    )
 )
 _key_query = CompiledQuery(
     lambda person_ids: _list_current(person_ids).values_list(

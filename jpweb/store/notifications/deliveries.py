@@ -42,7 +42,12 @@ from jpweb.store.models import (
     QuestionClaim,
     QuestionSnooze,
 )
-from jpweb.store.notifications import answer_buttons, answer_links, due_mentions
+from jpweb.store.notifications import (
+    answer_buttons,
+    answer_links,
+    due_mentions,
+    returned_questions,
+)
 from jpweb.store.notifications.answer_buttons import AnswerButton
 from jpweb.store.notifications.delivery_channels import (
     ADDRESS,
@@ -65,7 +70,7 @@ class DueNotification:
     That is an open question or approval, or a mention. ``text`` is the question's, and empty for
     a secret one or one of an unknown kind: it is not sent, and so not read. ``url`` is empty for a
     browser, which is in ``subscription``. ``comment_page`` has the conversation and the event of
-    a mention.
+    a mention, ``snooze_id`` the ended snooze of a question that came back.
     """
 
     destination_id: int
@@ -79,6 +84,7 @@ class DueNotification:
     is_secret: bool = False
     approval_id: int | None = None
     approval_kind: ApprovalKind | None = None
+    snooze_id: int | None = None
     mention_id: int | None = None
     comment_page: tuple[int, str] = (0, "")
     channel: Channel = ADDRESS
@@ -95,9 +101,9 @@ def list_due(limit: int) -> list[DueNotification]:
     """Return the due notifications, the oldest first; at most ``MAX_PER_DESTINATION`` of each.
 
     Due is an open question or approval of an unfinished run, older than the delay of the
-    destination or browser, where its person may answer now, and that it had no message of. So is
-    a mention of a destination's person that they have not seen. At most five queries for each
-    channel in use.
+    destination or browser, where its person may answer now, and that it had no message of since
+    its person's snooze of it ended, if any. So is a mention of a destination's person that they
+    have not seen. At most five queries for each channel in use.
     """
     waiting_rows: list[tuple[WaitingRow, Channel]] = []
     for channel in CHANNELS:
@@ -138,20 +144,16 @@ def _pick_due(
 def claim_delivery(due_notification: DueNotification) -> tuple[int, str] | None:
     """Claim a delivery; returns its key, and for a question the token of a new answer link.
 
-    A browser gets no link: its person is signed in. Returns None where another process claimed
-    the delivery, or where it is no longer due.
+    A browser gets no link: its person is signed in. A question that came back keeps the delivery
+    that is on record; its key here is 0. Returns None where another process claimed the delivery,
+    or where it is no longer due.
     """
     channel = due_notification.channel
     try:
         with transaction.atomic():
             if not _is_still_due(due_notification):
                 return None
-            delivery = channel.delivery_model.objects.create(
-                **{f"{channel.receiver}_id": due_notification.destination_id},
-                inquiry_id=due_notification.inquiry_id,
-                approval_id=due_notification.approval_id,
-                mention_id=due_notification.mention_id,
-            )
+            delivery_id = _record_delivery(due_notification)
             token = (
                 answer_links.issue_link(due_notification.inquiry_id, due_notification.person_id)
                 if due_notification.inquiry_id and channel is ADDRESS
@@ -159,7 +161,26 @@ def claim_delivery(due_notification: DueNotification) -> tuple[int, str] | None:
             )
     except IntegrityError:
         return None
-    return delivery.pk, token
+    return delivery_id, token
+
+
+def _record_delivery(due_notification: DueNotification) -> int:
+    """Record a delivery and return its key; 0 where the question came back and has one already.
+
+    Raises IntegrityError where another process claimed the delivery.
+    """
+    channel = due_notification.channel
+    fields = {
+        f"{channel.receiver}_id": due_notification.destination_id,
+        "inquiry_id": due_notification.inquiry_id,
+        "approval_id": due_notification.approval_id,
+        "mention_id": due_notification.mention_id,
+    }
+    rows = channel.delivery_model.objects
+    if due_notification.snooze_id is not None and rows.filter(**fields).exists():
+        return 0
+    key: int = rows.create(**fields).pk
+    return key
 
 
 def list_waiting_keys(
@@ -207,6 +228,7 @@ def _make_due(row: WaitingRow, channel: Channel, receiver: Any) -> DueNotificati
         **common,
         asker=asker,
         inquiry_id=row.pk,
+        snooze_id=row.snooze_key,  # type: ignore[attr-defined]  # annotated by _join_receivers
         text=text,
         is_secret=is_secret,
         buttons=buttons,
@@ -244,9 +266,7 @@ def _join_receivers(waiting: QuerySet[Row], row_field: str, channel: Channel) ->
         person__is_active=True,
     )
     is_held_back = _is_held_back(waiting.model)
-    previous = channel.delivery_model.objects.filter(
-        **{f"{channel.receiver}_id": OuterRef("told"), row_field: OuterRef("pk")}
-    )
+    previous = returned_questions.list_previous(channel, row_field)
     usable = channel.list_usable().filter(pk=OuterRef("told"))
     seconds = ExpressionWrapper(F(f"{channel.path}__delay"), IntegerField())
     delay = ExpressionWrapper(seconds * Value(timedelta(seconds=1)), DurationField())
@@ -256,6 +276,7 @@ def _join_receivers(waiting: QuerySet[Row], row_field: str, channel: Channel) ->
             told=F(f"{channel.path}__pk"),
             told_person=F(f"{channel.path}__person_id"),
             told_at=ExpressionWrapper(F("asked_at") + delay, DateTimeField()),
+            snooze_key=returned_questions.find_ended_snooze(waiting.model),
         )
         .filter(
             ~Exists(previous),

@@ -23,6 +23,7 @@ from jpweb.runtime.periodic import (
 )
 from jpweb.store import accounts
 from jpweb.store.choices import ApprovalKind, Role
+from jpweb.store.inbox import snoozes
 from jpweb.store.models import (
     AnswerLink,
     Approval,
@@ -31,6 +32,7 @@ from jpweb.store.models import (
     Person,
     PushDelivery,
     PushSubscription,
+    QuestionSnooze,
     Run,
     SignIn,
 )
@@ -142,6 +144,29 @@ def test_servers_with_one_secret_key_have_one_vapid_key(settings: Any):
         keys.append(push_sender.get_public_key())
     push_sender._derive_key.cache_clear()
     assert keys[0] == keys[1] != keys[2]
+
+
+async def test_a_question_that_came_back_from_a_snooze_is_sent_once_more(
+    stage: PushScene, service: PushService
+):
+    row = await ask(stage.run)
+    await send(1)
+    recorded = await rows(PushDelivery)
+
+    def snooze() -> None:
+        now = timezone.now()
+        snoozes.snooze_question(row, stage.ada.pk, now + timedelta(hours=1))
+        PushDelivery.objects.update(sent_at=now - timedelta(minutes=1))
+        QuestionSnooze.objects.update(until=now - timedelta(seconds=1))
+
+    await run_in_db_thread(snooze)
+    service.status = 500
+    await send(0)
+    service.status = 201
+    await send(0)
+    assert len(service.messages) == 2
+    assert service.decrypt(service.messages[1]) == service.decrypt(service.messages[0])
+    assert [(row.pk, row.problem) for row in await rows(PushDelivery)] == [(recorded[0].pk, "")]
 
 
 async def test_nothing_of_a_secret_question_is_sent(stage: PushScene, service: PushService):

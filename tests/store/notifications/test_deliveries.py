@@ -17,9 +17,10 @@ from jpweb.store.models import (
     NotificationDelivery,
     NotificationDestination,
     Person,
+    QuestionSnooze,
     Run,
 )
-from jpweb.store.notifications import deliveries, delivery_channels
+from jpweb.store.notifications import deliveries, delivery_channels, returned_questions
 from jpweb.stream.answer_type import Secret
 from tests.store import making
 
@@ -214,3 +215,88 @@ def test_claim_delivery_of_a_question_that_its_person_snoozed_is_none(run: Run):
     snoozes.snooze_question(question, destination.person_id, until)
     assert deliveries.claim_delivery(due_by_destination[destination.pk]) is None
     assert deliveries.claim_delivery(due_by_destination[other.pk]) is not None
+
+
+def claim_all() -> list[tuple[int, str] | None]:
+    """Claim what is due, as a round does."""
+    due, _ = returned_questions.take_ended_snoozes(deliveries.list_due(10))
+    return [deliveries.claim_delivery(notification) for notification in due]
+
+
+def snooze_and_end(question: Inquiry, person_id: int) -> None:
+    """Snooze a question of which its person was notified; that snooze has ended a second ago."""
+    now = timezone.now()
+    NotificationDelivery.objects.update(sent_at=now - timedelta(minutes=2))
+    assert snoozes.snooze_question(question, person_id, now + timedelta(hours=1))
+    QuestionSnooze.objects.update(until=now - timedelta(seconds=1))
+
+
+def test_a_question_that_came_back_is_due_once_more_to_its_person_alone(run: Run):
+    destination, _, question = address(run), address(run), making.question(run)
+    assert len(claim_all()) == 2
+    assert claim_all() == []
+    snooze_and_end(question, destination.person_id)
+    recorded = list(NotificationDelivery.objects.order_by("pk").values())
+    assert snoozes.delete_ended() == {question.workspace_id}
+    (due,) = deliveries.list_due(10)
+    assert due.destination_id == destination.pk
+    (claimed,) = claim_all()
+    assert claimed is not None
+    assert claimed[0] == 0
+    assert claimed[1], "its answer link is new"
+    assert claim_all() == []
+    assert list(NotificationDelivery.objects.order_by("pk").values()) == recorded
+    assert not QuestionSnooze.objects.exists()
+
+
+def test_a_question_that_came_back_is_due_to_a_new_channel_too(run: Run):
+    destination, question = address(run), making.question(run)
+    claim_all()
+    snooze_and_end(question, destination.person_id)
+    other = address(run, person=destination.person)
+    assert len(claim_all()) == 2
+    assert claim_all() == []
+    assert set(NotificationDelivery.objects.values_list("destination_id", flat=True)) == {
+        destination.pk,
+        other.pk,
+    }
+
+
+def test_a_question_that_was_woken_is_not_due_again(run: Run):
+    destination, question = address(run), making.question(run)
+    claim_all()
+    NotificationDelivery.objects.update(sent_at=timezone.now() - timedelta(minutes=2))
+    snoozes.snooze_question(question, destination.person_id, timezone.now() + timedelta(hours=1))
+    assert claim_all() == []
+    snoozes.wake_question(question, destination.person_id)
+    assert claim_all() == []
+
+
+def test_a_question_that_came_back_is_due_once_nobody_is_on_it(run: Run):
+    destination, question = address(run), making.question(run)
+    claim_all()
+    snooze_and_end(question, destination.person_id)
+    claims.claim_question(question, destination.person)
+    snoozes.delete_ended()
+    assert claim_all() == []
+    claims.release_claim(question, destination.person)
+    assert len(claim_all()) == 1
+
+
+def test_a_question_that_came_back_is_due_in_one_process_alone(run: Run):
+    destination, question = address(run), making.question(run)
+    claim_all()
+    snooze_and_end(question, destination.person_id)
+    due = deliveries.list_due(10)
+    assert returned_questions.take_ended_snoozes(due) == (due, {question.workspace_id})
+    assert returned_questions.take_ended_snoozes(due) == ([], set())
+
+
+def test_a_question_that_came_back_long_ago_is_not_due_again(run: Run):
+    destination, question = address(run), making.question(run)
+    claim_all()
+    snooze_and_end(question, destination.person_id)
+    NotificationDelivery.objects.update(sent_at=timezone.now() - timedelta(days=1))
+    QuestionSnooze.objects.update(until=timezone.now() - snoozes.RETURN_TIME - timedelta(seconds=1))
+    assert snoozes.delete_ended() == {question.workspace_id}
+    assert claim_all() == []
