@@ -280,15 +280,6 @@ async def test_a_browser_that_its_service_forgot_is_listed_without_its_address(
     assert not browser.is_gone
 
 
-def test_a_late_reply_about_an_earlier_address_forgets_no_later_one(db: None):
-    key, service = sign_in(making.person("ada")), PushService()
-    earlier = push_subscriptions.save_subscription(key, **service.make_subscription(), delay=0)
-    later = service.make_subscription("/push/new")
-    push_subscriptions.save_subscription(key, **later, delay=0)
-    push_subscriptions.forget_subscription(earlier)
-    assert PushSubscription.objects.get().endpoint == later["endpoint"]
-
-
 @pytest.mark.parametrize("status", [307, 400, 403, 429, 500])
 async def test_a_refused_message_is_told_and_not_sent_again(
     stage: PushScene, service: PushService, status: int
@@ -370,15 +361,6 @@ async def test_no_key_of_a_browser_is_logged(
         assert text not in caplog.text
 
 
-def test_a_shared_browser_belongs_to_who_turned_it_on_last(db: None):
-    home = making.workspace("Garden")
-    subscription = PushService().make_subscription()
-    people = [making.person(name, Role.RESPONDER, home) for name in ("ada", "grace")]
-    for person in people:
-        push_subscriptions.save_subscription(sign_in(person), **subscription, delay=0)
-    assert [row.person for row in PushSubscription.objects.all()] == [people[1]]
-
-
 async def test_a_changed_delay_sends_nothing_again(stage: PushScene, service: PushService):
     await ask(stage.run)
     await send(1)
@@ -396,28 +378,3 @@ async def test_a_changed_delay_sends_nothing_again(stage: PushScene, service: Pu
     await ask(stage.run)
     await send(1)
     assert service.messages[-1].path == "/push/a-new-address"
-
-
-def test_a_browser_at_the_limit_can_be_changed(db: None, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(push_subscriptions, "MAX_SUBSCRIPTIONS", 1)
-    key, subscription = sign_in(making.person("ada")), PushService().make_subscription()
-    push_subscriptions.save_subscription(key, **subscription, delay=0)
-    PushSubscription.objects.update(problem="It failed.")
-    push_subscriptions.save_subscription(key, **subscription, delay=60)
-    row = PushSubscription.objects.get()
-    assert (row.delay, row.problem) == (60, "")
-
-
-def test_browsers_of_one_person_are_limited(db: None, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(push_subscriptions, "MAX_SUBSCRIPTIONS", 1)
-    ada, service = making.person("ada"), PushService()
-    push_subscriptions.save_subscription(sign_in(ada), **service.make_subscription(), delay=0)
-    with pytest.raises(push_subscriptions.SubscriptionRefused, match="You have 1 browsers"):
-        push_subscriptions.save_subscription(
-            sign_in(ada), **service.make_subscription("/other"), delay=0
-        )
-
-
-def test_a_sign_in_that_ended_takes_no_subscription(db: None):
-    with pytest.raises(push_subscriptions.SubscriptionRefused, match="Sign in again"):
-        push_subscriptions.save_subscription("0" * 64, **PushService().make_subscription(), delay=0)

@@ -1,0 +1,55 @@
+"""Browsers with Web Push: whose they are, how many, and which address they have."""
+
+from __future__ import annotations
+
+import pytest
+
+from jpweb.store.choices import Role
+from jpweb.store.models import PushSubscription
+from jpweb.store.notifications import push_subscriptions
+from tests.runtime.periodic.push_scene import sign_in
+from tests.runtime.periodic.push_service import PushService
+from tests.store import making
+
+
+def test_a_late_reply_about_an_earlier_address_forgets_no_later_one(db: None):
+    key, service = sign_in(making.person("ada")), PushService()
+    earlier = push_subscriptions.save_subscription(key, **service.make_subscription(), delay=0)
+    later = service.make_subscription("/push/new")
+    push_subscriptions.save_subscription(key, **later, delay=0)
+    push_subscriptions.forget_subscription(earlier)
+    assert PushSubscription.objects.get().endpoint == later["endpoint"]
+
+
+def test_a_shared_browser_belongs_to_who_turned_it_on_last(db: None):
+    home = making.workspace("Garden")
+    subscription = PushService().make_subscription()
+    people = [making.person(name, Role.RESPONDER, home) for name in ("ada", "grace")]
+    for person in people:
+        push_subscriptions.save_subscription(sign_in(person), **subscription, delay=0)
+    assert [row.person for row in PushSubscription.objects.all()] == [people[1]]
+
+
+def test_a_browser_at_the_limit_can_be_changed(db: None, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(push_subscriptions, "MAX_SUBSCRIPTIONS", 1)
+    key, subscription = sign_in(making.person("ada")), PushService().make_subscription()
+    push_subscriptions.save_subscription(key, **subscription, delay=0)
+    PushSubscription.objects.update(problem="It failed.")
+    push_subscriptions.save_subscription(key, **subscription, delay=60)
+    row = PushSubscription.objects.get()
+    assert (row.delay, row.problem) == (60, "")
+
+
+def test_browsers_of_one_person_are_limited(db: None, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(push_subscriptions, "MAX_SUBSCRIPTIONS", 1)
+    ada, service = making.person("ada"), PushService()
+    push_subscriptions.save_subscription(sign_in(ada), **service.make_subscription(), delay=0)
+    with pytest.raises(push_subscriptions.SubscriptionRefused, match="You have 1 browsers"):
+        push_subscriptions.save_subscription(
+            sign_in(ada), **service.make_subscription("/other"), delay=0
+        )
+
+
+def test_a_sign_in_that_ended_takes_no_subscription(db: None):
+    with pytest.raises(push_subscriptions.SubscriptionRefused, match="Sign in again"):
+        push_subscriptions.save_subscription("0" * 64, **PushService().make_subscription(), delay=0)
