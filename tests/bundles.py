@@ -44,6 +44,12 @@ def make_bundle(*conversations: Conversation, made_at: datetime = MADE_AT) -> by
     return join_pieces(build_bundle(order))
 
 
+def write_bundle(conversation: Conversation, folder: Path) -> Path:
+    path = folder / "bundle.zip"
+    path.write_bytes(make_bundle(conversation))
+    return path
+
+
 def read_files(path: Path) -> Files:
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}

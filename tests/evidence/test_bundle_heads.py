@@ -19,9 +19,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(bundles.make_conversation()))
-    return path
+    return bundles.write_bundle(bundles.make_conversation(), tmp_path)
 
 
 def read_head(bundle: Path) -> dict[str, Any]:

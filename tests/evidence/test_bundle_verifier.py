@@ -50,9 +50,7 @@ def conversation() -> Conversation:
 
 @pytest.fixture
 def bundle(conversation: Conversation, tmp_path: Path) -> Path:
-    path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(conversation))
-    return path
+    return bundles.write_bundle(conversation, tmp_path)
 
 
 def run_script(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -221,8 +219,7 @@ def test_redaction_after_the_fact_is_counted_and_no_damage(
     JournalEntry.objects.filter(pk=entry.pk).update(text=entry.text.replace("true", '"█"'))
     place = Place(conversation.workspace_id, conversation.pk)
     act: Any = f"{record_checks.REDACTION_ACT}_event"
-    path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(conversation))
+    path = bundles.write_bundle(conversation, tmp_path)
     assert "is not the one of ledger entry" in list_problems(path)[0]
     record_act(act, OPERATOR, place, event=entry.anchor)
     path.write_bytes(bundles.make_bundle(conversation))
@@ -255,9 +252,7 @@ def edited_file_bundle(tmp_path: Path) -> Path:
     conversation = mirror_text(marker)
     assert marker in JournalEntry.objects.get(conversation=conversation, position=0).text
     assert list(verification.find_problems()) == []
-    path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(conversation))
-    return path
+    return bundles.write_bundle(conversation, tmp_path)
 
 
 def test_redacted_event_that_jp_has_since_changed_is_counted_and_no_damage(

@@ -18,6 +18,4 @@ def target() -> Workspace:
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(bundles.make_conversation()))
-    return path
+    return bundles.write_bundle(bundles.make_conversation(), tmp_path)

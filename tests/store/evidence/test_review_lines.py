@@ -44,9 +44,7 @@ def reviewed() -> ReviewDesk:
 
 @pytest.fixture
 def bundle(reviewed: ReviewDesk, tmp_path: Path) -> Path:
-    path = tmp_path / "bundle.zip"
-    path.write_bytes(bundles.make_bundle(reviewed.conversation))
-    return path
+    return bundles.write_bundle(reviewed.conversation, tmp_path)
 
 
 def read_reviews(path: Path) -> list[dict[str, Any]]:
