@@ -56,7 +56,7 @@ class JournalRecorder:
         # A text published after its event would stand on pages twice.
         await self.display.drop_pending()
         try:
-            rows = await run_in_db_thread(
+            appended = await run_in_db_thread(
                 run_events.record_events,
                 self.run,
                 events,
@@ -66,7 +66,8 @@ class JournalRecorder:
             )
         except AlreadySettled as error:
             raise SettlementConflict(str(error)) from error
-        self.opened_rows.update((row.inquiry_id, row) for row in rows)
+        self.display.entry_count = appended.entry_count
+        self.opened_rows.update((row.inquiry_id, row) for row in appended.opened_rows)
         for event in events:
             if isinstance(event.kind, InquiryResponse):  # settled without a person
                 self.opened_rows.pop(event.kind.id, None)
@@ -79,7 +80,9 @@ class JournalRecorder:
             await run_in_db_thread(self.attachment.write_files)
 
     async def elements(self) -> tuple[Element, ...]:
-        return await run_in_db_thread(journal.read_elements, self.run.conversation_id)
+        elements = await run_in_db_thread(journal.read_elements, self.run.conversation_id)
+        self.display.entry_count = len(elements)
+        return elements
 
     async def save_progress(self, tool_call_id: str, progress: CallProgress) -> None:
         values = {
@@ -121,10 +124,12 @@ class SocketDisplay:
     """Publishes partial text of a reply, at most ten times a second.
 
     A text that comes sooner is published after the interval, because the model may pause after it.
-    A newer text, or ``drop_pending``, takes its place.
+    A newer text, or ``drop_pending``, takes its place. ``entry_count`` is the length of the journal
+    that the text follows, None until it is known: pages that have more entries have the text.
     """
 
     conversation_id: int
+    entry_count: int | None = None
     _last_sent_at: float = 0.0
     _pending_text: tuple[PartialVariant, str] | None = None
     _is_scheduled: bool = False
@@ -157,4 +162,6 @@ class SocketDisplay:
                 return
             (variant, text), self._pending_text = self._pending_text, None
             self._last_sent_at = time.monotonic()
-            await publisher.publish_partial_text(self.conversation_id, variant, text)
+            await publisher.publish_partial_text(
+                self.conversation_id, variant, text, self.entry_count
+            )

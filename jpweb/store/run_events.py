@@ -11,7 +11,8 @@ from django.db import transaction
 
 from jpweb.store import approvals, db_text, journal
 from jpweb.store.choices import RunPhase
-from jpweb.store.models import CallCheckpoint, Inquiry, Run
+from jpweb.store.journal import Appended
+from jpweb.store.models import CallCheckpoint, Run
 from jpweb.store.run_queue import call_checkpoints, interrupts, leases, token_usage
 from jpweb.store.run_queue.token_usage import UsageReport
 from jpweb.store.sql import compiled_write
@@ -26,12 +27,13 @@ def record_events(
     *,
     is_last: bool = False,
     usage: UsageReport | None = None,
-) -> list[Inquiry]:
+) -> Appended:
     """Append events to the journal of a run's conversation; ``is_last`` ends its turn.
 
-    Returns the rows of the questions among them. Raises LeaseLost, AlreadySettled. The response of
-    a call deletes its checkpoint and spends its decisions. ``interrupt_ids`` are the interrupts
-    whose text the events carry: they are handled. ``usage`` is that of a request to the model.
+    Returns the new length, and the rows of the questions among them. Raises LeaseLost,
+    AlreadySettled. The response of a call deletes its checkpoint and spends its decisions.
+    ``interrupt_ids`` are the interrupts whose text the events carry: they are handled. ``usage`` is
+    that of a request to the model.
     """
     appended = journal.append_in_transaction(run.conversation_id, events, run)
     if is_last:
@@ -47,7 +49,7 @@ def record_events(
             approvals.spend_decisions(run.pk, tool_call_id)
     if interrupt_ids:
         interrupts.mark_handled(interrupt_ids)
-    return appended.opened_rows
+    return appended
 
 
 @transaction.atomic

@@ -89,6 +89,19 @@ async def test_a_text_that_was_recorded_meanwhile_is_not_told(
         assert [signal["kind"] for signal in reading.take_all()] == ["partial", "conversation"]
 
 
+async def test_partial_text_has_the_length_of_the_journal_that_it_follows(scene: Scene):
+    journal_recorder = await recorded(scene)
+    display = journal_recorder.display
+    async with subscribe(publisher.make_conversation_topic(scene.conversation.pk)) as reading:
+        length = len(await journal_recorder.elements())
+        await display.partial("retry", "1 1 3 busy")
+        await journal_recorder.record(making.event(ChatResponse("reasoning", "Hm")))
+        await display.partial("retry", "1 2 3 busy")
+        await display.partial("retry", "")
+        signals = [signal for signal in reading.take_all() if signal["kind"] == "partial"]
+    assert [signal.get("entry_count") for signal in signals] == [length, length + 1, None]
+
+
 @pytest.mark.parametrize("is_settled", [True, False])
 async def test_record_keeps_the_row_of_a_question_until_it_is_settled(
     scene: Scene, is_settled: bool

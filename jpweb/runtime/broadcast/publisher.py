@@ -45,11 +45,17 @@ async def publish_questions_changed(workspace_id: int) -> None:
     await _publish_signal("questions", to=make_workspace_topic(workspace_id))
 
 
-async def publish_partial_text(conversation_id: int, variant: PartialVariant, text: str) -> None:
-    """Publish the partial text of a reply; an empty one clears it."""
-    await _publish_signal(
-        "partial", to=make_conversation_topic(conversation_id), variant=variant, text=text
-    )
+async def publish_partial_text(
+    conversation_id: int, variant: PartialVariant, text: str, entry_count: int | None = None
+) -> None:
+    """Publish the partial text of a reply; an empty one clears it.
+
+    ``entry_count`` is the length of the journal that the text follows. A clearing signal has none,
+    so that processes of an older version, which refuse the field, clear the text too.
+    """
+    topic = make_conversation_topic(conversation_id)
+    position = {} if entry_count is None or not text else {"entry_count": entry_count}
+    await _publish_signal("partial", to=topic, variant=variant, text=text, **position)
 
 
 async def publish_run_changed(run_id: int) -> None:

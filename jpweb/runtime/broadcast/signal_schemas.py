@@ -27,6 +27,10 @@ def is_key(value: Any) -> bool:
     return type(value) is int and 0 < value <= MAX_KEY
 
 
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= MAX_KEY
+
+
 def is_text(value: Any) -> bool:
     """Return whether a value is a text."""
     return isinstance(value, str)
@@ -85,17 +89,20 @@ DIRECT_FIELDS: Mapping[str, Mapping[str, FieldCheck]] = {
     "secret_ack": {"message": is_text, "result": is_text},
 }
 SIGNAL_FIELDS: Mapping[str, Mapping[str, FieldCheck]] = {**BROADCAST_FIELDS, **DIRECT_FIELDS}
+#: Fields and their checks, by kind, that a signal of a process of an older version lacks.
+OPTIONAL_FIELDS: Mapping[str, Mapping[str, FieldCheck]] = {"partial": {"entry_count": _is_count}}
 
 
 def is_signal(signal: Any) -> bool:
-    """Return whether a message is a signal: its kind and exactly that kind's fields."""
+    """Return whether a message is a signal: its kind, that kind's fields, and no unknown ones."""
     if not _is_object(signal):
         return False
     kind, origin = signal.get("kind"), signal.get("origin", "")
     if not isinstance(kind, str) or not isinstance(origin, str) or kind not in SIGNAL_FIELDS:
         return False
     fields = SIGNAL_FIELDS[kind]
+    checks = {**fields, **OPTIONAL_FIELDS.get(kind, {})}
     field_names = signal.keys() - {"kind", "origin"}
-    return field_names == fields.keys() and all(
-        check(signal[name]) for name, check in fields.items()
+    return fields.keys() <= field_names <= checks.keys() and all(
+        checks[name](signal[name]) for name in field_names
     )

@@ -230,11 +230,7 @@ async def _send_updates(sends: list[ConversationSend], updates: UpdatesByPage) -
             send.restore_flags()
         else:
             socket.page = socket.page if send.page is None else update.page
-            if html := conversation_updates.join_partial_text(
-                send.text_signal, update.html, html_by_text, is_text_newer=send.is_text_newer
-            ):
-                if send.has_content(update):
-                    send.note_content(update.workspace_id)
+            if html := send.render_html(update, html_by_text):
                 await socket.send(html)
             if socket.pending.is_connecting:
                 socket.pending.end_connecting(has_failed=False)

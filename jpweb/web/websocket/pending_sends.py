@@ -52,7 +52,28 @@ class ConversationSend(PendingSend):
         """Entries that the page may lack in the shared batch; 0 for its first update."""
         return 0 if self.socket.pending.is_connecting else conversation_updates.MAX_BATCHED_ENTRIES
 
-    def has_content(self, update: ConversationUpdate) -> bool:
+    def render_html(self, update: ConversationUpdate, html_by_text: dict[str, str]) -> str:
+        """Return the update and the partial text as HTML; record content in it as read.
+
+        A text is dropped that the page has as an event: its socket may be subscribed after the
+        event was stored and before that is published, or the signal of it may be lost.
+        """
+        shown_count = self.socket.page.entry_count if self.page is None else update.page.entry_count
+        signal = self.text_signal
+        if (
+            signal is not None
+            and signal["text"]
+            and signal.get("entry_count", shown_count) < shown_count
+        ):
+            self.text_signal = None
+        html = conversation_updates.join_partial_text(
+            self.text_signal, update.html, html_by_text, is_text_newer=self.is_text_newer
+        )
+        if html and self._has_content(update):
+            self._note_content(update.workspace_id)
+        return html
+
+    def _has_content(self, update: ConversationUpdate) -> bool:
         """Tell whether events or text of the model are sent, not only the state of the run."""
         if self.text_signal is not None and self.text_signal["text"]:
             return True
@@ -61,7 +82,7 @@ class ConversationSend(PendingSend):
         shown_state = self.page.entry_count, self.page.revision
         return shown_state != (update.page.entry_count, update.page.revision)
 
-    def note_content(self, workspace_id: int) -> None:
+    def _note_content(self, workspace_id: int) -> None:
         """Record that the person is sent content of the conversation."""
         person: Any = self.socket.scope["user"]
         place = Place(workspace_id, self.subscription.conversation_id)

@@ -78,6 +78,18 @@ def test_every_kind_that_is_subscribed_to_has_its_shape():
     assert not {local_bus.RESYNC, "roles"} & signal_schemas.SIGNAL_FIELDS.keys()
 
 
+@pytest.mark.parametrize("count", [0, 7, 2**63 - 1])
+def test_partial_text_may_have_the_length_that_it_follows(count: int):
+    """A process of an older version sends none."""
+    assert signal_schemas.is_signal({"kind": "partial", **GOOD["partial"], "entry_count": count})
+
+
+@pytest.mark.parametrize("count", [None, True, -1, 2**63, 1.5, "7", [7]])
+def test_partial_text_with_a_wrong_length_is_no_signal(count: Any):
+    signal = {"kind": "partial", **GOOD["partial"], "entry_count": count}
+    assert not signal_schemas.is_signal(signal)
+
+
 @pytest.mark.parametrize("variant", get_args(PartialVariant))
 def test_every_variant_of_partial_text_is_a_signal(variant: str):
     signal = {"kind": "partial", **GOOD["partial"], "variant": variant}

@@ -241,35 +241,6 @@ async def test_bytes_are_no_word(shared_world: World):
         assert await socket.closes() == 4400
 
 
-async def test_page_that_opens_while_a_model_pauses_gets_what_came(shared_world: World):
-    hello = await run_in_db_thread(make_hello, shared_world)
-    await publisher.publish_partial_text(shared_world.conversation.pk, "message", "Some text")
-    async with connect_page(shared_world.people["reader"], **hello) as socket:
-        assert (
-            "Some text" in parse_page(await socket.receive_all()).find_one(id="partial-text").text
-        )
-    await publisher.publish_partial_text(shared_world.conversation.pk, "message", "")
-    async with connect_page(shared_world.people["reader"], **hello) as socket:
-        assert "partial-text" not in ids(await socket.receive_all())
-
-
-async def test_page_that_opens_once_a_text_is_on_record_shows_it_once(shared_world: World):
-    await publisher.publish_partial_text(shared_world.conversation.pk, "message", "Some text")
-    await append_events(shared_world, ChatResponse("message", "Some text"))
-    hello = await run_in_db_thread(make_hello, shared_world)
-    async with connect_page(shared_world.people["reader"], **hello) as socket:
-        assert "partial-text" not in ids(await socket.receive_all())
-
-
-async def test_page_of_an_outsider_gets_no_text_that_came(shared_world: World):
-    await publisher.publish_partial_text(shared_world.conversation.pk, "message", "Some text")
-    async with connect_page(
-        shared_world.people["outsider"], **await run_in_db_thread(make_hello, shared_world)
-    ) as socket:
-        assert await socket.closes() == 4404
-        assert await socket.hears_nothing()
-
-
 @pytest.mark.parametrize("person_name", ["outsider", "rival"])
 async def test_an_outsider_is_closed_and_told_nothing(shared_world: World, person_name: str):
     async with connect_page(
