@@ -23,16 +23,14 @@ from jpweb.store.choices import Role, RunState
 from jpweb.store.errors import UnknownConversation
 from jpweb.store.inbox import queue
 from jpweb.store.jp_files import attachments
-from jpweb.store.transcript import turns, windows
 from jpweb.store.workspace_config import stored_config
-from jpweb.web import annotation_blocks, event_filter, transcript
-from jpweb.web.transcript import TranscriptLine, TranscriptPage, TranscriptQuery
-from jpweb.web.websocket import insert_targets
+from jpweb.web import annotation_blocks, event_filter
+from jpweb.web.transcript import TranscriptQuery
+from jpweb.web.websocket.item_updates import ItemUpdates
 
 if TYPE_CHECKING:
     from jpweb.runtime.wiring import ModelStatus
     from jpweb.store.models import Conversation, Run
-    from jpweb.store.transcript.item_loader import LoadedItems
 
 #: Characters of a tool call's arguments that are shown while the model streams them.
 MAX_PARTIAL_CHARS = 4_000
@@ -80,7 +78,7 @@ class _ConversationSnapshot:
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
         self._updates: dict[tuple[RenderedState, Role], ConversationUpdate] = {}
-        self._changed_lines: dict[int, list[TranscriptLine] | None] = {}
+        self._items = ItemUpdates(conversation)
 
     @cached_property
     def run(self) -> Run | None:
@@ -110,9 +108,9 @@ class _ConversationSnapshot:
         conversation = self.conversation
         parts: list[str] = []
         if conversation.revision != page.revision:
-            parts = self._render_revision(page)
+            parts = self._items.render_revision(page)
         elif conversation.entry_count > page.entry_count:
-            parts = self._render_items_since(page)
+            parts = self._items.render_added(page)
         if conversation.revision != page.revision or conversation.entry_count > page.entry_count:
             # The streamed text is stored now; the next partial signal shows the text after it.
             parts.append(render_to_string("conversations/_partial_text.html", {"text": ""}))
@@ -162,110 +160,6 @@ class _ConversationSnapshot:
     @cached_property
     def inquiry_counts(self) -> dict[str, int]:
         return inquiries.count_by_state([self.conversation.pk]).get(self.conversation.pk, {})
-
-    def _render_items_since(self, page: RenderedState) -> list[str]:
-        """Render the items that were added or changed since a page's state."""
-        if page.entry_count not in self._changed_lines:
-            self._changed_lines[page.entry_count] = _find_changed_lines(
-                self.conversation, page.entry_count
-            )
-        changed_lines = self._changed_lines[page.entry_count]
-        if changed_lines is None and page.last is None:
-            return [self._render_window(page)]
-        if changed_lines is None:
-            changed_lines = _find_continued_lines(self.conversation, page.entry_count)
-        visible_lines = [line for line in changed_lines if page.has_item(line.item.first)]
-        categories = transcript.find_categories(page.show)
-        parts: list[str] = (
-            [] if page.entry_count else ['<div id="empty-transcript" hx-swap-oob="delete"></div>']
-        )
-        shown_lines = [
-            line
-            for line in visible_lines
-            if transcript.is_item_shown(line.item, categories, page.entry_count)
-        ]
-        parts += [_render_line("_oob_item", self.conversation, line) for line in shown_lines]
-        new_lines = [
-            line
-            for line in visible_lines
-            if not transcript.is_item_shown(line.item, categories, page.entry_count)
-        ]
-        added_lines = [
-            line for line in new_lines if transcript.is_item_shown(line.item, categories)
-        ]
-        if categories is None:
-            placements = insert_targets.place_at_end(self.conversation, added_lines)
-        else:
-            placements = insert_targets.place_among(self.conversation, added_lines, categories)
-        return parts + [
-            _render_line("_oob_insert", self.conversation, *placement) for placement in placements
-        ]
-
-    def _render_revision(self, page: RenderedState) -> list[str]:
-        """Render the page's window and outline again after a new revision."""
-        transcript_page = self._load_window(page)
-        query = TranscriptQuery(show=page.show, words=page.search)
-        context = transcript.build_outline_context(self.conversation, transcript_page) | {
-            "conversation": self.conversation,
-            "query_string": query.to_query_string(),
-            "oob": True,
-        }
-        outline_html = render_to_string("conversations/_outline.html", context)
-        return [self._render_page(page, transcript_page), outline_html]
-
-    def _render_window(self, page: RenderedState) -> str:
-        """Render the page's window again; the last one if it is missing."""
-        return self._render_page(page, self._load_window(page))
-
-    def _load_window(self, page: RenderedState) -> TranscriptPage:
-        query = self._make_query(page)
-        return transcript.load_page(self.conversation, query, read_count=None)
-
-    def _make_query(self, page: RenderedState) -> TranscriptQuery:
-        last_position = max(self.conversation.entry_count - 1, 0)
-        position = "end" if page.last is None else str(min(page.first, last_position))
-        return TranscriptQuery(at=position, show=page.show)
-
-    def _render_page(self, page: RenderedState, transcript_page: TranscriptPage) -> str:
-        query = self._make_query(page)
-        context = transcript.build_window_context(self.conversation, query, transcript_page)
-        return render_to_string("conversations/_oob_window.html", context)
-
-
-def _find_changed_lines(conversation: Conversation, length: int) -> list[TranscriptLine] | None:
-    """Return the items of entries from a position on; None where there are too many.
-
-    Included are items with a question whose state such an entry changes: a new turn ends the open
-    questions of the previous one.
-    """
-    item_positions = windows.find_changed_item_positions(conversation.pk, length)
-    if item_positions is None:
-        return None
-    contents = windows.load_items(conversation.pk, item_positions)
-    new_starts = [turn.position for turn in contents.turns.values() if turn.position >= length]
-    if new_starts and (
-        open_item_positions := turns.list_open_item_positions(conversation.pk, min(new_starts))
-    ):
-        contents = windows.load_items(conversation.pk, {*item_positions, *open_item_positions})
-    return _build_lines(conversation, contents)
-
-
-def _find_continued_lines(conversation: Conversation, length: int) -> list[TranscriptLine]:
-    """Return the changed items before a position, if the added ones are too many to render."""
-    item_positions = windows.find_continued_item_positions(conversation.pk, length)
-    next_start = turns.find_next_start(conversation.pk, length)
-    open_item_positions = (
-        [] if next_start is None else turns.list_open_item_positions(conversation.pk, next_start)
-    )
-    return _build_lines(
-        conversation, windows.load_items(conversation.pk, {*item_positions, *open_item_positions})
-    )
-
-
-def _build_lines(conversation: Conversation, contents: LoadedItems) -> list[TranscriptLine]:
-    conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # read by question_url
-    conversation.call_decisions = contents.call_decisions  # type: ignore[attr-defined]  # read by render_item
-    return transcript.build_lines(contents, conversation.entry_count, is_contiguous=False)
 
 
 def find_conversation_updates(
@@ -389,10 +283,3 @@ def _make_run_key(run: Run | None, turn_count: int, role: Role) -> str:
     resumed = f"-{run.resume_count}" if run.resume_count else ""
     overtaken = "-overtaken" if run.has_failed and run.is_overtaken(turn_count) else ""
     return f"{run.pk}-{state}{resumed}{overtaken}{suffix}"
-
-
-def _render_line(
-    template_name: str, conversation: Conversation, line: TranscriptLine, target: str = ""
-) -> str:
-    context = {"line": line, "conversation": conversation, "target": target}
-    return render_to_string(f"conversations/{template_name}.html", context)

@@ -1,0 +1,136 @@
+"""Item updates: HTML of the items of a conversation that pages lack, and of whole windows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.template.loader import render_to_string
+
+from jpweb.store.transcript import turns, windows
+from jpweb.web import transcript
+from jpweb.web.transcript import TranscriptLine, TranscriptPage, TranscriptQuery
+from jpweb.web.websocket import insert_targets
+
+if TYPE_CHECKING:
+    from jpweb.store.models import Conversation
+    from jpweb.store.transcript.item_loader import LoadedItems
+    from jpweb.web.websocket.conversation_updates import RenderedState
+
+
+class ItemUpdates:
+    """Items of a conversation, read once for all pages that lack the same entries."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._changed_lines: dict[int, list[TranscriptLine] | None] = {}
+
+    def render_added(self, page: RenderedState) -> list[str]:
+        """Render the items that were added or changed since a page's state."""
+        if page.entry_count not in self._changed_lines:
+            self._changed_lines[page.entry_count] = _find_changed_lines(
+                self._conversation, page.entry_count
+            )
+        changed_lines = self._changed_lines[page.entry_count]
+        if changed_lines is None and page.last is None:
+            return [self._render_window(page)]
+        if changed_lines is None:
+            changed_lines = _find_continued_lines(self._conversation, page.entry_count)
+        visible_lines = [line for line in changed_lines if page.has_item(line.item.first)]
+        categories = transcript.find_categories(page.show)
+        parts: list[str] = (
+            [] if page.entry_count else ['<div id="empty-transcript" hx-swap-oob="delete"></div>']
+        )
+        shown_lines = [
+            line
+            for line in visible_lines
+            if transcript.is_item_shown(line.item, categories, page.entry_count)
+        ]
+        parts += [_render_line("_oob_item", self._conversation, line) for line in shown_lines]
+        new_lines = [
+            line
+            for line in visible_lines
+            if not transcript.is_item_shown(line.item, categories, page.entry_count)
+        ]
+        added_lines = [
+            line for line in new_lines if transcript.is_item_shown(line.item, categories)
+        ]
+        if categories is None:
+            placements = insert_targets.place_at_end(self._conversation, added_lines)
+        else:
+            placements = insert_targets.place_among(self._conversation, added_lines, categories)
+        return parts + [
+            _render_line("_oob_insert", self._conversation, *placement) for placement in placements
+        ]
+
+    def render_revision(self, page: RenderedState) -> list[str]:
+        """Render the page's window and outline again after a new revision."""
+        transcript_page = self._load_window(page)
+        query = TranscriptQuery(show=page.show, words=page.search)
+        context = transcript.build_outline_context(self._conversation, transcript_page) | {
+            "conversation": self._conversation,
+            "query_string": query.to_query_string(),
+            "oob": True,
+        }
+        outline_html = render_to_string("conversations/_outline.html", context)
+        return [self._render_page(page, transcript_page), outline_html]
+
+    def _render_window(self, page: RenderedState) -> str:
+        """Render the page's window again; the last one if it is missing."""
+        return self._render_page(page, self._load_window(page))
+
+    def _load_window(self, page: RenderedState) -> TranscriptPage:
+        query = self._make_query(page)
+        return transcript.load_page(self._conversation, query, read_count=None)
+
+    def _make_query(self, page: RenderedState) -> TranscriptQuery:
+        last_position = max(self._conversation.entry_count - 1, 0)
+        position = "end" if page.last is None else str(min(page.first, last_position))
+        return TranscriptQuery(at=position, show=page.show)
+
+    def _render_page(self, page: RenderedState, transcript_page: TranscriptPage) -> str:
+        query = self._make_query(page)
+        context = transcript.build_window_context(self._conversation, query, transcript_page)
+        return render_to_string("conversations/_oob_window.html", context)
+
+
+def _find_changed_lines(conversation: Conversation, length: int) -> list[TranscriptLine] | None:
+    """Return the items of entries from a position on; None where there are too many.
+
+    Included are items with a question whose state such an entry changes: a new turn ends the open
+    questions of the previous one.
+    """
+    item_positions = windows.find_changed_item_positions(conversation.pk, length)
+    if item_positions is None:
+        return None
+    contents = windows.load_items(conversation.pk, item_positions)
+    new_starts = [turn.position for turn in contents.turns.values() if turn.position >= length]
+    if new_starts and (
+        open_item_positions := turns.list_open_item_positions(conversation.pk, min(new_starts))
+    ):
+        contents = windows.load_items(conversation.pk, {*item_positions, *open_item_positions})
+    return _build_lines(conversation, contents)
+
+
+def _find_continued_lines(conversation: Conversation, length: int) -> list[TranscriptLine]:
+    """Return the changed items before a position, if the added ones are too many to render."""
+    item_positions = windows.find_continued_item_positions(conversation.pk, length)
+    next_start = turns.find_next_start(conversation.pk, length)
+    open_item_positions = (
+        [] if next_start is None else turns.list_open_item_positions(conversation.pk, next_start)
+    )
+    return _build_lines(
+        conversation, windows.load_items(conversation.pk, {*item_positions, *open_item_positions})
+    )
+
+
+def _build_lines(conversation: Conversation, contents: LoadedItems) -> list[TranscriptLine]:
+    conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # read by question_url
+    conversation.call_decisions = contents.call_decisions  # type: ignore[attr-defined]  # read by render_item
+    return transcript.build_lines(contents, conversation.entry_count, is_contiguous=False)
+
+
+def _render_line(
+    template_name: str, conversation: Conversation, line: TranscriptLine, target: str = ""
+) -> str:
+    context = {"line": line, "conversation": conversation, "target": target}
+    return render_to_string(f"conversations/{template_name}.html", context)
