@@ -22,19 +22,20 @@ class ItemUpdates:
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
-        self._changed_lines: dict[int, list[TranscriptLine] | None] = {}
+        self._changed_items: dict[int, LoadedItems | None] = {}
 
     def render_added(self, page: RenderedState) -> list[str]:
         """Render the items that were added or changed since a page's state."""
-        if page.entry_count not in self._changed_lines:
-            self._changed_lines[page.entry_count] = _find_changed_lines(
+        if page.entry_count not in self._changed_items:
+            self._changed_items[page.entry_count] = _find_changed_items(
                 self._conversation, page.entry_count
             )
-        changed_lines = self._changed_lines[page.entry_count]
-        if changed_lines is None and page.last is None:
+        contents = self._changed_items[page.entry_count]
+        if contents is None and page.last is None:
             return [self._render_window(page)]
-        if changed_lines is None:
-            changed_lines = _find_continued_lines(self._conversation, page.entry_count)
+        if contents is None:
+            contents = _find_continued_items(self._conversation, page.entry_count)
+        changed_lines = self._build_lines(contents)
         visible_lines = [line for line in changed_lines if page.has_item(line.item.first)]
         categories = transcript.find_categories(page.show)
         parts: list[str] = (
@@ -74,6 +75,12 @@ class ItemUpdates:
         outline_html = render_to_string("conversations/_outline.html", context)
         return [self._render_page(page, transcript_page), outline_html]
 
+    def _build_lines(self, contents: LoadedItems) -> list[TranscriptLine]:
+        """Return items as lines, whose rendering reads their contents from the conversation."""
+        self._conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # read by question_url
+        self._conversation.call_decisions = contents.call_decisions  # type: ignore[attr-defined]  # read by render_item
+        return transcript.build_lines(contents, self._conversation.entry_count, is_contiguous=False)
+
     def _render_window(self, page: RenderedState) -> str:
         """Render the page's window again; the last one if it is missing."""
         return self._render_page(page, self._load_window(page))
@@ -93,7 +100,7 @@ class ItemUpdates:
         return render_to_string("conversations/_oob_window.html", context)
 
 
-def _find_changed_lines(conversation: Conversation, length: int) -> list[TranscriptLine] | None:
+def _find_changed_items(conversation: Conversation, length: int) -> LoadedItems | None:
     """Return the items of entries from a position on; None where there are too many.
 
     Included are items with a question whose state such an entry changes: a new turn ends the open
@@ -108,25 +115,17 @@ def _find_changed_lines(conversation: Conversation, length: int) -> list[Transcr
         open_item_positions := turns.list_open_item_positions(conversation.pk, min(new_starts))
     ):
         contents = windows.load_items(conversation.pk, {*item_positions, *open_item_positions})
-    return _build_lines(conversation, contents)
+    return contents
 
 
-def _find_continued_lines(conversation: Conversation, length: int) -> list[TranscriptLine]:
+def _find_continued_items(conversation: Conversation, length: int) -> LoadedItems:
     """Return the changed items before a position, if the added ones are too many to render."""
     item_positions = windows.find_continued_item_positions(conversation.pk, length)
     next_start = turns.find_next_start(conversation.pk, length)
     open_item_positions = (
         [] if next_start is None else turns.list_open_item_positions(conversation.pk, next_start)
     )
-    return _build_lines(
-        conversation, windows.load_items(conversation.pk, {*item_positions, *open_item_positions})
-    )
-
-
-def _build_lines(conversation: Conversation, contents: LoadedItems) -> list[TranscriptLine]:
-    conversation.question_keys = contents.question_ids  # type: ignore[attr-defined]  # read by question_url
-    conversation.call_decisions = contents.call_decisions  # type: ignore[attr-defined]  # read by render_item
-    return transcript.build_lines(contents, conversation.entry_count, is_contiguous=False)
+    return windows.load_items(conversation.pk, {*item_positions, *open_item_positions})
 
 
 def _render_line(
