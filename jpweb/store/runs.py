@@ -23,6 +23,7 @@ from jpweb.store.choices import (
 from jpweb.store.database import clock
 from jpweb.store.database.availability import INCONSISTENT_ROWS
 from jpweb.store.errors import AlreadyRunning, NothingToRetry, ReadOnlyConversation
+from jpweb.store.inbox import queue
 from jpweb.store.inquiries import OPEN_STATE, Decider
 from jpweb.store.ledger.entries import SYSTEM, Actor, Place, record_act
 from jpweb.store.models import Approval, Conversation, Inquiry, Person, Run, Turn
@@ -162,7 +163,7 @@ def list_models(conversation_id: int) -> list[tuple[datetime, str, str]]:
 
 
 def get_newest(conversation_id: int) -> Run | None:
-    """Return the newest run of a conversation."""
+    """Return the newest run of a conversation, with the marks of its approvals."""
     return next(iter(_newest_query([conversation_id])), None)
 
 
@@ -170,6 +171,7 @@ _newest_query = CompiledQuery(
     lambda conversation_ids: (
         Run.objects.filter(conversation_id__in=conversation_ids)
         .select_related("started_by")
+        .annotate(**queue.build_approval_marks(run=OuterRef("pk")))
         .order_by("-id")[:1]
     )
 )

@@ -201,14 +201,9 @@ export function numberCards() {
   });
 }
 
-// Approvals are no events, so the rows of their calls and the counts above come without them.
-const CALL_LABELS = { run: "Waiting for approval", deliver: "Result needs review" };
+// Approvals are no events, so the counts above come without them.
 export function showApprovals() {
   const cards = findOpenCards().filter((card) => "approval" in card.dataset);
-  for (const badge of findAll("#transcript [data-call]")) {
-    const card = cards.find(({ dataset }) => dataset.call === badge.dataset.call);
-    badge.textContent = card ? CALL_LABELS[card.dataset.approvalKind] : "No result yet";
-  }
   const counts = byId("counts");
   if (!counts) return;
   for (const badge of findAll("[data-approvals]", counts)) badge.remove();

@@ -34,6 +34,7 @@ function readPageState() {
     state.entry_count = Number(byId("counts").dataset.entryCount);
     state.revision = Number(byId("counts").dataset.revision);
     state.run = byId("composer").dataset.run;
+    state.approval_state = byId("approval-state").dataset.approvals;
     state.parked = Boolean(document.querySelector("#run-status > [data-parked]"));
     state.metadata = byId("metadata").dataset.metadata;
     Object.assign(state, readRange());

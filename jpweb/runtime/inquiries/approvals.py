@@ -89,6 +89,7 @@ async def publish_decided(row: Approval) -> None:
     if row.run is not None and row.run.state == RunState.QUEUED:
         await publisher.publish_run_changed(row.run.pk)  # parked until now, requeued
     await publisher.publish_questions_changed(row.conversation.workspace_id)
+    await publisher.publish_conversation_changed(row.conversation_id)
 
 
 def parse_edited_arguments(row: Approval, text: str | None) -> Mapping[str, Any] | None:

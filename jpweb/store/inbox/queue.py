@@ -158,22 +158,36 @@ def filter_open_approvals(*person_ids: int) -> QuerySet[Approval]:
     )
 
 
+def build_approval_marks(**scope: OuterRef) -> dict[str, Subquery]:
+    """Return annotations that differ once an approval was requested, decided or withdrawn."""
+    rows = Approval.objects.filter(**scope)
+    open_rows = rows.filter(state=ApprovalState.OPEN).order_by().values(*scope)
+    return {
+        "newest_approval_id": Subquery(rows.order_by("-asked_at", "-pk").values("pk")[:1]),
+        "open_approval_count": Subquery(open_rows.annotate(n=Count("pk")).values("n")),
+    }
+
+
 def get_conversation_marks(keys: Collection[int]) -> dict[int, tuple[Any, ...]]:
     """Return the columns that differ once a conversation has changed."""
     marks: dict[int, tuple[Any, ...]] = {}
     run_columns = ("run", "state", "resume_count")
     newest = Run.objects.filter(conversation_id=OuterRef("pk")).order_by("-id")
+    approval_marks = build_approval_marks(conversation=OuterRef("pk"))
     for part in _split_keys(keys):
         rows = Conversation.objects.filter(pk__in=part).annotate(
             run=Subquery(newest.values("pk")[:1]),
             state=Subquery(newest.values("state")[:1]),
             resume_count=Subquery(newest.values("resume_count")[:1]),
+            **approval_marks,
         )
         columns = ("entry_count", "revision", "archived", "removed_at", "expires_at")
         shown_columns = ("title", "pinned_at", "labels", "comment_revision")
         marks |= {
             row[0]: row[1:]
-            for row in rows.values_list("pk", *columns, *shown_columns, *run_columns)
+            for row in rows.values_list(
+                "pk", *columns, *shown_columns, *run_columns, *approval_marks
+            )
         }
     return marks
 

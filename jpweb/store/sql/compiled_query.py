@@ -108,7 +108,7 @@ class _CompiledSql:
 
 
 class _InstanceBuilder:
-    """Builds a model's instances from rows, with their selected related instances."""
+    """Builds a model's instances from rows, with annotations and selected related instances."""
 
     def __init__(self, compiler: Any) -> None:
         info = compiler.klass_info
@@ -118,6 +118,7 @@ class _InstanceBuilder:
         self.field_names = [
             column_info[0].target.attname for column_info in compiler.select[self.own_columns]
         ]
+        self.annotation_columns = dict(compiler.annotation_col_map or {})
         self.related_populators = get_related_populators(  # type: ignore[call-arg]  # stubs of a later Django
             info, compiler.select, DEFAULT_DB_ALIAS
         )
@@ -134,7 +135,8 @@ class _InstanceBuilder:
             state = ModelState()
             state.adding, state.db = False, DEFAULT_DB_ALIAS
             values = zip(self.field_names, row[self.own_columns], strict=True)
-            vars(instance).update(values, _state=state)
+            annotations = {name: row[i] for name, i in self.annotation_columns.items()}
+            vars(instance).update(values, _state=state, **annotations)
             for populator in self.related_populators:
                 populator.populate(row, instance)
             instances.append(instance)

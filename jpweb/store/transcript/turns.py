@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Value
+from django.db.models import Exists, OuterRef, Value
 
 from jpweb.store.models import Inquiry, JournalEntry, Turn
 from jpweb.store.sql.compiled_query import CompiledQuery
@@ -107,3 +107,15 @@ def list_open_item_positions(conversation_id: int, start: int) -> list[int]:
         position__in=open_inquiries.values("position")[:MAX_LISTED_ITEMS],
     )
     return sorted(set(rows.values_list("item_position", flat=True)))
+
+
+def list_pending_call_positions(conversation_id: int, number: int) -> list[int]:
+    """Return the positions of calls without a result, of a turn and of later ones; the newest."""
+    start = get_start(conversation_id, number)
+    if start is None:
+        return []
+    entries = JournalEntry.objects.filter(conversation_id=conversation_id)
+    results = entries.filter(item_position=OuterRef("item_position"), kind="tool_call_response")
+    calls = entries.filter(~Exists(results), category="call", item_position__gte=start)
+    item_positions = calls.order_by("-item_position").values_list("item_position", flat=True)
+    return list(item_positions.distinct()[:MAX_LISTED_ITEMS])

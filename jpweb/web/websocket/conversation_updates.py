@@ -24,7 +24,7 @@ from jpweb.store.errors import UnknownConversation
 from jpweb.store.inbox import queue
 from jpweb.store.jp_files import attachments
 from jpweb.store.workspace_config import stored_config
-from jpweb.web import annotation_blocks, event_filter
+from jpweb.web import annotation_blocks, converters, event_filter
 from jpweb.web.transcript import TranscriptQuery
 from jpweb.web.websocket.item_updates import ItemUpdates
 
@@ -41,7 +41,8 @@ class RenderedState(NamedTuple):
 
     ``first`` and ``last`` are the positions of the first and last item of its window, filtered by
     ``show``; ``last`` is None for a window that reaches the end, where new items are added.
-    ``search`` is the search query of its URL; ``parked`` is None for pages without ``#run-status``.
+    ``search`` is the search query of its URL; ``parked`` is None for pages without ``#run-status``,
+    ``approvals`` for those without ``#approval-state``.
     """
 
     entry_count: int = 0
@@ -53,6 +54,7 @@ class RenderedState(NamedTuple):
     show: tuple[str, ...] = ()
     search: str = ""
     parked: bool | None = None
+    approvals: str | None = None
 
     def has_item(self, item_position: int) -> bool:
         """Tell whether an item's position is within the range that the page shows."""
@@ -105,45 +107,67 @@ class _ConversationSnapshot:
         return self._updates[key]
 
     def _render_update(self, page: RenderedState, role: Role) -> ConversationUpdate:
-        conversation = self.conversation
-        parts: list[str] = []
-        if conversation.revision != page.revision:
-            parts = self._items.render_revision(page)
-        elif conversation.entry_count > page.entry_count:
-            parts = self._items.render_added(page)
-        if conversation.revision != page.revision or conversation.entry_count > page.entry_count:
-            # The streamed text is stored now; the next partial signal shows the text after it.
-            parts.append(render_to_string("conversations/_partial_text.html", {"text": ""}))
-            context = {
-                "conversation": conversation,
-                "state_counts": self.inquiry_counts,
-                "oob": True,
-            }
-            parts.append(render_to_string("conversations/_counts.html", context))
-            query = TranscriptQuery(show=page.show, words=page.search)
-            context = event_filter.build_filter_context(conversation, query) | {"oob": True}
-            parts.append(render_to_string("conversations/_event_filter.html", context))
-            parts.append(render_to_string("conversations/_filter_summary.html", context))
-        is_parked = self.run is not None and self.run.state == RunState.PARKED
-        new_page = page._replace(
-            entry_count=conversation.entry_count,
-            revision=conversation.revision,
-            run=_make_run_key(self.run, conversation.turns, role),
-            metadata=make_metadata_key(conversation),
-            parked=None if page.parked is None else is_parked,
-        )
+        new_page = self._find_state(page, role)
+        parts = self._render_items(page, new_page)
         if (new_page.run, new_page.parked) != (page.run, page.parked):
             parts.append(self._render_run(role, has_changed=new_page.run != page.run))
+        if new_page.approvals != page.approvals:
+            context = {"approval_key": new_page.approvals, "oob": True}
+            parts.append(render_to_string("conversations/_approval_state.html", context))
         if new_page.metadata != page.metadata:
-            context = {"conversation": conversation, "oob": True}
-            parts.append(render_to_string("conversations/_metadata.html", context))
-            parts.append(render_to_string("conversations/_heading.html", context))
-            context["comment_status"] = self.comment_status
-            parts.append(render_to_string("annotations/_status.html", context))
-            if role >= Role.RESPONDER:
-                context["page_url"] = reverse("conversation", args=[conversation.pk])
-                parts.append(render_to_string("conversations/_edit_menu_body.html", context))
-        return ConversationUpdate("".join(parts), new_page, conversation.workspace_id)
+            parts += self._render_metadata(role)
+        return ConversationUpdate("".join(parts), new_page, self.conversation.workspace_id)
+
+    def _find_state(self, page: RenderedState, role: Role) -> RenderedState:
+        """Return the state of a page once it is updated."""
+        conversation, run = self.conversation, self.run
+        is_parked = run is not None and run.state == RunState.PARKED
+        return page._replace(
+            entry_count=conversation.entry_count,
+            revision=conversation.revision,
+            run=_make_run_key(run, conversation.turns, role),
+            metadata=make_metadata_key(conversation),
+            parked=None if page.parked is None else is_parked,
+            approvals=None
+            if page.approvals is None
+            else _make_approval_key(run, conversation.turns),
+        )
+
+    def _render_items(self, page: RenderedState, new_page: RenderedState) -> list[str]:
+        """Render the items that a page lacks, and the counts of all."""
+        if new_page.revision != page.revision:
+            return self._items.render_revision(page) + self._render_counts(page)
+        turn_number = _find_first_turn(page.approvals, new_page.approvals)
+        if new_page.entry_count > page.entry_count:
+            return self._items.render_added(page, turn_number) + self._render_counts(page)
+        return [] if turn_number is None else self._items.render_added(page, turn_number)
+
+    def _render_counts(self, page: RenderedState) -> list[str]:
+        conversation = self.conversation
+        context = {"conversation": conversation, "state_counts": self.inquiry_counts, "oob": True}
+        query = TranscriptQuery(show=page.show, words=page.search)
+        filter_context = event_filter.build_filter_context(conversation, query) | {"oob": True}
+        return [
+            # The streamed text is stored now; the next partial signal shows the text after it.
+            render_to_string("conversations/_partial_text.html", {"text": ""}),
+            render_to_string("conversations/_counts.html", context),
+            render_to_string("conversations/_event_filter.html", filter_context),
+            render_to_string("conversations/_filter_summary.html", filter_context),
+        ]
+
+    def _render_metadata(self, role: Role) -> list[str]:
+        conversation = self.conversation
+        context = {"conversation": conversation, "oob": True}
+        parts: list[str] = [
+            render_to_string("conversations/_metadata.html", context),
+            render_to_string("conversations/_heading.html", context),
+        ]
+        context["comment_status"] = self.comment_status
+        parts.append(render_to_string("annotations/_status.html", context))
+        if role >= Role.RESPONDER:
+            context["page_url"] = reverse("conversation", args=[conversation.pk])
+            parts.append(render_to_string("conversations/_edit_menu_body.html", context))
+        return parts
 
     def _render_run(self, role: Role, *, has_changed: bool) -> str:
         """Render the composer if its run has changed, else the status above it."""
@@ -252,6 +276,7 @@ def _build_run_context(
         "conversation": conversation,
         "run": run,
         "run_key": _make_run_key(run, conversation.turns, role),
+        "approval_key": _make_approval_key(run, conversation.turns),
         "can_be_retried": run is not None and run.can_be_retried(conversation.turns),
         "may_run": role >= Role.RESPONDER,
         "is_auditor_only": role == Role.AUDITOR_ONLY,
@@ -283,3 +308,23 @@ def _make_run_key(run: Run | None, turn_count: int, role: Role) -> str:
     resumed = f"-{run.resume_count}" if run.resume_count else ""
     overtaken = "-overtaken" if run.has_failed and run.is_overtaken(turn_count) else ""
     return f"{run.pk}-{state}{resumed}{overtaken}{suffix}"
+
+
+def _make_approval_key(run: Run | None, turn_count: int) -> str:
+    """Return the key of the approvals of the newest run, "" without any.
+
+    It begins with the number of the turn. An approval that is no longer open is not opened again,
+    so that the newest one and the number of open ones tell two states apart.
+    """
+    newest_approval_id = getattr(run, "newest_approval_id", None)
+    if newest_approval_id is None:
+        return ""
+    return f"{turn_count - 1}-{newest_approval_id}-{getattr(run, 'open_approval_count', 0) or 0}"
+
+
+def _find_first_turn(*approval_keys: str | None) -> int | None:
+    """Return the number of the first turn whose calls wait for others; None for equal keys."""
+    if len(set(approval_keys)) == 1:
+        return None
+    numbers = [converters.parse_number((key or "").partition("-")[0]) for key in approval_keys]
+    return min((number for number in numbers if number is not None), default=None)

@@ -22,15 +22,18 @@ class ItemUpdates:
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
-        self._changed_items: dict[int, LoadedItems | None] = {}
+        self._changed_items: dict[tuple[int, int | None], LoadedItems | None] = {}
 
-    def render_added(self, page: RenderedState) -> list[str]:
-        """Render the items that were added or changed since a page's state."""
-        if page.entry_count not in self._changed_items:
-            self._changed_items[page.entry_count] = _find_changed_items(
-                self._conversation, page.entry_count
-            )
-        contents = self._changed_items[page.entry_count]
+    def render_added(self, page: RenderedState, turn_number: int | None = None) -> list[str]:
+        """Render the items that were added or changed since a page's state.
+
+        With ``turn_number`` approvals have changed too: calls without a result are rendered again,
+        from this turn on.
+        """
+        key = page.entry_count, turn_number
+        if key not in self._changed_items:
+            self._changed_items[key] = _find_changed_items(self._conversation, *key)
+        contents = self._changed_items[key]
         if contents is None and page.last is None:
             return [self._render_window(page)]
         if contents is None:
@@ -100,7 +103,9 @@ class ItemUpdates:
         return render_to_string("conversations/_oob_window.html", context)
 
 
-def _find_changed_items(conversation: Conversation, length: int) -> LoadedItems | None:
+def _find_changed_items(
+    conversation: Conversation, length: int, turn_number: int | None
+) -> LoadedItems | None:
     """Return the items of entries from a position on; None where there are too many.
 
     Included are items with a question whose state such an entry changes: a new turn ends the open
@@ -109,7 +114,9 @@ def _find_changed_items(conversation: Conversation, length: int) -> LoadedItems 
     item_positions = windows.find_changed_item_positions(conversation.pk, length)
     if item_positions is None:
         return None
-    contents = windows.load_items(conversation.pk, item_positions)
+    if turn_number is not None:
+        item_positions += turns.list_pending_call_positions(conversation.pk, turn_number)
+    contents = windows.load_items(conversation.pk, set(item_positions))
     new_starts = [turn.position for turn in contents.turns.values() if turn.position >= length]
     if new_starts and (
         open_item_positions := turns.list_open_item_positions(conversation.pk, min(new_starts))

@@ -77,6 +77,23 @@ def test_a_call_waits_for_permission_and_its_error_for_delivery(workshop: Stay):
     expect(find_call(page, "wild")).to_have_class(re.compile("failed"))
 
 
+def test_row_of_a_call_says_to_readers_what_it_waits_for(workshop: Stay):
+    page = workshop.ask("Let them watch", wild(), make_done_reply())
+    find_prompt(page, "run")
+    reader = workshop.home.invite(f"Rita {secrets.token_hex(3)}", "reader", workspace=NAME)
+    reader_page = workshop.open(path_of(page), who=reader)
+    with stay_on_page(reader_page):
+        wait_until_connected(reader_page)
+        call_row = find_call(reader_page, "wild").locator("> summary")
+        expect(call_row).to_contain_text("Waiting for approval")
+        press(find_prompt(page, "run"), RUN_ONCE)
+        expect(call_row).to_contain_text("Result needs review")
+        expect(call_row).to_contain_text("Allowed")
+        expect(call_row).not_to_contain_text("Waiting for approval")
+        press(find_prompt(page, "deliver"), "Send")
+        expect(call_row).not_to_contain_text("Result needs review")
+
+
 @pytest.mark.proof  # tests/runtime/inquiries has it
 def test_once_is_for_one_call_and_the_rest_of_the_turn_for_all_that_follow(workshop: Stay):
     page = workshop.ask("Again", echo("one"), echo("two", 2), echo("three", 3), make_done_reply())
