@@ -183,10 +183,11 @@ def get_conversation_marks(keys: Collection[int]) -> dict[int, tuple[Any, ...]]:
         )
         columns = ("entry_count", "revision", "archived", "removed_at", "expires_at")
         shown_columns = ("title", "pinned_at", "labels", "comment_revision")
+        right_columns = ("origin", "workspace__writing")
         marks |= {
             row[0]: row[1:]
             for row in rows.values_list(
-                "pk", *columns, *shown_columns, *run_columns, *approval_marks
+                "pk", *columns, *shown_columns, *right_columns, *run_columns, *approval_marks
             )
         }
     return marks

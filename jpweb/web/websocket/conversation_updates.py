@@ -22,7 +22,7 @@ from jpweb.store import conversations, inquiries, runs
 from jpweb.store.choices import Role, RunState
 from jpweb.store.errors import UnknownConversation
 from jpweb.store.inbox import queue
-from jpweb.store.jp_files import attachments
+from jpweb.store.jp_files import attachments, metadata_file
 from jpweb.store.workspace_config import stored_config
 from jpweb.web import annotation_blocks, converters, event_filter
 from jpweb.web.transcript import TranscriptQuery
@@ -125,7 +125,7 @@ class _ConversationSnapshot:
         return page._replace(
             entry_count=conversation.entry_count,
             revision=conversation.revision,
-            run=_make_run_key(run, conversation.turns, role),
+            run=_make_run_key(conversation, run, role),
             metadata=make_metadata_key(conversation),
             parked=None if page.parked is None else is_parked,
             approvals=None
@@ -257,7 +257,13 @@ def make_metadata_key(conversation: Conversation) -> str:
     )
     until = f" {conversation.expires_at:%Y-%m-%dT%H:%M}" if conversation.expires_at else ""
     comment_revisions = [conversation.comment_revision] if conversation.comment_revision else []
-    facts = [conversation.title, conversation.labels, conversation.pinned_at is None]
+    facts = [
+        conversation.title,
+        conversation.labels,
+        conversation.pinned_at is None,
+        conversation.origin,
+        metadata_file.get_obstacle(conversation),
+    ]
     details = json.dumps([*facts, *comment_revisions], sort_keys=True)
     return f"{status}{until} {sha256(details.encode()).hexdigest()[:12]}"
 
@@ -275,7 +281,7 @@ def _build_run_context(
     return {
         "conversation": conversation,
         "run": run,
-        "run_key": _make_run_key(run, conversation.turns, role),
+        "run_key": _make_run_key(conversation, run, role),
         "approval_key": _make_approval_key(run, conversation.turns),
         "can_be_retried": run is not None and run.can_be_retried(conversation.turns),
         "may_run": role >= Role.RESPONDER,
@@ -293,20 +299,23 @@ def _find_model_status(conversation: Conversation) -> ModelStatus | None:
     return wiring.get_model_status(conversation.workspace)
 
 
-def _make_run_key(run: Run | None, turn_count: int, role: Role) -> str:
+def _make_run_key(conversation: Conversation, run: Run | None, role: Role) -> str:
     """Return the key of a run's state as the composer shows it to people with a role.
 
-    Without a run it is "" for responders. Of a run that failed it has whether another of the
-    ``turn_count`` turns followed. Parking and resuming change ``parked`` instead: a person may be
-    typing in the composer.
+    Without a run it is "" for responders. Of a run that failed it has whether another turn
+    followed, and of a conversation that cannot be continued, such as an archived one, the digest of
+    the reason. Parking and resuming change ``parked`` instead: a person may be typing in the
+    composer.
     """
     suffix = {Role.READER: "-read", Role.AUDITOR_ONLY: "-audit"}.get(role, "")
+    if obstacle := attachments.get_turn_obstacle(conversation):
+        suffix += f"-closed-{sha256(obstacle.encode()).hexdigest()[:8]}"
     if run is None:
         return suffix
     has_begun = run.is_unfinished and (run.fence or run.state != RunState.QUEUED)
     state = RunState.RUNNING if has_begun else run.state
     resumed = f"-{run.resume_count}" if run.resume_count else ""
-    overtaken = "-overtaken" if run.has_failed and run.is_overtaken(turn_count) else ""
+    overtaken = "-overtaken" if run.has_failed and run.is_overtaken(conversation.turns) else ""
     return f"{run.pk}-{state}{resumed}{overtaken}{suffix}"
 
 

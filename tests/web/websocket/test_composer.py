@@ -1,0 +1,79 @@
+"""The composer and the tags of open pages follow what may be done with the conversation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
+from jpweb.store import runs
+from jpweb.store.choices import Origin, RunState, WritePolicy
+from jpweb.store.inbox import queue
+from jpweb.store.models import Conversation, Workspace
+from tests.web.reading import parse_page
+from tests.web.sockets import connect_page
+from tests.web.world import World, signed_in
+
+
+def load_state(world: World, name: str) -> dict[str, Any]:
+    """Return the state of a person's page that was loaded just now."""
+    page = parse_page(signed_in(world.people[name]).get(f"/conversations/{world.conversation.pk}"))
+    counts = page.find_one(id="counts")
+    return {
+        "conversation": world.conversation.pk,
+        "entry_count": counts["data-entry-count"],
+        "revision": counts["data-revision"],
+        "run": page.find_one(id="composer")["data-run"],
+        "metadata": page.find_one(id="metadata")["data-metadata"],
+    }
+
+
+async def change(world: World, **values: Any) -> None:
+    rows = Conversation.objects.filter(pk=world.conversation.pk)
+    await run_in_db_thread(rows.update, **values)
+    await publisher.publish_conversation_changed(world.conversation.pk)
+
+
+@pytest.mark.parametrize("has_run", [True, False])
+async def test_composer_follows_the_archive_state(shared_world: World, has_run: bool):
+    workspaces = Workspace.objects.filter(pk=shared_world.home.pk)
+    await run_in_db_thread(workspaces.update, writing=WritePolicy.CURRENT)
+    await run_in_db_thread(runs.end_run, shared_world.run, RunState.DONE)
+    if not has_run:
+        await run_in_db_thread(shared_world.run.delete)
+    state = await run_in_db_thread(load_state, shared_world, "responder")
+    async with connect_page(shared_world.people["responder"], **state) as socket:
+        assert "composer" not in await socket.receive_all()
+        await change(shared_world, archived=True)
+        page = parse_page(await socket.receive_all())
+        composer = page.find_one(id="composer")
+        assert "This conversation is archived." in composer.text
+        assert not page.find_all(id="text")
+        archived_state = await run_in_db_thread(load_state, shared_world, "responder")
+        assert composer["data-run"] == archived_state["run"]
+        await change(shared_world, archived=False)
+        page = parse_page(await socket.receive_all())
+        assert page.find_one(id="text")
+        assert page.find_one(id="composer")["data-run"] == state["run"]
+
+
+async def test_tag_of_a_conversation_that_is_continued_here_says_web(shared_world: World):
+    await change(shared_world, origin=Origin.MIRRORED)
+    state = await run_in_db_thread(load_state, shared_world, "reader")
+    async with connect_page(shared_world.people["reader"], **state) as socket:
+        await socket.receive_all()
+        await change(shared_world, origin=Origin.NATIVE)
+        metadata = parse_page(await socket.receive_all()).find_one(id="metadata")
+    assert "Web" in metadata.text
+
+
+def test_marks_differ_once_another_program_may_write(world: World):
+    """A signal that is lost costs a delay: processes poll these marks."""
+    key = world.conversation.pk
+    before = queue.get_conversation_marks([key])
+    Workspace.objects.filter(pk=world.home.pk).update(writing=WritePolicy.CURRENT)
+    written = queue.get_conversation_marks([key])
+    Conversation.objects.filter(pk=key).update(origin=Origin.MIRRORED)
+    assert before != written != queue.get_conversation_marks([key])
