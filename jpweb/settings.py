@@ -123,7 +123,6 @@ DEBUG = False
 ALLOWED_HOSTS = read_list("JPWEB_HOSTS") or ["127.0.0.1", "localhost", "[::1]"]
 
 INSTALLED_APPS = [
-    "daphne",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -39,6 +39,10 @@ PROVIDER_INFO: Mapping[str, ProviderInfo] = {
 }
 _UNKNOWN_PROVIDER = ProviderInfo(title="", base_url="")
 SERVED_PROVIDERS = tuple(name for name, info in PROVIDER_INFO.items() if info.is_served)
+#: The provider without a vendor, whose replies follow a script.
+SCRIPTED_PROVIDER = "scripted"
+#: The names that a configuration can choose.
+SELECTABLE_PROVIDERS = tuple(sorted((*SERVED_PROVIDERS, SCRIPTED_PROVIDER)))
 
 
 def get_provider_info(name: str) -> ProviderInfo:

@@ -85,6 +85,8 @@ def _run_command(arguments: list[str]) -> None:
 
 def _check_command(program: str, name: str) -> None:
     """Exit where there is no such command; jpweb's own are known without settings."""
+    if name == "runserver":  # neither WebSockets nor turns: only `serve` starts what jpweb needs
+        sys.exit(f"{program}: Django's development server cannot run jpweb. Use “{program} serve”.")
     if name == "help" or name in COMMANDS or name in find_commands(_DJANGO_COMMANDS):
         return
     django.setup()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jpweb.agent.config import ProviderConfig, display
 from jpweb.agent.config.trust import TrustItemKind
-from jpweb.agent.provider_info import get_provider_info
+from jpweb.agent.provider_info import SELECTABLE_PROVIDERS, get_provider_info
 
 if TYPE_CHECKING:
     from jpweb.runtime.configuration import WorkspaceConfig
@@ -24,6 +25,11 @@ class ProviderStatus:
     key_variable: str
     has_key: bool
     standing: TrustState
+
+
+def list_providers() -> Sequence[str]:
+    """Return the provider names that a configuration can choose."""
+    return SELECTABLE_PROVIDERS
 
 
 def list_provider_statuses(workspace_config: WorkspaceConfig) -> list[ProviderStatus]:

@@ -24,7 +24,7 @@ from jpweb.agent.config import (
 )
 from jpweb.agent.config.system_prompt import add_tool_usage
 from jpweb.agent.errors import FailureKind, InvalidConfiguration, ProviderFailed, ToolUnavailable
-from jpweb.agent.provider_info import PROVIDER_INFO
+from jpweb.agent.provider_info import PROVIDER_INFO, SELECTABLE_PROVIDERS
 from jpweb.agent.providers import PROVIDERS, collect_key_variables
 from jpweb.agent.providers.scripted import ScriptedProvider
 from jpweb.agent.tool_calls.arguments import prepare_arguments
@@ -163,7 +163,7 @@ def open_model(workspace_config: WorkspaceConfig, model_config: ModelConfig) -> 
         return ScriptedProvider(pace=settings.SCRIPT_PACE)
     make_provider = PROVIDERS.get(model_config.provider)
     if make_provider is None:
-        names = ", ".join(list_providers())
+        names = ", ".join(SELECTABLE_PROVIDERS)
         problem = f"Unknown provider “{model_config.provider}”. Use one of: {names}."
         raise ProviderFailed(problem, FailureKind.BAD_REQUEST)
     problem = workspace_config.find_provider_problem(model_config.provider)
@@ -176,11 +176,6 @@ def open_model(workspace_config: WorkspaceConfig, model_config: ModelConfig) -> 
     return make_provider(
         model_config, provider_config, os.environ.get(key_variable) if key_variable else None
     )
-
-
-def list_providers() -> list[str]:
-    """Return the provider names that a configuration can choose."""
-    return sorted(PROVIDERS)
 
 
 def get_default_model() -> ModelConfig:

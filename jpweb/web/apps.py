@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.apps import AppConfig
 from django.core.checks import register
 
+from jpweb import text_settings
+
 
 class WebConfig(AppConfig):
     """Configuration of the app that holds views, consumers and template tags."""
@@ -16,7 +18,5 @@ class WebConfig(AppConfig):
         """Register the system checks."""
         from jpweb.web import checks  # noqa: PLC0415  needs the apps
 
-        register(checks.check_provider)
-        register(checks.check_head_address)
-        register(checks.check_secret_key)
-        register(checks.check_variables)
+        for check in checks.SETTINGS_CHECKS:
+            register(check, text_settings.CHECK_TAG)

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning  # noqa: A004  Django's name
 
 from jpweb import text_settings
-from jpweb.runtime import wiring
+from jpweb.runtime import provider_status
 from jpweb.runtime.periodic import apprise_sender
 
 #: Beginnings of variables that are read elsewhere: parts of providers, what jpweb gives to child
@@ -23,7 +23,7 @@ _OTHER_PREFIXES = (
 
 def check_provider(**_: Any) -> list[CheckMessage]:
     """Return an error where JPWEB_MODEL names an unknown provider."""
-    providers = wiring.list_providers()
+    providers = provider_status.list_providers()
     if settings.PROVIDER in providers:
         return []
     return [
@@ -80,3 +80,7 @@ def check_variables(**_: Any) -> list[CheckMessage]:
         for name in sorted(os.environ.keys() - known_names)
         if name.startswith("JPWEB_") and not name.startswith(_OTHER_PREFIXES)
     ]
+
+
+#: All of these, cheap enough for every command.
+SETTINGS_CHECKS = (check_provider, check_head_address, check_secret_key, check_variables)

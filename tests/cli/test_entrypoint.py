@@ -85,6 +85,36 @@ def test_unknown_command_is_one_line(tmp_path: Path, name: str, hint: str):
     assert line.startswith(f"jpweb: unknown command “{name}”.{hint}")
 
 
+def test_runserver_leads_to_serve():
+    with pytest.raises(SystemExit, match=r"^jpweb: .* Use “jpweb serve”\.$"):
+        entrypoint.main(["jpweb", "runserver"])
+
+
+def test_short_command_loads_neither_the_views_nor_the_web_server(tmp_path: Path):
+    program = (
+        "import sys\n"
+        "from jpweb.cli import entrypoint\n"
+        "try:\n"
+        "    entrypoint.main(['jpweb', 'ledger_head'])\n"
+        "finally:\n"
+        "    print(*{'jpweb.urls', 'jpweb.store.models', 'daphne.server'} & sys.modules.keys())\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        env=inherit_environment() | {"PYTHONPATH": str(ROOT), "JPWEB_DATA": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.stdout == "jpweb.store.models\n"
+
+
+def test_short_command_checks_the_settings(tmp_path: Path):
+    result = run_jpweb(tmp_path, "sign_in_link", JPWEB_MODEL="gpt-17/large")
+    assert result.returncode == 1
+    assert "JPWEB_MODEL begins with “gpt-17”, which is no provider." in result.stderr
+
+
 def test_bad_setting_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(os.environ, "DJANGO_SETTINGS_MODULE", "jpweb.settings")
     result = subprocess.run(

@@ -23,6 +23,7 @@ from jpweb.agent.ports import (
     StructuredReply,
     TextDelta,
 )
+from jpweb.agent.provider_info import SCRIPTED_PROVIDER
 from jpweb.agent.providers.adapter.event_values import parse_event_value
 from jpweb.agent.tool_calls import model_messages
 from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse
@@ -83,7 +84,7 @@ _SCRIPT_STEPS = (
 class ScriptedProvider:
     """Plays the script from the step that the request shows, with short pauses as of typing."""
 
-    NAME = "scripted"
+    NAME = SCRIPTED_PROVIDER
 
     def __init__(self, pace: float = 0.02) -> None:
         """``pace`` is the pause before each piece of text and each call, in seconds."""

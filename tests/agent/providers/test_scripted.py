@@ -16,6 +16,7 @@ from jpweb.agent.ports import (
     StructuredReply,
     TextDelta,
 )
+from jpweb.agent.provider_info import SELECTABLE_PROVIDERS
 from jpweb.agent.providers import PROVIDERS
 from jpweb.agent.providers.scripted import ScriptedProvider
 from jpweb.agent.tool_calls import model_messages
@@ -60,6 +61,7 @@ async def test_it_is_in_the_table_under_its_name():
     provider = PROVIDERS["scripted"](UNSET_MODEL, ProviderConfig(), None)
     assert isinstance(provider, ScriptedProvider)
     assert provider.NAME == "scripted"
+    assert sorted(PROVIDERS) == list(SELECTABLE_PROVIDERS)
 
 
 async def test_it_says_that_it_is_no_model():

@@ -13,6 +13,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.template.defaultfilters import filesizeformat
 
+from jpweb import text_settings
 from jpweb.cli.progress import show_progress
 from jpweb.store.backups import snapshot
 from jpweb.store.errors import StoreError
@@ -21,6 +22,7 @@ from jpweb.store.errors import StoreError
 class Command(BaseCommand):
     """``jpweb backup FILE [--force]``."""
 
+    requires_system_checks = (text_settings.CHECK_TAG,)
     help = (
         "Write a backup: conversations, questions, people, unfinished turns. It contains "
         "notification addresses, but no keys, sign-ins or links; only you can read the file."

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from jpweb import text_settings
 from jpweb.stream import wire
 from jpweb.stream.errors import MalformedStream
 from jpweb.stream.sanitize import sanitize_stream
@@ -17,6 +18,7 @@ from jpweb.stream.stats import count_stream
 class Command(BaseCommand):
     """``jpweb check_stream FILE [--json]``."""
 
+    requires_system_checks = (text_settings.CHECK_TAG,)
     help = "Count the events in FILE, check that it round-trips byte for byte, list needed repairs."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from jpweb import text_settings
 from jpweb.cli.data_folder_lock import lock_data_dir
 from jpweb.cli.existing_database import use_existing_database
 from jpweb.store.errors import StoreError
@@ -17,6 +18,7 @@ from jpweb.store.redaction import remains
 class Command(BaseCommand):
     """``jpweb erase_remains``."""
 
+    requires_system_checks = (text_settings.CHECK_TAG,)
     help = "Rewrite the database's files without what was redacted or deleted."
 
     def handle(self, *_args: Any, **_options: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from jpweb import text_settings
 from jpweb.cli import standard_output
 from jpweb.cli.existing_database import use_existing_database
 from jpweb.runtime.exports import FORMATS
@@ -21,6 +22,7 @@ from jpweb.store.ledger.entries import OPERATOR, Place, record_act
 class Command(BaseCommand):
     """``jpweb export CONVERSATION --format FORMAT [--comments] [--output FILE]``."""
 
+    requires_system_checks = (text_settings.CHECK_TAG,)
     help = "Export a conversation; CONVERSATION is its id: 17728322628, jp-c17728322628, …"
 
     def add_arguments(self, parser: CommandParser) -> None:

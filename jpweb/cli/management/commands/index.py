@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from jpweb import text_settings
 from jpweb.cli.existing_database import use_existing_database
 from jpweb.cli.progress import show_progress
 from jpweb.store.search import indexer
@@ -14,6 +15,7 @@ from jpweb.store.search import indexer
 class Command(BaseCommand):
     """``jpweb index [--all]``."""
 
+    requires_system_checks = (text_settings.CHECK_TAG,)
     help = "Bring the search index up to date. A running server does this in the background."
 
     def add_arguments(self, parser: CommandParser) -> None:

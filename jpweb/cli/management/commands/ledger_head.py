@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from jpweb import text_settings
 from jpweb.cli.existing_database import use_existing_database
 from jpweb.evidence import ledger_verifier
 from jpweb.store.ledger import sealing, signing
@@ -14,6 +15,7 @@ from jpweb.store.ledger import sealing, signing
 class Command(BaseCommand):
     """``jpweb ledger_head``."""
 
+    requires_system_checks = (text_settings.CHECK_TAG,)
     help = "Print the signed head of the ledger: one line of JSON, for verify_ledger --heads FILE."
 
     @use_existing_database()

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 from rich.table import Table
 
+from jpweb import text_settings
 from jpweb.cli.progress import show_progress
 from jpweb.runtime.periodic import watch_workspaces
 from jpweb.runtime.supervisor import run_periodically
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 class Command(BaseCommand):
     """``jpweb mirror PATH [--name NAME] [--watch] [--json]``."""
 
+    requires_system_checks = (text_settings.CHECK_TAG,)
     help = "Mirror the JP workspace at or above PATH; unchanged conversations are skipped."
 
     def add_arguments(self, parser: CommandParser) -> None:

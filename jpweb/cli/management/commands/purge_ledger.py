@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from jpweb import text_settings
 from jpweb.cli.existing_database import use_existing_database
 from jpweb.number_settings import MAX_DAYS
 from jpweb.store.database import clock
@@ -17,6 +18,7 @@ from jpweb.store.ledger.entries import OPERATOR
 class Command(BaseCommand):
     """``jpweb purge_ledger --older-than DAYS``."""
 
+    requires_system_checks = (text_settings.CHECK_TAG,)
     help = (
         "Empty entries of reads, searches, sign-ins and sign-outs that are older than DAYS. "
         "Their hashes stay, so the ledger still verifies; the purge itself is an entry."

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from jpweb import installation
+from jpweb import installation, text_settings
 from jpweb.cli.data_folder_lock import lock_data_dir
 from jpweb.cli.progress import show_progress
 from jpweb.store.backups import restoration
@@ -18,6 +18,7 @@ from jpweb.store.errors import StoreError
 class Command(BaseCommand):
     """``jpweb restore FILE [--force]``."""
 
+    requires_system_checks = (text_settings.CHECK_TAG,)
     help = "Restore a backup into an empty data folder or database, while no jpweb runs there."
 
     def add_arguments(self, parser: CommandParser) -> None:

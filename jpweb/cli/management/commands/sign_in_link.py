@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from jpweb import text_settings
 from jpweb.cli import public_host
 from jpweb.cli.account_lookup import find_account
 from jpweb.cli.existing_database import use_existing_database
@@ -25,6 +26,7 @@ security_logger = logging.getLogger("jpweb.security")
 class Command(BaseCommand):
     """``jpweb sign_in_link [NAME]``."""
 
+    requires_system_checks = (text_settings.CHECK_TAG,)
     help = "Print a one-time sign-in link for a person (default: the first owner)."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from jpweb import text_settings
 from jpweb.cli.account_lookup import find_account
 from jpweb.cli.existing_database import use_existing_database
 from jpweb.store import accounts
@@ -25,6 +26,7 @@ REMOVAL_OPTION = "--remove-passkeys-and-providers"
 class Command(BaseCommand):
     """``jpweb sign_out NAME``."""
 
+    requires_system_checks = (text_settings.CHECK_TAG,)
     help = "End all sign-ins of a person, and their unused links."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from jpweb import text_settings
 from jpweb.cli.existing_database import use_existing_database
 from jpweb.cli.progress import show_progress
 from jpweb.evidence.ledger_verifier import Problem
@@ -27,6 +28,7 @@ _DOUBT = (
 class Command(BaseCommand):
     """``jpweb verify_ledger [--heads FILE ...]``."""
 
+    requires_system_checks = (text_settings.CHECK_TAG,)
     help = "Verify the ledger against its signed head and the heads that were kept in files."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from jpweb import text_settings
 from jpweb.cli.existing_database import use_existing_database
 from jpweb.evidence import bundle_verifier
 from jpweb.evidence.ledger_verifier import escape_line
@@ -17,6 +18,7 @@ from jpweb.store.evidence import importer
 class Command(BaseCommand):
     """``jpweb import_evidence FILE --workspace NAME [--public-key HEX]``."""
 
+    requires_system_checks = (text_settings.CHECK_TAG,)
     help = "Import the conversations of a bundle that verifies; they are read-only."
 
     def add_arguments(self, parser: CommandParser) -> None:

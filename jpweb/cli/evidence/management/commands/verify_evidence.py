@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from jpweb import text_settings
 from jpweb.evidence import bundle_verifier
 from jpweb.evidence.ledger_verifier import UnreadableFile, escape_line
 
@@ -14,6 +15,7 @@ from jpweb.evidence.ledger_verifier import UnreadableFile, escape_line
 class Command(BaseCommand):
     """``jpweb verify_evidence FILE [--public-key HEX] [--head FILE]``."""
 
+    requires_system_checks = (text_settings.CHECK_TAG,)
     help = "Verify an evidence bundle: its files, its signature, and its ledger entries."
 
     def add_arguments(self, parser: CommandParser) -> None:
