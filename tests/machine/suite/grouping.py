@@ -4,11 +4,13 @@ Tests of one file share its fixtures, so a file is a group; so is a package whos
 expensive to start. Long groups start first, so that no worker is alone with one at the end.
 Once Playwright runs in a worker's thread no other event loop can, so a worker that has begun with
 groups that drive a browser stays with them. The first worker begins with them at once: they need
-the processor, and most others wait for something.
+the processor, and most others wait for something. Groups of a folder share a server, which each
+worker starts for itself: a worker prefers the folders that it has, then those that nobody has.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 import pytest
@@ -47,27 +49,45 @@ class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is un
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
         super().__init__(config, log)
-        self._browser_workers: set[Any] = set()
+        #: The folders of tests that drive a browser, by the worker that has begun with them.
+        self._folders_by_worker: dict[Any, set[str]] = {}
 
     def _split_scope(self, nodeid: str) -> str:
         return find_group(nodeid)
 
     def _assign_work_unit(self, node: Any) -> None:
         is_first = len(self.nodes) > 1 and node is self.nodes[0]
-        group = choose_group(list(self.workqueue), is_first or node in self._browser_workers)
+        group = choose_group(
+            list(self.workqueue),
+            is_first or node in self._folders_by_worker,
+            self._folders_by_worker.get(node, set()),
+            set().union(*self._folders_by_worker.values()),
+        )
         if group is None:
             node.shutdown()
             return
         if drives_browser(group):
-            self._browser_workers.add(node)
+            self._folders_by_worker.setdefault(node, set()).add(find_folder(group))
         self.workqueue.move_to_end(group, last=False)
         super()._assign_work_unit(node)
 
 
-def choose_group(groups: list[str], is_browser_worker: bool) -> str | None:
-    """Return the next group for a worker, or None where those that are left suit others alone."""
+def choose_group(
+    groups: list[str], is_browser_worker: bool, own_folders: Set[str], all_folders: Set[str]
+) -> str | None:
+    """Return the next group for a worker, or None where those that are left suit others alone.
+
+    ``own_folders`` are those of the browser groups that it has had, ``all_folders`` of anyone.
+    """
     suited = [group for group in groups if drives_browser(group) == is_browser_worker]
-    return next(iter(suited or ([] if is_browser_worker else groups)), None)
+    if not suited and not is_browser_worker:
+        suited = groups
+
+    def rank(group: str) -> tuple[bool, bool]:
+        folder = find_folder(group)
+        return drives_browser(group) and folder not in own_folders, folder in all_folders
+
+    return min(suited, key=rank, default=None)
 
 
 def arrange_items(items: list[pytest.Item]) -> None:
@@ -91,6 +111,11 @@ def find_group(node_id: str) -> str:
     """Return the group of a test: its package where that shares a server, else its file."""
     path = node_id.partition("::")[0]
     return next((package for package in SHARED_PACKAGES if path.startswith(f"{package}/")), path)
+
+
+def find_folder(group: str) -> str:
+    """Return the folder below ``tests/browser`` whose tests share a server with the group's."""
+    return "/".join(group.split("/")[:3])
 
 
 def drives_browser(group: str) -> bool:

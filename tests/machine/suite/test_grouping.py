@@ -8,7 +8,7 @@ import pytest
 
 from tests import conftest
 from tests.machine.sizes import IS_PROOF
-from tests.machine.suite.grouping import arrange_items, choose_group, find_group
+from tests.machine.suite.grouping import arrange_items, choose_group, find_folder, find_group
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,31 @@ def test_arrange_items_refuses_a_browser_in_an_unnamed_file():
 def test_choose_group_keeps_browsers_in_their_workers(
     groups: list[str], is_browser_worker: bool, expected: str | None
 ):
-    assert choose_group(groups, is_browser_worker) == expected
+    assert choose_group(groups, is_browser_worker, set(), set()) == expected
+
+
+READING, ASKING, NOTIFYING = (
+    f"tests/browser/{name}/test_a.py" for name in ("reading", "asking", "notifying")
+)
+
+
+@pytest.mark.parametrize(
+    ("own", "everybody", "expected"),
+    [
+        ([], [], READING),
+        ([ASKING], [ASKING], ASKING),
+        ([], [READING], ASKING),
+        ([NOTIFYING], [READING, ASKING, NOTIFYING], NOTIFYING),
+        ([], [READING, ASKING, NOTIFYING], READING),
+    ],
+    ids=["first", "own folder", "folder of nobody", "own of all", "no other left"],
+)
+def test_choose_group_prefers_the_folders_whose_server_a_worker_has(
+    own: list[str], everybody: list[str], expected: str
+):
+    own_folders, all_folders = set(map(find_folder, own)), set(map(find_folder, everybody))
+    groups = [READING, ASKING, NOTIFYING]
+    assert choose_group(groups, bool(own), own_folders, all_folders) == expected
 
 
 def test_number_of_workers_without_affinity_follows_the_cores(
