@@ -26,14 +26,14 @@ from pathlib import Path
 import msgspec
 
 from jpweb.installation import build_import_path
-from jpweb.store.jp_files import reader, workspace
+from jpweb.store.jp_files import directory_handles, reader, workspace
 from jpweb.store.jp_files.reader import ParsedConversation
 from jpweb.store.jp_files.workspace import DiskConversation
 
-#: Bytes of streams that are parsed in the calling process. Each of the smallest elements, of two
-#: bytes, takes 10 µs: 480 kB kept the threads that serve people from Python's lock for 2.3 s. A
-#: process starts in 0.13 s, and its result is received in 0.1.
-MIN_POOL_BYTES = 256 * 1024
+#: Bytes and commas of a stream from which one conversation is worth a process. Each of the smallest
+#: elements, of two bytes, takes 10 µs to parse: 480 kB kept the threads that serve people from
+#: Python's lock for 2.3 s. A process starts in 0.13 s; 1.6 MB that jp wrote take 0.03 s here.
+MIN_POOL_BYTES, MIN_POOL_COMMAS = 256 * 1024, 50_000
 #: Bytes of streams from which more than one process is worth its start: about a second of reading.
 MIN_SECOND_PROCESS_BYTES = 32 * 1024 * 1024
 #: Folders, and bytes of streams, that one transaction may write while it blocks other writers.
@@ -87,17 +87,30 @@ def is_small(folders: Sequence[DiskConversation]) -> bool:
 
 
 def _count_processes(folders: Sequence[DiskConversation]) -> int:
-    """Return the number of processes: none for little to read, several for much."""
+    """Return the number of processes: none for what is read soon, several for much."""
     affinity = getattr(os, "sched_getaffinity", None)  # macOS has none
     spare_processors = (len(affinity(0)) if affinity else os.cpu_count() or 1) - 1
     limit = max(min(spare_processors, MAX_PROCESSES, len(folders) - 1), 1)
     process_count, total_bytes = 0, 0
     for folder in folders:
-        total_bytes += workspace.get_stream_size(folder)
+        size = workspace.get_stream_size(folder)
+        total_bytes += size
         if total_bytes >= MIN_SECOND_PROCESS_BYTES:
             return limit
-        process_count = int(total_bytes >= MIN_POOL_BYTES)
+        if not process_count and size >= MIN_POOL_BYTES:
+            process_count = int(_has_many_values(folder))
     return process_count
+
+
+def _has_many_values(disk_conversation: DiskConversation) -> bool:
+    """Tell whether a stream may have so many elements that its parse takes long."""
+    try:
+        data = directory_handles.read_file(
+            workspace.find_stream_file(disk_conversation.folder), workspace.MAX_STREAM_BYTES
+        )
+    except OSError:
+        return False
+    return data.count(b",") >= MIN_POOL_COMMAS
 
 
 def _collect_readings(

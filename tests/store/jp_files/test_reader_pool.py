@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from jpweb.store import journal
-from jpweb.store.jp_files import mirror, reader, reader_pool, workspace
+from jpweb.store.jp_files import directory_handles, mirror, reader, reader_pool, workspace
 from jpweb.store.jp_files.reader import ParsedConversation
 from jpweb.store.jp_files.workspace import DiskConversation
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
@@ -38,6 +38,7 @@ MUCH = 1 << 40
 def let_bytes_be_much(monkeypatch: pytest.MonkeyPatch, for_one: int, for_several: int) -> None:
     """Let one process read from so many bytes on, and several from so many."""
     monkeypatch.setattr(reader_pool, "MIN_POOL_BYTES", for_one)
+    monkeypatch.setattr(reader_pool, "MIN_POOL_COMMAS", 1)
     monkeypatch.setattr(reader_pool, "MIN_SECOND_PROCESS_BYTES", for_several)
 
 
@@ -244,6 +245,29 @@ def test_one_conversation_is_read_apart_if_it_is_long(
     with reader_pool.read_ahead([]) as readings:
         assert list(readings) == []
     assert len(worker_processes) == count
+
+
+@pytest.mark.parametrize(("text", "count"), [(b"0", 1), (b'"a long text"', 0)])
+def test_conversation_is_read_apart_for_its_many_elements(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes, count: int
+):
+    monkeypatch.undo()  # the limits
+    length = reader_pool.MIN_POOL_BYTES // len(text)
+    assert (length > reader_pool.MIN_POOL_COMMAS) is bool(count)
+    write_folder(tmp_path, "17000000000-talk", b"[" + b",".join([text] * length) + b"]")
+    assert reader_pool._count_processes(list_disk_conversations(tmp_path)) == count
+
+
+def test_stream_that_cannot_be_read_starts_no_process(
+    root: Path, worker_processes: list[Any], monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_args: Any) -> bytes:
+        raise PermissionError
+
+    monkeypatch.setattr(directory_handles, "read_file", fail)
+    monkeypatch.setattr(reader_pool, "MIN_SECOND_PROCESS_BYTES", MUCH)
+    with reader_pool.read_ahead(list_disk_conversations(root)):
+        assert worker_processes == []
 
 
 def test_reader_process_leaves_the_processor_to_others(root: Path, worker_processes: list[Any]):
