@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-#: Packages whose tests share one server: their tests stay in one worker.
+#: Packages whose tests share one server, or what they have parsed: they stay in one worker.
 SHARED_PACKAGES = (
+    "tests/architecture",
     "tests/browser/browsing",
     "tests/browser/reading/live",
     "tests/browser/workshop",

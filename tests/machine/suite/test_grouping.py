@@ -94,4 +94,4 @@ def test_number_of_workers_without_affinity_follows_the_cores(
     monkeypatch.delenv("PYTEST_XDIST_AUTO_NUM_WORKERS", raising=False)
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)  # macOS has none
     monkeypatch.setattr(os, "cpu_count", lambda: 7)
-    assert conftest.pytest_xdist_auto_num_workers(pytestconfig) == (7 if IS_PROOF else 10)
+    assert conftest.pytest_xdist_auto_num_workers(pytestconfig) == (7 if IS_PROOF else 9)

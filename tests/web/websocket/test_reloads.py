@@ -20,6 +20,7 @@ from jpweb.stream import timestamps
 from jpweb.stream.events import ChatRequest, ChatResponse, ToolCallRequest, TurnStart
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled
 from tests.builders import make_result
+from tests.machine.sizes import choose_size, mark_proof
 from tests.store import making
 from tests.web.sockets import connect_page
 from tests.web.websocket.live_page import LivePage
@@ -193,8 +194,10 @@ def saved_world(shared_world: World) -> World:
     return shared_world
 
 
-@pytest.mark.parametrize("show", ["", "tools"])
-@pytest.mark.parametrize("name", ["owner", "reader"])
+@pytest.mark.parametrize(
+    ("name", "show"),
+    [("owner", ""), ("reader", "tools"), *mark_proof(("owner", "tools"), ("reader", ""))],
+)
 async def test_open_page_shows_what_a_reload_shows(saved_world: World, name: str, show: str):
     story, view = Story(saved_world), (saved_world, name, show)
     page = await run_in_db_thread(load_page, *view)
@@ -206,7 +209,7 @@ async def test_open_page_shows_what_a_reload_shows(saved_world: World, name: str
             assert await find_differences(page, *view) == [], change.__name__
 
 
-@pytest.mark.parametrize("missed_count", range(1, len(CHANGES) + 1, 4))
+@pytest.mark.parametrize("missed_count", range(1, len(CHANGES) + 1, choose_size(8, 4)))
 @pytest.mark.parametrize("name", ["owner", "reader"])
 async def test_page_that_comes_back_shows_what_a_reload_shows(
     saved_world: World, name: str, missed_count: int
