@@ -21,6 +21,7 @@ from jpweb.store.reviews import assignments, queues, reservations, reviews
 from jpweb.store.reviews.queues import Queue
 from jpweb.web import notice_text
 from jpweb.web.forms.fields import find_problem
+from jpweb.web.forms.filters.inquiry_filters import find_audit_query
 from jpweb.web.forms.verdicts import AssignmentForm, VerdictForm
 from jpweb.web.labels import review_labels
 
@@ -49,18 +50,20 @@ def get_queue_name(request: Request) -> str:
     return name if name in queues.QUEUE_NAMES else ""
 
 
-def make_urls(subject: ReviewSubject, queue_name: str = "") -> SubjectUrls:
-    """Return the addresses of a subject; its page leads on in the queue."""
+def make_urls(request: Request, subject: ReviewSubject) -> SubjectUrls:
+    """Return the addresses of a subject; its page leads on in the queue, or back to the table."""
     if subject.inquiry is not None:
         page, prefix, key = "question", "question-review", subject.inquiry.pk
     else:
         page, prefix, key = "conversation-reviews", "conversation-review", subject.conversation.pk
-    query = f"?{urlencode({'queue': queue_name})}" if queue_name else ""
+    queue_name = get_queue_name(request)
+    audit_query = None if queue_name else find_audit_query(request)
+    form_query = "" if audit_query is None else f"?{urlencode({'audit': audit_query})}"
     return SubjectUrls(
-        reverse(page, args=[key]) + query,
-        reverse(prefix, args=[key]),
-        reverse(f"{prefix}-start", args=[key]),
-        reverse(f"{prefix}-assign", args=[key]),
+        reverse(page, args=[key]) + (f"?queue={queue_name}" if queue_name else form_query),
+        reverse(prefix, args=[key]) + form_query,
+        reverse(f"{prefix}-start", args=[key]) + form_query,
+        reverse(f"{prefix}-assign", args=[key]) + form_query,
     )
 
 
@@ -94,7 +97,7 @@ def build_panel(
         "verdicts": _list_verdicts(slot),
         "assignee": assignee,
         "auditors": _list_choices(subject, assignee),
-        "urls": make_urls(subject, queue_name),
+        "urls": make_urls(request, subject),
         "queue": _build_queue_bar(request, subject, queue_name) if queue_name else None,
     }
 
@@ -118,7 +121,9 @@ def submit_review(
         return render_page(form, STATUS_REFUSED)
     messages.success(request, notice_text.REVIEW_SAVED)
     queue_name = get_queue_name(request)
-    return redirect_to_next(request, queue_name, subject.key) if queue_name else _show(subject)
+    if not queue_name:
+        return _show(request, subject)
+    return redirect_to_next(request, queue_name, subject.key)
 
 
 def start_review(request: Request, subject: ReviewSubject) -> HttpResponse:
@@ -134,7 +139,7 @@ def start_review(request: Request, subject: ReviewSubject) -> HttpResponse:
             if reservation is not None:
                 name, time = reservation.person.display_name, f"{reservation.until:%H:%M}"
                 messages.error(request, notice_text.REVIEW_HELD.format(name=name, time=time))
-    return _show(subject, get_queue_name(request))
+    return _show(request, subject)
 
 
 def assign_review(request: Request, subject: ReviewSubject) -> HttpResponse:
@@ -142,7 +147,7 @@ def assign_review(request: Request, subject: ReviewSubject) -> HttpResponse:
     form = AssignmentForm(request.POST)
     if not form.is_valid():
         messages.error(request, find_problem(form))
-        return _show(subject, get_queue_name(request))
+        return _show(request, subject)
     try:
         actor = Actor.from_person(request.user)
         assignee = assignments.assign(subject, form.cleaned_data["assignee"], actor)
@@ -152,7 +157,7 @@ def assign_review(request: Request, subject: ReviewSubject) -> HttpResponse:
         name = assignee.display_name if assignee else ""
         text = notice_text.REVIEW_ASSIGNED if assignee else notice_text.REVIEW_UNASSIGNED
         messages.success(request, text.format(name=name))
-    return _show(subject, get_queue_name(request))
+    return _show(request, subject)
 
 
 def redirect_to_next(request: Request, queue_name: str, after_key: str) -> HttpResponse:
@@ -186,8 +191,8 @@ def describe_progress(queue: Queue) -> dict[str, Any]:
     }
 
 
-def _show(subject: ReviewSubject, queue_name: str = "") -> HttpResponse:
-    return redirect(f"{make_urls(subject, queue_name).page}#reviews")
+def _show(request: Request, subject: ReviewSubject) -> HttpResponse:
+    return redirect(f"{make_urls(request, subject).page}#reviews")
 
 
 def _list_choices(subject: ReviewSubject, assignee: Person | None) -> list[Person]:

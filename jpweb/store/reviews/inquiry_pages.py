@@ -52,14 +52,22 @@ class Showing(NamedTuple):
 
 
 def load_page(
-    workspace_ids: list[int], filters: AuditFilters, order: Order, after: int
+    workspace_ids: list[int],
+    filters: AuditFilters,
+    order: Order,
+    after: int,
+    *,
+    has_first: bool = False,
 ) -> InquiryPage:
     """Return the rows after the one with key ``after``, 0 for the first.
 
-    ``workspace_ids`` are those of ``audit.choose_workspaces`` for the same filters.
+    ``workspace_ids`` are those of ``audit.choose_workspaces`` for the same filters. ``has_first``:
+    the page begins with the row.
     """
     keys: list[int] = []
-    for index_range in inquiry_ranges.list_ranges(workspace_ids, filters, order, after):
+    for index_range in inquiry_ranges.list_ranges(
+        workspace_ids, filters, order, after, has_first=has_first
+    ):
         limit = PAGE_ROWS + 1 - len(keys)
         range_page = keyset_merge.find_nearest(
             [index_range], workspace_ids, None, limit, is_backward=False

@@ -68,12 +68,17 @@ def narrow_by_time(workspace_ids: list[int], filters: AuditFilters) -> FilteredR
 
 
 def list_ranges(
-    workspace_ids: list[int], filters: AuditFilters, order: Order, after: int
+    workspace_ids: list[int],
+    filters: AuditFilters,
+    order: Order,
+    after: int,
+    *,
+    has_first: bool = False,
 ) -> list[IndexRange]:
     """Return the ranges that follow the row with a key, 0 for the first, one after the other.
 
     They are the rest of the rows with its value, and then the rows with other values. One range
-    with OR would read all rows of the value for each page.
+    with OR would read all rows of the value for each page. ``has_first``: they begin with the row.
     """
     if _has_nul(filters):
         return []
@@ -86,7 +91,8 @@ def list_ranges(
     if last is None:
         return [_make_range(rows, condition, order)]
     side = "lt" if order.is_descending else "gt"
-    same_value = rows.filter(sort_value=last[0], **{f"pk__{side}": after})
+    key_lookup = f"pk__{side}e" if has_first else f"pk__{side}"
+    same_value = rows.filter(sort_value=last[0], **{key_lookup: after})
     return [
         # By the key alone: SQLite would sort by an expression also where it is equal.
         IndexRange(

@@ -40,6 +40,7 @@ from jpweb.web import (
 from jpweb.web.answer_submission import AnswerInput, SubmissionResult
 from jpweb.web.forms.answers import AnswerForm, SnoozeForm
 from jpweb.web.forms.fields import find_problem
+from jpweb.web.forms.filters.inquiry_filters import find_audit_query
 
 if TYPE_CHECKING:
     from jpweb.store.inbox.receipt_log import ReceiptLog
@@ -247,8 +248,9 @@ def _render_question(
         claims.attach_claims([inquiry])
     may_audit = access.may(request, workspace_id, Role.AUDITOR)
     receipts = _load_receipt_log(inquiry) if may_audit else None
-    context = {
+    context: dict[str, Any] = {
         "row": inquiry,
+        "audit_query": find_audit_query(request) if may_audit else None,
         "is_pending": is_pending,
         "shows_card": shows_card,
         "shows_conversation": True,

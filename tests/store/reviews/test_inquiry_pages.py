@@ -91,6 +91,19 @@ def test_pages_of_an_order_have_each_question_once_in_it(auditor: Person, name: 
         assert [row.pk for row in rows] == [row.pk for row in expected]
 
 
+@pytest.mark.parametrize("name", SORT_COLUMNS)
+def test_page_that_begins_with_a_row_goes_on_in_its_order(auditor: Person, name: str):
+    for is_descending in (True, False):
+        order = Order(name, is_descending)
+        keys = [row.pk for row in list_all(auditor, order)]
+        workspace_ids = audited_rows.list_reviewed(auditor, AuditFilters())
+        for number, key in enumerate(keys):
+            page = inquiry_pages.load_page(
+                workspace_ids, AuditFilters(), order, key, has_first=True
+            )
+            assert [row.pk for row in page.rows] == keys[number : number + 2]
+
+
 FILTERS: dict[str, Any] = {
     "tool": "tool 1",
     "outcome": "cancelled",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from django import forms
-from django.urls import reverse
 
 from jpweb.store.choices import Origin
 from jpweb.store.conversation_list.filters import ListFilters, Sort
 from jpweb.web.forms.fields import TextField, WholeNumberField
+from jpweb.web.forms.filters import referrers
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
@@ -72,6 +71,4 @@ def find_list_query(request: Request) -> str:
     """
     if "list" in request.GET:
         return request.GET["list"][:MAX_QUERY_CHARS]
-    referrer = urlsplit(request.headers.get("Referer", ""))
-    is_list = referrer.netloc == request.get_host() and referrer.path == reverse("conversations")
-    return referrer.query[:MAX_QUERY_CHARS] if is_list else ""
+    return (referrers.find_query(request, "conversations") or "")[:MAX_QUERY_CHARS]

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django import forms
+from django.http import QueryDict
 
 from jpweb.store.inquiries import INQUIRY_STATES
 from jpweb.web import notice_text
 from jpweb.web.forms.fields import TextField, WholeNumberField
+from jpweb.web.forms.filters import referrers
+
+if TYPE_CHECKING:
+    from jpweb.web.http import Request
 
 
 def _make_day_field(name: str) -> forms.DateField:
@@ -25,6 +30,10 @@ def _make_day_field(name: str) -> forms.DateField:
 
 #: The filters that questions, their charts and decisions share.
 SHARED_FILTERS = ("workspace", "conversation", "demo", "since", "until")
+#: What the address of the table has beside its filters: the order, and where the page begins.
+PLACE_PARAMS = ("sort", "before", "at")
+#: Characters of the table's query string that the page of a question passes on.
+MAX_QUERY_CHARS = 2000
 
 
 def format_shared_query(query: Mapping[str, str]) -> str:
@@ -76,3 +85,19 @@ class InquiryFilterForm(PeriodForm):
         """Return the filters; an account counts within the rows of a name alone."""
         filters = super().clean() or self.cleaned_data
         return filters if filters.get("person") else {**filters, "account": None}
+
+
+def find_audit_query(request: Request) -> str | None:
+    """Return the query string of the table from which a person came to a question; None of others.
+
+    It is in the address after a form of the question's page, and else in the referrer. It has the
+    table's own parameters alone, so that it leads to the table wherever it comes from.
+    """
+    query = request.GET.get("audit")
+    if query is None:
+        query = referrers.find_query(request, "audit")
+    if query is None:
+        return None
+    params = QueryDict(query[:MAX_QUERY_CHARS])
+    names = (*InquiryFilterForm.base_fields, *PLACE_PARAMS)
+    return urlencode({name: params[name] for name in names if params.get(name)})

@@ -47,10 +47,13 @@ def list_inquiries(request: Request) -> HttpResponse:
     status = 200 if form.is_valid() else 422
     filters = AuditFilters(**form.cleaned_data)
     before = converters.parse_key(request.GET.get("before", ""))
+    first = converters.parse_key(request.GET.get("at", ""))
     order = parse_order(request.GET.get("sort", ""))
     workspaces = audit.list_workspaces(request.user.pk)
     workspace_ids = audit.choose_workspaces(workspaces, filters)
-    page = inquiry_pages.load_page(workspace_ids, filters, order, before)
+    page = inquiry_pages.load_page(
+        workspace_ids, filters, order, first or before, has_first=bool(first)
+    )
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     sorting = {"sort": format_order(order)} if order != Order() else {}
     counts = state_counts.count_by_state(workspace_ids, filters)
@@ -84,6 +87,7 @@ def list_inquiries(request: Request) -> HttpResponse:
         "next_query": (
             urlencode(query | sorting | {"before": page.next_key}) if page.next_key else ""
         ),
+        "is_from_row": bool(first),
         "scan_limit": f"{inquiry_ranges.MAX_SCANNED_ROWS:,}" if page.is_truncated else "",
     }
     return render(request, "audit/index.html", context, status=status)

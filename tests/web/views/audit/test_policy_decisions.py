@@ -277,7 +277,7 @@ def test_fold_leads_to_its_row_among_decisions(world: World, name: str, policy: 
         append_call(world, number, **{name: UNATTENDED_NOTE | {"policy": policy}})
     client = world.client("auditor")
     page = parse_page(client.get(f"/conversations/{world.conversation.pk}"))
-    links = [tag["href"] for tag in page if "audit-link" in tag.get("class", "")]
+    links = [tag["href"] for tag in page if tag.tag == "a" and tag.text == "Show in Decisions"]
     assert len(links) == 2
     for row_count, link in zip((2, 1), reversed(links), strict=True):
         address, _, target = link.partition("#")
