@@ -8,7 +8,7 @@ from django import template
 from django.urls import reverse
 
 from jpweb.store import inquiries
-from jpweb.web import transcript
+from jpweb.web import review_pages, transcript
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
@@ -30,6 +30,13 @@ def question_url(conversation: Conversation, anchor: str) -> str:
 def event_url(conversation_id: int, anchor: str) -> str:
     """Return the URL of a conversation that opens around an event."""
     return transcript.make_event_url(conversation_id, anchor)
+
+
+@register.simple_tag(takes_context=True)
+def queue_query(context: template.Context) -> str:
+    """Return the query string that keeps the queue of reviews in which a person is, else ""."""
+    queue_name = review_pages.get_queue_name(context["request"])
+    return f"?queue={queue_name}" if queue_name else ""
 
 
 @register.filter(name="hash")

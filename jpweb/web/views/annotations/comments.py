@@ -15,7 +15,14 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.annotations import mentions, thread_listing, threads
 from jpweb.store.choices import Role
 from jpweb.store.errors import CommentRefused, StoreError
-from jpweb.web import access, annotation_blocks, converters, notice_text, transcript
+from jpweb.web import (
+    access,
+    annotation_blocks,
+    converters,
+    notice_text,
+    review_pages,
+    transcript,
+)
 from jpweb.web.forms.conversation_forms import CommentForm
 
 if TYPE_CHECKING:
@@ -43,7 +50,8 @@ def open_next(request: Request, conversation: Conversation) -> HttpResponse:
     if not anchor:
         messages.info(request, notice_text.NO_OPEN_COMMENTS)
         return redirect("conversation", conversation_id=conversation.pk)
-    return redirect(transcript.make_event_url(conversation.pk, anchor))
+    queue_name = review_pages.get_queue_name(request)
+    return redirect(transcript.make_event_url(conversation.pk, anchor, queue=queue_name))
 
 
 @require_POST

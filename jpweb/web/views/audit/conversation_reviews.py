@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from jpweb.store.choices import Role
 from jpweb.store.reviews import subjects
-from jpweb.web import access, review_pages
+from jpweb.web import access, annotation_blocks, review_pages
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
@@ -53,5 +53,9 @@ def _render_page(
 ) -> HttpResponse:
     subject = subjects.load_conversation(conversation)
     panel = review_pages.build_panel(request, subject, form)
-    context = {"conversation": conversation, "review": panel}
+    context = {
+        "conversation": conversation,
+        "review": panel,
+        "open_comment_count": annotation_blocks.build_status(conversation.pk)["open_count"],
+    }
     return render(request, "reviews/conversation.html", context, status=status)

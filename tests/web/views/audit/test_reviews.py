@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from jpweb.store.annotations import threads
 from jpweb.store.choices import Role, Verdict
 from jpweb.store.models import Inquiry, Person, Review, ReviewTask
 from jpweb.store.reviews import reviews
@@ -208,6 +209,35 @@ def test_conversation_is_reviewed_from_its_page(desk: Desk):
     _, page = follow(client, f"{conversation}/review", fill(page, "questionable", "Why so late?"))
     assert "Questionable" in page
     assert Review.objects.get().anchor == ""
+
+
+def list_tabs(page: str) -> dict[str, str]:
+    """Return the links of a conversation's views, by their labels."""
+    parsed_page = parse_page(page)
+    tabs = parsed_page.find_one(**{"aria-label": "Conversation views"})
+    return {tag.text: tag["href"] for tag in parsed_page if tabs in tag.parents}
+
+
+def test_views_and_comments_of_a_conversation_keep_its_queue(desk: Desk):
+    conversation, client = desk.world.conversation, signed_in(desk.ada)
+    path = f"/conversations/{conversation.pk}"
+    assert list_tabs(read(client, path))["Review"] == f"{path}/reviews"
+    follow(client, f"{path}/review/assign", {"assignee": str(desk.ada.pk)})
+    address, page = follow(client, "/audit/reviews/assigned/next")
+    assert address == f"{path}/reviews?queue=assigned"
+    assert "comment" not in page
+    tabs = list_tabs(page)
+    assert len(tabs) == 7
+    assert {list_tabs(read(client, tab))["Review"] for tab in tabs.values()} == {address}
+    resolved_anchor, anchor = desk.world.anchor, desk.rows[0].anchor
+    for comment_anchor in (resolved_anchor, anchor, anchor):
+        threads.add_comment(conversation, comment_anchor, desk.ben, "Why?")
+    threads.set_resolved(conversation, resolved_anchor, desk.ben, is_resolved=True)
+    links = [tag for tag in parse_page(read(client, address)) if "unresolved" in tag.text]
+    assert links[-1].text == "2 unresolved comments"
+    response: Any = client.get(links[-1]["href"], follow=True)
+    assert f"at={anchor}" in response.redirect_chain[-1][0]
+    assert list_tabs(response.content.decode())["Review"] == address
 
 
 def test_assignment_reaches_the_queue_of_the_person(desk: Desk):
