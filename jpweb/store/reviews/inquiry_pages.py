@@ -19,6 +19,8 @@ from jpweb.store.sql import keyset_merge
 from jpweb.store.sql.compiled_query import CompiledQuery
 
 PAGE_ROWS = 100
+#: Kinds of deciders that decide in place of a person because a setting says so.
+OVERRIDING_DECIDERS = frozenset({"configuration", "operator"})
 #: Columns that no row of the table shows.
 _UNSHOWN_FIELDS = (
     "position",

@@ -22,6 +22,7 @@ from jpweb.store.database import clock
 from jpweb.store.inquiries import OPEN_STATE
 from jpweb.store.models import Conversation, Inquiry, Membership, Review, ReviewTask
 from jpweb.store.reviews import reservations, subjects
+from jpweb.store.reviews.inquiry_pages import OVERRIDING_DECIDERS
 from jpweb.store.reviews.reviews import DECISION
 from jpweb.stream.answer_type import Secret
 
@@ -139,6 +140,7 @@ def _make_sampler() -> Callable[[_Row], bool]:
 _CONDITIONS: dict[str, Callable[[_Row], bool]] = {
     "cancelled": lambda row: row.state == "cancelled",
     "late": _is_late,
+    "overridden": lambda row: row.decided_by in OVERRIDING_DECIDERS,
     "automatic": lambda row: (
         row.state in _ANSWERED_STATES and row.decided_by in _AUTOMATIC_DECIDERS
     ),

@@ -28,6 +28,7 @@ QUEUE_LABELS: Mapping[str, tuple[str, str]] = {
     "escalated": ("Escalated", "needs a decision by an owner who hasn't reviewed it"),
     "cancelled": ("Cancelled", "closed without an answer"),
     "late": ("Answered late", "waited for more than an hour"),
+    "overridden": ("Overridden", "a setting or the operator decided in place of a person"),
     "automatic": (
         "Answered automatically",
         "by a configured value or override, a remembered answer or a second model",

@@ -37,6 +37,7 @@ def test_queues_hold_closed_questions_by_outcome(desk: ReviewDesk, monkeypatch: 
     cancelled = desk.close(DECLINED)
     automatic = [desk.close(by=Decider(kind)) for kind in ("configuration", "assistant")]
     refused = desk.close(DECLINED, Decider("configuration"))
+    operated = desk.close(by=Decider("operator"))
     secret = desk.close()
     Inquiry.objects.filter(pk=secret.pk).update(answer_type="secret")
     late, swift = desk.close(), desk.close()
@@ -45,6 +46,7 @@ def test_queues_hold_closed_questions_by_outcome(desk: ReviewDesk, monkeypatch: 
     making.question(desk.run)
     assert list_keys(desk, "cancelled") == [refused.pk, cancelled.pk]
     assert list_keys(desk, "automatic") == [row.pk for row in reversed(automatic)]
+    assert list_keys(desk, "overridden") == [operated.pk, refused.pk, automatic[0].pk]
     assert list_keys(desk, "secret") == [secret.pk]
     assert list_keys(desk, "late") == [late.pk]
     assert len(list_keys(desk, "sample")) == Inquiry.objects.exclude(state="open").count()

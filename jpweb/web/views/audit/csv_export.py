@@ -16,10 +16,10 @@ from jpweb.store.audit import ReviewedBatch, ReviewedInquiry
 from jpweb.store.exports import ExportChunk
 from jpweb.store.reviews import inquiry_pages
 from jpweb.store.reviews.exported_reviews import ExportedReview, ExportedReviews
-from jpweb.store.reviews.inquiry_pages import Showing
+from jpweb.store.reviews.inquiry_pages import OVERRIDING_DECIDERS, Showing
 from jpweb.stream.answer_type import format_answer
 from jpweb.web import transcript
-from jpweb.web.views.audit.inquiry_rows import NEVER_SHOWN, OVERRIDING_DECIDERS
+from jpweb.web.views.audit.inquiry_rows import NEVER_SHOWN
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
