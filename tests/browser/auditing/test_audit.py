@@ -70,6 +70,16 @@ MEASURE_CUT_COLUMNS = """() => [...document.querySelectorAll('main .table')]
   .map(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)"""
 MEASURE_HEIGHTS = """() => [...document.querySelectorAll('main .table tbody tr')]
   .map(row => row.getBoundingClientRect().height)"""
+#: Of each chart: whether it shows, the rows of its table, those that show, and the pixels cut off.
+MEASURE_CHARTS = """() => {
+  const isLaidOut = part => part.checkVisibility() && part.getBoundingClientRect().height > 0;
+  return [...document.querySelectorAll('.chart-figure:has(.chart)')].map(figure => {
+    const rows = [...figure.querySelectorAll('tbody tr')];
+    const table = figure.querySelector('.table');
+    return [
+      isLaidOut(figure.querySelector('.chart')), rows.length, rows.filter(isLaidOut).length,
+      table.scrollHeight - table.clientHeight,
+    ]; })}"""
 #: Pixels above the first question, by the size of the window.
 TOPS = [(WIDE, 430), (PHONE, 844)]
 TOUR = "A tour of questions and answers"
@@ -114,6 +124,20 @@ def test_a_narrow_window_and_a_sheet_of_paper_have_every_column(visit: Visit):
         assert cut_widths
         assert media == "print" or max(page.evaluate(MEASURE_HEIGHTS)) <= MAX_ROW_HEIGHT
         assert size == NARROW or max(cut_widths) <= 1, cut_widths
+
+
+def test_printed_charts_have_every_row_of_their_tables(visit: Visit):
+    page = visit.open("/audit/charts?demo=1", size=SHEET)
+    expect(page.locator(".chart").first).to_be_visible()
+    assert {shown_count for _, _, shown_count, _ in page.evaluate(MEASURE_CHARTS)} == {0}
+    page.emulate_media(media="print")
+    charts = page.evaluate(MEASURE_CHARTS)
+    assert len(charts) > 3
+    for is_shown, row_count, shown_count, cut_height in charts:
+        assert is_shown
+        assert 0 < row_count == shown_count
+        assert cut_height <= 1
+    assert not page.evaluate(TOO_WIDE)
 
 
 def test_the_window_of_a_small_notebook_has_every_column(visit: Visit):
