@@ -154,6 +154,16 @@ def test_a_role_is_changed(world: World):
     assert roles(world)["reader"] == Role.AUDITOR
 
 
+def test_page_leads_to_the_changes_of_roles_in_its_workspace(world: World):
+    post(world, f"/memberships/{world.member('reader').pk}/role", role="30")
+    client = world.client("owner")
+    page = parse_page(client.get(f"/workspaces/{world.home.pk}/people"))
+    (link,) = [tag["href"] for tag in page if tag.tag == "a" and tag.text == "Role history"]
+    assert link == f"/audit/decisions?kind=rights&workspace={world.home.pk}"
+    (row,) = [tag for tag in parse_page(client.get(link)) if "data-decision" in tag]
+    assert "Role changed" in row.text
+
+
 @pytest.mark.parametrize("role", ["", "25", "x", "9" * 5000])
 def test_a_role_that_is_none_changes_nothing(world: World, role: str):
     before = roles(world)

@@ -37,6 +37,16 @@ def test_owner_makes_a_group_and_gives_it_a_role(world: World):
     assert accounts.get_role(reader.pk, world.home.pk) == Role.READER
 
 
+def test_pages_of_groups_lead_to_the_changes_of_roles(world: World):
+    path, client = f"/workspaces/{world.home.pk}/groups/choose", world.client("owner")
+    post(world, path, group=world.group.pk, role=Role.RESPONDER)
+    for address in ("/groups", f"/groups/{world.group.pk}"):
+        page = parse_page(client.get(address))
+        (link,) = [tag["href"] for tag in page if tag.tag == "a" and tag.text == "Role history"]
+        rows = [tag for tag in parse_page(client.get(link)) if "data-decision" in tag]
+        assert "Night shift" in rows[0].text
+
+
 def test_person_of_no_workspace_of_the_owner_cannot_be_added(world: World):
     for person_id in (world.people["rival"].pk, world.people["outsider"].pk, 10**9, "x"):
         page = post(world, f"/groups/{world.group.pk}/add", person=person_id)
