@@ -45,6 +45,11 @@ async def publish_questions_changed(workspace_id: int) -> None:
     await _publish_signal("questions", to=make_workspace_topic(workspace_id))
 
 
+async def publish_settings_changed(workspace_id: int) -> None:
+    """Publish that settings of a workspace have changed on which its conversations depend."""
+    await _publish_signal("settings", to=make_workspace_topic(workspace_id))
+
+
 async def publish_partial_text(
     conversation_id: int, variant: PartialVariant, text: str, entry_count: int | None = None
 ) -> None:

@@ -70,6 +70,7 @@ _IS_CONVERSATION_TOPIC, _IS_WORKSPACE_TOPIC = (
 BROADCAST_FIELDS: Mapping[str, Mapping[str, FieldCheck]] = {
     "conversation": {"to": _IS_CONVERSATION_TOPIC},
     "questions": {"to": _IS_WORKSPACE_TOPIC},
+    "settings": {"to": _IS_WORKSPACE_TOPIC},
     "partial": {"to": _IS_CONVERSATION_TOPIC, "variant": _is_variant, "text": is_text},
     "session": {"to": _is_session},
     "run": {"run": is_key},

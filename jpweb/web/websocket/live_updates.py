@@ -116,7 +116,7 @@ class LiveUpdateConsumer(AsyncWebsocketConsumer):
     def on_signal(self, signal: Signal) -> None:
         """Set the flags of pending updates for a signal, and queue the socket for a batch."""
         match signal["kind"]:
-            case "conversation":
+            case "conversation" | "settings":
                 self.pending.note_change()
             case "partial":
                 self.pending.note_text(signal)

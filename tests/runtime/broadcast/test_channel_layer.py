@@ -103,13 +103,17 @@ async def test_another_process_is_heard(redis_url: str, use_redis_layer: Callabl
         " await publisher.publish_run_changed(3)\n"
         " await publisher.publish_question_settled(4)\n"
         " await publisher.publish_approval_decided(5)\n"
+        " await publisher.publish_settings_changed(8)\n"
         " a = dict(message='m', sender='s', inquiry=4, by={})\n"
         " await publisher.send_to_process(sys.argv[1], 'secret', sealed='x', **a)\n"
         " await publisher.send_to_process('nobody', 'secret', sealed='y', **a)\n"
         "asyncio.run(all())"
     )
     signals: list[Any] = []
-    kinds = ("conversation", "questions", "partial", "session", "run", "settled", "decided")
+    kinds = (
+        *("conversation", "questions", "partial", "session"),
+        *("run", "settled", "decided", "settings"),
+    )
     for kind in (*kinds, "secret"):
         local_bus.add_subscriber(local_bus.make_kind_topic(kind), signals.append)
     environment = os.environ | {

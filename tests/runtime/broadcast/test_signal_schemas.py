@@ -22,6 +22,7 @@ _HANDLED = re.compile(r'local_bus\.make_kind_topic\(\s*"(\w+)"')
 GOOD: dict[str, dict[str, Any]] = {
     "conversation": {"to": make_conversation_topic(7)},
     "questions": {"to": make_workspace_topic(7)},
+    "settings": {"to": make_workspace_topic(7)},
     "partial": {"to": make_conversation_topic(7), "variant": "message", "text": ""},
     "session": {"to": make_session_topic("ab12")},
     "run": {"run": 1},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.test import AsyncClient
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
@@ -57,6 +58,23 @@ async def test_composer_follows_the_archive_state(shared_world: World, has_run: 
         page = parse_page(await socket.receive_all())
         assert page.find_one(id="text")
         assert page.find_one(id="composer")["data-run"] == state["run"]
+
+
+async def test_composer_follows_the_setting_to_write_to_the_workspace(shared_world: World):
+    workspaces = Workspace.objects.filter(pk=shared_world.home.pk)
+    await run_in_db_thread(workspaces.update, writing=WritePolicy.CURRENT)
+    await run_in_db_thread(runs.end_run, shared_world.run, RunState.DONE)
+    await change(shared_world, origin=Origin.MIRRORED)
+    client = AsyncClient()
+    await run_in_db_thread(client.force_login, shared_world.people["owner"])
+    state = await run_in_db_thread(load_state, shared_world, "responder")
+    async with connect_page(shared_world.people["responder"], **state) as socket:
+        assert "composer" not in await socket.receive_all()
+        path = f"/workspaces/{shared_world.home.pk}/writing"
+        await client.post(path, {"writing": WritePolicy.OFF})
+        page = parse_page(await socket.receive_all())
+    assert "Managed by jp." in page.find_one(id="composer").text
+    assert "Managed by jp." in page.find_one(id="edit-menu-body").text
 
 
 async def test_tag_of_a_conversation_that_is_continued_here_says_web(shared_world: World):

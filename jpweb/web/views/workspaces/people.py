@@ -10,6 +10,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from jpweb.runtime.broadcast import publisher
+from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import accounts
 from jpweb.store.choices import Role
 from jpweb.store.errors import (
@@ -50,12 +52,21 @@ def list_members(request: Request, workspace: Workspace) -> HttpResponse:
 
 @require_POST
 @access.workspace(Role.OWNER)
-def choose_writing(request: Request, workspace: Workspace) -> HttpResponse:
-    """Save whether jpweb also writes its conversations into the workspace."""
+async def choose_writing(request: Request, workspace: Workspace) -> HttpResponse:
+    """Save whether jpweb also writes its conversations into the workspace.
+
+    Open pages are told: it decides whether conversations that jp wrote can be continued there.
+    """
+    await run_in_db_thread(_save_write_policy, request, workspace)
+    await publisher.publish_settings_changed(workspace.pk)
+    return redirect("people", workspace_id=workspace.pk)
+
+
+def _save_write_policy(request: Request, workspace: Workspace) -> None:
     form = WritePolicyForm(request.POST)
     if not form.is_valid():
         messages.error(request, find_problem(form))
-        return redirect("people", workspace_id=workspace.pk)
+        return
     policy = form.cleaned_data["writing"]
     try:
         attachments.set_write_policy(workspace, policy, Actor.from_person(request.user))
@@ -64,7 +75,6 @@ def choose_writing(request: Request, workspace: Workspace) -> HttpResponse:
         messages.success(request, saved_text.format(folder=workspace.root, policy=policy_label))
     except StoreError as error:
         messages.error(request, str(error))
-    return redirect("people", workspace_id=workspace.pk)
 
 
 @require_POST
