@@ -21,6 +21,8 @@ from jpweb.web.templatetags.jpweb_text import first_line
 from jpweb.web.templatetags.jpweb_times import render_timestamp
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from jpweb.store.inbox.previous_answers import PreviousAnswer
     from jpweb.store.models import Approval
     from jpweb.store.models import Inquiry as Row
@@ -99,8 +101,11 @@ def _render_cached_answer(previous: PreviousAnswer, ago: str) -> SafeString:
 
 
 @register.simple_tag
-def notification_attributes(newest: Row | Approval) -> SafeString:
-    """Render the attributes of a desktop notification; without the text of a secret's question."""
+def notification_attributes(newest: Row | Approval, at: datetime | None = None) -> SafeString:
+    """Render the attributes of a desktop notification; without the text of a secret's question.
+
+    ``at`` is the time of a question that returned from a snooze: pages name what came last.
+    """
     if approvals.is_approval(newest):
         asker, text = newest.tool_name, display_text.APPROVAL_TEXTS[newest.kind]
         key, page_url = f"approval-{newest.pk}", reverse("approval", args=[newest.pk])
@@ -112,7 +117,7 @@ def notification_attributes(newest: Row | Approval) -> SafeString:
     return format_html(
         ' data-newest="{}" data-asked-at="{}" data-asker="{}" data-text="{}" data-href="{}"',
         key,
-        newest.asked_at.timestamp(),
+        (at or newest.asked_at).timestamp(),
         asker,
         text,
         page_url,

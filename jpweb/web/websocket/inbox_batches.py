@@ -13,6 +13,10 @@ from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.broadcast.batching import BatchRunner
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.runtime.inquiries import presence, receipt_buffer
+from jpweb.store.database import clock
+from jpweb.store.inbox import snoozes
+from jpweb.store.inbox.queue import PendingItem
+from jpweb.store.inbox.snoozes import SnoozedQuestion
 from jpweb.web.websocket import cooperative_sending, inbox_updates
 from jpweb.web.websocket.inbox_updates import InboxUpdate, InboxView, PersonScopes
 from jpweb.web.websocket.pending_sends import PendingSend
@@ -134,6 +138,7 @@ def _make_inbox(socket: LiveUpdateConsumer, subscription: Subscription) -> Inbox
         socket.open_cards,
         subscription.workspace_id,
         socket.snoozed,
+        socket.returned,
     )
 
 
@@ -145,7 +150,25 @@ def _set_scopes(socket: LiveUpdateConsumer, scopes: PersonScopes) -> None:
     for key in socket.answer_workspace_ids - answers_in:
         socket.unsubscribe(publisher.make_workspace_topic(key))
     socket.answer_workspace_ids, socket.read_workspace_ids = answers_in, reads_in
+    socket.returned = _find_returned(socket, snoozed)
     socket.snoozed = snoozed
+
+
+def _find_returned(
+    socket: LiveUpdateConsumer, snoozed: frozenset[SnoozedQuestion]
+) -> PendingItem | None:
+    """Return the question whose snooze ended last; not one whose person woke it.
+
+    It is dated by the end of the snooze, so that pages notify of it as of a new question.
+    """
+    snoozed_keys = {question.key for question in snoozed}
+    ended = [
+        PendingItem(question.until, False, *question[:3])
+        for question in socket.snoozed
+        if question.until <= clock.now() + snoozes.SIGNAL_TIME
+    ]
+    items = [*ended, socket.returned] if socket.returned else ended
+    return max((item for item in items if item.key not in snoozed_keys), default=None)
 
 
 def _force_reconnect(socket: LiveUpdateConsumer, _error: BaseException) -> None:

@@ -53,7 +53,8 @@ class InboxView:
 
     ``open_cards`` are the page's open cards, None for a page without an inbox, which shows only
     the count. With ``conversation_id`` the inbox holds only that conversation's cards, with
-    ``workspace_id`` only that workspace's. ``snoozed`` are the questions that its person snoozed.
+    ``workspace_id`` only that workspace's. ``snoozed`` are the questions that its person snoozed,
+    ``returned`` is the one whose snooze ended last while the page was open.
     """
 
     answer_workspace_ids: frozenset[int]
@@ -62,6 +63,7 @@ class InboxView:
     open_cards: CardKeys | None = None
     workspace_id: int | None = None
     snoozed: frozenset[SnoozedQuestion] = frozenset()
+    returned: PendingItem | None = None
 
     def has_question(self, question: SnoozedQuestion) -> bool:
         """Tell whether a snoozed question belongs to the scope of the inbox."""
@@ -250,7 +252,9 @@ def render_inbox_updates(
         frozenset().union(*(cards.questions for cards in shown_cards)),
         frozenset().union(*(cards.approvals for cards in shown_cards)),
     )
-    rows = _RowLookup([plan.find_needed_keys() for plan in plans.values()], shown_keys)
+    needed_keys = [plan.find_needed_keys() for plan in plans.values()]
+    needed_keys += [CardKeys.from_items([row.returned]) for row in plans if row.returned]
+    rows = _RowLookup(needed_keys, shown_keys)
     return {inbox: _render_update(inbox, plan, rows) for inbox, plan in plans.items()}
 
 
@@ -259,8 +263,7 @@ def _render_update(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> Inb
 
     An open card that is still pending but beyond the inbox's limit stays.
     """
-    count_context = {"waiting_count": plan.count, "newest": rows.get_row(plan.newest), "oob": True}
-    parts: list[str] = [render_to_string("_question_count.html", count_context)]
+    parts: list[str] = [_render_count(inbox, plan, rows)]
     if inbox.open_cards is None:
         return InboxUpdate(parts[0], plan.pending_cards)
     parts += _render_new_cards(inbox, plan, rows)
@@ -275,6 +278,15 @@ def _render_update(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> Inb
         )
     )
     return InboxUpdate("".join(parts), cards)
+
+
+def _render_count(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> str:
+    """Render the count, and what notifications name: what is new, or back from a snooze, last."""
+    item, returned = plan.newest, inbox.returned
+    if returned and _is_pending(inbox, rows.get_row(returned)):
+        item = max(returned, item or returned)
+    context = {"waiting_count": plan.count, "newest": rows.get_row(item), "oob": True}
+    return render_to_string("_question_count.html", context | {"newest_at": item and item.asked_at})
 
 
 def _render_new_cards(inbox: InboxView, plan: _UpdatePlan, rows: _RowLookup) -> list[str]:

@@ -40,6 +40,7 @@ from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.runtime.inquiries import presence
 from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
+from jpweb.store.inbox.queue import PendingItem
 from jpweb.store.inbox.snoozes import SnoozedQuestion
 from jpweb.web.websocket import (
     conversation_updates,
@@ -78,8 +79,9 @@ class LiveUpdateConsumer(AsyncWebsocketConsumer):
     #: Workspaces in which the person may answer, and those in which they may read.
     answer_workspace_ids: frozenset[int] = frozenset()
     read_workspace_ids: frozenset[int] = frozenset()
-    #: Questions that the person snoozed.
+    #: Questions that the person snoozed, and the one of these that returned last.
     snoozed: frozenset[SnoozedQuestion] = frozenset()
+    returned: PendingItem | None = None
     topics: tuple[str, ...] = ()
     delivered_ids: frozenset[int] = frozenset()
     flow_control = _NO_BACKPRESSURE

@@ -20,7 +20,7 @@ from jpweb.store.models import ApprovalClaim, Inquiry, QuestionClaim, QuestionSn
 from jpweb.stream.inquiry import Answered
 from tests.store import making
 from tests.web.reading import ParsedPage, Tag, parse_page
-from tests.web.sockets import connect_page
+from tests.web.sockets import Socket, connect_page
 from tests.web.world import World
 
 HTMX = {"HX-Request": "true"}
@@ -257,6 +257,37 @@ async def test_snooze_takes_the_card_off_the_pages_of_its_person_alone(shared_wo
         html_page = parse_page(await own.receive_all())
         assert html_page.find_one(id=f"question-{question.pk}")["data-outcome"] == "open"
         assert "hidden" in html_page.find_one(id="snoozed")
+
+
+@pytest.mark.parametrize("is_woken", [False, True], ids=["by itself", "by its person"])
+async def test_question_that_returns_by_itself_is_told_as_a_new_one(
+    shared_world: World, is_woken: bool
+):
+    """A hidden page notifies of what came later than what it named before."""
+    person, question = shared_world.people["responder"], shared_world.question
+    newer = await run_in_db_thread(making.question, shared_world.run)
+    until = clock.now() + (timedelta(hours=1) if is_woken else snoozes.SIGNAL_TIME / 2)
+
+    async def read_newest(socket: Socket) -> tuple[str, float]:
+        count = parse_page(await socket.receive_all()).find_one(id="question-count")
+        return count["data-newest"], float(count["data-asked-at"])
+
+    async with connect_page(person, inbox=True) as socket:
+        await run_in_db_thread(snoozes.snooze_question, question, person.pk, until)
+        await publisher.publish_questions_changed(shared_world.home.pk)
+        known = (f"question-{newer.pk}", newer.asked_at.timestamp())
+        assert await read_newest(socket) == known
+        if is_woken:
+            await run_in_db_thread(snoozes.wake_question, question, person.pk)
+        else:
+            await run_in_db_thread(QuestionSnooze.objects.update, until=newer.asked_at)
+            await end_claims.end_claims_and_snoozes()
+        await publisher.publish_questions_changed(shared_world.home.pk)
+        told = (f"question-{question.pk}", until.timestamp())
+        assert await read_newest(socket) == (known if is_woken else told)
+        await run_in_db_thread(making.settle, question, Answered(True))
+        await publisher.publish_questions_changed(shared_world.home.pk)
+        assert await read_newest(socket) == known
 
 
 @pytest.mark.parametrize("kind", list(ApprovalKind))
