@@ -192,13 +192,16 @@ def find_payload(element: Element, name: str) -> Payload | None:
 
 
 def find_formatted_payload(event: ConversationEvent) -> Payload | None:
-    """Return the arguments as the tool's own formatter wrote them for a terminal, or None."""
+    """Return the arguments as the tool's own formatter wrote them for a terminal, or None.
+
+    Terminal codes other than colours can hide text, so they are shown as signs.
+    """
     encoded = event.metadata.get("rendered_arguments")
     if not isinstance(encoded, str) or not encoded:
         return None
-    return Payload(
-        "formatted", "Formatted arguments", base64_fields.decode_text(encoded), "terminal"
-    )
+    text = base64_fields.decode_text(encoded)
+    style: DisplayStyle = "terminal" if ansi.has_only_colours(text) else "plain"
+    return Payload("formatted", "Formatted arguments", text, style)
 
 
 def _iter_payloads(element: Element, part: int) -> Iterator[Payload]:
