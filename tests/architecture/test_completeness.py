@@ -15,6 +15,7 @@ from jpweb.agent.tools import ask_user
 from jpweb.agent.tools.mcp import form_fields
 from jpweb.runtime.rendering import payloads
 from jpweb.store.choices import Act, ApprovalKind
+from jpweb.store.masking import replacement
 from jpweb.store.search import passages
 from jpweb.stream import answer_type, events, inquiry, outline, wire
 from jpweb.stream.markdown import export, outcome_texts
@@ -44,6 +45,10 @@ UNSEARCHED_SAMPLES = {f"inquiry_response.cancelled.{reason}.json" for reason in 
     "inquiry_response.cancelled.some_future_reason.json",
     "inquiry_response.redacted.json",
 }
+#: Fields that masking and redaction keep: they name an event, or say what became of it.
+KEPT_FIELDS = {
+    "id", "name", "source", "author", "outcome", "reason", "is_error", "from_turn", "to_turn",
+}  # fmt: skip
 
 #: Reasons that the general sentence of ``describe_unanswered`` quotes by their tag: a model reads
 #: another function's text for them, or no more than that about them.
@@ -118,6 +123,14 @@ def test_search_finds_each_sample_but_those_named(name: str):
     is_named = SAMPLED[name].tag in UNSEARCHED_KINDS or name in UNSEARCHED_SAMPLES
     assert any(draft.body for draft in drafts) == (not is_named)
     assert {draft.category for draft in drafts} <= {*display_text.HIT_CATEGORY_LABELS}
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_masking_searches_each_field_of_each_sample_but_those_named(name: str):
+    kind = SAMPLED[name].kind
+    assert kind
+    content_keys = replacement._CONTENT_KEYS.get(type(kind), ())
+    assert {*kind.to_fields()} - KEPT_FIELDS <= {*content_keys}
 
 
 @pytest.mark.parametrize("name", SAMPLED)
