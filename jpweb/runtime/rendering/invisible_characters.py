@@ -12,7 +12,7 @@ import re
 _LINE_BREAK = re.compile(r"\r\n?")
 #: Embeddings, overrides and isolates, which reorder the text after them.
 _BIDI_CONTROLS = "\u202a-\u202e\u2066-\u2069"
-#: Characters without width. Scripts and emoji use a few; long runs hide data.
+#: Characters without width. Scripts and emoji use a few, ASCII none; long runs hide data.
 _WIDTHLESS = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u2065"
 _WIDTHLESS += "\u206a-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0100-\U000e01ef"
 _MARKS = "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0e47-\u0e4e\u1ab0-\u1aff\u1dc0-\u1dff"
@@ -36,6 +36,7 @@ _REVEALED = re.compile(
     f"|(?P<many>[{_WIDTHLESS}]{{{_MAX_WIDTHLESS_RUN + 1},}})"
     f"|(?<=[{_MARKS}]{{{_MAX_STACKED_MARKS}}})(?P<marks>[{_MARKS}]+)"
 )
+_WIDTHLESS_RUN = re.compile(f"[{_WIDTHLESS}]{{1,{_MAX_WIDTHLESS_RUN}}}")
 _CONTROL_PICTURES, _DELETE = 0x2400, 0x7F
 
 
@@ -53,7 +54,16 @@ def reveal_invisible(text: str) -> str:
 
 
 def _replace_run(match: re.Match[str]) -> str:
+    if _WIDTHLESS_RUN.fullmatch(match[0]) and _is_inside_ascii(match):
+        return "".join(_name_control(ord(char)) for char in match[0])
     return _REVEALED.sub(_describe_hidden, match[0])
+
+
+def _is_inside_ascii(match: re.Match[str]) -> bool:
+    """Tell whether a run is between two visible plain characters, as in a path."""
+    before = match.string[max(match.start() - 1, 0) : match.start()]
+    after = match.string[match.end() : match.end() + 1]
+    return bool(before.strip() and after.strip())
 
 
 def _replace_break(match: re.Match[str]) -> str:
