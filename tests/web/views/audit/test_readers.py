@@ -1,4 +1,4 @@
-"""“Who read mine”: who else opened or exported the conversations that a person started."""
+"""“Who viewed my conversations”: who else opened or exported those that a person started."""
 
 from __future__ import annotations
 
