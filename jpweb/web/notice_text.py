@@ -65,7 +65,7 @@ CREDENTIALS_REMOVED = "Removed from your account: {names}. You can no longer sig
 JOINED = "You joined {workspace} as {role}."
 
 # Single sign-on
-PROVIDER_UNREACHABLE = "{provider} doesn't answer as it should. Try again, or sign in with a link."
+PROVIDER_UNREACHABLE = "{provider} isn't responding correctly. Try again, or sign in with a link."
 SIGN_ON_CANCELLED = "{provider} didn't sign you in: it was cancelled or refused there."
 SIGN_ON_EXPIRED = "This sign-in took too long or was started in another browser. Start again."
 SIGN_ON_INVALID = "{provider}'s reply didn't prove who you are. Start again."
@@ -225,7 +225,7 @@ REVIEW_COUNT_SAVED = "Saved. Each question of {workspace} now needs {count}."
 # Redaction
 REDACTION_SCOPE_REQUIRED = "Choose what to replace."
 REDACTION_STRINGS_TOO_LONG = "These strings are too long. Redact all content of the event instead."
-REDACTION_STRING_TOO_SHORT = "Enter strings of at least {count} characters, one a line."
+REDACTION_STRING_TOO_SHORT = "Enter strings of at least {count} characters, one per line."
 REDACTION_TOO_MANY_STRINGS = "Enter at most {limit} strings. Redact the others afterwards."
 REDACTION_REASON_REQUIRED = "Give a reason. It is shown in place of the content."
 REDACTION_REASON_TOO_LONG = "Shorten the reason to {limit} characters."

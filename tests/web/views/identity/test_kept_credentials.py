@@ -135,7 +135,7 @@ def test_groups_that_wait_say_what_would_enter_with_the_person(world: World, bob
     owner = world.people["owner"]
     group = groups.create_group("Night shift", owner)
     group_members.add_person(group, bob, Actor.from_person(owner))
-    client, warning = open_link(bob), "remove such passkeys and identities"
+    client, warning = open_link(bob), "remove passkeys and identities that aren't yours"
     assert warning in read_account(client)
     client.post("/account/groups/join", {"group": group.pk})
     assert warning not in read_account(client)

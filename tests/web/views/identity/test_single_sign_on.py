@@ -116,7 +116,7 @@ def test_unverified_address_accepts_no_invitation(
     invitations.create_invitation(world.home, EMAIL, Role.READER, world.people["owner"])
     response = provider.sign_on(Client(), "ada")
     assert response.status_code == 403
-    assert "no verified e-mail address" in parse_page(response).text
+    assert "no verified email address" in parse_page(response).text
     assert not Identity.objects.exists()
 
 
@@ -172,7 +172,7 @@ def test_provider_that_is_down_gives_one_clear_message(
     settings.OIDC_PROVIDERS = {"company": replace(provider.settings, url=dead_url)}
     response = Client().post(START)
     assert response.status_code == 502
-    assert "Company doesn't answer as it should" in find_problem(response)
+    assert "Company isn't responding correctly" in find_problem(response)
 
 
 def test_metadata_of_another_issuer_are_refused(world: World, provider: Provider, settings: Any):

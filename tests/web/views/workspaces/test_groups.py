@@ -156,7 +156,7 @@ def test_owner_sees_who_has_not_joined_yet(world: World):
     page = parse_page(post(world, f"/groups/{world.group.pk}/add", person=reader.pk))
     assert "Added Reader to Night shift. They can join under Account." in page.text
     assert "Reader has not joined yet" in page.text
-    assert "not where someone else's link signed them in" in page.text
+    assert "not in a session that began with someone else's link" in page.text
     page = parse_page(
         post(
             world,
