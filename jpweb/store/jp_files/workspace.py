@@ -121,7 +121,7 @@ def find_workspace(path: Path, bound_id: str = "") -> DiskWorkspace:
         raise NoWorkspace(f"{error.filename}: {error.strerror}") from error
     raise NoWorkspace(
         f"No JP workspace at {start}: neither it nor a folder above it holds “.jp”. "
-        "Give the path of a repository in which jp was used."
+        "Give the path of a repository where jp has been used."
     )
 
 

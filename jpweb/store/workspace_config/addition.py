@@ -93,8 +93,8 @@ def _check_allowed(root: Path) -> None:
     allowed_roots: tuple[Path, ...] = settings.WORKSPACE_ROOTS
     if not allowed_roots:
         raise StoreError(
-            "This server lets no folder be added here. Its operator can allow folders with the "
-            "setting JPWEB_WORKSPACE_ROOTS."
+            "Folders can't be added on this page. The operator of this server can allow it with "
+            "the setting JPWEB_WORKSPACE_ROOTS."
         )
     if not any(root.is_relative_to(allowed_root) for allowed_root in allowed_roots):
         raise StoreError(
@@ -130,7 +130,7 @@ def _find_at(root: Path) -> DiskWorkspace:
     except NoWorkspace as error:
         raise StoreError(
             f"“{root}” is not a JP workspace: it holds no “.jp” that can be read. Enter a folder "
-            "in which jp was used."
+            "where jp has been used."
         ) from error
     if disk_workspace.root != root:
         raise StoreError(

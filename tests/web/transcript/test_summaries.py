@@ -181,7 +181,7 @@ def test_reasoning_without_text_is_a_line_and_no_empty_fold():
     page = open_page(conversation)
     (row,) = page.find_all(**{"data-variant": "reasoning"})
     assert row.tag == "p"
-    assert "vendor does not show" in read_line(row)
+    assert "hidden by the provider" in read_line(row)
 
 
 def list_runs(page: ParsedPage) -> list[tuple[bool, str]]:

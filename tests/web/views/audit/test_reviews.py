@@ -119,7 +119,9 @@ def test_reservation_names_who_is_reviewing_and_until_when(desk: Desk):
     start(desk.ada, desk.path)
     client = signed_in(desk.ben)
     page = read(client, desk.path)
-    assert re.search(r"<b>Ada</b> is reviewing this. Free again at <time[^>]*>\d\d:\d\d UTC", page)
+    assert re.search(
+        r"<b>Ada</b> is reviewing this. Available again at <time[^>]*>\d\d:\d\d UTC", page
+    )
     assert "data-review-start" not in page
     _, page = follow(client, f"{desk.path}/review/start")
     assert "Ada is reviewing this until" in page
@@ -334,7 +336,7 @@ def test_queue_says_whose_review_is_missing(world: World):
     follow(client, f"{desk.path}/review", fill(page, "fine"))
     queue = read(client, "/audit/reviews/cancelled")
     assert "1 of 2 reviews" in queue
-    assert "Yours; someone else adds the second" in queue
+    assert "You gave the first; someone else adds the second" in queue
     row = making.settle(making.question(world.run), DECLINED, making.decider(desk.ada))
     queue_page = parse_page(client.get("/audit/reviews/cancelled"))
     (cell, _) = queue_page.find_all(**{"data-label": "Review"})

@@ -154,7 +154,7 @@ def test_add_workspace_without_roots_says_how_to_set_them(
     assert 'name="folder"' not in text
     response = owner.post(CONFIRM, {"folder": str(garden)})
     assert response.status_code == 422
-    assert "lets no folder be added" in response.content.decode()
+    assert "be added on this page" in response.content.decode()
 
 
 def test_add_workspace_in_a_session_made_by_another_is_denied(world: World, garden: Path):
@@ -211,7 +211,7 @@ def test_list_of_none_but_the_demo_says_how_far_reading_is(owner: Client, garden
     newcomer = signed_in(making.person("newcomer", Role.READER, row))
     assert read_files(newcomer, row, LIST) == ("Reading conversations: 0 of 1", True)
     text = newcomer.get(LIST).text
-    assert "No conversations yet: reading them is not finished." in text
+    assert "No conversations yet: they are still being read." in text
     demo, _ = mirror.mirror_workspace(mirror.DEMO_PATH, "Demo")
     reader = Person.objects.get(username="newcomer")
     Membership.objects.create(person=reader, workspace=demo, role=Role.READER)
@@ -235,7 +235,7 @@ def test_settings_say_that_reading_stopped_and_when_it_goes_on(owner: Client, ga
     row = Workspace.objects.get(root=str(garden))
     MirrorPass.objects.update(beat_at=F("beat_at") - timedelta(minutes=1))
     text, is_live = read_files(owner, row)
-    assert text.startswith("Reading stopped at 0 of 1 conversations. It goes on by itself once")
+    assert text.startswith("Reading stopped at 0 of 1 conversations. It continues by itself once")
     assert is_live
 
 
@@ -244,8 +244,8 @@ def test_settings_give_the_reason_of_a_failure_to_owners_alone(world: World, gar
     pass_progress.record_end(garden, PassCounter(), f"{garden} is on fire", ["a: refused"])
     for path in ("/settings", f"/workspaces/{world.home.pk}/files"):
         text, is_live = read_files(world.client("owner"), world.home, path)
-        assert text.startswith(f"Reading failed. {garden} is on fire. Mend this on the server")
-        assert text.endswith("1 note on its filesa: refused")
+        assert text.startswith(f"Reading failed. {garden} is on fire. Fix this on the server")
+        assert text.endswith("1 note about its filesa: refused")
         assert is_live
         text, is_live = read_files(world.client("reader"), world.home, path)
         assert text == "Reading failed. An owner of Garden sees the reason here."
