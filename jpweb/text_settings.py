@@ -104,7 +104,7 @@ def parse_address(name: str, text: str, parse: Callable[[str], T], example: str)
         return parse(text)
     except ValueError:
         raise ImproperlyConfigured(
-            f"{name} is no address such as {example}. In a password, write special characters "
+            f"{name} is not an address such as {example}. In a password, write special characters "
             "by their code, such as %2F for “/”."
         ) from None
 

@@ -80,7 +80,7 @@ def test_redis_address_that_is_none_is_one_line_without_it(read_settings: ReadSe
     with pytest.raises(ImproperlyConfigured) as error:
         read_settings(REDIS_URL=url)
     message = str(error.value)
-    assert message.startswith("REDIS_URL is no address such as redis://HOST. In a password, ")
+    assert message.startswith("REDIS_URL is not an address such as redis://HOST. In a password, ")
     assert "canary" not in message
     assert "\n" not in message
 
@@ -107,7 +107,7 @@ def test_database_address_that_is_none_is_one_line_without_it(
     with pytest.raises(ImproperlyConfigured) as error:
         read_settings(DATABASE_URL=url)
     message = str(error.value)
-    assert message.startswith("DATABASE_URL is no address such as postgres://USER@HOST/NAME. ")
+    assert message.startswith("DATABASE_URL is not an address such as postgres://USER@HOST/NAME. ")
     assert "canary" not in message
     assert "\n" not in message
 
@@ -175,7 +175,7 @@ def test_unknown_variable_is_a_warning_that_names_the_closest_setting(
     for name in ("JPWEB_IDLE_HOUR", "JPWEB_OIDC_COMPANY_URL", "JPWEB_CONTEXT", "JPWEB_CHAOS_SEED"):
         monkeypatch.setenv(name, "1")
     (warning,) = checks.check_variables()
-    assert warning.msg == "JPWEB_IDLE_HOUR is no setting of jpweb, so it changes nothing."
+    assert warning.msg == "JPWEB_IDLE_HOUR is not a jpweb setting and has no effect."
     assert warning.hint == "Did you mean JPWEB_IDLE_HOURS?"
 
 

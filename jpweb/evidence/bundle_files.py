@@ -92,7 +92,7 @@ class Bundle:
         with report_damage(name):
             value = json.loads(data)
         if not isinstance(value, dict):
-            raise InvalidBundle(name, "it is no JSON object")
+            raise InvalidBundle(name, "it is not a JSON object")
         return value
 
     def iter_objects(self, name: str) -> Iterator[dict[str, Any]]:
@@ -103,7 +103,7 @@ class Bundle:
                     raise InvalidBundle(name, f"a line is longer than {MAX_LINE_BYTES} bytes")
                 value = json.loads(line)
                 if not isinstance(value, dict):
-                    raise InvalidBundle(name, "a line is no JSON object")
+                    raise InvalidBundle(name, "a line is not a JSON object")
                 yield value
 
     @contextmanager

@@ -217,7 +217,7 @@ def read_heads(path: Path) -> Iterator[dict[str, Any] | Problem]:
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                yield _parse_head(line) or Problem(0, f"{path}, line {number} is no signed head")
+                yield _parse_head(line) or Problem(0, f"{path}, line {number} is not a signed head")
     except OSError as error:
         raise UnreadableFile(f"{path} cannot be read: {error.strerror}.") from error
 
@@ -315,7 +315,7 @@ def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
             for number, line in enumerate(file, 1):
                 value = json.loads(line)
                 if not isinstance(value, dict):
-                    raise UnreadableFile(f"{path}, line {number}: this is no JSON object.")
+                    raise UnreadableFile(f"{path}, line {number}: this is not a JSON object.")
                 yield value
     except OSError as error:
         raise UnreadableFile(f"{path} cannot be read: {error.strerror}.") from error

@@ -36,9 +36,7 @@ def find_by_jp_id(spelling: str) -> Conversation:
     """
     match = _SPELLING.fullmatch(spelling.strip())
     if match is None or int(match["id"]) >= 2**63:
-        raise UnknownConversation(
-            f"“{spelling}” is no id of a conversation, such as jp-c17728322628."
-        )
+        raise UnknownConversation(f"“{spelling}” is not a conversation id such as jp-c17728322628.")
     candidates = Conversation.objects.select_related("workspace").filter(jp_id=int(match["id"]))
     if match["workspace"]:
         candidates = candidates.filter(workspace__jp_id=match["workspace"])

@@ -28,7 +28,7 @@ def check_provider(**_: Any) -> list[CheckMessage]:
         return []
     return [
         Error(
-            f"JPWEB_MODEL begins with “{settings.PROVIDER}”, which is no provider.",
+            f"JPWEB_MODEL begins with “{settings.PROVIDER}”, which is not a provider.",
             hint=f"Write provider/model; providers are: {', '.join(providers)}.",
             id="jpweb.E001",
         )
@@ -43,8 +43,8 @@ def check_head_address(**_: Any) -> list[CheckMessage]:
         return []
     return [
         Warning(
-            "JPWEB_LEDGER_HEAD_URL is no notification address, so no head of the ledger is sent: "
-            f"{fault}",
+            "JPWEB_LEDGER_HEAD_URL is not a notification address, so no head of the ledger is "
+            f"sent: {fault}",
             id="jpweb.W002",
         )
     ]
@@ -70,7 +70,7 @@ def check_variables(**_: Any) -> list[CheckMessage]:
     known_names = text_settings.READ_NAMES
     return [
         Warning(
-            f"{name} is no setting of jpweb, so it changes nothing.",
+            f"{name} is not a jpweb setting and has no effect.",
             hint=" ".join(
                 f"Did you mean {match}?"
                 for match in difflib.get_close_matches(name, known_names, n=1, cutoff=0.8)

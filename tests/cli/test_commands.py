@@ -277,7 +277,7 @@ def test_export_writes_comments_where_the_format_can(form: str, tmp_path: Path):
 
 @pytest.mark.parametrize("odd", ["", "tour", "jp-c", "-5", "1" * 20, "1" * 400, "17-", "17_1"])
 def test_export_of_no_id_is_one_line(odd: str):
-    assert f"“{odd}” is no id" in get_refusal("export", "--", odd)
+    assert f"“{odd}” is not a conversation id" in get_refusal("export", "--", odd)
 
 
 def test_export_of_what_is_not_here_is_one_line():

@@ -112,7 +112,7 @@ def test_short_command_loads_neither_the_views_nor_the_web_server(tmp_path: Path
 def test_short_command_checks_the_settings(tmp_path: Path):
     result = run_jpweb(tmp_path, "sign_in_link", JPWEB_MODEL="gpt-17/large")
     assert result.returncode == 1
-    assert "JPWEB_MODEL begins with “gpt-17”, which is no provider." in result.stderr
+    assert "JPWEB_MODEL begins with “gpt-17”, which is not a provider." in result.stderr
 
 
 def test_bad_setting_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

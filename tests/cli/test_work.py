@@ -130,7 +130,7 @@ def make_workers(
         ({"JPWEB_RUNS": "many"}, "JPWEB_RUNS must be embedded or workers, not “many”."),
         ({"DATABASE_URL": ""}, "JPWEB_RUNS=workers needs PostgreSQL (DATABASE_URL=postgres:"),
         ({"REDIS_URL": ""}, "JPWEB_RUNS=workers needs Redis (REDIS_URL=redis:"),
-        ({"REDIS_URL": "localhost:6379"}, "REDIS_URL is no address such as redis://HOST."),
+        ({"REDIS_URL": "localhost:6379"}, "REDIS_URL is not an address such as redis://HOST."),
         ({"DATABASE_URL": "postgres://x@127.0.0.1:1/x"}, "The database x cannot be used:"),
     ],
 )

@@ -72,7 +72,7 @@ def test_kept_head_that_nobody_signed_is_a_problem(
     assert bundle_verifier.main([str(bundle), "--head", str(path)]) == 1
     assert capsys.readouterr().out.splitlines() == [
         "kept heads: the signature does not fit: the head was changed after it was signed",
-        f"kept heads: {path}, line 2 is no signed head",
+        f"kept heads: {path}, line 2 is not a signed head",
     ]
 
 

@@ -56,9 +56,9 @@ def test_one_is_found_by_the_names_that_jp_gives_it(home: Workspace):
 @pytest.mark.parametrize(
     ("spelling", "message"),
     [
-        ("x", "is no id"),
-        ("", "is no id"),
-        ("9" * 30, "is no id"),
+        ("x", "is not a conversation id"),
+        ("", "is not a conversation id"),
+        ("9" * 30, "is not a conversation id"),
         ("jp-c2", "No conversation here"),
         ("jp-c1-zzzzz", "No conversation here"),
     ],

@@ -9,5 +9,5 @@ from pytest_django import Settings
 def test_a_provider_that_nobody_wrote_is_told_at_the_start(settings: Settings):
     call_command("check")
     settings.PROVIDER = "gpt-17"
-    with pytest.raises(SystemCheckError, match="which is no provider"):
+    with pytest.raises(SystemCheckError, match="which is not a provider"):
         call_command("check")

@@ -75,7 +75,7 @@ def read_enable(tool: TableReader, inherited: Enable | None = None) -> Enable | 
         if key not in enable_table.known_keys:
             raise InvalidConfiguration(
                 f"{enable_table.locate_key(key)} is not known. "
-                "Here are only state and allow_toggle."
+                "Only state and allow_toggle are allowed here."
             )
     return Enable(
         base.state if state is None else state,

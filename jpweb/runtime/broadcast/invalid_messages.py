@@ -26,7 +26,7 @@ class InvalidMessageLog:
             return
         self._silent_until = current_time + INVALID_LOG_SECONDS
         logger.warning(
-            "Messages in Redis that are no signals were ignored: %d. All processes need the "
+            "Messages in Redis that are not signals were ignored: %d. All processes need the "
             "same JPWEB_SECRET_KEY and the same version; no other program may write there.",
             self.count,
         )

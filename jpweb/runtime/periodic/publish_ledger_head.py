@@ -61,4 +61,4 @@ async def _send_head(statement: dict[str, Any]) -> None:
 
 def _describe_setting() -> str:
     fault = apprise_sender.describe_fault(settings.LEDGER_HEAD_URL)
-    return f"JPWEB_LEDGER_HEAD_URL is no notification address: {fault}" if fault else ""
+    return f"JPWEB_LEDGER_HEAD_URL is not a notification address: {fault}" if fault else ""

@@ -86,7 +86,7 @@ class ArchiveReader:
                 text = archive.read(_MANIFEST)
             except KeyError:
                 raise InvalidBackup(
-                    f"{name} is no backup of jpweb: it holds no manifest."
+                    f"{name} is not a jpweb backup: it holds no manifest."
                 ) from None
         try:
             if msgspec.json.decode(text, type=_FormatHeader).format > FORMAT_VERSION:
@@ -161,7 +161,7 @@ def open_archive(path: Path) -> Iterator[ArchiveReader]:
     except OSError as error:
         raise InvalidBackup(f"{path} cannot be read: {error.strerror}.") from error
     except zipfile.BadZipFile:
-        raise InvalidBackup(f"{path} is no backup of jpweb.") from None
+        raise InvalidBackup(f"{path} is not a jpweb backup.") from None
     with archive:
         yield ArchiveReader(archive, str(path))
 

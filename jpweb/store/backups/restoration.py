@@ -98,7 +98,7 @@ def _check_older_target(*, replace: bool) -> None:
 def _check_not_running() -> None:
     if task_leases.is_any_held():
         raise DatabaseInUse(
-            "A jpweb runs on this database. Stop it first; one that was killed counts as "
+            "jpweb is running on this database. Stop it first; one that was killed counts as "
             "running for some seconds."
         )
 

@@ -133,7 +133,7 @@ def find_workspace_at(root: Path, bound_id: str = "") -> DiskWorkspace:
     disk_workspace = find_workspace(root, bound_id)
     if disk_workspace.root != root:
         raise NoWorkspace(
-            f"{root} is no JP workspace any more: the next “.jp” is in {disk_workspace.root}. "
+            f"{root} is no longer a JP workspace: the next “.jp” is in {disk_workspace.root}. "
             "Bring its “.jp” back, or add that folder as a workspace of its own."
         )
     return disk_workspace

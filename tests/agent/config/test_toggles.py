@@ -72,7 +72,10 @@ def test_what_is_no_setting_is_refused_with_what_is(toml_value: str):
     [
         ('{allow_toggle = "always"}', 'enable.allow_toggle is "always". It must be any, never,'),
         ("{state = 1}", "enable.state is 1. It must be true or false."),
-        ("{stat = true}", "enable.stat is not known. Here are only state and allow_toggle."),
+        (
+            "{stat = true}",
+            "enable.stat is not known. Only state and allow_toggle are allowed here.",
+        ),
     ],
 )
 def test_a_table_of_enable_is_strict(table: str, expected: str):

@@ -167,7 +167,7 @@ def test_verify_ledger_names_a_torn_line_of_the_kept_heads_and_goes_on(
     with pytest.raises(CommandError, match=r"^The ledger has 3 problems\.$"):
         call_command("verify_ledger")
     assert capsys.readouterr().out.splitlines() == [
-        f"head: {heads_path}, line {count + 1} is no signed head",
+        f"head: {heads_path}, line {count + 1} is not a signed head",
         "entry 2: entry 2 is missing",
         "entry 3: it does not follow the entry before it",
         f"Compared with {count} kept heads."
@@ -258,7 +258,7 @@ async def test_head_that_no_service_takes_is_logged_with_the_setting(
     await run_in_background_thread(sealing.seal_entries)
     await publish_ledger_head.publish_head()
     assert (
-        "Could not send the ledger head 1: JPWEB_LEDGER_HEAD_URL is no notification address: "
+        "Could not send the ledger head 1: JPWEB_LEDGER_HEAD_URL is not a notification address: "
         "“json” is not supported here. Use one of: mailto, "
     ) in caplog.text
     assert "secret" not in caplog.text
@@ -278,7 +278,7 @@ def test_check_names_the_setting_of_an_invalid_address_without_it(
     settings.LEDGER_HEAD_URL = url
     call_command("check")
     text = capsys.readouterr().err
-    assert "JPWEB_LEDGER_HEAD_URL is no notification address, so no head" in text
+    assert "JPWEB_LEDGER_HEAD_URL is not a notification address, so no head" in text
     assert reason in text
     assert "secret" not in text
 

@@ -65,5 +65,5 @@ def test_restore_is_refused_while_a_web_server_beside_workers_runs(
         ),
     )
     call_command("serve")
-    assert [refusal[:35] for refusal in refusals] == ["A jpweb runs on this database. Stop"]
+    assert [refusal[:35] for refusal in refusals] == ["jpweb is running on this database. "]
     assert not task_leases.is_any_held()

@@ -256,7 +256,7 @@ def test_database_of_an_older_jpweb_is_refused_before_it_is_migrated(backup: Pat
         with pytest.raises(DatabaseNotEmpty, match=r"of an older jpweb\. Use an empty one"):
             restoration.restore_backup(backup, ignore_progress)
         task_leases.acquire_or_renew("expiry", "another", 60)
-        with pytest.raises(DatabaseInUse, match="A jpweb runs on this database"):
+        with pytest.raises(DatabaseInUse, match="jpweb is running on this database"):
             restoration.restore_backup(backup, ignore_progress, replace=True)
         assert newest not in schemas.read_migrations(connection)
     finally:
@@ -265,7 +265,7 @@ def test_database_of_an_older_jpweb_is_refused_before_it_is_migrated(backup: Pat
 
 def test_database_of_a_running_jpweb_is_refused(backup: Path):
     task_leases.acquire_or_renew("expiry", "another", 60)
-    with pytest.raises(DatabaseInUse, match="A jpweb runs on this database"):
+    with pytest.raises(DatabaseInUse, match="jpweb is running on this database"):
         restoration.restore_backup(backup, ignore_progress, replace=True)
 
 
@@ -304,7 +304,7 @@ def break_manifest(members: dict[str, bytes]) -> None:
     ("change", "line"),
     [
         (drop_table, "is damaged: store_turn is missing"),
-        (drop_manifest, "is no backup of jpweb: it holds no manifest"),
+        (drop_manifest, "is not a jpweb backup: it holds no manifest"),
         (change_row, "is damaged: store_workspace is not as it was written"),
         (break_manifest, "has a damaged manifest"),
         (change_manifest(format=2), "is of a newer jpweb"),
@@ -323,7 +323,7 @@ def test_damaged_backup_is_one_line_and_changes_nothing(backup: Path, change: Ch
 @pytest.mark.parametrize("content", [b"", b"no zip", None], ids=["empty", "text", "cut"])
 def test_file_that_is_no_zip_is_one_line(backup: Path, content: bytes | None):
     backup.write_bytes(backup.read_bytes()[:-100] if content is None else content)
-    with pytest.raises(InvalidBackup, match="is no backup of jpweb"):
+    with pytest.raises(InvalidBackup, match="is not a jpweb backup"):
         restoration.restore_backup(backup, ignore_progress, replace=True)
 
 

@@ -44,7 +44,7 @@ def test_head_behind_a_torn_line_has_a_line_of_its_own(tmp_path: Path):
     tear_line(path)
     keep_head(path)
     keep_head(path)
-    assert list_sequences(path) == [1, f"{path}, line 2 is no signed head", 2, 3]
+    assert list_sequences(path) == [1, f"{path}, line 2 is not a signed head", 2, 3]
 
 
 def test_torn_line_is_a_problem_beside_those_of_the_chain(tmp_path: Path):
@@ -55,7 +55,7 @@ def test_torn_line_is_a_problem_beside_those_of_the_chain(tmp_path: Path):
     LedgerEntry.objects.all().delete()
     LedgerHead.objects.all().delete()
     assert list(map(str, verification.find_problems(kept_heads.read_heads(path)))) == [
-        f"head: {path}, line 1 is no signed head",
+        f"head: {path}, line 1 is not a signed head",
         "entry 1: it is missing, and a head that was kept names it",
     ]
 
@@ -112,8 +112,8 @@ def test_offline_verifier_names_a_line_that_is_no_head(tmp_path: Path, line: str
     write_ledger_file(file)
     path.write_text(f"{line}\n{path.read_text()}\ud800", errors="surrogatepass")
     assert list(map(str, ledger_verifier.verify_file(file, None, path))) == [
-        f"head: {path}, line 1 is no signed head",
-        f"head: {path}, line 3 is no signed head",
+        f"head: {path}, line 1 is not a signed head",
+        f"head: {path}, line 3 is not a signed head",
     ]
 
 
@@ -122,4 +122,4 @@ def test_line_of_other_bytes_is_a_problem(tmp_path: Path, data: bytes):
     path = tmp_path / "heads.jsonl"
     path.write_bytes(data)
     keep_head(path)
-    assert list_sequences(path) == [f"{path}, line 1 is no signed head", 1]
+    assert list_sequences(path) == [f"{path}, line 1 is not a signed head", 1]

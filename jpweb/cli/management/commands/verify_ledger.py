@@ -107,5 +107,5 @@ def _read_other_heads(path: Path) -> Iterator[dict[str, Any] | Problem]:
     """Yield as ``read_heads``. Raises StoreError for a file in which no line is a head."""
     lines = list(kept_heads.read_heads(path))
     if lines and all(isinstance(line, Problem) for line in lines):
-        raise StoreError(f"{path} is no file of signed heads.")
+        raise StoreError(f"{path} is not a file of signed heads.")
     yield from lines

@@ -27,7 +27,7 @@ async def test_workspace_without_its_jp_is_not_the_one_above_it(
     (stage.root / ".jp").rename(stage.root / "away")
     before = read_tree(outer)
     providers.use_provider(monkeypatch, providers.Says())
-    with pytest.raises(NoWorkspace, match="garden is no JP workspace any more"):
+    with pytest.raises(NoWorkspace, match="garden is no longer a JP workspace"):
         await stage.play_turn()
     assert read_tree(outer) == before
     assert await run_in_db_thread(Run.objects.count) == 0

@@ -378,7 +378,7 @@ def test_verifier_says_what_no_ledger_file_is(file: Path):
     file.write_text("[]\n")
     done = verify(file)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "line 1: this is no JSON object" in done.stderr
+    assert "line 1: this is not a JSON object" in done.stderr
 
 
 def test_role_below_auditor_sees_no_ledger(world: World):
