@@ -39,6 +39,11 @@ class StreamStats:
         }
 
 
+def count_noun(count: int, noun: str) -> str:
+    """Return a count with its noun: in the plural, but for one."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def count_stream(elements: Sequence[Element]) -> StreamStats:
     """Return the counts of a stream."""
     stream_outline = build_outline(elements)

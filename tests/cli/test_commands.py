@@ -118,9 +118,9 @@ def test_mirror_names_what_it_could_not_read_and_makes_an_owner(root: Path):
 def test_mirror_prints_a_table_and_a_line(root: Path, capsys: pytest.CaptureFixture[str]):
     out, err = capture_command("mirror", root)
     table = capsys.readouterr().out
-    for word in ("conversation", "inquiries", NAME, "1 answered"):
+    for word in ("conversation", "questions", NAME, "1 answered"):
         assert word in table
-    assert out.startswith("2 conversations; 6 new events; 1 inquiries (1 answered)")
+    assert out.startswith("2 conversations; 6 new events; 1 question (1 answered)")
     assert "17000000001-broken" in err
     second_output, _ = capture_command("mirror", root)
     assert second_output.startswith("2 conversations; 2 unchanged"), (
@@ -186,7 +186,7 @@ def test_check_stream_finds_nothing_to_do(root: Path):
     out, _ = capture_command("check_stream", root / ".jp" / "conversations" / NAME / "events.json")
     lines = out.splitlines()
     assert lines[0].startswith("elements: 6 (1 chat_request, 1 inquiry_request")
-    assert lines[1:3] == ["turns: 1", "inquiries: 1 answered"]
+    assert lines[1:3] == ["turns: 1", "questions: 1 answered"]
     assert "byte for byte: yes" in lines
     assert "repairs: none" in lines
     assert "unreadable for jp before RFD 082: none" in lines

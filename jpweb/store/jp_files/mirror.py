@@ -29,7 +29,7 @@ from jpweb.store.jp_files.reader import ParsedConversation
 from jpweb.store.jp_files.workspace import DiskConversation, DiskWorkspace, Refusals
 from jpweb.store.models import Conversation, Workspace
 from jpweb.store.people import names
-from jpweb.stream.stats import StreamStats, count_stream
+from jpweb.stream.stats import StreamStats, count_noun, count_stream
 
 DEMO_PATH = Path(__file__).parent / "demo"
 _RESOLVED_DEMO = directory_handles.resolve_path(DEMO_PATH)
@@ -60,21 +60,21 @@ class MirrorReport:
 
     def format_line(self) -> str:
         """Return one line for people."""
-        parts = [f"{self.conversation_count} conversations"]
+        parts = [count_noun(self.conversation_count, "conversation")]
         if self.unchanged_count:
             parts.append(f"{self.unchanged_count} unchanged")
         if self.event_count:
-            parts.append(f"{self.event_count} new events")
+            parts.append(count_noun(self.event_count, "new event"))
         if self.inquiries:
             states = ", ".join(f"{n} {tag}" for tag, n in sorted(self.inquiries.items()))
-            parts.append(f"{self.inquiries.total()} inquiries ({states})")
+            parts.append(f"{count_noun(self.inquiries.total(), 'question')} ({states})")
         if self.unknown_elements or self.broken_elements:
             parts.append(
                 f"{self.unknown_elements} unknown and {self.broken_elements} broken elements, "
                 "shown raw"
             )
         if self.removed:
-            parts.append(f"{self.removed} removed by jp and kept here")
+            parts.append(f"{self.removed} deleted in jp, kept here")
         if self.problems:
             parts.append(f"{len(self.problems)} with problems")
         return "; ".join(parts)

@@ -47,7 +47,7 @@ class Command(BaseCommand):
         )
         self.stdout.write(f"elements: {report['elements']} ({kinds or 'none'})")
         self.stdout.write(f"turns: {report['turns']}")
-        self.stdout.write(f"inquiries: {states}")
+        self.stdout.write(f"questions: {states}")
         self.stdout.write(f"unknown: {report['unknown']}; broken: {report['broken']}")
         self.stdout.write(f"byte for byte: {'yes' if report['faithful'] else 'no'}")
         for title, key in (

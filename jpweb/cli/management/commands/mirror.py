@@ -81,7 +81,7 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(document, indent=2, ensure_ascii=False))
 
     def _print_table(self, workspace: Workspace, report: MirrorReport) -> None:
-        table = Table("conversation", "events", "turns", "inquiries", "unknown", "broken")
+        table = Table("conversation", "events", "turns", "questions", "unknown", "broken")
         for conversation, counts in mirror.iterate_censuses(workspace):
             inquiries = ", ".join(f"{count} {state}" for state, count in counts.inquiries.items())
             cells = (counts.element_count, counts.turns, inquiries, counts.unknown, counts.broken)
