@@ -5,8 +5,8 @@
 A bundle is a zip. ``manifest.json`` lists every other file with its SHA-256, ``signature.json``
 signs the manifest with the installation's key (Ed25519). ``ledger/entries.jsonl`` has the ledger's
 entries of these conversations, ``ledger/proof.json`` the hashes of the others (RFC 9162, 2.1), and
-``ledger/head.json`` the signed head, to which both lead. Of a file of kept heads, one a line, those
-of the same entry have to be the same.
+``ledger/head.json`` the signed head, to which both lead. Of a file of kept heads, one per line,
+those of the same entry have to be the same.
 
 Exit status: 0 where all holds, 1 where a problem was found, 2 where the file cannot be read.
 """
@@ -288,7 +288,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Verify an evidence bundle of jpweb.")
     parser.add_argument("file", type=Path)
     parser.add_argument("--public-key", help="the key that has to have signed, as its page shows")
-    parser.add_argument("--head", type=Path, help="heads that were kept elsewhere, one a line")
+    parser.add_argument("--head", type=Path, help="heads that were kept elsewhere, one per line")
     options = parser.parse_args(argv)
     try:
         report = verify_bundle(options.file, options.public_key)

@@ -12,7 +12,7 @@ The entries are all from the first to the head's. An entry's text is canonical J
 the text alone stands for an entry that is purged, or that the reader may not see. ``text_hash`` is
 the text's SHA-256, ``chain_hash`` that of the previous entry's chain hash and the text hash, both
 in hexadecimal digits. ``tree_hash`` of the head is the root of the Merkle tree of all text hashes
-(RFC 9162, 2.1). A file of kept heads has one a line, and the chain has to contain each of them.
+(RFC 9162, 2.1). A file of kept heads has one per line, and the chain has to contain each of them.
 
 Exit status: 0 where all holds, 1 where a problem was found, 2 where the file cannot be read.
 """
@@ -334,7 +334,7 @@ def main(argv: list[str] | None = None) -> int:
     """Verify a ledger file; print its problems and return the exit status."""
     parser = argparse.ArgumentParser(description="Verify a ledger file of jpweb.")
     parser.add_argument("file", type=Path)
-    parser.add_argument("--head", type=Path, help="heads that were kept elsewhere, one a line")
+    parser.add_argument("--head", type=Path, help="heads that were kept elsewhere, one per line")
     parser.add_argument("--public-key", help="the key that has to have signed the file")
     options = parser.parse_args(argv)
     try:

@@ -76,6 +76,14 @@ def test_kept_head_that_nobody_signed_is_a_problem(
     ]
 
 
+@pytest.mark.parametrize("option", ["--head", "--heads"])
+def test_verify_evidence_takes_the_option_of_verify_ledger(
+    bundle: Path, capsys: pytest.CaptureFixture[str], option: str
+):
+    call_command("verify_evidence", str(bundle), option, str(keep_heads(bundle, read_head(bundle))))
+    assert "Kept heads of this entry, with the same hashes: 1." in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("text", [None, "{}\n"], ids=["missing", "no head"])
 def test_file_without_kept_heads_is_refused(
     bundle: Path, capsys: pytest.CaptureFixture[str], text: str | None

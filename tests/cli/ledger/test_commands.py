@@ -176,9 +176,10 @@ def test_verify_ledger_names_a_torn_line_of_the_kept_heads_and_goes_on(
     ]
 
 
-def test_missing_file_of_heads_is_refused_by_name(tmp_path: Path):
+@pytest.mark.parametrize("option", ["--head", "--heads"])
+def test_missing_file_of_heads_is_refused_by_name(tmp_path: Path, option: str):
     with pytest.raises(CommandError, match=r"missing\.jsonl cannot be read"):
-        call("verify_ledger", "--heads", str(tmp_path / "missing.jsonl"))
+        call("verify_ledger", option, str(tmp_path / "missing.jsonl"))
 
 
 def test_purge_ledger_empties_old_reads_alone(monkeypatch: pytest.MonkeyPatch):

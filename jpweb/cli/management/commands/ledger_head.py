@@ -16,7 +16,7 @@ class Command(BaseCommand):
     """``jpweb ledger_head``."""
 
     requires_system_checks = (text_settings.CHECK_TAG,)
-    help = "Print the signed head of the ledger: one line of JSON, for verify_ledger --heads FILE."
+    help = "Print the signed head of the ledger: one line of JSON, for verify_ledger --head FILE."
 
     @use_existing_database()
     def handle(self, *args: Any, **options: Any) -> None:

@@ -26,19 +26,21 @@ _DOUBT = (
 
 
 class Command(BaseCommand):
-    """``jpweb verify_ledger [--heads FILE ...]``."""
+    """``jpweb verify_ledger [--head FILE ...]``."""
 
     requires_system_checks = (text_settings.CHECK_TAG,)
     help = "Verify the ledger against its signed head and the heads that were kept in files."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
+            "--head",
             "--heads",
+            dest="heads",
             type=Path,
             action="append",
             default=[],
             metavar="FILE",
-            help="signed heads that were kept elsewhere, one a line; may be given several times",
+            help="signed heads that were kept elsewhere, one per line; may be given several times",
         )
 
     @use_existing_database(is_any_key_accepted=True)

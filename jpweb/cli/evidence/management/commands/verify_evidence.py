@@ -22,7 +22,11 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path)
         parser.add_argument("--public-key", help="the key that has to have signed it")
         parser.add_argument(
-            "--head", type=Path, metavar="FILE", help="heads that were kept elsewhere, one a line"
+            "--head",
+            "--heads",
+            type=Path,
+            metavar="FILE",
+            help="signed heads that were kept elsewhere, one per line",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
