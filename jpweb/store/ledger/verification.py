@@ -194,7 +194,7 @@ def _find_event_problems(entry: _Entry, content: dict[str, Any]) -> Iterator[Pro
     elif content["act"] == Act.REDACTED:
         yield from _find_redaction_problems(entry, content)
     elif content["act"] == Act.PURGED and not retention.has_same_hashes(content["details"]):
-        yield Problem(entry.sequence, "it emptied other texts than those that the chain had")
+        yield Problem(entry.sequence, "it cleared other texts than those that the chain had")
 
 
 def _find_journal_problems(entry: _Entry, content: dict[str, Any]) -> Iterator[Problem]:

@@ -193,8 +193,8 @@ def test_purge_ledger_empties_old_reads_alone(monkeypatch: pytest.MonkeyPatch):
         call("purge_ledger", "--older-than", "0")
     with pytest.raises(CommandError, match="--older-than must be at most 36500 days, not 20240101"):
         call("purge_ledger", "--older-than", "20240101")
-    assert call("purge_ledger", "--older-than", "1") == "1 entry emptied.\n"
-    assert call("purge_ledger", "--older-than", "1") == "0 entries emptied.\n"
+    assert call("purge_ledger", "--older-than", "1") == "1 entry cleared.\n"
+    assert call("purge_ledger", "--older-than", "1") == "0 entries cleared.\n"
     assert [entry.sequence for entry in LedgerEntry.objects.filter(text="")] == [2]
 
 

@@ -308,7 +308,7 @@ def test_purge_of_an_exchanged_text_is_named():
     sealing.seal_entries()
     decision.update(text_hash=text_hash)
     assert list_problems() == [
-        f"entry {ENTRY_COUNT + 2}: it emptied other texts than those that the chain had"
+        f"entry {ENTRY_COUNT + 2}: it cleared other texts than those that the chain had"
     ]
 
 

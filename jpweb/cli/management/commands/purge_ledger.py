@@ -1,4 +1,4 @@
-"""Empty old entries of the ledger that say who read, searched and signed in."""
+"""Clear old entries of the ledger that say who read, searched and signed in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Command(BaseCommand):
 
     requires_system_checks = (text_settings.CHECK_TAG,)
     help = (
-        "Empty entries of reads, searches, sign-ins and sign-outs that are older than DAYS. "
+        "Clear entries of reads, searches, sign-ins and sign-outs that are older than DAYS. "
         "Their hashes stay, so the ledger still verifies; the purge itself is an entry."
     )
 
@@ -36,4 +36,4 @@ class Command(BaseCommand):
         with use_existing_database():
             sealing.seal_entries()
             count = retention.purge_all(clock.now() - timedelta(days=days), OPERATOR)
-        self.stdout.write(f"{count} {'entry' if count == 1 else 'entries'} emptied.")
+        self.stdout.write(f"{count} {'entry' if count == 1 else 'entries'} cleared.")

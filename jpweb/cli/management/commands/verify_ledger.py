@@ -1,4 +1,4 @@
-"""Verify the ledger: its chain, its signed head, and the journal that it speaks of."""
+"""Verify the ledger: its chain, its signed head, and the events that it refers to."""
 
 from __future__ import annotations
 
