@@ -83,7 +83,7 @@ ReplyEvent: TypeAlias = (
 ProviderEvent: TypeAlias = ReplyEvent | ReplyFinished
 
 
-#: Replies without the forced call after which the next one stands (jp-rules 10.5).
+#: Replies without the forced call after which the next one counts (jp-rules 10.5).
 MAX_NUDGES = 3
 
 

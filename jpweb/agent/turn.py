@@ -199,7 +199,7 @@ class _Turn:
     async def _receive_with_retries(self) -> ReplyRecorder:
         """Return a reply, requested again after transient failures (jp-rules 8.2).
 
-        Text that came stands, and the next request asks to go on from it.
+        Text that arrived is kept, and the next request asks to continue it.
         """
         limits = self._setup.request
         attempt = 0

@@ -25,7 +25,7 @@ _PIECE_BYTES = 1 << 20
 _HEADER, _DESCRIPTOR = struct.Struct("<4sHHHLLLLHH"), struct.Struct("<4sLLL")
 _HEADER_MARK, _DESCRIPTOR_MARK, _DESCRIPTOR_BIT = b"PK\x03\x04", b"PK\x07\x08", 1 << 3
 _DIRECTORY_ENTRY_BYTES, _END_BYTES, _ZIP64_END_BYTES = 46, 22, 76
-#: Greater offsets stand in an additional field, and the directory has a second end.
+#: Greater offsets are in an additional field, and the directory has a second end.
 _MAX_ZIP32_OFFSET = (1 << 31) - 1
 _DAMAGE_ERRORS = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError,
@@ -139,7 +139,7 @@ def _check_member(member: zipfile.ZipInfo) -> None:
 
 
 def _check_layout(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo]) -> None:
-    """Raise InvalidBundle for bytes of no file: another program may show what stands in them."""
+    """Raise InvalidBundle for bytes of no file: another program may show them."""
     file = archive.fp
     assert file is not None  # noqa: S101  the archive is open
     end = 0

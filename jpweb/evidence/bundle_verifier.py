@@ -212,7 +212,7 @@ def _check_ledger(
     for line in bundle.iter_objects(ENTRIES):
         sequence, text = line["sequence"], line["text"]
         if not last < sequence <= size:
-            yield Damage(ENTRIES, f"entry {sequence} stands in the wrong place, or twice")
+            yield Damage(ENTRIES, f"entry {sequence} is in the wrong place, or there twice")
         last = max(last, sequence)
         if hash_text(text) != line["text_hash"]:
             yield Damage(ENTRIES, f"the text of entry {sequence} was changed")

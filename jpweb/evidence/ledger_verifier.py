@@ -9,7 +9,7 @@ A ledger file is JSON lines. The first line is a signed head, each other line an
     {"sequence": 2, "text_hash": HEX}
 
 The entries are all from the first to the head's. An entry's text is canonical JSON. The hash of
-the text alone stands for an entry that is purged, or that the reader may not see. ``text_hash`` is
+the text alone represents an entry that is purged, or that the reader may not see. ``text_hash`` is
 the text's SHA-256, ``chain_hash`` that of the previous entry's chain hash and the text hash, both
 in hexadecimal digits. ``tree_hash`` of the head is the root of the Merkle tree of all text hashes
 (RFC 9162, 2.1). A file of kept heads has one per line, and the chain has to contain each of them.
@@ -180,9 +180,9 @@ def find_tree_problems(links: Iterable[Link], head: dict[str, Any]) -> Iterator[
 
 
 def make_gap_problem(expected: int, actual: int) -> Problem:
-    """Return the problem that ``actual`` stands where ``expected`` has to."""
+    """Return the problem that ``actual`` is where ``expected`` has to be."""
     if actual < expected:
-        return Problem(actual, "it stands in the wrong place, or twice")
+        return Problem(actual, "it is in the wrong place, or there twice")
     missing = (
         f"entry {expected} is"
         if actual == expected + 1

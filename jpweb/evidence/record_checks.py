@@ -75,7 +75,7 @@ def check_events(
     for line in lines:
         anchor, place = line["anchor"], (key, line["anchor"])
         if line["position"] != position:
-            yield f"event {anchor} stands in the wrong place"
+            yield f"event {anchor} is in the wrong place"
         yield from _check_text(line, place, decisions, redaction_keys.get(anchor, ""))
         position += 1
         anchors.add(anchor)

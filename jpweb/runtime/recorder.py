@@ -53,7 +53,7 @@ class JournalRecorder:
         usage: TokenUsage | None = None,
         interrupt_ids: Sequence[int] = (),
     ) -> None:
-        # A text published after its event would stand on pages twice.
+        # A text published after its event would be on pages twice.
         await self.display.drop_pending()
         try:
             appended = await run_in_db_thread(

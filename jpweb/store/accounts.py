@@ -147,7 +147,7 @@ def issue_link(
 ) -> str:
     """Return the token of a new one-time link; only its hash is kept.
 
-    ``maker`` is the person who makes it; None stands for the operator. ``session_maker_id`` is who
+    ``maker`` is the person who makes it; None means the operator. ``session_maker_id`` is who
     made the link that began the maker's session, if another person did: they may hold the session,
     so the new link counts as theirs too.
     """

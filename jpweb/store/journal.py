@@ -88,8 +88,8 @@ def append_events(
     An ``inquiry_request`` opens a row, an ``inquiry_response`` settles it by
     compare-and-set, and queues the run that is parked on it. With a ``run`` its holder
     appends. With a ``row`` the event is a response that settles this row and no other, and
-    the row gets its new columns; open questions that stand before it under the same id are
-    closed as lost, since a reader pairs by order.
+    the row gets its new columns; earlier open questions of the same id are closed as lost,
+    since a reader pairs by order.
 
     Raises AlreadySettled (and appends nothing) where a response comes second,
     ReadOnlyConversation for a mirrored conversation, UnknownConversation where the

@@ -136,7 +136,7 @@ class _UndecidedTurns:
     """The turns without a decision: a disjoint-set forest, whose roots are those turns."""
 
     def __init__(self, turn_count: int) -> None:
-        #: For each turn, an undecided one at or after it; ``turn_count`` stands for none.
+        #: For each turn, an undecided one at or after it; ``turn_count`` means none.
         self._next_turns = list(range(turn_count + 1))
 
     def take_range(self, first: int, last: int) -> Iterator[int]:

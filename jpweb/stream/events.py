@@ -259,7 +259,7 @@ class BrokenEvent:
 
 @dataclass(frozen=True, slots=True)
 class LegacyEvents:
-    """An element of a layout older than event streams, and the events that it stands for.
+    """An element of a layout older than event streams, and the events that it represents.
 
     There is at least one (jp-storage-format, section 12). It is always written back verbatim.
     """

@@ -40,7 +40,7 @@ _Events: TypeAlias = Sequence[tuple[Place, ConversationEvent]]
 SanitizeStep: TypeAlias = Literal[1, 2, 3, 4, 5, 6, 7]
 #: Reasons for people, by step and action.
 _REASONS: dict[tuple[SanitizeStep, str], str] = {
-    (1, "removed"): "it stands before the first message",
+    (1, "removed"): "it comes before the first message",
     (2, "removed"): "no call in its turn waits for it",
     (3, "inserted"): "the call had no result",
     (4, "removed"): "no question in its turn waits for it",

@@ -229,7 +229,7 @@ class _RunningCalls:
         return next((next(reversed(guess)) for guess in guesses if guess), None)
 
     def _calls_with_prefix(self, inquiry_id: str) -> dict[Place, None] | None:
-        """Return the running calls whose id stands before a dot; the longest such id decides."""
+        """Return the running calls whose id precedes a dot; the longest such id decides."""
         end = len(inquiry_id)
         for _ in range(MAX_PREFIX_DOTS):
             end = inquiry_id.rfind(".", 0, end)

@@ -66,7 +66,7 @@ class FilterPreset:
 class FilterCounts:
     """Entry counts of a filtered conversation.
 
-    ``shown_count``, the omitted entries of the groups in ``GROUPS``, and ``omitted_turn_marks``
+    ``shown_count``, the omitted entries of ``omitted_groups``, and ``omitted_turn_marks``
     (beginnings of turns) add up to its length.
     """
 

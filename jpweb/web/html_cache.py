@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MAX_CACHE_CHARS = 20_000_000
 #: Characters of the longest HTML that is cached.
 MAX_ENTRY_CHARS = 100_000
-#: Characters of the longest text that stands in a key; of longer ones the digest does.
+#: Characters of the longest text that is in a key; of longer ones the digest is.
 _MAX_KEY_TEXT_CHARS = 2_000
 #: Types of a JSON field that cannot be hashed, or whose values equal other ones: True is 1.
 _REPR_TYPES = frozenset({dict, list, bool, float})

@@ -38,7 +38,7 @@ MAX_FOLDS = 50
 MAX_QUERY_CHARS = 200
 #: Seconds between two items from which the page shows a time gap.
 MIN_GAP_SECONDS = 15 * 60
-#: Successive tool calls from which one row stands for them.
+#: Successive tool calls from which they share one row.
 MIN_RUN_CALLS = 3
 #: Categories by filter group, with the group of problems.
 FILTER_GROUPS = CATEGORY_GROUPS | {"problems": PROBLEM_CATEGORIES}
@@ -107,7 +107,7 @@ class TranscriptLine:
 
 @dataclass(frozen=True, slots=True)
 class CallRun:
-    """Successive tool calls without a question or a problem, which one row stands for."""
+    """Successive tool calls without a question or a problem, which share one row."""
 
     lines: list[TranscriptLine]
     is_open: bool = False

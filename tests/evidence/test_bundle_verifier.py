@@ -142,11 +142,11 @@ def change_text_and_hash(lines: list[dict[str, Any]]) -> None:
     ("name", "edit", "problem"),
     [
         (ENTRIES, swap_texts, "the entries do not lead to the signed head"),
-        (ENTRIES, reverse_lines, "stands in the wrong place, or twice"),
+        (ENTRIES, reverse_lines, "is in the wrong place, or there twice"),
         (ENTRIES, cut_last, "it has 2 entries, not 3"),
         (ENTRIES, change_text, "the text of entry 6 was changed"),
         (ENTRIES, change_text_and_hash, "the entries do not lead to the signed head"),
-        (EVENTS, reverse_lines, "stands in the wrong place"),
+        (EVENTS, reverse_lines, "is in the wrong place"),
         (EVENTS, cut_last, "it has 4 events, not 5"),
     ],
 )

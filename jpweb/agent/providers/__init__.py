@@ -1,4 +1,7 @@
-"""The providers by name. To add one: a file here, and a row in ``PROVIDER_INFO``."""
+"""The providers by name.
+
+To add one: a file here that defines ``VENDOR``, and a row in ``PROVIDER_INFO``.
+"""
 
 from __future__ import annotations
 

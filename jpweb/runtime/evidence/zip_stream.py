@@ -75,7 +75,7 @@ class ZipStream:
 
 
 def _measure_last_line(line_bytes: int, piece: bytes) -> int:
-    """Return the bytes of the last line, of which ``line_bytes`` stand before the piece.
+    """Return the bytes of the last line, of which ``line_bytes`` precede the piece.
 
     Raises ExportBroken for a line beyond what ``verify_bundle.py`` reads.
     """

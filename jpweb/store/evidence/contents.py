@@ -140,7 +140,7 @@ def list_left_out(conversation_ids: list[int]) -> list[LeftOut]:
         LeftOut(
             "suspected secrets in readable files",
             count_masked_places(conversation_ids),
-            "Marks stand for them in conversation.md, in conversation.html and in lines that "
+            "Marks replace them in conversation.md, in conversation.html and in lines that "
             "repeat an event; events.jsonl has each event's full text.",
         ),
         LeftOut(

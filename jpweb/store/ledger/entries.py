@@ -62,7 +62,7 @@ class Place(NamedTuple):
 
 
 class NewAct(NamedTuple):
-    """An act to record. ``details`` are JSON values: a hash stands for a conversation's content."""
+    """An act to record. ``details`` are JSON values: a hash represents a conversation's content."""
 
     act: Act
     actor: Actor

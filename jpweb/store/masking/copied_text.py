@@ -37,7 +37,7 @@ def mask_title(title: str, markers: Mapping[str, str]) -> str:
 def mask_cut_end(text: str, markers: Mapping[str, str]) -> str:
     """Return a text with its end masked where that is the beginning of a secret.
 
-    The marker says how many characters it stands for, so that ``unmask`` returns no others.
+    The marker says how many characters it replaces, so that ``unmask`` returns no others.
     """
     cut_end = cut_text.find_cut_end(text, markers)
     if cut_end is None:

@@ -23,7 +23,7 @@ _read_cached_element = lru_cache(_MAX_CACHED_ELEMENTS)(wire.read_element)
 
 
 class ContentText(NamedTuple):
-    """A string in the content of an element, and the field that it stands in."""
+    """A string in the content of an element, and the field that has it."""
 
     place: str
     text: str

@@ -20,8 +20,8 @@ _MASK = re.compile(r"\[masked [^\[\]]+, [0-9a-f]{8}(?:, [0-9]+ characters)?\]")
 def choose_title(conversation: Conversation, file_title: str) -> str:
     """Return the title of the file; that of the row where it is the file's title, redacted.
 
-    A title that was redacted as a whole stays whatever jp calls the conversation. Masks stand for
-    any text of the file's title. A query only where the row's title holds a marker.
+    A title that was redacted as a whole stays whatever jp calls the conversation. Masks match any
+    text of the file's title. A query runs only where the row's title holds a marker.
     """
     is_cut = len(conversation.title) == MAX_TITLE_CHARS
     has_cut_marker = is_cut and conversation.title.endswith(_CUT_MARKERS)

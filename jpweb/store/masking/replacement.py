@@ -51,7 +51,7 @@ _MARKER_KEY = "redacted"
 _EVENT_KEYS = ("type", "timestamp", "metadata")
 #: Keys of an unknown kind whose values are no content.
 _NAMING_KEYS = ("type", "timestamp")
-#: What stands in place of redacted content: who redacted it, and why.
+#: Text in place of redacted content: who redacted it, and why.
 REDACTION_MARKER = "[redacted by {person_name}: {reason}]"
 #: Half of a character, which UTF-8 does not have.
 _SURROGATE = re.compile("[\ud800-\udfff]")

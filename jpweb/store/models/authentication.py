@@ -58,7 +58,7 @@ class SecondFactor(models.Model):
 
 
 class RecoveryCode(models.Model):
-    """A code that stands once for one of the authenticator app. Only its hash is stored."""
+    """A code that works once in place of an app code. Only its hash is stored."""
 
     second_factor = models.ForeignKey(SecondFactor, models.CASCADE, related_name="recovery_codes")
     code_hash = models.CharField(max_length=64)

@@ -24,7 +24,7 @@ class GroupedRole(NamedTuple):
 
 
 class RoleChange(NamedTuple):
-    """A person's role in a workspace after a change, and before it; None stands for none.
+    """A person's role in a workspace after a change, and before it; None where there is none.
 
     ``group_name`` is that of the group that gives the role. ``own_role`` is the one that the person
     has without groups; None where ``role`` says it.

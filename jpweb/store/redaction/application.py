@@ -26,7 +26,7 @@ from jpweb.stream import anchor_ids, wire
 from jpweb.stream.errors import MalformedElement
 from jpweb.stream.transcript.categories import categorize_element
 
-#: Characters of a reason; it stands in the marker.
+#: Characters of a reason, which the marker contains.
 MAX_REASON_CHARS = 200
 #: Strings of one redaction, and characters of the shortest: a shorter one is in many words.
 MAX_STRINGS, MIN_STRING_CHARS = 20, 3

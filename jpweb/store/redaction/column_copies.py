@@ -1,7 +1,7 @@
 """Redacts the columns of other tables that repeat the content of events.
 
 What the scanner masked there is redacted as if it had no masks, and masked again: a redaction may
-name the text that a mask stands for, a part of it, or a longer one.
+name the text that a mask replaces, a part of it, or a longer one.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Period(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Counts by row and column; None stands for all values that are not in the lists."""
+    """Counts by row and column; None is the key of all values that are not in the lists."""
 
     rows: list[str | None]
     columns: list[str | None]

@@ -116,9 +116,9 @@ class SearchQuery:
         return " ".join([*words, *others])
 
     def find_words(self, highlighted_texts: Iterable[str]) -> str:
-        """Return the terms that stand in highlighted texts, as find in conversation takes them.
+        """Return the terms that occur in highlighted texts, as find in conversation takes them.
 
-        A word is there in the form in which it stands; all terms where nothing is highlighted.
+        A word has the form in which it occurs. Returns all terms where nothing is highlighted.
         """
         texts = list(dict.fromkeys(highlighted_texts))
         folded_texts = list(dict.fromkeys(" ".join(split_words(text)) for text in texts))

@@ -38,7 +38,7 @@ class IndexRange:
     Where rows of several tables are merged into one order, the rank of a row is its key
     times ``table_count`` plus ``table_index``. A text column (``is_text``) has the order of
     ``ByteOrder``, else Python would merge in another order than PostgreSQL.
-    ``scan_limit`` stands in for ``MAX_SCANNED_ROWS``.
+    ``scan_limit`` replaces ``MAX_SCANNED_ROWS``.
     """
 
     rows: QuerySet[Any]

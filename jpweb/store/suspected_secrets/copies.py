@@ -94,7 +94,7 @@ def read_markers(conversation_id: int, rows: Sequence[SuspectedSecret]) -> dict[
 
 
 def read_open_secrets(conversation_id: int) -> dict[str, str]:
-    """Return all markers of a conversation with the secrets that they stand for."""
+    """Return all markers of a conversation with the secrets that they replace."""
     rows_by_anchor = masks.load_open_rows(conversation_id)
     if not rows_by_anchor:
         return {}

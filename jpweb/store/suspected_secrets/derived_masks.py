@@ -65,7 +65,7 @@ def mask_title(conversation: Conversation) -> None:
 
 
 def unmask_title(conversation: Conversation) -> str:
-    """Return the title with the secrets that its masks stand for, as JP's files have it."""
+    """Return the title with the secrets that its masks replace, as JP's files have it."""
     secrets = copies.read_open_secrets(conversation.pk)
     title: str = copied_text.unmask(conversation.title, secrets)
     return title

@@ -106,7 +106,7 @@ def reveal(row: SuspectedSecret, person: Person) -> SecretContext:
 
 @transaction.atomic
 def dismiss(row: SuspectedSecret, person: Person, note: str) -> int:
-    """Unmask a text that is no secret wherever it stands in the conversation; returns how often.
+    """Unmask a text that is not a secret in its whole conversation; return the number of places.
 
     Later findings of the same text in the workspace are dismissed at once. Raises NotSuspected.
     """
@@ -229,7 +229,7 @@ def _make_context(row: SuspectedSecret, secret: str) -> SecretContext | None:
 
 
 def _find_places(element: Element, secret: str) -> list[tuple[int, int]]:
-    """Return where a secret stands in the content of an element: text index and start."""
+    """Return where a secret occurs in the content of an element: text index and start."""
     return [
         (index, match.start())
         for index, (_, text) in enumerate(masks.list_texts(element))

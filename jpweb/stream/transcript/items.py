@@ -1,4 +1,4 @@
-"""Items of a turn: tool calls with their inquiries, and elements that stand alone."""
+"""Items of a turn: tool calls with their inquiries, and elements that belong to none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jpweb.stream.turns import Place
 class PlacedElement:
     """An element with its position in the stream and the anchor of its permalink.
 
-    Of a legacy element there is one for each of its events, in ``element`` as if it stood alone;
+    Of a legacy element there is one for each of its events, in ``element``, as if it were alone;
     ``part`` counts them from 0 and ``legacy_tag`` is the tag of the legacy element.
     """
 
@@ -129,7 +129,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class StandaloneItem:
-    """An element that stands alone: chat, overlays, unknown, broken, orphaned."""
+    """An element of no tool call: chat, overlays, unknown, broken, orphaned."""
 
     placed: PlacedElement
     orphan: bool = False

@@ -27,7 +27,7 @@ Role: TypeAlias = Literal["user", "assistant", "tool"]
 class SentEvent(NamedTuple):
     """An event as the model gets it.
 
-    ``is_synthetic`` tells that it is not on record: it stands for the missing result of a call, and
+    ``is_synthetic`` tells that it is not on record: it replaces the missing result of a call, and
     ``placed`` is that call.
     """
 

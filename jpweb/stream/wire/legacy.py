@@ -51,7 +51,7 @@ def recognise_layout(value: Any) -> str | None:
 
 
 def read_legacy(layout: str, value: Fields) -> LegacyEvents:
-    """Return the events that an element stands for, in the order in which they happened.
+    """Return the events that an element represents, in the order in which they happened.
 
     Configuration comes first, for it applies to what follows; then the message, then of the reply
     its reasoning, its text and its tool calls. Raises MalformedElement.

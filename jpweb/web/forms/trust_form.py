@@ -21,7 +21,7 @@ class TrustGroup:
 
     @property
     def first(self) -> TrustStatus:
-        """The entry that stands for all in what would run."""
+        """The entry that represents all in what would run."""
         return self.entries[0]
 
     @property

@@ -67,7 +67,7 @@ ACT_LABELS: Mapping[str, str] = {
     Act.WORKSPACE_ADDED: "Workspace added",
     Act.LEDGER_KEY_CHANGED: "Ledger's signing key changed",
 }
-#: What stands for true and false in details.
+#: Words for true and false in details.
 FLAG_LABELS = {True: "yes", False: "no"}
 #: Details of an entry that its row shows; hashes and references stay in the ledger file.
 LEDGER_DETAIL_LABELS: Mapping[str, str] = {

@@ -19,7 +19,7 @@ register = template.Library()
 class CachedHtml(template.Node):
     """A block whose HTML is cached by the name of the block and the values that it depends on.
 
-    ``named_values`` are those for which placeholders stand in the cached HTML.
+    ``named_values`` are those that placeholders represent in the cached HTML.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class CachedHtml(template.Node):
 
 
 def _make_placeholders(named_values: dict[str, Any]) -> dict[str, int | str]:
-    """Return what stands for each value in cached HTML: for a key, a key that no row has."""
+    """Return the placeholder of each value in cached HTML: for a key, a key that no row has."""
     return {
         name: MAX_KEY - number if isinstance(value, int) else f"placeholder-{name}"
         for number, (name, value) in enumerate(named_values.items())

@@ -81,7 +81,7 @@ def transcript_line(
     open_folds: frozenset[str] = _NO_ANCHORS,
     closed_folds: frozenset[str] = _NO_ANCHORS,
 ) -> SafeString:
-    """Render a line: what stands above its item, the item, its annotations, what is left out."""
+    """Render a line: what precedes its item, the item, its annotations, what is left out."""
     item_html = render_item(line.item, conversation, False, open_folds, closed_folds)
     parts = [_render_line_head(line), item_html, render_annotations(line.item, conversation)]
     if line.omitted_count:

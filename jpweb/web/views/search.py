@@ -176,7 +176,7 @@ def _build_newest(request: Request, results: Search, params: Mapping[str, str]) 
 
 
 def _make_row(hit: SearchHit, query: SearchQuery) -> Mapping[str, Any]:
-    """Return a hit with the link to its event, where the words that stand in it are highlighted."""
+    """Return a hit with the link to its event, where the words that occur in it are highlighted."""
     query_words = query.find_words(piece.text for piece in hit.snippet if piece.highlighted)
     link = transcript.make_event_url(hit.conversation_id, hit.anchor, q=query_words)
     return {"hit": hit, "link": link}

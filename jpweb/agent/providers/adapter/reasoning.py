@@ -18,7 +18,7 @@ LEVELS = ("none", "xlow", "low", "medium", "high", "xhigh", "max")
 _LEVEL_PERCENT: Mapping[str, int] = {
     "none": 0, "xlow": 10, "low": 20, "auto": 50, "medium": 50, "high": 80, "xhigh": 90, "max": 100,
 }  # fmt: skip
-#: Levels that stand in for an absent medium, the first that a model has.
+#: Levels that replace an absent medium: the first that a model has.
 _MEDIUM_SUBSTITUTES = ("medium", "high", "xhigh", "low", "max", "xlow")
 
 

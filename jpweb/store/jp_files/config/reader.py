@@ -71,7 +71,7 @@ class _ConfigReader:
     ) -> list[EntryPath]:
         """Return the readable files; others are noted. Raises InvalidConfigFile for too many.
 
-        A pattern with wildcards does not mean the file that it stands in, nor the main file.
+        A pattern with wildcards does not match the file that contains it, nor the main file.
         """
         selected = []
         for entry_path in matches:
@@ -194,7 +194,7 @@ class _ConfigTree:
             ]
 
     def list_texts(self) -> list[tuple[EntryPath, ConfigText]]:
-        """Return the texts, lowest first; one that two files extend stands there twice."""
+        """Return the texts, lowest first; one that two files extend is in it twice."""
         return [(path, self.texts[path]) for path in self._order_files(self._main_path, ())]
 
     def _find_extended(self, path: EntryPath | None, values: Mapping[str, Any]) -> list[EntryPath]:

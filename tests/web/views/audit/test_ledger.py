@@ -336,7 +336,7 @@ def replace_all(lines: list[str]) -> list[str]:
         (replace_all, "entry 1000: it is behind the signed head: it was added"),
         (change_answer, "the chain up to here is not the one that was signed"),
         (drop_last, "is missing"),
-        (swap_last, "it stands in the wrong place"),
+        (swap_last, "it is in the wrong place"),
         (change_head, "head: the signature does not fit"),
     ],
 )
