@@ -16,7 +16,7 @@ from jpweb.store.ledger import sealing
 def use_existing_database(*, is_any_key_accepted: bool = False) -> Iterator[None]:
     """Raise CommandError for a database that is missing, not up to date, or fails in the block.
 
-    So it does for one whose ledger another key has signed, unless any key is accepted.
+    Raises it also where another key has signed the ledger, unless any key is accepted.
     """
     try:
         with bootstrap.use_existing_database():

@@ -158,7 +158,7 @@ def _describe(line: dict[str, Any]) -> dict[str, Any]:
 def _take_entry(
     entries: dict[int, dict[str, Any]], number: int, wanted: dict[str, Any]
 ) -> Iterator[str]:
-    """Remove the first entry with these details; without one that is a problem."""
+    """Remove the first entry with these details; yield a problem where there is none."""
     for sequence, details in entries.items():
         if wanted.items() <= details.items():
             del entries[sequence]

@@ -142,7 +142,7 @@ async def finish_download(
     remaining_pieces: Iterator[ExportChunk],
     can_continue: Callable[[], bool],
 ) -> None:
-    """Make the rest of a download whose pieces somebody keeps.
+    """Make the rest of a download whose pieces are kept to resume it.
 
     Raises DownloadUnderWay, ExportBroken, or the database's error.
     """

@@ -27,7 +27,7 @@ MAX_GATHERED_READS = 10_000
 
 
 class Read(NamedTuple):
-    """What a person opened: ``view`` is the name of a route, ``query`` the text of a search."""
+    """A page or a search: ``view`` is the name of a route, ``query`` the text of a search."""
 
     act: Act
     actor: Actor

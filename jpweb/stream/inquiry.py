@@ -184,7 +184,7 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """A secret was delivered. There is no field that an answer could go in."""
+    """A secret was delivered. It has no field for an answer."""
 
     TAG: ClassVar[Literal["redacted"]] = "redacted"
 

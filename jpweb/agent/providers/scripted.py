@@ -149,7 +149,7 @@ def _latest_request(events: Sequence[ConversationEvent]) -> tuple[str, list[Tool
 
 
 def _requested_steps(message: str) -> Iterator[_ScriptStep]:
-    """Yield the calls that the person requests; arguments that are no object become ``text``."""
+    """Yield the requested calls; arguments that are not an object become ``text``."""
     for tool, arguments_text in re.findall(r"^/call[ \t]+(\S+)[ \t]*(.*)$", message, re.MULTILINE):
         try:
             arguments = parse_event_value(arguments_text or "{}")

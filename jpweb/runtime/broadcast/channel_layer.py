@@ -4,7 +4,7 @@ One receiver per process joins one group per kind and dispatches locally. While 
 down signals are dropped and callers continue; afterwards every subscriber is resynchronised.
 
 The layer encrypts messages with the key that all processes share. Messages that cannot be
-decrypted or are no signals are ignored.
+decrypted or are not signals are ignored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Log of messages in Redis that are no signals of jpweb."""
+"""Log of messages in Redis that are not signals of jpweb."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Payload:
 
     @cached_property
     def size(self) -> str:
-        """Its length in words."""
+        """Its length as text, such as “1,200 characters, 30 lines”."""
         lines = self.text.count("\n") + (not self.text.endswith("\n"))
         words = f"{len(self.text):,} character{'' if len(self.text) == 1 else 's'}"
         return f"{words}, {lines:,} lines" if lines > 1 else words

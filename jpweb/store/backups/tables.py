@@ -43,7 +43,7 @@ from jpweb.store.models import (
 #: the store's, so they are in no backup either.
 EXCLUDED_MODELS: Mapping[type[models.Model], str] = {
     Invitation: "one-time links; owners invite again",
-    SignIn: "sessions: everybody signs in anew",
+    SignIn: "sessions: everybody signs in again",
     SignInLink: "one-time links; “sign_in_link” makes new ones",
     AnswerLink: "one-time links",
     Presence: "pages that are open",

@@ -1,4 +1,4 @@
-"""Receipts of questions in an evidence bundle, its showing proof: their lines, and their import."""
+"""Receipts of questions in an evidence bundle: their lines, and their import."""
 
 from __future__ import annotations
 

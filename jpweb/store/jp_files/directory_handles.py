@@ -363,7 +363,7 @@ def _copy_file(source: Directory, target: Directory, name: str, budget: list[int
 
 
 def _explain_error(error: OSError, name: str, parent: int, path: str) -> OSError:
-    """Return the error of an entry that is no directory; EntryRefused for a link."""
+    """Return the error of an entry that is not a directory; EntryRefused for a link."""
     if error.errno in (errno.ENOTDIR, errno.ELOOP):
         with suppress(OSError):
             status = os.stat(name, dir_fd=parent, follow_symlinks=False)

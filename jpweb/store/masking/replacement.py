@@ -246,7 +246,7 @@ def _list_texts(element: Element) -> list[str]:
 
 
 def _list_values(value: Any, skipped_keys: Sequence[str] = ()) -> list[str]:
-    """Return the texts and numbers in a JSON value, and the keys that are no names of its parts.
+    """Return the texts and numbers in a JSON value, and the keys that are not names of its parts.
 
     The values of ``skipped_keys`` are left out.
     """
@@ -325,7 +325,7 @@ def _replace_in_raw(
 ) -> Replaced:
     """Replace strings in an element of another layout, and ``digits`` in its numbers.
 
-    An element that is no JSON, or is nested too deeply to be read, is searched as text.
+    An element that is not JSON, or is nested too deeply to be read, is searched as text.
     """
     try:
         value = number_texts.convert_numbers(json.loads(element.raw), digits)

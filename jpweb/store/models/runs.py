@@ -104,7 +104,7 @@ class Run(models.Model):
         return self.has_failed and not self.is_overtaken(turn_count)
 
     def is_overtaken(self, turn_count: int) -> bool:
-        """Tell whether another turn followed that of the run; its conversation has so many."""
+        """Tell whether another turn followed the run's, in a conversation of ``turn_count``."""
         return self.turn_number is not None and self.turn_number + 1 < turn_count
 
 

@@ -29,7 +29,7 @@ class AnswerButton(NamedTuple):
 
 
 def list_buttons(row: Inquiry) -> list[AnswerButton]:
-    """Return the buttons of a question; none where its answer is no yes, no or short option."""
+    """Return the buttons of a question; none where its answer is not a yes, no or short option."""
     try:
         answer_type = read_answer_type(row.question.get("answer_type"))
     except MalformedElement:

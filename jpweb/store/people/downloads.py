@@ -45,7 +45,7 @@ class DownloadLease:
 
 
 class ContentVersion(NamedTuple):
-    """What a download's bytes depend on beside the journal.
+    """Versions that a download's bytes depend on, besides the journal.
 
     While it is the same, nothing was hidden since, and the person's roles are what they were.
     """

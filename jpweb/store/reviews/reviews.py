@@ -41,7 +41,7 @@ _OWN_CONVERSATION_REFUSAL = "You took part in this conversation, so someone else
 
 
 class ReviewInput(NamedTuple):
-    """What a person sends. ``version`` and ``seen_count`` say what their page showed."""
+    """The form that a person sends; ``version`` and ``seen_count`` say what their page showed."""
 
     verdict: Verdict
     note: str

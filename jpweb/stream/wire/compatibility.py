@@ -77,7 +77,7 @@ def _question_reasons(answer_type: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _read_object(element: Element) -> dict[str, Any]:
-    """Return the keys of an element; none where it is no object or cannot be read."""
+    """Return the keys of an element; none where it is not an object or cannot be read."""
     try:
         value = msgspec.json.decode(element.raw)
     except (ValueError, RecursionError):

@@ -21,7 +21,7 @@ class SuspicionFilterForm(forms.Form):
 
 
 class DismissalForm(forms.Form):
-    """Why a text is no secret."""
+    """The reason why a text is not a secret."""
 
     note = forms.CharField(
         max_length=MAX_NOTE_CHARS,

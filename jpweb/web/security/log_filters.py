@@ -1,4 +1,4 @@
-"""Log filters: they drop records about what is no fault."""
+"""Log filters: they drop records of events that are not faults."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ MAX_CLIPPED_CHARS = 12_000
 
 @register.filter
 def is_approval(row: Row | Approval) -> bool:
-    """Tell whether a row is an approval and no question."""
+    """Tell whether a row is an approval, not a question."""
     return approvals.is_approval(row)
 
 

@@ -91,7 +91,7 @@ async def converse(
 def _open_http(idle_seconds: float) -> httpx2.AsyncClient:
     """Return a client without connections; the first reads certificates, so call it in a thread.
 
-    Every byte that arrives begins the time anew, a vendor's keep-alive too.
+    Every byte that arrives restarts the timeout, a vendor's keep-alive too.
     """
     timeout = httpx2.Timeout(idle_seconds, connect=10) if idle_seconds else REQUEST_TIMEOUT
     return httpx2.AsyncClient(

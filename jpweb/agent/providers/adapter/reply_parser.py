@@ -134,7 +134,7 @@ class ReplyParser:
                 yield from self._emit_call(part)
 
     def find_broken_call(self) -> str | None:
-        """Return the tool of a call whose arguments are no JSON object that an event can hold."""
+        """Return the tool of a call whose arguments are not an object that an event can hold."""
         calls = (part for part in self._parts.values() if isinstance(part, ToolCallPart))
         names = (part.tool_name for part in calls if read_arguments(part) is None)
         return next(map(join_surrogates, names), None)

@@ -109,7 +109,7 @@ class McpTool:
 
 
 class PausableTimeout:
-    """A time limit that is paused while people are asked, and then begins again."""
+    """A time limit that is paused while people are asked, and starts over afterwards."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

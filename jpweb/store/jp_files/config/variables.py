@@ -20,7 +20,7 @@ _EFFORT_WORDS = frozenset({"none", "max", "xhigh", "high", "medium", "low", "xlo
 
 
 class _Kind(StrEnum):
-    """What the text of a variable means, where it is not JSON."""
+    """How the text of a variable is read, where it is not JSON."""
 
     TEXT = "a text"
     JOINED_TEXT = "a text that may join another"

@@ -46,7 +46,7 @@ HIDDEN_VERDICT = "hidden"
 def make_csv(
     batches: Iterator[ReviewedBatch], address: str, reviews: ExportedReviews
 ) -> Iterator[ExportChunk]:
-    """Yield the file, a query a batch more; ``address`` is that of a conversation."""
+    """Yield the file, with one more query for each batch; ``address`` is that of a conversation."""
     reviewers = reviews.list_reviewers()
     for number, (rows, done, total) in enumerate(batches):
         text = io.StringIO(newline="")
