@@ -305,7 +305,7 @@ def refresh_conversation(workspace_row: Workspace, disk_conversation: DiskConver
 
 
 def iterate_censuses(workspace_row: Workspace) -> Iterator[tuple[Conversation, StreamStats]]:
-    """Yield the mirrored conversations of a workspace with the census of each, one at a time."""
+    """Yield the mirrored conversations of a workspace with the counts of each, one at a time."""
     conversations = Conversation.objects.filter(workspace=workspace_row, origin=Origin.MIRRORED)
     for conversation in conversations.order_by("jp_id").iterator():
         yield conversation, count_stream(journal.read_elements(conversation.pk))
