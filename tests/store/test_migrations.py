@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
 from jpweb.store.backups.schemas import get_newest_migration
@@ -184,6 +184,51 @@ def test_verdicts_that_escalate_reach_the_owners_after_the_upgrade(transactional
         assert states == {
             "e-alone": "escalated", "e-blind": "partial", "e-both": "escalated", "e-fine": "done",
         }  # fmt: skip
+    finally:
+        migrate(get_newest_migration())
+
+
+def test_earlier_deliveries_stay_and_leave_room_for_a_return(transactional_db: None):
+    try:
+        apps = migrate("0047_positions_of_calls")
+
+        def add(model: str, **values: Any) -> Any:
+            return apps.get_model("store", model).objects.create(**values)
+
+        person = add("Person", username="ada")
+        home = add("Workspace", name="Garden", root="/garden", added_at=AT)
+        conversation = add(
+            "Conversation", workspace=home, jp_id=1, origin="native", last_activity=AT
+        )
+        inquiry = add(
+            "Inquiry", conversation=conversation, anchor="e-1", position=4, inquiry_id="a.b",
+            source="tool", asker="vault", question={}, answer_type="boolean", state="open",
+            asked_at=AT, workspace=home,
+        )  # fmt: skip
+        destination = add(
+            "NotificationDestination", person=person, workspace=home, url="u", delay=5
+        )
+        sign_in = add("SignIn", key_hash="h", data="", person=person, expires_at=AT)
+        browser = add(
+            "PushSubscription", person=person, sign_in=sign_in, endpoint="e", endpoint_hash="h",
+            delay=5,
+        )  # fmt: skip
+        add("NotificationDelivery", destination=destination, inquiry=inquiry, sent_at=AT)
+        add("PushDelivery", subscription=browser, inquiry=inquiry, sent_at=AT, problem="gone")
+        apps = migrate(get_newest_migration())
+        for model, receiver in (
+            ("NotificationDelivery", {"destination_id": destination.pk}),
+            ("PushDelivery", {"subscription_id": browser.pk}),
+        ):
+            rows = apps.get_model("store", model).objects
+            first = rows.get()
+            assert (first.inquiry_id, first.sent_at, first.return_number) == (inquiry.pk, AT, 0)
+            rows.create(**receiver, inquiry_id=inquiry.pk, return_number=1)
+            with pytest.raises(IntegrityError), transaction.atomic():
+                rows.create(**receiver, inquiry_id=inquiry.pk, return_number=1)
+        assert (
+            apps.get_model("store", "PushDelivery").objects.get(return_number=0).problem == "gone"
+        )
     finally:
         migrate(get_newest_migration())
 

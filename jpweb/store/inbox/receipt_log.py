@@ -62,12 +62,16 @@ class ReceiptTimes:
 
 @dataclass(frozen=True, slots=True)
 class SentNotification:
-    """A message about a question to a person's channel or browser; ``problem`` is why it failed."""
+    """A message about a question to a person's channel or browser; ``problem`` is why it failed.
+
+    ``follows_return``: the question had come back from the person's snooze.
+    """
 
     sent_at: datetime
     person: Person
     problem: str
     is_in_browser: bool
+    follows_return: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,11 @@ def _list_sent(model: Any, inquiry_id: int, receiver: str) -> tuple[int, list[Se
     rows = deliveries.select_related(f"{receiver}__person").order_by("sent_at", "id")[:MAX_SHOWN]
     notifications = [
         SentNotification(
-            row.sent_at, getattr(row, receiver).person, row.problem, model is PushDelivery
+            row.sent_at,
+            getattr(row, receiver).person,
+            row.problem,
+            is_in_browser=model is PushDelivery,
+            follows_return=row.return_number > 0,
         )
         for row in rows
     ]

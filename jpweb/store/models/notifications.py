@@ -47,13 +47,17 @@ class NotificationDelivery(models.Model):
     mention = models.ForeignKey(
         Mention, models.CASCADE, null=True, related_name="notification_deliveries"
     )
+    return_number = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="n: after the n-th return of the question from a snooze"
+    )
     sent_at = models.DateTimeField(default=clock.now)
     problem = models.CharField(max_length=500, blank=True)
 
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["destination", "inquiry"], name="one_delivery_a_question_and_destination"
+                fields=["destination", "inquiry", "return_number"],
+                name="one_delivery_a_return_and_destination",
             ),
             models.UniqueConstraint(
                 fields=["destination", "approval"], name="one_delivery_an_approval_and_destination"
@@ -122,13 +126,17 @@ class PushDelivery(models.Model):
         Approval, models.CASCADE, null=True, related_name="push_deliveries"
     )
     mention = models.ForeignKey(Mention, models.CASCADE, null=True, related_name="push_deliveries")
+    return_number = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="n: after the n-th return of the question from a snooze"
+    )
     sent_at = models.DateTimeField(default=clock.now)
     problem = models.CharField(max_length=500, blank=True)
 
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["subscription", "inquiry"], name="one_push_a_question_and_browser"
+                fields=["subscription", "inquiry", "return_number"],
+                name="one_push_a_return_and_browser",
             ),
             models.UniqueConstraint(
                 fields=["subscription", "approval"], name="one_push_an_approval_and_browser"

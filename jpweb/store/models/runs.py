@@ -112,7 +112,7 @@ class Approval(models.Model):
     """A permission or delivery prompt of a run (RFD 018). No inquiry: in no journal.
 
     ``subject`` is what the person decides about: arguments, or a result; ``decision`` their choice.
-    ``was_applied``: the decision is spent. A call that ended without it has spent it too.
+    ``was_applied``: the decision is spent, by the call or by its end.
     """
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="approvals")
@@ -132,7 +132,7 @@ class Approval(models.Model):
     digest = models.CharField(max_length=64, blank=True, help_text="of what is shown")
     decision = models.JSONField(null=True)
     was_applied = models.BooleanField(
-        default=False, help_text="the call has gone on with the decision"
+        default=False, help_text="the call went on with the decision, or ended without it"
     )
     decider = models.ForeignKey(Person, models.SET_NULL, null=True, related_name="approvals")
     decider_name = models.CharField(max_length=200, blank=True)

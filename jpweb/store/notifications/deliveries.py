@@ -70,7 +70,8 @@ class DueNotification:
     That is an open question or approval, or a mention. ``text`` is the question's, and empty for
     a secret one or one of an unknown kind: it is not sent, and so not read. ``url`` is empty for a
     browser, which is in ``subscription``. ``comment_page`` has the conversation and the event of
-    a mention, ``snooze_id`` the ended snooze of a question that came back.
+    a mention, ``snooze_id`` the ended snooze of a question that came back, and ``return_number``
+    which of its returns the message follows; 0 for the first message.
     """
 
     destination_id: int
@@ -85,6 +86,7 @@ class DueNotification:
     approval_id: int | None = None
     approval_kind: ApprovalKind | None = None
     snooze_id: int | None = None
+    return_number: int = 0
     mention_id: int | None = None
     comment_page: tuple[int, str] = (0, "")
     channel: Channel = ADDRESS
@@ -144,9 +146,8 @@ def _pick_due(
 def claim_delivery(due_notification: DueNotification) -> tuple[int, str] | None:
     """Claim a delivery; returns its key, and for a question the token of a new answer link.
 
-    A browser gets no link: its person is signed in. A question that came back keeps the delivery
-    that is on record; its key here is 0. Returns None where another process claimed the delivery,
-    or where it is no longer due.
+    A browser gets no link: its person is signed in. Returns None where another process claimed the
+    delivery, or where it is no longer due.
     """
     channel = due_notification.channel
     try:
@@ -165,21 +166,19 @@ def claim_delivery(due_notification: DueNotification) -> tuple[int, str] | None:
 
 
 def _record_delivery(due_notification: DueNotification) -> int:
-    """Record a delivery and return its key; 0 where the question came back and has one already.
+    """Record a delivery and return its key.
 
     Raises IntegrityError where another process claimed the delivery.
     """
     channel = due_notification.channel
-    fields = {
-        f"{channel.receiver}_id": due_notification.destination_id,
-        "inquiry_id": due_notification.inquiry_id,
-        "approval_id": due_notification.approval_id,
-        "mention_id": due_notification.mention_id,
-    }
-    rows = channel.delivery_model.objects
-    if due_notification.snooze_id is not None and rows.filter(**fields).exists():
-        return 0
-    key: int = rows.create(**fields).pk
+    delivery = channel.delivery_model.objects.create(
+        **{f"{channel.receiver}_id": due_notification.destination_id},
+        inquiry_id=due_notification.inquiry_id,
+        approval_id=due_notification.approval_id,
+        mention_id=due_notification.mention_id,
+        return_number=due_notification.return_number,
+    )
+    key: int = delivery.pk
     return key
 
 
@@ -229,6 +228,7 @@ def _make_due(row: WaitingRow, channel: Channel, receiver: Any) -> DueNotificati
         asker=asker,
         inquiry_id=row.pk,
         snooze_id=row.snooze_key,  # type: ignore[attr-defined]  # annotated by _join_receivers
+        return_number=row.next_return,  # type: ignore[attr-defined]  # likewise
         text=text,
         is_secret=is_secret,
         buttons=buttons,
@@ -277,6 +277,7 @@ def _join_receivers(waiting: QuerySet[Row], row_field: str, channel: Channel) ->
             told_person=F(f"{channel.path}__person_id"),
             told_at=ExpressionWrapper(F("asked_at") + delay, DateTimeField()),
             snooze_key=returned_questions.find_ended_snooze(waiting.model),
+            next_return=returned_questions.find_next_return(waiting.model, channel),
         )
         .filter(
             ~Exists(previous),

@@ -1,7 +1,8 @@
 """Questions that came back from a snooze: their person is notified once more.
 
-The delivery from before the snooze stays as it is on record. An ended snooze says that the second
-message is due; it is deleted before that is sent (at most once).
+The delivery from before the snooze stays as it is on record; ``return_number`` tells the later ones
+apart. An ended snooze says that the next message is due; it is deleted before that is sent (at most
+once).
 """
 
 from __future__ import annotations
@@ -9,8 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import BigIntegerField, Exists, Model, OuterRef, QuerySet, Subquery, Value
-from django.db.models.functions import Now
+from django.db.models import (
+    BigIntegerField,
+    Exists,
+    F,
+    IntegerField,
+    Model,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Value,
+)
+from django.db.models.functions import Coalesce, Now
 
 from jpweb.store.models import Inquiry, QuestionSnooze
 from jpweb.store.notifications.delivery_channels import Channel
@@ -46,6 +57,21 @@ def find_ended_snooze(model: type[Model]) -> Any:
         inquiry_id=OuterRef("pk"), person_id=OuterRef("told_person"), until__lte=Now()
     )
     return Subquery(ended.values("pk")[:1])
+
+
+def find_next_return(model: type[Model], channel: Channel) -> Any:
+    """Return the expression of the number of the receiver's next message about a row.
+
+    That is 0 for the first, and one more than the highest on record for a later one. Two processes
+    that read the same number cannot both record it.
+    """
+    if model is not Inquiry:
+        return Value(0)
+    previous = channel.delivery_model.objects.filter(
+        **{f"{channel.receiver}_id": OuterRef("told"), "inquiry": OuterRef("pk")}
+    )
+    next_numbers = previous.order_by("-return_number").values(number=F("return_number") + 1)
+    return Coalesce(Subquery(next_numbers[:1], output_field=IntegerField()), 0)
 
 
 def take_ended_snoozes(

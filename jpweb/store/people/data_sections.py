@@ -302,7 +302,7 @@ SECTIONS = (
         "notifications",
         NotificationDelivery,
         ("destination__person",),
-        ("inquiry_id", "approval_id", "mention_id", "sent_at", "problem"),
+        ("inquiry_id", "approval_id", "mention_id", "return_number", "sent_at", "problem"),
     ),
     Section(
         "push_subscriptions",
@@ -314,7 +314,7 @@ SECTIONS = (
         "push_messages",
         PushDelivery,
         ("subscription__person",),
-        ("inquiry_id", "approval_id", "mention_id", "sent_at", "problem"),
+        ("inquiry_id", "approval_id", "mention_id", "return_number", "sent_at", "problem"),
     ),
     Section(
         "answer_links",

@@ -297,6 +297,7 @@ def _build_timeline(row: Inquiry, receipts: ReceiptLog | None) -> list[dict[str,
             steps.append(make_step(column, at, receipt.reader_name))
     for sent in receipts.notifications if receipts else ():
         extra = {"problem": sent.problem, "is_in_browser": sent.is_in_browser}
+        extra["follows_return"] = sent.follows_return
         steps.append(make_step("notified", sent.sent_at, sent.person.display_name, **extra))
     if row.settled_at is not None:
         steps.append(make_step("settled", row.settled_at))

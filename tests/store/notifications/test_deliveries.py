@@ -237,16 +237,40 @@ def test_a_question_that_came_back_is_due_once_more_to_its_person_alone(run: Run
     assert claim_all() == []
     snooze_and_end(question, destination.person_id)
     recorded = list(NotificationDelivery.objects.order_by("pk").values())
+    assert {row["return_number"] for row in recorded} == {0}
     assert snoozes.delete_ended() == {question.workspace_id}
     (due,) = deliveries.list_due(10)
     assert due.destination_id == destination.pk
     (claimed,) = claim_all()
     assert claimed is not None
-    assert claimed[0] == 0
     assert claimed[1], "its answer link is new"
     assert claim_all() == []
-    assert list(NotificationDelivery.objects.order_by("pk").values()) == recorded
+    *earlier, second = NotificationDelivery.objects.order_by("pk").values()
+    assert earlier == recorded
+    assert second["id"] == claimed[0]
+    assert (second["destination_id"], second["inquiry_id"]) == (destination.pk, question.pk)
     assert not QuestionSnooze.objects.exists()
+
+
+def test_each_return_of_a_question_has_a_delivery_with_its_own_failure(run: Run):
+    destination, question = address(run), making.question(run)
+    for number in range(3):
+        (claimed,) = claim_all()
+        assert claimed is not None
+        deliveries.record_failure(delivery_channels.ADDRESS, claimed[0], f"failure {number}")
+        snooze_and_end(question, destination.person_id)
+    rows = NotificationDelivery.objects.order_by("pk").values_list("return_number", "problem")
+    assert list(rows) == [(0, "failure 0"), (1, "failure 1"), (2, "failure 2")]
+
+
+def test_claim_delivery_of_a_return_succeeds_in_one_process_alone(run: Run):
+    destination, question = address(run), making.question(run)
+    claim_all()
+    snooze_and_end(question, destination.person_id)
+    (due,), (same_due,) = deliveries.list_due(10), deliveries.list_due(10)
+    assert deliveries.claim_delivery(due) is not None
+    assert deliveries.claim_delivery(same_due) is None
+    assert NotificationDelivery.objects.count() == 2
 
 
 def test_a_question_that_came_back_is_due_to_a_new_channel_too(run: Run):

@@ -163,6 +163,21 @@ def test_auditors_see_messages_to_browsers_in_order(world: World):
     assert "Notified" not in page_of(world, "reader").text
 
 
+def test_auditors_see_the_message_after_a_snooze_and_its_failure(world: World):
+    row, responder = world.question, world.people["responder"]
+    address = NotificationDestination.objects.create(
+        person=responder, workspace=world.home, url="mailto://secret", delay=5
+    )
+    for number, problem in enumerate(("", "no such host")):
+        NotificationDelivery.objects.create(
+            destination=address, inquiry=row, return_number=number, problem=problem,
+            sent_at=row.asked_at + timedelta(seconds=5 + number),
+        )  # fmt: skip
+    course = " ".join(page_of(world, "auditor").find_one(id="timeline").text.split())
+    assert "after 5.0 s Notified: Responder after 6.0 s" in course
+    assert "after 6.0 s Notified: Responder, after their snooze — no such host" in course
+
+
 def test_a_settled_question_shows_receipts_that_are_not_written_yet(world: World):
     row, owner = world.question, world.people["owner"]
     receipt_buffer.note_reports(owner.pk, [(row.pk, "visible"), (row.pk, "draft")])
