@@ -1,1 +1,1 @@
-"""Django app of the commands of evidence bundles."""
+"""Django app of the commands of evidence: of bundles, and of the ledger's proof."""
