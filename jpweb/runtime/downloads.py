@@ -24,8 +24,8 @@ from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store.database.availability import DATABASE_ERROR, find_outage
 from jpweb.store.errors import ExportBroken
 from jpweb.store.exports import ExportChunk
-from jpweb.store.people import downloads
-from jpweb.store.people.downloads import DownloadLease
+from jpweb.store.maintenance import downloads
+from jpweb.store.maintenance.downloads import DownloadLease
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from jpweb import datafolder
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.store.errors import ExportBroken
 from jpweb.store.exports import ExportChunk
-from jpweb.store.people.downloads import ContentVersion
+from jpweb.store.maintenance.downloads import ContentVersion
 
 logger = logging.getLogger(__name__)
 

@@ -1,1 +1,1 @@
-"""People: sessions, invitations, download leases, and rules for names."""
+"""People: sessions, invitations, and rules for names."""

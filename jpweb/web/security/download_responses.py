@@ -19,7 +19,7 @@ from jpweb.store import accounts
 from jpweb.store.database.availability import DATABASE_ERROR, find_outage
 from jpweb.store.errors import ExportBroken
 from jpweb.store.exports import ExportChunk
-from jpweb.store.people.downloads import load_content_version
+from jpweb.store.maintenance.downloads import load_content_version
 from jpweb.web import notice_text
 
 if TYPE_CHECKING:

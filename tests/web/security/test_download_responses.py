@@ -20,10 +20,10 @@ from jpweb.store import audit
 from jpweb.store import exports as store_exports
 from jpweb.store.choices import Act, Role
 from jpweb.store.exports import ExportChunk
+from jpweb.store.maintenance import downloads as leases
 from jpweb.store.maintenance import task_leases
+from jpweb.store.maintenance.downloads import DownloadLease
 from jpweb.store.models import Conversation, LedgerEntry, Membership, Person, TaskLease
-from jpweb.store.people import downloads as leases
-from jpweb.store.people.downloads import DownloadLease
 from jpweb.store.transcript import item_batches
 from jpweb.web.security import download_responses, file_names
 from jpweb.web.views import events

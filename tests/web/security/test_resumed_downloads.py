@@ -15,8 +15,8 @@ from jpweb.runtime import kept_downloads
 from jpweb.runtime.db_threads import run_in_background_thread
 from jpweb.store.choices import Act, Role
 from jpweb.store.exports import ExportChunk
+from jpweb.store.maintenance.downloads import ContentVersion
 from jpweb.store.models import Conversation, LedgerEntry, Membership, Redaction, SignIn
-from jpweb.store.people.downloads import ContentVersion
 from tests.web.security.receiving import Headers, send_request
 from tests.web.security.shelves import Shelf
 
