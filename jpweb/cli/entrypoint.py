@@ -17,11 +17,13 @@ from django.core.management import execute_from_command_line, find_commands, get
 
 from jpweb.cli import gc_tuning, standard_output
 
-#: One help line for each command of ``jpweb.cli.management.commands``, in the help's order.
+#: One help line for each command of jpweb, in the help's order.
 COMMANDS = {
     "serve": "start jpweb and print a sign-in link; --workspace PATH adds a JP workspace",
     "sign_in_link": "print a new one-time sign-in link",
     "sign_out": "end all sign-ins of a person",
+    "deactivate_person": "shut out a person who left; what they did stays",
+    "reactivate_person": "restore the account of a deactivated person",
     "mirror": "copy a JP workspace's conversations; --watch keeps them up to date",
     "export": "write a conversation to a file",
     "check_stream": "check a conversation's file and count its events",

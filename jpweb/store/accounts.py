@@ -15,12 +15,7 @@ from jpweb.store import db_text
 from jpweb.store.annotations import mentions
 from jpweb.store.choices import Act, Density, Role, Theme
 from jpweb.store.database import clock
-from jpweb.store.errors import (
-    CodeRequired,
-    InvalidLink,
-    LastOwner,
-    MembershipEnded,
-)
+from jpweb.store.errors import CodeRequired, InactivePerson, InvalidLink, MembershipEnded
 from jpweb.store.ledger.entries import OPERATOR, Actor, Place, record_act
 from jpweb.store.models import (
     AnswerLink,
@@ -73,11 +68,16 @@ def end_sign_ins(person_id: int, actor: Actor = OPERATOR, but_key: str | None = 
     Returns the hashes of the sign-ins that ended. Links to questions end as well: whoever holds a
     lost device could settle questions by them.
     """
-    SignInLink.objects.filter(person_id=person_id, used_at=None).delete()
-    AnswerLink.objects.filter(person_id=person_id, used_at=None).delete()
+    delete_unused_links(person_id)
     details = {"kind": "others"} if but_key else {}
     record_act(Act.SIGN_INS_ENDED, actor, Place(subject=f"person:{person_id}"), **details)
     return sessions.end_all(person_id, but_key)
+
+
+def delete_unused_links(person_id: int) -> None:
+    """Delete the sign-in links and answer links of a person that are not used yet."""
+    SignInLink.objects.filter(person_id=person_id, used_at=None).delete()
+    AnswerLink.objects.filter(person_id=person_id, used_at=None).delete()
 
 
 @transaction.atomic
@@ -94,9 +94,12 @@ def end_sign_in(person_id: int, key_hash: str, actor: Actor) -> bool:
 def make_owner(person: Person, workspace: Workspace, actor: Actor = OPERATOR) -> None:
     """Make a person owner of a workspace without an owner; change nothing where it has one.
 
-    This ends links and sign-ins that others made for the person: they would gain the new role.
+    A deactivated person is none, and cannot be made one. This ends links and sign-ins that others
+    made for the person: they would gain the new role.
     """
-    if not Membership.objects.filter(workspace=workspace, role=Role.OWNER).exists():
+    owners = member_roles.list_active_owners().filter(workspace=workspace)
+    if person.is_active and not owners.exists():
+        old_role = get_role(person.pk, workspace.pk)
         Membership.objects.update_or_create(
             person=person, workspace=workspace, defaults=_make_roles(Role.OWNER)
         )
@@ -104,8 +107,9 @@ def make_owner(person: Person, workspace: Workspace, actor: Actor = OPERATOR) ->
         others.exclude(maker=person).delete()
         identities.remove_unproven(person.pk, actor)
         sessions.end_made_by_others(person.pk)
-        change = RoleChange(role=Role.OWNER)
-        record_membership(Act.MEMBER_ADDED, actor, workspace.pk, person.pk, change)
+        act = Act.MEMBER_ADDED if old_role is None else Act.ROLE_CHANGED
+        change = RoleChange(Role.OWNER, old_role)
+        record_membership(act, actor, workspace.pk, person.pk, change)
         mentions.count_unseen([person.pk])
 
 
@@ -149,8 +153,9 @@ def issue_link(
 
     ``maker`` is the person who makes it; None means the operator. ``session_maker_id`` is who
     made the link that began the maker's session, if another person did: they may hold the session,
-    so the new link counts as theirs too.
+    so the new link counts as theirs too. Raises InactivePerson.
     """
+    require_active(person)
     token = secrets.token_urlsafe(32)
     maker_id = maker.pk if maker is not None else None
     SignInLink.objects.create(
@@ -163,6 +168,15 @@ def issue_link(
     place = Place(subject=f"person:{person.pk}")
     record_act(Act.LINK_MADE, actor, place, person=person.display_name)
     return token
+
+
+def require_active(person: Person) -> None:
+    """Raise InactivePerson for a person who is deactivated."""
+    if not person.is_active:
+        raise InactivePerson(
+            f"{person.display_name} is deactivated. `jpweb reactivate_person {person.username}` "
+            "restores the account."
+        )
 
 
 def use_link(token: str) -> UsedLink:
@@ -327,7 +341,7 @@ def change_role(member: Membership, role: Role, actor: Actor = OPERATOR) -> Role
     current_member = _lock_member(member)
     group_roles = member_roles.list_roles([member.person_id], [member.workspace_id])
     combined_role = member_roles.combine_roles(role, group_roles) or role
-    _require_remaining_owner(member, combined_role)
+    member_roles.require_remaining_owner(member, combined_role)
     if (current_member.role, current_member.direct_role) != (combined_role, role):
         Membership.objects.filter(pk=member.pk).update(role=combined_role, direct_role=role)
         keys = member.workspace_id, member.person_id
@@ -347,7 +361,7 @@ def remove_member(member: Membership, actor: Actor = OPERATOR) -> None:
     old_role = _lock_member(member).role
     keys = member.workspace_id, member.person_id
     group_members.end_pending_group_members(member, actor)
-    _require_remaining_owner(member, None)
+    member_roles.require_remaining_owner(member, None)
     record_membership(Act.MEMBER_REMOVED, actor, *keys, RoleChange(old_role=old_role))
     member.delete()
     mentions.count_unseen([member.person_id])
@@ -368,14 +382,6 @@ def _lock_member(member: Membership) -> Membership:
         name = member.person.display_name
         raise MembershipEnded(f"{name} is no longer in {member.workspace.name}.")
     return current_member
-
-
-def _require_remaining_owner(member: Membership, role: Role | None) -> None:
-    owners = Membership.objects.select_for_update().filter(
-        workspace_id=member.workspace_id, role=Role.OWNER
-    )
-    if role != Role.OWNER and {m.pk for m in owners} == {member.pk}:
-        raise LastOwner("A workspace needs at least one owner. Make someone else an owner first.")
 
 
 def _hash_token(token: str) -> str:

@@ -169,6 +169,8 @@ class Act(TextChoices):
     SIGNED_IN = "signed_in"
     SIGNED_OUT = "signed_out"
     SIGN_INS_ENDED = "sign_ins_ended"
+    PERSON_DEACTIVATED = "person_deactivated"
+    PERSON_REACTIVATED = "person_reactivated"
     READ = "read"
     SEARCHED = "searched"
     EXPORTED = "exported"

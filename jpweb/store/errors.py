@@ -21,6 +21,7 @@
   + IdentityTaken         another account has this identity at the provider
   + CodeRequired          the person of the sign-in link has a second factor; carries the link
   + PasskeyRefused        the passkey cannot be added; says why
+  + InactivePerson        the person's account is deactivated
   + LastOwner             a workspace keeps at least one owner
   + RoleByGroup           a group gives the person a role in the workspace; names the group
   + MembershipEnded       the person was removed from the workspace or the group meanwhile
@@ -124,6 +125,10 @@ class NameTaken(StoreError):
 
 class TooManyLinks(StoreError):
     """The person made as many links as one may in an hour."""
+
+
+class InactivePerson(StoreError):
+    """The person's account is deactivated; says how to restore it."""
 
 
 class LastOwner(StoreError):

@@ -167,6 +167,7 @@ MEMBER_LINK_REFUSED = (
     "You can't create a sign-in link for {name}. They can create one under Account, or the "
     "operator can."
 )
+MEMBER_DEACTIVATED = "{name} is deactivated: a sign-in link would not let them in."
 ROLE_CHANGED = "{name} is now {role}."
 MEMBER_REMOVED = "Removed {name} from this workspace."
 GROUP_CREATED = "Created the group {group}."

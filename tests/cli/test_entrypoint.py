@@ -140,6 +140,7 @@ def test_team_starts_with_the_settings_of_a_worker_without_a_database(tmp_path: 
 ARGUMENTS_BY_COMMAND = {
     "backup": ["file"],
     "check_stream": ["file"],
+    "deactivate_person": ["ada"],
     "erase_remains": [],
     "export": ["17"],
     "import_evidence": ["file", "--workspace", "Garden"],
@@ -147,6 +148,7 @@ ARGUMENTS_BY_COMMAND = {
     "ledger_head": [],
     "mirror": ["."],
     "purge_ledger": ["--older-than", "1"],
+    "reactivate_person": ["ada"],
     "restore": ["file"],
     "sign_in_link": [],
     "sign_out": ["ada"],
@@ -156,12 +158,14 @@ ARGUMENTS_BY_COMMAND = {
 }
 #: Commands that work on what a jpweb has stored, so they make no database.
 READING_COMMANDS = (
+    "deactivate_person",
     "erase_remains",
     "export",
     "import_evidence",
     "index",
     "ledger_head",
     "purge_ledger",
+    "reactivate_person",
     "sign_in_link",
     "sign_out",
     "verify_ledger",

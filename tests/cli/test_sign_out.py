@@ -1,14 +1,15 @@
-"""``jpweb sign_out``: what it ends, and what still signs a person in."""
+"""``jpweb sign_out`` and ``deactivate_person``: what they end, and who can still come in."""
 
 from __future__ import annotations
 
 import io
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
-from jpweb.store.choices import Act
-from jpweb.store.models import Identity, LedgerEntry, Passkey
+from jpweb.store import accounts
+from jpweb.store.choices import Act, Role
+from jpweb.store.models import Identity, LedgerEntry, Passkey, Person
 from jpweb.store.people import identities, passkeys
 from jpweb.store.people.identities import ProvenIdentity
 from jpweb.store.people.passkeys import NewCredential
@@ -47,3 +48,57 @@ def test_sign_out_names_or_removes_what_signs_the_person_in_again(
     else:
         assert lines[1].startswith("Ada can sign in again: passkey “Laptop”, provider https://comp")
         assert not removals
+
+
+def call(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command(*arguments, stdout=out, stderr=io.StringIO())
+    return out.getvalue()
+
+
+def is_active(name: str) -> bool:
+    return Person.objects.get(username=name).is_active
+
+
+def test_deactivate_person_names_an_ownerless_workspace_and_appoints(
+    caplog: pytest.LogCaptureFixture,
+):
+    caplog.set_level("INFO", "jpweb.security")
+    home = making.workspace("Garden")
+    making.person("ada", Role.OWNER, home)
+    ben = making.person("ben", Role.READER, home)
+    with pytest.raises(CommandError, match=r"Garden would have no owner\. Appoint .*--new-owner"):
+        call("deactivate_person", "ada")
+    assert is_active("ada")
+    assert call("deactivate_person", "ada", "--force").splitlines() == [
+        "Deactivated Ada (account ada). Ended 0 sign-ins and all unused links. Open pages close "
+        "within ten seconds.",
+        "Garden has no owner. To appoint one: jpweb deactivate_person ada --new-owner NAME",
+    ]
+    assert 'person deactivated by the operator account="ada"' in caplog.text
+    with pytest.raises(CommandError, match="Ada is deactivated"):
+        call("sign_in_link", "ada")
+    assert call("deactivate_person", "ada", "--new-owner", "ben").splitlines() == [
+        "Ada (account ada) is already deactivated.",
+        "Ben now owns Garden.",
+    ]
+    assert accounts.get_role(ben.pk, home.pk) is Role.OWNER
+    for other, problem in (("ben", "Ben can't be the new owner"), ("ada", "Ada is deactivated")):
+        with pytest.raises(CommandError, match=problem):
+            call("deactivate_person", "ben", "--new-owner", other)
+    assert is_active("ben")
+
+
+def test_reactivate_person_restores_what_deactivate_person_ended():
+    making.person("ada")
+    assert call("reactivate_person", "ada") == "Ada (account ada) is not deactivated.\n"
+    call("deactivate_person", "ada")
+    assert call("reactivate_person", "ada").startswith("Reactivated Ada (account ada), with the ro")
+    assert is_active("ada")
+    assert "/sign-in#" in call("sign_in_link", "ada")
+
+
+def test_deactivate_person_says_what_the_first_person_is_for():
+    accounts.get_or_create_owner()
+    assert "`serve` prints no sign-in link" in call("deactivate_person", "owner")
+    assert "This is the first person" not in call("deactivate_person", "owner")

@@ -28,6 +28,7 @@ from jpweb.store.errors import (
 )
 from jpweb.store.inquiries import Decider
 from jpweb.store.jp_files import mirror, row_writer
+from jpweb.store.maintenance import deactivation
 from jpweb.store.models import (
     Approval,
     Comment,
@@ -42,6 +43,7 @@ from jpweb.store.models import (
     SignInLink,
     Turn,
 )
+from jpweb.store.people import member_roles
 from jpweb.store.redaction import application
 from jpweb.store.redaction.application import RedactionRequest
 from jpweb.store.reviews import reviews, subjects
@@ -181,6 +183,23 @@ def test_of_two_owners_who_leave_at_once_one_stays():
     results = at_once(5, lambda n: accounts.remove_member(members[n]))
     assert results == {"won": 4, LastOwner.__name__: 1}
     assert Membership.objects.filter(workspace=home, role=Role.OWNER).count() == 1
+
+
+def test_of_owners_who_leave_or_are_deactivated_at_once_one_stays():
+    home = making.workspace()
+    members = [
+        Membership.objects.get(person=making.person(role=Role.OWNER, workspace=home))
+        for _ in range(6)
+    ]
+
+    def go(number: int) -> None:
+        if number % 2:
+            accounts.remove_member(members[number])
+        else:
+            deactivation.deactivate_person(members[number].person)
+
+    assert at_once(6, go) == {"won": 5, LastOwner.__name__: 1}
+    assert member_roles.list_active_owners().filter(workspace=home).count() == 1
 
 
 def test_of_five_removals_of_a_member_at_once_one_is_recorded():

@@ -8,9 +8,11 @@ from django.test import Client
 
 from jpweb.store import accounts
 from jpweb.store.choices import Role
-from jpweb.store.models import Membership, Person, Workspace
+from jpweb.store.maintenance import deactivation
+from jpweb.store.models import Membership, Person, SignInLink, Workspace
 from jpweb.store.people import invitations
 from tests.store import making
+from tests.store.people.grouping import make_group
 from tests.web.reading import parse_page
 from tests.web.world import World, signed_in
 
@@ -147,6 +149,29 @@ def test_a_link_above_the_hourly_limit_is_refused(world: World, action: str, mon
         response = post(world, f"/memberships/{world.member('reader').pk}/link")
     assert response.status_code == 422
     assert "within an hour" in parse_page(response).find_one(role="alert").text
+
+
+def test_people_pages_name_a_deactivated_member(world: World):
+    person, owner = world.people["reader"], world.people["owner"]
+    group = make_group("Night shift", owner, person)
+    deactivation.deactivate_person(person)
+    client = world.client("owner")
+    page = parse_page(client.get(f"/workspaces/{world.home.pk}/people"))
+    rows = {tag["data-member"]: " ".join(tag.text.split()) for tag in page if "data-member" in tag}
+    assert rows["Reader"].startswith("Reader (deactivated)")
+    assert [name for name, text in rows.items() if "(deactivated)" in text] == ["Reader"]
+    assert [name for name, text in rows.items() if "New sign-in link" not in text] == ["Reader"]
+    page = parse_page(client.get(f"/groups/{group.pk}"))
+    text = " ".join(page.find_one(**{"data-person": "Reader"}).text.split())
+    assert text.startswith("Reader (deactivated) has not joined")
+
+
+def test_a_link_for_a_deactivated_member_is_refused(world: World):
+    member = Membership.objects.get(person=world.people["reader"], workspace=world.home)
+    deactivation.deactivate_person(member.person)
+    page = parse_page(post(world, f"/memberships/{member.pk}/link"))
+    assert "Reader is deactivated" in page.find_one(role="alert").text
+    assert not SignInLink.objects.exists()
 
 
 def test_a_role_is_changed(world: World):

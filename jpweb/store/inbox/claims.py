@@ -129,16 +129,18 @@ def release_claim(row: Inquiry | Approval, person: Person) -> bool:
 
 
 @transaction.atomic
-def release_all(person: Person) -> None:
+def release_all(person: Person, actor: Actor | None = None) -> None:
     """End the claims of a person who signs out, as if they lapsed now.
 
-    The rows stay for ``delete_ended``, whose caller tells the open pages.
+    ``actor`` is who ends those of another person. The rows stay for ``delete_ended``, whose caller
+    tells the open pages.
     """
+    details = {"person": person.display_name} if actor else {}
     for kind in (_QUESTIONS, _APPROVALS):
         current = kind.model.objects.filter(person=person, until__gt=Now())
         for claim in current.select_related(kind.field):
             place = _make_place(kind, getattr(claim, kind.field))
-            record_act(kind.released, Actor.from_person(person), place)
+            record_act(kind.released, actor or Actor.from_person(person), place, **details)
         current.update(until=Now())
 
 

@@ -85,6 +85,7 @@ def _filter_present(workspace_ids: list[int]) -> QuerySet[Presence]:
         seen_at__gt=Now() - FRESH_FOR,
         person__memberships__workspace_id__in=workspace_ids,
         person__memberships__role__gte=Role.RESPONDER,
+        person__is_active=True,
     )
 
 

@@ -148,6 +148,7 @@ def _filter_allowed(receipts: Mapping[ReceiptKey, ReceiptTimes]) -> set[ReceiptK
         person_id__in={person for _, person in receipts},
         workspace_id__in=set(workspace_ids.values()),
         role__gte=Role.RESPONDER,
+        person__is_active=True,
     )
     responders = set(members.values_list("workspace_id", "person_id"))
     return {key for key in receipts if (workspace_ids.get(key[0]), key[1]) in responders}

@@ -1,1 +1,1 @@
-"""Maintenance: leases of periodic tasks and downloads, expiry of inquiries, cleanup of old rows."""
+"""Maintenance: leases of periodic tasks and downloads, expiry, cleanup, deactivation."""

@@ -279,9 +279,8 @@ def _apply_role(member: Membership, new_role: Role | None, actor: Actor, group_n
 
 
 def _require_owner(workspace_id: int) -> None:
-    owners = Membership.objects.filter(workspace_id=workspace_id, role=Role.OWNER)
-    if not owners.exists():
-        raise LastOwner("A workspace needs at least one owner. Make someone else an owner first.")
+    if not member_roles.list_active_owners().filter(workspace_id=workspace_id).exists():
+        raise LastOwner(member_roles.NO_OWNER_LEFT)
 
 
 def record_change(

@@ -118,6 +118,14 @@ def withdraw_invitation(
 
 
 @transaction.atomic
+def withdraw_all(inviter_id: int, actor: Actor) -> None:
+    """Withdraw the invitations of a person that have not expired, each with an entry."""
+    rows = Invitation.objects.filter(inviter_id=inviter_id, expires_at__gt=Now()).order_by("pk")
+    for workspace_id, key in list(rows.values_list("workspace_id", "pk")):
+        withdraw_invitation(workspace_id, key, actor)
+
+
+@transaction.atomic
 def accept_invitation(
     token: str,
     person: Person | None,

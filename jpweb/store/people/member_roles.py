@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from jpweb.store.choices import Act, Role
+from jpweb.store.errors import LastOwner
 from jpweb.store.ledger.entries import Actor, Place, record_act
-from jpweb.store.models import GroupMember, Person
+from jpweb.store.models import GroupMember, Membership, Person
+
+NO_OWNER_LEFT = "A workspace needs at least one owner. Make someone else an owner first."
 
 
 class GroupedRole(NamedTuple):
@@ -34,6 +37,21 @@ class RoleChange(NamedTuple):
     old_role: int | None = None
     group_name: str = ""
     own_role: int | None = None
+
+
+def list_active_owners() -> QuerySet[Membership]:
+    """Return the memberships of owners who are not deactivated, of all workspaces."""
+    return Membership.objects.filter(role=Role.OWNER, person__is_active=True)
+
+
+def require_remaining_owner(member: Membership, role: Role | None) -> None:
+    """Raise LastOwner where a workspace would have no owner once this member has the role.
+
+    The caller holds the workspace's lock. Locks its owners.
+    """
+    owners = list_active_owners().filter(workspace_id=member.workspace_id)
+    if role != Role.OWNER and {m.pk for m in owners.select_for_update(of=("self",))} == {member.pk}:
+        raise LastOwner(NO_OWNER_LEFT)
 
 
 def list_roles(person_ids: Collection[int], workspace_ids: Collection[int]) -> list[GroupedRole]:

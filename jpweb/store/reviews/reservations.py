@@ -42,6 +42,11 @@ def release(conversation_id: int, anchor: str, person_id: int) -> None:
     ).update(holder=None, held_until=None)
 
 
+def release_all(person_id: int) -> None:
+    """Release every reservation of a person."""
+    ReviewTask.objects.filter(holder_id=person_id).update(holder=None, held_until=None)
+
+
 def find_reservation(subject: ReviewSubject) -> Reservation | None:
     """Return the reservation of a subject that has not lapsed."""
     task = (

@@ -36,6 +36,8 @@ ACT_LABELS: Mapping[str, str] = {
     Act.SIGNED_IN: "Signed in",
     Act.SIGNED_OUT: "Signed out",
     Act.SIGN_INS_ENDED: "Sign-ins ended",
+    Act.PERSON_DEACTIVATED: "Person deactivated",
+    Act.PERSON_REACTIVATED: "Person reactivated",
     Act.READ: "Read",
     Act.SEARCHED: "Search",
     Act.EXPORTED: "Export",

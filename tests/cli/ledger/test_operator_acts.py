@@ -11,6 +11,7 @@ from django.core.management import call_command, get_commands
 
 from jpweb.store import bootstrap
 from jpweb.store.choices import Act
+from jpweb.store.maintenance import deactivation
 from jpweb.store.models import LedgerEntry
 from tests import bundles
 from tests.store import making
@@ -20,6 +21,7 @@ from tests.store import making
 ACTS_BY_COMMAND: dict[str, set[Act]] = {
     "backup": {Act.EXPORTED},
     "check_stream": set(),
+    "deactivate_person": {Act.PERSON_DEACTIVATED, Act.SIGN_INS_ENDED},
     "erase_remains": set(),
     "export": {Act.EXPORTED},
     "import_evidence": {Act.EVIDENCE_IMPORTED},
@@ -27,6 +29,7 @@ ACTS_BY_COMMAND: dict[str, set[Act]] = {
     "ledger_head": set(),
     "mirror": set(),
     "purge_ledger": {Act.PURGED},
+    "reactivate_person": {Act.PERSON_REACTIVATED},
     "restore": {Act.RESTORED},
     "serve": set(),
     "sign_in_link": {Act.LINK_MADE},
@@ -56,14 +59,17 @@ def test_command_leaves_an_entry_of_the_operator(
     monkeypatch.setattr(bootstrap, "prepare_database", lambda: None)
     making.workspace("Target")
     making.person("ada")
+    deactivation.deactivate_person(making.person("ben"))
     conversation = bundles.make_conversation()
     bundle = tmp_path / "bundle.zip"
     bundle.write_bytes(bundles.make_bundle(conversation))
     LedgerEntry.objects.all().delete()
     arguments: dict[str, list[object]] = {
         "backup": [tmp_path / "backup"],
+        "deactivate_person": ["ada"],
         "export": [f"jp-c{conversation.jp_id}", "--output", tmp_path / "file"],
         "import_evidence": [bundle, "--workspace", "Target"],
+        "reactivate_person": ["ben"],
         "sign_in_link": ["ada"],
         "sign_out": ["ada"],
     }

@@ -33,6 +33,7 @@ REFUSAL = (
 #: Commands that record an act, or sign what the server has recorded.
 COMMANDS = [
     *(["sign_in_link", "ada"], ["sign_out", "ada"], ["purge_ledger", "--older-than", "1"]),
+    *(["deactivate_person", "ada"], ["reactivate_person", "ada"]),
     *(["backup", "FOLDER/file"], ["mirror", str(mirror.DEMO_PATH)], ["ledger_head"]),
 ]
 

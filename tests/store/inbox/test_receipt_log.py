@@ -11,7 +11,12 @@ from django.utils import timezone
 from jpweb.store.choices import Role
 from jpweb.store.inbox import receipt_log
 from jpweb.store.inbox.receipt_log import ReceiptKey, ReceiptTimes
-from jpweb.store.models import DisplayReceipt, NotificationDelivery, NotificationDestination
+from jpweb.store.models import (
+    DisplayReceipt,
+    NotificationDelivery,
+    NotificationDestination,
+    Person,
+)
 from tests.store import making
 
 NOW = timezone.now().replace(microsecond=0)
@@ -68,6 +73,11 @@ def test_who_may_not_answer_leaves_no_trace(open_question: OpenQuestion, role: R
     }
     assert receipt_log.save_receipts(receipts) == [open_question.pair]
     assert len(open_question.list_receipts()) == 1
+
+
+def test_a_deactivated_person_leaves_no_trace(open_question: OpenQuestion):
+    Person.objects.update(is_active=False)
+    assert receipt_log.save_receipts({open_question.pair: ReceiptTimes(visible=at(1))}) == []
 
 
 def test_a_question_that_is_none_leaves_no_trace(open_question: OpenQuestion):

@@ -17,6 +17,7 @@ from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries import presence
 from jpweb.store import accounts
 from jpweb.store.choices import Role
+from jpweb.store.maintenance import deactivation
 from jpweb.store.models import Membership, Person, SignIn
 from jpweb.store.people import sessions
 from jpweb.web.security import rate_limits
@@ -93,11 +94,13 @@ def end_silently(way: str, person: Person) -> None:
         SignIn.objects.filter(person=person).delete()
     elif way == "idle":
         SignIn.objects.filter(person=person).update(seen_at=timezone.now() - timedelta(days=365))
-    else:
+    elif way == "inactive":
         Person.objects.filter(pk=person.pk).update(is_active=False)
+    else:
+        deactivation.deactivate_person(person)
 
 
-@pytest.mark.parametrize("way", ["row gone", "idle", "inactive"])
+@pytest.mark.parametrize("way", ["row gone", "idle", "inactive", "deactivated"])
 @pytest.mark.parametrize("does_ask", [True, False])
 async def test_a_page_whose_sign_in_ended_silently_is_closed(
     shared_world: World, way: str, does_ask: bool

@@ -122,7 +122,8 @@ class Command(BaseCommand):
 
     def _print_greeting(self) -> None:
         public_host.warn_unless_served(self.stderr)
-        if settings.RUNS == "workers":  # one of several servers; `sign_in_link` makes links
+        # One of several servers prints no link: `sign_in_link` does.
+        if settings.RUNS == "workers" or not accounts.get_or_create_owner().is_active:
             self.stdout.write(
                 f"Serving on http://{daphne_server.HOST}:{settings.PORT}. Press Ctrl-C to stop."
             )

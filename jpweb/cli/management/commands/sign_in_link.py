@@ -7,13 +7,14 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jpweb import text_settings
 from jpweb.cli import public_host
 from jpweb.cli.account_lookup import find_account
 from jpweb.cli.existing_database import use_existing_database
 from jpweb.store import accounts
+from jpweb.store.errors import InactivePerson
 from jpweb.store.ledger.entries import OPERATOR
 from jpweb.store.people import second_factors
 
@@ -42,7 +43,10 @@ class Command(BaseCommand):
         person = find_account(options["name"])
         if options["remove_second_factor"]:
             self._remove_second_factor(person)
-        token = accounts.issue_link(person)
+        try:
+            token = accounts.issue_link(person)
+        except InactivePerson as error:
+            raise CommandError(str(error)) from error
         self.stdout.write(f"{settings.PUBLIC_URL}/sign-in#{token}")
         public_host.warn_unless_served(self.stderr)
 

@@ -80,7 +80,7 @@ class Command(BaseCommand):
             f"provider {identities.name_issuer(row.issuer)}"
             for row in identities.list_identities(person.pk)
         ]
-        if names:
+        if names and person.is_active:
             self.stdout.write(
                 f"{person.display_name} can sign in again: {', '.join(names)}. "
                 f"{REMOVAL_OPTION} removes that."

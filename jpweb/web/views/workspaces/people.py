@@ -121,6 +121,9 @@ def withdraw_invitation(request: Request, workspace: Workspace) -> HttpResponse:
 def make_member_link(request: Request, member: Membership) -> HttpResponse:
     """Show a new one-time sign-in link for a member; it is not shown again."""
     name = member.person.display_name
+    if not member.person.is_active:
+        problem = notice_text.MEMBER_DEACTIVATED.format(name=name)
+        return _render_page(request, member.workspace, problem=problem)
     if not accounts.can_link_person(request.user.pk, member.person):
         problem = notice_text.MEMBER_LINK_REFUSED.format(name=name)
         return _render_page(request, member.workspace, problem=problem)
