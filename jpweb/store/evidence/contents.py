@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from jpweb.evidence import keyed_hashes, ledger_verifier
 from jpweb.store import audit, inquiries
@@ -57,15 +58,15 @@ def list_conversation_ids(person_id: int, filters: AuditFilters) -> list[int]:
     return conversation_ids
 
 
-def list_workspace_ids(conversation_ids: list[int]) -> list[int]:
-    """Return the keys of the workspaces of conversations."""
-    rows = Conversation.objects.filter(pk__in=conversation_ids)
-    return sorted(set(rows.values_list("workspace_id", flat=True)))
+def find_workspace_ids(conversation_ids: list[int]) -> dict[int, int]:
+    """Return the keys of the workspaces of conversations, by the keys of these, in their order."""
+    rows = Conversation.objects.filter(pk__in=conversation_ids).order_by("pk")
+    return dict(rows.values_list("pk", "workspace_id"))
 
 
 def can_audit_all(person_id: int, conversation_ids: list[int]) -> bool:
     """Tell whether a person may still audit every workspace of these conversations."""
-    needed = set(list_workspace_ids(conversation_ids))
+    needed = set(find_workspace_ids(conversation_ids).values())
     audited = Membership.objects.filter(
         person_id=person_id, role__in=Role.list_including(Role.AUDITOR)
     )
@@ -139,7 +140,7 @@ def list_left_out(conversation_ids: list[int]) -> list[LeftOut]:
         LeftOut("withheld results", withheld.count(), "A withheld result is not stored."),
         LeftOut(
             "suspected secrets in readable files",
-            count_masked_places(conversation_ids),
+            count_masked_places(conversation_ids).total(),
             "Marks replace them in conversation.md, in conversation.html and in lines that "
             "repeat an event; events.jsonl has each event's full text.",
         ),
@@ -152,12 +153,13 @@ def list_left_out(conversation_ids: list[int]) -> list[LeftOut]:
     ]
 
 
-def count_masked_places(conversation_ids: list[int]) -> int:
-    """Return how many masks these conversations have, which the events of a bundle do not have."""
+def count_masked_places(conversation_ids: list[int]) -> Counter[int]:
+    """Return how many masks each conversation has, which the events of a bundle do not have."""
     masked = SuspectedSecret.objects.filter(
         conversation_id__in=conversation_ids, state=SuspicionState.OPEN
     )
-    return masked.count()
+    counts = masked.values("conversation_id").annotate(count=Count("pk"))
+    return Counter({row["conversation_id"]: row["count"] for row in counts})
 
 
 def _write_lines(

@@ -15,7 +15,7 @@ from jpweb.store import exports
 from jpweb.store.choices import Act, Role
 from jpweb.store.exports import ExportChunk
 from jpweb.store.ledger import entry_macs, sealing, signing
-from jpweb.store.models import Conversation, LedgerEntry, Membership, Person
+from jpweb.store.models import Conversation, LedgerEntry, Membership, Person, Workspace
 
 PAGE_ENTRIES = 100
 #: Entries of one query of a ledger file.
@@ -44,6 +44,19 @@ class ConversationReader(NamedTuple):
     is_operator: bool
     person_name: str
     read_count: int
+    last_at: datetime
+
+
+class WorkspaceExporter(NamedTuple):
+    """Who exported lists of a workspace's conversations: how often, and when last.
+
+    ``person_name`` is as in ``ConversationReader``.
+    """
+
+    workspace_name: str
+    is_operator: bool
+    person_name: str
+    export_count: int
     last_at: datetime
 
 
@@ -84,9 +97,7 @@ def list_conversation_readers(
     Those of workspaces in which the person has no role any more are left out. A page begins below
     the entry ``before`` (0 for the first page); the second value is that of the next page.
     """
-    conversations = Conversation.objects.filter(
-        started_by_id=person_id, workspace__memberships__person_id=person_id
-    )
+    conversations = _list_started(person_id)
     reads = LedgerEntry.objects.filter(
         act__in=(Act.READ, Act.EXPORTED), conversation_id__in=conversations.values("pk")
     ).exclude(person_id=person_id)
@@ -100,15 +111,53 @@ def list_conversation_readers(
     return _make_readers(conversations, rows[:PAGE_ENTRIES]), next_key
 
 
+def list_workspace_exporters(person_id: int) -> list[WorkspaceExporter]:
+    """Return who else exported lists of workspaces where a person started conversations.
+
+    Such an export, as that of all questions as CSV, names no conversation: it may hold one of
+    theirs. The latest come first, at most ``PAGE_ENTRIES``.
+    """
+    workspace_ids = _list_started(person_id).values("workspace_id")
+    exports_of_lists = LedgerEntry.objects.filter(
+        act=Act.EXPORTED, conversation_id=None, workspace_id__in=workspace_ids
+    ).exclude(person_id=person_id)
+    groups = exports_of_lists.values("workspace_id", "person_id").annotate(
+        count=Count("id"), last_at=Max("at"), last_key=Max("id")
+    )
+    rows = list(groups.order_by("-last_key")[:PAGE_ENTRIES])
+    workspaces = Workspace.objects.in_bulk([row["workspace_id"] for row in rows])
+    names = _load_names(rows)
+    return [
+        WorkspaceExporter(
+            workspaces[row["workspace_id"]].name,
+            row["person_id"] is None,
+            names.get(row["person_id"] or 0, ""),
+            row["count"],
+            row["last_at"],
+        )
+        for row in rows
+    ]
+
+
+def _list_started(person_id: int) -> QuerySet[Conversation]:
+    """Return the conversations that a person started, where they still have a role."""
+    return Conversation.objects.filter(
+        started_by_id=person_id, workspace__memberships__person_id=person_id
+    )
+
+
+def _load_names(rows: Sequence[Mapping[str, Any]]) -> dict[int, str]:
+    """Return the names of the people of groups of entries, by key."""
+    people = Person.objects.filter(pk__in=[row["person_id"] for row in rows])
+    return {person.pk: person.display_name for person in people}
+
+
 def _make_readers(
     conversations: QuerySet[Conversation], rows: Sequence[Mapping[str, Any]]
 ) -> list[ConversationReader]:
     """Return the readers of groups of entries, with two queries."""
     by_key = conversations.in_bulk([row["conversation_id"] for row in rows])
-    names = {
-        person.pk: person.display_name
-        for person in Person.objects.filter(pk__in=[row["person_id"] for row in rows])
-    }
+    names = _load_names(rows)
     return [
         ConversationReader(
             by_key[row["conversation_id"]],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jpweb.runtime import read_log
 from jpweb.runtime.read_log import Read
 from jpweb.store.choices import Act
+from jpweb.store.evidence import contents
 from jpweb.store.ledger.entries import Actor, NewAct, Place, record_act, record_acts
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ LISTING_ROUTES = frozenset(
         "mentions",
     }
 )  # fmt: skip
+#: Characters of a query string in an entry: a bundle leaves up to a thousand entries.
+MAX_QUERY_CHARS = 1000
 #: Routes that hand out a file. They are recorded at once, other reads within a second.
 EXPORT_ROUTES = frozenset({"conversation-export", "conversation-evidence"})
 
@@ -70,15 +73,50 @@ def record_export(request: Request, place: Place, **details: str | int) -> None:
 
 
 def record_workspace_exports(
-    request: Request, list_workspace_ids: Callable[[], Iterable[int]], **details: str
+    request: Request,
+    list_workspace_ids: Callable[[], Iterable[int]],
+    conversation_id: int | None = None,
+    **details: str,
 ) -> None:
     """Record an export of several conversations, with an entry in each workspace that it is of.
 
-    So those who audit there see it. An export without rows is an entry of the person alone.
+    So those who audit there see it. ``conversation_id`` is the only conversation that its filters
+    let through, if any. An export without rows is an entry of the person alone.
     """
-    places = [Place(key) for key in list_workspace_ids()] or [Place()]
+    places = [Place(key, conversation_id) for key in list_workspace_ids()] or [Place()]
     actor = Actor.from_person(request.user)
     record_acts(NewAct(Act.EXPORTED, actor, place, dict(details)) for place in places)
+
+
+def record_bundle(request: Request, conversation_ids: list[int], file_name: str) -> None:
+    """Record the export of an evidence bundle, with an entry of each conversation in it.
+
+    So the people who started them see it. Each entry says how many masked texts the events of its
+    conversation reveal. A bundle without conversations is an entry of the person alone.
+    """
+    details = {"format": "evidence", "file": file_name, "query": get_query(request)}
+    actor = Actor.from_person(request.user)
+    masked_counts = contents.count_masked_places(conversation_ids)
+    new_acts = [
+        NewAct(
+            Act.EXPORTED,
+            actor,
+            Place(workspace_id, key),
+            details | _count_masks(masked_counts[key]),
+        )
+        for key, workspace_id in contents.find_workspace_ids(conversation_ids).items()
+    ]
+    record_acts(new_acts or [NewAct(Act.EXPORTED, actor, Place(), details)])
+
+
+def get_query(request: Request) -> str:
+    """Return the query string of an export, as its entry has it."""
+    query: str = request.META["QUERY_STRING"]
+    return query[:MAX_QUERY_CHARS]
+
+
+def _count_masks(count: int) -> dict[str, int]:
+    return {"masked_count": count} if count else {}
 
 
 def _find_conversation(view_args: dict[str, Any]) -> Conversation | None:

@@ -1,4 +1,4 @@
-"""The file of the ledger: what a person may see of it, for as long as they may."""
+"""Lists and the file of the ledger: what a person may see of it, for as long as they may."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from jpweb.store.choices import Act, Role
 from jpweb.store.errors import ExportBroken
 from jpweb.store.ledger import listing, sealing
-from jpweb.store.ledger.entries import OPERATOR, Place, record_act
-from jpweb.store.models import Membership
+from jpweb.store.ledger.entries import OPERATOR, Actor, NewAct, Place, record_act, record_acts
+from jpweb.store.models import LedgerEntry, Membership
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -26,3 +26,33 @@ def test_ledger_file_ends_with_an_error_when_the_role_ends(monkeypatch: pytest.M
     Membership.objects.filter(person=auditor).update(role=Role.READER)
     with pytest.raises(ExportBroken):
         next(pieces)
+
+
+def test_acts_recorded_together_are_entries_in_their_order():
+    home = making.workspace()
+    record_acts(NewAct(Act.EXPORTED, OPERATOR, Place(home.pk, key), {}) for key in (3, 1, 2))
+    record_acts([])
+    entries = LedgerEntry.objects.filter(act=Act.EXPORTED).order_by("pk")
+    assert list(entries.values_list("conversation_id", flat=True)) == [3, 1, 2]
+    assert sealing.seal_entries() >= 3
+
+
+def test_exporters_of_lists_are_those_of_a_starters_workspaces():
+    home, other_home = making.workspace("Garden"), making.workspace("Elsewhere")
+    ada, bob = making.person("ada", Role.AUDITOR, home), making.person("bob", Role.AUDITOR, home)
+    conversation = making.conversation(home, "A talk", ada)
+    making.conversation(home, "Another", ada)
+    for actor in (Actor.from_person(bob), OPERATOR, Actor.from_person(ada), Actor.from_person(bob)):
+        record_act(Act.EXPORTED, actor, Place(home.pk), file="questions.csv")
+    record_act(Act.EXPORTED, Actor.from_person(bob), Place(home.pk, conversation.pk))
+    record_act(Act.EXPORTED, Actor.from_person(bob), Place(other_home.pk))
+    record_act(Act.READ, Actor.from_person(bob), Place(home.pk))
+    exporters = listing.list_workspace_exporters(ada.pk)
+    assert [
+        (row.workspace_name, row.is_operator, row.person_name, row.export_count)
+        for row in exporters
+    ] == [("Garden", False, "Bob", 2), ("Garden", True, "", 1)]
+    assert exporters[0].last_at >= exporters[1].last_at
+    assert listing.list_workspace_exporters(bob.pk) == []
+    Membership.objects.filter(person=ada).delete()
+    assert listing.list_workspace_exporters(ada.pk) == []

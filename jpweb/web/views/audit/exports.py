@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -23,7 +23,6 @@ from jpweb.store.errors import StoreError
 from jpweb.store.evidence import contents
 from jpweb.store.exports import ExportChunk
 from jpweb.store.inquiries import waiting_seconds
-from jpweb.store.ledger.entries import Place
 from jpweb.store.reviews import decisions, inquiry_pages
 from jpweb.store.reviews.decisions import DecisionFilters
 from jpweb.store.reviews.exported_reviews import ExportedReview, ExportedReviews
@@ -76,10 +75,8 @@ async def export_conversation_evidence(
 ) -> HttpResponseBase:
     """Download the evidence bundle of one conversation."""
     file_name = file_names.name_conversation_file(conversation, ".evidence.zip")
-    place = Place(conversation.workspace_id, conversation.pk)
-    record = partial(read_recording.record_export, request, place)
     filter_text = f"conversation jp-c{conversation.jp_id}"
-    return await _send_bundle(request, [conversation.pk], filter_text, file_name, record)
+    return await _send_bundle(request, [conversation.pk], filter_text, file_name)
 
 
 @access.any_workspace(Role.AUDITOR)
@@ -96,9 +93,7 @@ async def export_audit_evidence(request: Request) -> HttpResponseBase:
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     file_name = file_names.name_audit_file(request.GET, ".zip", prefix="evidence")
     filter_text = urlencode(query) or "none"
-    list_workspace_ids = partial(contents.list_workspace_ids, keys)
-    record = partial(read_recording.record_workspace_exports, request, list_workspace_ids)
-    return await _send_bundle(request, keys, filter_text, file_name, record)
+    return await _send_bundle(request, keys, filter_text, file_name)
 
 
 @access.any_workspace(Role.AUDITOR)
@@ -111,13 +106,9 @@ async def download_bundle_verifier(request: Request) -> HttpResponseBase:
 
 
 async def _send_bundle(
-    request: Request,
-    keys: list[int],
-    filter_text: str,
-    file_name: str,
-    record_export: Callable[..., None],
+    request: Request, keys: list[int], filter_text: str, file_name: str
 ) -> HttpResponseBase:
-    record = partial(_record_bundle, request, keys, file_name, record_export)
+    record = partial(read_recording.record_bundle, request, keys, file_name)
     order = BundleOrder(
         conversation_ids=keys,
         filter_text=filter_text,
@@ -127,19 +118,6 @@ async def _send_bundle(
     )
     may_read = partial(contents.can_audit_all, request.user.pk, keys)
     return await send_file(request, build_bundle(order), file_name, _ZIP_TYPE, may_read, record)
-
-
-def _record_bundle(
-    request: Request, keys: list[int], file_name: str, record_export: Callable[..., None]
-) -> None:
-    """Record the export of a bundle, and how many masked texts its events reveal."""
-    masked_count = contents.count_masked_places(keys)
-    record_export(
-        format="evidence",
-        file=file_name,
-        query=request.META["QUERY_STRING"],
-        **({"masked_count": masked_count} if masked_count else {}),
-    )
 
 
 async def _send_decisions(request: Request, suffix: str, content_type: str) -> HttpResponseBase:
@@ -155,8 +133,9 @@ async def _send_decisions(request: Request, suffix: str, content_type: str) -> H
         read_recording.record_workspace_exports,
         request,
         partial(decisions.list_matching_workspaces, request.user.pk, filters),
+        filters.conversation,
         file=file_name,
-        query=request.META["QUERY_STRING"],
+        query=read_recording.get_query(request),
     )
     return await send_file(request, pieces, file_name, content_type, record=record)
 

@@ -120,8 +120,9 @@ def make_export_recorder(
         read_recording.record_workspace_exports,
         request,
         partial(audit.list_matching_workspaces, request.user.pk, filters),
+        filters.conversation,
         file=file_name,
-        query=request.META["QUERY_STRING"],
+        query=read_recording.get_query(request),
     )
 
 

@@ -85,10 +85,15 @@ async def download_verifier(request: Request) -> HttpResponseBase:
 
 @access.signed_in
 def show_readers(request: Request) -> HttpResponse:
-    """Show who else opened the conversations that the person started."""
+    """Show who else opened the conversations that the person started, or exported lists of them."""
     before = converters.parse_key(request.GET.get("before", ""))
     readers, next_key = listing.list_conversation_readers(request.user.pk, before)
-    context = {"readers": readers, "next_key": next_key, "is_later_page": before > 0}
+    context = {
+        "readers": readers,
+        "next_key": next_key,
+        "is_later_page": before > 0,
+        "exporters": [] if before else listing.list_workspace_exporters(request.user.pk),
+    }
     return render(request, "ledger/readers.html", context)
 
 

@@ -205,6 +205,23 @@ def test_export_leaves_one_entry(answered_world: World, route: str, details: set
     assert {name for name, value in recorded.items() if value} == details
 
 
+def test_bundle_leaves_an_entry_of_each_conversation_in_it(answered_world: World):
+    world = answered_world
+    other = making.conversation(world.home)
+    making.question(making.start_run(other), text="And there?")
+    making.conversation(world.home)  # without a question, so in no bundle
+    with CaptureQueriesContext(connection) as queries:
+        read_body(get(world, "/audit/evidence.zip", more="x" * 5000))
+    entries = LedgerEntry.objects.filter(act=Act.EXPORTED).order_by("pk")
+    assert list(entries.values_list("workspace_id", "conversation_id")) == [
+        (world.home.pk, world.conversation.pk),
+        (world.home.pk, other.pk),
+    ]
+    assert all(len(entry.text) < 2000 for entry in entries)
+    inserts = [query for query in queries if '"store_ledgerentry" ("' in query["sql"]]
+    assert len(inserts) == 1
+
+
 def test_auditor_who_is_removed_may_not_read_on(answered_world: World):
     auditor, key = answered_world.people["auditor"], answered_world.conversation.pk
     assert contents.can_audit_all(auditor.pk, [key])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -69,3 +70,43 @@ def test_starter_who_was_removed_sees_no_readers_of_their_conversation(
     page = world.client("owner").get("/account/readers").content.decode()
     assert world.conversation.title not in page
     assert "Nobody else" in page
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/audit/evidence.zip",
+        "/audit/evidence.zip?conversation={0}",
+        "/conversations/{0}/evidence.zip",
+        "/audit.csv?conversation={0}",
+        "/audit.jsonl?conversation={0}",
+        "/audit/decisions.csv?conversation={0}",
+    ],
+)
+def test_starter_sees_each_download_of_their_conversation(world: World, address: str):
+    world.client("responder").post(make_address("question-answer", world), {"answer": "true"})
+    download(world, address.format(world.conversation.pk))
+    page = world.client("owner").get("/account/readers").content.decode()
+    assert re.findall(r'data-label="Person"[^>]*>([^<]*)<', page) == ["Auditor"]
+    assert f'href="/conversations/{world.conversation.pk}"' in page.partition("<tbody>")[2]
+    assert "Exports of whole workspaces" not in page
+
+
+@pytest.mark.parametrize("address", ["/audit.csv", "/audit.jsonl", "/audit/decisions.csv"])
+def test_starter_sees_who_downloaded_lists_of_the_workspace(world: World, address: str):
+    world.client("responder").post(make_address("question-answer", world), {"answer": "true"})
+    download(world, address)
+    download(world, address, "owner")
+    page = world.client("owner").get("/account/readers").content.decode()
+    readers, _, exports = page.partition("Exports of whole workspaces")
+    assert "Nobody else has opened" in readers
+    assert re.findall(r'data-label="Person"[^>]*>([^<]*)<', exports) == ["Auditor"]
+    assert 'data-label="Exports" class="number">1<' in exports
+    page = world.client("reader").get("/account/readers").content.decode()
+    assert "Exports of whole workspaces" not in page
+
+
+def download(world: World, address: str, name: str = "auditor") -> None:
+    response: Any = world.client(name).get(address)
+    assert response.status_code == 200
+    assert b"".join(response) if response.streaming else response.content

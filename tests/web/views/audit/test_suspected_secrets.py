@@ -131,7 +131,8 @@ def test_bundle_is_recorded_with_the_masks_that_it_reveals(
 ):
     client = world.client("auditor")
     client.get(address.format(conversation.pk))
-    details = json.loads(LedgerEntry.objects.get(act=Act.EXPORTED).text)["details"]
+    entry = LedgerEntry.objects.get(act=Act.EXPORTED, conversation_id=conversation.pk)
+    details = json.loads(entry.text)["details"]
     count = SuspectedSecret.objects.filter(conversation=conversation).count()
     assert details["masked_count"] == count > 3
     assert f"masked texts revealed</span> {count}" in read_page(client, "/audit/ledger")
