@@ -201,6 +201,10 @@ class Act(TextChoices):
     COMMENTS_REOPENED = "comments_reopened"
     WORKSPACE_ADDED = "workspace_added"
     LEDGER_KEY_CHANGED = "ledger_key_changed"
+    ANSWER_LINK_ISSUED = "answer_link_issued"
+    CHANNEL_ADDED = "channel_added"
+    CHANNEL_CHANGED = "channel_changed"
+    CHANNEL_REMOVED = "channel_removed"
 
 
 class FilesState(TextChoices):

@@ -32,6 +32,7 @@ from django.db.models.functions import Now, RowNumber
 from jpweb.store import approvals, db_text, inquiries
 from jpweb.store.choices import ApprovalKind, ApprovalState, Role
 from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
+from jpweb.store.ledger.entries import Place
 from jpweb.store.models import (
     Approval,
     ApprovalClaim,
@@ -45,6 +46,7 @@ from jpweb.store.models import (
 from jpweb.store.notifications import (
     answer_buttons,
     answer_links,
+    channel_acts,
     due_mentions,
     returned_questions,
 )
@@ -71,7 +73,8 @@ class DueNotification:
     a secret one or one of an unknown kind: it is not sent, and so not read. ``url`` is empty for a
     browser, which is in ``subscription``. ``comment_page`` has the conversation and the event of
     a mention, ``snooze_id`` the ended snooze of a question that came back, and ``return_number``
-    which of its returns the message follows; 0 for the first message.
+    which of its returns the message follows; 0 for the first message. ``place``
+    is that of a question in the ledger.
     """
 
     destination_id: int
@@ -89,6 +92,8 @@ class DueNotification:
     return_number: int = 0
     mention_id: int | None = None
     comment_page: tuple[int, str] = (0, "")
+    place: Place = field(default_factory=Place)
+    person_name: str = ""
     channel: Channel = ADDRESS
     subscription: PushSubscription | None = field(default=None, repr=False)
     buttons: Sequence[AnswerButton] = field(default=(), repr=False)
@@ -117,7 +122,7 @@ def list_due(limit: int) -> list[DueNotification]:
     receivers: dict[tuple[Channel, int], Any] = {}
     for channel in {channel for _, channel in waiting_rows}:
         keys = {_receiver_id(row) for row, other in waiting_rows if other is channel}
-        usable = channel.list_usable().in_bulk(keys)
+        usable = channel.list_usable().select_related("person").in_bulk(keys)
         receivers |= {(channel, key): receiver for key, receiver in usable.items()}
     return _pick_due(waiting_rows, receivers, limit)
 
@@ -155,14 +160,21 @@ def claim_delivery(due_notification: DueNotification) -> tuple[int, str] | None:
             if not _is_still_due(due_notification):
                 return None
             delivery_id = _record_delivery(due_notification)
-            token = (
-                answer_links.issue_link(due_notification.inquiry_id, due_notification.person_id)
-                if due_notification.inquiry_id and channel is ADDRESS
-                else ""
-            )
+            token = _issue_link(due_notification) if channel is ADDRESS else ""
     except IntegrityError:
         return None
     return delivery_id, token
+
+
+def _issue_link(due_notification: DueNotification) -> str:
+    """Issue the answer link of a question, and record that; return its token, "" without one."""
+    inquiry_id, person_id = due_notification.inquiry_id, due_notification.person_id
+    if inquiry_id is None:
+        return ""
+    person = person_id, due_notification.person_name
+    destination = due_notification.destination_id, due_notification.url
+    channel_acts.record_answer_link(due_notification.place, person, destination)
+    return answer_links.issue_link(inquiry_id, person_id)
 
 
 def _record_delivery(due_notification: DueNotification) -> int:
@@ -204,6 +216,7 @@ def _make_due(row: WaitingRow, channel: Channel, receiver: Any) -> DueNotificati
     common: dict[str, Any] = {
         "destination_id": receiver.pk,
         "person_id": receiver.person_id,
+        "person_name": receiver.person.display_name,
         "url": receiver.url if channel is ADDRESS else "",
         "subscription": receiver if channel is BROWSER else None,
         "channel": channel,
@@ -227,6 +240,7 @@ def _make_due(row: WaitingRow, channel: Channel, receiver: Any) -> DueNotificati
         **common,
         asker=asker,
         inquiry_id=row.pk,
+        place=Place(row.conversation.workspace_id, row.conversation_id, f"inquiry:{row.pk}"),
         snooze_id=row.snooze_key,  # type: ignore[attr-defined]  # annotated by _join_receivers
         return_number=row.next_return,  # type: ignore[attr-defined]  # likewise
         text=text,

@@ -6,9 +6,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from jpweb.store import db_text
-from jpweb.store.choices import Role
+from jpweb.store.choices import Act, Role
 from jpweb.store.errors import StoreError
 from jpweb.store.models import Membership, NotificationDestination, Person
+from jpweb.store.notifications import channel_acts
 
 #: Destinations of one person at most.
 MAX_DESTINATIONS = 20
@@ -48,7 +49,7 @@ def add_destination(
     """
     if not can_answer(person_id, workspace_id):
         raise DestinationRefused("Choose a workspace in which you can answer.")
-    Person.objects.select_for_update().get(pk=person_id)  # serializes the count below
+    person = Person.objects.select_for_update().get(pk=person_id)  # serializes the count below
     existing = list(NotificationDestination.objects.filter(person_id=person_id))
     if any(
         destination.workspace_id == workspace_id and destination.url == url
@@ -60,15 +61,19 @@ def add_destination(
             f"You have {MAX_DESTINATIONS} channels. Remove one to add another."
         )
     new_destination = NotificationDestination(
-        person_id=person_id, workspace_id=workspace_id, url=db_text.clean_text(url), delay=delay
+        person=person, workspace_id=workspace_id, url=db_text.clean_text(url), delay=delay
     )
     new_destination.save(force_insert=True)
+    channel_acts.record_destination_act(Act.CHANNEL_ADDED, new_destination)
     return new_destination
 
 
+@transaction.atomic
 def remove_destination(person_id: int, destination_id: int) -> None:
     """Delete a destination. Raises UnknownDestination."""
-    get_destination(person_id, destination_id).delete()
+    destination = get_destination(person_id, destination_id)
+    channel_acts.record_destination_act(Act.CHANNEL_REMOVED, destination)
+    destination.delete()
 
 
 def record_problem(destination_id: int, problem: str) -> None:
@@ -85,4 +90,5 @@ def can_answer(person_id: int, workspace_id: int) -> bool:
 
 
 def _filter_of_person(person_id: int) -> QuerySet[NotificationDestination]:
-    return NotificationDestination.objects.filter(person_id=person_id).select_related("workspace")
+    rows = NotificationDestination.objects.filter(person_id=person_id)
+    return rows.select_related("workspace", "person")

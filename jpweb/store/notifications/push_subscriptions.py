@@ -8,8 +8,10 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from jpweb.store import db_text
+from jpweb.store.choices import Act
 from jpweb.store.errors import StoreError
 from jpweb.store.models import Person, PushSubscription, SignIn
+from jpweb.store.notifications import channel_acts
 from jpweb.store.people import sessions
 
 #: Browsers of one person at most.
@@ -56,7 +58,7 @@ def save_subscription(
     sign_in = sessions.list_live_rows().filter(pk=sign_in_key, person__isnull=False).first()
     if sign_in is None or sign_in.person_id is None:
         raise SubscriptionRefused("Sign in again.")
-    Person.objects.select_for_update().get(pk=sign_in.person_id)  # serializes the count below
+    person = Person.objects.select_for_update().get(pk=sign_in.person_id)  # serializes the count
     endpoint_hash = hashlib.sha256(endpoint.encode()).hexdigest()
     PushSubscription.objects.filter(endpoint_hash=endpoint_hash).exclude(sign_in=sign_in).delete()
     is_replaceable = Q(endpoint="") | ~Q(person_id=sign_in.person_id)
@@ -67,9 +69,9 @@ def save_subscription(
             f"You have {MAX_SUBSCRIPTIONS} browsers. Remove one to add another."
         )
     # The row stays: its deliveries say what the browser has had.
-    row, _ = PushSubscription.objects.update_or_create(
+    row, is_new = PushSubscription.objects.update_or_create(
         sign_in=sign_in,
-        person_id=sign_in.person_id,
+        person=person,
         defaults={
             "browser": _read_browser(sign_in),
             "endpoint": endpoint,
@@ -80,14 +82,19 @@ def save_subscription(
             "problem": "",
         },
     )
+    channel_acts.record_browser_act(Act.CHANNEL_ADDED if is_new else Act.CHANNEL_CHANGED, row)
     return row
 
 
+@transaction.atomic
 def remove_subscription(person_id: int, subscription_id: int) -> None:
     """Delete a browser of a person. Raises UnknownSubscription."""
     rows = _list_signed_in().filter(person_id=person_id, pk=subscription_id)
-    if not rows.delete()[0]:
+    row = rows.select_related("person").first()
+    if row is None:
         raise UnknownSubscription("No such browser.")
+    channel_acts.record_browser_act(Act.CHANNEL_REMOVED, row)
+    row.delete()
 
 
 def forget_subscription(subscription: PushSubscription) -> None:

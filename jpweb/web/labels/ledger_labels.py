@@ -7,6 +7,7 @@ from typing import Any
 
 from jpweb.runtime.exports import FORMATS
 from jpweb.store.choices import Act, ApprovalKind, DecisionKind, InterruptKind, Role, RunState
+from jpweb.store.notifications import channel_acts
 from jpweb.stream.markdown import outcome_texts
 from jpweb.web import display_text
 from jpweb.web.labels import policy_labels, review_labels
@@ -68,6 +69,10 @@ ACT_LABELS: Mapping[str, str] = {
     Act.COMMENTS_REOPENED: "Comments reopened",
     Act.WORKSPACE_ADDED: "Workspace added",
     Act.LEDGER_KEY_CHANGED: "Ledger's signing key changed",
+    Act.ANSWER_LINK_ISSUED: "Answer link created",
+    Act.CHANNEL_ADDED: "Notification channel added",
+    Act.CHANNEL_CHANGED: "Notification channel changed",
+    Act.CHANNEL_REMOVED: "Notification channel removed",
 }
 #: Words for true and false in details.
 FLAG_LABELS = {True: "yes", False: "no"}
@@ -110,6 +115,8 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "second_factor": "second factor",
     "until": "until",
     "folder": "folder",
+    "service": "channel",
+    "browser": "browser",
 }
 #: Details that are times, as ISO text.
 TIME_DETAILS = frozenset({"made_at", "until"})
@@ -221,6 +228,7 @@ VALUE_LABELS: Mapping[str, Mapping[Any, str]] = {
     "role": _ROLE_LABELS,
     "places": {"tool_calls": "tool calls", "other": "another field"},
     "round": review_labels.ROUND_LABELS,
+    "service": {channel_acts.WEB_PUSH: "Web Push"},
     "scope": {"strings": "strings", "content": "all content"},
     "setting": SETTING_LABELS,
     "state": RUN_END_LABELS,

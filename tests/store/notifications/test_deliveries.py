@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -8,12 +9,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from jpweb.store.choices import UNFINISHED_STATES, ApprovalKind, Role, RunState
+from jpweb.store.choices import UNFINISHED_STATES, Act, ApprovalKind, Role, RunState
 from jpweb.store.inbox import claims, snoozes
 from jpweb.store.models import (
     AnswerLink,
     Approval,
     Inquiry,
+    LedgerEntry,
     NotificationDelivery,
     NotificationDestination,
     Person,
@@ -160,6 +162,37 @@ def test_a_claim_is_made_once_and_makes_one_link(run: Run):
     assert deliveries.claim_delivery(notification) is None
     assert deliveries.list_due(10) == []
     assert (NotificationDelivery.objects.count(), AnswerLink.objects.count()) == (1, 1)
+
+
+def test_claim_records_the_link_for_its_person_without_its_token(run: Run):
+    destination, question = address(run), making.question(run)
+    url = "https://hooks.slack.example/services/T0/B0/canary"
+    NotificationDestination.objects.update(url=url)
+    (notification,) = deliveries.list_due(10)
+    with CaptureQueriesContext(connection) as queries:
+        claimed = deliveries.claim_delivery(notification)
+    assert claimed is not None
+    (entry,) = LedgerEntry.objects.filter(act=Act.ANSWER_LINK_ISSUED)
+    assert (entry.person_id, entry.subject) == (None, f"inquiry:{question.pk}")
+    place = run.conversation.workspace_id, run.conversation_id
+    assert (entry.workspace_id, entry.conversation_id) == place
+    assert json.loads(entry.text)["details"] == {
+        "person": destination.person.display_name,
+        "person_id": destination.person_id,
+        "destination": destination.pk,
+        "service": "hooks.slack.example",
+    }
+    assert claimed[1] not in entry.text
+    inserts = [query for query in queries if query["sql"].startswith("INSERT")]
+    assert len(inserts) == 3, "the delivery, the entry and the link"
+
+
+def test_claim_of_an_approval_records_no_link(run: Run):
+    address(run)
+    prompt = making.prompt(run)
+    Approval.objects.filter(pk=prompt.pk).update(asked_at=timezone.now() - timedelta(hours=1))
+    assert deliveries.claim_delivery(deliveries.list_due(10)[0]) is not None
+    assert not LedgerEntry.objects.filter(act=Act.ANSWER_LINK_ISSUED).exists()
 
 
 def test_a_failure_stands_on_its_notice(run: Run):

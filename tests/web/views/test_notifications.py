@@ -178,6 +178,18 @@ def test_an_address_is_removed_even_by_who_may_no_longer_answer(world: World):
     assert not NotificationDestination.objects.exists()
 
 
+def test_ledger_names_the_service_of_a_channel_and_never_its_key(world: World):
+    add(world)
+    key = NotificationDestination.objects.get().pk
+    world.client("responder").post("/notifications/remove", {"address": key})
+    html = world.client("owner").get("/audit/ledger").content.decode()
+    rows = html.partition("<tbody>")[2]
+    for label in ("Notification channel added", "Notification channel removed"):
+        assert label in rows
+    assert rows.count("channel</span> ntfys") == 2
+    assert KEY not in html
+
+
 def test_a_test_is_sent(world: World, receiver: NotificationReceiver):
     destination = destinations.add_destination(
         world.people["responder"].pk, world.home.pk, receiver.url(), 60
