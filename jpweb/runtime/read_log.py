@@ -10,7 +10,7 @@ import asyncio
 import logging
 import threading
 from collections import Counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jpweb.runtime.db_threads import run_in_background_thread, thread_use
 from jpweb.store.choices import Act
@@ -27,13 +27,17 @@ MAX_GATHERED_READS = 10_000
 
 
 class Read(NamedTuple):
-    """A page or a search: ``view`` is the name of a route, ``query`` the text of a search."""
+    """What a person opened: ``view`` is the name of a route, ``query`` the text of a search.
+
+    ``filters`` are the names and values of the filters that narrowed it.
+    """
 
     act: Act
     actor: Actor
     place: Place
     view: str
     query: str = ""
+    filters: tuple[tuple[str, str], ...] = ()
 
 
 _gathered_reads: Counter[Read] = Counter()
@@ -76,11 +80,12 @@ async def flush_reads() -> None:
 def write_reads(batch: Counter[Read]) -> None:
     """Insert an entry for each read, in one transaction."""
     entries.record_acts(
-        entries.NewAct(
-            read.act,
-            read.actor,
-            read.place,
-            {"view": read.view, "count": count} | ({"query": read.query} if read.query else {}),
-        )
+        entries.NewAct(read.act, read.actor, read.place, _make_details(read, count))
         for read, count in batch.items()
     )
+
+
+def _make_details(read: Read, count: int) -> dict[str, Any]:
+    criteria = {"query": read.query, "filters": dict(read.filters)}
+    criteria = {name: value for name, value in criteria.items() if value}
+    return {"view": read.view, "count": count} | criteria

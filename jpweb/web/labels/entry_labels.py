@@ -10,7 +10,7 @@ from jpweb.store.ledger import entry_macs, listing
 from jpweb.stream import timestamps
 from jpweb.stream.markdown import outcome_texts
 from jpweb.web import display_text
-from jpweb.web.labels import ledger_labels
+from jpweb.web.labels import filter_labels, ledger_labels
 
 if TYPE_CHECKING:
     from jpweb.store.models import LedgerEntry, Review
@@ -56,6 +56,8 @@ def _make_row(
             "change": details["kind"]
         }
     details |= _describe_tags(entry.act, details)
+    if isinstance(details.get("filters"), dict):
+        details["filters"] = filter_labels.describe_filters(details["filters"], workspace_names)
     decider = content.get("by", {})
     return {
         "entry": entry,

@@ -99,6 +99,7 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "view": "page",
     "count": "times",
     "query": "query",
+    "filters": "filters",
     "file": "file",
     "format": "format",
     "comments": "comments",

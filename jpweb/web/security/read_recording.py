@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from jpweb.runtime import read_log
 from jpweb.runtime.read_log import Read
+from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import Act
 from jpweb.store.evidence import contents
 from jpweb.store.ledger.entries import Actor, NewAct, Place, record_act, record_acts
+from jpweb.store.reviews.decisions import DecisionFilters
+from jpweb.store.search import query_parser
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -29,8 +33,22 @@ LISTING_ROUTES = frozenset(
         "mentions",
     }
 )  # fmt: skip
-#: Characters of a query string in an entry: a bundle leaves up to a thousand entries.
-MAX_QUERY_CHARS = 1000
+#: Characters of a searched text, and of an export's query string, in an entry: a bundle leaves up
+#: to a thousand entries.
+MAX_QUERY_CHARS = query_parser.MAX_QUERY_CHARS
+#: Characters of a filter's value in an entry.
+MAX_FILTER_CHARS = 200
+#: Routes that search for the text of the parameter ``q``.
+TEXT_ROUTES = frozenset({"search", "conversation-find"})
+#: Parameters of a route that narrow what it shows.
+FILTERS_BY_ROUTE: Mapping[str, tuple[str, ...]] = {
+    "search": tuple(query_parser.FILTER_DESCRIPTIONS),
+    "audit": tuple(field.name for field in fields(AuditFilters)),
+    "audit-charts": tuple(field.name for field in fields(AuditFilters)),
+    "decisions": tuple(field.name for field in fields(DecisionFilters)),
+}
+#: Parameters that entries name otherwise: of *Audit*, a person is a name and an account a key.
+_NAMES_BY_ROUTE = {"decisions": {"person": "account"}}
 #: Routes that hand out a file. They are recorded at once, other reads within a second.
 EXPORT_ROUTES = frozenset({"conversation-export", "conversation-evidence"})
 
@@ -52,7 +70,9 @@ def note_response(
         place = (
             Place() if conversation is None else Place(conversation.workspace_id, conversation.pk)
         )
-        read_log.note_read(Read(Act.READ, Actor.from_person(person), place, str(route)))
+        query, filters = _read_criteria(str(route), request.GET)
+        actor = Actor.from_person(person)
+        read_log.note_read(Read(Act.READ, actor, place, str(route), query, filters))
 
 
 def note_link_read(person: Person, conversation: Conversation) -> None:
@@ -61,10 +81,11 @@ def note_link_read(person: Person, conversation: Conversation) -> None:
     read_log.note_read(Read(Act.READ, Actor.from_person(person), place, "answer-link"))
 
 
-def note_search(request: Request, text: str) -> None:
+def note_search(request: Request) -> None:
     """Gather a search of all conversations that the person may read."""
+    query, filters = _read_criteria("search", request.GET)
     actor = Actor.from_person(request.user)
-    read_log.note_read(Read(Act.SEARCHED, actor, Place(), "search", text))
+    read_log.note_read(Read(Act.SEARCHED, actor, Place(), "search", query, filters))
 
 
 def record_export(request: Request, place: Place, **details: str | int) -> None:
@@ -113,6 +134,19 @@ def get_query(request: Request) -> str:
     """Return the query string of an export, as its entry has it."""
     query: str = request.META["QUERY_STRING"]
     return query[:MAX_QUERY_CHARS]
+
+
+def _read_criteria(
+    route: str, params: Mapping[str, str]
+) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return the text of a search, and the filters that have a value."""
+    text = params.get("q", "").strip()[:MAX_QUERY_CHARS] if route in TEXT_ROUTES else ""
+    names = _NAMES_BY_ROUTE.get(route, {})
+    values = {
+        names.get(name, name): params.get(name, "").strip()[:MAX_FILTER_CHARS]
+        for name in FILTERS_BY_ROUTE.get(route, ())
+    }
+    return text, tuple((name, value) for name, value in values.items() if value)
 
 
 def _count_masks(count: int) -> dict[str, int]:

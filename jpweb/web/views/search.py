@@ -38,7 +38,7 @@ def search_conversations(request: Request) -> HttpResponse:
     params = _read_params(request.GET)
     query = query_parser.parse_query(params["q"], params)
     if query.has_criteria:
-        read_recording.note_search(request, params["q"])
+        read_recording.note_search(request)
     results = searching.make_search(request.user.pk, query)
     is_grouped = results.has_words and params.get("sort") != "newest"
     context = {
