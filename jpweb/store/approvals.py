@@ -309,7 +309,8 @@ def _settle_open(approval_id: int, **values: Any) -> Approval:
 
 def _record(act: Act, actor: Actor, row: Approval, **details: Any) -> None:
     place = Place(row.workspace_id, row.conversation_id, f"approval:{row.pk}")
-    record_act(act, actor, place, kind=row.kind, tool=row.tool_name, digest=row.digest, **details)
+    details |= {"kind": row.kind, "tool": row.tool_name, "digest": row.digest}
+    record_act(act, actor, place, asked_at=row.asked_at.isoformat(), **details)
 
 
 def _describe_decision(decision: Mapping[str, Any]) -> dict[str, Any]:

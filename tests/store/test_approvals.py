@@ -11,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from jpweb.store import approvals, run_events, runs
 from jpweb.store.choices import ApprovalKind, Role, RunState
 from jpweb.store.errors import AlreadyDecided, UnknownApproval
-from jpweb.store.models import Approval, Run
+from jpweb.store.inquiries import Decider
+from jpweb.store.models import Approval, LedgerEntry, Run
 from jpweb.stream.events import ToolCallResponse
 from jpweb.stream.inquiry import CancellationReason
 from tests.store import making
@@ -32,6 +33,15 @@ def test_a_prompt_belongs_to_the_run_that_is_under_way(run: Run):
     row = making.prompt(run)
     assert (row.run_id, row.state, row.settled_at) == (run.pk, "open", None)
     assert row.subject["arguments"] == {"path": "a.md"}
+
+
+def test_entries_of_an_approval_say_when_it_was_asked(run: Run):
+    decided, withdrawn = making.prompt(run), making.prompt(run)
+    approvals.decide_approval(decided.pk, {"allow": True}, Decider("person", "Ada"))
+    approvals.withdraw_approval(withdrawn.pk)
+    entries = LedgerEntry.objects.filter(subject__startswith="approval:").order_by("pk")
+    asked_times = [json.loads(entry.text)["details"]["asked_at"] for entry in entries]
+    assert asked_times == [row.asked_at.isoformat() for row in (decided, withdrawn)]
 
 
 def test_where_no_run_is_under_way_nothing_is_asked(run: Run):

@@ -49,6 +49,7 @@ class _OpenRow(NamedTuple):
     item_position: int
     run_id: int | None
     run_state: str | None
+    asked_at: datetime
 
 
 def insert_open_row(
@@ -121,7 +122,7 @@ def settle_row(
         Inquiry, {"id": open_row.id, "state": OPEN_STATE}, **outcome
     ):
         raise AlreadySettled(_get_newest(conversation_id, inquiry_id))
-    _record_settlement(entry, event, open_row.id, outcome)
+    _record_settlement(entry, event, open_row, outcome)
     is_parked = open_row.run_state == RunState.PARKED
     if row is not None:
         _set_outcome(row, outcome, is_requeued=is_parked)
@@ -154,7 +155,7 @@ _oldest_open_query = CompiledQuery(
             state=OPEN_STATE,
         )
         .order_by("position")
-        .values_list("pk", Subquery(_request_entry), "run_id", "run__state")[:1]
+        .values_list("pk", Subquery(_request_entry), "run_id", "run__state", "asked_at")[:1]
     )
 )
 
@@ -170,18 +171,19 @@ def _make_outcome_columns(
 
 
 def _record_settlement(
-    entry: JournalEntry, event: ConversationEvent, row_id: int, outcome: dict[str, Any]
+    entry: JournalEntry, event: ConversationEvent, open_row: _OpenRow, outcome: dict[str, Any]
 ) -> None:
     by = event.note.get("by")
     actor = Actor(outcome["decided_by"], outcome["decider_name"], outcome["decider_id"])
     record_act(
         Act.INQUIRY_CANCELLED if outcome["state"] == "cancelled" else Act.INQUIRY_ANSWERED,
         actor if by else SYSTEM,
-        Place(entry.conversation.workspace_id, entry.conversation_id, f"inquiry:{row_id}"),
+        Place(entry.conversation.workspace_id, entry.conversation_id, f"inquiry:{open_row.id}"),
         outcome=outcome["state"],
         reason=outcome["reason"],
         event=entry.anchor,
         event_hash=ledger_verifier.hash_text(entry.text),
+        asked_at=open_row.asked_at.isoformat(),
         **({"channel": outcome["channel"]} if outcome["channel"] else {}),
     )
 

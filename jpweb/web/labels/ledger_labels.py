@@ -86,6 +86,7 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "outcome": "outcome",
     "reason": "reason",
     "channel": "via",
+    "asked_at": "asked",
     "number": "redaction number",
     "scope": "replaced",
     "places": "in",
@@ -120,7 +121,7 @@ LEDGER_DETAIL_LABELS: Mapping[str, str] = {
     "browser": "browser",
 }
 #: Details that are times, as ISO text.
-TIME_DETAILS = frozenset({"made_at", "until"})
+TIME_DETAILS = frozenset({"asked_at", "made_at", "until"})
 #: Kinds of a group's changes.
 GROUP_CHANGE_LABELS: Mapping[str, str] = {
     "made": "created",

@@ -19,7 +19,12 @@ from tests.load.benchmark import BenchRun, Progress, measure_interleaved
 from tests.load.databases import use_database
 
 ACTOR = Actor("person", "Ada", 1)
-DETAILS = {"outcome": "answered", "event": "e-0123456789", "event_hash": "0" * 64}
+DETAILS = {
+    "outcome": "answered",
+    "event": "e-0123456789",
+    "event_hash": "0" * 64,
+    "asked_at": "2026-11-28T05:00:00.123456+00:00",
+}
 
 
 def measure_append(bench: BenchRun, progress: Progress) -> tuple[float, float]:

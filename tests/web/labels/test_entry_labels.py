@@ -77,6 +77,11 @@ def test_end_of_a_claim_is_written_as_pages_write_times(world: World, until: str
             {"setting": "writing", "value": "compatible"},
             "setting Write conversations to the workspace, value Yes, readable by an older jp",
         ),
+        (
+            Act.INQUIRY_ANSWERED,
+            {"outcome": "answered", "asked_at": "2026-11-27T20:06:42.419492+00:00"},
+            "outcome Answered, asked 27 Nov 2026, 20:06 UTC",
+        ),
         (Act.READ, {"view": "conversation-thread"}, "page What the model saw"),
     ],
 )

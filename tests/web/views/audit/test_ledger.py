@@ -186,6 +186,7 @@ def test_answer_is_one_entry_with_the_hash_of_its_event(world: World):
     entry = LedgerEntry.objects.get(act=Act.INQUIRY_ANSWERED)
     details = json.loads(entry.text)["details"]
     assert entry.subject == f"inquiry:{world.question.pk}"
+    assert details["asked_at"] == world.question.asked_at.isoformat()
     assert details["outcome"] == "answered"
     assert len(details["event_hash"]) == 64
     assert "true" not in entry.text
