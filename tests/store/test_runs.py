@@ -5,9 +5,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import approvals, journal, runs
-from jpweb.store.choices import ApprovalKind, RunState
+from jpweb.store.choices import Act, ApprovalKind, RunState
 from jpweb.store.inquiries import Decider
-from jpweb.store.models import Conversation, Run
+from jpweb.store.models import Conversation, LedgerEntry, Run
 from jpweb.store.run_queue import leases
 from jpweb.stream.events import ToolCallResponse
 from tests.store import making
@@ -29,6 +29,13 @@ def test_the_latest_run_of_a_conversation_comes_with_who_started_it():
         assert newest_run.started_by == ada
     assert len(captured) == 1
     assert runs.get_newest(making.conversation(home).pk) is None
+
+
+def test_start_of_a_run_is_an_entry_of_its_starter():
+    ada, conversation = making.person("ada"), making.conversation(making.workspace())
+    making.start_run(conversation, ada)
+    entry = LedgerEntry.objects.get(act=Act.RUN_STARTED)
+    assert (entry.person_id, entry.conversation_id) == (ada.pk, conversation.pk)
 
 
 def test_decision_of_an_interrupted_call_keeps_no_run_from_parking():

@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 
 from jpweb.store import accounts
-from jpweb.store.choices import Role
+from jpweb.store.choices import Act, Role
 from jpweb.store.maintenance import deactivation
-from jpweb.store.models import Membership, Person, SignInLink, Workspace
+from jpweb.store.models import LedgerEntry, Membership, Person, SignInLink, Workspace
 from jpweb.store.people import invitations
 from tests.store import making
 from tests.store.people.grouping import make_group
@@ -313,6 +313,8 @@ def test_copies_of_another_id_are_confirmed_by_an_owner(
     assert "now reads the user-local copies" in parse_page(response).text
     assert not parse_page(response).find_all(name="jp_id")
     assert Workspace.objects.get(pk=world.home.pk).copies_id == "ab1z9"
+    entry = LedgerEntry.objects.get(act=Act.SETTING_CHANGED)
+    assert (entry.person_id, entry.workspace_id) == (world.people["owner"].pk, world.home.pk)
     second_response = world.client("owner").post(
         f"/workspaces/{world.home.pk}/copies", {"jp_id": "ab1z9"}, follow=True
     )

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from jpweb.store.models import Trust
+from jpweb.store.choices import Act
+from jpweb.store.ledger.entries import Actor
+from jpweb.store.models import LedgerEntry, Trust
 from jpweb.store.workspace_config import trust
 from jpweb.store.workspace_config.trust import ReviewedItem, TrustState
 from tests.store import making
@@ -45,6 +47,15 @@ def test_trust_that_is_withdrawn_is_gone(db: None):
     trust.grant_trust(home, [SEEN], making.person("ada"))
     assert trust.withdraw_trust(home, [("tool", "t"), ("tool", "other")]) == 1
     assert trust.list_trusted(home.pk) == {}
+
+
+def test_trust_that_is_given_and_withdrawn_is_in_the_ledger(db: None):
+    home, ada = making.workspace(), making.person("ada")
+    trust.grant_trust(home, [SEEN], ada)
+    trust.withdraw_trust(home, [("tool", "t"), ("tool", "other")], Actor.from_person(ada))
+    entries = LedgerEntry.objects.filter(workspace_id=home.pk, person_id=ada.pk).order_by("pk")
+    acts = list(entries.values_list("act", flat=True))
+    assert acts == [Act.TRUST_GIVEN, Act.TRUST_WITHDRAWN]
 
 
 def test_trust_outlives_who_gave_it(db: None):

@@ -48,8 +48,7 @@ ROUTES_WITHOUT_CONTENT = {
     "sign-in", "sign-in-code", "sign-on-callback", "static-file", "tools",
     "workspace-add", "workspace-files",
 }  # fmt: skip
-#: What a submission of an owner leaves in the ledger; other submissions change no right, no
-#: decision and no run.
+#: What a submission of an owner leaves in the ledger; ``test_submissions`` has the others.
 ACTS_BY_ROUTE = {
     "comment-add": {Act.COMMENT_ADDED},
     "conversation-stop": {Act.RUN_INTERRUPTED},
