@@ -178,6 +178,8 @@ PAGE_LABELS: Mapping[str, str] = {
     "audit-charts": "Charts",
     "decisions": "Decisions",
     "review-queue": "Reviews",
+    "ledger": "Ledger",
+    "secrets": "Suspected secrets",
     "conversation": "Conversation",
     "question": "Question",
     "search": "Search",

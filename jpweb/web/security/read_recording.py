@@ -12,6 +12,7 @@ from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import Act
 from jpweb.store.evidence import contents
 from jpweb.store.ledger.entries import Actor, NewAct, Place, record_act, record_acts
+from jpweb.store.ledger.listing import LedgerFilters
 from jpweb.store.reviews.decisions import DecisionFilters
 from jpweb.store.search import query_parser
 
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 CONTENT_STATUSES = frozenset({200, 206, 304})
 #: Routes of a conversation that show none of its events.
 METADATA_ROUTES = frozenset({"conversation-edit"})
-#: Routes that show questions and answers of several conversations.
+#: Routes that show questions, answers, notes or reasons of several conversations.
 LISTING_ROUTES = frozenset(
     {
         "home", "questions", "audit", "decisions", "review-queue", "audit-charts", "bookmarks",
-        "mentions",
+        "mentions", "ledger", "secrets",
     }
 )  # fmt: skip
 #: Characters of a searched text, and of an export's query string, in an entry: a bundle leaves up
@@ -46,9 +47,11 @@ FILTERS_BY_ROUTE: Mapping[str, tuple[str, ...]] = {
     "audit": tuple(field.name for field in fields(AuditFilters)),
     "audit-charts": tuple(field.name for field in fields(AuditFilters)),
     "decisions": tuple(field.name for field in fields(DecisionFilters)),
+    "ledger": tuple(field.name for field in fields(LedgerFilters)),
+    "secrets": ("state", "workspace"),
 }
 #: Parameters that entries name otherwise: of *Audit*, a person is a name and an account a key.
-_NAMES_BY_ROUTE = {"decisions": {"person": "account"}}
+_NAMES_BY_ROUTE = {route: {"person": "account"} for route in ("decisions", "ledger")}
 #: Routes that hand out a file. They are recorded at once, other reads within a second.
 EXPORT_ROUTES = frozenset({"conversation-export", "conversation-evidence"})
 

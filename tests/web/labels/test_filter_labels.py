@@ -67,6 +67,18 @@ def read_details(world: World, address: str, query: dict[str, Any], reads: Reads
             {"query": "tomatoes"},
             "page Find in conversation, query tomatoes",
         ),
+        (
+            "/audit/ledger",
+            {"act": "role_changed", "person": "7"},
+            {"filters": {"act": "role_changed", "account": "7"}},
+            "page Ledger, filters account: 7; act: Role changed",
+        ),
+        (
+            "/audit/secrets",
+            {"state": "dismissed"},
+            {"filters": {"state": "dismissed"}},
+            "page Suspected secrets, filters state: Dismissed",
+        ),
         ("/audit", {}, {}, "page Audit"),
     ],
 )

@@ -37,14 +37,14 @@ DOWNLOAD_ROUTES = {
     "audit-csv", "audit-jsonl", "audit-evidence", "decisions-csv", "decisions-jsonl", "ledger-file",
     "personal-data",
 }  # fmt: skip
-#: Routes that show settings, people, titles and acts, that lead elsewhere, or search for words
-#: that are an entry.
+#: Routes that show settings, people and titles, that lead elsewhere, or search for words that are
+#: an entry.
 ROUTES_WITHOUT_CONTENT = {
     "account", "approval-call", "comment-next", "conversation-neighbour",
     "conversation-new", "conversation-step", "conversations", "download", "event-part",
-    "evidence-verifier", "go", "group", "groups", "help", "help-page", "join", "ledger",
+    "evidence-verifier", "go", "group", "groups", "help", "help-page", "join",
     "ledger-verifier", "notifications", "notifications-waiting", "people", "service-worker",
-    "question-expiry", "readers", "reviews", "search", "second-factor", "secrets", "settings",
+    "question-expiry", "readers", "reviews", "search", "second-factor", "settings",
     "sign-in", "sign-in-code", "sign-on-callback", "static-file", "tools",
     "workspace-add", "workspace-files",
 }  # fmt: skip
