@@ -338,10 +338,6 @@ class Recorder(Protocol):
         """Delete the saved progress, and save the stream's length as the boundary ``restart``."""
         ...
 
-    async def take_over_calls(self) -> None:
-        """Save the stream's length as the boundary ``takeover``."""
-        ...
-
     async def load_boundaries(self) -> CallBoundaries:
         """Return the saved boundaries."""
         ...

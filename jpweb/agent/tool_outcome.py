@@ -88,8 +88,8 @@ class CallProgress:
 class CallBoundaries:
     """The lengths that the stream had when open calls last began again; 0 where they never did.
 
-    ``restart``: a person restarted them. ``takeover``: a process took them over from one that ended
-    while they may have been running.
+    ``restart``: a person restarted them. ``takeover``: a process acquired the turn from one that
+    ended while they may have been running; no answer after it has reached them there.
     """
 
     restart: int = 0

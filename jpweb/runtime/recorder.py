@@ -112,9 +112,6 @@ class JournalRecorder:
     async def restart_calls(self) -> None:
         self.run.restart_position = await run_in_db_thread(run_events.restart_calls, self.run)
 
-    async def take_over_calls(self) -> None:
-        self.run.takeover_position = await run_in_db_thread(run_events.take_over_calls, self.run)
-
     async def load_boundaries(self) -> CallBoundaries:
         return CallBoundaries(self.run.restart_position, self.run.takeover_position)
 

@@ -1,6 +1,6 @@
 """Appends events of a run, and closes the rows that they supersede, in one transaction.
 
-It also saves where in the journal the open calls of a run began again.
+It also saves where in the journal a person restarted the open calls of a run.
 """
 
 from __future__ import annotations
@@ -59,26 +59,8 @@ def restart_calls(run: Run) -> int:
     Returns the length of the journal: what it holds of these calls counts no longer. Raises
     LeaseLost.
     """
-    entry_count = _lock_and_count_entries(run)
+    entry_count = journal.lock_conversation(run.conversation_id).entry_count
+    leases.assert_held(run)
     compiled_write.update_rows(Run, {"id": run.pk}, restart_position=entry_count)
     call_checkpoints.clear_checkpoints(run)
     return entry_count
-
-
-@transaction.atomic
-def take_over_calls(run: Run) -> int:
-    """Save that the calls of a run are taken over from a process that ended.
-
-    Returns the length of the journal: the calls that had got an answer by then were not waiting for
-    one. Raises LeaseLost.
-    """
-    entry_count = _lock_and_count_entries(run)
-    compiled_write.update_rows(Run, {"id": run.pk}, takeover_position=entry_count)
-    return entry_count
-
-
-def _lock_and_count_entries(run: Run) -> int:
-    """Return the length of a run's journal, locked for its holder. Raises LeaseLost."""
-    conversation = journal.lock_conversation(run.conversation_id)
-    leases.assert_held(run)
-    return conversation.entry_count

@@ -57,7 +57,8 @@ class ListRecorder:
         self.progress.clear()
         self.boundaries = replace(self.boundaries, restart=len(self.events))
 
-    async def take_over_calls(self) -> None:
+    def take_over_calls(self) -> None:
+        """Save the boundary, as the store does where another process acquires the run."""
         self.boundaries = replace(self.boundaries, takeover=len(self.events))
 
     async def load_boundaries(self) -> CallBoundaries:

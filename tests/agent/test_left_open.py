@@ -68,6 +68,8 @@ def make_turn(*events: Any, tools: Sequence[Any] = (), replies: Any = ()) -> Any
 
 
 async def resume(turn: Any, **options: Any) -> TurnEnd:
+    if options.get("crashed"):
+        turn.recorder.take_over_calls()
     return await resume_turn(turn.ports, turn.stop, turn.setup, **options)
 
 

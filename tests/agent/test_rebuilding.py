@@ -70,6 +70,8 @@ def make_turn(*events: Any, tools: Any = None, replies: Any = (), **changes: Any
 
 
 async def resume(turn: Any, **options: Any) -> Any:
+    if options.get("crashed"):
+        turn.recorder.take_over_calls()
     end = await resume_turn(turn.ports, turn.stop, turn.setup, **options)
     assert end is TurnEnd.COMPLETE
     return turn.recorder.notes(ToolCallResponse)

@@ -129,24 +129,22 @@ def test_a_question_is_found_by_its_id_open_or_not(run: Run):
 CHECKPOINT = {"content": "Done.", "is_error": False, "delivered": True, "was_cut_off": False}
 
 
-def test_boundaries_of_calls_are_lengths_of_the_journal(run: Run):
+def test_restart_saves_the_length_of_the_journal(run: Run):
+    takeover_position = run.takeover_position
+    run_events.record_events(run, [make_event(STEPS[0][0])])
     call_checkpoints.save_checkpoint(run, "call_2", CHECKPOINT)
     length = making.count_entries(run.conversation_id)
-    assert run_events.take_over_calls(run) == length
-    run_events.record_events(run, [make_event(STEPS[0][0])])
-    assert CallCheckpoint.objects.count() == 1
-    assert run_events.restart_calls(run) == length + 1
+    assert run_events.restart_calls(run) == length
     run.refresh_from_db()
-    assert (run.takeover_position, run.restart_position) == (length, length + 1)
+    assert (run.takeover_position, run.restart_position) == (takeover_position, length)
     assert CallCheckpoint.objects.count() == 0
 
 
 def test_restart_by_a_process_that_lost_the_run_changes_nothing(run: Run):
     call_checkpoints.save_checkpoint(run, "call_2", CHECKPOINT)
     Run.objects.update(fence=run.fence + 1)
-    for save_boundary in (run_events.restart_calls, run_events.take_over_calls):
-        with pytest.raises(LeaseLost):
-            save_boundary(run)
+    with pytest.raises(LeaseLost):
+        run_events.restart_calls(run)
     run.refresh_from_db()
-    assert (run.takeover_position, run.restart_position) == (0, 0)
+    assert run.restart_position == 0
     assert CallCheckpoint.objects.count() == 1

@@ -154,8 +154,6 @@ class ToolCoordinator:
         }
         resumed = replace(resumed, progress=progress_by_id)
         saved_ids = {name for name, progress in progress_by_id.items() if progress.was_cut_off}
-        if not self._state.is_patient:
-            await self._event_writer.recorder.take_over_calls()
         running_ids = self._find_running_calls(calls, resumed)
         self._cut_off_ids = frozenset(saved_ids | running_ids)
         await self._save_cut_off(running_ids)

@@ -178,7 +178,7 @@ class TurnState:
         It is built from jpweb's notes beside the requests. Ids are never parsed. Permissions are
         asked for again, but for calls that wait at a question. ``start`` is the turn's position in
         the stream. ``crashed``: the turn was not parked, so that its calls may have been running
-        with the answers that are on record.
+        with the answers before the boundary ``takeover``.
         """
         state = cls(is_patient=not crashed)
         questions_by_inquiry: dict[str, tuple[OpenQuestion, AnswerKey]] = {}
@@ -189,8 +189,6 @@ class TurnState:
                 state._end_answered_pauses()
             if element is not None:
                 state._add_element(element, questions_by_inquiry)
-        if crashed:
-            state._end_answered_pauses()
         return state
 
     def restart_calls(self) -> None:

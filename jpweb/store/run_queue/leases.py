@@ -26,23 +26,31 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet, Value
+from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Concat, Now
 
 from jpweb.store.choices import RunPhase, RunState
 from jpweb.store.errors import LeaseLost
-from jpweb.store.models import Run
+from jpweb.store.models import Conversation, Run
 from jpweb.store.run_queue import jobs
 from jpweb.store.sql import compiled_write
 
 #: Runs that one listing returns at most; the next periodic pass lists the rest.
 _MAX_ROWS = 500
 
+_ENTRY_COUNT = Conversation.objects.filter(pk=OuterRef("conversation_id")).values("entry_count")
+#: Calls of a run that was parked were not in progress, so nobody takes them over.
+_TAKEOVER_POSITION = Case(
+    When(phase=RunPhase.WAITING, then=F("takeover_position")), default=Subquery(_ENTRY_COUNT)
+)
+
 
 def acquire_lease(run_id: int, holder: str, seconds: float) -> Run | None:
     """Acquire the lease of a queued run for a process and raise the fence; return the run, or None.
 
-    Of two processes that try at once one gets it.
+    Of two processes that try at once one gets it. Unless the run was parked, the length of its
+    journal is saved: later answers have not reached a call of the last holder, which no longer
+    holds the run.
     """
     queued_run = Run.objects.filter(pk=run_id, state=RunState.QUEUED)
     updated_count = queued_run.update(
@@ -51,6 +59,7 @@ def acquire_lease(run_id: int, holder: str, seconds: float) -> Run | None:
         lease_until=Now() + timedelta(seconds=seconds),
         fence=F("fence") + 1,
         queued_at=None,
+        takeover_position=_TAKEOVER_POSITION,
     )
     if not updated_count:
         return None

@@ -94,6 +94,8 @@ class Process:
             self.turn.setup = setup_of((tool,), {"tool": {"run": Mode.ASK}})
 
     async def play(self, *waiting_ids: str, is_crashed: bool = False) -> TurnEnd:
+        if is_crashed:
+            self.recorder.take_over_calls()
         return await resume_turn(
             self.turn.ports,
             self.turn.stop,

@@ -143,11 +143,13 @@ def test_restart_discards_the_decline_and_the_grant_before_it(restart, is_kept):
     assert state.next_attempt("a", "q") == (2, "a.q.2")
 
 
+@pytest.mark.parametrize("crashed", [False, True])
 @pytest.mark.parametrize(("takeover", "is_paused"), [(0, True), (7, True), (8, False), (9, True)])
-def test_takeover_ends_the_pause_of_a_call_that_had_its_answer(takeover, is_paused):
+def test_takeover_ends_the_pause_of_a_call_that_had_its_answer(takeover, is_paused, crashed):
     elements = [request("a", "q"), response(make_answer("opaque")), request("a", "r")]
     elements = elements[: 2 if takeover < 9 else 3]
-    state = TurnState.from_elements(elements, CallBoundaries(takeover=takeover), 6)
+    boundaries = CallBoundaries(takeover=takeover)
+    state = TurnState.from_elements(elements, boundaries, 6, crashed=crashed)
     assert state.is_paused("a") is is_paused
     assert [answer.value for answer in state.take_answers("a")] == [True]
 

@@ -38,9 +38,6 @@ pytestmark = pytest.mark.browser
 
 #: Make a page try to connect again after 0.3 s, each time.
 RECONNECT_SOON = "htmx.config.wsReconnectDelay = () => 300"
-#: Milliseconds in which a process that has acquired a run loads the configuration and reads the
-#: journal: no row and no page tells that it has. On a busy machine it took longer than an answer.
-READING_MS = 4000
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +105,6 @@ def test_pages_reconnect_after_a_kill_and_the_question_still_waits(
         expect(page.get_by_text("Resumed after a server restart")).to_be_visible()
         # Of an answer that comes before, nobody knows whether it had reached the call.
         wait_until(lambda: read_fence(server, conversation) > fence, "the run is taken over")
-        page.wait_for_timeout(READING_MS)
         answer_question(page, BOOLEAN, "Yes")
         find_card(page, SELECT)
     records = evidence.pair_inquiries(evidence.read_journal(server, conversation))
