@@ -14,7 +14,6 @@ Exit status: 0 where all holds, 1 where a problem was found, 2 where the file ca
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -31,6 +30,7 @@ from jpweb.evidence.ledger_verifier import (
     hash_node,
     hash_text,
     list_heads,
+    parse_object,
     split_range,
     write_lines,
 )
@@ -214,10 +214,13 @@ def _check_ledger(
         if not last < sequence <= size:
             yield Damage(ENTRIES, f"entry {sequence} is in the wrong place, or there twice")
         last = max(last, sequence)
+        content = parse_object(text)
         if hash_text(text) != line["text_hash"]:
             yield Damage(ENTRIES, f"the text of entry {sequence} was changed")
+        elif content is None:
+            yield Damage(ENTRIES, f"the text of entry {sequence} is no JSON object")
         leaves[sequence - 1] = hash_leaf(line["text_hash"])
-        entries.append({"sequence": sequence} | json.loads(text))
+        entries.append({"sequence": sequence} | (content or {}))
     if len(entries) != manifest["ledger"]["entries"]:
         yield Damage(ENTRIES, f"it has {len(entries)} entries, not {manifest['ledger']['entries']}")
     nodes = iter(bundle.read_object(PROOF)["nodes"])

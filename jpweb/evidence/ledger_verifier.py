@@ -32,6 +32,8 @@ from typing import Any, NamedTuple
 from jpweb.evidence.signatures import is_signature_valid
 
 FORMAT = "jpweb-ledger-1"
+#: What is wrong with a text that ``parse_object`` returns None for.
+NO_OBJECT = "its text is no JSON object"
 #: The chain hash before the first entry.
 GENESIS_HASH = hashlib.sha256(b"jpweb-ledger-1 genesis").hexdigest()
 
@@ -65,6 +67,15 @@ def encode_canonical(value: Any) -> str:
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
+
+
+def parse_object(text: str | bytes) -> dict[str, Any] | None:
+    """Return the JSON object of a text; None where it is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def hash_text(text: str) -> str:
@@ -163,13 +174,20 @@ def find_chain_problems(links: Iterable[Link], head: dict[str, Any]) -> Iterator
         if link.sequence != sequence + 1:
             yield make_gap_problem(sequence + 1, link.sequence)
         sequence = max(sequence, link.sequence)
-        if link.text is not None and hash_text(link.text) != link.text_hash:
-            yield Problem(link.sequence, "its text was changed")
+        if link.text is not None and (problem := _describe_text_problem(link.text, link.text_hash)):
+            yield Problem(link.sequence, problem)
         previous_hash = hash_link(previous_hash, link.text_hash)
         if link.sequence == last and previous_hash != head["chain_hash"]:
             yield Problem(link.sequence, "the chain up to here is not the one that was signed")
     if sequence < last:
         yield make_gap_problem(sequence + 1, last + 1)
+
+
+def _describe_text_problem(text: str, text_hash: str) -> str:
+    """Return what is wrong with an entry's text; empty for nothing."""
+    if hash_text(text) != text_hash:
+        return "its text was changed"
+    return "" if parse_object(text) is not None else NO_OBJECT
 
 
 def find_tree_problems(links: Iterable[Link], head: dict[str, Any]) -> Iterator[Problem]:
@@ -231,11 +249,8 @@ def list_heads(path: Path) -> list[dict[str, Any] | Problem]:
 
 
 def _parse_head(line: bytes) -> dict[str, Any] | None:
-    try:
-        statement = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return statement if isinstance(statement, dict) and has_head(statement) else None
+    statement = parse_object(line)
+    return statement if statement is not None and has_head(statement) else None
 
 
 # Output -----------------------------------------------------------------------------------------

@@ -138,6 +138,10 @@ def change_text_and_hash(lines: list[dict[str, Any]]) -> None:
     lines[0]["text_hash"] = hash_text(lines[0]["text"])
 
 
+def change_text_to_list(lines: list[dict[str, Any]]) -> None:
+    lines[0] |= {"text": "[1]", "text_hash": hash_text("[1]")}
+
+
 @pytest.mark.parametrize(
     ("name", "edit", "problem"),
     [
@@ -145,6 +149,7 @@ def change_text_and_hash(lines: list[dict[str, Any]]) -> None:
         (ENTRIES, reverse_lines, "is in the wrong place, or there twice"),
         (ENTRIES, cut_last, "it has 2 entries, not 3"),
         (ENTRIES, change_text, "the text of entry 6 was changed"),
+        (ENTRIES, change_text_to_list, "the text of entry 6 is no JSON object"),
         (ENTRIES, change_text_and_hash, "the entries do not lead to the signed head"),
         (EVENTS, reverse_lines, "is in the wrong place"),
         (EVENTS, cut_last, "it has 4 events, not 5"),

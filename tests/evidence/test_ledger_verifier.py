@@ -1,4 +1,4 @@
-"""The output of the verifiers, which somebody may redirect into a file of another encoding."""
+"""The verifier of ledger files: its problems, and its output in any encoding."""
 
 from __future__ import annotations
 
@@ -22,3 +22,18 @@ def test_line_has_escapes_for_control_and_missing_characters(
     ledger_verifier.write_lines(["Zoë \x1b \n"])
     sys.stdout.flush()
     assert output.getvalue() == data + b"\n"
+
+
+@pytest.mark.parametrize("text", ["[1]", "null", "7", "no JSON"])
+def test_entry_whose_text_is_no_object_is_a_problem(text: str):
+    texts = ["{}", text]
+    links = [
+        ledger_verifier.Link(sequence, entry_text, ledger_verifier.hash_text(entry_text))
+        for sequence, entry_text in enumerate(texts, 1)
+    ]
+    hashes = ledger_verifier.iter_chain_hashes(
+        ledger_verifier.GENESIS_HASH, (link.text_hash for link in links)
+    )
+    head = {"sequence": 2, "chain_hash": list(hashes)[-1]}
+    (problem,) = ledger_verifier.find_chain_problems(links, head)
+    assert str(problem) == "entry 2: its text is no JSON object"

@@ -7,7 +7,6 @@ afterwards, as in Certificate Transparency (maximum merge delay, RFC 9162).
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -85,11 +84,11 @@ def record_acts(new_acts: Iterable[NewAct]) -> None:
 
 
 def read_details(text: str, text_hash: str) -> dict[str, Any]:
-    """Return the details of an entry; none where its text is not the one of its hash."""
+    """Return the details of an entry; none where its text is damaged or not the one of its hash."""
     if ledger_verifier.hash_text(text) != text_hash:
         return {}
-    details: dict[str, Any] = json.loads(text).get("details", {})
-    return details
+    details = (ledger_verifier.parse_object(text) or {}).get("details")
+    return details if isinstance(details, dict) else {}
 
 
 def _make_entry(new_act: NewAct) -> LedgerEntry:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -171,7 +170,10 @@ def _find_entry_problems(entry: _Entry) -> Iterator[Problem]:
     if ledger_verifier.hash_text(text) != text_hash:
         yield Problem(entry.sequence, "its text was changed")
         return
-    content = json.loads(text)
+    content = ledger_verifier.parse_object(text)
+    if content is None:
+        yield Problem(entry.sequence, ledger_verifier.NO_OBJECT)
+        return
     if _derive_columns(content) != _select_derived(entry.columns):
         yield Problem(entry.sequence, "the columns that pages filter by differ from its text")
     yield from _find_event_problems(entry, content)
@@ -180,7 +182,9 @@ def _find_entry_problems(entry: _Entry) -> Iterator[Problem]:
 def _derive_columns(content: dict[str, Any]) -> dict[str, Any]:
     derived = {column: content.get(key) for column, key in _KEY_BY_COLUMN.items()}
     derived["subject"] = derived["subject"] or ""
-    return derived | {"person_id": content["by"].get("id"), "at": content["at"]}
+    by = content.get("by")
+    person_id = by.get("id") if isinstance(by, dict) else None
+    return derived | {"person_id": person_id, "at": content.get("at")}
 
 
 def _select_derived(columns: dict[str, Any]) -> dict[str, Any]:
@@ -189,36 +193,37 @@ def _select_derived(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find_event_problems(entry: _Entry, content: dict[str, Any]) -> Iterator[Problem]:
-    if content["act"] in _HASHING_ACTS:
-        yield from _find_journal_problems(entry, content)
-    elif content["act"] == Act.REDACTED:
-        yield from _find_redaction_problems(entry, content)
-    elif content["act"] == Act.PURGED and not retention.has_same_hashes(content["details"]):
+    act, details = content.get("act"), content.get("details")
+    if not isinstance(details, dict):
+        details = {}
+    if act in _HASHING_ACTS:
+        yield from _find_journal_problems(entry, details)
+    elif act == Act.REDACTED:
+        yield from _find_redaction_problems(entry, details)
+    elif act == Act.PURGED and not retention.has_same_hashes(details):
         yield Problem(entry.sequence, "it cleared other texts than those that the chain had")
 
 
-def _find_journal_problems(entry: _Entry, content: dict[str, Any]) -> Iterator[Problem]:
+def _find_journal_problems(entry: _Entry, details: dict[str, Any]) -> Iterator[Problem]:
     """Compare the recorded event with the journal, unless its conversation is deleted."""
-    details = content["details"]
-    rows = JournalEntry.objects.filter(
-        conversation_id=entry.columns["conversation_id"], anchor=details["event"]
-    )
+    conversation_id, anchor = entry.columns["conversation_id"], details.get("event")
+    rows = JournalEntry.objects.filter(conversation_id=conversation_id, anchor=anchor)
     text = rows.values_list("text", flat=True).first()
     if text is None:
-        if Conversation.objects.filter(pk=entry.columns["conversation_id"]).exists():
-            yield Problem(entry.sequence, f"its event {details['event']} is not in the journal")
-    elif ledger_verifier.hash_text(text) != details["event_hash"] and not is_redacted(
-        entry.columns["conversation_id"], details["event"], text
+        if Conversation.objects.filter(pk=conversation_id).exists():
+            yield Problem(entry.sequence, f"its event {anchor} is not in the journal")
+    elif ledger_verifier.hash_text(text) != details.get("event_hash") and not is_redacted(
+        conversation_id, str(anchor), text
     ):
-        yield Problem(entry.sequence, f"its event {details['event']} was changed in the journal")
+        yield Problem(entry.sequence, f"its event {anchor} was changed in the journal")
 
 
-def _find_redaction_problems(entry: _Entry, content: dict[str, Any]) -> Iterator[Problem]:
+def _find_redaction_problems(entry: _Entry, details: dict[str, Any]) -> Iterator[Problem]:
     """Compare the journal with what redactions left; a mirrored event may be gone from its file.
 
     Equal events share what the last redaction of any of them left, after a mirror pass.
     """
-    conversation_id, anchor = entry.columns["conversation_id"], content["details"]["event"]
+    conversation_id, anchor = entry.columns["conversation_id"], str(details.get("event"))
     rows = JournalEntry.objects.filter(conversation_id=conversation_id, anchor=anchor)
     text = rows.values_list("text", flat=True).first()
     if text is None or is_redacted(conversation_id, anchor, text):
