@@ -108,7 +108,7 @@ def get_receipt_log(inquiry_id: int) -> ReceiptLog:
     display_receipts = DisplayReceipt.objects.filter(inquiry_id=inquiry_id).select_related("person")
     channel_count, to_channels = _list_sent(NotificationDelivery, inquiry_id, "destination")
     browser_count, to_browsers = _list_sent(PushDelivery, inquiry_id, "subscription")
-    notifications = sorted([*to_channels, *to_browsers], key=lambda sent: sent.sent_at)
+    notifications = sorted([*to_channels, *to_browsers], key=lambda row: row.sent_at)
     return ReceiptLog(
         display_receipts.count(),
         list(display_receipts.order_by("delivered_at", "id")[:MAX_SHOWN]),
