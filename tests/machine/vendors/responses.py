@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 from tests.machine.vendors.replies import Call, Piece, Reply, Say, Think, split_text
@@ -22,9 +22,10 @@ def write_frames(reply: Reply, body: Mapping[str, Any]) -> Iterator[bytes]:
 def _events(reply: Reply, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"type": "response.created", "response": _response(body, "in_progress")}
     yield {"type": "response.in_progress", "response": _response(body, "in_progress")}
+    item_ids = {item["id"] for item in body["input"] if "id" in item}
     for index, piece in enumerate(reply.pieces):
         is_complete = reply.end in ("stop", "refusal") or index < len(reply.pieces) - 1
-        yield from _item(index, piece, is_complete=is_complete)
+        yield from _item(index, piece, item_ids, is_complete=is_complete)
     match reply.end:
         case "stop":
             yield {"type": "response.completed", "response": _response(body, "completed")}
@@ -67,8 +68,14 @@ def _response(body: Mapping[str, Any], status: str) -> dict[str, Any]:
     }
 
 
-def _item(index: int, piece: Piece, *, is_complete: bool) -> Iterator[dict[str, Any]]:
+def _item(
+    index: int, piece: Piece, item_ids: set[str], *, is_complete: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield the events of an item; its id is none of ``item_ids``, and is added to them."""
     item, final_fields, events = _content(piece)
+    names = (f"{item['id']}_{number}" for number in count(2))
+    item["id"] = next(name for name in chain([item["id"]], names) if name not in item_ids)
+    item_ids.add(item["id"])
     at = {"output_index": index, "item_id": item["id"]}
     yield {"type": "response.output_item.added", "output_index": index, "item": item}
     yield from (event | at for event in events)
