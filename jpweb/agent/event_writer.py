@@ -35,7 +35,7 @@ class EventWriter:
         """Commit events with the present time, all or none; ``is_last``: the turn is complete.
 
         ``note`` is jpweb's note in the metadata of each event, ``metadata`` the provider's.
-        ``interrupt_ids`` are the interrupts whose text the events carry.
+        ``interrupt_ids`` are the interrupts that are handled with the commit.
         """
         event_metadata = dict(metadata or {}) | ({} if note is None else {"jpweb": dict(note)})
         await self.write_each(

@@ -12,17 +12,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """Abandon the tool calls of this cycle and run all of them again."""
+    """Abandon the tool calls of this cycle and run all of them again.
+
+    ``interrupt_ids`` as in Respond.
+    """
 
     SEVERITY: ClassVar[int] = 1
+    interrupt_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Respond:
     """Abandon the running work, send the model this text instead, and continue.
 
-    ``interrupt_ids`` are the runtime's, for the commit of the events that carry the text. Of
-    joined responses ``parts`` are those with text; ``author`` is that of the last.
+    ``interrupt_ids`` are the runtime's, for the commit of what the turn does about the interrupts.
+    Of joined responses ``parts`` are those with text; ``author`` is that of the last.
     """
 
     SEVERITY: ClassVar[int] = 2
@@ -49,7 +53,8 @@ Interrupt: TypeAlias = Restart | Respond | Stop
 class Interrupts:
     """The pending interrupt of a running turn.
 
-    Of two interrupts the more severe one stays pending. A stop is never cleared.
+    Of two interrupts the more severe one stays pending, with the ids of both unless it is a stop. A
+    stop is never cleared.
     """
 
     def __init__(self) -> None:
@@ -63,15 +68,10 @@ class Interrupts:
 
     def interrupt(self, interrupt: Interrupt) -> None:
         """Interrupt the turn at its next wait. The texts of two responses are joined."""
-        if isinstance(interrupt, Respond) and isinstance(self._pending, Respond):
-            interrupt = replace(
-                interrupt,
-                text="\n\n".join(filter(None, (self._pending.text, interrupt.text))),
-                interrupt_ids=(*self._pending.interrupt_ids, *interrupt.interrupt_ids),
-                parts=(*self._pending.list_parts(), *interrupt.list_parts()),
-            )
-        if self._pending is None or interrupt.SEVERITY >= self._pending.SEVERITY:
+        if self._pending is None or isinstance(interrupt, Stop):
             self._pending = interrupt
+        elif not isinstance(self._pending, Stop):
+            self._pending = _join_interrupts(self._pending, interrupt)
         self._interrupted.set()
 
     def take_pending(self) -> Interrupt | None:
@@ -89,6 +89,23 @@ class Interrupts:
     async def wait(self) -> None:
         """Return once an interrupt is pending."""
         await self._interrupted.wait()
+
+
+def _join_interrupts(first: Restart | Respond, second: Restart | Respond) -> Restart | Respond:
+    """Return the more severe of two interrupts, with the ids of both and the texts of responses."""
+    interrupt_ids = (*first.interrupt_ids, *second.interrupt_ids)
+    if isinstance(first, Respond) and isinstance(second, Respond):
+        return replace(
+            second,
+            text="\n\n".join(filter(None, (first.text, second.text))),
+            interrupt_ids=interrupt_ids,
+            parts=(*first.list_parts(), *second.list_parts()),
+        )
+    return replace(max(second, first, key=_get_severity), interrupt_ids=interrupt_ids)
+
+
+def _get_severity(interrupt: Restart | Respond) -> int:
+    return interrupt.SEVERITY
 
 
 class CallInterrupts(Interrupts):

@@ -315,7 +315,8 @@ class Recorder(Protocol):
         already. With the ``last`` events, of which there may be none, it is committed that the turn
         is complete: the journal alone does not tell a whole reply from a part of one. ``usage`` is
         that of the reply which ends with these events; it is in no event. ``interrupt_ids`` are
-        the interrupts whose text the events carry: they are handled with the commit.
+        the interrupts whose text the events carry, or that the turn has acted on without an event:
+        they are handled with the commit.
         """
         ...
 
@@ -334,8 +335,12 @@ class Recorder(Protocol):
         """Return the saved progress of the last turn's calls, by call id."""
         ...
 
-    async def restart_calls(self) -> None:
-        """Delete the saved progress, and save the stream's length as the boundary ``restart``."""
+    async def restart_calls(self, interrupt_ids: Sequence[int]) -> None:
+        """Delete the saved progress, and save the stream's length as the boundary ``restart``.
+
+        ``interrupt_ids`` are the interrupts that restart the calls: they are handled with the
+        commit. A process that resumes the turn before it is given them again.
+        """
         ...
 
     async def load_boundaries(self) -> CallBoundaries:

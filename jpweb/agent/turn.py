@@ -13,7 +13,15 @@ from jpweb.agent.errors import TRANSIENT_FAILURES, ProviderFailed
 from jpweb.agent.event_writer import EventWriter, get_utc_now
 from jpweb.agent.history import normalize_history
 from jpweb.agent.idle_tracker import IdleTracker
-from jpweb.agent.interrupts import Interrupt, Interrupts, Respond, Stop, Stopped, run_interruptible
+from jpweb.agent.interrupts import (
+    Interrupt,
+    Interrupts,
+    Respond,
+    Restart,
+    Stop,
+    Stopped,
+    run_interruptible,
+)
 from jpweb.agent.ports import (
     MAX_NUDGES,
     Display,
@@ -168,9 +176,12 @@ class _Turn:
     async def _take_interrupt(self) -> Interrupt | None:
         """Take the interrupt; each text that no call's response holds becomes a request."""
         interrupt = self._interrupts.take_pending()
-        if isinstance(interrupt, Respond) and interrupt.text:
+        if not isinstance(interrupt, Respond | Restart):
+            return interrupt
+        parts = interrupt.list_parts() if isinstance(interrupt, Respond) else ()
+        if parts or interrupt.interrupt_ids:
             await self.event_writer.write_events(
-                *(ChatRequest(part.text, author=part.author) for part in interrupt.list_parts()),
+                *(ChatRequest(part.text, author=part.author) for part in parts),
                 interrupt_ids=interrupt.interrupt_ids,
             )
         return interrupt

@@ -109,8 +109,10 @@ class JournalRecorder:
             for call_id, row in saved_rows.items()
         }
 
-    async def restart_calls(self) -> None:
-        self.run.restart_position = await run_in_db_thread(run_events.restart_calls, self.run)
+    async def restart_calls(self, interrupt_ids: Sequence[int]) -> None:
+        self.run.restart_position = await run_in_db_thread(
+            run_events.restart_calls, self.run, tuple(interrupt_ids)
+        )
 
     async def load_boundaries(self) -> CallBoundaries:
         return CallBoundaries(self.run.restart_position, self.run.takeover_position)

@@ -32,8 +32,8 @@ def record_events(
 
     Returns the new length, and the rows of the questions among them. Raises LeaseLost,
     AlreadySettled. The response of a call deletes its checkpoint and spends its decisions.
-    ``interrupt_ids`` are the interrupts whose text the events carry: they are handled. ``usage`` is
-    that of a request to the model.
+    ``interrupt_ids`` are interrupts that are handled with these events. ``usage`` is that of a
+    request to the model.
     """
     appended = journal.append_in_transaction(run.conversation_id, events, run)
     if is_last:
@@ -53,14 +53,16 @@ def record_events(
 
 
 @transaction.atomic
-def restart_calls(run: Run) -> int:
+def restart_calls(run: Run, interrupt_ids: Sequence[int] = ()) -> int:
     """Delete the checkpoints of a run, and save that its calls run again from their start.
 
     Returns the length of the journal: what it holds of these calls counts no longer. Raises
-    LeaseLost.
+    LeaseLost. ``interrupt_ids`` are the interrupts that restart them: they are handled.
     """
     entry_count = journal.lock_conversation(run.conversation_id).entry_count
     leases.assert_held(run)
     compiled_write.update_rows(Run, {"id": run.pk}, restart_position=entry_count)
     call_checkpoints.clear_checkpoints(run)
+    if interrupt_ids:
+        interrupts.mark_handled(interrupt_ids)
     return entry_count

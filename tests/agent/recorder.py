@@ -26,7 +26,7 @@ class ListRecorder:
     progress: dict[str, CallProgress] = field(default_factory=dict)
     boundaries: CallBoundaries = field(default_factory=CallBoundaries)
     saved_progress: list[tuple[str, CallProgress]] = field(default_factory=list)
-    handled_interrupts: list[tuple[int, type[EventKind]]] = field(default_factory=list)
+    handled_interrupts: list[tuple[int, type[EventKind] | None]] = field(default_factory=list)
 
     async def record(
         self,
@@ -37,7 +37,8 @@ class ListRecorder:
     ) -> None:
         await asyncio.sleep(0)
         self.events.extend(events)
-        self.handled_interrupts.extend((key, type(events[0].kind)) for key in interrupt_ids)
+        kind = type(events[0].kind) if events else None
+        self.handled_interrupts.extend((key, kind) for key in interrupt_ids)
         self.complete = is_last
         if usage is not None:
             self.usages.append((len(events), usage))
@@ -53,7 +54,8 @@ class ListRecorder:
     async def load_progress(self) -> Mapping[str, CallProgress]:
         return dict(self.progress)
 
-    async def restart_calls(self) -> None:
+    async def restart_calls(self, interrupt_ids: Sequence[int] = ()) -> None:
+        self.handled_interrupts.extend((key, None) for key in interrupt_ids)
         self.progress.clear()
         self.boundaries = replace(self.boundaries, restart=len(self.events))
 

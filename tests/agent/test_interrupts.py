@@ -172,6 +172,23 @@ def test_what_was_taken_is_gone_unless_it_is_a_stop(all_said):
     assert interrupts.is_set() == is_stopped
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "pending"),
+    [
+        (Restart((1,)), Restart((2,)), Restart((1, 2))),
+        (Restart((1,)), Respond("A.", "ada", (2,)), Respond("A.", "ada", (1, 2))),
+        (Respond("A.", "ada", (1,)), Restart((2,)), Respond("A.", "ada", (1, 2))),
+        (Stop(), Restart((1,)), Stop()),
+        (Restart((1,)), Stop(), Stop()),
+    ],
+)
+def test_pending_interrupt_has_the_ids_of_those_that_it_outdoes(first, second, pending):
+    interrupts = Interrupts()
+    interrupts.interrupt(first)
+    interrupts.interrupt(second)
+    assert interrupts.pending == pending
+
+
 def test_a_stop_is_worse_than_a_response_and_that_than_a_restart():
     assert Stop.SEVERITY > Respond.SEVERITY > Restart.SEVERITY
 

@@ -10,7 +10,7 @@ import pytest
 
 from jpweb.agent.errors import FailureKind, ProviderFailed
 from jpweb.agent.interrupts import Respond, Restart, Stop
-from jpweb.agent.ports import CompleteToolCall, PartialToolCall, ReplyFinished, TextDelta
+from jpweb.agent.ports import Answer, CompleteToolCall, PartialToolCall, ReplyFinished, TextDelta
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_outcome import Success
 from jpweb.agent.turn import TurnEnd
@@ -201,6 +201,31 @@ async def test_interrupts_are_handled_with_the_event_that_carries_their_text():
         (2, ToolCallResponse),
         (3, ChatRequest),
     ]
+
+
+@pytest.mark.parametrize("interrupt", [Respond(interrupt_ids=(1,)), Restart((1,))])
+async def test_interrupt_of_a_reply_is_handled_though_no_event_carries_it(interrupt):
+    stage = make_hanging_turn()
+    await interrupt_turn(stage, lambda: stage.display.partials, interrupt)
+    assert stage.recorder.handled_interrupts == [(1, None)]
+
+
+async def test_interrupt_without_text_is_handled_with_the_responses_of_its_calls():
+    replies = [[CompleteToolCall("c1", "tool", {}), ReplyFinished()], DONE]
+    stage = TurnBench(QueueProvider(replies), (make_asker(CONFIRM),), [wait_forever()])
+    await interrupt_turn(
+        stage, lambda: stage.prompter.questions, Restart((1,)), Respond(interrupt_ids=(2,))
+    )
+    assert stage.recorder.handled_interrupts == [(1, ToolCallResponse), (2, ToolCallResponse)]
+
+
+async def test_restart_is_handled_before_its_calls_begin_again():
+    replies = [[CompleteToolCall("c1", "tool", {}), ReplyFinished()], DONE]
+    answers = [wait_forever(), Answer(value=True)]
+    stage = TurnBench(QueueProvider(replies), (make_asker(CONFIRM),), answers)
+    await interrupt_turn(stage, lambda: stage.prompter.questions, Restart((1,)), Restart((2,)))
+    assert stage.recorder.handled_interrupts == [(1, None), (2, None)]
+    assert stage.recorder.results == [("c1", "done", False)]
 
 
 async def test_response_that_a_stop_overtakes_is_handled_by_no_event():

@@ -7,9 +7,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jpweb.store import inquiries, journal, run_events, runs
+from jpweb.store.choices import InterruptKind
 from jpweb.store.errors import AlreadySettled, LeaseLost
+from jpweb.store.inquiries import Decider
 from jpweb.store.models import CallCheckpoint, Conversation, Inquiry, Run, Turn
-from jpweb.store.run_queue import call_checkpoints
+from jpweb.store.run_queue import call_checkpoints, interrupts
 from jpweb.stream.events import (
     ChatRequest,
     ChatResponse,
@@ -134,17 +136,24 @@ def test_restart_saves_the_length_of_the_journal(run: Run):
     run_events.record_events(run, [make_event(STEPS[0][0])])
     call_checkpoints.save_checkpoint(run, "call_2", CHECKPOINT)
     length = making.count_entries(run.conversation_id)
-    assert run_events.restart_calls(run) == length
+    first, second = (
+        interrupts.add_interrupt(run, InterruptKind.RESTART, Decider("person", "Ada"))
+        for _ in range(2)
+    )
+    assert run_events.restart_calls(run, [first.pk]) == length
     run.refresh_from_db()
     assert (run.takeover_position, run.restart_position) == (takeover_position, length)
     assert CallCheckpoint.objects.count() == 0
+    assert interrupts.list_pending([run]) == [second]
 
 
 def test_restart_by_a_process_that_lost_the_run_changes_nothing(run: Run):
     call_checkpoints.save_checkpoint(run, "call_2", CHECKPOINT)
+    interrupt = interrupts.add_interrupt(run, InterruptKind.RESTART, Decider("person", "Ada"))
     Run.objects.update(fence=run.fence + 1)
     with pytest.raises(LeaseLost):
-        run_events.restart_calls(run)
+        run_events.restart_calls(run, [interrupt.pk])
     run.refresh_from_db()
     assert run.restart_position == 0
+    assert interrupts.list_pending([run]) == [interrupt]
     assert CallCheckpoint.objects.count() == 1

@@ -206,7 +206,7 @@ class ToolCoordinator:
                         question, call, CancellationReason.USER
                     )
             self._state.restart_calls()
-            await self._event_writer.recorder.restart_calls()
+            await self._event_writer.recorder.restart_calls(interrupt.interrupt_ids)
             await self._save_cut_off(self._cut_off_ids)
 
     async def _run_call(self, call: ToolCallRequest, resumed: ResumedCalls) -> CallResult | Stopped:

@@ -40,25 +40,22 @@ class ActiveRun:
     is_abandoned: bool = False
     _delivered_ids: set[int] = field(default_factory=set)
 
-    def deliver_interrupt(self, interrupt: RunInterrupt) -> bool:
-        """Interrupt the turn, once for each interrupt; return whether it was, now or earlier."""
-        if interrupt.pk in self._delivered_ids:
-            return True
-        if self.is_over or self.is_abandoned:
-            return False
+    def deliver_interrupt(self, interrupt: RunInterrupt) -> None:
+        """Interrupt the turn, once for each interrupt, unless it is over or abandoned."""
+        if interrupt.pk in self._delivered_ids or self.is_over or self.is_abandoned:
+            return
         self._delivered_ids.add(interrupt.pk)
         if not self.stops.is_set():
             self.interrupted_by = Decider("person", interrupt.person_name, interrupt.person_id)
         match interrupt.kind:
             case InterruptKind.RESTART:
-                self.interrupts.interrupt(Restart())
+                self.interrupts.interrupt(Restart((interrupt.pk,)))
             case InterruptKind.RESPOND:
                 author = interrupt.person_name or None
                 self.interrupts.interrupt(Respond(interrupt.text, author, (interrupt.pk,)))
             case _:
                 self.interrupts.interrupt(Stop())
                 self.stops.interrupt(Stop())
-        return True
 
     def get_reply(self) -> str:
         """Return the text that a person sent the model in place of the running work, or ""."""

@@ -24,7 +24,6 @@ from jpweb.runtime import wiring
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.inquiries.prompter import BrowserPrompter
 from jpweb.runtime.recorder import JournalRecorder, SocketDisplay
-from jpweb.runtime.tasks import BackgroundTasks
 from jpweb.store import approvals, runs
 from jpweb.store.choices import RunPhase, RunState
 from jpweb.store.database import clock
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
     from jpweb.store.models import Run
 
 logger = logging.getLogger(__name__)
-
-_marking_tasks = BackgroundTasks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,25 +76,23 @@ async def play_turn(active: ActiveRun) -> None:
 async def deliver_interrupts(*actives: ActiveRun) -> None:
     """Deliver waiting interrupts to turns, each once, with one query for all.
 
-    An interrupt that was delivered, but could not be marked as such, is marked again. So is one
-    whose caller is cancelled meanwhile: the next holder of the run would act on it again.
+    A turn marks them as handled in the commit of what it does about them: if this process ends
+    before, the next holder of the run acts on them.
     """
     by_run = {active.run.pk: active for active in actives}
     active_runs = [active.run for active in actives]
     for interrupt in await run_in_db_thread(interrupts.list_pending, active_runs):
-        if by_run[interrupt.run_id].deliver_interrupt(interrupt):
-            await _marking_tasks.run_shielded(
-                run_in_db_thread(interrupts.mark_delivered, interrupt)
-            )
+        by_run[interrupt.run_id].deliver_interrupt(interrupt)
 
 
 async def _execute_turn(active: ActiveRun) -> RunEnd:
     """Deliver the interrupts of a run and execute it; return how it ended."""
     try:
         await deliver_interrupts(active)
-        if active.run.phase == RunPhase.OVER and not active.interrupts.is_set():
+        is_interrupted = active.stops.is_set() or bool(active.get_reply())
+        if active.run.phase == RunPhase.OVER and not is_interrupted:
             # The last holder committed the events of the end, and ended before it committed the
-            # state.
+            # state. A restart, or a reply without text, has no calls left to act on.
             return RUN_ENDS[TurnEnd.COMPLETE]
         return RUN_ENDS[await _play_with_resources(active)]
     except (LeaseLost, *DATABASE_UNAVAILABLE):

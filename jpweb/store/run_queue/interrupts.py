@@ -44,17 +44,6 @@ def list_replies(run: Run) -> list[RunInterrupt]:
     return list(replies.exclude(text="").order_by("id"))
 
 
-def mark_delivered(interrupt: RunInterrupt) -> None:
-    """Mark an interrupt as handled when the turn acts on it.
-
-    A stop, or one with text, is handled only when that is in the journal.
-    """
-    if interrupt.kind == InterruptKind.RESTART or (
-        interrupt.kind == InterruptKind.RESPOND and not interrupt.text
-    ):
-        mark_handled([interrupt.pk])
-
-
 def mark_handled(interrupt_ids: Iterable[int]) -> None:
     """Mark interrupts as handled."""
     unhandled = RunInterrupt.objects.filter(pk__in=list(interrupt_ids), handled_at=None)

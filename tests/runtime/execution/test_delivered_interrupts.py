@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from typing import Any
 
 import pytest
@@ -11,19 +10,19 @@ from django.db import OperationalError
 
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.turn import make_opening_events
+from jpweb.runtime import process_identity
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.runtime.execution import run_executor, turn_runner
 from jpweb.runtime.execution.active_run import ActiveRun
 from jpweb.runtime.recorder import JournalRecorder
-from jpweb.runtime.tasks import create_detached_task
 from jpweb.store import runs
 from jpweb.store.choices import InterruptKind
 from jpweb.store.database import clock
 from jpweb.store.models import Inquiry, Run, RunInterrupt
-from jpweb.store.run_queue import interrupts
+from jpweb.store.run_queue import interrupts, leases
 from jpweb.stream.events import ChatRequest, ChatResponse, ConversationEvent, ToolCallResponse
 from tests.runtime import providers
-from tests.runtime.playing import Scene, cut_off, eventually, wait_for_task
+from tests.runtime.playing import Scene, eventually, wait_for_task
 from tests.store import making
 from tests.store.making import decider
 
@@ -81,7 +80,7 @@ async def test_words_of_another_person_after_a_stop_leave_it_to_whom_it_was(
 async def test_interrupt_is_not_delivered_to_an_abandoned_run(scene: Scene):
     interrupt = RunInterrupt(pk=1, kind=InterruptKind.RESTART)
     active = ActiveRun(Run(), scene.conversation, is_abandoned=True)
-    assert not active.deliver_interrupt(interrupt)
+    active.deliver_interrupt(interrupt)
     assert active.interrupts.pending is None
 
 
@@ -158,6 +157,17 @@ async def begin_and_restart(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> An
     return run_executor._active_runs[run.pk], task
 
 
+def fail_once(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Have the database away when a recorder calls a method the next time: its process lets go."""
+    method = getattr(JournalRecorder, name)
+
+    async def fail(*_arguments: Any, **_options: Any) -> None:
+        monkeypatch.setattr(JournalRecorder, name, method)
+        raise OperationalError("the server closed the connection")
+
+    monkeypatch.setattr(JournalRecorder, name, fail)
+
+
 async def list_unhandled() -> list[RunInterrupt]:
     return await run_in_db_thread(list, RunInterrupt.objects.filter(handled_at=None))
 
@@ -177,19 +187,12 @@ async def stop_and_wait(scene: Scene, task: asyncio.Task[None]) -> None:
     await wait_for_task(task)
 
 
-async def test_restart_that_could_not_be_marked_is_marked_later_and_not_repeated(
+async def test_restart_is_handled_once_its_calls_begin_again_and_not_repeated(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     active, task = await begin_and_restart(scene, monkeypatch)
-    mark_delivered = interrupts.mark_delivered
-
-    def fail_once(_interrupt: RunInterrupt) -> None:
-        monkeypatch.setattr(interrupts, "mark_delivered", mark_delivered)
-        raise OperationalError("the server closed the connection")
-
-    monkeypatch.setattr(interrupts, "mark_delivered", fail_once)
-    with pytest.raises(OperationalError):
-        await turn_runner.deliver_interrupts(active)
+    await turn_runner.deliver_interrupts(active)
+    await turn_runner.deliver_interrupts(active)
     await wait_for_questions(2)
     await run_executor.renew_and_recover()
     assert active.interrupts.pending is None
@@ -198,34 +201,36 @@ async def test_restart_that_could_not_be_marked_is_marked_later_and_not_repeated
     assert await run_in_db_thread(Inquiry.objects.count) == 2
 
 
-async def test_restart_is_marked_though_its_delivery_is_cancelled(
+async def test_reply_without_text_is_handled_with_the_results_of_its_calls(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
-    """A server that ends cancels the delivery, whose write waits behind others."""
-    active, task = await begin_and_restart(scene, monkeypatch)
-    loop, can_go_on = asyncio.get_running_loop(), threading.Event()
-    list_pending = interrupts.list_pending
-    blocking: list[asyncio.Task[Any]] = []
-
-    def list_and_block(*arguments: Any) -> list[RunInterrupt]:
-        monkeypatch.setattr(interrupts, "list_pending", list_pending)
-        block = run_in_db_thread(can_go_on.wait)
-        loop.call_soon_threadsafe(lambda: blocking.append(create_detached_task(block)))
-        return list_pending(*arguments)
-
-    monkeypatch.setattr(interrupts, "list_pending", list_and_block)
-    delivery = asyncio.create_task(turn_runner.deliver_interrupts(active))
-
-    async def is_delivered() -> bool:
-        return bool(active._delivered_ids)
-
-    await eventually(is_delivered)
-    await asyncio.sleep(0.02)
-    await cut_off(delivery)
-    can_go_on.set()
-    await asyncio.gather(*blocking)
+    providers.use_provider(monkeypatch, providers.Asks())
+    run, task = await scene.start()
+    await scene.get_question()
+    await deliver_at_once(scene, run, (InterruptKind.RESPOND, ""))
+    await wait_for_task(task)
+    kinds = [element.kind for element in await scene.elements()]
+    results = [kind.content for kind in kinds if isinstance(kind, ToolCallResponse)]
+    assert results == [model_messages.STOPPED]
     assert await list_unhandled() == []
-    await stop_and_wait(scene, task)
+
+
+async def test_reply_without_text_whose_process_ends_first_holds_in_the_next(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    providers.use_provider(monkeypatch, providers.Asks())
+    run, task = await scene.start()
+    await scene.get_question()
+    fail_once(monkeypatch, "record")
+    await run_in_db_thread(
+        runs.interrupt_run, scene.conversation.pk, InterruptKind.RESPOND, decider(scene.ada)
+    )
+    await turn_runner.deliver_interrupts(run_executor._active_runs[run.pk])
+    await wait_for_task(task)
+    await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
+    await wait_for_task(await scene.resume(run))
+    assert (await run_in_db_thread(Run.objects.get, pk=run.pk)).state == "done"
+    assert await list_unhandled() == []
 
 
 async def test_interrupts_that_cannot_be_delivered_fail_the_run(

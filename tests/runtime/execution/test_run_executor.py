@@ -200,8 +200,9 @@ async def test_a_database_that_goes_fails_no_run(scene: Scene, monkeypatch: pyte
     assert list_responses(await scene.elements()) == ["Take 3."]
 
 
+@pytest.mark.parametrize("kind", [None, InterruptKind.RESTART, InterruptKind.RESPOND])
 async def test_a_turn_that_was_complete_when_its_process_died_is_not_played_on(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, kind: InterruptKind | None
 ):
     provider = Twice()
     provider.times = 1
@@ -215,6 +216,9 @@ async def test_a_turn_that_was_complete_when_its_process_died_is_not_played_on(
     monkeypatch.setattr(rows, "end_run", end)
     run, task = await scene.start()
     await wait_for_task(task)
+    if kind is not None:
+        sender = decider(scene.ada)
+        await run_in_db_thread(rows.interrupt_run, scene.conversation.pk, kind, sender)
     await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
     await run_executor.renew_and_recover()
     assert (await wait_until_ended(run)).state == "done"

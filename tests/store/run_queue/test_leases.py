@@ -382,7 +382,7 @@ def test_an_empty_response_holds_up_nothing(conversation: Conversation, run: Run
     runs.interrupt_run(conversation.pk, InterruptKind.RESPOND, Decider("person", "Ada"), "")
     (interrupt,) = interrupts.list_pending([run])
     assert runs.park_run(run, [row.pk], []) is False
-    interrupts.mark_delivered(interrupt)
+    interrupts.mark_handled([interrupt.pk])
     assert runs.park_run(run, [row.pk], []) is True
 
 
