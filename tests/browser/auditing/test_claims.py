@@ -41,9 +41,7 @@ def test_keys_claim_and_snooze_a_card_on_every_page(visit: Visit):
     wait_until_connected(queue)
     queued = queue.locator(f"#question-{number}")
     assert queued.evaluate("card => card.offsetHeight") <= MAX_CARD_HEIGHT
-    queued.evaluate("card => { card.tabIndex = -1; card.focus(); }")
-    queue.wait_for_timeout(600)
-    queue.keyboard.press("i")
+    press_on_card(queued, "i")
     expect(queued.get_by_text("is on it · ")).to_be_visible()
     expect(card.get_by_text("is on it · ")).to_be_visible()
     expect(card.get_by_role("button", name="Release")).to_be_visible()

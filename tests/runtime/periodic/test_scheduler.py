@@ -19,7 +19,7 @@ from jpweb.runtime.periodic.scheduler import LeaderScheduler, PeriodicTask
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.maintenance import task_leases
 from jpweb.store.models import TaskLease as Row
-from tests.runtime.playing import cut_off, eventually, wait_for_task
+from tests.runtime.playing import SOON, cut_off, eventually, wait_for_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 #: Seconds: a lease that no test sees the end of; one that a test waits for; between two looks;
@@ -199,18 +199,21 @@ async def test_work_ends_with_its_lease_while_the_database_is_gone(
 async def test_a_renewal_that_fails_after_its_deadline_is_no_error_of_the_server(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
+    work, fail_event = Work(), asyncio.Event()
+
     async def fail_late(*_args: Any) -> bool:
-        await asyncio.sleep(2 * SHORT)
+        has_lease = bool(work.at_it)
+        await eventually(work.is_left)
+        if has_lease:
+            fail_event.set()
         return raise_unavailable()
 
     gc.collect()  # tasks of earlier tests report theirs now
     caplog.clear()
-    work = Work()
     async with run_scheduler("one", work.of("one"), lease=SHORT):
         await work.by("one")
         monkeypatch.setattr(scheduler, "run_in_background_thread", fail_late)
-        await eventually(work.is_left)
-        await asyncio.sleep(2 * SHORT)
+        await asyncio.wait_for(fail_event.wait(), SOON)
     gc.collect()  # asyncio reports a forgotten error when its task is freed
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
