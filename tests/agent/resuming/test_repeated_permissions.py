@@ -9,13 +9,11 @@ import pytest
 
 from jpweb.agent.config import Mode
 from jpweb.agent.interrupts import Stop
-from jpweb.agent.ports import Permitted, ReplyFinished, Skipped, TextDelta
+from jpweb.agent.ports import Permitted, Skipped
 from jpweb.agent.tool_outcome import Success
 from jpweb.agent.turn import TurnEnd, resume_turn
-from jpweb.stream.events import ChatRequest, ConversationEvent, ToolCallResponse, TurnStart
-from jpweb.stream.inquiry import InquiryRequest, InquirySource
+from jpweb.stream.events import ToolCallResponse
 from tests.agent.doubles import (
-    AT,
     CONFIRM,
     QueueProvider,
     StubTool,
@@ -26,19 +24,8 @@ from tests.agent.doubles import (
     wait_until,
 )
 from tests.agent.recorder import ListRecorder
-from tests.builders import make_answer, make_call
-
-DONE = (TextDelta("message", "Done."), ReplyFinished())
-START, SAYS, CALL = TurnStart(), ChatRequest("Go."), make_call("c1", "tool")
-NOTE = {"tool_call_id": "c1", "tool": "tool", "question_id": "confirm", "attempt": 1}
-WAITS = InquiryRequest(
-    "c1.confirm.1", InquirySource.for_tool("tool"), CONFIRM.to_inquiry_question()
-)
-
-
-def event(kind, **note) -> ConversationEvent:
-    return ConversationEvent(AT, kind, {"jpweb": note} if note else {})
-
+from tests.agent.resuming.journals import CALL, DONE, NOTE, SAYS, START, WAITS, event
+from tests.builders import make_answer
 
 ANSWERED = (
     event(WAITS, **NOTE, permitted=True),

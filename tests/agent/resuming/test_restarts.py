@@ -9,7 +9,7 @@ import pytest
 
 from jpweb.agent.config import Mode
 from jpweb.agent.interrupts import Restart
-from jpweb.agent.ports import Answer, Permitted, ReplyFinished, Skipped, TextDelta
+from jpweb.agent.ports import Answer, Permitted, Skipped
 from jpweb.agent.tool_calls import model_messages
 from jpweb.agent.tool_outcome import CallProgress, NeedsInput, Question, Success
 from jpweb.agent.turn import TurnEnd, resume_turn
@@ -21,7 +21,6 @@ from jpweb.stream.inquiry import (
     InquirySource,
 )
 from tests.agent.doubles import (
-    AT,
     CONFIRM,
     OutsideStub,
     QueueProvider,
@@ -32,16 +31,12 @@ from tests.agent.doubles import (
     wait_until,
 )
 from tests.agent.recorder import ListRecorder
+from tests.agent.resuming.journals import DONE, event
 from tests.builders import make_answer, make_call
 
-DONE = (TextDelta("message", "Done."), ReplyFinished())
 SECOND = Question("second", "What else?", Text())
 PERSON = {"by": {"kind": "person"}}
 ALL_IDS = ["c1.confirm.1", "c1.second.1", "c1.confirm.2", "c1.second.2"]
-
-
-def event(kind: Any, **note: Any) -> ConversationEvent:
-    return ConversationEvent(AT, kind, {"jpweb": note} if note else {})
 
 
 def make_question(call_id: str, **note: Any) -> ConversationEvent:

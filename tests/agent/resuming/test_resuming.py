@@ -19,7 +19,6 @@ from jpweb.stream.events import (
     ConversationEvent,
     ToolCallRequest,
     ToolCallResponse,
-    TurnStart,
 )
 from jpweb.stream.inquiry import (
     Answered,
@@ -31,7 +30,6 @@ from jpweb.stream.inquiry import (
     Redacted,
 )
 from tests.agent.doubles import (
-    AT,
     CONFIRM,
     OutsideStub,
     QueueProvider,
@@ -42,15 +40,8 @@ from tests.agent.doubles import (
     wait_until,
 )
 from tests.agent.recorder import ListRecorder
+from tests.agent.resuming.journals import CALL, DONE, NOTE, SAYS, START, WAITS, event
 from tests.builders import make_answer, make_call, make_inquiry, make_result
-
-DONE = (TextDelta("message", "Done."), ReplyFinished())
-START, SAYS, CALL = TurnStart(), ChatRequest("Go."), make_call("c1", "tool")
-NOTE = {"tool_call_id": "c1", "tool": "tool", "question_id": "confirm", "attempt": 1}
-
-
-def event(kind, **note) -> ConversationEvent:
-    return ConversationEvent(AT, kind, {"jpweb": note} if note else {})
 
 
 def make_turn(*events, replies=(), turns=(DONE,), tools=None, **options) -> Any:
@@ -94,11 +85,6 @@ async def test_open_calls_are_run_first_and_those_with_a_response_are_not():
     ]
     request_events = turn.provider.requests[0].parts.events
     assert request_events[-1].kind == ToolCallResponse("c1", "done", is_error=False)
-
-
-WAITS = InquiryRequest(
-    "c1.confirm.1", InquirySource.for_tool("tool"), CONFIRM.to_inquiry_question()
-)
 
 
 async def test_a_question_that_was_open_goes_on_waiting_under_its_own_number():
