@@ -15,6 +15,7 @@ from jpweb.store import accounts, exports
 from jpweb.store.choices import Role
 from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.models import Conversation, Inquiry, Membership, Person, Workspace
+from jpweb.store.sql.call_ids import build_inquiry_match
 from jpweb.store.sql.distinct_values import list_distinct
 from jpweb.store.sql.spellings import build_contains
 
@@ -31,8 +32,9 @@ class AuditFilters:
     """The filters of the audit; an empty value does not filter. ``until`` is exclusive.
 
     ``workspace`` and ``conversation`` are keys. Without one the demo is left out, unless ``demo``
-    is set or the person reviews nothing else. ``words`` have to be in the question. ``decided`` is
-    the kind of decider. ``person`` is a name; ``account`` tells namesakes apart.
+    is set or the person reviews nothing else. ``words`` have to be in the question. ``identifier``
+    is the id of an inquiry or of its tool call. ``decided`` is the kind of decider. ``person`` is a
+    name; ``account`` tells namesakes apart.
     """
 
     workspace: int | None = None
@@ -40,6 +42,7 @@ class AuditFilters:
     demo: bool = False
     tool: str = ""
     words: str = ""
+    identifier: str = ""
     outcome: str = ""
     reason: str = ""
     source: str = ""
@@ -266,7 +269,7 @@ def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:
         "asked_at__gte": filters.since,
         "asked_at__lt": filters.until,
     }
-    values = [*values_by_lookup.values(), filters.words]
+    values = [*values_by_lookup.values(), filters.words, filters.identifier]
     if any("\x00" in value for value in values if isinstance(value, str)):
         return [Q(pk__in=[])]  # no row contains NUL, and PostgreSQL refuses it
     conditions = [
@@ -277,6 +280,8 @@ def _make_conditions(filters: AuditFilters, state: str = "state") -> list[Q]:
         conditions.append(Q(Exact(Coalesce("decider_id", Value(0)), Value(filters.account))))
     if filters.words:
         conditions.append(build_contains("question__text", filters.words))
+    if filters.identifier:
+        conditions.append(build_inquiry_match(filters.identifier))
     return conditions
 
 

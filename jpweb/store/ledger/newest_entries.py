@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.core.exceptions import EmptyResultSet
 from django.db.models import QuerySet
 
 from jpweb.store.ledger import entry_macs
@@ -57,7 +58,10 @@ def _read_rows(
     entries: QuerySet[LedgerEntry], acts: Sequence[str], limit: int
 ) -> list[LedgerEntry]:
     act_entries = entries.filter(act=_ACT_PLACEHOLDER).order_by("-at", "-id")[:limit]
-    act_sql, act_params = act_entries.query.sql_with_params()
+    try:
+        act_sql, act_params = act_entries.query.sql_with_params()
+    except EmptyResultSet:
+        return []  # a condition of the entries has no values to match
     part = f"SELECT * FROM ({act_sql}) AS part"  # noqa: S608  Django's own words
     merged_sql = (
         f"SELECT * FROM ({' UNION ALL '.join([part] * len(acts))}) AS parts "  # noqa: S608  such parts

@@ -32,6 +32,7 @@ from jpweb.store.models import (
     Membership,
     Person,
 )
+from jpweb.store.sql.call_ids import build_inquiry_match
 from jpweb.stream import timestamps, wire
 from jpweb.stream.events import ConversationEvent, ToolCallRequest
 
@@ -40,6 +41,8 @@ PAGE_DECISIONS = 100
 MAX_COUNTED_CALLS = 1000
 #: Tool calls with the same id that are compared to find the one of an approval.
 _MAX_COMPARED_CALLS = 50
+#: Questions with one id, or of one tool call, whose entries are let through.
+_MAX_MATCHED_QUESTIONS = 100
 #: The acts of the decisions that the ledger alone has.
 ACTS_BY_KIND = {
     DecisionKind.RUN: (Act.CALL_DECIDED_BY_POLICY,),
@@ -69,17 +72,27 @@ class DecisionFilters:
 
     Without a ``workspace`` or ``conversation`` the demo is left out, unless ``demo`` is set or the
     person audits nothing else. ``unattended`` adds calls that ran without asking, where tool calls
-    are let through.
+    are let through. ``identifier`` is the id of an inquiry or of a tool call; it lets through the
+    decisions on them and the reviews of these questions.
     """
 
     kind: str = ""
     workspace: int | None = None
     person: int | None = None
     conversation: int | None = None
+    identifier: str = ""
     demo: bool = False
     unattended: bool = False
     since: datetime | None = None
     until: datetime | None = None
+
+
+class _IdentifierMatch(NamedTuple):
+    """The conditions of an id on the rows of each table."""
+
+    inquiries: Q
+    approvals: Q
+    entries: Q
 
 
 class DecisionCursor(NamedTuple):
@@ -152,7 +165,7 @@ def count_omitted_calls(person_id: int, filters: DecisionFilters) -> int:
     At most one more than ``MAX_COUNTED_CALLS`` are counted.
     """
     added_kinds = _list_kinds(replace(filters, unattended=True)) - _list_kinds(filters)
-    if not added_kinds:
+    if not added_kinds or filters.identifier:  # these calls have no id on record
         return 0
     filters = replace(filters, kind=DecisionKind.UNATTENDED)
     column, rows = _list_sources(person_id, filters)[_ENTRY_RANK]
@@ -256,13 +269,16 @@ def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, Q
     Forged rows of the ledger are among them.
     """
     audited = _list_memberships(person_id, filters)
+    matches = _match_identifier(audited, filters.identifier)
     inquiries = Inquiry.objects.filter(
         Exists(audited.filter(workspace__conversations=OuterRef("conversation_id"))),
+        matches.inquiries,
         settled_at__isnull=False,
         **_make_conditions(filters, "decider_id"),
     )
     approvals = Approval.objects.filter(
         Exists(audited.filter(workspace__conversations=OuterRef("conversation_id"))),
+        matches.approvals,
         state=ApprovalState.DECIDED,
         settled_at__isnull=False,
         **_make_conditions(filters, "decider_id"),
@@ -272,6 +288,7 @@ def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, Q
     kinds = _list_kinds(filters)
     entries = LedgerEntry.objects.filter(
         Exists(audited.filter(workspace_id=OuterRef("workspace_id"))),
+        matches.entries,
         act__in=_list_acts(filters),
         **_make_conditions(filters, "person_id"),
     )
@@ -289,6 +306,27 @@ def _list_sources(person_id: int, filters: DecisionFilters) -> list[tuple[str, Q
         (column, rows.none() if kinds.isdisjoint(source_kinds) else rows)
         for column, rows, source_kinds in sources
     ]
+
+
+def _match_identifier(audited: QuerySet[Membership], identifier: str) -> _IdentifierMatch:
+    """Return the conditions of an id; "" lets everything through.
+
+    Entries have no ids: those of the newest questions that match are let through.
+    """
+    if not identifier:
+        return _IdentifierMatch(Q(), Q(), Q())
+    if "\x00" in identifier:
+        nothing = Q(pk__in=[])  # no row contains NUL, and PostgreSQL refuses it
+        return _IdentifierMatch(nothing, nothing, nothing)
+    inquiries = build_inquiry_match(identifier)
+    is_audited = Exists(audited.filter(workspace__conversations=OuterRef("conversation_id")))
+    rows = Inquiry.objects.filter(is_audited, inquiries).order_by("-pk")
+    places = list(rows.values_list("pk", "anchor")[: _MAX_MATCHED_QUESTIONS + 1])
+    if len(places) <= _MAX_MATCHED_QUESTIONS:
+        # No index has the id: by their keys the rows are found without another scan.
+        inquiries = Q(pk__in=[key for key, _ in places])
+    subjects = [name for key, anchor in places for name in (f"inquiry:{key}", f"event:{anchor}")]
+    return _IdentifierMatch(inquiries, Q(tool_call_id=identifier), Q(subject__in=subjects))
 
 
 def _list_acts(filters: DecisionFilters) -> list[Act]:

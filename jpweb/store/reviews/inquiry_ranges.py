@@ -14,6 +14,7 @@ from django.db.models import Expression, F, Q, QuerySet
 from jpweb.store.audit import AuditFilters
 from jpweb.store.models import Inquiry
 from jpweb.store.sql.byte_order import ByteOrder
+from jpweb.store.sql.call_ids import build_inquiry_match
 from jpweb.store.sql.keyset_merge import IndexRange
 from jpweb.store.sql.spellings import build_contains
 from jpweb.store.sql.waiting_time import WaitingMilliseconds
@@ -64,7 +65,7 @@ def narrow_by_time(workspace_ids: list[int], filters: AuditFilters) -> FilteredR
     column = columns[0] if columns else ""
     if column:
         rows = rows.filter(**{column: values.pop(column)})
-    return FilteredRange(rows, Q(**values) & _contains_words(filters), column)
+    return FilteredRange(rows, Q(**values) & _match_texts(filters), column)
 
 
 def list_ranges(
@@ -123,7 +124,7 @@ def _narrow(workspace_ids: list[int], filters: AuditFilters, order: Order) -> Fi
     rows = Inquiry.objects.all()
     if column in values:
         rows = rows.filter(**{column: values.pop(column)})
-    return FilteredRange(rows, Q(**values, **_get_bounds(filters)) & _contains_words(filters))
+    return FilteredRange(rows, Q(**values, **_get_bounds(filters)) & _match_texts(filters))
 
 
 def _make_range(rows: QuerySet[Inquiry], condition: Q, order: Order) -> IndexRange:
@@ -166,10 +167,12 @@ def _get_bounds(filters: AuditFilters) -> dict[str, Any]:
     return {lookup: instant for lookup, instant in bounds.items() if instant is not None}
 
 
-def _contains_words(filters: AuditFilters) -> Q:
-    return build_contains("question__text", filters.words) if filters.words else Q()
+def _match_texts(filters: AuditFilters) -> Q:
+    """Return the conditions of the words and of the id, which no index answers."""
+    condition = build_contains("question__text", filters.words) if filters.words else Q()
+    return condition & build_inquiry_match(filters.identifier) if filters.identifier else condition
 
 
 def _has_nul(filters: AuditFilters) -> bool:
-    values = [*_get_values(filters).values(), filters.words]
+    values = [*_get_values(filters).values(), filters.words, filters.identifier]
     return any("\x00" in value for value in values if isinstance(value, str))

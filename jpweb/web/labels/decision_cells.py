@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     "decided_at", "kind", "workspace", "conversation", "conversation_title", "subject", "decision",
     "answer", "verdict", "round", "comment", "decided_by", "decider", "decider_id", "channel",
-    "waited_seconds", "link",
+    "waited_seconds", "inquiry_id", "tool_call_id", "link",
 )  # fmt: skip
 #: Details of an entry that are columns, as they are on record.
 _OWN_COLUMNS = ("round", "verdict")
@@ -49,6 +49,7 @@ def _describe_inquiry(inquiry: Inquiry) -> dict[str, Any]:
         "comment": inquiry.note,
         "decided_by": inquiry.decided_by,
         "channel": inquiry.channel,
+        "inquiry_id": inquiry.inquiry_id,
     }
 
 
@@ -60,6 +61,7 @@ def _describe_approval(approval: Approval) -> dict[str, Any]:
         "decision": label,
         "comment": record.get("reason", ""),
         "decided_by": "person",
+        "tool_call_id": approval.tool_call_id,
     }
 
 

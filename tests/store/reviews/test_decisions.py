@@ -270,3 +270,20 @@ def test_workspaces_of_an_export_have_some_of_its_decisions(auditor: Person, run
         assert decisions.list_matching_workspaces(auditor.pk, filters) == keys
     filters = DecisionFilters(since=datetime(2100, 1, 1, tzinfo=UTC))
     assert decisions.list_matching_workspaces(auditor.pk, filters) == []
+
+
+def test_id_of_more_questions_than_entries_are_looked_up_for_finds_all(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(decisions, "_MAX_MATCHED_QUESTIONS", 1)
+    home = making.workspace()
+    auditor = making.person("auditor", Role.AUDITOR, home)
+    run = making.start_run(making.conversation(home))
+    rows = [making.settle(making.question(run), making.ANSWER) for _ in range(3)]
+    call_id, _, _ = rows[0].inquiry_id.partition(".")
+    filters = DecisionFilters(identifier=call_id)
+    page, _ = decisions.list_page(auditor.pk, filters, None)
+    assert {decision.row.pk for decision in page} == {row.pk for row in rows}
+    filters = DecisionFilters(identifier=rows[1].inquiry_id)
+    page, _ = decisions.list_page(auditor.pk, filters, None)
+    assert [decision.row.pk for decision in page] == [rows[1].pk]

@@ -7,7 +7,7 @@ from django import forms
 from jpweb.store.choices import DecisionKind
 from jpweb.store.reviews.decisions import DecisionFilters
 from jpweb.web import notice_text
-from jpweb.web.forms.fields import WholeNumberField
+from jpweb.web.forms.fields import TextField, WholeNumberField
 from jpweb.web.forms.filters.inquiry_filters import PeriodForm
 from jpweb.web.labels import audit_labels
 
@@ -26,6 +26,7 @@ class DecisionFilterForm(PeriodForm):
     workspace = WholeNumberField(required=False)
     person = WholeNumberField(required=False)
     conversation = WholeNumberField(required=False)
+    identifier = TextField(required=False)
     demo = forms.BooleanField(required=False)
     unattended = forms.BooleanField(required=False)
     view = forms.ChoiceField(

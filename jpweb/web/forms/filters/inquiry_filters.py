@@ -29,7 +29,7 @@ def _make_day_field(name: str) -> forms.DateField:
 
 
 #: The filters that questions, their charts and decisions share.
-SHARED_FILTERS = ("workspace", "conversation", "demo", "since", "until")
+SHARED_FILTERS = ("workspace", "conversation", "identifier", "demo", "since", "until")
 #: What the address of the table has beside its filters: the order, and where the page begins.
 PLACE_PARAMS = ("sort", "before", "at")
 #: Characters of the table's query string that the page of a question passes on.
@@ -75,6 +75,7 @@ class InquiryFilterForm(PeriodForm):
     demo = forms.BooleanField(required=False)
     tool = TextField(required=False)
     words = TextField(required=False)
+    identifier = TextField(required=False)
     reason = TextField(required=False)
     source = TextField(required=False)
     person = TextField(required=False)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 CSV_COLUMNS = (
     "asked_at", "workspace", "conversation", "conversation_title", "asker", "source", "question",
     "answer_type", "outcome", "reason", "answer", "comment", "decided_by", "decider", "decider_id",
-    "channel", "settled_at", "waited_seconds", "attempt", "override", "delivered_count",
-    "seen_count", "link",
+    "channel", "settled_at", "waited_seconds", "inquiry_id", "attempt", "override",
+    "delivered_count", "seen_count", "link",
 )  # fmt: skip
 #: Placeholder of a conversation's key while the pattern of its address is built.
 _PLACEHOLDER_ID = 987_654_321
@@ -122,6 +122,7 @@ def _make_csv_row(row: ReviewedInquiry, address: str, showing: Showing) -> list[
         row.channel,
         row.settled_at.isoformat() if row.settled_at else "",
         "" if waited_seconds is None else f"{waited_seconds:.3f}",
+        row.inquiry_id,
         inquiry_pages.parse_attempt(row.inquiry_id),
         row.decided_by in OVERRIDING_DECIDERS,
         *(showing.delivered_count, showing.seen_count),

@@ -163,3 +163,13 @@ def test_a_wrong_filter_is_named_and_the_charts_remain(world: World):
     assert response.status_code == 422
     assert "since" in parse_page(response).text
     assert parse_page(response).find_all(**{"class": "chart"})
+
+
+def test_charts_have_the_filter_by_id(world: World):
+    client = world.client("auditor")
+    identifier = world.question.inquiry_id
+    page = client.get("/audit/charts", {"identifier": identifier}).content.decode()
+    assert f'value="{identifier}"' in page
+    assert "No matching question is open." not in page
+    page = client.get("/audit/charts", {"identifier": "another"}).content.decode()
+    assert "No matching question is open." in page

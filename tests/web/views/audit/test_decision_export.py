@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -122,3 +123,25 @@ def test_decision_of_a_policy_names_its_tool_and_conversation(decided_world: Wor
     assert (row["subject"], row["conversation_title"]) == ("vault", "A talk")
     assert row["conversation"] == f"jp-c{decided_world.conversation.jp_id}"
     assert row["decision"] == "policy configured to skip, allowed no"
+
+
+def test_id_finds_the_decisions_on_a_question_and_on_a_tool_call(decided_world: World):
+    question, approval = decided_world.question, decided_world.prompt
+    desk.send(desk.load(question), decided_world.people["auditor"], Verdict.WRONG, "Too soon")
+    rows = read_csv(decided_world, urlencode({"identifier": question.inquiry_id}))
+    assert [row["kind"] for row in rows] == ["review", "question"]
+    assert rows[1]["inquiry_id"] == question.inquiry_id
+    (row,) = read_csv(decided_world, urlencode({"identifier": approval.tool_call_id}))
+    assert (row["kind"], row["tool_call_id"]) == ("run", approval.tool_call_id)
+    call_id, _, _ = question.inquiry_id.partition(".")
+    rows = read_csv(decided_world, urlencode({"identifier": call_id}))
+    assert [row["kind"] for row in rows] == ["review", "question"]
+    assert read_csv(decided_world, "identifier=%00") == []
+
+
+def test_id_is_a_field_of_the_page_and_stays_in_its_links(decided_world: World):
+    page = parse_page(decided_world.client("auditor").get("/audit/decisions?identifier=call_7"))
+    assert page.find_one(name="identifier")["value"] == "call_7"
+    links = [tag.get("href") for tag in page]
+    assert "/audit/decisions.csv?identifier=call_7" in links
+    assert "/audit?identifier=call_7" in links

@@ -366,3 +366,22 @@ def test_export_of_several_conversations_is_an_entry_in_each_workspace(
     assert list(entries.order_by("pk").values_list("workspace_id", flat=True)) == homes
     page = world.client("rival").get("/audit/ledger").content.decode()
     assert ('data-act="exported"' in page) is (len(homes) == 2)
+
+
+def list_questions(world: World, identifier: str) -> list[str]:
+    """Return the questions of the file with an id, which are those of the page."""
+    text = read_body(get(world, "/audit.csv", identifier=identifier)).decode()
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    page = get(world, "/audit", identifier=identifier).content.decode()
+    assert page.count("<tr data-kind=") == len(rows)
+    return [row["question"] for row in rows]
+
+
+def test_id_of_a_question_or_its_tool_call_finds_its_questions(world: World):
+    other = making.question(world.run, text="Another one")
+    call_id, _, _ = world.question.inquiry_id.partition(".")
+    assert list_questions(world, call_id) == ["Another one", "Go on?"]
+    for identifier in (other.inquiry_id, other.inquiry_id.removesuffix(".1")):
+        assert list_questions(world, identifier) == ["Another one"]
+    for identifier in (call_id.upper(), call_id[:-1], "%", "\0"):
+        assert list_questions(world, identifier) == []
