@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Value
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Coalesce, NullIf
 from django.db.models.lookups import Exact
 
 from jpweb.store import accounts, exports
@@ -64,7 +64,10 @@ class FilterValues:
 
 
 class ReviewedInquiry(NamedTuple):
-    """The columns of one inquiry in an export; a model's instance would cost ten times as much."""
+    """The columns of one inquiry in an export; a model's instance would cost ten times as much.
+
+    ``started_by`` is the name of the person who started its turn, "" where that is not on record.
+    """
 
     pk: int
     asked_at: datetime
@@ -72,6 +75,7 @@ class ReviewedInquiry(NamedTuple):
     conversation_id: int
     jp_id: int
     conversation_title: str
+    started_by: str
     asker: str
     source: str
     question: dict[str, Any]
@@ -99,15 +103,21 @@ class ReviewedBatch(NamedTuple):
 
 #: Columns of an export that are the inquiry's own; the others are its conversation's.
 _INQUIRY_COLUMNS = (
-    "pk", "asked_at", "conversation_id", "asker", "source", "question", "answer_type", "state",
-    "reason", "answer", "note", "decided_by", "decider_name", "decider_id", "channel", "settled_at",
-    "anchor", "inquiry_id",
+    "pk", "asked_at", "conversation_id", "started_by", "asker", "source", "question",
+    "answer_type", "state", "reason", "answer", "note", "decided_by", "decider_name", "decider_id",
+    "channel", "settled_at", "anchor", "inquiry_id",
 )  # fmt: skip
 _CONVERSATION_COLUMNS = {
     "jp_id": "jp_id",
     "title": "conversation_title",
     "workspace__name": "workspace_name",
 }
+#: The name of who started the turn of an inquiry, as ``Person.display_name``.
+_STARTER_NAME = Coalesce(
+    NullIf(F("run__started_by__first_name"), Value("")),
+    F("run__started_by__username"),
+    Value(""),
+)
 
 
 def list_inquiries(person_id: int, filters: AuditFilters) -> QuerySet[Inquiry]:
@@ -140,7 +150,9 @@ def read_batches(person_id: int, filters: AuditFilters) -> Iterator[ReviewedBatc
     memberships = _list_filtered_memberships(person_id, filters)
     workspace_ids = exports.list_workspace_ids(memberships)
     is_audited = Exists(memberships.filter(workspace__conversations=OuterRef("conversation_id")))
-    rows = Inquiry.objects.annotate(any_state=Coalesce("state", Value("")))
+    rows = Inquiry.objects.annotate(
+        any_state=Coalesce("state", Value("")), started_by=_STARTER_NAME
+    )
     rows = rows.filter(is_audited, *_make_conditions(filters, state="any_state"))
     rows = rows.order_by("-asked_at", "-id")
     total = done_count = 0

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from jpweb.web.http import Request
 
 CSV_COLUMNS = (
-    "asked_at", "workspace", "conversation", "conversation_title", "asker", "source", "question",
-    "answer_type", "outcome", "reason", "answer", "comment", "decided_by", "decider", "decider_id",
-    "channel", "settled_at", "waited_seconds", "inquiry_id", "attempt", "override",
-    "delivered_count", "seen_count", "link",
+    "asked_at", "workspace", "conversation", "conversation_title", "started_by", "asker",
+    "source", "question", "answer_type", "outcome", "reason", "answer", "comment", "decided_by",
+    "decider", "decider_id", "channel", "settled_at", "waited_seconds", "inquiry_id", "attempt",
+    "override", "delivered_count", "seen_count", "link",
 )  # fmt: skip
 #: Placeholder of a conversation's key while the pattern of its address is built.
 _PLACEHOLDER_ID = 987_654_321
@@ -108,6 +108,7 @@ def _make_csv_row(row: ReviewedInquiry, address: str, showing: Showing) -> list[
         row.workspace_name,
         f"jp-c{row.jp_id}",
         row.conversation_title,
+        row.started_by,
         row.asker,
         row.source,
         row.question["text"],

@@ -368,6 +368,16 @@ def test_export_of_several_conversations_is_an_entry_in_each_workspace(
     assert ('data-act="exported"' in page) is (len(homes) == 2)
 
 
+def test_rows_name_who_started_the_turn(answered_world: World):
+    Person.objects.filter(pk=answered_world.people["owner"].pk).update(first_name="")
+    assert read_row(answered_world)["started_by"] == "owner"
+    Person.objects.filter(pk=answered_world.people["owner"].pk).update(first_name="Ada")
+    assert read_row(answered_world)["started_by"] == "Ada"
+    Inquiry.objects.update(run=None)
+    lines = read_body(get(answered_world, "/audit.jsonl")).splitlines()
+    assert {json.loads(line)["started_by"] for line in lines} == {""}
+
+
 def list_questions(world: World, identifier: str) -> list[str]:
     """Return the questions of the file with an id, which are those of the page."""
     text = read_body(get(world, "/audit.csv", identifier=identifier)).decode()
