@@ -33,7 +33,7 @@ from jpweb.runtime import exports as formats
 from jpweb.runtime.evidence.zip_stream import ZipStream
 from jpweb.store import conversations, exports
 from jpweb.store.errors import ExportBroken, UnknownConversation
-from jpweb.store.evidence import contents, review_lines
+from jpweb.store.evidence import contents, question_cells, review_lines
 from jpweb.store.evidence.contents import LeftOut
 from jpweb.store.evidence.ledger_slice import LedgerSlice
 from jpweb.store.evidence.review_lines import ReviewCounts
@@ -102,6 +102,7 @@ PARTS: tuple[BundlePart, ...] = (
     BundlePart(METADATA, _adapt_rows(lambda row: iter([contents.describe_conversation(row)]))),
     BundlePart(EVENTS, _adapt_chunks(exports.export_event_lines)),
     BundlePart("questions.jsonl", _adapt_rows(contents.export_questions)),
+    BundlePart("questions.csv", _adapt_rows(question_cells.export_questions)),
     BundlePart(APPROVALS, _adapt_rows(contents.export_approvals)),
     BundlePart(RECEIPTS, _adapt_rows(contents.export_receipts)),
     BundlePart(

@@ -53,6 +53,9 @@ class Showing(NamedTuple):
     seen_count: int
 
 
+NEVER_SHOWN = Showing(0, 0)
+
+
 def load_page(
     workspace_ids: list[int],
     filters: AuditFilters,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import hashlib
 import io
 import json
 import zipfile
@@ -18,6 +20,7 @@ from jpweb.store.annotations import threads
 from jpweb.store.choices import Act, ApprovalKind
 from jpweb.store.database import clock
 from jpweb.store.errors import ExportBroken
+from jpweb.store.evidence import question_cells
 from jpweb.store.inquiries import Decider
 from jpweb.store.ledger import sealing
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
@@ -94,6 +97,35 @@ def test_showing_proof_and_decisions_are_in_the_bundle(conversation: Conversatio
     )
     assert b"Go on?" in files[bundles.find_name(files, "conversation.md")]
     assert b"Go on?" in files[bundles.find_name(files, "conversation.html")]
+
+
+def test_questions_are_a_table_without_formulas_whose_hash_is_in_the_manifest(
+    conversation: Conversation,
+):
+    run = Conversation.objects.get(pk=conversation.pk).runs.get()
+    making.settle(making.question(run, text="=HYPERLINK(1)"), Redacted())
+    files = read(bundles.make_bundle(conversation))
+    name = bundles.find_name(files, "questions.csv")
+    rows = list(csv.DictReader(io.StringIO(files[name].decode(), newline="")))
+    assert tuple(rows[0]) == question_cells.BUNDLE_COLUMNS
+    assert [row["question"] for row in rows] == ["Go on?", "'=HYPERLINK(1)"]
+    assert (rows[0]["answer"], rows[0]["decider"], rows[0]["override"]) == ("Yes", "Ada", "false")
+    hashes = {row["name"]: row["sha256"] for row in json.loads(files[MANIFEST])["files"]}
+    assert hashes[name] == hashlib.sha256(files[name]).hexdigest()
+
+
+def test_table_of_questions_is_written_in_batches(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+):
+    run = Conversation.objects.get(pk=conversation.pk).runs.get()
+    for _ in range(2):
+        making.question(run)
+    loaded = Conversation.objects.get(pk=conversation.pk)
+    whole = b"".join(question_cells.export_questions(loaded))
+    monkeypatch.setattr(question_cells, "_BATCH_ROWS", 2)
+    pieces = list(question_cells.export_questions(loaded))
+    assert len(pieces) == 3
+    assert b"".join(pieces) == whole
 
 
 def test_manifest_says_what_is_left_out_and_why(conversation: Conversation):

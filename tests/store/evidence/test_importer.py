@@ -125,6 +125,34 @@ def test_second_bundle_has_the_same_record(
     assert bundles.list_problems(again) == []
 
 
+def test_second_bundle_has_the_same_table_of_questions(
+    tmp_path: Path, target: Workspace, decided_conversation: Conversation
+):
+    path, again = tmp_path / "bundle.zip", tmp_path / "again.zip"
+    path.write_bytes(bundles.make_bundle(decided_conversation))
+    (key,) = importer.import_bundle(path, target.name).conversation_ids
+    again.write_bytes(bundles.make_bundle(Conversation.objects.get(pk=key)))
+    tables = [
+        files[bundles.find_name(files, "questions.csv")]
+        for files in map(bundles.read_files, (path, again))
+    ]
+    assert tables[0].count(b"\r\n") == 2
+    assert tables[1] == tables[0]
+
+
+def test_bundle_of_an_earlier_jpweb_without_the_table_is_imported(
+    tmp_path: Path, target: Workspace, decided_conversation: Conversation
+):
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(bundles.make_bundle(decided_conversation))
+    files = bundles.read_files(path)
+    del files[bundles.find_name(files, "questions.csv")]
+    bundles.sign_again(files)
+    bundles.write_files(path, files)
+    assert bundles.list_problems(path) == []
+    assert importer.import_bundle(path, target.name).conversation_ids
+
+
 def test_imported_prompt_waits_for_nobody(
     tmp_path: Path, target: Workspace, decided_conversation: Conversation
 ):

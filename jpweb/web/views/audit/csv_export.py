@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import unicodedata
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from django.urls import reverse
 
-from jpweb.store import inquiries
 from jpweb.store.audit import ReviewedBatch, ReviewedInquiry
+from jpweb.store.evidence import csv_rows, question_cells
 from jpweb.store.exports import ExportChunk
 from jpweb.store.reviews import inquiry_pages
 from jpweb.store.reviews.exported_reviews import ExportedReview, ExportedReviews
-from jpweb.store.reviews.inquiry_pages import OVERRIDING_DECIDERS, Showing
-from jpweb.stream.answer_type import format_answer
+from jpweb.store.reviews.inquiry_pages import NEVER_SHOWN
 from jpweb.web import transcript
-from jpweb.web.views.audit.inquiry_rows import NEVER_SHOWN
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
 
-CSV_COLUMNS = (
-    "asked_at", "workspace", "conversation", "conversation_title", "started_by", "asker",
-    "source", "question", "answer_type", "outcome", "reason", "answer", "comment", "decided_by",
-    "decider", "decider_id", "channel", "settled_at", "waited_seconds", "inquiry_id", "attempt",
-    "override", "delivered_count", "seen_count", "link",
-)  # fmt: skip
 #: Placeholder of a conversation's key while the pattern of its address is built.
 _PLACEHOLDER_ID = 987_654_321
-#: CSV injection: spreadsheets evaluate a cell that begins with one of these, full-width forms too.
-RISKY_SIGNS = frozenset("=+-@")
-#: Spreadsheets may split a cell at one of these, and evaluate the rest.
-RISKY_CONTROLS = ("\t", "\r", "\n")
 #: Headings of a reviewer's columns.
 REVIEW_HEADING, REVIEW_NOTE_HEADING = "review by {name}", "review note by {name}"
 REVIEW_TIME_HEADING = "review time by {name}"
@@ -49,18 +33,18 @@ def make_csv(
     """Yield the file, with one more query for each batch; ``address`` is that of a conversation."""
     reviewers = reviews.list_reviewers()
     for number, (rows, done, total) in enumerate(batches):
-        text = io.StringIO(newline="")
-        writer = csv.writer(text)
+        lines: list[list[object]] = []
         if number == 0:
             names = _list_names([reviewer.name for reviewer in reviewers])
-            writer.writerow([escape_cell(name) for name in (*CSV_COLUMNS, *names)])
+            lines.append([*question_cells.COLUMNS, *names])
         found = reviews.load_reviews(rows) if reviewers else {}
-        for row, cells in make_csv_rows(rows, address):
+        for row, values in make_csv_rows(rows, address):
             shown_reviews = found.get(row.pk, {})
+            cells = [*values.values()]
             for reviewer in reviewers:
                 cells.extend(_make_review_cells(shown_reviews.get(reviewer.key)))
-            writer.writerow([escape_cell(value) for value in cells])
-        yield ExportChunk(text.getvalue().encode(), done, total)
+            lines.append(cells)
+        yield ExportChunk(csv_rows.write_rows(lines), done, total)
 
 
 def _list_names(reviewer_names: list[str]) -> list[str]:
@@ -94,55 +78,9 @@ def make_address_pattern(request: Request) -> str:
 
 def make_csv_rows(
     rows: list[ReviewedInquiry], address: str
-) -> Iterator[tuple[ReviewedInquiry, list[object]]]:
-    """Yield rows with their cells, in the order of ``CSV_COLUMNS``; one query."""
+) -> Iterator[tuple[ReviewedInquiry, dict[str, object]]]:
+    """Yield rows with their values by column; one query."""
     showings = inquiry_pages.count_showings([row.pk for row in rows])
     for row in rows:
-        yield row, _make_csv_row(row, address, showings.get(row.pk, NEVER_SHOWN))
-
-
-def _make_csv_row(row: ReviewedInquiry, address: str, showing: Showing) -> list[object]:
-    waited_seconds = inquiries.waiting_seconds(row)
-    return [
-        row.asked_at.isoformat(),
-        row.workspace_name,
-        f"jp-c{row.jp_id}",
-        row.conversation_title,
-        row.started_by,
-        row.asker,
-        row.source,
-        row.question["text"],
-        row.answer_type,
-        row.state,
-        row.reason,
-        "" if row.answer is None else format_answer(row.answer),
-        row.note,
-        row.decided_by,
-        row.decider_name,
-        row.decider_id or "",
-        row.channel,
-        row.settled_at.isoformat() if row.settled_at else "",
-        "" if waited_seconds is None else f"{waited_seconds:.3f}",
-        row.inquiry_id,
-        inquiry_pages.parse_attempt(row.inquiry_id),
-        row.decided_by in OVERRIDING_DECIDERS,
-        *(showing.delivered_count, showing.seen_count),
-        address.format(row.conversation_id) + transcript.format_event_query(row.anchor),
-    ]
-
-
-def escape_cell(value: object) -> str:
-    """Return the text of a cell that no spreadsheet evaluates."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if text[:1].isascii() and text[:1].isalnum():
-        return text
-    return f"'{text}" if text.startswith(RISKY_CONTROLS) or _begins_formula(text) else text
-
-
-def _begins_formula(text: str) -> bool:
-    """Tell whether the first character that a spreadsheet keeps is one of ``RISKY_SIGNS``.
-
-    It may drop spaces, controls, a byte order mark and other zero-width characters.
-    """
-    visible = (char for char in text if unicodedata.category(char)[0] not in "ZC")
-    return unicodedata.normalize("NFKC", next(visible, ""))[:1] in RISKY_SIGNS
+        link = address.format(row.conversation_id) + transcript.format_event_query(row.anchor)
+        yield row, question_cells.make_values(row, showings.get(row.pk, NEVER_SHOWN), link)

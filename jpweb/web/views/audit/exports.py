@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -20,7 +18,7 @@ from jpweb.store.audit import AuditFilters, ReviewedBatch
 from jpweb.store.choices import Role
 from jpweb.store.database import clock
 from jpweb.store.errors import StoreError
-from jpweb.store.evidence import contents
+from jpweb.store.evidence import contents, csv_rows
 from jpweb.store.exports import ExportChunk
 from jpweb.store.inquiries import waiting_seconds
 from jpweb.store.reviews import decisions, inquiry_pages
@@ -159,14 +157,9 @@ def _make_decisions_csv(
     pages: Iterator[tuple[list[dict[str, Any]], int, int]],
 ) -> Iterator[ExportChunk]:
     for number, (rows, done, total) in enumerate(pages):
-        text = io.StringIO(newline="")
-        writer = csv.writer(text)
-        if number == 0:
-            writer.writerow(decision_cells.COLUMNS)
-        for row in rows:
-            cells = [csv_export.escape_cell(row[name]) for name in decision_cells.COLUMNS]
-            writer.writerow(cells)
-        yield ExportChunk(text.getvalue().encode(), done, total)
+        lines: list[Iterable[object]] = [decision_cells.COLUMNS] if number == 0 else []
+        lines += [[row[name] for name in decision_cells.COLUMNS] for row in rows]
+        yield ExportChunk(csv_rows.write_rows(lines), done, total)
 
 
 def _make_decision_lines(
@@ -184,7 +177,7 @@ def _make_json_lines(
     for rows, done, total in batches:
         lines = []
         reviews_by_row = reviews.load_reviews(rows)
-        for row, cells in csv_export.make_csv_rows(rows, address):
+        for row, values in csv_export.make_csv_rows(rows, address):
             seconds = waiting_seconds(row)
             typed: dict[str, Any] = {
                 "answer": row.answer,
@@ -197,8 +190,7 @@ def _make_json_lines(
             attempt = inquiry_pages.parse_attempt(row.inquiry_id)
             typed["decider_id"] = row.decider_id
             typed["attempt"] = int(attempt) if attempt else None
-            values = dict(zip(csv_export.CSV_COLUMNS, cells, strict=True)) | typed
-            lines.append(ledger_verifier.encode_canonical(values) + "\n")
+            lines.append(ledger_verifier.encode_canonical(values | typed) + "\n")
         yield ExportChunk("".join(lines).encode(), done, total)
 
 

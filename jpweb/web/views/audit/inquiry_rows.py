@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from jpweb.store.choices import Origin, ReviewState
 from jpweb.store.reviews import inquiry_pages, reviews
-from jpweb.store.reviews.inquiry_pages import OVERRIDING_DECIDERS, Showing
+from jpweb.store.reviews.inquiry_pages import NEVER_SHOWN, OVERRIDING_DECIDERS, Showing
 from jpweb.store.reviews.inquiry_ranges import SORT_COLUMNS, Order
 from jpweb.store.reviews.reviews import SubjectState
 from jpweb.stream.markdown import outcome_texts
@@ -17,7 +17,6 @@ from jpweb.web.labels import audit_labels, review_labels
 if TYPE_CHECKING:
     from jpweb.store.models import Inquiry
 
-NEVER_SHOWN = Showing(0, 0)
 _UNREVIEWED = SubjectState(ReviewState.UNREVIEWED, "")
 
 

@@ -13,12 +13,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jpweb.store.choices import Role
+from jpweb.store.evidence import csv_rows
 from jpweb.store.jp_files import mirror
 from jpweb.store.models import DisplayReceipt, Inquiry, Membership
 from jpweb.store.reviews import inquiry_pages
 from jpweb.stream.answer_type import Text
 from jpweb.stream.inquiry import Answered, CancellationReason, Cancelled, Redacted
-from jpweb.web.views.audit import csv_export
 from tests.builders import make_inquiry
 from tests.store import making
 from tests.web.reading import parse_page
@@ -197,7 +197,7 @@ def test_no_cell_of_the_file_is_a_formula(world: World, start: str):
     assert len(rows) == 1
     for column in ("question", "answer", "conversation_title"):
         assert rows[0][column] == f"'{hostile}"
-    assert not [v for line in rows for v in line.values() if csv_export._begins_formula(v)]
+    assert not [v for line in rows for v in line.values() if csv_rows._begins_formula(v)]
 
 
 @pytest.mark.parametrize(
