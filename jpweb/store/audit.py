@@ -258,6 +258,21 @@ def find_title(workspaces: list[Workspace], conversation_id: int | None) -> str 
     return rows.values_list("title", flat=True).first()
 
 
+def load_filter_names(
+    person_id: int, workspace_id: int | None, conversation_id: int | None
+) -> dict[str, str]:
+    """Return the names of a workspace and a conversation, as far as a person may review them.
+
+    Of an untitled conversation it is its id. Without either there is no query.
+    """
+    if workspace_id is None and conversation_id is None:
+        return {}
+    names = {row.pk: row.name for row in list_workspaces(person_id)}
+    rows = Conversation.objects.filter(pk=conversation_id or 0, workspace__in=[*names])
+    titles = (title or f"jp-c{jp_id}" for title, jp_id in rows.values_list("title", "jp_id"))
+    return {"workspace": names.get(workspace_id or 0, ""), "conversation": next(titles, "")}
+
+
 def choose_workspaces(workspaces: list[Workspace], filters: AuditFilters) -> list[int]:
     """Return the keys of those of a person's workspaces whose inquiries the filters let through."""
     rows = workspaces

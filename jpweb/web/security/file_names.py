@@ -14,8 +14,13 @@ if TYPE_CHECKING:
 
 #: Characters of a title or a filter's value, and of all parts of a name.
 MAX_PART_CHARS, MAX_NAME_CHARS = 60, 120
-#: Filters of the audit table that name its files, in this order.
-_NAMED_FILTERS = ("outcome", "reason", "source", "tool", "person", "decided", "words", "kind")
+#: Filters that name files, in this order.
+_NAMED_FILTERS = (
+    "conversation", "workspace", "outcome", "reason", "source", "tool", "person", "account",
+    "decided", "words", "identifier", "kind", "act", "state",
+)  # fmt: skip
+#: What filters add that are on or off.
+_FLAG_PARTS = {"demo": "with-demo", "unattended": "with-unattended"}
 _OTHER_CHARS = re.compile(r"[^a-z0-9]+")
 
 
@@ -25,16 +30,27 @@ def name_conversation_file(conversation: Conversation, suffix: str) -> str:
     return f"{title}-{conversation.last_activity.date().isoformat()}{suffix}"
 
 
-def name_audit_file(query: Mapping[str, str], suffix: str, prefix: str = "questions") -> str:
+def name_filtered_file(
+    prefix: str, query: Mapping[str, str], names: Mapping[str, str], suffix: str
+) -> str:
     """Return the filters and the days, such as ``questions-cancelled-2026-10-01-to-….csv``.
 
-    Without days it is today; ``query`` is valid.
+    Without days it is today; ``query`` is valid. ``names`` are those of the filters' keys.
     """
-    parts = [prefix, *(_make_slug(query.get(name, "")) for name in _NAMED_FILTERS)]
-    if query.get("workspace"):
-        parts.append(f"workspace-{_make_slug(query['workspace'])}")
+    parts = [prefix, *(_name_filter(name, query, names) for name in _NAMED_FILTERS)]
+    parts += [part for name, part in _FLAG_PARTS.items() if query.get(name)]
     name = "-".join(filter(None, parts))[:MAX_NAME_CHARS].strip("-")
     return f"{name}-{_name_days(query.get('since', ''), query.get('until', ''))}{suffix}"
+
+
+def _name_filter(name: str, query: Mapping[str, str], names: Mapping[str, str]) -> str:
+    """Return the part of a filter; one whose name has no ASCII letter is named by its key."""
+    value = query.get(name, "").strip()
+    if not value:
+        return ""
+    if name in names:
+        return _make_slug(names[name]) or f"{name}-{_make_slug(value)}"
+    return _make_slug(value) or name
 
 
 def _name_days(since: str, until: str) -> str:

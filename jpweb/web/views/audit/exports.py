@@ -45,8 +45,10 @@ async def export_json_lines(request: Request) -> HttpResponseBase:
     form = InquiryFilterForm(request.GET)
     if not form.is_valid():
         return inquiry_table.refuse_filters(form)
-    file_name = file_names.name_audit_file(request.GET, ".jsonl")
     filters = AuditFilters(**form.cleaned_data)
+    file_name = await run_in_db_thread(
+        inquiry_table.name_file, request, filters, "questions", ".jsonl"
+    )
     batches = audit.read_batches(request.user.pk, filters)
     reviews = ExportedReviews(request.user.pk, filters)
     pieces = _make_json_lines(batches, csv_export.make_address_pattern(request), reviews)
@@ -89,7 +91,9 @@ async def export_audit_evidence(request: Request) -> HttpResponseBase:
     except StoreError as error:
         return HttpResponse(f"{error}\n", status=422, content_type="text/plain; charset=utf-8")
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
-    file_name = file_names.name_audit_file(request.GET, ".zip", prefix="evidence")
+    file_name = await run_in_db_thread(
+        inquiry_table.name_file, request, filters, "evidence", ".zip"
+    )
     filter_text = urlencode(query) or "none"
     return await _send_bundle(request, keys, filter_text, file_name)
 
@@ -122,9 +126,9 @@ async def _send_decisions(request: Request, suffix: str, content_type: str) -> H
     form = DecisionFilterForm(request.GET)
     if not form.is_valid():
         return inquiry_table.refuse_filters(form)
-    file_name = file_names.name_audit_file(request.GET, suffix, prefix="decisions")
     host = request.build_absolute_uri("/").removesuffix("/")
     filters = form.build_filters()
+    file_name = await run_in_db_thread(_name_decisions, request, filters, suffix)
     values = _read_decisions(request.user.pk, filters, host)
     pieces = _make_decisions_csv(values) if suffix == ".csv" else _make_decision_lines(values)
     record = partial(
@@ -136,6 +140,13 @@ async def _send_decisions(request: Request, suffix: str, content_type: str) -> H
         query=read_recording.get_query(request),
     )
     return await send_file(request, pieces, file_name, content_type, record=record)
+
+
+def _name_decisions(request: Request, filters: DecisionFilters, suffix: str) -> str:
+    names = audit.load_filter_names(request.user.pk, filters.workspace, filters.conversation)
+    if filters.person is not None:
+        names["person"] = decisions.list_people(request.user.pk).get(filters.person, "")
+    return file_names.name_filtered_file("decisions", request.GET, names, suffix)
 
 
 def _read_decisions(

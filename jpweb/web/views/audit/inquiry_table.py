@@ -11,6 +11,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
+from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import audit, inquiries
 from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import Role, SavedPage
@@ -99,8 +100,8 @@ async def export_csv(request: Request) -> HttpResponseBase:
     form = InquiryFilterForm(request.GET)
     if not form.is_valid():
         return refuse_filters(form)
-    file_name = file_names.name_audit_file(request.GET, ".csv")
     filters = AuditFilters(**form.cleaned_data)
+    file_name = await run_in_db_thread(name_file, request, filters, "questions", ".csv")
     batches = audit.read_batches(request.user.pk, filters)
     pieces = csv_export.make_csv(
         batches,
@@ -110,6 +111,16 @@ async def export_csv(request: Request) -> HttpResponseBase:
     record = make_export_recorder(request, filters, file_name)
     content_type = "text/csv; charset=utf-8"
     return await send_file(request, pieces, file_name, content_type, record=record)
+
+
+def name_file(request: Request, filters: AuditFilters, prefix: str, suffix: str) -> str:
+    """Return the name of a file of the inquiries that match filters."""
+    names = audit.load_filter_names(request.user.pk, filters.workspace, filters.conversation)
+    if filters.account is not None:
+        workspaces = audit.list_workspaces(request.user.pk)
+        user_names = audit.list_namesakes(workspaces, filters.person)
+        names["account"] = user_names.get(filters.account, "")
+    return file_names.name_filtered_file(prefix, request.GET, names, suffix)
 
 
 def make_export_recorder(

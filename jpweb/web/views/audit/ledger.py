@@ -19,14 +19,12 @@ from jpweb.store.ledger.listing import LedgerFilters
 from jpweb.web import access, converters, notice_text
 from jpweb.web.forms.filters.ledger_filters import LedgerFilterForm
 from jpweb.web.labels import entry_labels, ledger_labels
-from jpweb.web.security import read_recording
+from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import cut_into_pieces, send_file
 
 if TYPE_CHECKING:
     from jpweb.store.models import LedgerEntry, LedgerHead
     from jpweb.web.http import Request
-
-FILE_NAME = "jpweb-ledger.jsonl"
 
 
 @access.any_workspace(Role.AUDITOR)
@@ -54,7 +52,7 @@ def show_ledger(request: Request) -> HttpResponse:
         "query": urlencode(query),
         "next_query": urlencode(query | {"before": next_key}) if next_key else "",
         "verifier_name": scripts.LEDGER_SCRIPT_NAME,
-        "file_name": FILE_NAME,
+        "file_name": file_names.name_filtered_file("ledger-whole", {}, {}, ".jsonl"),
     }
     return render(request, "ledger/index.html", context, status=status)
 
@@ -65,13 +63,14 @@ async def download_ledger(request: Request) -> HttpResponseBase:
     head = await run_in_db_thread(_seal_and_get_head)
     if head.signed_at is None:
         raise Http404(notice_text.LEDGER_EMPTY)
+    file_name = file_names.name_filtered_file("ledger-whole", {}, {}, ".jsonl")
     list_workspace_ids = partial(listing.list_audited_workspaces, request.user.pk)
     record = partial(
-        read_recording.record_workspace_exports, request, list_workspace_ids, file=FILE_NAME
+        read_recording.record_workspace_exports, request, list_workspace_ids, file=file_name
     )
     pieces = listing.make_ledger_file(request.user.pk)
     content_type = "application/jsonl; charset=utf-8"
-    return await send_file(request, pieces, FILE_NAME, content_type, record=record)
+    return await send_file(request, pieces, file_name, content_type, record=record)
 
 
 @access.any_workspace(Role.AUDITOR)

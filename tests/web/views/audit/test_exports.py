@@ -1,4 +1,4 @@
-"""Exports of the audit: JSON lines, evidence bundles, and the names of files."""
+"""Exports of the audit: JSON lines and evidence bundles."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ from jpweb.store.reviews.exported_reviews import ExportedReviews
 from jpweb.stream import wire
 from jpweb.stream.events import ToolCallRequest
 from jpweb.stream.inquiry import Answered, Redacted
-from jpweb.web.security import file_names
 from jpweb.web.views.audit import csv_export
 from tests import bundles
 from tests.store import making
@@ -101,46 +100,6 @@ def test_invalid_filter_is_named_in_one_line(world: World, path: str):
     response = get(world, path, since="yesterday")
     assert (response.status_code, response["Content-Type"]) == (422, "text/plain; charset=utf-8")
     assert "“since” must be a date" in response.content.decode()
-
-
-@pytest.mark.parametrize(
-    ("query", "name"),
-    [
-        (
-            "outcome=cancelled&since=2026-10-01&until=2026-10-31",
-            "questions-cancelled-2026-10-01-to-2026-10-31.csv",
-        ),
-        (
-            "since=2026-10-01&tool=git_tag&workspace=3",
-            "questions-git-tag-workspace-3-from-2026-10-01.csv",
-        ),
-        ("until=2026-10-31&person=J%C3%B6rg+M.", "questions-jorg-m-until-2026-10-31.csv"),
-        ("until=2026-10-31&words=%22%0d%0a../../x", "questions-x-until-2026-10-31.csv"),
-    ],
-)
-def test_file_is_named_by_its_filters_and_days(world: World, query: str, name: str):
-    assert get_name(world.client("auditor").get(f"/audit.csv?{query}")) == name
-
-
-def test_file_without_days_is_named_by_today(world: World):
-    assert get_name(get(world, "/audit.csv", words="x" * 200, tool="y" * 200)).startswith(
-        f"questions-{'y' * 60}-x"
-    )
-    assert len(get_name(get(world, "/audit.csv", words="x" * 200, tool="y" * 200))) < 150
-
-
-@pytest.mark.parametrize(
-    ("title", "expected"),
-    [("Über: 50% off/../x", "uber-50-off-x"), ("日本語", "jp-c{jp_id}"), ("t" * 500, "t" * 60)],
-)
-def test_conversation_file_is_named_by_title_and_day(world: World, title: str, expected: str):
-    Conversation.objects.filter(pk=world.conversation.pk).update(title=title)
-    conversation = Conversation.objects.get(pk=world.conversation.pk)
-    day = conversation.last_activity.date().isoformat()
-    name = file_names.name_conversation_file(conversation, ".md")
-    assert name == f"{expected.format(jp_id=conversation.jp_id)}-{day}.md"
-    response = world.client("auditor").get(f"/conversations/{conversation.pk}/export/markdown")
-    assert get_name(response) == name
 
 
 def test_bundle_of_a_conversation_verifies(answered_world: World, tmp_path: Path):
