@@ -210,12 +210,22 @@ urlpatterns = [
     path("audit/decisions", decision_table.list_decisions, name="decisions"),
     path("audit/decisions.csv", audit_exports.export_decisions_csv, name="decisions-csv"),
     path("audit/decisions.jsonl", audit_exports.export_decision_lines, name="decisions-jsonl"),
+    path(
+        "audit/decisions/evidence.zip",
+        audit_exports.export_decisions_evidence,
+        name="decisions-evidence",
+    ),
     path("prompts/<key:approval_id>/call", decision_table.open_call, name="approval-call"),
     path("audit/ledger", ledger.show_ledger, name="ledger"),
     path("audit/ledger.jsonl", ledger.download_ledger, name="ledger-file"),
+    path("audit/ledger/entries.csv", ledger.export_entries_csv, name="ledger-csv"),
+    path("audit/ledger/entries.jsonl", ledger.export_entry_lines, name="ledger-jsonl"),
     path("audit/ledger-verifier", ledger.download_verifier, name="ledger-verifier"),
     path("audit/reviews", review_queues.list_queues, name="reviews"),
     path("audit/reviews/<slug:queue_name>", review_queues.show_queue, name="review-queue"),
+    path(
+        "audit/reviews/<slug:queue_name>.csv", review_queues.export_queue, name="review-queue-csv"
+    ),
     path("audit/reviews/<slug:queue_name>/next", review_queues.open_next, name="review-next"),
     path("questions/<key:inquiry_id>/review", questions.review_question, name="question-review"),
     path(
@@ -251,6 +261,7 @@ urlpatterns = [
         question_expiry.choose_review_count,
         name="review-count-choose",
     ),
+    path("audit/secrets.csv", suspected_secrets.export_suggestions, name="secrets-csv"),
     path("audit/secrets", suspected_secrets.list_suggestions, name="secrets"),
     path(
         "audit/secrets/<key:suspected_secret_id>", suspected_secrets.show_suggestion, name="secret"

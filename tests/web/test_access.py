@@ -23,8 +23,9 @@ from tests.web.world import EVERYBODY, MEMBERS, World, signed_in
 #: Routes that answer with a file, which links to nothing.
 FILES = (
     "audit-csv", "audit-jsonl", "decisions-csv", "decisions-jsonl", "audit-evidence",
-    "conversation-evidence", "evidence-verifier",
-    "ledger-file", "ledger-verifier", "personal-data",
+    "conversation-evidence", "decisions-evidence", "evidence-verifier", "ledger-csv",
+    "ledger-file", "ledger-jsonl", "ledger-verifier", "personal-data", "review-queue-csv",
+    "secrets-csv",
 )  # fmt: skip
 POST_ONLY = [name for name, route in ROUTES.items() if route.method == "post"]
 KEYED = [name for name, route in ROUTES.items() if route.key]

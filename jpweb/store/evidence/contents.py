@@ -26,6 +26,8 @@ from jpweb.store.models import (
     Redaction,
     SuspectedSecret,
 )
+from jpweb.store.reviews import decisions
+from jpweb.store.reviews.decisions import DecisionFilters
 
 #: Conversations of one bundle.
 MAX_CONVERSATIONS = 1000
@@ -49,7 +51,15 @@ def list_conversation_ids(person_id: int, filters: AuditFilters) -> list[int]:
     """
     matches = audit.list_inquiries(person_id, filters).order_by()
     keys = matches.values_list("conversation_id", flat=True).distinct()
-    conversation_ids = sorted(keys[: MAX_CONVERSATIONS + 1])
+    return _check_count(sorted(keys[: MAX_CONVERSATIONS + 1]))
+
+
+def list_decided_conversation_ids(person_id: int, filters: DecisionFilters) -> list[int]:
+    """Return the keys of the conversations whose decisions match. Raises StoreError as above."""
+    return _check_count(decisions.list_conversation_ids(person_id, filters, MAX_CONVERSATIONS + 1))
+
+
+def _check_count(conversation_ids: list[int]) -> list[int]:
     if len(conversation_ids) > MAX_CONVERSATIONS:
         raise StoreError(
             f"More than {MAX_CONVERSATIONS} conversations match. "

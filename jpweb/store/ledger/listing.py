@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
 from jpweb.evidence import ledger_verifier
 from jpweb.store import exports
@@ -32,6 +32,18 @@ class LedgerFilters:
     conversation: int | None = None
     since: datetime | None = None
     until: datetime | None = None
+
+
+class EntryBatch(NamedTuple):
+    """Consecutive entries of an export; ``done`` are in this batch and those before it.
+
+    ``left_out`` is the number of the chain's other entries, known with the last batch.
+    """
+
+    entries: list[LedgerEntry]
+    done: int
+    is_last: bool
+    left_out: int
 
 
 class ConversationReader(NamedTuple):
@@ -74,12 +86,43 @@ def list_entries(person_id: int, filters: LedgerFilters) -> QuerySet[LedgerEntry
     return LedgerEntry.objects.filter(_is_visible(person_id), **conditions).order_by("-id")
 
 
-def get_page(entries: QuerySet[LedgerEntry], before: int) -> tuple[list[LedgerEntry], int]:
+def get_page(
+    entries: QuerySet[LedgerEntry], before: int, limit: int = PAGE_ENTRIES
+) -> tuple[list[LedgerEntry], int]:
     """Return the entries below the key ``before`` (0 for the first page), and the next key."""
     if before:
         entries = entries.filter(pk__lt=before)
-    rows = list(entries[: PAGE_ENTRIES + 1])
-    return rows[:PAGE_ENTRIES], rows[PAGE_ENTRIES - 1].pk if len(rows) > PAGE_ENTRIES else 0
+    rows = list(entries[: limit + 1])
+    return rows[:limit], rows[limit - 1].pk if len(rows) > limit else 0
+
+
+def read_batches(person_id: int, filters: LedgerFilters) -> Iterator[EntryBatch]:
+    """Yield the entries of ``list_entries`` in batches, at least one.
+
+    What is recorded meanwhile is newer than all that follow, so it is in no batch. Raises
+    ExportBroken where the person's roles are changed meanwhile.
+    """
+    audited = _list_audited(person_id)
+    workspace_ids = exports.list_workspace_ids(audited)
+    head_sequence = sealing.get_head().sequence
+    entries = list_entries(person_id, filters)
+    done_count = chained_count = before = 0
+    while True:
+        batch, before = get_page(entries, before, _BATCH_ENTRIES)
+        exports.check_memberships(audited, workspace_ids)
+        done_count += len(batch)
+        # Entries may be chained since the head was read.
+        sequences = [entry.sequence for entry in batch if entry.sequence is not None]
+        chained_count += sum(sequence <= head_sequence for sequence in sequences)
+        yield EntryBatch(batch, done_count, not before, head_sequence - chained_count)
+        if not before:
+            return
+
+
+def list_matching_workspaces(person_id: int, filters: LedgerFilters) -> list[int]:
+    """Return the keys of the audited workspaces that have any of the entries; one query."""
+    matches = list_entries(person_id, filters).filter(workspace_id=OuterRef("workspace_id"))
+    return sorted(exports.list_workspace_ids(_list_audited(person_id).filter(Exists(matches))))
 
 
 def list_actors(person_id: int) -> dict[int, str]:

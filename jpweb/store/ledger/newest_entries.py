@@ -44,14 +44,23 @@ def list_newest(
 
 def list_unsealed_workspaces(entries: QuerySet[LedgerEntry]) -> set[int]:
     """Return the keys of the workspaces of the recorded entries that are not in the chain yet."""
-    workspace_ids: set[int] = set()
+    return _list_unsealed(entries, "workspace_id")
+
+
+def list_unsealed_conversations(entries: QuerySet[LedgerEntry]) -> set[int]:
+    """Return the keys of the conversations of the same entries."""
+    return _list_unsealed(entries, "conversation_id")
+
+
+def _list_unsealed(entries: QuerySet[LedgerEntry], column: str) -> set[int]:
+    keys: set[int] = set()
     rows = entries.filter(sequence__isnull=True).order_by("id")
-    for workspace_id, text_hash, mac in rows.values_list("workspace_id", "text_hash", "mac"):
-        if workspace_id is None or workspace_id in workspace_ids:
+    for key, text_hash, mac in rows.values_list(column, "text_hash", "mac"):
+        if key is None or key in keys:
             continue
         if entry_macs.is_mac_valid(text_hash, mac):
-            workspace_ids.add(workspace_id)
-    return workspace_ids
+            keys.add(key)
+    return keys
 
 
 def _read_rows(

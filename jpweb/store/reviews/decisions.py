@@ -26,6 +26,7 @@ from jpweb.store.jp_files.mirror import DEMO_ROOT
 from jpweb.store.ledger import newest_entries
 from jpweb.store.models import (
     Approval,
+    Conversation,
     Inquiry,
     JournalEntry,
     LedgerEntry,
@@ -185,6 +186,24 @@ def list_matching_workspaces(person_id: int, filters: DecisionFilters) -> list[i
         has_match |= Q(Exists(matches.filter(workspace_id=OuterRef("workspace_id"))))
     memberships = _list_memberships(person_id, filters).filter(has_match)
     return sorted(memberships.values_list("workspace_id", flat=True))
+
+
+def list_conversation_ids(person_id: int, filters: DecisionFilters, limit: int) -> list[int]:
+    """Return the keys of the conversations of the decisions, in order, at most ``limit``.
+
+    Decisions about no conversation, such as rights and trust, have none.
+    """
+    keys: set[int] = set()
+    for rank, (column, rows) in enumerate(_list_sources(person_id, filters)):
+        matches = _filter_period(rows, column, filters).exclude(conversation_id=None)
+        if rank == _ENTRY_RANK:
+            keys |= newest_entries.list_unsealed_conversations(matches)
+            matches = matches.filter(sequence__isnull=False)
+        keys.update(matches.order_by().values_list("conversation_id", flat=True).distinct()[:limit])
+    # Entries outlive their conversations.
+    audited = _list_memberships(person_id, filters).values("workspace_id")
+    existing = Conversation.objects.filter(pk__in=keys, workspace__in=audited).order_by("pk")
+    return list(existing.values_list("pk", flat=True)[:limit])
 
 
 def find_place(

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
@@ -80,6 +80,10 @@ class QueueItem:
         is_done = self.state == ReviewState.PARTIAL and self.first_reviewer_id == person_id
         is_for_owner = self.state == ReviewState.ESCALATED and not self.is_owned
         return not (self.is_finished or is_done or is_for_owner or self.is_own)
+
+
+#: An item, its question unless it is a conversation, and its conversation.
+QueueRow: TypeAlias = tuple[QueueItem, Inquiry | None, Conversation]
 
 
 class Queue(NamedTuple):
@@ -373,7 +377,7 @@ def _find_start(queue: Queue, after_key: str) -> int:
     return sum(item.task_id > task.pk for item in queue.items) if task else 0
 
 
-def load_page(items: list[QueueItem]) -> list[tuple[QueueItem, Inquiry | None, Conversation]]:
+def load_page(items: list[QueueItem]) -> list[QueueRow]:
     """Return the first items with their rows; two queries."""
     page_items = items[:PAGE_ITEMS]
     keys = [item.inquiry_id for item in page_items if item.inquiry_id]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from jpweb.store import journal
+from jpweb.store import exports, journal
 from jpweb.store.choices import Act, Role, SuspicionState
 from jpweb.store.database import clock
 from jpweb.store.errors import StoreError
@@ -54,6 +54,32 @@ def list_page(
     ordered = rows.select_related("conversation__workspace", "decided_by").order_by("-id")
     page = list(ordered[: PAGE_ROWS + 1])
     return page[:PAGE_ROWS], page[PAGE_ROWS - 1].pk if len(page) > PAGE_ROWS else None
+
+
+def read_pages(
+    person_id: int, state: str, workspace_id: int | None
+) -> Iterator[tuple[list[SuspectedSecret], int, bool]]:
+    """Yield all rows of a list a page at a time, the number so far, and whether it is the last.
+
+    Raises ExportBroken where the person's roles are changed meanwhile.
+    """
+    memberships = _list_memberships(person_id)
+    workspace_ids = exports.list_workspace_ids(memberships)
+    done_count, before = 0, 0
+    while True:
+        page, next_key = list_page(person_id, state, workspace_id, before)
+        exports.check_memberships(memberships, workspace_ids)
+        done_count += len(page)
+        yield page, done_count, next_key is None
+        if next_key is None:
+            return
+        before = next_key
+
+
+def list_workspace_ids(person_id: int, state: str, workspace_id: int | None) -> list[int]:
+    """Return the keys of the workspaces of all rows of a list."""
+    rows = _list_audited(person_id, workspace_id).filter(state=state).order_by()
+    return sorted(rows.values_list("workspace_id", flat=True).distinct())
 
 
 def get_suggestion(key: int) -> SuspectedSecret:
@@ -194,13 +220,17 @@ def _move_rows(
 
 
 def _list_audited(person_id: int, workspace_id: int | None) -> QuerySet[SuspectedSecret]:
-    audited = Membership.objects.filter(
-        person_id=person_id, role__in=Role.list_including(Role.AUDITOR)
-    )
+    audited = _list_memberships(person_id)
     condition = Q(workspace_id__in=list(audited.values_list("workspace_id", flat=True)))
     if workspace_id is not None:
         condition &= Q(workspace_id=workspace_id)
     return SuspectedSecret.objects.filter(condition)
+
+
+def _list_memberships(person_id: int) -> QuerySet[Membership]:
+    return Membership.objects.filter(
+        person_id=person_id, role__in=Role.list_including(Role.AUDITOR)
+    )
 
 
 def _read_element(row: SuspectedSecret) -> Element | None:

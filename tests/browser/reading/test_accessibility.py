@@ -112,7 +112,9 @@ NO_PAGE = {
     "approval-call", "audit-csv", "comment-next", "conversation-export", "conversation-neighbour",
     "conversation-step", "event-part",
     "event-text", "event-whole", "ledger-file", "ledger-verifier", "personal-data", "static-file",
-    "decisions-csv", "decisions-jsonl", "audit-jsonl", "audit-evidence", "conversation-evidence",
+    "decisions-csv", "decisions-evidence", "decisions-jsonl", "ledger-csv", "ledger-jsonl",
+    "review-queue-csv", "secrets-csv",
+    "audit-jsonl", "audit-evidence", "conversation-evidence",
     "evidence-verifier",
     "sign-on-callback", "service-worker", "notifications-waiting",
 }  # fmt: skip

@@ -86,16 +86,27 @@ async def export_audit_evidence(request: Request) -> HttpResponseBase:
     if not form.is_valid():
         return inquiry_table.refuse_filters(form)
     filters = AuditFilters(**form.cleaned_data)
-    try:
-        keys = await run_in_db_thread(contents.list_conversation_ids, request.user.pk, filters)
-    except StoreError as error:
-        return HttpResponse(f"{error}\n", status=422, content_type="text/plain; charset=utf-8")
+    list_keys = partial(contents.list_conversation_ids, request.user.pk, filters)
     query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     file_name = await run_in_db_thread(
         inquiry_table.name_file, request, filters, "evidence", ".zip"
     )
     filter_text = urlencode(query) or "none"
-    return await _send_bundle(request, keys, filter_text, file_name)
+    return await _send_filtered_bundle(request, list_keys, filter_text, file_name)
+
+
+@access.any_workspace(Role.AUDITOR)
+async def export_decisions_evidence(request: Request) -> HttpResponseBase:
+    """Download one evidence bundle of all conversations with a decision that matches."""
+    form = DecisionFilterForm(request.GET)
+    if not form.is_valid():
+        return inquiry_table.refuse_filters(form)
+    filters = form.build_filters()
+    list_keys = partial(contents.list_decided_conversation_ids, request.user.pk, filters)
+    query = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
+    filter_text = f"decisions, {urlencode(query) or 'no filter'}"
+    file_name = await run_in_db_thread(_name_decisions, request, filters, ".evidence.zip")
+    return await _send_filtered_bundle(request, list_keys, filter_text, file_name)
 
 
 @access.any_workspace(Role.AUDITOR)
@@ -105,6 +116,17 @@ async def download_bundle_verifier(request: Request) -> HttpResponseBase:
     return await send_file(
         request, pieces, scripts.BUNDLE_SCRIPT_NAME, "text/x-python; charset=utf-8"
     )
+
+
+async def _send_filtered_bundle(
+    request: Request, list_keys: Callable[[], list[int]], filter_text: str, file_name: str
+) -> HttpResponseBase:
+    """Send the bundle of several conversations; ``list_keys`` may raise StoreError."""
+    try:
+        keys = await run_in_db_thread(list_keys)
+    except StoreError as error:
+        return HttpResponse(f"{error}\n", status=422, content_type="text/plain; charset=utf-8")
+    return await _send_bundle(request, keys, filter_text, file_name)
 
 
 async def _send_bundle(

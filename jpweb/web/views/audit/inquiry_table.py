@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+from django.forms import Form
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -23,7 +24,6 @@ from jpweb.store.search import saved_searches
 from jpweb.web import access, converters, display_text
 from jpweb.web.forms.filters.inquiry_filters import (
     InquiryFilterForm,
-    PeriodForm,
     format_shared_query,
 )
 from jpweb.web.labels import audit_labels
@@ -137,7 +137,7 @@ def make_export_recorder(
     )
 
 
-def refuse_filters(form: PeriodForm) -> HttpResponse:
+def refuse_filters(form: Form) -> HttpResponse:
     """Return the problems of a download's filters."""
     text = "\n".join(str(problem) for problems in form.errors.values() for problem in problems)
     return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -9,18 +10,22 @@ from urllib.parse import urlencode
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 
-from jpweb.evidence import scripts
+from jpweb.evidence import ledger_verifier, scripts
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.store import accounts
+from jpweb.store import accounts, audit
 from jpweb.store.choices import Role
+from jpweb.store.evidence import csv_rows
+from jpweb.store.exports import ExportChunk
 from jpweb.store.ledger import entry_macs, listing, sealing, verification
-from jpweb.store.ledger.listing import LedgerFilters
+from jpweb.store.ledger.listing import EntryBatch, LedgerFilters
 from jpweb.web import access, converters, notice_text
 from jpweb.web.forms.filters.ledger_filters import LedgerFilterForm
-from jpweb.web.labels import entry_labels, ledger_labels
+from jpweb.web.labels import entry_labels, ledger_cells, ledger_labels
 from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import cut_into_pieces, send_file
+from jpweb.web.views.audit import inquiry_table
 
 if TYPE_CHECKING:
     from jpweb.store.models import LedgerEntry, LedgerHead
@@ -74,6 +79,18 @@ async def download_ledger(request: Request) -> HttpResponseBase:
 
 
 @access.any_workspace(Role.AUDITOR)
+async def export_entries_csv(request: Request) -> HttpResponseBase:
+    """Download all entries that match the filters, as CSV."""
+    return await _send_entries(request, ".csv", "text/csv; charset=utf-8")
+
+
+@access.any_workspace(Role.AUDITOR)
+async def export_entry_lines(request: Request) -> HttpResponseBase:
+    """Download all entries that match the filters, one JSON object a line."""
+    return await _send_entries(request, ".jsonl", "application/jsonl; charset=utf-8")
+
+
+@access.any_workspace(Role.AUDITOR)
 async def download_verifier(request: Request) -> HttpResponseBase:
     """Download the script that verifies a ledger file."""
     pieces = cut_into_pieces(scripts.build_ledger_script().encode())
@@ -94,6 +111,81 @@ def show_readers(request: Request) -> HttpResponse:
         "exporters": [] if before else listing.list_workspace_exporters(request.user.pk),
     }
     return render(request, "ledger/readers.html", context)
+
+
+async def _send_entries(request: Request, suffix: str, content_type: str) -> HttpResponseBase:
+    form = LedgerFilterForm(request.GET)
+    if not form.is_valid():
+        return inquiry_table.refuse_filters(form)
+    filters = LedgerFilters(**form.cleaned_data)
+    file_name = await run_in_db_thread(_name_entries, request, filters, suffix)
+    host = request.build_absolute_uri("/").removesuffix("/")
+    batches = _read_entries(request, filters, host)
+    pieces = _make_csv(batches) if suffix == ".csv" else _make_lines(batches)
+    record = partial(
+        read_recording.record_workspace_exports,
+        request,
+        partial(listing.list_matching_workspaces, request.user.pk, filters),
+        file=file_name,
+        query=request.META["QUERY_STRING"],
+    )
+    return await send_file(request, pieces, file_name, content_type, record=record)
+
+
+def _name_entries(request: Request, filters: LedgerFilters, suffix: str) -> str:
+    names = audit.load_filter_names(request.user.pk, filters.workspace, filters.conversation)
+    if filters.person is not None:
+        names["person"] = listing.list_actors(request.user.pk).get(filters.person, "")
+    return file_names.name_filtered_file("ledger", request.GET, names, suffix)
+
+
+def _read_entries(
+    request: Request, filters: LedgerFilters, host: str
+) -> Iterator[tuple[list[dict[str, Any]], EntryBatch]]:
+    """Yield the values of entries a batch at a time; the last one ends with what is left out."""
+    workspaces = accounts.list_workspaces(request.user.pk, Role.AUDITOR)
+    names = {workspace.pk: workspace.name for workspace in workspaces}
+    for batch in listing.read_batches(request.user.pk, filters):
+        values = [
+            ledger_cells.make_values(row, _make_link(row["entry"], names, host))
+            for row in entry_labels.make_rows(batch.entries, names)
+        ]
+        if batch.is_last:
+            values.append(ledger_cells.make_last_line(batch))
+        yield values, batch
+
+
+def _make_link(entry: LedgerEntry, workspace_names: Mapping[int, str], host: str) -> str:
+    """Return the address of the object of an entry; "" where the person may not open it."""
+    kind, _, key = ("" if entry_macs.is_forged(entry) else entry.subject).partition(":")
+    if entry.workspace_id not in workspace_names:
+        return ""
+    if kind == "inquiry":
+        return host + reverse("question", args=[int(key)])
+    if entry.conversation_id is None:
+        return ""
+    return host + reverse("conversation", args=[entry.conversation_id])
+
+
+def _make_csv(
+    batches: Iterator[tuple[list[dict[str, Any]], EntryBatch]],
+) -> Iterator[ExportChunk]:
+    for number, (values, batch) in enumerate(batches):
+        lines: list[Iterable[object]] = [ledger_cells.COLUMNS] if number == 0 else []
+        lines += [ledger_cells.list_cells(row) for row in values]
+        yield _make_chunk(csv_rows.write_rows(lines), batch)
+
+
+def _make_lines(
+    batches: Iterator[tuple[list[dict[str, Any]], EntryBatch]],
+) -> Iterator[ExportChunk]:
+    for values, batch in batches:
+        lines = "".join(f"{ledger_verifier.encode_canonical(row)}\n" for row in values)
+        yield _make_chunk(lines.encode("utf-8", "surrogatepass"), batch)
+
+
+def _make_chunk(data: bytes, batch: EntryBatch) -> ExportChunk:
+    return ExportChunk(data, batch.done, batch.done + (not batch.is_last))
 
 
 def _seal_and_get_head() -> LedgerHead:

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.store import accounts
+from jpweb.store import accounts, audit
 from jpweb.store.choices import Role, SuspicionState
+from jpweb.store.evidence import csv_rows
+from jpweb.store.exports import ExportChunk
 from jpweb.store.suspected_secrets import suggestions
 from jpweb.store.suspected_secrets.suggestions import NotSuspected
-from jpweb.web import access, converters, notice_text
+from jpweb.web import access, converters, notice_text, transcript
 from jpweb.web.forms.suspicions import DismissalForm, SuspicionFilterForm
 from jpweb.web.labels import suspicion_labels
+from jpweb.web.security import file_names, read_recording
+from jpweb.web.security.download_responses import send_file
+from jpweb.web.views.audit import csv_export, inquiry_table
 
 if TYPE_CHECKING:
     from jpweb.store.models import SuspectedSecret
     from jpweb.store.suspected_secrets.suggestions import SecretContext
     from jpweb.web.http import Request
+
+#: The columns of the list's file.
+CSV_COLUMNS = (
+    "kind", "found_at", "workspace", "conversation", "conversation_title", "event", "place",
+    "state", "decided_at", "decider", "comment", "link",
+)  # fmt: skip
 
 
 @access.any_workspace(Role.AUDITOR)
@@ -44,10 +58,34 @@ def list_suggestions(request: Request) -> HttpResponse:
         "state": state,
         "states": tuple(suspicion_labels.STATE_LABELS.items()),
         "workspaces": accounts.list_workspaces(request.user.pk, Role.AUDITOR),
+        "export_query": urlencode(query),
         "next_query": urlencode(query | {"before": next_key}) if next_key else "",
         "is_enabled": settings.DETECT_SECRETS,
     }
     return render(request, "secrets/index.html", context, status=status)
+
+
+@access.any_workspace(Role.AUDITOR)
+async def export_suggestions(request: Request) -> HttpResponseBase:
+    """Download all rows of the list as CSV; none has the secret."""
+    form = SuspicionFilterForm(request.GET)
+    if not form.is_valid():
+        return inquiry_table.refuse_filters(form)
+    state = form.cleaned_data.get("state") or SuspicionState.OPEN
+    workspace_id = form.cleaned_data.get("workspace")
+    names = await run_in_db_thread(audit.load_filter_names, request.user.pk, workspace_id, None)
+    query = request.GET.dict() | {"state": state}
+    file_name = file_names.name_filtered_file("suspected-secrets", query, names, ".csv")
+    rows = (request.user.pk, state, workspace_id)
+    record = partial(
+        read_recording.record_workspace_exports,
+        request,
+        partial(suggestions.list_workspace_ids, *rows),
+        file=file_name,
+        query=request.META["QUERY_STRING"],
+    )
+    pieces = _make_csv(suggestions.read_pages(*rows), csv_export.make_address_pattern(request))
+    return await send_file(request, pieces, file_name, "text/csv; charset=utf-8", record=record)
 
 
 @access.suspected_secret(Role.AUDITOR)
@@ -75,6 +113,32 @@ async def dismiss_suggestion(request: Request, suggestion: SuspectedSecret) -> H
     response = await run_in_db_thread(_dismiss, request, suggestion)
     await publisher.publish_conversation_changed(suggestion.conversation_id)
     return response
+
+
+def _make_csv(
+    pages: Iterator[tuple[list[SuspectedSecret], int, bool]], address: str
+) -> Iterator[ExportChunk]:
+    for number, (rows, done, is_last) in enumerate(pages):
+        lines: list[Iterable[object]] = [CSV_COLUMNS] if number == 0 else []
+        lines += [_list_cells(row, address) for row in rows]
+        yield ExportChunk(csv_rows.write_rows(lines), done, done + (not is_last))
+
+
+def _list_cells(row: SuspectedSecret, address: str) -> list[object]:
+    return [
+        row.kind,
+        row.at.isoformat(),
+        row.conversation.workspace.name,
+        f"jp-c{row.conversation.jp_id}",
+        row.conversation.title,
+        row.position,
+        row.place,
+        row.state,
+        row.decided_at.isoformat() if row.decided_at else "",
+        row.decided_by.display_name if row.decided_by else "",
+        row.note,
+        address.format(row.conversation_id) + transcript.format_event_query(row.anchor),
+    ]
 
 
 def _dismiss(request: Request, suggestion: SuspectedSecret) -> HttpResponse:

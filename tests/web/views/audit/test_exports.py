@@ -95,7 +95,15 @@ def test_json_lines_have_the_same_filters(answered_world: World, query: dict[str
     assert len(rows) == len(list(csv.reader(io.StringIO(table, newline="")))) - 1
 
 
-@pytest.mark.parametrize("path", ["/audit.jsonl", "/audit/evidence.zip"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/audit.jsonl",
+        "/audit/evidence.zip",
+        "/audit/decisions/evidence.zip",
+        "/audit/ledger/entries.csv",
+    ],
+)
 def test_invalid_filter_is_named_in_one_line(world: World, path: str):
     response = get(world, path, since="yesterday")
     assert (response.status_code, response["Content-Type"]) == (422, "text/plain; charset=utf-8")
@@ -139,9 +147,12 @@ def test_bundle_of_no_match_proves_its_filter(world: World, tmp_path: Path):
     assert (manifest["conversations"], manifest["filter"]) == ([], "words=nowhere+to+be+seen")
 
 
-def test_bundle_of_too_many_conversations_is_refused(world: World, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("path", ["/audit/evidence.zip", "/audit/decisions/evidence.zip"])
+def test_bundle_of_too_many_conversations_is_refused(
+    answered_world: World, monkeypatch: pytest.MonkeyPatch, path: str
+):
     monkeypatch.setattr(contents, "MAX_CONVERSATIONS", 0)
-    response = get(world, "/audit/evidence.zip")
+    response = get(answered_world, path)
     assert response.status_code == 422
     assert "Narrow the filters" in response.content.decode()
 
@@ -152,6 +163,11 @@ def test_bundle_of_too_many_conversations_is_refused(world: World, monkeypatch: 
         ("audit-csv", {"file"}),
         ("audit-jsonl", {"file"}),
         ("audit-evidence", {"file", "format"}),
+        ("decisions-evidence", {"file", "format"}),
+        ("ledger-csv", {"file"}),
+        ("ledger-jsonl", {"file"}),
+        ("review-queue-csv", {"file"}),
+        ("secrets-csv", {"file"}),
         ("conversation-evidence", {"file", "format"}),
         ("conversation-export", {"file", "format"}),
     ],
@@ -307,6 +323,7 @@ def test_readable_export_names_who_decided_about_a_call_and_their_words(world: W
         ("/audit.jsonl", {}),
         ("/audit/evidence.zip", {}),
         ("/audit/ledger.jsonl", {}),
+        ("/audit/ledger/entries.csv", {}),
         ("/audit.csv", {"words": "Go on"}),
         ("/audit.csv", {"words": "Nothing like it"}),
     ],

@@ -34,8 +34,9 @@ CONTENT_ROUTES = [
 ]
 #: Routes of downloads over several conversations: the export is the entry.
 DOWNLOAD_ROUTES = {
-    "audit-csv", "audit-jsonl", "audit-evidence", "decisions-csv", "decisions-jsonl", "ledger-file",
-    "personal-data",
+    "audit-csv", "audit-jsonl", "audit-evidence", "decisions-csv", "decisions-jsonl",
+    "decisions-evidence", "ledger-csv", "ledger-file", "ledger-jsonl", "personal-data",
+    "review-queue-csv", "secrets-csv",
 }  # fmt: skip
 #: Routes that show settings, people and titles, that lead elsewhere, or search for words that are
 #: an entry.

@@ -1,0 +1,145 @@
+"""Review queues and suspected secrets as CSV: all rows that their pages list."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import pytest
+
+from jpweb.store.choices import Act, Role
+from jpweb.store.errors import ExportBroken
+from jpweb.store.evidence import queue_pages
+from jpweb.store.ledger.entries import Actor
+from jpweb.store.models import LedgerEntry, Membership, SuspectedSecret
+from jpweb.store.reviews import assignments, queues, subjects
+from jpweb.store.suspected_secrets import suggestions
+from jpweb.stream.inquiry import CancellationReason, Cancelled
+from jpweb.web.views.audit import review_queues, suspected_secrets
+from tests.store import making
+from tests.store.reviews import desk
+from tests.web.reading import parse_page
+from tests.web.views.audit.test_exports import get, get_name, read_body
+from tests.web.world import SECRET, World
+
+QUEUE = "/audit/reviews/cancelled.csv"
+
+
+@pytest.fixture
+def cancelled_world(world: World) -> World:
+    """Return a world with three cancelled questions; one asks a formula."""
+    cancelled = Cancelled(CancellationReason.USER)
+    making.settle(world.question, cancelled, making.decider(world.people["owner"]))
+    for text in ("=1+1", "Third"):
+        making.settle(making.question(world.run, text=text), cancelled)
+    return world
+
+
+def read_rows(response: Any) -> list[dict[str, str]]:
+    text = read_body(response).decode()
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_queue_file_has_the_rows_of_the_queue(cancelled_world: World):
+    world = cancelled_world
+    auditor = world.people["auditor"]
+    subject = desk.load(world.question)
+    assignments.assign(subject, auditor.pk, Actor.from_person(world.people["owner"]))
+    rows = read_rows(get(world, QUEUE))
+    assert tuple(rows[0]) == review_queues.CSV_COLUMNS
+    assert [row["question"] for row in rows] == ["Third", "'=1+1", "Go on?"]
+    row = rows[-1]
+    assert (row["outcome"], row["reason"], row["decider"]) == ("cancelled", "user", "Owner")
+    assert (row["assigned_to"], row["review"]) == ("Auditor", "Not reviewed")
+    anchor = world.anchor
+    path = f"/conversations/{world.conversation.pk}?at={anchor}#{anchor}"
+    assert row["link"] == f"http://testserver{path}"
+    assert get_name(get(world, QUEUE)).startswith("reviews-cancelled-")
+    page = parse_page(get(world, "/audit/reviews/cancelled"))
+    assert page.find_one(href=QUEUE).text == "Download as CSV"
+
+
+def test_queue_file_goes_on_beyond_the_page_and_ends_with_the_role(
+    cancelled_world: World, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(queues, "PAGE_ITEMS", 2)
+    auditor = cancelled_world.people["auditor"]
+    assert [page.done for page in queue_pages.read_pages(auditor.pk, "cancelled")] == [2, 3]
+    pages = queue_pages.read_pages(auditor.pk, "cancelled")
+    assert next(pages)[1:] == (2, 3)
+    Membership.objects.filter(person=auditor).update(role=Role.READER)
+    with pytest.raises(ExportBroken):
+        next(pages)
+
+
+def test_whole_conversation_in_a_queue_has_no_question(cancelled_world: World):
+    world = cancelled_world
+    subject = subjects.load_conversation(world.conversation)
+    actor = Actor.from_person(world.people["owner"])
+    assignments.assign(subject, world.people["auditor"].pk, actor)
+    (row,) = read_rows(get(world, "/audit/reviews/assigned.csv"))
+    assert (row["question"], row["outcome"], row["conversation_title"]) == ("", "", "A talk")
+    assert row["assigned_to"] == "Auditor"
+
+
+def test_empty_and_unknown_queues(world: World):
+    assert read_rows(get(world, "/audit/reviews/late.csv")) == []
+    assert get(world, "/audit/reviews/unknown.csv").status_code == 404
+
+
+def test_file_of_suspected_secrets_has_the_list_without_secrets(world: World):
+    suggestion = world.suggestion
+    response = get(world, "/audit/secrets.csv")
+    assert SECRET not in read_body(response).decode()
+    (row,) = read_rows(response)
+    assert tuple(row) == suspected_secrets.CSV_COLUMNS
+    assert (row["kind"], row["workspace"], row["state"]) == (suggestion.kind, "Garden", "open")
+    assert row["event"] == str(suggestion.position)
+    assert f"at={suggestion.anchor}#" in row["link"]
+    assert read_rows(get(world, "/audit/secrets.csv", state="dismissed")) == []
+    assert read_rows(get(world, "/audit/secrets.csv", workspace=world.other_home.pk)) == []
+    assert get(world, "/audit/secrets.csv", state="odd").status_code == 422
+    name = get_name(get(world, "/audit/secrets.csv", workspace=world.home.pk))
+    assert name.startswith("suspected-secrets-garden-open-")
+    page = parse_page(get(world, "/audit/secrets", workspace=world.home.pk))
+    assert page.find_one(href=f"/audit/secrets.csv?workspace={world.home.pk}")
+
+
+def test_decided_suspicion_has_who_and_why(world: World):
+    suggestions.dismiss(world.suggestion, world.people["auditor"], "=1+1")
+    (row,) = read_rows(get(world, "/audit/secrets.csv", state="dismissed"))
+    assert (row["decider"], row["comment"]) == ("Auditor", "'=1+1")
+    assert row["decided_at"]
+
+
+def test_files_are_entries_of_the_workspaces_of_their_rows(cancelled_world: World):
+    world = cancelled_world
+    assert world.suggestion.state == "open"
+    for path in (QUEUE, "/audit/secrets.csv"):
+        read_body(get(world, path))
+    entries = LedgerEntry.objects.filter(act=Act.EXPORTED)
+    assert set(entries.values_list("workspace_id", flat=True)) == {world.home.pk}
+
+
+def test_long_list_of_suspected_secrets_comes_in_pages(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    first = world.suggestion
+    SuspectedSecret.objects.create(
+        **{
+            field.attname: getattr(first, field.attname)
+            for field in SuspectedSecret._meta.concrete_fields
+            if field.attname not in ("id", "start")
+        },
+        start=first.start + 1,
+    )
+    monkeypatch.setattr(suggestions, "PAGE_ROWS", 1)
+    auditor = world.people["auditor"]
+    pages = suggestions.read_pages(auditor.pk, "open", None)
+    assert [page[1:] for page in pages] == [(1, False), (2, True)]
+    pages = suggestions.read_pages(auditor.pk, "open", None)
+    next(pages)
+    Membership.objects.filter(person=auditor).update(role=Role.READER)
+    with pytest.raises(ExportBroken):
+        next(pages)
