@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce, NullIf
@@ -18,6 +18,9 @@ from jpweb.store.models import Conversation, Inquiry, Membership, Person, Worksp
 from jpweb.store.sql.call_ids import build_inquiry_match
 from jpweb.store.sql.distinct_values import list_distinct
 from jpweb.store.sql.spellings import build_contains
+
+if TYPE_CHECKING:
+    from jpweb.store.reviews.decisions import DecisionFilters
 
 #: Rows of one batch of an export.
 BATCH_ROWS = 250
@@ -256,6 +259,13 @@ def find_title(workspaces: list[Workspace], conversation_id: int | None) -> str 
         return None
     rows = Conversation.objects.filter(pk=conversation_id, workspace__in=workspaces)
     return rows.values_list("title", flat=True).first()
+
+
+def is_demo_left_out(workspaces: list[Workspace], filters: AuditFilters | DecisionFilters) -> bool:
+    """Tell whether the filters leave out the demo, which is among a person's workspaces."""
+    is_narrowed = filters.workspace is not None or filters.conversation is not None
+    has_demo = len(workspaces) > 1 and is_demo(workspaces[-1])
+    return has_demo and not (is_narrowed or filters.demo)
 
 
 def load_filter_names(

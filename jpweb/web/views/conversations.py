@@ -19,6 +19,7 @@ from jpweb.store import accounts, approvals, conversations, inquiries
 from jpweb.store.annotations import mentions
 from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError, UnknownAnchor
+from jpweb.store.evidence import contents
 from jpweb.store.inbox import claims, snoozes
 from jpweb.store.ledger.entries import Place
 from jpweb.store.transcript import read_marks, turns, windows
@@ -119,12 +120,19 @@ def _render_conversation(
         "hidden_count": max(total_count - len(rows), 0),
         "snoozed_rows": snoozes.list_snoozed(person_id, conversation_id=conversation.pk),
         "rejected_text": rejected_text,
-        "formats": exports.FORMATS,
-        "may_export": access.may(request, workspace_id, Role.AUDITOR),
-    }
+    } | _build_export_context(request, conversation)
     return render(
         request, "conversations/detail.html", context, status=422 if rejected_text else 200
     )
+
+
+def _build_export_context(request: Request, conversation: Conversation) -> dict[str, Any]:
+    may_export = access.may(request, conversation.workspace_id, Role.AUDITOR)
+    return {
+        "formats": exports.FORMATS,
+        "may_export": may_export,
+        "masked_count": contents.count_masked_places([conversation.pk]) if may_export else 0,
+    }
 
 
 def _count_unread(conversation: Conversation, read_count: int | None, page: TranscriptPage) -> int:

@@ -49,6 +49,9 @@ def show_charts(request: Request) -> HttpResponse:
         "workspaces": workspaces,
         "conversation_title": audit.find_title(workspaces, filters.conversation),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
+        "demo_query": (
+            urlencode(query | {"demo": 1}) if audit.is_demo_left_out(workspaces, filters) else ""
+        ),
         "ranges": list_ranges(clock.now().date(), query),
         "states": inquiries.INQUIRY_STATES,
         "decider_kinds": audit_labels.DECIDER_KIND_LABELS,

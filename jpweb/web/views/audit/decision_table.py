@@ -64,6 +64,9 @@ def list_decisions(request: Request) -> HttpResponse:
         "workspaces": workspaces,
         "conversation_title": audit.find_title(workspaces, filters.conversation),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
+        "demo_query": (
+            urlencode(query | {"demo": 1}) if audit.is_demo_left_out(workspaces, filters) else ""
+        ),
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.DECISIONS),
         "omitted_count": omitted_count,
         "max_counted": decisions.MAX_COUNTED_CALLS,

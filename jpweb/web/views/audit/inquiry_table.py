@@ -76,6 +76,11 @@ def list_inquiries(request: Request) -> HttpResponse:
         "conversation_title": audit.find_title(workspaces, filters.conversation),
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.AUDIT),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
+        "demo_query": (
+            urlencode(query | sorting | {"demo": 1})
+            if audit.is_demo_left_out(workspaces, filters)
+            else ""
+        ),
         "ranges": list_ranges(clock.now().date(), query | sorting),
         "total": total,
         "total_text": f"{total:,}",

@@ -5,7 +5,12 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from jpweb.store.choices import Role
+from jpweb.store.jp_files.mirror import DEMO_ROOT
+from jpweb.store.models import Membership
 from jpweb.web.views.audit.quick_ranges import list_ranges
+from tests.store import making
+from tests.web.world import World
 
 
 def test_last_month_is_filtered_from_its_first_day_to_its_last():
@@ -37,3 +42,21 @@ def test_last_days_end_with_today(place: int, day_count: int):
     since = date.fromisoformat(dict(parse_qsl(query))["since"])
     assert label == f"Last {day_count} days"
     assert (today - since).days + 1 == day_count
+
+
+@pytest.mark.parametrize("path", ["/audit", "/audit/charts", "/audit/decisions"])
+def test_page_says_that_the_demo_is_left_out(world: World, path: str):
+    auditor = world.people["auditor"]
+    demo = making.workspace("Demo")
+    demo.root = DEMO_ROOT
+    demo.save()
+    client = world.client("auditor")
+    note = "The demo is left out."
+    assert note not in client.get(path).text, "it is none of theirs"
+    Membership.objects.create(person=auditor, workspace=demo, role=Role.AUDITOR)
+    page = client.get(f"{path}?since=2026-01-01").text
+    assert f'{note} <a href="?since=2026-01-01&amp;demo=1">Include the demo</a>' in page
+    for query in ("demo=1", f"workspace={demo.pk}", f"conversation={world.conversation.pk}"):
+        assert note not in client.get(f"{path}?{query}").text
+    Membership.objects.filter(person=auditor).exclude(workspace=demo).delete()
+    assert note not in client.get(path).text, "they audit nothing else"

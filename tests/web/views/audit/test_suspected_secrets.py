@@ -200,3 +200,12 @@ def test_redaction_is_prefilled_with_the_marker_and_closes_the_suggestion(world:
     assert client.post(reverse("event-redact-confirm", args=[key, anchor]), data).status_code == 302
     assert not JournalEntry.objects.filter(text__contains=SECRET).exists()
     assert "Event 0" in read_page(client, "/audit/secrets?state=redacted")
+
+
+def test_export_menu_says_how_many_texts_are_masked(world: World):
+    address = f"/conversations/{world.suggestion.conversation_id}"
+    page = read_page(world.client("auditor"), address)
+    assert 'data-masked="1">Masked in these files: 1 suspected secret.' in page
+    assert "Masked in these files" not in read_page(world.client("responder"), address)
+    other = f"/conversations/{world.conversation.pk}"
+    assert "Masked in these files" not in read_page(world.client("auditor"), other)
