@@ -22,6 +22,7 @@ from jpweb.store.models import Inquiry, Run, RunInterrupt
 from jpweb.store.run_queue import interrupts, leases
 from jpweb.stream.events import ChatRequest, ChatResponse, ConversationEvent, ToolCallResponse
 from tests.runtime import providers
+from tests.runtime.execution.test_parking import wait_until_ended
 from tests.runtime.playing import Scene, eventually, wait_for_task
 from tests.store import making
 from tests.store.making import decider
@@ -228,8 +229,8 @@ async def test_reply_without_text_whose_process_ends_first_holds_in_the_next(
     await turn_runner.deliver_interrupts(run_executor._active_runs[run.pk])
     await wait_for_task(task)
     await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
-    await wait_for_task(await scene.resume(run))
-    assert (await run_in_db_thread(Run.objects.get, pk=run.pk)).state == "done"
+    await run_executor.renew_and_recover()
+    assert (await wait_until_ended(run)).state == "done"
     assert await list_unhandled() == []
 
 
