@@ -76,27 +76,32 @@ def list_inquiries(request: Request) -> HttpResponse:
         "conversation_title": audit.find_title(workspaces, filters.conversation),
         "saved_views": saved_searches.list_saved(request.user.pk, SavedPage.AUDIT),
         "has_demo": len(workspaces) > 1 and audit.is_demo(workspaces[-1]),
-        "demo_query": (
-            urlencode(query | sorting | {"demo": 1})
-            if audit.is_demo_left_out(workspaces, filters)
-            else ""
-        ),
         "ranges": list_ranges(clock.now().date(), query | sorting),
         "total": total,
         "total_text": f"{total:,}",
         "is_least_total": any(count.is_least for count in counts.values()),
         "states": inquiries.INQUIRY_STATES,
         "decider_kinds": audit_labels.DECIDER_KIND_LABELS,
-        "query": urlencode(query | sorting),
-        "export_query": urlencode(query),
-        "decision_query": format_shared_query(query),
-        "next_query": (
-            urlencode(query | sorting | {"before": page.next_key}) if page.next_key else ""
-        ),
         "is_from_row": bool(first),
         "scan_limit": f"{inquiry_ranges.MAX_SCANNED_ROWS:,}" if page.is_truncated else "",
     }
+    is_demo_left_out = audit.is_demo_left_out(workspaces, filters)
+    context |= _format_queries(query, sorting, page.next_key, has_demo_query=is_demo_left_out)
     return render(request, "audit/index.html", context, status=status)
+
+
+def _format_queries(
+    query: dict[str, str], sorting: dict[str, str], next_key: int, *, has_demo_query: bool
+) -> dict[str, str]:
+    """Return the query strings of the page's links; those of links that it lacks are empty."""
+    table_query = query | sorting
+    return {
+        "query": urlencode(table_query),
+        "export_query": urlencode(query),
+        "decision_query": format_shared_query(query),
+        "next_query": urlencode(table_query | {"before": next_key}) if next_key else "",
+        "demo_query": urlencode(table_query | {"demo": 1}) if has_demo_query else "",
+    }
 
 
 @access.any_workspace(Role.AUDITOR)
