@@ -19,7 +19,6 @@ from jpweb.store.errors import InvalidName, NoWorkspace, StoreError
 from jpweb.store.jp_files import (
     directory_handles,
     external_appends,
-    reader,
     reader_pool,
     row_writer,
     silo_bindings,
@@ -298,7 +297,8 @@ def _is_unchanged(
 def refresh_conversation(workspace_row: Workspace, disk_conversation: DiskConversation) -> None:
     """Copy one mirrored conversation as it is now on disk. Raises StoreError for its problem."""
     report = MirrorReport()
-    parsed = reader.parse_conversation(disk_conversation)
+    with reader_pool.read_ahead([disk_conversation]) as readings:
+        parsed = next(readings)
     _write_reading(workspace_row, disk_conversation, parsed, report, is_new=False)
     if report.problems:
         raise StoreError(f"The turn can't start: {report.problems[0].rstrip('.')}.")

@@ -26,6 +26,10 @@ MAX_ELEMENTS = 250_000
 NUL = b"\0"
 
 
+class TooManyElements(Exception):
+    """A stream has more elements than its caller parses."""
+
+
 class ParsedStream(msgspec.Struct, array_like=True, frozen=True):
     """The parsed stream of a file; ``last_time`` is of the last element that has a time."""
 
@@ -50,15 +54,21 @@ class ParsedConversation(msgspec.Struct, array_like=True, frozen=True):
     has_transient_error: bool = False
 
 
-def parse_conversation(disk_conversation: DiskConversation) -> ParsedConversation:
-    """Parse a conversation's files. Problems are in the result, not raised."""
+def parse_conversation(
+    disk_conversation: DiskConversation, max_elements: int = MAX_ELEMENTS
+) -> ParsedConversation:
+    """Parse a conversation's files. Problems are in the result, not raised.
+
+    Raises TooManyElements for a stream of more than ``max_elements``, before its elements are
+    parsed; more than ``MAX_ELEMENTS`` are a problem of the conversation.
+    """
     metadata = workspace.read_metadata(disk_conversation)
     metadata = replace(
         metadata,
         title=db_text.clean_text(metadata.title)[:500],
         labels=db_text.clean_json(metadata.labels),
     )
-    stream, problem, has_transient_error = _parse_stream(disk_conversation)
+    stream, problem, has_transient_error = _parse_stream(disk_conversation, max_elements)
     return ParsedConversation(
         metadata,
         db_text.clean_text(problem or metadata.problem),
@@ -67,8 +77,13 @@ def parse_conversation(disk_conversation: DiskConversation) -> ParsedConversatio
     )
 
 
-def _parse_stream(disk_conversation: DiskConversation) -> tuple[ParsedStream | None, str, bool]:
-    """Return the stream, or None with the reason, and whether that is a transient error."""
+def _parse_stream(
+    disk_conversation: DiskConversation, max_elements: int
+) -> tuple[ParsedStream | None, str, bool]:
+    """Return the stream, or None with the reason, and whether that is a transient error.
+
+    Raises TooManyElements.
+    """
     name = workspace.find_stream_file(disk_conversation.folder).name
     try:
         data = directory_handles.read_file(
@@ -87,6 +102,8 @@ def _parse_stream(disk_conversation: DiskConversation) -> tuple[ParsedStream | N
         return None, f"{name} cannot be read: {error}", False
     except MemoryError:
         return None, f"{name} cannot be read: there is not enough memory", True
+    if len(texts) > max_elements:
+        raise TooManyElements
     glances = [read_partial(text) for text in texts]
     anchors = anchor_ids.number_anchors(partial.content_anchor for partial in glances)
     outline_inquiries = build_inquiry_outline(glances, anchors)

@@ -26,16 +26,17 @@ from pathlib import Path
 import msgspec
 
 from jpweb.installation import build_import_path
-from jpweb.store.jp_files import directory_handles, reader, workspace
+from jpweb.store.jp_files import reader, workspace
 from jpweb.store.jp_files.reader import ParsedConversation
 from jpweb.store.jp_files.workspace import DiskConversation
 
-#: Bytes and commas of a stream from which one conversation is worth a process. Each of the smallest
-#: elements, of two bytes, takes 10 µs to parse: 480 kB kept the threads that serve people from
-#: Python's lock for 2.3 s. A process starts in 0.13 s; 1.6 MB that jp wrote take 0.03 s here.
-MIN_POOL_BYTES, MIN_POOL_COMMAS = 256 * 1024, 50_000
-#: Bytes of streams from which more than one process is worth its start: about a second of reading.
-MIN_SECOND_PROCESS_BYTES = 32 * 1024 * 1024
+#: Elements that one pass parses in this process; the streams after them are worth a process, which
+#: starts in 0.13 s. Each takes 10 µs at least: a file of 480 kB of the smallest, of two bytes, kept
+#: the threads that serve people from Python's lock for 2.3 s. jp's largest file at hand, of 1.6 MB,
+#: has 692, which take 0.03 s.
+MAX_OWN_ELEMENTS = 20_000
+#: Bytes of streams from which processes parse from the start: about a second of reading.
+MIN_POOL_BYTES = 32 * 1024 * 1024
 #: Folders, and bytes of streams, that one transaction may write while it blocks other writers.
 MAX_SMALL_FOLDERS, MAX_SMALL_BYTES = 20, 64 * 1024
 #: Reader processes: the one writer of the database does not keep up with more.
@@ -70,8 +71,6 @@ def read_ahead(folders: Sequence[DiskConversation]) -> Iterator[Iterator[ParsedC
     """
     processes: list[_ReaderProcess] = []
     try:
-        with suppress(OSError):  # no further process possible: parse in this one
-            processes.extend(_ReaderProcess() for _ in range(_count_processes(folders)))
         yield _collect_readings(folders, processes)
     finally:
         for process in processes:
@@ -86,36 +85,46 @@ def is_small(folders: Sequence[DiskConversation]) -> bool:
     )
 
 
-def _count_processes(folders: Sequence[DiskConversation]) -> int:
-    """Return the number of processes: none for what is read soon, several for much."""
-    affinity = getattr(os, "sched_getaffinity", None)  # macOS has none
-    spare_processors = (len(affinity(0)) if affinity else os.cpu_count() or 1) - 1
-    limit = max(min(spare_processors, MAX_PROCESSES, len(folders) - 1), 1)
-    process_count, total_bytes = 0, 0
-    for folder in folders:
-        size = workspace.get_stream_size(folder)
-        total_bytes += size
-        if total_bytes >= MIN_SECOND_PROCESS_BYTES:
-            return limit
-        if not process_count and size >= MIN_POOL_BYTES:
-            process_count = int(_has_many_values(folder))
-    return process_count
-
-
-def _has_many_values(disk_conversation: DiskConversation) -> bool:
-    """Tell whether a stream may have so many elements that its parse takes long."""
-    try:
-        data = directory_handles.read_file(
-            workspace.find_stream_file(disk_conversation.folder), workspace.MAX_STREAM_BYTES
-        )
-    except OSError:
-        return False
-    return data.count(b",") >= MIN_POOL_COMMAS
-
-
 def _collect_readings(
     folders: Sequence[DiskConversation], processes: list[_ReaderProcess]
 ) -> Iterator[ParsedConversation]:
+    """Yield the parsed conversations; the processes that it starts are added to ``processes``."""
+    process_count, parsed_count = 1, 0
+    if sum(map(workspace.get_stream_size, folders)) >= MIN_POOL_BYTES:
+        process_count = _count_spare_processors(len(folders))
+    else:
+        for parsed in _parse_here(folders):
+            parsed_count += 1
+            yield parsed
+    remaining = folders[parsed_count:]
+    with suppress(OSError):  # no further process possible: parse in this one
+        processes.extend(_ReaderProcess() for _ in range(process_count if remaining else 0))
+    yield from _collect_results(remaining, processes)
+
+
+def _parse_here(folders: Sequence[DiskConversation]) -> Iterator[ParsedConversation]:
+    """Yield the first conversations, of ``MAX_OWN_ELEMENTS`` together, parsed in this process."""
+    spare_elements = MAX_OWN_ELEMENTS
+    for folder in folders:
+        try:
+            parsed = reader.parse_conversation(folder, spare_elements)
+        except reader.TooManyElements:
+            return
+        spare_elements -= 0 if parsed.stream is None else len(parsed.stream.stream_rows.entries)
+        yield parsed
+
+
+def _count_spare_processors(folder_count: int) -> int:
+    """Return the number of processes for much to read; this one writes what they parse."""
+    affinity = getattr(os, "sched_getaffinity", None)  # macOS has none
+    spare_processors = (len(affinity(0)) if affinity else os.cpu_count() or 1) - 1
+    return max(min(spare_processors, MAX_PROCESSES, folder_count - 1), 1)
+
+
+def _collect_results(
+    folders: Sequence[DiskConversation], processes: list[_ReaderProcess]
+) -> Iterator[ParsedConversation]:
+    """Yield the conversations that processes parse; without processes they are parsed here."""
     remaining = iter(folders)
     sent_jobs: deque[tuple[DiskConversation, _ReaderProcess]] = deque()
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from jpweb.store import journal
-from jpweb.store.jp_files import directory_handles, mirror, reader, reader_pool, workspace
+from jpweb.store.jp_files import mirror, reader, reader_pool, workspace
 from jpweb.store.jp_files.reader import ParsedConversation
 from jpweb.store.jp_files.workspace import DiskConversation
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, Workspace
@@ -35,18 +35,19 @@ MANY = 12
 MUCH = 1 << 40
 
 
-def let_bytes_be_much(monkeypatch: pytest.MonkeyPatch, for_one: int, for_several: int) -> None:
-    """Let one process read from so many bytes on, and several from so many."""
-    monkeypatch.setattr(reader_pool, "MIN_POOL_BYTES", for_one)
-    monkeypatch.setattr(reader_pool, "MIN_POOL_COMMAS", 1)
-    monkeypatch.setattr(reader_pool, "MIN_SECOND_PROCESS_BYTES", for_several)
+def let_much_be(
+    monkeypatch: pytest.MonkeyPatch, byte_count: int, element_count: int = MUCH
+) -> None:
+    """Let processes parse from so many bytes on, or after so many elements."""
+    monkeypatch.setattr(reader_pool, "MIN_POOL_BYTES", byte_count)
+    monkeypatch.setattr(reader_pool, "MAX_OWN_ELEMENTS", element_count)
 
 
 @pytest.fixture(autouse=True)
 def processors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let any machine have three, and anything be much to read."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2})
-    let_bytes_be_much(monkeypatch, 1, 1)
+    let_much_be(monkeypatch, 1)
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_what_workers_read_is_what_is_read_here(
     assert [worker.returncode for worker in worker_processes] == [0, 0]
     assert progress == [(done, MANY + 2) for done in range(MANY + 3)]
     home.delete()
-    let_bytes_be_much(monkeypatch, MUCH, MUCH)
+    let_much_be(monkeypatch, MUCH)
     second_report = mirror.mirror_workspace(root)[1]
     assert (len(worker_processes), rows()) == (2, expected_rows)
     assert (
@@ -210,10 +211,10 @@ def test_a_worker_that_does_not_end_is_killed(
 @pytest.mark.parametrize(
     ("processors", "limits", "count"),
     [
-        ({0}, (1, 1), 1),
-        ({0, 1}, (1, 1), 1),
-        (set(range(64)), (1, 1), 2),
-        (set(range(64)), (1, MUCH), 1),
+        ({0}, (1, MUCH), 1),
+        ({0, 1}, (1, MUCH), 1),
+        (set(range(64)), (1, MUCH), 2),
+        (set(range(64)), (MUCH, 1), 1),
         (set(range(64)), (MUCH, MUCH), 0),
     ],
 )
@@ -226,9 +227,10 @@ def test_workers_are_few_and_only_for_much(
     count: int,
 ):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: processors)
-    let_bytes_be_much(monkeypatch, *limits)
-    with reader_pool.read_ahead(list_disk_conversations(root)):
-        assert len(worker_processes) == count
+    let_much_be(monkeypatch, *limits)
+    with reader_pool.read_ahead(list_disk_conversations(root)) as readings:
+        assert len(list(readings)) == MANY + 2
+    assert len(worker_processes) == count
 
 
 @pytest.mark.parametrize(("limit", "count"), [(1, 1), (MUCH, 0)])
@@ -239,7 +241,7 @@ def test_one_conversation_is_read_apart_if_it_is_long(
     limit: int,
     count: int,
 ):
-    let_bytes_be_much(monkeypatch, limit, MUCH)
+    let_much_be(monkeypatch, limit)
     with reader_pool.read_ahead(list_disk_conversations(root)[:1]) as readings:
         assert len(list(readings)) == 1
     with reader_pool.read_ahead([]) as readings:
@@ -247,27 +249,41 @@ def test_one_conversation_is_read_apart_if_it_is_long(
     assert len(worker_processes) == count
 
 
-@pytest.mark.parametrize(("text", "count"), [(b"0", 1), (b'"a long text"', 0)])
-def test_conversation_is_read_apart_for_its_many_elements(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes, count: int
+@pytest.mark.parametrize(
+    ("length", "text", "count"),
+    [
+        pytest.param(150, b"0", 1, id="small"),
+        pytest.param(150, b'"a longer text"', 1, id="longer"),
+        pytest.param(50, b"[0,0,0,0]", 0, id="few with commas"),
+    ],
+)
+def test_conversations_are_read_apart_after_many_elements_together(
+    tmp_path: Path,
+    worker_processes: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    length: int,
+    text: bytes,
+    count: int,
 ):
-    monkeypatch.undo()  # the limits
-    length = reader_pool.MIN_POOL_BYTES // len(text)
-    assert (length > reader_pool.MIN_POOL_COMMAS) is bool(count)
-    write_folder(tmp_path, "17000000000-talk", b"[" + b",".join([text] * length) + b"]")
-    assert reader_pool._count_processes(list_disk_conversations(tmp_path)) == count
+    let_much_be(monkeypatch, MUCH, 250)
+    for number in range(4):
+        data = b"[" + b",".join([text] * length) + b"]"
+        write_folder(tmp_path, f"{17000000000 + number}-talk", data)
+    folders = list_disk_conversations(tmp_path)
+    with reader_pool.read_ahead(folders) as readings:
+        next(readings)
+        assert worker_processes == [], "the first has fewer"
+        assert [*readings] == [reader.parse_conversation(folder) for folder in folders[1:]]
+    assert len(worker_processes) == count
 
 
-def test_stream_that_cannot_be_read_starts_no_process(
+def test_conversation_of_many_elements_is_refreshed_apart(
     root: Path, worker_processes: list[Any], monkeypatch: pytest.MonkeyPatch
 ):
-    def fail(*_args: Any) -> bytes:
-        raise PermissionError
-
-    monkeypatch.setattr(directory_handles, "read_file", fail)
-    monkeypatch.setattr(reader_pool, "MIN_SECOND_PROCESS_BYTES", MUCH)
-    with reader_pool.read_ahead(list_disk_conversations(root)):
-        assert worker_processes == []
+    let_much_be(monkeypatch, MUCH, len(KINDS) - 1)
+    with reader_pool.read_ahead(list_disk_conversations(root)[:1]) as readings:
+        assert next(readings).stream is not None
+    assert len(worker_processes) == 1
 
 
 def test_reader_process_leaves_the_processor_to_others(root: Path, worker_processes: list[Any]):
@@ -283,7 +299,8 @@ def test_a_system_that_tells_no_affinity_has_its_processors_counted(
 ):
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    with reader_pool.read_ahead(list_disk_conversations(root)):
+    with reader_pool.read_ahead(list_disk_conversations(root)) as readings:
+        next(readings)
         assert len(worker_processes) == 1
 
 
@@ -308,7 +325,7 @@ import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 from pathlib import Path
 from jpweb.store.jp_files import reader_pool, workspace
-reader_pool.MIN_POOL_BYTES = reader_pool.MIN_SECOND_PROCESS_BYTES = 1
+reader_pool.MIN_POOL_BYTES = 1
 os.sched_getaffinity = lambda pid: {0, 1, 2}
 root = workspace.find_workspace(Path(sys.argv[1]))
 found = list(workspace.iterate_conversations(root))
