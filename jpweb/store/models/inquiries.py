@@ -104,6 +104,7 @@ class Inquiry(models.Model):
                 name="audit_by_waiting_time",
             ),
             models.Index(fields=["state", "conversation"]),
+            models.Index(fields=["conversation", "position"], name="questions_by_position"),
             models.Index(fields=["same_question_key", "-settled_at"]),
             models.Index(
                 fields=["state", "expires_at"],

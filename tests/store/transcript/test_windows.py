@@ -363,6 +363,18 @@ def test_end_time_of_items_is_found_by_the_index_of_items():
     assert "journal_by_item" in plan(captured[0]["sql"])
 
 
+def test_questions_of_a_window_are_found_by_the_index_of_their_positions():
+    """That of anchors would be walked through all questions of the conversation."""
+    conversation = make_long_conversation(100)
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE store_inquiry")
+    with CaptureQueriesContext(connection) as captured:
+        windows.load_last(conversation.pk, None)
+    queries = [row["sql"] for row in captured if 'FROM "store_inquiry"' in row["sql"]]
+    assert ["questions_by_position" in plan(sql) for sql in queries] == [True]
+
+
 def test_an_entry_is_named_by_its_anchor():
     conversation = mirror_conversation(TurnStart(), make_call("c"), make_result("c"))
     anchors = list(conversation.journal.order_by("position").values_list("anchor", flat=True))
