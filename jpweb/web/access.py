@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 View = Callable[..., Any]
 
+_PUBLIC_RULE = "public"
+
 
 class NotSignedIn(Exception):
     """The request carries no valid sign-in."""
@@ -60,7 +62,13 @@ class NotMember(Http404):
 
 def public(view: View) -> View:
     """Admit every request, signed in or not."""
-    return _tag_access_rule(view, "public")
+    return _tag_access_rule(view, _PUBLIC_RULE)
+
+
+def is_public(request: HttpRequest) -> bool:
+    """Tell whether the view of a request admits everyone, so that it may sign a browser in."""
+    match = request.resolver_match
+    return match is not None and getattr(match.func, "access_rule", "") == _PUBLIC_RULE
 
 
 def signed_in(view: View) -> View:

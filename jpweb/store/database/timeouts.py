@@ -9,7 +9,7 @@ proxy or a paused machine still acknowledges packets.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import Error as DatabaseError
-from django.db import close_old_connections, connection, connections
+from django.db import close_old_connections, connection, connections, transaction
 from psycopg import AsyncConnection, Connection, InternalError, Notify, OperationalError
 from psycopg.pq.abc import PGconn
 
@@ -34,7 +34,7 @@ LOCK_TIMEOUT_SECONDS = 5.0
 IDLE_TRANSACTION_SECONDS = 20.0
 #: Seconds beyond the server's ``statement_timeout`` after which a reply counts as lost.
 REPLY_GRACE_SECONDS = 3.0
-#: Seconds that an optional write (``write_briefly``) waits for a lock.
+#: Seconds that an optional write (``write_briefly``, ``change_briefly``) waits for a lock.
 BRIEF_WRITE_SECONDS = 0.05
 #: Seconds after which an attempt to connect counts as failed.
 CONNECT_TIMEOUT_SECONDS = 5
@@ -246,29 +246,59 @@ def write_briefly(statement: str, values: Sequence[Any]) -> bool:
     It waits for a lock at most ``BRIEF_WRITE_SECONDS``, so a page that records how far a
     person has read opens while the database is locked, full or read-only.
     """
-    milliseconds = round(BRIEF_WRITE_SECONDS * 1000)
     try:
-        with connection.cursor() as cursor:
+        with _limit_lock_waits_of_sqlite(), connection.cursor() as cursor:
             if connection.vendor == "postgresql":
                 # Statements of one query string are one transaction, and one round trip.
-                cursor.execute(f"SET LOCAL lock_timeout = {milliseconds}; {statement}", values)
-                return True
-            raw_connection = (
-                connection.connection
-            )  # sqlite3's, past Django's cursor: a PRAGMA is a setting and no query
-            raw_connection.execute(f"PRAGMA busy_timeout = {milliseconds}")
-            try:
-                cursor.execute(statement, values)
-            finally:
-                raw_connection.execute(
-                    f"PRAGMA busy_timeout = {settings.SQLITE_LOCK_SECONDS * 1000}"
-                )
+                statement = f"{_make_brief_lock_timeout()}; {statement}"
+            cursor.execute(statement, values)
     except DatabaseError as error:
-        if find_outage(error) is None:
-            raise
-        logger.info("An optional write was skipped: %s", error)
+        _require_outage(error)
         return False
     return True
+
+
+def change_briefly(change: Callable[[], T]) -> T | None:
+    """Make one optional change in a transaction; returns its result, None where it was skipped.
+
+    For changes of several statements; each waits as that of ``write_briefly``.
+    """
+    try:
+        with _limit_lock_waits_of_sqlite(), transaction.atomic():
+            if connection.vendor == "postgresql":
+                with connection.cursor() as cursor:
+                    cursor.execute(_make_brief_lock_timeout())
+            return change()
+    except DatabaseError as error:
+        _require_outage(error)
+        return None
+
+
+def _make_brief_lock_timeout() -> str:
+    return f"SET LOCAL lock_timeout = {round(BRIEF_WRITE_SECONDS * 1000)}"
+
+
+@contextmanager
+def _limit_lock_waits_of_sqlite() -> Iterator[None]:
+    """Let SQLite wait for its lock as long as an optional write may."""
+    if connection.vendor == "postgresql":
+        yield
+        return
+    connection.ensure_connection()
+    # sqlite3's, past Django's cursor: a PRAGMA is a setting and no query.
+    raw_connection = connection.connection
+    raw_connection.execute(f"PRAGMA busy_timeout = {round(BRIEF_WRITE_SECONDS * 1000)}")
+    try:
+        yield
+    finally:
+        raw_connection.execute(f"PRAGMA busy_timeout = {settings.SQLITE_LOCK_SECONDS * 1000}")
+
+
+def _require_outage(error: DatabaseError) -> None:
+    """Log an optional write that an outage prevents. Raises every other error of the database."""
+    if find_outage(error) is None:
+        raise error
+    logger.info("An optional write was skipped: %s", error)
 
 
 def _execute_for_limits(statement: str) -> None:
