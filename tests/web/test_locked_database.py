@@ -2,22 +2,77 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.http import HttpRequest, HttpResponse
 from django.test import AsyncClient, RequestFactory
 from django.urls import resolve, reverse
 
-from jpweb.store.models import SavedSearch
+from jpweb.store.annotations import threads
+from jpweb.store.models import Mention, Person, SavedSearch
 from jpweb.store.people.sessions import SessionStore
 from jpweb.web.middleware import SessionOutageMiddleware
+from tests.web.security.route_rules import ROUTES
+from tests.web.test_access import make_address
 from tests.web.world import World
 
+#: Files that the ledger records before their first byte.
+RECORDED_ROUTES = {
+    "audit-csv", "audit-jsonl", "audit-evidence", "conversation-evidence", "conversation-export",
+    "decisions-csv", "decisions-evidence", "decisions-jsonl", "ledger-csv", "ledger-file",
+    "ledger-jsonl", "personal-data", "review-queue-csv", "secrets-csv",
+}  # fmt: skip
+READ_ROUTES = [name for name, route in ROUTES.items() if route.method == "get"]
+WRITE_PATTERN = re.compile(r"(^|; )\s*(INSERT|UPDATE|DELETE)\b")
 NOTICE = "No earlier"
 
 
 def refuse(*_: object, **__: object) -> None:
     raise OperationalError("database is locked")
+
+
+@contextmanager
+def refuse_writes() -> Iterator[None]:
+    """Refuse every write, as SQLite does whose lock another program holds."""
+
+    def execute_read(execute: Any, sql: str, *args: Any) -> Any:
+        if WRITE_PATTERN.search(sql):
+            refuse()
+        return execute(sql, *args)
+
+    with connection.execute_wrapper(execute_read):
+        yield
+
+
+def mention_owner(world: World) -> None:
+    author = world.people["reader"]
+    threads.add_comment(world.conversation, world.anchor, author, "@owner, look")
+
+
+@pytest.mark.parametrize("name", READ_ROUTES)
+def test_page_opens_while_nothing_can_be_written(world: World, name: str):
+    mention_owner(world)
+    client, url = world.client("owner"), make_address(name, world)
+    with refuse_writes():
+        response = client.get(url, dict(ROUTES[name].data))
+    assert response.status_code == (503 if name in RECORDED_ROUTES else ROUTES[name].status)
+
+
+@pytest.mark.parametrize("name", ["conversation", "comments"])
+def test_mention_that_could_not_be_marked_stays_new(world: World, name: str):
+    mention_owner(world)
+    client, url = world.client("owner"), make_address(name, world)
+    with refuse_writes():
+        client.get(url)
+    assert Mention.objects.get().seen_at is None
+    client.get(url)
+    assert Mention.objects.get().seen_at is not None
+    assert Person.objects.get(username="owner").unseen_mention_count == 0
 
 
 def make_step_url(world: World) -> str:

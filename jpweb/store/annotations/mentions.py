@@ -9,7 +9,7 @@ from typing import NamedTuple
 from django.db.models import Exists, OuterRef, QuerySet
 
 from jpweb.store.annotations import thread_listing
-from jpweb.store.database import clock
+from jpweb.store.database import clock, timeouts
 from jpweb.store.models import Comment, Membership, Mention, Person
 
 #: People whom one comment can mention; further names are text.
@@ -122,7 +122,8 @@ def mark_seen(person_id: int, newest_id: int) -> None:
 def mark_threads_seen(person: Person, conversation_id: int, anchors: Collection[str]) -> None:
     """Record that a person has seen the mentions of them in the comments on these events.
 
-    No query for a person who has seen all of theirs.
+    No query for a person who has seen all of theirs. It is skipped where the rows or the database
+    are locked, so that no page waits.
     """
     if not person.unseen_mention_count or not anchors:
         return
@@ -132,8 +133,14 @@ def mark_threads_seen(person: Person, conversation_id: int, anchors: Collection[
         comment__thread__conversation_id=conversation_id,
         comment__thread__anchor__in=anchors,
     )
-    if rows.update(seen_at=clock.now()):
-        count_unseen([person.pk])
+
+    def mark_rows() -> bool:
+        has_seen = bool(rows.update(seen_at=clock.now()))
+        if has_seen:
+            count_unseen([person.pk])
+        return has_seen
+
+    if timeouts.change_briefly(mark_rows):
         person.refresh_from_db(fields=["unseen_mention_count"])
 
 
