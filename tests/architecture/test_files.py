@@ -1,4 +1,8 @@
-"""A workspace's files are reached by one module, which follows no link."""
+"""A workspace's files are reached by one module, which follows no link.
+
+What the agent does with paths is listed here: tools start programs of the workspace, and their
+options lead to its files.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,25 @@ ALLOWED = {
     "close", "cpu_count", "environ", "fsdecode", "fsencode", "fstat", "ftruncate", "getpid", "kill",
     "nice", "path", "pathsep", "pread", "pwrite", "sched_getaffinity",
 }  # fmt: skip
+#: Calls of the agent that reach files, and why they wait for nothing that a workspace holds.
+AGENT_TOUCHES = {
+    # Names of paths, which are compiled for the tool.
+    "tools/local/access_rules.py": {
+        "(root / lexical_path).exists", "candidate.exists", "candidate.resolve", "root.resolve",
+    },
+    # A call's files, in a folder of our own.
+    "tools/local/private_file.py": {
+        "from tempfile import TemporaryDirectory, gettempdir", "folder.lstat", "import shutil",
+        "os.access", "os.fdopen", "os.getuid", "os.open", "parent.iterdir",
+    },
+    "tools/local/subprocess_runner.py": {"os.killpg"},
+    # Opened without waiting; only a regular file is read, and only up to a size.
+    "tools/mcp/program_file.py": {"import shutil", "os.fdopen", "os.open"},
+    # The stderr of a server, in a file without a name.
+    "tools/mcp/server_connection.py": {
+        "from tempfile import TemporaryFile", "os.dup", "os.fdopen",
+    },
+}  # fmt: skip
 MODULES = {"glob", "shutil", "tempfile", "fileinput", "io"}
 
 
@@ -30,8 +53,14 @@ def touches(path: Path) -> Iterator[str]:
     for node in walk_nodes(path):
         if isinstance(node, ast.Call) and _is_touch(node):
             yield f"{path}:{node.lineno} {ast.unparse(node.func)}"
-        elif isinstance(node, ast.Import) and MODULES & {alias.name for alias in node.names}:
+        elif isinstance(node, ast.Import | ast.ImportFrom) and MODULES & _list_imported(node):
             yield f"{path}:{node.lineno} {ast.unparse(node)}"
+
+
+def _list_imported(node: ast.Import | ast.ImportFrom) -> set[str]:
+    if isinstance(node, ast.ImportFrom):
+        return {node.module or ""}
+    return {alias.name for alias in node.names}
 
 
 def _is_touch(call: ast.Call) -> bool:
@@ -58,3 +87,13 @@ def test_one_module_reaches_the_files_of_a_workspace():
 @pytest.mark.parametrize("path", [DOOR])
 def test_the_rule_sees_what_that_module_does(path: Path):
     assert len(list(touches(path))) > 10
+
+
+def test_agent_reaches_files_in_the_listed_places_alone():
+    agent = Path("jpweb/agent")
+    calls_by_module = {
+        str(path.relative_to(agent)): {line.partition(" ")[2] for line in touches(path)}
+        for path in list_modules("jpweb")
+        if path.is_relative_to(agent)
+    }
+    assert {name: calls for name, calls in calls_by_module.items() if calls} == AGENT_TOUCHES

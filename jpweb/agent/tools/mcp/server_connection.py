@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import os
-import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -19,6 +17,7 @@ from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.redaction import SecretAnswer, redact_cut_start, redact_text
 from jpweb.agent.tools.mcp.error_text import first_error, server_secrets, to_single_line
 from jpweb.agent.tools.mcp.overlay import ListedTool
+from jpweb.agent.tools.mcp.program_file import find_program
 
 if TYPE_CHECKING:
     from jpweb.agent.tools.mcp.client import McpSession
@@ -192,29 +191,9 @@ class ServerConnection:
             async with client.connect_http(session, config.url, config.headers):
                 yield session
             return
-        program = await asyncio.to_thread(_find_program, config, self._folder)
+        program = await asyncio.to_thread(find_program, config, self._folder)
         variables = {name: os.environ[name] for name in config.variables if name in os.environ}
         async with client.connect_stdio(
             session, program, config, variables, self._folder, self._stderr_file
         ):
             yield session
-
-
-def _find_program(config: McpServer, folder: Path) -> str:
-    """Return the program's path; its checksum is verified. Raises ToolUnavailable."""
-    command = config.command or ""
-    candidate = str(folder / command) if "/" in command else command
-    path = shutil.which(candidate)
-    if path is None:
-        raise ToolUnavailable(f"there is no program {command or 'in its configuration'}")
-    if config.checksum is None:
-        return path
-    algorithm = config.checksum_algorithm
-    with Path(path).open("rb") as file:
-        actual = hashlib.file_digest(file, algorithm.name).hexdigest()
-    if actual != config.checksum.lower():
-        raise ToolUnavailable(
-            f"the {algorithm.title} of {path} is {actual}, and the configuration allows only "
-            f"{config.checksum.lower()}"
-        )
-    return path
