@@ -15,6 +15,7 @@ from jpweb.store.errors import StoreError
 from jpweb.store.workspace_config import addition
 from jpweb.web import access, notice_text
 from jpweb.web.forms.settings_forms import AdditionForm
+from jpweb.web.security import security_log
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
@@ -46,6 +47,7 @@ def add_workspace(request: Request) -> HttpResponse:
         workspace = addition.add_workspace(request.user, *_read_fields(request))
     except StoreError as error:
         return _render_form(request, problem=str(error))
+    security_log.log_event("workspace added", request, workspace=workspace.pk)
     messages.success(request, notice_text.WORKSPACE_ADDED.format(workspace=workspace.name))
     return redirect(f"{reverse('settings')}#workspace-{workspace.pk}")
 

@@ -70,6 +70,8 @@ def _save_write_policy(request: Request, workspace: Workspace) -> None:
     policy = form.cleaned_data["writing"]
     try:
         attachments.set_write_policy(workspace, policy, Actor.from_person(request.user))
+        log_fields = {"workspace": workspace.pk, "to": str(policy)}
+        security_log.log_event("writing changed", request, **log_fields)
         policy_label = display_text.WRITE_POLICY_LABELS[policy]
         saved_text = notice_text.WRITE_POLICY_SAVED
         messages.success(request, saved_text.format(folder=workspace.root, policy=policy_label))

@@ -79,6 +79,8 @@ def switch_tool(request: Request, workspace: Workspace) -> HttpResponse:
             configuration.switch_tool(workspace, name, is_on, actor)
             text = notice_text.TOOL_ENABLED if is_on else notice_text.TOOL_DISABLED
             text = text.format(name=escape_invisible(name))
+        log_fields = {"tool": name or "all", "to": "on" if is_on else "off"}
+        security_log.log_event("tool switched", request, workspace=workspace.pk, **log_fields)
         messages.success(request, text)
     except StoreError as error:
         messages.error(request, str(error))
@@ -106,6 +108,7 @@ def save_overrides(request: Request, workspace: Workspace) -> HttpResponse:
     except StoreError as error:
         workspace.refresh_from_db()
         return _render_page(request, workspace, typed=typed, refusal=str(error))
+    security_log.log_event("overrides saved", request, workspace=workspace.pk)
     messages.success(request, notice_text.OVERRIDES_SAVED)
     return redirect("tools", workspace_id=workspace.pk)
 

@@ -13,6 +13,7 @@ from jpweb.store.choices import Role
 from jpweb.store.errors import StoreError
 from jpweb.store.jp_files import silo_bindings
 from jpweb.web import access, notice_text
+from jpweb.web.security import security_log
 
 if TYPE_CHECKING:
     from jpweb.store.models import Workspace
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 @access.workspace(Role.OWNER)
 def confirm_copies(request: Request, workspace: Workspace) -> HttpResponse:
     """Bind the user-local copies of the id that the form showed."""
+    jp_id = request.POST.get("jp_id", "")
     try:
-        silo_bindings.confirm_silo(workspace, request.user, request.POST.get("jp_id", ""))
+        silo_bindings.confirm_silo(workspace, request.user, jp_id)
+        security_log.log_event("copies confirmed", request, workspace=workspace.pk, jp_id=jp_id)
         messages.success(request, notice_text.COPIES_CONFIRMED)
     except StoreError as error:
         messages.error(request, str(error))
