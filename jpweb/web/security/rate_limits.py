@@ -12,9 +12,11 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from functools import wraps
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 
 from jpweb.web import notice_text
@@ -22,6 +24,8 @@ from jpweb.web.security import security_log
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
+
+View = Callable[..., Any]
 
 #: Keys that a limit tracks; above it the oldest is evicted.
 MAX_KEYS = 10_000
@@ -64,9 +68,12 @@ REFUSED_LINK_LIMIT = RateLimit(20, 60)
 SIGN_ON_LIMIT = RateLimit(60, 60)
 #: Searches per person: 120 a minute.
 SEARCH_LIMIT = RateLimit(120, 60)
+#: Words in *Go to* and the list, per person: 400 a minute. While somebody types, the scripts send
+#: a request every 150 ms at most.
+TYPING_LIMIT = RateLimit(400, 60)
 #: WebSocket connections per person: 240 a minute.
 SOCKET_LIMIT = RateLimit(240, 60)
-ALL_LIMITS = (REFUSED_LINK_LIMIT, SIGN_ON_LIMIT, SEARCH_LIMIT, SOCKET_LIMIT)
+ALL_LIMITS = (REFUSED_LINK_LIMIT, SIGN_ON_LIMIT, SEARCH_LIMIT, TYPING_LIMIT, SOCKET_LIMIT)
 
 
 def make_refusal(reason: str, seconds: int) -> HttpResponse:
@@ -75,15 +82,37 @@ def make_refusal(reason: str, seconds: int) -> HttpResponse:
     return HttpResponse(text, status=429, headers={"Retry-After": str(seconds)})
 
 
-def limit_searches(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def limit_searches(view: View) -> View:
     """Limit how often one person calls the view; apply it below the access rule's decorator."""
+    return _limit_view(view, SEARCH_LIMIT, lambda _request: True)
+
+
+def limit_words(
+    read_words: Callable[[Request], str], limit: RateLimit = SEARCH_LIMIT
+) -> Callable[[View], View]:
+    """Limit how often one person calls the view with words to look for, as ``limit_searches``."""
+    return lambda view: _limit_view(view, limit, lambda request: bool(read_words(request)))
+
+
+def _limit_view(view: View, limit: RateLimit, is_counted: Callable[[Request], bool]) -> View:
+    def refuse_search(request: Request) -> HttpResponse | None:
+        seconds = limit.admit_event(request.user.pk) if is_counted(request) else 0
+        reason = notice_text.TOO_MANY_SEARCHES.format(count=limit.count, seconds=seconds)
+        return make_refusal(reason, seconds) if seconds else None
+
+    if iscoroutinefunction(view):
+
+        @wraps(view)
+        async def limited_async_view(request: Request, **keys: Any) -> HttpResponseBase:
+            response: HttpResponseBase = refuse_search(request) or await view(request, **keys)
+            return response
+
+        return limited_async_view
 
     @wraps(view)
-    def limited_view(request: Request, **keys: Any) -> HttpResponse:
-        if seconds := SEARCH_LIMIT.admit_event(request.user.pk):
-            reason = notice_text.TOO_MANY_SEARCHES
-            return make_refusal(reason.format(count=SEARCH_LIMIT.count, seconds=seconds), seconds)
-        return view(request, **keys)
+    def limited_view(request: Request, **keys: Any) -> HttpResponseBase:
+        response: HttpResponseBase = refuse_search(request) or view(request, **keys)
+        return response
 
     return limited_view
 

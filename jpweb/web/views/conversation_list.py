@@ -25,6 +25,7 @@ from jpweb.web import access, converters, display_text, notice_text
 from jpweb.web.forms.conversation_forms import MetadataForm
 from jpweb.web.forms.fields import find_problem
 from jpweb.web.forms.filters.conversation_filters import ConversationFilterForm
+from jpweb.web.security import rate_limits
 
 if TYPE_CHECKING:
     from jpweb.store.conversation_list.paginator import ConversationPage
@@ -44,6 +45,7 @@ _FIELDS_BY_ACTION = {"rename": "title", "label": "label"}
 
 
 @access.signed_in
+@rate_limits.limit_words(lambda request: request.GET.get("q", ""), rate_limits.TYPING_LIMIT)
 def list_conversations(request: Request) -> HttpResponse:
     """List the conversations that the person may read; all filters are in the URL."""
     form = ConversationFilterForm(request.GET)

@@ -14,7 +14,7 @@ from jpweb.store.conversation_list.filters import ListFilters
 from jpweb.store.people import group_members
 from jpweb.store.reviews import queues
 from jpweb.web import access, review_pages
-from jpweb.web.security import browser_sessions
+from jpweb.web.security import browser_sessions, rate_limits
 
 if TYPE_CHECKING:
     from jpweb.web.http import Request
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _MAX_CONVERSATIONS = 8
 #: Characters of its search words.
 _MAX_WORDS_CHARS = 200
+
+
+def _read_words(request: Request) -> str:
+    return request.GET.get("q", "").strip()[:_MAX_WORDS_CHARS]
 
 
 @access.signed_in
@@ -47,12 +51,13 @@ def dismiss_welcome(request: Request) -> HttpResponse:
 
 
 @access.signed_in
+@rate_limits.limit_words(_read_words, rate_limits.TYPING_LIMIT)
 def show_destinations(request: Request) -> HttpResponse:
     """List every page that the person can open, and conversations whose titles have the words.
 
     htmx and the command palette get the lists alone.
     """
-    words = request.GET.get("q", "").strip()[:_MAX_WORDS_CHARS]
+    words = _read_words(request)
     page = paginator.get_page(request.user.pk, ListFilters(words=words))
     context = {
         "words": words,

@@ -1,11 +1,20 @@
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import pytest
+from django.conf import settings
+from django.db import connection
 from django.test import RequestFactory
 
 from jpweb.web.security import rate_limits
 from jpweb.web.security.rate_limits import RateLimit
 from tests.web.reading import parse_page
+from tests.web.security.route_rules import ROUTES
+from tests.web.test_access import make_address
 from tests.web.world import World
 
 
@@ -65,3 +74,59 @@ def test_searches_above_the_limit_get_429_with_one_line(
     assert int(refusal["Retry-After"]) in range(1, 61)
     assert "You searched 2 times within a minute. Try again in" in parse_page(refusal).text
     assert owner.get(path).status_code == 200
+
+
+#: Routes that look for words of their address in the database.
+WORD_ROUTES = {
+    "audit", "audit-charts", "audit-csv", "audit-evidence", "audit-jsonl", "conversation-find",
+    "conversation-neighbour", "conversations", "go", "search",
+}  # fmt: skip
+SOUGHT_WORD = "zweisam"
+
+
+@contextmanager
+def collect_searches() -> Iterator[list[str]]:
+    """Yield the queries that look for the word, once they are executed."""
+    searches: list[str] = []
+
+    def note_search(execute: Any, sql: str, params: Any, *args: Any) -> Any:
+        if sql.startswith("SELECT") and SOUGHT_WORD in repr(params):
+            searches.append(sql)
+        return execute(sql, params, *args)
+
+    with connection.execute_wrapper(note_search):
+        yield searches
+
+
+@pytest.mark.parametrize("name", [name for name, route in ROUTES.items() if route.method == "get"])
+def test_route_that_looks_for_words_refuses_too_many(world: World, name: str):
+    query = {"q": SOUGHT_WORD, "words": SOUGHT_WORD, "list": f"q={SOUGHT_WORD}"}
+    client, url = world.client("owner"), make_address(name, world)
+    with collect_searches() as searches:
+        client.get(url, query)
+    assert bool(searches) is (name in WORD_ROUTES)
+    for limit in (rate_limits.SEARCH_LIMIT, rate_limits.TYPING_LIMIT):
+        for _ in range(limit.count):
+            limit.admit_event(world.people["owner"].pk)
+    with collect_searches() as searches:
+        response = client.get(url, query)
+    assert not searches
+    assert (response.status_code == 429) is (name in WORD_ROUTES)
+
+
+@pytest.mark.parametrize("path", ["/go", "/conversations", "/audit", "/audit/charts", "/audit.csv"])
+def test_page_without_words_is_not_counted(
+    world: World, path: str, monkeypatch: pytest.MonkeyPatch
+):
+    for limit in (rate_limits.SEARCH_LIMIT, rate_limits.TYPING_LIMIT):
+        monkeypatch.setattr(limit, "count", 1)
+    client = world.client("owner")
+    assert [client.get(path).status_code for _ in range(2)] == [200, 200]
+
+
+def test_palette_cannot_exhaust_its_limit():
+    script = (settings.BASE_DIR / "static/js/palette.js").read_text()
+    match = re.search(r"const TYPING_PAUSE = (\d+); // milliseconds", script)
+    assert match is not None
+    limit = rate_limits.TYPING_LIMIT
+    assert limit.count * int(match[1]) / 1000 >= limit.seconds

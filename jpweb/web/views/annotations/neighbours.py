@@ -13,13 +13,19 @@ from jpweb.store.choices import Role
 from jpweb.store.conversation_list import neighbours
 from jpweb.web import access, notice_text
 from jpweb.web.forms.filters.conversation_filters import ConversationFilterForm, find_list_query
+from jpweb.web.security import rate_limits
 
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
     from jpweb.web.http import Request
 
 
+def _read_list_words(request: Request) -> str:
+    return QueryDict(find_list_query(request)).get("q", "")
+
+
 @access.conversation(Role.READER)
+@rate_limits.limit_words(_read_list_words, rate_limits.TYPING_LIMIT)
 def open_neighbour(request: Request, conversation: Conversation) -> HttpResponse:
     """Redirect to the next or previous conversation, in the order of the list in ``list``."""
     list_query = find_list_query(request)

@@ -17,7 +17,7 @@ from jpweb.store.reviews.inquiry_counts import Sample
 from jpweb.web import access
 from jpweb.web.forms.filters.inquiry_filters import InquiryFilterForm, format_shared_query
 from jpweb.web.labels import audit_labels, chart_labels
-from jpweb.web.views.audit import chart_figures
+from jpweb.web.views.audit import chart_figures, inquiry_table
 from jpweb.web.views.audit.chart_figures import Figure, Links
 from jpweb.web.views.audit.quick_ranges import list_ranges
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 @access.any_workspace(Role.AUDITOR)
+@inquiry_table.limit_audit_words
 def show_charts(request: Request) -> HttpResponse:
     form = InquiryFilterForm(request.GET)
     status = 200 if form.is_valid() else 422

@@ -40,6 +40,7 @@ _ZIP_TYPE = "application/zip"
 
 
 @access.any_workspace(Role.AUDITOR)
+@inquiry_table.limit_audit_words
 async def export_json_lines(request: Request) -> HttpResponseBase:
     """Download all inquiries that match the filters, one JSON object a line."""
     form = InquiryFilterForm(request.GET)
@@ -80,6 +81,7 @@ async def export_conversation_evidence(
 
 
 @access.any_workspace(Role.AUDITOR)
+@inquiry_table.limit_audit_words
 async def export_audit_evidence(request: Request) -> HttpResponseBase:
     """Download one evidence bundle of all conversations with an inquiry that matches."""
     form = InquiryFilterForm(request.GET)

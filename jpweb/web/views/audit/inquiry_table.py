@@ -27,7 +27,7 @@ from jpweb.web.forms.filters.inquiry_filters import (
     format_shared_query,
 )
 from jpweb.web.labels import audit_labels
-from jpweb.web.security import file_names, read_recording
+from jpweb.web.security import file_names, rate_limits, read_recording
 from jpweb.web.security.download_responses import send_file
 from jpweb.web.views.audit import csv_export
 from jpweb.web.views.audit.inquiry_rows import (
@@ -42,7 +42,11 @@ if TYPE_CHECKING:
     from jpweb.web.http import Request
 
 
+limit_audit_words = rate_limits.limit_words(lambda request: request.GET.get("words", ""))
+
+
 @access.any_workspace(Role.AUDITOR)
+@limit_audit_words
 def list_inquiries(request: Request) -> HttpResponse:
     form = InquiryFilterForm(request.GET)
     status = 200 if form.is_valid() else 422
@@ -105,6 +109,7 @@ def _format_queries(
 
 
 @access.any_workspace(Role.AUDITOR)
+@limit_audit_words
 async def export_csv(request: Request) -> HttpResponseBase:
     """Download all inquiries that match the filters, as CSV."""
     form = InquiryFilterForm(request.GET)
