@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.db import OperationalError
+from django.db.backends.utils import CursorWrapper
 
 from jpweb.runtime import downloads as under_way
 from jpweb.runtime import exports, process_identity
@@ -337,18 +338,26 @@ def test_renewal_keeps_the_lease_and_tells_how_far(shelf: Shelf):
     assert not leases.renew_lease(_other_lease(shelf, "other#2"))
 
 
-async def test_database_that_takes_no_write_keeps_nobody_from_downloading(
+async def test_database_that_takes_no_write_refuses_recorded_downloads_alone(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ):
-    def fail(*_: object) -> None:
-        raise OperationalError("database or disk is full")
+    execute = CursorWrapper._execute_with_wrappers  # type: ignore[attr-defined]  # of Django
 
-    monkeypatch.setattr(task_leases, "acquire_or_renew", fail)
-    async with send_request(shelf.path("export/jp"), shelf.cookie) as receiver:
+    def execute_read(cursor: CursorWrapper, sql: str, *args: Any, **options: Any) -> Any:
+        if sql.startswith(("INSERT", "UPDATE", "DELETE")):
+            raise OperationalError("database or disk is full")
+        return execute(cursor, sql, *args, **options)
+
+    monkeypatch.setattr(CursorWrapper, "_execute_with_wrappers", execute_read)
+    async with send_request(shelf.path("events/{anchor}.json"), shelf.cookie) as receiver:
         assert receiver.status == 200
-        async with send_request("/audit.csv", shelf.cookie) as second:
+        async with send_request(shelf.path("events/{anchor}/raw.txt"), shelf.cookie) as second:
             assert second.status == 429
         assert len(await receiver.take_all()) > 0
+    for route in ("/audit.csv", "export/jp"):
+        async with send_request(shelf.path(route), shelf.cookie) as export:
+            assert export.status == 503
+            assert b"Database disk full" in await export.take_all()
 
 
 def test_holder_of_the_longest_names_fits_its_column(shelf: Shelf):
