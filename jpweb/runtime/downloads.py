@@ -190,6 +190,16 @@ class Download:
             if not has_more:
                 self.close()
 
+    async def make_first_piece(self) -> None:
+        """Replace the first piece by the next one. Raises its error, which ends the mark."""
+        is_made = False
+        try:
+            self._next_piece = await _get_throttle().read_next_piece(self._remaining_pieces)
+            is_made = True
+        finally:
+            if not is_made:
+                self.close()
+
     def close(self) -> None:
         """End the mark. Thread-safe and idempotent."""
         self._finalizer()

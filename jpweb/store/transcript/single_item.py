@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from django.db.models import QuerySet, Sum
+from django.db.models.functions import Length
+
 from jpweb.store.masking import masks
 from jpweb.store.models import JournalEntry
 from jpweb.store.transcript import windows
@@ -18,19 +21,23 @@ class FullItem(NamedTuple):
     event_index: int
 
 
+def measure_element(conversation_id: int, anchor: str) -> int:
+    """Return the number of characters of an event's element. Raises UnknownAnchor."""
+    position = windows.get_position(conversation_id, anchor)
+    return _measure(_filter_entries(conversation_id).filter(position=position))
+
+
+def measure_item(conversation_id: int, anchor: str) -> int:
+    """Return the number of characters of the item that shows an event. Raises UnknownAnchor."""
+    position = windows.get_position(conversation_id, anchor)
+    return _measure(_filter_item(conversation_id, position))
+
+
 def load_full_item(conversation_id: int, anchor: str) -> FullItem:
     """Return every element of the item that shows an event. Raises UnknownAnchor."""
     event_position = windows.get_position(conversation_id, anchor)
-    entries = JournalEntry.objects.filter(conversation_id=conversation_id)
-    item_position = entries.filter(position=event_position).values_list("item_position", flat=True)[
-        :1
-    ]
-    rows = (
-        entries.filter(item_position=item_position)
-        .order_by("position")
-        .values_list("position", "anchor", "text")
-    )
-    entry_rows = list(rows)
+    rows = _filter_item(conversation_id, event_position).order_by("position")
+    entry_rows = list(rows.values_list("position", "anchor", "text"))
     event_index = [position for position, _, _ in entry_rows].index(event_position)
     event_masks = masks.load_masks(conversation_id, [anchor for _, anchor, _ in entry_rows])
     elements = [event_masks.read_element(anchor, text) for _, anchor, text in entry_rows]
@@ -39,7 +46,21 @@ def load_full_item(conversation_id: int, anchor: str) -> FullItem:
 
 def load_item(conversation_id: int, position: int) -> Item | None:
     """Return the item of the entry at a position, within the limits of a transcript."""
-    entries = JournalEntry.objects.filter(conversation_id=conversation_id, position=position)
+    entries = _filter_entries(conversation_id).filter(position=position)
     item_positions = list(entries.values_list("item_position", flat=True))
     items = windows.load_items(conversation_id, item_positions).items if item_positions else []
     return items[0].item if items else None
+
+
+def _filter_entries(conversation_id: int) -> QuerySet[JournalEntry]:
+    return JournalEntry.objects.filter(conversation_id=conversation_id)
+
+
+def _filter_item(conversation_id: int, position: int) -> QuerySet[JournalEntry]:
+    entries = _filter_entries(conversation_id)
+    item_positions = entries.filter(position=position).values_list("item_position", flat=True)
+    return entries.filter(item_position=item_positions[:1])
+
+
+def _measure(entries: QuerySet[JournalEntry]) -> int:
+    return entries.aggregate(total=Sum(Length("text")))["total"] or 0

@@ -42,8 +42,9 @@ async def send_file(
     """Return a file to download; a person's second large download at a time is refused.
 
     ``record`` records the export of a file that is not refused; a resumed one is no other export.
-    A file of one piece is small. ``may_read`` and the session are checked again while a large one
-    is sent. A large one that was cut is resumed where the request asks for that.
+    A file of one piece is small. One that begins with a piece without bytes is made once the mark
+    is taken. ``may_read`` and the session are checked again while a large one is sent. A large one
+    that was cut is resumed where the request asks for that.
     """
     headers = {"Content-Disposition": f'attachment; filename="{file_name}"'}
     if request.method == "HEAD":
@@ -70,14 +71,14 @@ async def send_file(
         return await run_in_db_thread(_refuse_download, request, refusal)
     except ExportBroken:
         return HttpResponse(notice_text.DOWNLOAD_CHANGED, status=412, content_type="text/plain")
-    await run_in_background_thread(kept_download.keep, first_piece.data)
+    if first_piece.data:
+        await run_in_background_thread(kept_download.keep, first_piece.data)
+    else:
+        await download.make_first_piece()
     kept_downloads.keep_download(kept_download)
     headers |= {"ETag": kept_download.etag, "Accept-Ranges": "bytes"}
-    return StreamingHttpResponse(
-        _DownloadStream(request, download, kept_download, download.close),
-        content_type=content_type,
-        headers=headers,
-    )
+    stream = _DownloadStream(request, download, kept_download, download.close)
+    return StreamingHttpResponse(stream, content_type=content_type, headers=headers)
 
 
 async def _read_first_piece(
@@ -162,6 +163,11 @@ async def _resume(
         content_type=content_type,
         headers=headers,
     )
+
+
+def is_large(byte_count: int) -> bool:
+    """Tell whether bytes from memory take several pieces."""
+    return byte_count > SLICE_BYTES
 
 
 def cut_into_pieces(data: bytes) -> Iterator[ExportChunk]:

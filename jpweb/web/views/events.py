@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,7 @@ from jpweb.runtime.rendering import etag, payloads
 from jpweb.store import db_text, journal
 from jpweb.store.choices import Role
 from jpweb.store.errors import UnknownAnchor
+from jpweb.store.exports import ExportChunk
 from jpweb.store.suspected_secrets import suggestions
 from jpweb.store.transcript import single_item
 from jpweb.stream import anchor_ids
@@ -24,7 +26,7 @@ from jpweb.stream.events import ConversationEvent, Element
 from jpweb.stream.outline import build_outline
 from jpweb.stream.transcript.items import InquiryPair, OrphanInquiry, PlacedElement, ToolCall
 from jpweb.web import access, converters
-from jpweb.web.security.download_responses import cut_into_pieces, send_file
+from jpweb.web.security.download_responses import cut_into_pieces, is_large, send_file
 
 if TYPE_CHECKING:
     from jpweb.runtime.rendering.payloads import Payload
@@ -102,9 +104,10 @@ async def download_payload(
     request: Request, conversation: Conversation, anchor: str, payload: str
 ) -> HttpResponseBase:
     """Download a payload as stored."""
-    data = await run_in_db_thread(_encode_payload, conversation, anchor, payload)
+    char_count = await run_in_db_thread(_measure, single_item.measure_element, conversation, anchor)
+    pieces = _make_pieces(char_count, partial(_encode_payload, conversation, anchor, payload))
     return await _send_download(
-        request, conversation, data, "text/plain", f"{anchor}-{payload}.txt"
+        request, conversation, pieces, "text/plain", f"{anchor}-{payload}.txt"
     )
 
 
@@ -113,8 +116,30 @@ async def download_item(
     request: Request, conversation: Conversation, anchor: str
 ) -> HttpResponseBase:
     """Download the item of an event as JSON: a tool call with its inquiries and result."""
-    data = await run_in_db_thread(_encode_item, conversation, anchor)
-    return await _send_download(request, conversation, data, "application/json", f"{anchor}.json")
+    char_count = await run_in_db_thread(_measure, single_item.measure_item, conversation, anchor)
+    pieces = _make_pieces(char_count, partial(_encode_item, conversation, anchor))
+    return await _send_download(request, conversation, pieces, "application/json", f"{anchor}.json")
+
+
+def _measure(
+    measure_text: Callable[[int, str], int], conversation: Conversation, anchor: str
+) -> int:
+    """Return the number of characters that a download is made of."""
+    try:
+        return measure_text(conversation.pk, anchor)
+    except UnknownAnchor as error:
+        raise Http404(str(error)) from error
+
+
+def _make_pieces(char_count: int, encode: Callable[[], bytes]) -> Iterator[ExportChunk]:
+    """Yield the pieces of a file that is made at once.
+
+    A large one, of up to 256 MiB, begins with a piece without bytes: so its person's mark is taken
+    before it is made.
+    """
+    if is_large(char_count):
+        yield ExportChunk(b"", 0, char_count)
+    yield from cut_into_pieces(encode())
 
 
 def _encode_payload(conversation: Conversation, anchor: str, payload: str) -> bytes:
@@ -175,10 +200,13 @@ def _parse_part_number(request: Request) -> int:
 
 
 async def _send_download(
-    request: Request, conversation: Conversation, data: bytes, content_type: str, name: str
+    request: Request,
+    conversation: Conversation,
+    pieces: Iterator[ExportChunk],
+    content_type: str,
+    name: str,
 ) -> HttpResponseBase:
     may_read = partial(access.has_role, request.user.pk, conversation.workspace_id, Role.READER)
-    pieces = cut_into_pieces(data)
     return await send_file(request, pieces, name, f"{content_type}; charset=utf-8", may_read)
 
 

@@ -142,6 +142,39 @@ async def test_second_large_download_of_a_person_is_refused_with_the_name(shelf:
         assert third.status == 200
 
 
+EVENT_ROUTES = [
+    ("events/{anchor}.json", "_encode_item"),
+    ("events/{anchor}/raw.txt", "_encode_payload"),
+]
+
+
+@pytest.mark.parametrize(("route", "name"), EVENT_ROUTES, ids=["item", "payload"])
+async def test_large_event_is_made_once_its_mark_is_taken(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, route: str, name: str
+):
+    is_marked = []
+    encode = getattr(events, name)
+
+    def note_mark(*arguments: Any) -> bytes:
+        is_marked.append(shelf.person.pk in under_way._marks)
+        data: bytes = encode(*arguments)
+        return data
+
+    monkeypatch.setattr(events, name, note_mark)
+    async with send_request(shelf.path(route), shelf.cookie) as first:
+        assert first.status == 200
+        async with send_request(shelf.path(route), shelf.cookie) as second:
+            assert second.status == 429
+        assert is_marked == [True]
+        assert await first.take_all()
+
+
+async def test_large_event_without_the_payload_is_missing_and_has_no_mark(shelf: Shelf):
+    async with send_request(shelf.path("events/{anchor}/none.txt"), shelf.cookie) as receiver:
+        assert receiver.status == 404
+    await wait_for_no_mark(shelf)
+
+
 async def test_small_download_is_whole_beside_a_large_one(shelf: Shelf, shared_world: World):
     small = f"/conversations/{shared_world.conversation.pk}/export/jp"
     export_count = await run_in_background_thread(count_exports)
