@@ -24,6 +24,8 @@ DATABASE_NAME = "jpweb"
 WEB_SERVER_COUNT, WORKER_COUNT = 2, 2
 #: Seconds until PostgreSQL and Redis, and then jpweb's processes, have to be ready.
 SERVERS_TIMEOUT_SECONDS, WEB_TIMEOUT_SECONDS = 60.0, 180.0
+#: Seconds after which an attempt to connect to PostgreSQL counts as failed.
+CONNECT_TIMEOUT_SECONDS = 5
 #: Lines of a failed program that are printed: the last of initdb's says only that it cleans up.
 SHOWN_ERROR_LINES = 5
 
@@ -229,6 +231,7 @@ async def _ensure_database(socket_dir: Path) -> bool:
             user=postgres_redis.POSTGRES_ACCOUNT,
             dbname="postgres",
             autocommit=True,
+            connect_timeout=CONNECT_TIMEOUT_SECONDS,
         )
     except psycopg.OperationalError:
         return False
