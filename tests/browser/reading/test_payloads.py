@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from jpweb.stream import base64_fields
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
@@ -150,6 +152,49 @@ def test_what_events_hold_is_read_by_everybody(page: Page):
         page.locator(f"[data-tool={tool}] [data-payload=content]").evaluate(SCROLL)
     expect(page.locator("[data-tool=read] [data-payload=content]")).to_contain_text("line 2999")
     check_accessibility(page)
+
+
+@contextmanager
+def download_elsewhere(home: Home, page: Page) -> Iterator[None]:
+    """Have a large download of the page's person under way at another web server."""
+    person = page.locator("body").get_attribute("data-person")
+    lease = (f"download of {person}", "other#1 42 b.csv", "2100-01-01 00:00:00")
+    path = home.server.data / "jpweb.sqlite3"
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=30)) as line:
+        line.execute(
+            "INSERT INTO store_tasklease (name, holder, lease_until) VALUES (?, ?, ?)", lease
+        )
+        try:
+            yield
+        finally:
+            line.execute("DELETE FROM store_tasklease WHERE name = ?", lease[:1])
+
+
+def watch_download(page: Page, home: Home, link: Locator, place: Locator) -> None:
+    """Press a link, and see the progress and the end of the person's download at a place."""
+    status = place.locator("#download")
+    with download_elsewhere(home, page):
+        link.click()
+        expect(status).to_contain_text("You are downloading b.csv.")
+        expect(status.locator("progress")).to_have_attribute("value", "42")
+        expect(status.locator("progress")).to_be_visible()
+    expect(status).to_contain_text("The download has ended.")
+    expect(page.locator("#download")).to_have_count(1)
+
+
+def test_download_shows_its_progress_where_it_was_pressed(page: Page, payload_home: Home):
+    call(page, "read")
+    content = page.locator("[data-tool=read] [data-payload=content]")
+    watch_download(page, payload_home, content.get_by_role("link", name="Download all"), content)
+    page.locator(".toolbar summary", has_text="Export").click()
+    menu = page.locator(".toolbar .menu-body").filter(has=page.locator(".download-link"))
+    watch_download(page, payload_home, menu.get_by_role("link").first, menu)
+
+
+def test_download_of_personal_data_shows_its_progress(page: Page, payload_home: Home):
+    page.goto(f"{payload_home.server.url}/account")
+    link = page.get_by_role("link", name="Download your data")
+    watch_download(page, payload_home, link, page.locator("main"))
 
 
 def test_without_scripts_the_whole_is_a_page_away(payload_home: Home, open_page: Pages):
