@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -225,9 +224,16 @@ def load_subject_names(entries: Collection[LedgerEntry]) -> dict[str, str]:
 
 
 def read_content(entry: LedgerEntry) -> dict[str, Any]:
-    """Return the JSON object of an entry; that of a purged one is empty."""
-    content: dict[str, Any] = json.loads(entry.text) if entry.text else {}
-    return content
+    """Return the JSON object of an entry, without a decider or details that are not objects.
+
+    A purged entry has an empty one, as has a damaged text, which ``verify_ledger`` names.
+    """
+    content = ledger_verifier.parse_object(entry.text) or {}
+    return {
+        name: value
+        for name, value in content.items()
+        if name not in ("by", "details") or isinstance(value, dict)
+    }
 
 
 def make_ledger_file(person_id: int) -> Iterator[ExportChunk]:

@@ -76,7 +76,10 @@ def has_same_hashes(details: dict[str, Any]) -> bool:
     """
     if "entries_hash" not in details:
         return True
-    sequences = list(_parse_ranges(details["sequences"]))
+    try:
+        sequences = list(_parse_ranges(details["sequences"]))
+    except (LookupError, ValueError, AttributeError):  # a forged entry has anything
+        return False
     hashes: dict[int, str] = {}
     for first in range(0, len(sequences), _BATCH_ENTRIES):
         rows = LedgerEntry.objects.filter(sequence__in=sequences[first : first + _BATCH_ENTRIES])

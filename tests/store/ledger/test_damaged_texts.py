@@ -57,3 +57,11 @@ def test_purge_whose_text_is_no_object_covers_no_emptied_entry():
     LedgerEntry.objects.filter(sequence=3).update(text="")
     assert retention.read_purged_sequences() == frozenset()
     assert "entry 3: its text is gone, and no purge is on record" in list_problems()
+
+
+@pytest.mark.parametrize("sequences", [None, 3, "", "2-x", [3]])
+def test_purge_that_names_no_readable_entries_is_named(sequences: object):
+    details = {"entries_hash": "0" * 64, "sequences": sequences}
+    text = ledger_verifier.encode_canonical({"act": str(Act.PURGED), "details": details})
+    replace_text(2, text, Act.PURGED)
+    assert "entry 2: it cleared other texts than those that the chain had" in list_problems()

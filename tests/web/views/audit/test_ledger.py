@@ -217,6 +217,15 @@ def test_forged_row_is_marked_on_the_page(world: World, text: str):
     assert "Mallory" not in page
 
 
+@pytest.mark.parametrize("text", ["no JSON", "[1]", '{"by":[1],"details":"text"}'])
+def test_ledger_page_opens_with_a_sealed_entry_whose_text_is_damaged(world: World, text: str):
+    world.client("owner").post(make_address("question-answer", world), {"answer": "true"})
+    sealing.seal_entries()
+    LedgerEntry.objects.filter(act=Act.INQUIRY_ANSWERED).update(text=text)
+    page = world.client("auditor").get("/audit/ledger").content.decode()
+    assert "Question answered" in page.partition("<tbody>")[2]
+
+
 def test_own_entry_of_a_workspace_that_was_left_links_to_no_page(world: World):
     auditor = world.client("auditor")
     auditor.post(make_address("question-answer", world), {"answer": "true"})
