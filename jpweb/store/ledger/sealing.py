@@ -56,14 +56,21 @@ def get_head() -> LedgerHead:
     )
 
 
+def has_other_key() -> bool:
+    """Tell whether the key of another secret key has signed the head.
+
+    A head that was changed after it was signed names no key for certain.
+    """
+    head = get_head()
+    return not signing.has_own_key(head) and signing.is_head_intact(head)
+
+
 def require_own_key() -> None:
     """Raise WrongSecretKey where the key of another secret key has signed the head.
 
-    Entries of this process would be recorded with MACs that count as forged for the server. A head
-    that was changed after it was signed names no key for certain, and refuses nothing.
+    Entries of this process would be recorded with MACs that count as forged for the server.
     """
-    head = get_head()
-    if not signing.has_own_key(head) and signing.is_head_intact(head):
+    if has_other_key():
         raise WrongSecretKey(
             "The ledger is signed with another key: set JPWEB_SECRET_KEY as for the server, or "
             "start jpweb with the new key first."

@@ -14,6 +14,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import override_settings
 
+from jpweb.cli.management.commands import work
 from jpweb.cli.management.commands.serve import Command
 from jpweb.store import bootstrap
 from jpweb.store.choices import Act
@@ -21,6 +22,7 @@ from jpweb.store.database import clock
 from jpweb.store.jp_files import mirror
 from jpweb.store.ledger import entry_macs, sealing, signing, verification
 from jpweb.store.ledger.entries import OPERATOR, Place, record_act
+from jpweb.store.maintenance import task_leases
 from jpweb.store.models import LedgerEntry, LedgerHead
 from tests.store import making
 
@@ -34,8 +36,13 @@ REFUSAL = (
 COMMANDS = [
     *(["sign_in_link", "ada"], ["sign_out", "ada"], ["purge_ledger", "--older-than", "1"]),
     *(["deactivate_person", "ada"], ["reactivate_person", "ada"]),
-    *(["backup", "FOLDER/file"], ["mirror", str(mirror.DEMO_PATH)], ["ledger_head"]),
+    *(["backup", "FOLDER/file"], ["mirror", str(mirror.DEMO_PATH)], ["ledger_head"], ["work"]),
 ]
+RUNNING_REFUSAL = (
+    "The ledger is signed with another key, and a jpweb runs on this database: set JPWEB_SECRET_KEY"
+    " as for that one. To change the key, stop all processes first; one that was killed counts as "
+    "running for some seconds."
+)
 
 
 def call(*arguments: str) -> str:
@@ -50,6 +57,7 @@ def sealed_ledger(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """Have a ledger with one old entry of a sign-in, which the server's key has signed."""
     settings.LEDGER_HEADS = tmp_path / "heads.jsonl"
     monkeypatch.setattr(bootstrap, "prepare_database", lambda *_arguments: None)
+    monkeypatch.setattr(work, "make_executor", pytest.fail)  # a worker would run until stopped
     making.person("ada")
     with monkeypatch.context() as past:
         past.setattr(clock, "now", lambda: datetime(2020, 1, 1, tzinfo=UTC))
@@ -67,7 +75,7 @@ def test_command_without_the_key_of_the_server_changes_nothing(
 ):
     head = LedgerHead.objects.values().get()
     with (
-        override_settings(SECRET_KEY="other"),
+        override_settings(SECRET_KEY="other", RUNS="workers"),
         pytest.raises(CommandError, match=f"^{re.escape(REFUSAL)}$"),
     ):
         call(*(argument.replace("FOLDER", str(tmp_path)) for argument in arguments))
@@ -92,6 +100,27 @@ def test_server_that_starts_with_a_new_key_lets_commands_use_it(settings: Any):
     assert "/sign-in#" in call("sign_in_link", "ada")
     assert json.loads(call("ledger_head"))["public_key"] == signing.get_public_key()
     assert list(verification.find_problems()) == []
+
+
+def test_server_beside_processes_with_another_key_is_refused(settings: Any):
+    settings.SECRET_KEY, settings.RUNS = "new", "workers"
+    task_leases.acquire_or_renew("ledger", "worker", 15)
+    command = Command(stdout=io.StringIO(), stderr=io.StringIO())
+    with pytest.raises(CommandError, match=f"^{re.escape(RUNNING_REFUSAL)}$"):
+        command._prepare_data(None)
+    assert list_acts() == [Act.SIGNED_IN]
+    task_leases.release_all("worker")
+    command._prepare_data(None)
+    task_leases.acquire_or_renew("process 1", "server", 15)
+    command._prepare_data(None)
+    assert list_acts().count(Act.LEDGER_KEY_CHANGED) == 1, "the next server has the same key"
+
+
+def test_embedded_server_with_a_new_key_starts_after_one_was_killed(settings: Any):
+    settings.SECRET_KEY = "new"
+    task_leases.acquire_or_renew("ledger", "server", 15)
+    Command(stdout=io.StringIO(), stderr=io.StringIO())._prepare_data(None)
+    assert Act.LEDGER_KEY_CHANGED in list_acts()
 
 
 def test_restore_beside_another_key_lets_commands_use_it(settings: Any, tmp_path: Path):

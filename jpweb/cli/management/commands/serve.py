@@ -23,6 +23,7 @@ from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.errors import DatabaseUnavailable, InvalidName, NoWorkspace
 from jpweb.store.jp_files import mirror, workspace
 from jpweb.store.ledger import sealing
+from jpweb.store.maintenance import task_leases
 
 if TYPE_CHECKING:
     from jpweb.store.models import Workspace
@@ -97,7 +98,7 @@ class Command(BaseCommand):
             workspace.find_workspace(path)
         with show_progress("Updating conversations") as progress:
             bootstrap.prepare_database(progress)
-        sealing.adopt_key()
+        self._adopt_key()
         owner = accounts.get_or_create_owner()
         for source, name in ((mirror.DEMO_PATH, "Demo"), (path, "")):
             if source is None:
@@ -114,6 +115,20 @@ class Command(BaseCommand):
             self.stdout.write(f"{mirrored.name}: {report.format_line()}")
             for problem in report.problems:
                 self.stderr.write(f"  {problem}")
+
+    def _adopt_key(self) -> None:
+        """Adopt this process's key for the ledger, unless processes with another one run beside it.
+
+        An embedded server has the data folder's lock, so what holds a lease there has been killed.
+        Raises CommandError.
+        """
+        if settings.RUNS == "workers" and task_leases.is_any_held() and sealing.has_other_key():
+            raise CommandError(
+                "The ledger is signed with another key, and a jpweb runs on this database: set "
+                "JPWEB_SECRET_KEY as for that one. To change the key, stop all processes first; "
+                "one that was killed counts as running for some seconds."
+            )
+        sealing.adopt_key()
 
     def _find_stopped(self, path: Path) -> Workspace | None:
         """Return the row of the workspace at or above a path, if an owner stopped following it."""

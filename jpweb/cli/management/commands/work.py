@@ -19,7 +19,8 @@ from jpweb.runtime.execution import run_executor
 from jpweb.runtime.inquiries import presence, receipt_buffer
 from jpweb.runtime.periodic import scheduler
 from jpweb.store import bootstrap
-from jpweb.store.errors import DatabaseUnavailable
+from jpweb.store.errors import DatabaseUnavailable, WrongSecretKey
+from jpweb.store.ledger import sealing
 
 #: Runs that a worker executes in parallel.
 DEFAULT_RUN_LIMIT = 50
@@ -71,9 +72,11 @@ class Command(BaseCommand):
         if limit < 1:
             raise CommandError(f"--runs must be at least 1, not {limit}.")
         try:
-            with show_progress("Updating conversations") as progress:
-                bootstrap.prepare_database(progress)
-        except DatabaseUnavailable as error:
+            with bootstrap.translate_errors():
+                with show_progress("Updating conversations") as progress:
+                    bootstrap.prepare_database(progress)
+                sealing.require_own_key()  # the worker may seal the ledger
+        except (DatabaseUnavailable, WrongSecretKey) as error:
             raise CommandError(str(error)) from error
         wiring.remove_leftovers()
         self._print_line(f"Executing up to {limit} turns at once. Press Ctrl-C to stop.")
