@@ -64,7 +64,7 @@ def request_approval(
     digest = _hash_content(_omit_formatted_text(content))
     unspent = _list_unspent(run).filter(kind=kind, tool_call_id=db_text.clean_text(tool_call_id))
     previous = _with_related(unspent).order_by("-pk").first()
-    if previous is not None and previous.digest == digest:
+    if previous is not None and _get_digest(previous) in (digest, _hash_content(content)):
         _update_formatted_text(previous, content)
         return previous
     if previous is not None:
@@ -231,9 +231,11 @@ def decide_approval(approval_id: int, decision: Mapping[str, Any], decider: Deci
     Raises UnknownApproval, AlreadyDecided.
     """
     journal.lock_conversation(get_approval(approval_id).conversation_id)
+    open_row = get_approval(approval_id)  # a redaction may have changed it until the lock
     row = _settle_open(
-        approval_id,
+        open_row,
         state=ApprovalState.DECIDED,
+        digest=_get_digest(open_row),
         decision=dict(decision),
         decider_id=decider.person_id,
         decider_name=db_text.clean_text(decider.name)[:200],
@@ -246,7 +248,7 @@ def decide_approval(approval_id: int, decision: Mapping[str, Any], decider: Deci
 @transaction.atomic
 def withdraw_approval(approval_id: int) -> Approval:
     """Close an open approval. Raises UnknownApproval, AlreadyDecided."""
-    row = _settle_open(approval_id, state=ApprovalState.WITHDRAWN)
+    row = _settle_open(get_approval(approval_id), state=ApprovalState.WITHDRAWN)
     _record(Act.APPROVAL_WITHDRAWN, SYSTEM, row)
     return row
 
@@ -287,24 +289,35 @@ def _omit_formatted_text(content: Mapping[str, Any]) -> dict[str, Any]:
     return {key: None if key == _FORMATTED_KEY else value for key, value in content.items()}
 
 
+def _get_digest(row: Approval) -> str:
+    """Return the digest of the content that a decision about an open approval holds for.
+
+    An earlier jpweb hashed the formatter's text, too. Its digest is told by that of the subject,
+    until the row is settled: then the subject has neither text nor arguments.
+    """
+    if row.digest == _hash_content(row.subject):
+        return _hash_content(_omit_formatted_text(row.subject))
+    return row.digest
+
+
 def _update_formatted_text(row: Approval, content: Mapping[str, Any]) -> None:
     """Show the newest text of the formatter while the approval is open."""
     if row.state == ApprovalState.OPEN and row.subject != content:
-        row.subject = content
-        Approval.objects.filter(pk=row.pk, state=ApprovalState.OPEN).update(subject=content)
+        row.digest, row.subject = _get_digest(row), content
+        open_row = Approval.objects.filter(pk=row.pk, state=ApprovalState.OPEN)
+        open_row.update(digest=row.digest, subject=content)
 
 
 def _hash_content(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _settle_open(approval_id: int, **values: Any) -> Approval:
-    row = get_approval(approval_id)
-    open_row = Approval.objects.filter(pk=approval_id, state=ApprovalState.OPEN)
+def _settle_open(row: Approval, **values: Any) -> Approval:
+    open_row = Approval.objects.filter(pk=row.pk, state=ApprovalState.OPEN)
     values |= {"subject": _retained_content(row), "settled_at": clock.now()}
     if not open_row.update(**values):
-        raise AlreadyDecided(get_approval(approval_id))
-    return get_approval(approval_id)
+        raise AlreadyDecided(get_approval(row.pk))
+    return get_approval(row.pk)
 
 
 def _record(act: Act, actor: Actor, row: Approval, **details: Any) -> None:

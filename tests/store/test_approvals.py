@@ -185,6 +185,33 @@ def test_decision_holds_whatever_text_a_formatter_makes_of_a_call(run: Run):
     assert (other_approval.state, other_approval.pk == row.pk) == ("open", False)
 
 
+def hash_with_text(row: Approval) -> str:
+    """Return the digest that an earlier jpweb gave an approval; it hashed the formatted text."""
+    return hashlib.sha256(json.dumps(row.subject, sort_keys=True).encode()).hexdigest()
+
+
+@pytest.mark.parametrize("is_shown_again", [False, True])
+def test_decision_after_an_upgrade_holds_for_the_formatted_call(run: Run, is_shown_again: bool):
+    row = making.prompt(run, text="+++ 12:00")
+    new_digest = row.digest
+    Approval.objects.update(digest=hash_with_text(row))
+    if is_shown_again:
+        assert request_again(row, text="+++ 12:01").pk == row.pk
+    decision = {"allow": True, "arguments": {"path": "b.md"}}
+    approvals.decide_approval(row.pk, decision, making.decider(making.person()))
+    again = request_again(row, text="+++ 12:02")
+    assert (again.pk, again.decision, again.digest) == (row.pk, decision, new_digest)
+
+
+def test_decision_of_an_earlier_jpweb_holds_for_the_same_text_alone(run: Run):
+    row = making.prompt(run, text="+++ 12:00")
+    old_digest = hash_with_text(row)
+    approvals.decide_approval(row.pk, {"allow": True}, making.decider(making.person()))
+    Approval.objects.update(digest=old_digest)
+    assert request_again(row, text="+++ 12:00").pk == row.pk
+    assert request_again(row, text="+++ 12:01").pk != row.pk
+
+
 def test_prompt_without_formatted_text_keeps_its_digest(run: Run):
     row, other_row = making.prompt(run, text=None), making.prompt(run, text="+++ 12:00")
     content = json.dumps(row.subject, sort_keys=True).encode()
