@@ -301,7 +301,12 @@ def _get_digest(row: Approval) -> str:
 
 
 def _update_formatted_text(row: Approval, content: Mapping[str, Any]) -> None:
-    """Show the newest text of the formatter while the approval is open."""
+    """Show the newest text of the formatter while the approval is open.
+
+    Where the formatter is late now, the earlier text stays: it is of the same arguments.
+    """
+    if content.get(_FORMATTED_KEY) is None and _FORMATTED_KEY in row.subject:
+        content = {**content, _FORMATTED_KEY: row.subject[_FORMATTED_KEY]}
     if row.state == ApprovalState.OPEN and row.subject != content:
         row.digest, row.subject = _get_digest(row), content
         open_row = Approval.objects.filter(pk=row.pk, state=ApprovalState.OPEN)

@@ -165,11 +165,12 @@ def test_unused_decision_does_not_hold_for_a_later_call_of_its_id(run: Run):
     assert approvals.get_approval(row.pk).decision == {"allow": True}, "it stays on record"
 
 
-def test_formatted_text_of_an_open_prompt_is_the_newest(run: Run):
-    row = making.prompt(run, text="+++ 12:00")
-    for text in ("+++ 12:01", None):
+@pytest.mark.parametrize("first_text", ["+++ 12:00", None])
+def test_formatted_text_of_an_open_prompt_is_the_newest(run: Run, first_text: str | None):
+    row = making.prompt(run, text=first_text)
+    for text, shown_text in ((None, first_text), ("+++ 12:01", "+++ 12:01"), (None, "+++ 12:01")):
         again = request_again(row, text=text)
-        assert (again.pk, again.subject["text"]) == (row.pk, text)
+        assert (again.pk, again.subject["text"]) == (row.pk, shown_text)
         assert approvals.get_approval(row.pk).subject == again.subject
     assert Approval.objects.count() == 1
 
