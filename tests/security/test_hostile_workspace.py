@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
-from collections import defaultdict
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from statistics import median
-from time import perf_counter
-from typing import Any
 
 import pytest
 
@@ -22,6 +18,10 @@ from tests.machine.sizes import IS_PROOF, choose_size
 from tests.machine.visiting import Visitor
 from tests.security import hostile
 from tests.security.effort import Effort
+from tests.security.hostile_tools import misuse_tools, refuse_private_channels
+from tests.security.neighbour import Neighbour
+from tests.security.odd_events import ODD, open_odd_conversation, write_odd_conversation
+from tests.security.rows import find_conversation, find_workspace, query
 from tests.security.witness import watch_folder
 from tests.store.making import write_folder
 
@@ -68,7 +68,7 @@ def effort(tmp_path: Path) -> Effort:
 @pytest.fixture
 def server(tmp_path: Path, root: Path, effort: Effort) -> Iterator[Server]:
     # glibc reserves 64 MiB of addresses for each thread's arena.
-    settings = {"MALLOC_ARENA_MAX": "2"} | effort.settings
+    settings = {"MALLOC_ARENA_MAX": "2", "JPWEB_HOLD": "1"} | effort.settings
     running_server = Server(tmp_path / "data", workspace=root, settings=settings, wrapper=LIMIT)
     try:
         yield running_server.start()
@@ -77,51 +77,13 @@ def server(tmp_path: Path, root: Path, effort: Effort) -> Iterator[Server]:
         running_server.close()
 
 
-def query(server: Server, statement: str, *values: str) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(server.data / "jpweb.sqlite3")) as reader:
-        return reader.execute(statement, values).fetchall()
-
-
-class Neighbour:
-    """Somebody who reads another workspace, the demo, and how long each page takes them."""
-
-    def __init__(self, server: Server) -> None:
-        (self._conversation,) = query(
-            server,
-            "SELECT c.id FROM store_conversation c JOIN store_workspace w ON c.workspace_id = w.id"
-            " WHERE w.root = 'demo' AND c.entry_count > 0 LIMIT 1",
-        )
-        self._visitor = Visitor(server.url)
-        assert self._visitor.sign_in(server.link).status == 200
-        self.seconds: dict[str, list[float]] = defaultdict(list)
-
-    def visit(self) -> None:
-        """Open every page once, and mark one conversation as read, which writes."""
-        conversation = f"/conversations/{self._conversation[0]}"
-        for page in ("/", "/conversations", conversation, "/questions"):
-            start_time = perf_counter()
-            assert self._visitor.get(page).status == 200
-            self.seconds[page].append(perf_counter() - start_time)
-        start_time = perf_counter()
-        assert (
-            self._visitor.post(f"{conversation}/read", conversation, entry_count="1").status == 204
-        )
-        self.seconds["read"].append(perf_counter() - start_time)
-
-    def medians(self) -> dict[str, float]:
-        """Return the median of each page since the last call."""
-        result = {page: median(seconds) for page, seconds in self.seconds.items()}
-        self.seconds.clear()
-        return result
-
-
-def open_tools(server: Server, home: str, root: Path, outside_folder: Path, effort: Effort) -> int:
+def open_tools(
+    owner: Visitor, workspace_id: int, root: Path, outside_folder: Path, effort: Effort
+) -> int:
     """Put one hostile configuration after the other in place, and open the page of its tools.
 
     The second time that a configuration is read, nothing of it is parsed.
     """
-    visitor = Visitor(server.url)
-    assert visitor.sign_in(server.ask_for_link()).status == 200
     open_count = 0
     for make in hostile.make_configurations(outside_folder).values():
         home_folder = root / ".jp"
@@ -129,7 +91,7 @@ def open_tools(server: Server, home: str, root: Path, outside_folder: Path, effo
         make(home_folder)
         parser_counts = []
         for _ in range(2):
-            reply = visitor.get(f"/workspaces/{home}/tools")
+            reply = owner.get(f"/workspaces/{workspace_id}/tools")
             assert reply.status == 200
             parser_counts.append(effort.count_parsers())
             open_count += 1
@@ -148,13 +110,14 @@ def _clear(home: Path) -> None:
 
 
 def is_mirrored(server: Server) -> bool:
-    """Tell whether the last of the hostile conversations is whole."""
+    """Tell whether the hostile conversations with events are whole."""
     rows = query(
         server,
-        "SELECT entry_count FROM store_conversation WHERE source = ? AND fingerprint != ''",
-        TINY,
+        "SELECT source, entry_count FROM store_conversation"
+        " WHERE source IN (?, ?, ?) AND fingerprint != ''",
+        *(TINY, ODD, hostile.GOOD),
     )
-    return rows == [(TINY_ELEMENTS,)]
+    return len(rows) == 3 and dict(rows)[TINY] == TINY_ELEMENTS
 
 
 @contextmanager
@@ -175,19 +138,20 @@ def put_link(path: Path, target: Path) -> Iterator[None]:
             kept_path.rename(path)
 
 
-def write_through_links(server: Server, root: Path, outside_folder: Path) -> None:
+def write_through_links(
+    server: Server, owner: Visitor, workspace_id: int, root: Path, outside_folder: Path
+) -> None:
     """Run a turn for each link that is in the way of what it writes, and one without a link."""
-    owner = Visitor(server.url)
-    assert owner.sign_in(server.ask_for_link()).status == 200
-    find_conversation = "SELECT id, workspace_id FROM store_conversation WHERE source = ?"
-    ((conversation_id, workspace_id),) = query(server, find_conversation, hostile.GOOD)
+    _clear(root / ".jp")
+    (root / ".jp" / "conversations" / ".archive").unlink()  # nothing is written beside it
+    conversation_id = find_conversation(server, hostile.GOOD)
     page, workspace_page = f"/conversations/{conversation_id}", f"/workspaces/{workspace_id}"
     writing = owner.post(f"{workspace_page}/writing", f"{workspace_page}/people", writing="current")
     assert writing.status == 200
 
     def is_over() -> bool:
         states = "SELECT state FROM store_run WHERE conversation_id = ?"
-        return {("done",)}.issuperset(query(server, states, str(conversation_id)))
+        return {("done",)}.issuperset(query(server, states, conversation_id))
 
     for place, target, status in WRITE_TRAPS[:: choose_size(3, 1)]:
         with put_link(root / ".jp" / place, outside_folder / target):
@@ -203,29 +167,35 @@ def write_through_links(server: Server, root: Path, outside_folder: Path) -> Non
 def test_hostile_workspace_reaches_nothing_outside(
     server: Server, root: Path, tmp_path: Path, effort: Effort
 ):
-    neighbour = Neighbour(server)
+    owner = Visitor(server.url)
+    assert owner.sign_in(server.link).status == 200
+    neighbour = Neighbour(server, owner)
     neighbour.visit()  # what is made at the first visit is not measured
-    neighbour.medians()
+    neighbour.take_medians()
     for _ in range(ROUNDS):
         neighbour.visit()
-    quiet = neighbour.medians()
-    ((home,),) = query(server, "SELECT id FROM store_workspace WHERE root = ?", str(root))
+    quiet = neighbour.take_medians()
+    workspace_id = find_workspace(server, str(root))
     outside_folder = hostile.make_outside(tmp_path / "outside")
     with watch_folder(outside_folder), ThreadPoolExecutor(1) as pool:
         expected_problems = hostile.make_entries(root, outside_folder)
         write_folder(root, TINY, b"[" + b"0," * (TINY_ELEMENTS - 1) + b"0]")
-        opening: Future[int] = pool.submit(open_tools, server, home, root, outside_folder, effort)
-
-        def is_over() -> bool:
-            neighbour.visit()
-            return opening.done() and is_mirrored(server)
-
-        wait_until(is_over, "the hostile workspace is mirrored", 300)
-        busy = neighbour.medians()
+        odd_file = write_odd_conversation(root)
+        opening = pool.submit(open_tools, owner, workspace_id, root, outside_folder, effort)
+        mirroring = pool.submit(wait_until, partial(is_mirrored, server), "it is mirrored", 300)
+        busy = {"tools, mirror": neighbour.visit_until(mirroring)}
         assert opening.result() == 2 * len(hostile.make_configurations(outside_folder))
         _clear(root / ".jp")
-        (root / ".jp" / "conversations" / ".archive").unlink()  # nothing is written beside it
-        write_through_links(server, root, outside_folder)
+        contents = (
+            partial(open_odd_conversation, server, owner, odd_file),
+            partial(refuse_private_channels, owner, workspace_id),
+            partial(misuse_tools, server, owner, root, workspace_id),
+        )
+        busy["contents"] = neighbour.visit_until(*(pool.submit(content) for content in contents))
+        writing = pool.submit(
+            write_through_links, server, owner, workspace_id, root, outside_folder
+        )
+        busy["links"] = neighbour.visit_until(writing)
     problems = dict(
         query(server, "SELECT source, problem FROM store_conversation WHERE problem != ''")
     )
@@ -234,5 +204,9 @@ def test_hostile_workspace_reaches_nothing_outside(
     row_count, writes = effort.find_largest_transaction()
     assert MAX_BATCH_ENTRIES <= row_count <= MAX_CHANGED_ROWS < TINY_ELEMENTS, writes
     if IS_PROOF:
-        slower = {page: busy[page] / quiet[page] for page in quiet}
-        assert {page: ratio for page, ratio in slower.items() if ratio > MAX_SLOWDOWN} == {}
+        slower = {
+            (phase, page): seconds / quiet[page]
+            for phase, medians in busy.items()
+            for page, seconds in medians.items()
+        }
+        assert {place: ratio for place, ratio in slower.items() if ratio > MAX_SLOWDOWN} == {}

@@ -1,0 +1,76 @@
+"""A second person at work on the same server, and how long each page takes them."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from concurrent.futures import Future
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from jpweb.store.choices import Role
+from tests.machine.ports import wait_until
+from tests.machine.serving import Server
+from tests.machine.visiting import Visitor
+from tests.security.rows import find_workspace, query
+
+_LINK = re.compile(r"data-link>([^<]+)<")
+
+
+class Neighbour:
+    """Somebody with an account of their own, a member of the demo and of no other workspace."""
+
+    def __init__(self, server: Server, owner: Visitor) -> None:
+        demo_id = find_workspace(server, "demo")
+        ((conversation_id,),) = query(
+            server,
+            "SELECT id FROM store_conversation WHERE workspace_id = ? AND entry_count > 0 LIMIT 1",
+            demo_id,
+        )
+        self._conversation = f"/conversations/{conversation_id}"
+        self._visitor = self._join(server, owner, f"/workspaces/{demo_id}/people")
+        self.seconds: dict[str, list[float]] = defaultdict(list)
+
+    def visit(self) -> None:
+        """Open every page once, and mark one conversation as read, which writes."""
+        for page in ("/", "/conversations", self._conversation, "/questions"):
+            start_time = perf_counter()
+            assert self._visitor.get(page).status == 200
+            self.seconds[page].append(perf_counter() - start_time)
+        start_time = perf_counter()
+        reading = self._visitor.post(
+            f"{self._conversation}/read", self._conversation, entry_count="1"
+        )
+        assert reading.status == 204
+        self.seconds["read"].append(perf_counter() - start_time)
+
+    def visit_until(self, *work: Future[Any], seconds: float = 300) -> dict[str, float]:
+        """Visit until all work has ended without an error; return the medians meanwhile."""
+
+        def is_over() -> bool:
+            self.visit()
+            return all(future.done() for future in work)
+
+        wait_until(is_over, "the work has ended", seconds)
+        for future in work:
+            future.result()
+        return self.take_medians()
+
+    def take_medians(self) -> dict[str, float]:
+        """Return the median of each page since the last call."""
+        result = {page: median(seconds) for page, seconds in self.seconds.items()}
+        self.seconds.clear()
+        return result
+
+    def _join(self, server: Server, owner: Visitor, people_page: str) -> Visitor:
+        reply = owner.post(
+            f"{people_page}/invite", people_page, name="Nora", role=str(Role.RESPONDER.value)
+        )
+        link = _LINK.search(reply.text)
+        assert link, reply.text
+        visitor = Visitor(server.url)
+        assert visitor.get(link[1]).status == 200
+        code = link[1].partition("#")[2]
+        assert visitor.post("/join", "/join", code=code, do="join").status == 200
+        return visitor

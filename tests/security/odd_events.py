@@ -1,0 +1,105 @@
+"""A conversation whose texts mislead people and programs, and all that shows or exports it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from time import perf_counter, sleep
+
+from jpweb.runtime.exports import FORMATS
+from jpweb.stream.answer_type import Text
+from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
+from jpweb.stream.inquiry import Answered, InquiryResponse, InquirySource
+from jpweb.web.views.audit.csv_export import RISKY_CONTROLS, RISKY_SIGNS
+from tests.builders import AT, make_call, make_inquiry, make_result, raw, stream
+from tests.machine.serving import Server
+from tests.machine.visiting import HttpReply, Visitor
+from tests.security.hostile import FIRST
+from tests.security.rows import find_conversation, query
+from tests.store.making import write_folder
+
+ODD = f"{FIRST + 901}-odd"
+#: A cell that a spreadsheet evaluates.
+FORMULA = '=HYPERLINK("http://127.0.0.1/","Open")'
+#: Half of a surrogate pair, which no database takes.
+HALF_PAIR = "half \ud800 of a pair"
+#: A Cyrillic letter that looks like a Latin one, and a text that is shown from right to left.
+LOOKALIKE, TURNED = "\u0410da", "\u202eelif_daer"
+MARKUP = "<script>alert(1)</script>"
+#: Attributes that scripts read and no person sees, and options of filters, which are their values.
+_VALUES = re.compile(r' data-[\w-]+="[^"]*"|<option>[^<]*</option>')
+_HOSTILE = re.compile(f".{{0,60}}(?:\u202e|{re.escape(MARKUP)})")
+_PAGES = ("", "/raw", "/compacted", "/timeline", "/configuration", "/outline", "/reviews")
+_LISTS = ("/conversations", "/audit", "/audit/decisions", "/search?q=HYPERLINK", "/questions")
+_ANCHORS = "SELECT DISTINCT anchor FROM store_journalentry WHERE conversation_id = ?"
+
+
+def write_odd_conversation(root: Path) -> Path:
+    """Write the conversation; return its file of events."""
+    elements = stream(
+        TurnStart(),
+        ChatRequest(FORMULA, author=f"{LOOKALIKE} {TURNED}"),
+        make_call("c1", TURNED, **{TURNED: FORMULA, "path": LOOKALIKE}),
+        make_inquiry("c1.q.1", FORMULA, type=Text(), source=InquirySource.for_tool(TURNED)),
+        InquiryResponse("c1.q.1", Answered(FORMULA)),
+        make_result("c1", f"{FORMULA}\n{TURNED}\n{MARKUP}"),
+        raw({"timestamp": AT, "type": "chat_response", "message": HALF_PAIR}),
+        raw({"timestamp": AT, "type": MARKUP, TURNED: FORMULA}),
+        raw({"timestamp": AT, "type": "tool_call_request", "id": 7, "name": [LOOKALIKE]}),
+        raw([HALF_PAIR, None, 1e308]),
+        ChatResponse("message", f"{MARKUP} {TURNED}"),
+    )
+    return write_folder(root, ODD, elements, title=FORMULA) / "events.json"
+
+
+def open_odd_conversation(server: Server, owner: Visitor, events_file: Path) -> None:
+    """Open each page, JSON and export with the conversation; none obeys it, or fails."""
+    page = f"/conversations/{find_conversation(server, ODD)}"
+    anchors = [anchor for (anchor,) in query(server, _ANCHORS, page.rpartition("/")[2])]
+    assert len(anchors) > 8
+    event_pages = [f"/events/{anchor}" for anchor in anchors]
+    for path in (*(f"{page}{name}" for name in (*_PAGES, *event_pages)), *_LISTS):
+        reply = _open(owner, path)
+        assert reply.status == 200, path
+        assert _find_hostile(reply.text) == [], (path, _find_hostile(reply.text))
+    for name in event_pages:
+        reply = _open(owner, f"{page}{name}.json")
+        assert (reply.status, type(json.loads(reply.text))) == (200, dict), name
+    exports = {name: _open(owner, f"{page}/export/{name}") for name in FORMATS}
+    assert {reply.status for reply in exports.values()} == {200}
+    assert exports["jp"].text == events_file.read_text()
+    assert _find_hostile(exports["html"].text) == []
+    _check_tables(owner)
+
+
+def _open(owner: Visitor, path: str) -> HttpReply:
+    """Open a page, then pause as long as that took: a person reads what they open.
+
+    Without a pause, any two people share one interpreter half and half, whatever they open.
+    """
+    start_time = perf_counter()
+    reply = owner.get(path)
+    sleep(perf_counter() - start_time)
+    return reply
+
+
+def _find_hostile(page: str) -> list[str]:
+    """Return where a page turns its text around, or holds markup of the conversation."""
+    return _HOSTILE.findall(_VALUES.sub("", page))
+
+
+def _check_tables(owner: Visitor) -> None:
+    """Download the audit tables: no cell is a formula, and every line is an object."""
+    for path in ("/audit.csv", "/audit/decisions.csv"):
+        reply = _open(owner, path)
+        assert reply.status == 200
+        cells = [cell for row in csv.reader(io.StringIO(reply.text)) for cell in row]
+        assert not [cell for cell in cells if cell.startswith((*RISKY_SIGNS, *RISKY_CONTROLS))]
+        assert path != "/audit.csv" or cells.count(f"'{FORMULA}") >= 3
+    for path in ("/audit.jsonl", "/audit/decisions.jsonl"):
+        reply = _open(owner, path)
+        assert reply.status == 200
+        assert {type(json.loads(line)) for line in reply.text.splitlines()} <= {dict}
