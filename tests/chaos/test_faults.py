@@ -21,6 +21,7 @@ import pytest
 from jpweb.store.database.timeouts import make_connection_options
 from tests.chaos import people, record, stage
 from tests.chaos.crew import LEASE_SECONDS, Crew, run_crew
+from tests.chaos.held_model import run_held_model
 from tests.chaos.turns import PATIENCE, answer_all, begin_turns, wait_until_settled
 from tests.machine.faults.starving import pause_process, starve_process
 from tests.machine.servers import Cluster
@@ -32,10 +33,22 @@ TURNS = choose_size(4, 30)
 EXPIRES_SECONDS = 300
 #: Seconds that a fault lasts: others take over, and it is over before questions expire.
 FAULT_SECONDS = choose_size(2, 4) * LEASE_SECONDS
+#: Replies that are cut off between two of their calls.
+CUT_REPLIES = 2
 Fault = Callable[[Crew], Awaitable[None]]
 
 _LOCKED = "SELECT id FROM store_conversation WHERE origin = 'native' FOR UPDATE"
-_HELD = "SELECT id FROM store_run WHERE state = 'running' AND holder LIKE %s"
+#: Conversations with the text that precedes the calls of a reply, but none of these: they are
+#: recorded with the end of the reply.
+_BETWEEN_CALLS = """
+SELECT r.conversation_id FROM store_run r WHERE r.state = 'running' AND r.holder LIKE %s
+AND EXISTS (SELECT FROM store_journalentry e
+    WHERE e.conversation_id = r.conversation_id AND e.kind = 'chat_response')
+AND NOT EXISTS (SELECT FROM store_journalentry e
+    WHERE e.conversation_id = r.conversation_id AND e.kind = 'tool_call_request')
+"""
+_CALLS = "SELECT text::json->>'id' FROM store_journalentry WHERE kind = 'tool_call_request'"
+_SET_OVERRIDES = "UPDATE store_workspace SET overrides = %s WHERE root = %s RETURNING id"
 _BACKEND = "SELECT 1 FROM pg_stat_activity WHERE pid = %s"
 _RUNS_LOCKED = "SELECT id FROM store_run WHERE state = 'running' FOR UPDATE"
 
@@ -99,16 +112,17 @@ async def starve_workers(crew: Crew) -> None:
 
 
 async def cut_replies(crew: Crew) -> None:
-    """Kill workers while replies come, until two of their turns were cut off."""
-    cut_count = 0
+    """Kill the workers whose replies hang between two calls, once all that are held do."""
     async with asyncio.timeout(PATIENCE):
-        while cut_count < 2:
+        while len(crew.rows(_BETWEEN_CALLS, "%")) < CUT_REPLIES:  # noqa: ASYNC110  it rings no bell
             await asyncio.sleep(0.05)
-            for name in ("worker1", "worker2"):
-                held_by = f"%#{crew.pid(name)}-%"
-                if crew.rows(_HELD, held_by):
-                    crew.kill(name)
-                    cut_count += len(crew.rows(_HELD, held_by))
+    cut_count = 0
+    for name in ("worker1", "worker2"):
+        held_by = f"%#{crew.pid(name)}-%"
+        if crew.rows(_BETWEEN_CALLS, held_by):
+            crew.kill(name)
+            cut_count += len(crew.rows(_BETWEEN_CALLS, held_by))
+    assert cut_count > 0, "no kill fell between two calls of a reply"
 
 
 FAULTS: dict[str, Fault] = {
@@ -118,7 +132,6 @@ FAULTS: dict[str, Fault] = {
     "half-open": half_open_lines,
     "paused": pause_worker,
     "starved": starve_workers,
-    "cut replies": cut_replies,
 }
 
 
@@ -149,10 +162,8 @@ async def cast(staff: Crew, size: int, number: int) -> tuple[int, list[people.Cr
     return workspace, await people.all_signed_in(staff, links)
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
-async def test_fault_costs_no_question_no_call_and_no_turn(
-    staff: Crew, shop: Path, numbers: count[int], fault: Fault
-):
+async def play_through(staff: Crew, shop: Path, numbers: count[int], fault: Fault) -> None:
+    """Let turns begin, a fault happen and everything end; fails where anything was lost."""
     workspace, members = await cast(staff, 3, next(numbers))
     stop_event, before = asyncio.Event(), staff.rows("SELECT count(*) FROM store_run")[0][0]
     async with asyncio.TaskGroup() as group:
@@ -169,6 +180,27 @@ async def test_fault_costs_no_question_no_call_and_no_turn(
     assert record.list_tally_faults(staff, Counter(stage.read_tally(shop))) == []
     assert "Traceback" not in staff.log_text()
     assert people.list_unexpected_statuses(members) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+async def test_fault_costs_no_question_no_call_and_no_turn(
+    staff: Crew, shop: Path, numbers: count[int], fault: Fault
+):
+    await play_through(staff, shop, numbers, fault)
+
+
+async def test_reply_that_is_cut_between_two_calls_is_requested_again(
+    staff: Crew, shop: Path, numbers: count[int]
+):
+    with run_held_model(CUT_REPLIES) as model:
+        staff.rows(_SET_OVERRIDES, model.overrides, str(shop))
+        try:
+            await play_through(staff, shop, numbers, cut_replies)
+        finally:
+            staff.rows(_SET_OVERRIDES, "", str(shop))
+    call_ids = {call_id for (call_id,) in staff.rows(_CALLS)}
+    assert len(model.held_ids) == CUT_REPLIES
+    assert not call_ids & set(model.held_ids), "the first call of a cut reply was kept"
 
 
 async def test_pages_open_while_a_silent_connection_holds_their_rows(
