@@ -10,10 +10,10 @@ from pathlib import Path
 from time import perf_counter, sleep
 
 from jpweb.runtime.exports import FORMATS
+from jpweb.store.evidence.csv_rows import RISKY_CONTROLS, RISKY_SIGNS
 from jpweb.stream.answer_type import Text
 from jpweb.stream.events import ChatRequest, ChatResponse, TurnStart
 from jpweb.stream.inquiry import Answered, InquiryResponse, InquirySource
-from jpweb.web.views.audit.csv_export import RISKY_CONTROLS, RISKY_SIGNS
 from tests.builders import AT, make_call, make_inquiry, make_result, raw, stream
 from tests.machine.serving import Server
 from tests.machine.visiting import HttpReply, Visitor
