@@ -25,11 +25,11 @@ from jpweb import installation
 from jpweb.cli import gc_tuning
 from jpweb.cli.http_limits import BoundedFactory, BoundedRequest
 from jpweb.cli.websocket_limits import BoundedSocketFactory
+from jpweb.number_settings import MAX_PORT
 from jpweb.runtime.broadcast.close_codes import SERVER_FAULT
 from jpweb.runtime.broadcast.flow_control import CUT_CONNECTION_KEY, FLOW_CONTROL_KEY, FlowControl
 
 HOST = "127.0.0.1"
-MAX_PORT = 65_535
 #: The largest message that is sent, so that a whole transcript fits. Received messages are limited
 #: to far less (jpweb/cli/websocket_limits.py).
 MAX_SENT_BYTES = 16 * 1024 * 1024

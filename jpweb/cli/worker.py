@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from procrastinate import App
 
 from jpweb.runtime.supervisor import CoroutineFunction, run_with_restart
+from jpweb.runtime.tasks import cancel_and_wait, cancel_once
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.run_queue import job_engine
 from jpweb.store.run_queue.job_engine import ENGINE_UNAVAILABLE
@@ -63,9 +64,9 @@ class Worker:
         released_count = len(self._runs)
         try:
             async with asyncio.timeout(SHUTDOWN_TIMEOUT_SECONDS):
-                await _cancel_and_wait(queue_tasks)  # first, so that no new job is fetched
-                await _cancel_and_wait(list(self._runs.values()))
-                await _cancel_and_wait(background_tasks)
+                await cancel_and_wait(*queue_tasks)  # first, so that no new job is fetched
+                await cancel_once(*self._runs.values())
+                await cancel_and_wait(*background_tasks)
                 await self._executor.release_all()
         except TimeoutError:
             logger.warning(
@@ -135,12 +136,6 @@ class Worker:
                 run_id,
                 exc_info=error,
             )
-
-
-async def _cancel_and_wait(tasks: Sequence[asyncio.Future[None]]) -> None:
-    _cancel_tasks(tasks)
-    if tasks:
-        await asyncio.wait(tasks)
 
 
 def _cancel_tasks(tasks: Sequence[asyncio.Future[None]]) -> None:

@@ -1,5 +1,5 @@
 // Who is on a question, and questions that the person snoozed.
-import { byId, findAll, findOpenCards, on, personId } from "./dom.js";
+import { announce, byId, findAll, findOpenCards, on, personId } from "./dom.js";
 
 // Fragments from the socket are the same for everyone: here their holder gets the button to release.
 on("htmx:load", ({ target }) => {
@@ -21,7 +21,7 @@ function notePress(claim) {
 function reportClaim(claim) {
   const holder = claim.querySelector("strong");
   const text = holder ? `${holder.textContent} is on it.` : "Released.";
-  if (byId("announcer").textContent !== text) byId("announcer").textContent = text;
+  if (byId("announcer").textContent !== text) announce(text);
   pressedClaim = claim;
   if (document.activeElement && document.activeElement !== document.body) return;
   const control = holder ? claim.querySelector("button:not([hidden])") : claim;

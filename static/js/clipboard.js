@@ -1,5 +1,5 @@
 // Copies a message, a tool call or a link; focuses a payload whose rest was requested.
-import { byId, on } from "./dom.js";
+import { announce, on } from "./dom.js";
 import { fetchResponse } from "./requests.js";
 
 // CSS shows the buttons only where this script runs.
@@ -36,7 +36,7 @@ const CONFIRMATION_TIME = 2000; // milliseconds
 function confirmCopy(button, label, announcement) {
   button.dataset.label = button.dataset.label || button.textContent;
   button.textContent = label;
-  byId("announcer").textContent = announcement;
+  announce(announcement);
   setTimeout(() => { button.textContent = button.dataset.label; }, CONFIRMATION_TIME);
 }
 

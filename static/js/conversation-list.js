@@ -1,5 +1,5 @@
 // Lists of conversations: keyboard shortcuts from row to row, and the state of the list's request.
-import { byId, findAll, on } from "./dom.js";
+import { announce, byId, findAll, on } from "./dom.js";
 import { bindKeys } from "./keyboard.js";
 
 const ROW_INDEX_KEY = "list:row"; // of session storage
@@ -21,7 +21,7 @@ function focusRow(step) {
 function pressButton(action) {
   const row = findFocusedRow();
   const button = row && row.querySelector(`[data-action=${action}]`);
-  if (row && !button) byId("announcer").textContent = "This conversation is read-only.";
+  if (row && !button) announce("This conversation is read-only.");
   if (!button) return false;
   sessionStorage.setItem(ROW_INDEX_KEY, String(findAll("#list .row").indexOf(row)));
   button.click();
@@ -102,7 +102,7 @@ on("htmx:afterSwap", (event) => {
   const count = findAll("#list .row").length;
   const empty = document.querySelector("#list .empty");
   const place = document.querySelector("#list .page-links") ? " on this page" : "";
-  byId("announcer").textContent = empty ? empty.textContent.trim() : `${count} conversation${count === 1 ? "" : "s"}${place}`;
+  announce(empty ? empty.textContent.trim() : `${count} conversation${count === 1 ? "" : "s"}${place}`);
 });
 on("click", (event) => {
   if (event.target.closest && event.target.closest("[data-retry]")) byId("filter").requestSubmit();

@@ -1,7 +1,7 @@
 // A button in each block of code, and beside a one-time link, that copies it. Its label is drawn by
 // CSS, so that it is no text of the block.
 import { copyText } from "./clipboard.js";
-import { byId, findAll, on } from "./dom.js";
+import { announce, findAll, on } from "./dom.js";
 
 const BLOCKS = "main :is(.prose pre, .payload pre, .one-time-link)";
 const CONFIRMATION_TIME = 2000; // milliseconds
@@ -25,7 +25,7 @@ on("click", async (event) => {
   let result = "done";
   try { await copyText(Promise.resolve(button.parentElement.textContent)); } catch { result = "failed"; }
   button.dataset.label = LABELS[result];
-  byId("announcer").textContent = result === "done" ? "Block copied." : "Block not copied. Try again, or select it.";
+  announce(result === "done" ? "Block copied." : "Block not copied. Try again, or select it.");
   setTimeout(() => { button.dataset.label = LABELS.copy; }, CONFIRMATION_TIME);
 }, true);
 

@@ -26,6 +26,11 @@ export function saveSetting(name, value) {
   try { localStorage.setItem(name, value); } catch { /* applies to this page alone */ }
 }
 
+export const makeElement = (tag, props = {}) => Object.assign(document.createElement(tag), props);
+
+// Have screen readers read a text: the region is live, and not seen.
+export const announce = (text) => { byId("announcer").textContent = text; };
+
 // Scroll to an element: expand the details around it, and focus a card.
 export function revealElement(target) {
   for (let ancestor = target; ancestor; ancestor = ancestor.parentElement) {

@@ -1,5 +1,5 @@
 // Keyboard shortcuts of a page, and the dialog in which "?" lists them.
-import { on, personId } from "./dom.js";
+import { makeElement, on, personId } from "./dom.js";
 
 const groups = [];
 export const GLOBAL_TITLE = "Everywhere";
@@ -59,23 +59,22 @@ const KEY_LABELS = {
   " ": ["Space"], Enter: ["Enter"], Escape: ["Esc"], "Control+k": ["Ctrl", "K"], "1-9": ["1–9"],
 };
 const GENERAL_ROWS = [...(personId ? [{ names: ["Control+k"], label: "Go to…" }] : []), { names: ["?"], label: "Show shortcuts" }, { names: ["Escape"], label: "Close" }];
-const makeElement = (tag, text = "", props = {}) => Object.assign(document.createElement(tag), { textContent: text }, props);
 
 function makeRow({ names, label }) {
   const row = makeElement("div");
   const keys = makeElement("dt");
   names.forEach((name, index) => {
     keys.append(index ? " or " : "");
-    for (const key of KEY_LABELS[name] || name) keys.append(makeElement("kbd", key));
+    for (const key of KEY_LABELS[name] || name) keys.append(makeElement("kbd", { textContent: key }));
   });
-  row.append(keys, makeElement("dd", label));
+  row.append(keys, makeElement("dd", { textContent: label }));
   return row;
 }
 
 function showShortcuts() {
-  const dialog = makeElement("dialog", "", { className: "shortcuts-dialog" });
+  const dialog = makeElement("dialog", { className: "shortcuts-dialog" });
   dialog.setAttribute("aria-labelledby", "shortcuts-title");
-  dialog.append(makeElement("h2", "Keyboard shortcuts", { id: "shortcuts-title" }));
+  dialog.append(makeElement("h2", { id: "shortcuts-title", textContent: "Keyboard shortcuts" }));
   const listed = new Set();
   for (const [title, rows] of [...groups, ...listedGroups, ["General", GENERAL_ROWS]]) {
     const list = makeElement("dl");
@@ -83,9 +82,9 @@ function showShortcuts() {
     const applying = title === GLOBAL_TITLE ? rows.filter(({ names }) => !listed.has(names[0])) : rows;
     for (const { names } of rows) listed.add(names[0]);
     list.append(...applying.map(makeRow));
-    dialog.append(makeElement("h3", title), list);
+    dialog.append(makeElement("h3", { textContent: title }), list);
   }
-  const closeButton = makeElement("button", "Close", { type: "button", className: "button-secondary" });
+  const closeButton = makeElement("button", { type: "button", className: "button-secondary", textContent: "Close" });
   closeButton.addEventListener("click", () => dialog.close());
   dialog.append(closeButton);
   // The browser returns the focus to where it was.

@@ -1,6 +1,6 @@
 // Shows how many questions and approvals are pending: in the tab's title and icon, to screen readers
 // and, if the person turned them on and the page is hidden, as desktop notifications.
-import { byId, findOpenCards, on, readSetting, revealElement, saveSetting } from "./dom.js";
+import { announce, byId, findOpenCards, on, readSetting, revealElement, saveSetting } from "./dom.js";
 import { canUseWorker, closeSettledNotifications, findWorker, registerWorker } from "./push.js";
 
 const initialTitle = document.title.replace(/^\(\d+\+?\) /, "");
@@ -50,7 +50,7 @@ export function updateCount(isFromSocket = true) {
 function announceItem(item) {
   // A page that shows the card announces it itself.
   if (!findOpenCards().some((card) => card.id === item.key)) {
-    byId("announcer").textContent = `${item.asker}: ${item.text}`;
+    announce(`${item.asker}: ${item.text}`);
   }
   if (isTurnedOn()) notify(item);
 }

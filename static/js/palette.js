@@ -1,13 +1,11 @@
 // The command palette: every page, conversations by title, and the shortcuts of this page.
-import { findAll, on, personId } from "./dom.js";
+import { findAll, makeElement, on, personId } from "./dom.js";
 import { GLOBAL_TITLE, bindKeys, findPageShortcuts } from "./keyboard.js";
 import { closeMenus } from "./menus.js";
 import { fetchResponse } from "./requests.js";
 
 const TYPING_PAUSE = 150; // milliseconds
 const palettePath = () => document.querySelector("[data-open-palette]").getAttribute("href");
-
-const makeElement = (tag, props = {}) => Object.assign(document.createElement(tag), props);
 
 function makeShortcutList() {
   const list = makeElement("ul", { className: "destinations" });

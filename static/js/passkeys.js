@@ -1,9 +1,8 @@
 // Makes a passkey, or signs in with one: requests a challenge, has the browser's authenticator reply
 // to it, and submits the reply with the form.
+import { decode, encode } from "./base64url.js";
 import { on } from "./dom.js";
 
-const decode = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (char) => char.charCodeAt(0));
-const encode = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
 class Refusal extends Error {}
 

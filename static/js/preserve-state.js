@@ -1,5 +1,5 @@
 // Preserves a person's state over swaps: which details are open, which item is current, the focus.
-import { TEXT_FIELDS, byId, findAll, on } from "./dom.js";
+import { TEXT_FIELDS, announce, byId, findAll, on } from "./dom.js";
 
 const isJustSettled = (before, after) =>
   before.dataset.outcome === "open" && after.dataset.outcome !== "open" &&
@@ -73,9 +73,9 @@ function reportRemovedField() {
   const settledCard = card && byId(card.id);
   if (settledCard) {
     const hasDraft = settledCard.querySelector("textarea[readonly]");
-    byId("announcer").textContent = `This was settled meanwhile.${hasDraft ? " Your draft is kept in its card." : ""}`;
+    announce(`This was settled meanwhile.${hasDraft ? " Your draft is kept in its card." : ""}`);
   } else if (field.closest("[data-draft]")) {
-    byId("announcer").textContent = "The field was removed. Your draft is kept and returns with it.";
+    announce("The field was removed. Your draft is kept and returns with it.");
   }
 }
 

@@ -1,9 +1,8 @@
 // Turns Web Push on for this browser, and off: the form on the Notifications page.
+import { decode, encode } from "./base64url.js";
 import { byId, findAll, on } from "./dom.js";
 
 const WORKER_URL = "/service-worker.js";
-const encode = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-const decode = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (char) => char.charCodeAt(0));
 
 class Refusal extends Error {}
 

@@ -1,5 +1,5 @@
 // Cards of questions and approvals: sending, errors, outcomes and the focus.
-import { DECISION_FORMS, STATUS_OUTAGE, byId, findAll, findOpenCards, on, revealElement } from "./dom.js";
+import { DECISION_FORMS, STATUS_OUTAGE, announce, byId, findAll, findOpenCards, on, revealElement } from "./dom.js";
 import { focusUnread } from "./card-focus.js";
 import { isSnooze } from "./claims.js";
 import { deleteDrafts, restoreDrafts } from "./drafts.js";
@@ -225,7 +225,7 @@ export function announceNewCards() {
   const newCards = findOpenCards().filter((card) => !announcedIds.has(card.id));
   for (const card of newCards) announcedIds.add(card.id);
   // Screen readers read only the last of several texts that are set at once.
-  if (newCards.length) byId("announcer").textContent = newCards.map(describeCard).join("; ");
+  if (newCards.length) announce(newCards.map(describeCard).join("; "));
 }
 
 // Fragments from the socket have no CSRF token.

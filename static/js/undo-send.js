@@ -1,7 +1,7 @@
 // Answers by one press are sent some seconds later, so that they can be undone. Who leaves the page
 // meanwhile sends them at once. Forms have these buttons: <button name="answer" value="…">.
 import { focusUnread, isUnread } from "./card-focus.js";
-import { byId, findOpenCards, on } from "./dom.js";
+import { announce, findOpenCards, on } from "./dom.js";
 
 // Milliseconds; 0: an answer is sent at once.
 const getUndoTime = () => Number(document.body.dataset.undoSeconds || 0) * 1000;
@@ -40,7 +40,7 @@ function startCountdown(form, button) {
   card.append(note);
   const pending = { card, form, button, note, timer: setTimeout(() => sendNow(pending), getUndoTime()) };
   pendingAnswers.push(pending);
-  byId("announcer").textContent = `${label}: will be sent in ${getUndoTime() / 1000} seconds. Press U to undo.`;
+  announce(`${label}: will be sent in ${getUndoTime() / 1000} seconds. Press U to undo.`);
   const nextCard = findNextCard(card);
   if (nextCard) nextCard.tabIndex = -1;
   focusUnread(nextCard || note.querySelector("button"));
@@ -70,7 +70,7 @@ export function undoAnswer(card) {
   if (!pending) return false;
   stopCountdown(pending);
   pending.button.focus({ preventScroll: true });
-  byId("announcer").textContent = "Undone. Nothing was sent.";
+  announce("Undone. Nothing was sent.");
   return true;
 }
 

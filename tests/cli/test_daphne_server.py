@@ -11,6 +11,7 @@ from twisted.internet.task import Clock
 
 from jpweb.cli import daphne_server
 from jpweb.cli.daphne_server import DaphneServer, PortTaken, find_free_port
+from jpweb.number_settings import MAX_PORT
 from jpweb.runtime.broadcast import close_codes
 from tests.machine.ports import LOOPBACK
 
@@ -100,7 +101,7 @@ def test_find_free_port_passes_over_one_that_is_listened_on():
 
 def test_find_free_port_beyond_the_last_port_is_refused():
     with pytest.raises(PortTaken, match="No port from 65536"):
-        find_free_port(daphne_server.MAX_PORT + 1)
+        find_free_port(MAX_PORT + 1)
 
 
 def test_timeout_checker_checks_each_connection_once_and_few_at_a_time(

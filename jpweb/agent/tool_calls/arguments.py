@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from jpweb.agent.config import Local, ToolConfig
 from jpweb.agent.tool_outcome import Failed
 from jpweb.stream.errors import MalformedElement
 from jpweb.stream.event_kind import check_storable
+from jpweb.stream.wire.strict_json import parse_strict_json
 
 _ALL_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 
@@ -154,13 +155,9 @@ def _get_items(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 def _parse_json(text: str) -> Any:
     """Return the JSON value, or the text itself where it is none that an event can hold."""
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = parse_strict_json(text)
         check_storable({"field": value})
         json.dumps(value, ensure_ascii=False).encode()  # fails for half a surrogate
     except (ValueError, RecursionError, MalformedElement):
         return text
     return value
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(name)

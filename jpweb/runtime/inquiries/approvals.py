@@ -19,6 +19,7 @@ from jpweb.store.choices import ApprovalKind, ApprovalState, RunState
 from jpweb.store.errors import AlreadyDecided
 from jpweb.stream.errors import InvalidAnswer, MalformedElement
 from jpweb.stream.event_kind import check_storable
+from jpweb.stream.wire.strict_json import parse_strict_json
 
 if TYPE_CHECKING:
     from jpweb.store.inquiries import Decider
@@ -101,7 +102,7 @@ def parse_edited_arguments(row: Approval, text: str | None) -> Mapping[str, Any]
         return None
     original = row.subject.get("arguments")
     try:
-        edited = json.loads(text, parse_constant=_refuse_constant)
+        edited = parse_strict_json(text)
         is_unchanged = _dump_canonical(edited) == _dump_canonical(original)
     except (ValueError, RecursionError) as error:
         raise InvalidAnswer(f"Invalid JSON: {_describe_json_error(error)}.") from error
@@ -194,10 +195,6 @@ def _describe_json_error(error: Exception) -> str:
             return "it is nested too deeply"
         case _:
             return str(error)
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not allowed")
 
 
 def _normalize_newlines(text: str) -> str:

@@ -14,13 +14,13 @@ from typing import Any
 from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
+from jpweb.number_settings import MAX_PORT
 from jpweb.runtime.periodic import allowed_destinations, sending_threads
 
 #: Seconds for a connection, and for each piece of a reply.
 SOCKET_TIMEOUT_SECONDS = 8.0
 #: Characters of an address, and recipients in one.
 MAX_ADDRESS_CHARS, MAX_RECIPIENTS = 2_000, 10
-MAX_PORT = 65_535
 #: Query arguments with which Apprise would read local files or remote ones (SSRF).
 REFUSED_ARGUMENTS = frozenset({"attach", "pgp", "pgppub", "pgpprv", "template", "wkd"})
 #: Query arguments whose values jpweb decides, such as timeouts and redirects.

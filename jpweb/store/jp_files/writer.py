@@ -23,6 +23,7 @@ from jpweb.store.jp_files import directory_handles, workspace
 from jpweb.store.jp_files.directory_handles import Directory
 from jpweb.store.jp_files.locks import ConversationLock
 from jpweb.stream import timestamps
+from jpweb.stream.wire.strict_json import parse_strict_json
 
 METADATA_NAME, BASE_CONFIG_NAME, EVENTS_NAME = "metadata.json", "base_config.json", "events.json"
 _MAX_BYTES = {
@@ -164,9 +165,7 @@ def merge_metadata(existing: bytes | None, changes: Mapping[str, Any]) -> bytes:
     JP does not know, unchanged. Raises UnwritableMetadata.
     """
     try:
-        values = (
-            json.loads(existing, parse_constant=_reject_constant) if existing is not None else {}
-        )
+        values = {} if existing is None else parse_strict_json(existing)
     except (ValueError, RecursionError) as error:
         raise UnwritableMetadata(f"metadata.json on disk cannot be read: {error}"[:300]) from error
     if not isinstance(values, dict):
@@ -184,10 +183,6 @@ def merge_metadata(existing: bytes | None, changes: Mapping[str, Any]) -> bytes:
         return (json.dumps(ordered, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
     except ValueError as error:
         raise UnwritableMetadata(f"metadata.json cannot be written: {error}"[:300]) from error
-
-
-def _reject_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number")
 
 
 def _format_time(key: str, value: Any) -> str:

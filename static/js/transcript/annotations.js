@@ -2,7 +2,7 @@
 import { byId, findAll, on } from "../dom.js";
 import { deleteDrafts, restoreDrafts } from "../drafts.js";
 import { AUTOMATIC, fetchResponse } from "../requests.js";
-import { findCurrent, goTo, showToast } from "./navigation.js";
+import { announceWithToast, findCurrent, goTo } from "./navigation.js";
 import { findFirstInView, keepPosition } from "./scroll-position.js";
 
 const getPageUrl = () => byId("transcript").dataset.href;
@@ -14,11 +14,6 @@ const findBlock = (item) => {
   const next = item.nextElementSibling;
   return next && next.matches(".annotations") ? next : null;
 };
-
-function announce(text) {
-  byId("announcer").textContent = text;
-  showToast(Object.assign(document.createElement("p"), { className: "toast", textContent: text }));
-}
 
 const parse = (html) => document.createRange().createContextualFragment(html.trim());
 
@@ -115,13 +110,13 @@ async function openForm(anchor) {
 
 const toggleBookmark = (anchor) => runInTurn(async () => {
   const response = await request("bookmark", { method: "POST", body: new URLSearchParams({ anchor }) });
-  if (!response || !response.ok) return announce("Not bookmarked. Try again.");
+  if (!response || !response.ok) return announceWithToast("Not bookmarked. Try again.");
   const isSet = response.headers.get("X-Bookmarked") === "1";
   const others = readBookmarks().filter((other) => other !== anchor);
   byId("bookmark-form").dataset.bookmarks = [...others, ...(isSet && anchor ? [anchor] : [])].join(" ");
   if (anchor) showBookmark(anchor, await response.text());
   else document.querySelector(".bookmark-toggle").setAttribute("aria-pressed", String(isSet));
-  return announce(isSet ? "Bookmarked." : "Bookmark removed.");
+  return announceWithToast(isSet ? "Bookmarked." : "Bookmark removed.");
 });
 function showBookmark(anchor, html) {
   const item = findItem(anchor);
@@ -134,7 +129,7 @@ function showBookmark(anchor, html) {
 let lastAnchor = "";
 export async function goToNextComment() {
   const anchors = findAll("#comment-status [data-open]").map(({ dataset }) => dataset.summary);
-  if (!anchors.length) return announce("No open comments.");
+  if (!anchors.length) return announceWithToast("No open comments.");
   lastAnchor = anchors[(anchors.indexOf(lastAnchor) + 1) % anchors.length];
   return goTo({ anchor: lastAnchor, item: lastAnchor });
 }
@@ -159,7 +154,7 @@ on("htmx:beforeSwap", (event) => {
 });
 for (const name of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {
   on(name, (event) => {
-    if (event.target.closest(".annotations form")) announce("Not saved. What you typed is still here. Reload the page, and try again.");
+    if (event.target.closest(".annotations form")) announceWithToast("Not saved. What you typed is still here. Reload the page, and try again.");
   });
 }
 

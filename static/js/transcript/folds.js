@@ -1,6 +1,6 @@
 // Folds: the URL lists those that were opened, and those that were closed although they are open by
 // default, so that a copied URL shows the same.
-import { byId, findAll, on } from "../dom.js";
+import { announce, findAll, on } from "../dom.js";
 import { readAnchors, replaceUrl } from "./url-state.js";
 
 const MAX_ANCHORS = 50; // in each parameter
@@ -42,7 +42,7 @@ function setAllFolds(isOpen, verb) {
   const folds = findAll("#transcript > .window details");
   for (const fold of folds) fold.open = isOpen;
   const restriction = document.querySelector("#transcript > .load-more") ? ", loaded events only" : "";
-  byId("announcer").textContent = `${verb} ${folds.length} section${folds.length === 1 ? "" : "s"}${restriction}.`;
+  announce(`${verb} ${folds.length} section${folds.length === 1 ? "" : "s"}${restriction}.`);
 }
 const EXPANDING = [true, "Expanded"];
 const COLLAPSING = [false, "Collapsed"];

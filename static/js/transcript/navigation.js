@@ -1,5 +1,5 @@
 // The current item, and steps to the next or previous item of a sort, also where it is not loaded.
-import { byId, findAll } from "../dom.js";
+import { announce, byId, findAll, makeElement } from "../dom.js";
 import { fetchResponse } from "../requests.js";
 import { loadWindow, showPart } from "./infinite-scroll.js";
 import { findFirstInView, findItems, focusItem, getHeaderEdge, getTop } from "./scroll-position.js";
@@ -20,12 +20,10 @@ export function showToast(toast) {
   setTimeout(() => toast.remove(), TOAST_TIME);
 }
 // Screen readers read the announcer, so the toast is hidden from them.
-function announce(text) {
-  byId("announcer").textContent = text;
-  const toast = document.createElement("p");
-  toast.className = "toast";
+export function announceWithToast(text) {
+  announce(text);
+  const toast = makeElement("p", { className: "toast", textContent: text });
   toast.setAttribute("aria-hidden", "true");
-  toast.textContent = text;
   showToast(toast);
 }
 const LOAD_FAILED_TEXT = "Couldn't load. Try again.";
@@ -63,7 +61,7 @@ export async function goTo({ anchor, item }, parameters = {}, onArrival = makeCu
   const url = buildUrl({ ...NO_POSITION, at: anchor, ...parameters }, `#${anchor}`);
   if (!findTarget()) {
     const isLoaded = await showPart(`at=${anchor}`, url);
-    if (isLoaded === false) announce(LOAD_FAILED_TEXT);
+    if (isLoaded === false) announceWithToast(LOAD_FAILED_TEXT);
     if (!isLoaded) return null;
   }
   const target = findTarget();
@@ -105,7 +103,7 @@ export async function stepTo(sort, step) {
     return;
   }
   isStepping = true;
-  const timer = setTimeout(announce, LOADING_DELAY, "Loading…");
+  const timer = setTimeout(announceWithToast, LOADING_DELAY, "Loading…");
   try { await takeStep(sort, step); } finally {
     clearTimeout(timer);
     isStepping = false;
@@ -120,13 +118,13 @@ async function takeStep(sort, step) {
   const isTargetBeyond = loadMore && target && (step > 0 ? isBefore(loadMore, target) : isBefore(target, loadMore));
   if (target && !isTargetBeyond) return stepOnto(target);
   const noneText = `No ${step > 0 ? "later" : "earlier"} ${SORT_LABELS[sort]}.`;
-  if (!loadMore) return announce(noneText);
-  if (sort === "item") return (await loadWindow(loadMore)) ? takeStep(sort, step) : announce(LOAD_FAILED_TEXT);
+  if (!loadMore) return announceWithToast(noneText);
+  if (sort === "item") return (await loadWindow(loadMore)) ? takeStep(sort, step) : announceWithToast(LOAD_FAILED_TEXT);
   const neighbour = step > 0 ? loadMore.previousElementSibling : loadMore.nextElementSibling;
   const from = neighbour.dataset[step > 0 ? "last" : "first"];
   const next = await fetchJson("step", { what: sort, to: step > 0 ? "next" : "previous", from });
-  if (!next) return announce(LOAD_FAILED_TEXT);
-  if (!next.anchor) return announce(noneText);
+  if (!next) return announceWithToast(LOAD_FAILED_TEXT);
+  if (!next.anchor) return announceWithToast(noneText);
   await goTo(next, {}, stepOnto);
 }
 
@@ -143,7 +141,7 @@ export async function goToEnd(step) {
   const position = step > 0 ? "end" : "0";
   if (loadMore) {
     const isLoaded = await showPart(`at=${position}`, buildUrl({ ...NO_POSITION, at: position }, ""));
-    if (isLoaded === false) announce(LOAD_FAILED_TEXT);
+    if (isLoaded === false) announceWithToast(LOAD_FAILED_TEXT);
     if (!isLoaded) return;
   }
   const item = findItems().at(step > 0 ? -1 : 0);

@@ -152,7 +152,7 @@ def test_metadata_is_written_as_jp_writes_it_from_real_files():
         (None, {"last_activated_at": AT, "title": "\ud800"}, "cannot be written"),
         (None, {"last_activated_at": AT, "labels": {"a": float("nan")}}, "cannot be written"),
         (b"{", {}, "on disk cannot be read"),
-        (b'{"a": NaN}', {}, "NaN is not a number"),
+        (b'{"a": NaN}', {}, "NaN is not allowed"),
         (b"[" * 100_000, {}, "on disk cannot be read"),
         (b"\xff", {}, "on disk cannot be read"),
         (b"[]", {}, "is not an object"),

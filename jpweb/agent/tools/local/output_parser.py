@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from jpweb.agent.tool_outcome import Failed, NeedsInput, Question, Success, ToolOutcome
 from jpweb.agent.tools.local.subprocess_runner import ProcessResult
 from jpweb.stream.answer_type import AnswerType, Select
 from jpweb.stream.errors import MalformedElement
 from jpweb.stream.inquiry import InquiryQuestion, check_answer_type
+from jpweb.stream.wire.strict_json import parse_strict_json
 
 #: Redacts the secrets in a text, or in the neighbouring texts of a list.
 Redact = Callable[[Any], Any]
@@ -92,15 +93,11 @@ def _check_options(kind: AnswerType) -> None:
 def _parse_json(text: str) -> Any:
     """Return the JSON value, or None where it is none that JP would read."""
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = parse_strict_json(text)
         json.dumps(value, ensure_ascii=False).encode()  # raises for single surrogates
     except (ValueError, RecursionError):
         return None
     return value
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(name)
 
 
 def _to_json(value: Any) -> str:
