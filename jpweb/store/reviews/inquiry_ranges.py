@@ -19,7 +19,7 @@ from jpweb.store.sql.keyset_merge import IndexRange
 from jpweb.store.sql.spellings import build_contains
 from jpweb.store.sql.waiting_time import WaitingMilliseconds
 
-#: Most rows that one page, or one count, looks at.
+#: Rows that one page reads at most.
 MAX_SCANNED_ROWS = 2000
 #: What the rows can be sorted by, by the name in an address.
 SORT_COLUMNS: dict[str, Expression | F] = {

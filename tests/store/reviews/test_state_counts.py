@@ -39,7 +39,7 @@ def count(auditor: Person, **filters: Any) -> dict[str, StateCount]:
 def test_counts_up_to_the_limit_are_exact(
     auditor: Person, monkeypatch: pytest.MonkeyPatch, limit: int
 ):
-    monkeypatch.setattr(state_counts, "MAX_SCANNED_ROWS", limit)
+    monkeypatch.setattr(state_counts, "MAX_COUNTED_ROWS", limit)
     assert count(auditor) == {"open": (1, False), "answered": (7, False)}
     assert count(auditor, tool="tool 0") == {"open": (1, False), "answered": (4, False)}
     assert count(auditor, tool="tool 0", words="on?") == count(auditor, tool="tool 0")
@@ -47,7 +47,7 @@ def test_counts_up_to_the_limit_are_exact(
 
 
 def test_beyond_the_limit_each_state_has_its_own(auditor: Person, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(state_counts, "MAX_SCANNED_ROWS", 6)
+    monkeypatch.setattr(state_counts, "MAX_COUNTED_ROWS", 6)
     assert count(auditor) == {"open": (1, False), "answered": (6, True)}
     assert count(auditor, outcome="answered") == {"answered": (6, True)}
 
@@ -55,7 +55,7 @@ def test_beyond_the_limit_each_state_has_its_own(auditor: Person, monkeypatch: p
 def test_of_a_filter_beyond_the_limit_every_number_may_be_too_small(
     auditor: Person, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(state_counts, "MAX_SCANNED_ROWS", 2)
+    monkeypatch.setattr(state_counts, "MAX_COUNTED_ROWS", 2)
     counts = audited_rows.count_by_state(auditor, AuditFilters(tool="tool 0"))
     assert all(number.is_least for number in counts.values())
     assert sum(number.number for number in counts.values()) <= 3
