@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.urls import reverse
 
-from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.runtime.periodic import apprise_sender, push_messages, push_sender, sending_threads
 from jpweb.runtime.periodic.short_texts import cut_name, cut_question
@@ -23,7 +22,6 @@ from jpweb.store.notifications import (
     delivery_channels,
     destinations,
     push_subscriptions,
-    returned_questions,
 )
 
 if TYPE_CHECKING:
@@ -56,19 +54,12 @@ async def send_due_notifications() -> int:
     ``delivery_channels.MAX_PER_DESTINATION`` messages to one destination, and none after the first
     failure, so a round ends even where no service answers.
     """
-    notifications, workspace_ids = await run_in_background_thread(_take_due)
-    for workspace_id in sorted(workspace_ids):
-        await publisher.publish_questions_changed(workspace_id)
+    notifications = await run_in_background_thread(deliveries.list_due, MAX_ROUND_MESSAGES)
     queues: dict[SendingKey, list[DueNotification]] = defaultdict(list)
     for notification in notifications:
         queues[notification.queue_key].append(notification)
     gate = asyncio.Semaphore(MAX_PARALLEL_SENDS)
     return sum(await asyncio.gather(*(_send_queue(queue, gate) for queue in queues.values())))
-
-
-def _take_due() -> tuple[list[DueNotification], set[int]]:
-    due_notifications = deliveries.list_due(MAX_ROUND_MESSAGES)
-    return returned_questions.take_ended_snoozes(due_notifications)
 
 
 async def send_test(destination: NotificationDestination) -> str:

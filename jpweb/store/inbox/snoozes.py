@@ -8,13 +8,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
-from django.db.models import BooleanField, Case, Exists, OuterRef, Q, QuerySet, When
+from django.db.models import BooleanField, Case, Exists, Max, OuterRef, Q, QuerySet, When
 from django.db.models.functions import Now
 
 from jpweb.store.choices import UNFINISHED_STATES
 from jpweb.store.database import clock
 from jpweb.store.inquiries import OPEN_STATE, list_open
-from jpweb.store.models import Inquiry, NotificationDelivery, PushDelivery, QuestionSnooze
+from jpweb.store.models import (
+    Inquiry,
+    NotificationDelivery,
+    NotificationDestination,
+    PushDelivery,
+    PushSubscription,
+    QuestionSnooze,
+)
 from jpweb.store.sql.compiled_query import CompiledQuery
 
 #: Hour of the next day, in the person's time zone, until which "tomorrow" snoozes.
@@ -23,7 +30,7 @@ MORNING_HOUR = 8
 SNOOZE_TIMES = {"10min": timedelta(minutes=10), "1h": timedelta(hours=1)}
 #: A snoozed question comes back so long before it expires.
 TIME_BEFORE_EXPIRY = timedelta(minutes=5)
-#: An ended snooze stays so long for its person's second message, which a claim holds back for ten
+#: An ended snooze stays so long for its person's further messages, which a claim holds back for ten
 #: minutes. Open pages are told of the end for ``SIGNAL_TIME``.
 RETURN_TIME, SIGNAL_TIME = timedelta(minutes=15), timedelta(seconds=10)
 
@@ -78,8 +85,11 @@ def snooze_question(inquiry: Inquiry, person_id: int, until: datetime) -> dateti
     is_open = list_open(person_id).filter(pk=inquiry.pk).exists()
     if not is_open or until <= clock.now():
         return None
+    return_number = _find_next_number(inquiry.pk, person_id)
     QuestionSnooze.objects.update_or_create(
-        inquiry=inquiry, person_id=person_id, defaults={"until": until}
+        inquiry=inquiry,
+        person_id=person_id,
+        defaults={"until": until, "return_number": return_number},
     )
     return until
 
@@ -122,8 +132,8 @@ def is_snoozed(person_ids: Collection[int]) -> Exists:
 def delete_ended() -> set[int]:
     """Delete snoozes that have ended; return the workspaces of their questions.
 
-    That of an open question whose person was notified of it stays for ``RETURN_TIME`` at most:
-    they are notified once more.
+    That of an open question stays until no channel or browser of its person is due a message of
+    the return, for ``RETURN_TIME`` at most.
     """
     rows = _ended_query()
     keys = [key for key, _, _, is_awaited in rows if not is_awaited]
@@ -140,14 +150,45 @@ def _list_current(person_ids: Collection[int]) -> QuerySet[QuestionSnooze]:
     return QuestionSnooze.objects.filter(_IS_OPEN, person_id__in=person_ids, until__gt=Now())
 
 
-def _list_deliveries(model: Any, receiver: str) -> QuerySet[Any]:
-    """Return the messages about a snooze's question to its person, from before its end."""
-    rows: QuerySet[Any] = model.objects.filter(
-        inquiry_id=OuterRef("inquiry_id"),
-        sent_at__lt=OuterRef("until"),
-        **{f"{receiver}__person_id": OuterRef("person_id")},
+def _find_next_number(inquiry_id: int, person_id: int) -> int:
+    """Return the number of a new snooze, above those of its person's messages and last snooze."""
+    last_snooze = QuestionSnooze.objects.filter(inquiry_id=inquiry_id, person_id=person_id)
+    to_channels = NotificationDelivery.objects.filter(
+        inquiry_id=inquiry_id, destination__person_id=person_id
     )
-    return rows
+    to_browsers = PushDelivery.objects.filter(
+        inquiry_id=inquiry_id, subscription__person_id=person_id
+    )
+    numbers: list[int] = [
+        rows.aggregate(highest=Max("return_number", default=0))["highest"]
+        for rows in (last_snooze, to_channels, to_browsers)
+    ]
+    return 1 + max(numbers)
+
+
+def _is_due_to_channel() -> Exists:
+    """Return the condition that a channel of a snooze's person had no message of its return."""
+    channels = NotificationDestination.objects.filter(
+        person_id=OuterRef("person_id"), workspace_id=OuterRef("inquiry__workspace_id")
+    )
+    return Exists(channels.filter(~_has_message(NotificationDelivery, "destination_id")))
+
+
+def _is_due_to_browser() -> Exists:
+    """Return the condition that a browser of a snooze's person had no message of its return."""
+    browsers = PushSubscription.objects.filter(person_id=OuterRef("person_id"))
+    known_browsers = browsers.exclude(endpoint="")
+    return Exists(known_browsers.filter(~_has_message(PushDelivery, "subscription_id")))
+
+
+def _has_message(model: Any, receiver: str) -> Exists:
+    return Exists(
+        model.objects.filter(
+            inquiry_id=OuterRef(OuterRef("inquiry_id")),
+            return_number__gte=OuterRef(OuterRef("return_number")),
+            **{receiver: OuterRef("pk")},
+        )
+    )
 
 
 def _make_flag(condition: Q) -> Case:
@@ -171,10 +212,7 @@ _ended_query = CompiledQuery(
             is_awaited=_make_flag(
                 _IS_OPEN
                 & Q(until__gt=Now() - RETURN_TIME)
-                & (
-                    Q(Exists(_list_deliveries(NotificationDelivery, "destination")))
-                    | Q(Exists(_list_deliveries(PushDelivery, "subscription")))
-                )
+                & (Q(_is_due_to_channel()) | Q(_is_due_to_browser()))
             ),
         )
         .values_list("pk", "inquiry__workspace_id", "is_recent", "is_awaited")

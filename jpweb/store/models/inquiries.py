@@ -183,6 +183,9 @@ class QuestionSnooze(models.Model):
     inquiry = models.ForeignKey(Inquiry, models.CASCADE, related_name="snoozes")
     person = models.ForeignKey(Person, models.CASCADE, related_name="question_snoozes")
     until = models.DateTimeField(help_text="the question comes back")
+    return_number = models.PositiveIntegerField(
+        default=1, db_default=1, help_text="of the return, above those of earlier deliveries"
+    )
 
     class Meta:
         constraints: ClassVar = [

@@ -72,9 +72,8 @@ class DueNotification:
     That is an open question or approval, or a mention. ``text`` is the question's, and empty for
     a secret one or one of an unknown kind: it is not sent, and so not read. ``url`` is empty for a
     browser, which is in ``subscription``. ``comment_page`` has the conversation and the event of
-    a mention, ``snooze_id`` the ended snooze of a question that came back, and ``return_number``
-    which of its returns the message follows; 0 for the first message. ``place``
-    is that of a question in the ledger.
+    a mention. ``return_number`` says which return of a question from its person's snoozes the
+    message follows; 0 without one. ``place`` is that of a question in the ledger.
     """
 
     destination_id: int
@@ -88,7 +87,6 @@ class DueNotification:
     is_secret: bool = False
     approval_id: int | None = None
     approval_kind: ApprovalKind | None = None
-    snooze_id: int | None = None
     return_number: int = 0
     mention_id: int | None = None
     comment_page: tuple[int, str] = (0, "")
@@ -108,8 +106,8 @@ def list_due(limit: int) -> list[DueNotification]:
     """Return the due notifications, the oldest first; at most ``MAX_PER_DESTINATION`` of each.
 
     Due is an open question or approval of an unfinished run, older than the delay of the
-    destination or browser, where its person may answer now, and that it had no message of since
-    its person's snooze of it ended, if any. So is a mention of a destination's person that they
+    destination or browser, where its person may answer now, and that it had no message of, or none
+    of its return from its person's snooze. So is a mention of a destination's person that they
     have not seen. At most five queries for each channel in use.
     """
     waiting_rows: list[tuple[WaitingRow, Channel]] = []
@@ -241,8 +239,7 @@ def _make_due(row: WaitingRow, channel: Channel, receiver: Any) -> DueNotificati
         asker=asker,
         inquiry_id=row.pk,
         place=Place(row.conversation.workspace_id, row.conversation_id, f"inquiry:{row.pk}"),
-        snooze_id=row.snooze_key,  # type: ignore[attr-defined]  # annotated by _join_receivers
-        return_number=row.next_return,  # type: ignore[attr-defined]  # likewise
+        return_number=row.present_return,  # type: ignore[attr-defined]  # by _join_receivers
         text=text,
         is_secret=is_secret,
         buttons=buttons,
@@ -290,8 +287,7 @@ def _join_receivers(waiting: QuerySet[Row], row_field: str, channel: Channel) ->
             told=F(f"{channel.path}__pk"),
             told_person=F(f"{channel.path}__person_id"),
             told_at=ExpressionWrapper(F("asked_at") + delay, DateTimeField()),
-            snooze_key=returned_questions.find_ended_snooze(waiting.model),
-            next_return=returned_questions.find_next_return(waiting.model, channel),
+            present_return=returned_questions.find_present_return(waiting.model),
         )
         .filter(
             ~Exists(previous),
@@ -324,7 +320,9 @@ def _is_held_back(model: type[Model]) -> Q:
 def _is_still_due(due_notification: DueNotification) -> bool:
     """Tell whether the question or approval is open, not held back, and the person may answer it.
 
-    A mention is due until its person has seen it.
+    Of a question, the return is still the present one, and the receiver has had no message of it.
+    The receiver's row stays locked until the delivery is on record. A mention is due until its
+    person has seen it.
     """
     if due_notification.mention_id is not None:
         return due_mentions.is_due(
@@ -345,10 +343,21 @@ def _is_still_due(due_notification: DueNotification) -> bool:
     receivers = channel.list_usable().filter(
         pk=due_notification.destination_id, person_id=due_notification.person_id
     )
-    due_rows = open_rows.annotate(told_person=Value(due_notification.person_id)).filter(
-        ~_is_held_back(open_rows.model), Exists(responders), run_is_unfinished()
+    if receivers.select_for_update(of=("self",)).first() is None:
+        return False
+    row_field = "inquiry" if open_rows.model is Inquiry else "approval"
+    due_rows: QuerySet[Any] = open_rows.annotate(
+        told=Value(due_notification.destination_id),
+        told_person=Value(due_notification.person_id),
+        present_return=returned_questions.find_present_return(open_rows.model),
+    ).filter(
+        ~Exists(returned_questions.list_previous(channel, row_field)),
+        ~_is_held_back(open_rows.model),
+        Exists(responders),
+        run_is_unfinished(),
+        present_return=due_notification.return_number,
     )
-    return due_rows.exists() and receivers.exists()
+    return due_rows.exists()
 
 
 def _receiver_id(row: WaitingRow) -> int:

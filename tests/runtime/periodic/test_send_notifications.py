@@ -17,6 +17,7 @@ from jpweb.runtime.periodic import (
     short_texts,
 )
 from jpweb.store.choices import ApprovalKind, Role
+from jpweb.store.inbox import snoozes
 from jpweb.store.models import (
     AnswerLink,
     Approval,
@@ -25,6 +26,7 @@ from jpweb.store.models import (
     NotificationDelivery,
     NotificationDestination,
     Person,
+    QuestionSnooze,
     Run,
 )
 from jpweb.store.notifications import answer_links, deliveries, delivery_channels
@@ -268,6 +270,46 @@ async def test_what_a_round_tells_an_address_is_bounded_and_the_rest_comes_later
         3,
         0,
     ]
+
+
+@pytest.mark.parametrize("problem", ["the first fails", "a message is under way"])
+async def test_questions_that_came_back_are_sent_in_a_later_round_if(
+    stage: NotificationScene,
+    receiver: NotificationReceiver,
+    monkeypatch: pytest.MonkeyPatch,
+    problem: str,
+):
+    questions = [await run_in_db_thread(making.question, stage.run) for _ in range(3)]
+    assert await send_notifications.send_due_notifications() == 3
+    await run_in_db_thread(snooze_and_end, questions, stage.ada.pk)
+    receiver.bodies.clear()
+    with monkeypatch.context() as patch:
+        if problem == "the first fails":
+            receiver.manner = "fails"
+        else:
+            patch.setattr(sending_threads, "is_busy", lambda _key: True)
+        assert await send_notifications.send_due_notifications() == 0
+        await run_in_db_thread(snoozes.delete_ended)
+    receiver.manner = "takes"
+    left_count = 2 if problem == "the first fails" else 3
+    processes = (send_notifications.send_due_notifications() for _ in range(3))
+    assert sum(await asyncio.gather(*processes)) == left_count
+    assert len(receiver.bodies) == 3
+    assert await send_notifications.send_due_notifications() == 0
+    returns = [row for row in await rows(NotificationDelivery) if row.return_number == 1]
+    assert [bool(row.problem) for row in returns].count(True) == 3 - left_count
+    assert {row.inquiry_id for row in returns} == {row.pk for row in questions}
+    await run_in_db_thread(snoozes.delete_ended)
+    assert await rows(QuestionSnooze) == []
+
+
+def snooze_and_end(questions: list[Inquiry], person_id: int) -> None:
+    """Snooze questions; their snoozes have ended a second ago."""
+    now = timezone.now()
+    for question in questions:
+        assert snoozes.snooze_question(question, person_id, now + timedelta(hours=1))
+    NotificationDelivery.objects.update(sent_at=now - timedelta(minutes=1))
+    QuestionSnooze.objects.update(until=now - timedelta(seconds=1))
 
 
 async def test_a_test_is_sent_and_its_failure_is_told_and_kept(

@@ -16,14 +16,18 @@ from jpweb.store.models import (
     Approval,
     Inquiry,
     LedgerEntry,
+    Membership,
     NotificationDelivery,
     NotificationDestination,
     Person,
+    PushDelivery,
     QuestionSnooze,
     Run,
 )
-from jpweb.store.notifications import deliveries, delivery_channels, returned_questions
+from jpweb.store.notifications import deliveries, delivery_channels, push_subscriptions
 from jpweb.stream.answer_type import Secret
+from tests.runtime.periodic.push_scene import sign_in
+from tests.runtime.periodic.push_service import PushService
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
@@ -252,8 +256,7 @@ def test_claim_delivery_of_a_question_that_its_person_snoozed_is_none(run: Run):
 
 def claim_all() -> list[tuple[int, str] | None]:
     """Claim what is due, as a round does."""
-    due, _ = returned_questions.take_ended_snoozes(deliveries.list_due(10))
-    return [deliveries.claim_delivery(notification) for notification in due]
+    return [deliveries.claim_delivery(notification) for notification in deliveries.list_due(10)]
 
 
 def snooze_and_end(question: Inquiry, person_id: int) -> None:
@@ -261,7 +264,7 @@ def snooze_and_end(question: Inquiry, person_id: int) -> None:
     now = timezone.now()
     NotificationDelivery.objects.update(sent_at=now - timedelta(minutes=2))
     assert snoozes.snooze_question(question, person_id, now + timedelta(hours=1))
-    QuestionSnooze.objects.update(until=now - timedelta(seconds=1))
+    QuestionSnooze.objects.filter(inquiry=question).update(until=now - timedelta(seconds=1))
 
 
 def test_a_question_that_came_back_is_due_once_more_to_its_person_alone(run: Run):
@@ -282,6 +285,7 @@ def test_a_question_that_came_back_is_due_once_more_to_its_person_alone(run: Run
     assert earlier == recorded
     assert second["id"] == claimed[0]
     assert (second["destination_id"], second["inquiry_id"]) == (destination.pk, question.pk)
+    assert snoozes.delete_ended() == {question.workspace_id}
     assert not QuestionSnooze.objects.exists()
 
 
@@ -340,13 +344,64 @@ def test_a_question_that_came_back_is_due_once_nobody_is_on_it(run: Run):
     assert len(claim_all()) == 1
 
 
-def test_a_question_that_came_back_is_due_in_one_process_alone(run: Run):
+def test_questions_that_came_back_are_due_to_each_receiver_in_later_rounds(run: Run):
+    """The browser's limit of a round is taken by older questions of another workspace."""
+    home, count = making.workspace("Older"), delivery_channels.MAX_PER_DESTINATION
+    destination = address(run)
+    Membership.objects.create(
+        person=destination.person, workspace=home, role=Role.RESPONDER, direct_role=Role.RESPONDER
+    )
+    older_run = making.start_run(making.conversation(home))
+    questions = [making.question(older_run) for _ in range(count)]
+    questions += [making.question(run) for _ in range(3)]
+    key, service = sign_in(destination.person), PushService()
+    push_subscriptions.save_subscription(key, **service.make_subscription(), delay=0)
+    assert [len(claim_all()) for _ in range(3)] == [count + 3, 3, 0]
+    for question in questions:
+        snooze_and_end(question, destination.person_id)
+    assert len(claim_all()) == count + 3
+    workspace_ids = {home.pk, run.conversation.workspace_id}
+    assert snoozes.delete_ended() == workspace_ids
+    assert QuestionSnooze.objects.count() == 3, "the browser is due a message of each"
+    assert [len(claim_all()) for _ in range(2)] == [3, 0]
+    to_browsers = PushDelivery.objects.filter(return_number=1)
+    assert {row.inquiry_id for row in to_browsers} == {row.pk for row in questions}
+    assert snoozes.delete_ended() == workspace_ids - {home.pk}
+    assert not QuestionSnooze.objects.exists()
+
+
+def test_a_receiver_without_the_first_message_gets_the_one_of_a_return(run: Run):
     destination, question = address(run), making.question(run)
+    Inquiry.objects.update(asked_at=timezone.now() - timedelta(minutes=1))
     claim_all()
     snooze_and_end(question, destination.person_id)
-    due = deliveries.list_due(10)
-    assert returned_questions.take_ended_snoozes(due) == (due, {question.workspace_id})
-    assert returned_questions.take_ended_snoozes(due) == ([], set())
+    claim_all()
+    other = address(run, delay=86_400, person=destination.person)
+    snooze_and_end(question, destination.person_id)
+    assert len(claim_all()) == 1
+    Inquiry.objects.update(asked_at=timezone.now() - timedelta(days=2))
+    assert len(claim_all()) == 1
+    assert claim_all() == []
+    QuestionSnooze.objects.all().delete()
+    assert claim_all() == []
+    rows = NotificationDelivery.objects.order_by("pk").values_list(
+        "destination_id", "return_number"
+    )
+    assert list(rows) == [(destination.pk, number) for number in range(3)] + [(other.pk, 2)]
+
+
+def test_claim_delivery_of_a_message_before_a_later_return_is_none(run: Run):
+    destination, question = address(run), making.question(run)
+    (first_due,) = deliveries.list_due(10)
+    snooze_and_end(question, destination.person_id)
+    (second_due,) = deliveries.list_due(10)
+    assert (first_due.return_number, second_due.return_number) == (0, 1)
+    assert deliveries.claim_delivery(first_due) is None
+    snooze_and_end(question, destination.person_id)
+    assert deliveries.claim_delivery(second_due) is None
+    assert len(claim_all()) == 1
+    QuestionSnooze.objects.all().delete()
+    assert deliveries.claim_delivery(first_due) is None
 
 
 def test_a_question_that_came_back_long_ago_is_not_due_again(run: Run):
