@@ -188,37 +188,43 @@ def test_verdicts_that_escalate_reach_the_owners_after_the_upgrade(transactional
         migrate(get_newest_migration())
 
 
-def test_earlier_deliveries_stay_and_leave_room_for_a_return(transactional_db: None):
-    try:
-        apps = migrate("0047_positions_of_calls")
+class DeliveredQuestion:
+    """A question that was sent to a channel and to a browser of a person, in an earlier schema."""
 
+    def __init__(self, apps: Any) -> None:
         def add(model: str, **values: Any) -> Any:
             return apps.get_model("store", model).objects.create(**values)
 
-        person = add("Person", username="ada")
+        self.person = add("Person", username="ada")
         home = add("Workspace", name="Garden", root="/garden", added_at=AT)
         conversation = add(
             "Conversation", workspace=home, jp_id=1, origin="native", last_activity=AT
         )
-        inquiry = add(
+        self.inquiry = inquiry = add(
             "Inquiry", conversation=conversation, anchor="e-1", position=4, inquiry_id="a.b",
             source="tool", asker="vault", question={}, answer_type="boolean", state="open",
             asked_at=AT, workspace=home,
         )  # fmt: skip
-        destination = add(
-            "NotificationDestination", person=person, workspace=home, url="u", delay=5
+        self.destination = add(
+            "NotificationDestination", person=self.person, workspace=home, url="u", delay=5
         )
-        sign_in = add("SignIn", key_hash="h", data="", person=person, expires_at=AT)
-        browser = add(
-            "PushSubscription", person=person, sign_in=sign_in, endpoint="e", endpoint_hash="h",
-            delay=5,
+        sign_in = add("SignIn", key_hash="h", data="", person=self.person, expires_at=AT)
+        self.browser = add(
+            "PushSubscription", person=self.person, sign_in=sign_in, endpoint="e",
+            endpoint_hash="h", delay=5,
         )  # fmt: skip
-        add("NotificationDelivery", destination=destination, inquiry=inquiry, sent_at=AT)
-        add("PushDelivery", subscription=browser, inquiry=inquiry, sent_at=AT, problem="gone")
+        add("NotificationDelivery", destination=self.destination, inquiry=inquiry, sent_at=AT)
+        add("PushDelivery", subscription=self.browser, inquiry=inquiry, sent_at=AT, problem="gone")
+
+
+def test_earlier_deliveries_stay_and_leave_room_for_a_return(transactional_db: None):
+    try:
+        scene = DeliveredQuestion(migrate("0047_positions_of_calls"))
+        inquiry, browser = scene.inquiry, scene.browser
         apps = migrate(get_newest_migration())
         for model, receiver in (
-            ("NotificationDelivery", {"destination_id": destination.pk}),
-            ("PushDelivery", {"subscription_id": browser.pk}),
+            ("NotificationDelivery", {"destination_id": scene.destination.pk}),
+            ("PushDelivery", {"subscription_id": browser.pk, "person_id": scene.person.pk}),
         ):
             rows = apps.get_model("store", model).objects
             first = rows.get()
@@ -229,6 +235,34 @@ def test_earlier_deliveries_stay_and_leave_room_for_a_return(transactional_db: N
         assert (
             apps.get_model("store", "PushDelivery").objects.get(return_number=0).problem == "gone"
         )
+    finally:
+        migrate(get_newest_migration())
+
+
+def test_earlier_messages_get_their_person_and_snoozes_a_higher_number(transactional_db: None):
+    try:
+        apps = migrate("0048_returns_of_questions")
+        scene = DeliveredQuestion(apps)
+        messages = apps.get_model("store", "PushDelivery").objects
+        messages.create(
+            subscription=scene.browser, inquiry=scene.inquiry, sent_at=AT, return_number=1
+        )
+        eve = apps.get_model("store", "Person").objects.create(username="eve")
+        for person in (scene.person, eve):
+            apps.get_model("store", "QuestionSnooze").objects.create(
+                person=person, inquiry=scene.inquiry, until=AT
+            )
+        apps = migrate(get_newest_migration())
+        messages = apps.get_model("store", "PushDelivery").objects
+        columns = messages.order_by("pk").values_list("person", "subscription", "return_number")
+        person_id, browser_id = scene.person.pk, scene.browser.pk
+        assert list(columns) == [(person_id, browser_id, 0), (person_id, browser_id, 1)]
+        snoozes = apps.get_model("store", "QuestionSnooze").objects
+        numbers = snoozes.order_by("pk").values_list("person", "return_number")
+        assert list(numbers) == [(person_id, 2), (eve.pk, 1)]
+        apps.get_model("store", "SignIn").objects.all().delete()
+        columns = messages.order_by("pk").values_list("person", "subscription", "return_number")
+        assert list(columns) == [(person_id, None, 0), (person_id, None, 1)]
     finally:
         migrate(get_newest_migration())
 

@@ -48,7 +48,6 @@ EXCLUDED_MODELS: Mapping[type[models.Model], str] = {
     AnswerLink: "one-time links",
     Presence: "pages that are open",
     PushSubscription: "browsers that are signed in",
-    PushDelivery: "messages to browsers that are signed in",
     QuestionClaim: "lapse within minutes",
     ApprovalClaim: "lapse within minutes",
     MirrorPass: "passes that run",
@@ -60,6 +59,7 @@ EXCLUDED_MODELS: Mapping[type[models.Model], str] = {
 REPLACED_COLUMNS: Mapping[type[models.Model], Mapping[str, Any]] = {
     Person: {"password": ""},
     Workspace: {"has_silo": False},  # the user whose backup is restored may have none
+    PushDelivery: {"subscription_id": None},  # subscriptions are in no backup
     Inquiry: {"waiter": "", "seal_key": ""},  # the key of a process that waits for a secret
     Conversation: {"needs_indexing": True, "indexed_entry_count": 0, "indexed_revision": 0},
 }

@@ -106,8 +106,8 @@ def save_receipts(receipts: Mapping[ReceiptKey, ReceiptTimes]) -> list[ReceiptKe
 def get_receipt_log(inquiry_id: int) -> ReceiptLog:
     """Return the receipts and notifications of a question, the first ones first."""
     display_receipts = DisplayReceipt.objects.filter(inquiry_id=inquiry_id).select_related("person")
-    channel_count, to_channels = _list_sent(NotificationDelivery, inquiry_id, "destination")
-    browser_count, to_browsers = _list_sent(PushDelivery, inquiry_id, "subscription")
+    channel_count, to_channels = _list_sent(NotificationDelivery, inquiry_id, "destination__person")
+    browser_count, to_browsers = _list_sent(PushDelivery, inquiry_id, "person")
     notifications = sorted([*to_channels, *to_browsers], key=lambda row: row.sent_at)
     return ReceiptLog(
         display_receipts.count(),
@@ -117,14 +117,14 @@ def get_receipt_log(inquiry_id: int) -> ReceiptLog:
     )
 
 
-def _list_sent(model: Any, inquiry_id: int, receiver: str) -> tuple[int, list[SentNotification]]:
+def _list_sent(model: Any, inquiry_id: int, recipient: str) -> tuple[int, list[SentNotification]]:
     """Return how many messages a table has of a question, and the first ones."""
     deliveries = model.objects.filter(inquiry_id=inquiry_id)
-    rows = deliveries.select_related(f"{receiver}__person").order_by("sent_at", "id")[:MAX_SHOWN]
+    rows = deliveries.select_related(recipient).order_by("sent_at", "id")[:MAX_SHOWN]
     notifications = [
         SentNotification(
             row.sent_at,
-            getattr(row, receiver).person,
+            row.person if model is PushDelivery else row.destination.person,
             row.problem,
             is_in_browser=model is PushDelivery,
             follows_return=row.return_number > 0,

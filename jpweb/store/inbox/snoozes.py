@@ -156,9 +156,7 @@ def _find_next_number(inquiry_id: int, person_id: int) -> int:
     to_channels = NotificationDelivery.objects.filter(
         inquiry_id=inquiry_id, destination__person_id=person_id
     )
-    to_browsers = PushDelivery.objects.filter(
-        inquiry_id=inquiry_id, subscription__person_id=person_id
-    )
+    to_browsers = PushDelivery.objects.filter(inquiry_id=inquiry_id, person_id=person_id)
     numbers: list[int] = [
         rows.aggregate(highest=Max("return_number", default=0))["highest"]
         for rows in (last_snooze, to_channels, to_browsers)

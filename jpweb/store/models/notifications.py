@@ -116,10 +116,14 @@ class PushSubscription(models.Model):
 
 
 class PushDelivery(models.Model):
-    """A question, approval or mention was sent to a browser, or sending it failed."""
+    """A question, approval or mention was sent to a browser, or sending it failed.
 
+    It outlives the browser's subscription, which ends with a sign-in.
+    """
+
+    person = models.ForeignKey(Person, models.CASCADE, related_name="push_deliveries")
     subscription = models.ForeignKey(
-        PushSubscription, models.CASCADE, related_name="push_deliveries"
+        PushSubscription, models.SET_NULL, null=True, related_name="push_deliveries"
     )
     inquiry = models.ForeignKey(Inquiry, models.CASCADE, null=True, related_name="push_deliveries")
     approval = models.ForeignKey(
@@ -147,4 +151,4 @@ class PushDelivery(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"push to {self.subscription_id}"
+        return f"push to {self.person_id}"

@@ -181,8 +181,11 @@ def _record_delivery(due_notification: DueNotification) -> int:
     Raises IntegrityError where another process claimed the delivery.
     """
     channel = due_notification.channel
+    receiver = {f"{channel.receiver}_id": due_notification.destination_id}
+    if channel is BROWSER:
+        receiver["person_id"] = due_notification.person_id
     delivery = channel.delivery_model.objects.create(
-        **{f"{channel.receiver}_id": due_notification.destination_id},
+        **receiver,
         inquiry_id=due_notification.inquiry_id,
         approval_id=due_notification.approval_id,
         mention_id=due_notification.mention_id,

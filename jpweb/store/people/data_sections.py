@@ -313,7 +313,7 @@ SECTIONS = (
     Section(
         "push_messages",
         PushDelivery,
-        ("subscription__person",),
+        ("person",),
         ("inquiry_id", "approval_id", "mention_id", "return_number", "sent_at", "problem"),
     ),
     Section(

@@ -94,10 +94,16 @@ def test_messages_to_browsers_go_after_a_month_unless_their_question_waits(quest
     settled = making.settle(making.question(question.run, text="And?"), Answered(True))
     for inquiry in (question, settled):
         PushDelivery.objects.create(
-            subscription=browser, inquiry=inquiry, sent_at=moment - 31 * DAY
+            person=person, subscription=browser, inquiry=inquiry, sent_at=moment - 31 * DAY
         )
+    recent = PushDelivery.objects.create(
+        person=person, inquiry=settled, sent_at=moment - 29 * DAY, return_number=1
+    )
+    sign_in.delete()
     cleanup.delete_old_rows()
-    assert [message.inquiry for message in PushDelivery.objects.all()] == [question]
+    messages = list(PushDelivery.objects.order_by("sent_at"))
+    assert [message.inquiry for message in messages] == [question, settled]
+    assert messages[1] == recent
 
 
 def test_a_notice_of_a_mention_stays_until_it_is_seen():

@@ -21,6 +21,7 @@ from jpweb.store.models import (
     NotificationDestination,
     PushDelivery,
     Run,
+    SignIn,
 )
 from jpweb.store.notifications import push_subscriptions
 from jpweb.stream.answer_type import Option, Secret, Select
@@ -152,7 +153,9 @@ def test_auditors_see_messages_to_browsers_in_order(world: World):
         sign_in(responder), **PushService().make_subscription(), delay=0
     )
     sent_at = row.asked_at + timedelta(seconds=5)
-    PushDelivery.objects.create(subscription=browser, inquiry=row, sent_at=sent_at)
+    PushDelivery.objects.create(
+        person=responder, subscription=browser, inquiry=row, sent_at=sent_at
+    )
     NotificationDelivery.objects.create(
         destination=address, inquiry=row, sent_at=sent_at + timedelta(seconds=1)
     )
@@ -161,6 +164,9 @@ def test_auditors_see_messages_to_browsers_in_order(world: World):
     assert "after 5.0 s Notified: Responder (in a browser) after 6.0 s" in course
     assert "after 6.0 s Notified: Responder Never shown" in course
     assert "Notified" not in page_of(world, "reader").text
+    SignIn.objects.filter(pk=browser.sign_in_id).delete()
+    course = " ".join(page_of(world, "auditor").find_one(id="timeline").text.split())
+    assert "after 5.0 s Notified: Responder (in a browser) after 6.0 s" in course
 
 
 def test_auditors_see_the_message_after_a_snooze_and_its_failure(world: World):
