@@ -99,7 +99,11 @@ async def _send_queue(queue: Sequence[DueNotification], gate: asyncio.Semaphore)
             problem = await _send_one(notification, token)
             if problem:
                 await run_in_db_thread(
-                    deliveries.record_failure, notification.channel, delivery_id, problem
+                    deliveries.record_failure,
+                    notification.channel,
+                    delivery_id,
+                    problem,
+                    is_browser_gone=problem == push_sender.GONE_TEXT,
                 )
                 return sent_count
             sent_count += 1

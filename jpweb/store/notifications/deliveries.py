@@ -207,10 +207,17 @@ def list_waiting_keys(
     )
 
 
-def record_failure(channel: Channel, delivery_id: int, problem: str) -> None:
-    """Record why a message was not delivered."""
-    deliveries = channel.delivery_model.objects.filter(pk=delivery_id)
-    deliveries.update(problem=db_text.clean_text(problem)[:500])
+def record_failure(
+    channel: Channel, delivery_id: int, problem: str, *, is_browser_gone: bool = False
+) -> None:
+    """Record why a message was not delivered.
+
+    A gone browser gets the message once it is turned on again, so the delivery leaves it.
+    """
+    values: dict[str, Any] = {"problem": db_text.clean_text(problem)[:500]}
+    if is_browser_gone:
+        values["subscription"] = None
+    channel.delivery_model.objects.filter(pk=delivery_id).update(**values)
 
 
 def _make_due(row: WaitingRow, channel: Channel, receiver: Any) -> DueNotification:

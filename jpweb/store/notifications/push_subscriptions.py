@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from jpweb.store import db_text
 from jpweb.store.choices import Act
@@ -61,14 +61,13 @@ def save_subscription(
     person = Person.objects.select_for_update().get(pk=sign_in.person_id)  # serializes the count
     endpoint_hash = hashlib.sha256(endpoint.encode()).hexdigest()
     PushSubscription.objects.filter(endpoint_hash=endpoint_hash).exclude(sign_in=sign_in).delete()
-    is_replaceable = Q(endpoint="") | ~Q(person_id=sign_in.person_id)
-    PushSubscription.objects.filter(is_replaceable, sign_in=sign_in).delete()
+    PushSubscription.objects.filter(sign_in=sign_in).exclude(person=person).delete()
     others = list_live().filter(person_id=sign_in.person_id).exclude(sign_in=sign_in)
     if others.count() >= MAX_SUBSCRIPTIONS:
         raise SubscriptionRefused(
             f"You have {MAX_SUBSCRIPTIONS} browsers. Remove one to add another."
         )
-    # The row stays: its deliveries say what the browser has had.
+    # The row stays, also of a gone browser: its deliveries say what the browser has had.
     row, is_new = PushSubscription.objects.update_or_create(
         sign_in=sign_in,
         person=person,

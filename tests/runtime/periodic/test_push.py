@@ -58,6 +58,11 @@ async def rows(model: Any) -> list[Any]:
     return await run_in_db_thread(lambda: list(model.objects.order_by("pk")))
 
 
+async def list_messages() -> list[PushDelivery]:
+    messages = PushDelivery.objects.select_related("person").order_by("pk")
+    return await run_in_db_thread(lambda: list(messages))
+
+
 async def test_a_browser_alone_reads_the_question_and_its_buttons(
     stage: PushScene, service: PushService
 ):
@@ -280,6 +285,9 @@ async def test_a_browser_that_its_service_forgot_is_listed_without_its_address(
     await send(2)
     (browser,) = await rows(PushSubscription)
     assert not browser.is_gone
+    await send(0)
+    deliveries = [(row.person, row.problem) for row in await list_messages()]
+    assert deliveries == [(stage.ada, problem) for problem in (push_sender.GONE_TEXT, "", "")]
 
 
 @pytest.mark.parametrize("status", [307, 400, 403, 429, 500])

@@ -6,7 +6,7 @@ import pytest
 
 from jpweb.store.choices import Role
 from jpweb.store.models import PushSubscription
-from jpweb.store.notifications import push_subscriptions
+from jpweb.store.notifications import deliveries, push_subscriptions
 from tests.runtime.periodic.push_scene import sign_in
 from tests.runtime.periodic.push_service import PushService
 from tests.store import making
@@ -19,6 +19,23 @@ def test_a_late_reply_about_an_earlier_address_forgets_no_later_one(db: None):
     push_subscriptions.save_subscription(key, **later, delay=0)
     push_subscriptions.forget_subscription(earlier)
     assert PushSubscription.objects.get().endpoint == later["endpoint"]
+
+
+def test_a_gone_browser_that_is_turned_on_again_gets_nothing_once_more(db: None):
+    home = making.workspace("Garden")
+    ada = making.person("ada", Role.RESPONDER, home)
+    run = making.start_run(making.conversation(home, "A talk", ada), ada)
+    making.question(run)
+    key, service = sign_in(ada), PushService()
+    gone = push_subscriptions.save_subscription(key, **service.make_subscription(), delay=0)
+    (due,) = deliveries.list_due(10)
+    assert deliveries.claim_delivery(due)
+    push_subscriptions.forget_subscription(gone)
+    later = making.question(run)
+    assert deliveries.list_due(10) == []
+    again = push_subscriptions.save_subscription(key, **service.make_subscription("/b"), delay=0)
+    assert (again.pk, again.is_gone, again.problem) == (gone.pk, False, "")
+    assert [due.inquiry_id for due in deliveries.list_due(10)] == [later.pk]
 
 
 def test_a_shared_browser_belongs_to_who_turned_it_on_last(db: None):
