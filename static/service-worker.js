@@ -23,8 +23,10 @@ async function receiveMessage(message) {
   await closeSettled();
 }
 
-// Show a message. One with its tag, which a page may have shown already, is replaced without a sound.
-function show(message, isSilent = false) {
+// Show a message. One with its tag, which a page may have shown already, is replaced without a sound,
+// but with one where the question has returned from a snooze since.
+async function show(message, isSilent = false) {
+  const isRenotified = Boolean(message.returned) && !isSilent && !(await isJustShown(message.tag));
   const buttons = message.buttons || [];
   // All answers or none: some of them would look like all there are.
   const hasRoom = buttons.length <= (self.Notification.maxActions || 0);
@@ -33,15 +35,24 @@ function show(message, isSilent = false) {
     tag: message.tag,
     icon: message.icon,
     silent: isSilent,
+    renotify: isRenotified,
     requireInteraction: buttons.length > 0,
     actions: hasRoom ? buttons.map((button, index) => ({ action: `answer-${index}`, title: button.title })) : [],
     data: {
+      shownAt: Date.now(),
       url: message.url,
       answerUrl: message.answer_url,
       token: message.token,
       values: buttons.map((button) => button.value),
     },
   });
+}
+
+// A page and Web Push show the same return within this time, and a snooze lasts longer.
+const SAME_RETURN_TIME = 60_000; // milliseconds
+async function isJustShown(tag) {
+  const notifications = await self.registration.getNotifications({ tag });
+  return notifications.some((shown) => Date.now() - (shown.data || {}).shownAt < SAME_RETURN_TIME);
 }
 
 self.addEventListener("notificationclick", (event) => {

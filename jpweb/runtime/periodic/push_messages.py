@@ -53,11 +53,13 @@ def build_message(notification: DueNotification) -> dict[str, Any]:
         url = reverse("approval", kwargs={"approval_id": key})
         return {"title": title, "body": body, "tag": f"approval-{key}", "url": url}
     sign_in_key = notification.subscription.sign_in_id
-    return {
+    message = {
         "title": title,
         "body": _describe_question(notification),
         **build_buttons(notification.inquiry_id, notification.buttons, sign_in_key),
     }
+    # The browser may still show the message from before the snooze, and would replace it silently.
+    return message | ({"returned": True} if notification.return_number else {})
 
 
 def build_buttons(

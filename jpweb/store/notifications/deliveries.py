@@ -31,6 +31,7 @@ from django.db.models.functions import Now, RowNumber
 
 from jpweb.store import approvals, db_text, inquiries
 from jpweb.store.choices import ApprovalKind, ApprovalState, Role
+from jpweb.store.inbox import snoozes
 from jpweb.store.inquiries import OPEN_STATE, run_is_unfinished
 from jpweb.store.ledger.entries import Place
 from jpweb.store.models import (
@@ -198,8 +199,12 @@ def _record_delivery(due_notification: DueNotification) -> int:
 def list_waiting_keys(
     person_id: int, inquiry_ids: Sequence[int], approval_ids: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Return which of these questions and approvals the person may answer or decide now."""
-    waiting_inquiries = inquiries.list_open(person_id).filter(pk__in=inquiry_ids)
+    """Return which of these questions and approvals the person may answer or decide now.
+
+    Questions that the person snoozed are left out.
+    """
+    is_snoozed = snoozes.is_snoozed([person_id])
+    waiting_inquiries = inquiries.list_open(person_id).filter(~is_snoozed, pk__in=inquiry_ids)
     waiting_approvals = approvals.list_open_for(person_id).filter(pk__in=approval_ids)
     return (
         list(waiting_inquiries.values_list("pk", flat=True)),

@@ -212,6 +212,19 @@ def test_a_notification_closes_once_its_question_is_settled(visit: Visit):
 
 
 @needs_full_chromium
+def test_a_notification_closes_once_its_question_is_snoozed(visit: Visit):
+    turn_page = visit.begin()
+    key = read_key(turn_page, BOOLEAN)
+    browser = open_browser(visit)
+    browser.deliver(fetch_message(browser.page, key))
+    browser.wait_for(1)
+    card = find_card(turn_page, BOOLEAN)
+    card.get_by_role("link", name="Snooze").click()
+    card.get_by_role("button", name="10 minutes").click()
+    browser.wait_for(0)
+
+
+@needs_full_chromium
 def test_a_message_of_what_is_in_view_is_shown_and_closed_at_once(visit: Visit):
     """A browser may end a subscription whose messages show nothing, as Safari does."""
     turn_page = visit.begin()
@@ -251,6 +264,36 @@ def test_more_notifications_than_a_request_names_are_all_asked_about(visit: Visi
     assert closed == ["mention-110"]
     assert sum(requests) == 120
     assert max(requests) <= MAX_TAGS
+
+
+#: Show a message of a question while a notification of it is shown; returns the options.
+SHOW_OVER_EARLIER = """async ([message, age]) => {
+  let options = null;
+  self.registration.getNotifications = async () => [
+    { tag: message.tag, data: age === null ? null : { shownAt: Date.now() - age } } ];
+  self.registration.showNotification = async (_title, shown) => { options = shown; };
+  await show(message);
+  return { renotify: options.renotify, silent: options.silent, tag: options.tag };
+}"""
+
+
+@pytest.mark.parametrize(
+    ("fields", "age", "has_sound"),
+    [
+        ({"returned": True}, 600_000, True),
+        ({"returned": True}, None, True),  # shown by a service worker of an earlier version
+        ({"returned": True}, 2_000, False),  # a page has shown the return
+        ({}, 600_000, False),
+    ],
+    ids=["earlier notification", "earlier version", "shown by a page", "not returned"],
+)
+def test_a_question_that_returned_has_a_sound_over_an_earlier_notification(
+    visit: Visit, fields: dict[str, Any], age: int | None, has_sound: bool
+):
+    browser = open_browser(visit)
+    message = {"title": "T", "body": "B", "tag": "question-7", "url": "/questions/7", **fields}
+    options = browser.worker.evaluate(SHOW_OVER_EARLIER, [message, age])
+    assert options == {"renotify": has_sound, "silent": False, "tag": "question-7"}
 
 
 @needs_full_chromium

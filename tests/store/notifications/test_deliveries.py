@@ -254,6 +254,17 @@ def test_claim_delivery_of_a_question_that_its_person_snoozed_is_none(run: Run):
     assert deliveries.claim_delivery(due_by_destination[other.pk]) is not None
 
 
+def test_list_waiting_keys_leaves_out_what_its_person_snoozed(run: Run):
+    destination, other, question = address(run), address(run), making.question(run)
+    until = timezone.now() + timedelta(hours=1)
+    snoozes.snooze_question(question, destination.person_id, until)
+    assert deliveries.list_waiting_keys(destination.person_id, [question.pk], []) == ([], [])
+    assert deliveries.list_waiting_keys(other.person_id, [question.pk], []) == ([question.pk], [])
+    snooze_and_end(question, destination.person_id)
+    keys = deliveries.list_waiting_keys(destination.person_id, [question.pk], [])
+    assert keys == ([question.pk], [])
+
+
 def claim_all() -> list[tuple[int, str] | None]:
     """Claim what is due, as a round does."""
     return [deliveries.claim_delivery(notification) for notification in deliveries.list_due(10)]
