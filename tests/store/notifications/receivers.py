@@ -1,0 +1,19 @@
+"""Channels of people, made for tests of notifications."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jpweb.store.choices import Role
+from jpweb.store.models import NotificationDestination, Person, Run
+from tests.store import making
+
+
+def address(
+    run: Run, delay: int = 0, role: Role = Role.RESPONDER, **fields: Any
+) -> NotificationDestination:
+    home = run.conversation.workspace
+    recipient: Person = fields.pop("person", None) or making.person("", role, home)
+    return NotificationDestination.objects.create(
+        person=recipient, workspace=home, url="ntfy://t", delay=delay
+    )
