@@ -131,7 +131,9 @@ def _build_export_context(request: Request, conversation: Conversation) -> dict[
     return {
         "formats": exports.FORMATS,
         "may_export": may_export,
-        "masked_count": contents.count_masked_places([conversation.pk]) if may_export else 0,
+        "masked_count": contents.count_masked_places([conversation.pk]).total()
+        if may_export
+        else 0,
     }
 
 

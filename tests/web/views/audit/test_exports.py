@@ -359,7 +359,7 @@ def list_questions(world: World, identifier: str) -> list[str]:
     text = read_body(get(world, "/audit.csv", identifier=identifier)).decode()
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     page = get(world, "/audit", identifier=identifier).content.decode()
-    assert page.count("<tr data-kind=") == len(rows)
+    assert page.count('<tr id="inquiry-') == len(rows)
     return [row["question"] for row in rows]
 
 

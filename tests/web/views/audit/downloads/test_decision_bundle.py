@@ -77,14 +77,18 @@ def test_decisions_about_no_conversation_are_a_bundle_of_none(world: World, tmp_
     assert list_titles(read_manifest(world, tmp_path)) == []
 
 
-def test_export_is_an_entry_in_each_workspace_of_its_conversations(decided_world: World):
+def test_export_is_an_entry_of_each_of_its_conversations(decided_world: World):
     world = decided_world
     auditor = world.people["auditor"]
     Membership.objects.create(person=auditor, workspace=world.other_home, role=Role.AUDITOR)
     list(get(world, "/audit/decisions/evidence.zip"))
     entries = LedgerEntry.objects.filter(act=Act.EXPORTED, person_id=auditor.pk).order_by("pk")
-    homes = [world.home.pk, world.other_home.pk]
-    assert list(entries.values_list("workspace_id", flat=True)) == homes
+    keys = list(entries.values_list("conversation_id", flat=True))
+    assert set(entries.values_list("workspace_id", flat=True)) == {
+        world.home.pk,
+        world.other_home.pk,
+    }
+    assert len(keys) == len(set(keys)) == 3
 
 
 def test_page_offers_the_bundle_with_its_filters(decided_world: World):
