@@ -17,7 +17,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from django.http.request import split_domain_port
 
-from jpweb import datafolder, identity_providers, installation
+from jpweb import data_folder, identity_providers, installation
 from jpweb.number_settings import MAX_DAYS, MAX_HOURS, MAX_PORT, MAX_SECONDS, read_number
 from jpweb.text_settings import (
     parse_address,
@@ -45,7 +45,7 @@ def _load_secret_key() -> str:
     White space around it is part of the key: an installation that began with it keeps its key.
     """
     try:
-        datafolder.make_folder(DATA_DIR)
+        data_folder.make_folder(DATA_DIR)
         if not _KEY_PATH.exists():
             _create_secret_key()
         key = _KEY_PATH.read_text()
@@ -74,7 +74,7 @@ def _prepare_folder(database: Path) -> None:
     """Create the data folder of SQLite's file, without which commands would fail."""
     if DATA_DIR in database.parents:
         try:
-            datafolder.make_folder(database.parent)
+            data_folder.make_folder(database.parent)
         except OSError as error:
             raise _make_data_dir_error(error) from error
 
@@ -82,7 +82,7 @@ def _prepare_folder(database: Path) -> None:
 def _close_folder() -> list[str]:
     """Close the data folder to other users; return the paths that were open to them."""
     try:
-        return datafolder.close_folder(DATA_DIR)
+        return data_folder.close_folder(DATA_DIR)
     except OSError as error:
         raise _make_data_dir_error(error) from error
 
@@ -224,9 +224,9 @@ if REDIS_URL:
     }
 
 # Runs execute in the server ("embedded") or in worker processes ("workers": `jpweb work`).
-RUNS = read_text("JPWEB_RUNS", "embedded")
-_check_runs(RUNS)
-if RUNS == "workers":
+RUN_MODE = read_text("JPWEB_RUNS", "embedded")
+_check_runs(RUN_MODE)
+if RUN_MODE == "workers":
     INSTALLED_APPS.append("procrastinate.contrib.django")
 
 # The file to which signed heads of the ledger are appended, and the notification address that gets
@@ -244,8 +244,8 @@ DETECT_SECRETS = read_switch("JPWEB_DETECT_SECRETS", default=True)
 
 # Seconds until a run's lease expires without a renewal; seconds of hold time before a run that
 # only waits for people is parked.
-LEASE = read_number("JPWEB_LEASE", 15, 1, MAX_SECONDS)
-HOLD = read_number("JPWEB_HOLD", 30, 0, MAX_SECONDS)
+LEASE_SECONDS = read_number("JPWEB_LEASE", 15, 1, MAX_SECONDS)
+PARK_AFTER_SECONDS = read_number("JPWEB_HOLD", 30, 0, MAX_SECONDS)
 # Seconds in which a person can undo an answer that they gave by one press; 0: sent at once.
 UNDO_SECONDS = read_number("JPWEB_UNDO", 5, 0, MAX_SECONDS)
 
@@ -323,7 +323,7 @@ if (_site := read_site_url("JPWEB_URL")) is not None:
         SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 # Folders whose workspaces the first person may add on a page: all on one person's machine, none for
 # a team, whose people may not all read what this process can.
-_is_for_a_team = _site is not None or RUNS == "workers" or not IS_SQLITE
+_is_for_a_team = _site is not None or RUN_MODE == "workers" or not IS_SQLITE
 WORKSPACE_ROOTS = read_folders("JPWEB_WORKSPACE_ROOTS", "" if _is_for_a_team else "/")
 # Apprise schemas that are allowed for notifications. Others would let a member make this server
 # send arbitrary requests or write files.

@@ -41,4 +41,4 @@ def test_number_at_a_bound_is_taken(read_settings: ReadSettings):
 
 
 def test_empty_number_is_the_default(read_settings: ReadSettings):
-    assert read_settings(JPWEB_LEASE="")["LEASE"] == 15
+    assert read_settings(JPWEB_LEASE="")["LEASE_SECONDS"] == 15

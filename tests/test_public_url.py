@@ -139,7 +139,7 @@ def print_link(settings: Any, command: str, values: dict[str, Any]) -> tuple[str
 def test_link_to_a_host_that_is_not_served_has_a_warning(
     read_settings: ReadSettings, settings: Any, command: str, runs: str
 ):
-    settings.RUNS = runs
+    settings.RUN_MODE = runs
     out, err = print_link(settings, command, read_settings(JPWEB_HOSTS="jp.lan"))
     assert ("http://127.0.0.1:8000/sign-in#" in out) is (runs == "embedded")
     assert err == (

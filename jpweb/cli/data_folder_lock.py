@@ -9,7 +9,7 @@ from typing import IO
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from jpweb import datafolder
+from jpweb import data_folder
 
 
 def lock_data_dir() -> IO[str]:
@@ -19,7 +19,7 @@ def lock_data_dir() -> IO[str]:
     """
     path = settings.DATA_DIR / "server.lock"
     try:
-        datafolder.make_folder(settings.DATA_DIR)
+        data_folder.make_folder(settings.DATA_DIR)
         lock: IO[str] = path.open("a+")
         return _acquire_lock(lock)
     except OSError as error:

@@ -34,7 +34,7 @@ async def _admit_at_once() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class RunExecutor:
+class WorkerCallbacks:
     """Functions that execute runs: ``execute_run`` one, ``release_all``, and the background work.
 
     ``wait_for_capacity`` returns when the process can take one more.
@@ -49,7 +49,7 @@ class RunExecutor:
 class Worker:
     """Executes up to ``limit`` runs at once until it is stopped."""
 
-    def __init__(self, executor: RunExecutor, limit: int) -> None:
+    def __init__(self, executor: WorkerCallbacks, limit: int) -> None:
         self._executor = executor
         self._limit = limit
         self._runs: dict[int, asyncio.Future[None]] = {}

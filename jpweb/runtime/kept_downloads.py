@@ -21,7 +21,7 @@ from weakref import finalize
 
 from django.conf import settings
 
-from jpweb import datafolder
+from jpweb import data_folder
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.store.errors import ExportBroken
 from jpweb.store.exports import ExportChunk
@@ -135,7 +135,9 @@ class _NamelessFile:
     """A file of the data folder without a name; it ends with this object."""
 
     def __init__(self) -> None:
-        datafolder.make_folder(settings.DATA_DIR)  # a web server of a team keeps nothing else there
+        data_folder.make_folder(
+            settings.DATA_DIR
+        )  # a web server of a team keeps nothing else there
         with tempfile.TemporaryFile(dir=settings.DATA_DIR) as file:
             self._descriptor = os.dup(file.fileno())
         finalize(self, os.close, self._descriptor)

@@ -114,7 +114,7 @@ async def _begin_run(
         run = await run_in_db_thread(
             runs.start_run, conversation.pk, person.pk, model.provider, model.name, events
         )
-        if settings.RUNS == "embedded":
+        if settings.RUN_MODE == "embedded":
             active = await run_executor.acquire_run(run.pk, attachment)
         elif attachment is not None:  # what jp adds before a worker comes then follows the message
             await run_in_background_thread(attachment.write_files)

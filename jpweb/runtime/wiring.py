@@ -142,7 +142,7 @@ def _find_model_status(workspace_config: WorkspaceConfig) -> ModelStatus:
     """
     try:
         model_config = _choose_model(workspace_config)
-        if settings.RUNS == "embedded":
+        if settings.RUN_MODE == "embedded":
             open_model(workspace_config, model_config)
     except (InvalidConfiguration, ProviderFailed) as error:
         return ModelStatus(problem=str(error))

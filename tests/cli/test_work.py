@@ -164,7 +164,7 @@ def test_bad_settings_are_one_line(tmp_path: Path, settings: dict[str, str], lin
     ids=["embedded", "no runs"],
 )
 def test_work_that_cannot_be_done_is_refused(settings: Any, mode: str, runs: int, problem: str):
-    settings.RUNS = mode
+    settings.RUN_MODE = mode
     with pytest.raises(CommandError, match=problem):
         call_command("work", runs=runs)
 

@@ -62,7 +62,7 @@ class Scene:
 
     async def resume(self, run: Run) -> asyncio.Task[None]:
         """Let this process take up what nobody executes; return the task that executes the run."""
-        await run_executor.renew_and_recover()
+        await run_executor.check_and_recover()
 
         async def find_task() -> asyncio.Task[None] | None:
             active = run_executor._active_runs.get(run.pk)

@@ -96,7 +96,7 @@ async def test_run_let_go_that_cannot_go_on_fails_and_says_why(
         raise ReadOnlyConversation("jp has the lock")
 
     monkeypatch.setattr(attachments, "attach_files", raise_locked)
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
 
     async def find_lost() -> Run | None:
         row = await reload_run(run)

@@ -38,7 +38,7 @@ from jpweb.stream.outline import build_outline
 from tests.builders import AT, make_inquiry, stream
 
 HOLDER = "test"
-LEASE = 60
+LEASE_SECONDS = 60
 ANSWER = Answered(True)
 _numbers = count(1)
 
@@ -91,7 +91,7 @@ def start_run(
     return run
 
 
-def acquire_run(run: Run, holder: str = HOLDER, seconds: float = LEASE) -> Run:
+def acquire_run(run: Run, holder: str = HOLDER, seconds: float = LEASE_SECONDS) -> Run:
     """Return a queued run as its holder has it."""
     leased_run = leases.acquire_lease(run.pk, holder, seconds)
     assert leased_run is not None

@@ -67,7 +67,7 @@ class LeaseRenewer(Generic[K]):
     async def stop(self) -> None:
         """Stop the thread; wait at most as long as one statement may take."""
         self._stop_event.set()
-        await asyncio.to_thread(self._thread.join, settings.LEASE * STATEMENT_SHARE)
+        await asyncio.to_thread(self._thread.join, settings.LEASE_SECONDS * STATEMENT_SHARE)
 
     def _run_thread(self) -> None:
         try:
@@ -76,20 +76,20 @@ class LeaseRenewer(Generic[K]):
             self._call_in_loop(self._ended_event.set)
 
     def _renew_until_stopped(self) -> None:
-        with timeouts.use_own_connection("leases", settings.LEASE * STATEMENT_SHARE):
+        with timeouts.use_own_connection("leases", settings.LEASE_SECONDS * STATEMENT_SHARE):
             renewed_at, is_outage_logged = monotonic(), False
             while not self._stop_event.is_set():
                 requested_at = monotonic()
                 try:
                     self._renew_leases()
                     renewed_at, is_outage_logged = requested_at, False
-                    pause_seconds = settings.LEASE * RENEWAL_SHARE
+                    pause_seconds = settings.LEASE_SECONDS * RENEWAL_SHARE
                 except DATABASE_UNAVAILABLE as error:
                     if not is_outage_logged:
                         logger.warning("Leases cannot be renewed: %s", error)
                     is_outage_logged = True
-                    pause_seconds = settings.LEASE * RETRY_SHARE
-                    if monotonic() - renewed_at > settings.LEASE:
+                    pause_seconds = settings.LEASE_SECONDS * RETRY_SHARE
+                    if monotonic() - renewed_at > settings.LEASE_SECONDS:
                         self._call_in_loop(self._on_expired)
                 self._stop_event.wait(pause_seconds)
 
@@ -97,7 +97,7 @@ class LeaseRenewer(Generic[K]):
         keys = self._list_keys()
         try:
             held_keys = leases.renew_leases(
-                keys, process_identity.get_process_name(), settings.LEASE
+                keys, process_identity.get_process_name(), settings.LEASE_SECONDS
             )
             heartbeats.record_heartbeat(process_identity.get_process_name())
         finally:

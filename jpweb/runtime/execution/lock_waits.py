@@ -36,10 +36,10 @@ class LockWaits:
         if not isinstance(error, LockHeld) or error.holder.session != LOCK_SESSION:
             return False
         current_time = time.monotonic()
-        self._forget_before(current_time - _KEPT_WAIT_LEASES * settings.LEASE)
+        self._forget_before(current_time - _KEPT_WAIT_LEASES * settings.LEASE_SECONDS)
         key = (run.pk, run.conversation.last_activity)
         start_time = self._start_times.setdefault(key, current_time)
-        return current_time - start_time <= MAX_WAIT_LEASES * settings.LEASE
+        return current_time - start_time <= MAX_WAIT_LEASES * settings.LEASE_SECONDS
 
     def _forget_before(self, oldest_time: float) -> None:
         recent_waits = [item for item in self._start_times.items() if item[1] >= oldest_time]

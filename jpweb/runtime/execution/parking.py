@@ -33,7 +33,7 @@ async def wait_until_parked(active: ActiveRun) -> None:
 async def _is_idle_for_hold(active: ActiveRun) -> bool:
     """Return whether the run stays idle for the hold time."""
     with suppress(TimeoutError):
-        await asyncio.wait_for(active.idle_tracker.wait_busy(), settings.HOLD)
+        await asyncio.wait_for(active.idle_tracker.wait_busy(), settings.PARK_AFTER_SECONDS)
     return active.idle_tracker.is_idle
 
 

@@ -15,8 +15,8 @@ from jpweb.runtime.broadcast import local_bus, publisher
 from jpweb.runtime.db_threads import run_in_background_thread, run_in_db_thread
 from jpweb.runtime.execution import parking, turn_runner
 from jpweb.runtime.execution.active_run import ActiveRun
+from jpweb.runtime.execution.admission_control import AdmissionControl
 from jpweb.runtime.execution.lease_renewal import LeaseRenewer
-from jpweb.runtime.execution.load_gauge import AdmissionControl
 from jpweb.runtime.execution.lock_waits import LockWaits
 from jpweb.runtime.tasks import BackgroundTasks, cancel_once, create_detached_task, run_to_end
 from jpweb.store import runs
@@ -75,7 +75,7 @@ async def acquire_run(run_id: int, attachment: Attachment | None) -> ActiveRun |
     if _shutdown_event.is_set():
         return None
     run = await run_in_db_thread(
-        leases.acquire_lease, run_id, process_identity.get_process_name(), settings.LEASE
+        leases.acquire_lease, run_id, process_identity.get_process_name(), settings.LEASE_SECONDS
     )
     return None if run is None else ActiveRun(run, run.conversation, attachment)
 
@@ -107,7 +107,7 @@ async def maintain_leases() -> None:
 
 async def _poll_runs() -> None:
     # An embedded server has locked the data folder: other leases belong to dead processes.
-    must_expire_leases, is_outage_logged = settings.RUNS == "embedded", False
+    must_expire_leases, is_outage_logged = settings.RUN_MODE == "embedded", False
     while True:
         try:
             if must_expire_leases:
@@ -122,15 +122,15 @@ async def _poll_runs() -> None:
                 await start_queued_runs(0)
                 is_outage_logged = False
             else:
-                await renew_and_recover()
+                await check_and_recover()
         except DATABASE_UNAVAILABLE as error:
             if not is_outage_logged:
                 logger.warning("Runs cannot be checked: %s", error)
             is_outage_logged = True
-        await asyncio.sleep(OUTAGE_POLL_SECONDS if is_outage_logged else settings.LEASE / 3)
+        await asyncio.sleep(OUTAGE_POLL_SECONDS if is_outage_logged else settings.LEASE_SECONDS / 3)
 
 
-async def renew_and_recover() -> None:
+async def check_and_recover() -> None:
     """Check the leases, deliver interrupts, and recover runs that no process executes."""
     actives = dict(_active_runs)  # a snapshot: runs acquired during the query stay out
     held_keys = await run_in_db_thread(
@@ -139,15 +139,15 @@ async def renew_and_recover() -> None:
     _abandon_unheld(actives, held_keys)
     await turn_runner.deliver_interrupts(*(actives[key] for key in held_keys))
     own_ids = list(_list_own_runs())
-    for run in await run_in_db_thread(runs.recover_expired, settings.LEASE, own_ids):
+    for run in await run_in_db_thread(runs.recover_expired, settings.LEASE_SECONDS, own_ids):
         await publisher.publish_conversation_changed(run.conversation_id)
         await publisher.publish_questions_changed(run.conversation.workspace_id)
-    await start_queued_runs(settings.LEASE)
+    await start_queued_runs(settings.LEASE_SECONDS)
 
 
 async def start_queued_runs(queued_seconds: float) -> None:
     """Execute queued runs here, or enqueue the jobs of those that were queued for so long."""
-    if settings.RUNS == "embedded":
+    if settings.RUN_MODE == "embedded":
         for key in (await run_in_db_thread(leases.list_queued))[: _count_free_slots()]:
             _start_run(key)
     else:
@@ -288,7 +288,7 @@ def _release_attachment(attaching: asyncio.Task[Attachment | None]) -> None:
 
 
 async def _end_stuck_run(run: Run, problem: str) -> None:
-    if await run_in_db_thread(heartbeats.count_deaths, run, settings.LEASE):
+    if await run_in_db_thread(heartbeats.count_deaths, run, settings.LEASE_SECONDS):
         await run_in_db_thread(
             runs.lose_run, run, f"The turn couldn't resume after the server stopped: {problem}"
         )
@@ -312,7 +312,7 @@ async def _execute_active(active: ActiveRun) -> None:
             del _active_runs[run.pk]
         if active.attachment is not None:
             await run_in_db_thread(active.attachment.release)
-    if active.is_abandoned and settings.RUNS == "embedded":
+    if active.is_abandoned and settings.RUN_MODE == "embedded":
         _start_run(run.pk)  # an answer may have requeued it while it was being parked
     await publisher.publish_partial_text(run.conversation_id, "message", "")
     await publisher.publish_conversation_changed(run.conversation_id)
@@ -338,19 +338,19 @@ def _on_run_signal(signal: local_bus.Signal) -> None:
     active = _active_runs.get(signal["run"])
     if active is not None:
         _background_tasks.spawn_task(turn_runner.deliver_interrupts(active))
-    elif settings.RUNS == "embedded":
+    elif settings.RUN_MODE == "embedded":
         _start_run(signal["run"])
 
 
 def _on_resync(_signal: local_bus.Signal) -> None:
     """Check all runs after an outage: signals may have been lost."""
-    if _active_runs or settings.RUNS == "embedded":
+    if _active_runs or settings.RUN_MODE == "embedded":
         _background_tasks.spawn_task(_resync_runs())
 
 
 async def _resync_runs() -> None:
     with suppress(*DATABASE_UNAVAILABLE):  # _poll_runs logs the outage
-        await renew_and_recover()
+        await check_and_recover()
 
 
 local_bus.add_subscriber(local_bus.make_kind_topic("run"), _on_run_signal)

@@ -190,7 +190,7 @@ _server_scheduler = LeaderScheduler(process_identity.get_process_name(), (OWN_LE
 
 async def run_scheduler() -> None:
     """Run the tasks that this process leads; return only by cancellation, also after it stopped."""
-    if settings.RUNS == "embedded":
+    if settings.RUN_MODE == "embedded":
         # This process has the lock on the data folder, so other leases of the installation belong
         # to dead processes. In an outage they expire by themselves.
         with suppress(*DATABASE_UNAVAILABLE):

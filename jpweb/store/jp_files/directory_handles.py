@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from jpweb import datafolder
+from jpweb import data_folder
 
 MIB = 1024 * 1024
 #: Entries of one directory at most.
@@ -153,7 +153,7 @@ class Directory:
                 if flags & (os.O_WRONLY | os.O_RDWR) and opened_status.st_nlink > 1:
                     raise EntryRefused(errno.EMLINK, "it has a second name (hard link)")
                 if existing is None:
-                    datafolder.share_file(descriptor, mode)
+                    data_folder.share_file(descriptor, mode)
             except OSError:
                 os.close(descriptor)
                 raise
@@ -173,7 +173,7 @@ class Directory:
             os.mkdir(name, dir_fd=self._descriptor)
             descriptor = os.open(name, _LIST_FLAGS, dir_fd=self._descriptor)
             try:
-                datafolder.share_file(descriptor, 0o777)
+                data_folder.share_file(descriptor, 0o777)
             finally:
                 os.close(descriptor)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from jpweb import datafolder
+from jpweb import data_folder
 from jpweb.evidence import ledger_verifier
 from jpweb.evidence.ledger_verifier import Problem, UnreadableFile
 from jpweb.store.errors import StoreError
@@ -44,7 +44,7 @@ def read_heads(path: Path) -> Iterator[dict[str, Any] | Problem]:
 
 
 def _append_line(path: Path, line: str) -> None:
-    datafolder.make_folder(path.parent)
+    data_folder.make_folder(path.parent)
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         size = os.fstat(descriptor).st_size

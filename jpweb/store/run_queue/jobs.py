@@ -14,7 +14,7 @@ from django.conf import settings
 
 def enqueue_job(run_id: int) -> None:
     """Enqueue a run's job in the present transaction; does nothing without workers."""
-    if settings.RUNS != "workers":
+    if settings.RUN_MODE != "workers":
         return
     # Importing procrastinate takes a tenth of a second; only installations with workers need it.
     from jpweb.store.run_queue import job_engine  # noqa: PLC0415  lazy, as the comment above says
@@ -24,7 +24,7 @@ def enqueue_job(run_id: int) -> None:
 
 def find_waiting(run_ids: Collection[int]) -> set[int]:
     """Return the runs among these that have a job without a worker; they need no other job."""
-    if settings.RUNS != "workers":
+    if settings.RUN_MODE != "workers":
         return set()
     from jpweb.store.run_queue import job_engine  # noqa: PLC0415  as above
 

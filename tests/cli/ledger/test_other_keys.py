@@ -75,7 +75,7 @@ def test_command_without_the_key_of_the_server_changes_nothing(
 ):
     head = LedgerHead.objects.values().get()
     with (
-        override_settings(SECRET_KEY="other", RUNS="workers"),
+        override_settings(SECRET_KEY="other", RUN_MODE="workers"),
         pytest.raises(CommandError, match=f"^{re.escape(REFUSAL)}$"),
     ):
         call(*(argument.replace("FOLDER", str(tmp_path)) for argument in arguments))
@@ -103,7 +103,7 @@ def test_server_that_starts_with_a_new_key_lets_commands_use_it(settings: Any):
 
 
 def test_server_beside_processes_with_another_key_is_refused(settings: Any):
-    settings.SECRET_KEY, settings.RUNS = "new", "workers"
+    settings.SECRET_KEY, settings.RUN_MODE = "new", "workers"
     task_leases.acquire_or_renew("ledger", "worker", 15)
     command = Command(stdout=io.StringIO(), stderr=io.StringIO())
     with pytest.raises(CommandError, match=f"^{re.escape(RUNNING_REFUSAL)}$"):

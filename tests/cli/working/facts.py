@@ -18,7 +18,7 @@ from procrastinate.manager import JobManager
 from psycopg import OperationalError
 
 from jpweb.cli import worker
-from jpweb.cli.worker import RunExecutor, Worker
+from jpweb.cli.worker import Worker, WorkerCallbacks
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store.database.availability import DATABASE_UNAVAILABLE
 from jpweb.store.run_queue import job_engine, jobs
@@ -78,7 +78,7 @@ class Hands:
 async def working(hands: Hands, limit: int = 5, **background: Any) -> AsyncIterator[Worker]:
     """Let a worker work, and stop it."""
     stop = asyncio.Event()
-    executor = RunExecutor(hands.see_through, hands.let_go, background)
+    executor = WorkerCallbacks(hands.see_through, hands.let_go, background)
     worker = Worker(executor, limit)
     task = asyncio.create_task(worker.run_until_stopped(stop))
     try:
@@ -251,7 +251,7 @@ async def test_a_run_that_was_being_put_down_when_its_job_came_is_taken_up_then(
             await put_down.wait()
 
     stop = asyncio.Event()
-    worker = Worker(RunExecutor(see_through, hands.let_go, {}), 5)
+    worker = Worker(WorkerCallbacks(see_through, hands.let_go, {}), 5)
     task = asyncio.create_task(worker.run_until_stopped(stop))
     await run_in_db_thread(jobs.enqueue_job, 7)
     await eventually(lambda: hands.started_ids == [7])

@@ -35,7 +35,7 @@ def test_restore_is_refused_while_a_web_server_beside_workers_runs(
     settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Such a server has no lock on the data folder, and leads no periodic task."""
-    settings.RUNS, settings.DATA_DIR = "workers", tmp_path
+    settings.RUN_MODE, settings.DATA_DIR = "workers", tmp_path
     making.person("ada")
     call_command("backup", str(tmp_path / "file"), verbosity=0)
     refusals: list[str] = []

@@ -184,7 +184,7 @@ async def stop_and_wait(scene: Scene, task: asyncio.Task[None]) -> None:
     await run_in_db_thread(
         runs.interrupt_run, scene.conversation.pk, InterruptKind.STOP, decider(scene.ada)
     )
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
     await wait_for_task(task)
 
 
@@ -195,7 +195,7 @@ async def test_restart_is_handled_once_its_calls_begin_again_and_not_repeated(
     await turn_runner.deliver_interrupts(active)
     await turn_runner.deliver_interrupts(active)
     await wait_for_questions(2)
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
     assert active.interrupts.pending is None
     assert await list_unhandled() == []
     await stop_and_wait(scene, task)
@@ -229,7 +229,7 @@ async def test_reply_without_text_whose_process_ends_first_holds_in_the_next(
     await turn_runner.deliver_interrupts(run_executor._active_runs[run.pk])
     await wait_for_task(task)
     await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
     assert (await wait_until_ended(run)).state == "done"
     assert await list_unhandled() == []
 

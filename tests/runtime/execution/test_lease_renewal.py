@@ -59,7 +59,7 @@ def held_run() -> Run:
 
 
 async def test_leases_are_renewed_while_the_store_is_stuck(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(settings, "LEASE", 0.6)
+    monkeypatch.setattr(settings, "LEASE_SECONDS", 0.6)
     run, go_on = await run_in_db_thread(held_run), Event()
     async with renewing(run.pk) as ear:
         await ear.renewals.get()
@@ -79,7 +79,7 @@ async def test_leases_are_renewed_while_the_store_is_stuck(monkeypatch: pytest.M
 
 
 async def test_run_of_another_is_told_as_not_held(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(settings, "LEASE", 5)
+    monkeypatch.setattr(settings, "LEASE_SECONDS", 5)
     run = await run_in_db_thread(held_run)
     await run_in_db_thread(Run.objects.filter(pk=run.pk).update, holder="another")
     async with renewing(run.pk) as ear:
@@ -87,7 +87,7 @@ async def test_run_of_another_is_told_as_not_held(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_renewal_that_fails_for_a_lease_says_so(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(settings, "LEASE", 0.2)
+    monkeypatch.setattr(settings, "LEASE_SECONDS", 0.2)
 
     def fail(*_: Any) -> set[int]:
         raise OperationalError("the server has not replied for 3 seconds")
@@ -149,7 +149,7 @@ async def test_lease_is_renewed_while_the_files_of_its_run_are_attached(
     try:
         await eventually(is_renewed)
         await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
-        await run_executor.renew_and_recover()
+        await run_executor.check_and_recover()
     finally:
         maintenance.cancel()
         go_on.set()

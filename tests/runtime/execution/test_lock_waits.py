@@ -32,7 +32,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_run_waits_for_eight_leases_and_then_no_longer(clock: list[float]):
     waits = LockWaits()
     assert waits.may_wait(make_run(), HELD)
-    clock[0] += MAX_WAIT_LEASES * settings.LEASE
+    clock[0] += MAX_WAIT_LEASES * settings.LEASE_SECONDS
     assert waits.may_wait(make_run(), HELD)
     clock[0] += 1
     assert not waits.may_wait(make_run(), HELD)
@@ -42,7 +42,7 @@ def test_run_waits_for_eight_leases_and_then_no_longer(clock: list[float]):
 def test_run_that_recorded_an_event_since_begins_another_wait(clock: list[float]):
     waits = LockWaits()
     assert waits.may_wait(make_run(), HELD)
-    clock[0] += MAX_WAIT_LEASES * settings.LEASE + 1
+    clock[0] += MAX_WAIT_LEASES * settings.LEASE_SECONDS + 1
     assert waits.may_wait(make_run(last_activity=AT + timedelta(seconds=1)), HELD)
 
 
@@ -50,7 +50,7 @@ def test_waits_of_long_ago_are_forgotten(clock: list[float]):
     waits = LockWaits()
     for key in range(10):
         waits.may_wait(make_run(key), HELD)
-        clock[0] += 100 * settings.LEASE
+        clock[0] += 100 * settings.LEASE_SECONDS
     assert len(waits._start_times) == 1
 
 

@@ -67,7 +67,7 @@ class Clerk:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "HOLD", 0.01)
+    monkeypatch.setattr(settings, "PARK_AFTER_SECONDS", 0.01)
 
 
 def use(monkeypatch: pytest.MonkeyPatch, clerk: Clerk, gate: Mode = Mode.UNATTENDED) -> None:
@@ -201,7 +201,7 @@ async def test_run_whose_process_ends_before_its_turn_begins_was_not_cut_off(
         await runs.release_runs()
     if is_killed:
         await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
     assert (await wait_until_ended(run)).state == "done"
     (response,) = results(await scene.elements())
     assert "again" not in response.note
@@ -245,7 +245,7 @@ async def test_a_run_that_holds_a_secret_is_not_put_down(
 ):
     """Put down, it would have to ask for the secret again."""
     use(monkeypatch, Clerk(secret=True))
-    monkeypatch.setattr(settings, "HOLD", 60)
+    monkeypatch.setattr(settings, "PARK_AFTER_SECONDS", 60)
     run, task = await scene.start()
     row = await scene.get_question()
     await resolution.answer_inquiry(row.pk, "sesame", decider(scene.ada))
@@ -302,7 +302,7 @@ async def test_a_run_woken_for_a_secret_that_never_comes_is_parked(
 async def test_an_answer_within_the_hold_finds_the_run_in_hand(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(settings, "HOLD", 60)
+    monkeypatch.setattr(settings, "PARK_AFTER_SECONDS", 60)
     use(monkeypatch, Clerk(secret=False))
     run, task = await scene.start()
     row = await scene.get_question()

@@ -32,7 +32,7 @@ from tests.store.making import decider
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "HOLD", 0.01)
+    monkeypatch.setattr(settings, "PARK_AFTER_SECONDS", 0.01)
 
 
 async def answer_parked(scene: Scene, run: Run) -> None:
@@ -74,7 +74,7 @@ async def test_restart_whose_process_ends_before_calls_stop_holds_in_the_next(
     await begin_again(scene, run, "restart")
     await wait_for_task(task)
     await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
     await answer_parked(scene, run)
     assert (await wait_until_ended(run)).state == "done"
     assert clerk.end_count == 2

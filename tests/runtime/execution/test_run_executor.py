@@ -74,9 +74,9 @@ async def test_who_is_taken_for_dead_writes_nothing_more_and_lets_go(
     run, task = await scene.start()
     await asyncio.wait_for(provider.start_event.wait(), SOON)
     await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
-    await run_in_db_thread(rows.recover_expired, settings.LEASE)
+    await run_in_db_thread(rows.recover_expired, settings.LEASE_SECONDS)
     assert await run_in_db_thread(leases.acquire_lease, run.pk, "another", 60) is not None
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
     with pytest.raises(asyncio.CancelledError):
         await wait_for_task(task)
     row = await fresh(run)
@@ -92,7 +92,7 @@ async def test_a_process_that_cannot_renew_in_time_lets_go_of_everything(
 ):
     provider = Twice()
     providers.use_provider(monkeypatch, provider)
-    monkeypatch.setattr(settings, "LEASE", 0.05)
+    monkeypatch.setattr(settings, "LEASE_SECONDS", 0.05)
     monkeypatch.setattr(run_executor, "OUTAGE_POLL_SECONDS", 0.01)
     run, task = await scene.start()
     await asyncio.wait_for(provider.start_event.wait(), SOON)
@@ -112,7 +112,7 @@ async def test_a_process_that_cannot_renew_in_time_lets_go_of_everything(
     with pytest.raises(asyncio.CancelledError):
         await wait_for_task(task)
     assert (await fresh(run)).state == "running", "nothing was put on record"
-    monkeypatch.setattr(settings, "LEASE", 5)
+    monkeypatch.setattr(settings, "LEASE_SECONDS", 5)
     outage.clear()
     assert (await wait_until_ended(run)).state == "done"
     assert list_responses(await scene.elements()) == ["Take 2."]
@@ -139,7 +139,7 @@ async def test_tend_after_an_outage_takes_up_what_waits_at_once(
 ):
     providers.use_provider(monkeypatch, provider := Twice())
     provider.times = 1
-    monkeypatch.setattr(settings, "LEASE", 600)
+    monkeypatch.setattr(settings, "LEASE_SECONDS", 600)
     monkeypatch.setattr(run_executor, "OUTAGE_POLL_SECONDS", 0.01)
     outage, failure_event = fail_list_queued(monkeypatch)
     tending = asyncio.create_task(run_executor.maintain_leases())
@@ -162,8 +162,8 @@ async def test_tend_after_an_outage_offers_what_waits_to_workers_at_once(
     run = await run_in_db_thread(
         rows.start_run, scene.conversation.pk, scene.ada.pk, "scripted", "", opening_events
     )
-    monkeypatch.setattr(settings, "RUNS", "workers")
-    monkeypatch.setattr(settings, "LEASE", 600)
+    monkeypatch.setattr(settings, "RUN_MODE", "workers")
+    monkeypatch.setattr(settings, "LEASE_SECONDS", 600)
     monkeypatch.setattr(run_executor, "OUTAGE_POLL_SECONDS", 0.01)
     offers: asyncio.Queue[list[int]] = asyncio.Queue()
     loop = asyncio.get_running_loop()
@@ -194,7 +194,7 @@ async def test_a_database_that_goes_fails_no_run(scene: Scene, monkeypatch: pyte
     await wait_for_task(task)
     assert (await fresh(run)).state == "running"
     await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
     ended_run = await wait_until_ended(run)
     assert (ended_run.state, ended_run.resume_count) == ("done", 1)
     assert list_responses(await scene.elements()) == ["Take 3."]
@@ -220,7 +220,7 @@ async def test_a_turn_that_was_complete_when_its_process_died_is_not_played_on(
         sender = decider(scene.ada)
         await run_in_db_thread(rows.interrupt_run, scene.conversation.pk, kind, sender)
     await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
     assert (await wait_until_ended(run)).state == "done"
     assert list_responses(await scene.elements()) == ["Take 2."], "the model is not asked again"
 
@@ -250,13 +250,13 @@ async def test_a_stop_that_nobody_heard_is_found(scene: Scene, monkeypatch: pyte
         rows.interrupt_run, scene.conversation.pk, InterruptKind.STOP, decider(scene.eve)
     )
     assert not task.done()
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
     await wait_for_task(task)
     assert (await fresh(run)).state == "stopped"
 
 
 async def test_a_run_begun_for_workers_waits_for_one(scene: Scene, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(settings, "RUNS", "workers")
+    monkeypatch.setattr(settings, "RUN_MODE", "workers")
     job_ids: list[int] = []
     monkeypatch.setattr(jobs, "enqueue_job", job_ids.append)
     providers.use_provider(monkeypatch, providers.Says())
@@ -272,7 +272,7 @@ async def test_a_run_begun_for_workers_waits_for_one(scene: Scene, monkeypatch: 
 async def test_a_job_that_is_cancelled_leaves_its_run_to_others(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(settings, "RUNS", "workers")
+    monkeypatch.setattr(settings, "RUN_MODE", "workers")
     job_ids: list[int] = []
     monkeypatch.setattr(jobs, "enqueue_job", job_ids.append)
     provider = Twice()
@@ -292,7 +292,7 @@ async def test_an_answer_while_a_run_is_being_put_down_is_gone_on_with_at_once(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ):
     """Its servers take a while to end, and until then this process seems to have it."""
-    monkeypatch.setattr(settings, "HOLD", 0.01)
+    monkeypatch.setattr(settings, "PARK_AFTER_SECONDS", 0.01)
     providers.use_provider(monkeypatch)
     real, ending, go_on = wiring.open_turn_resources, asyncio.Event(), asyncio.Event()
 
@@ -333,12 +333,12 @@ async def test_a_server_without_workers_takes_up_no_more_than_it_has_room_for(
     await asyncio.wait_for(provider.start_event.wait(), SOON)
     await runs.release_runs()
     monkeypatch.setattr(run_executor, "MAX_EMBEDDED_RUNS", 0)
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
     await publisher.publish_run_changed(run.pk)
     assert run_executor._active_runs == {}
     assert (await fresh(run)).state == "queued"
     monkeypatch.setattr(run_executor, "MAX_EMBEDDED_RUNS", 1)
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
     assert (await wait_until_ended(run)).state == "done"
 
 

@@ -37,7 +37,7 @@ async def test_a_server_that_shuts_down_does_not_start_again_what_it_releases(
     run, _ = await scene.start()
     await provider.said_event.wait()
     await serve._release_all()
-    await run_executor.renew_and_recover()  # the poll goes on until the event loop ends
+    await run_executor.check_and_recover()  # the poll goes on until the event loop ends
     await eventually(is_quiet)
     assert run_executor._active_runs == {}
     assert await find_state(run) == "queued"
@@ -52,6 +52,6 @@ async def test_message_during_the_shutdown_is_left_to_the_next_server(
     assert run_executor._active_runs == {}
     assert await find_state(run) == "queued"
     monkeypatch.setattr(run_executor, "_shutdown_event", asyncio.Event())
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
     await eventually(is_quiet)
     assert await find_state(run) == "done"

@@ -49,7 +49,7 @@ async def test_answer_after_the_acquisition_resumes_the_call_that_waited(
     await asyncio.gather(task, return_exceptions=True)
     await run_in_db_thread(leases.expire_installation, process_identity.get_installation_name())
     opening = Opening(monkeypatch)
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
     await asyncio.wait_for(opening.start_event.wait(), SOON)
     await resolution.answer_inquiry(row.pk, "true", decider(scene.ada))
     opening.go_on.set()

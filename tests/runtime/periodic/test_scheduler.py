@@ -329,7 +329,7 @@ async def test_a_server_takes_over_at_once_from_its_own_that_was_killed(
     monkeypatch: pytest.MonkeyPatch, settings: Any, way: str, other_names: set[str]
 ):
     """Where others may live beside it, it waits for the end of their leases."""
-    settings.RUNS = way
+    settings.RUN_MODE = way
     monkeypatch.setattr(scheduler, "_scheduler", LeaderScheduler("here", [Work().of("here")]))
     await run_in_db_thread(
         task_leases.acquire_or_renew,
@@ -351,7 +351,7 @@ async def test_a_server_takes_over_at_once_from_its_own_that_was_killed(
 async def test_beginning_without_a_database_is_no_problem(
     monkeypatch: pytest.MonkeyPatch, settings: Any
 ):
-    settings.RUNS = "embedded"
+    settings.RUN_MODE = "embedded"
     work = Work()
     monkeypatch.setattr(scheduler, "_scheduler", LeaderScheduler("one", [work.of("one")]))
     monkeypatch.setattr(task_leases, "expire_installation", raise_unavailable)

@@ -62,7 +62,7 @@ async def find_ended_run(shop: Workshop) -> Run | None:
 async def test_permitted_call_never_runs_a_default_changed_meanwhile(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch, trusted: bool
 ):
-    monkeypatch.setattr(settings, "HOLD", 0.01)
+    monkeypatch.setattr(settings, "PARK_AFTER_SECONDS", 0.01)
     (shop.root / "tools" / "aim.sh").write_text(SCRIPT)
     shop.configure(lambda text: text + TOOL)
     marker_file = shop.root / "ran"
@@ -89,7 +89,7 @@ async def test_permitted_call_never_runs_a_default_changed_meanwhile(
 async def test_permitted_call_runs_once_the_file_says_what_it_said(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(settings, "HOLD", 0.01)
+    monkeypatch.setattr(settings, "PARK_AFTER_SECONDS", 0.01)
     (shop.root / "tools" / "aim.sh").write_text(SCRIPT)
     shop.configure(lambda text: text + TOOL)
     with run_vendor("openai", [Reply(Call("aim", {}, "call_1")), DONE]) as standin:

@@ -51,7 +51,7 @@ def runs_of(tally: Path) -> int:
 async def test_turn_that_is_parked_at_every_wait_ends_as_one_that_is_not(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(settings, "HOLD", 0.01)
+    monkeypatch.setattr(settings, "PARK_AFTER_SECONDS", 0.01)
     tally = shop.root / "tally"
     (shop.root / "tools" / "wild.sh").write_text(f"echo x >> {tally}; echo 'Wild as can be.'\n")
     with run_vendor("openai", [BOTH, DONE]) as standin:
@@ -97,7 +97,7 @@ async def test_decision_before_a_reply_holds_for_no_later_call_of_its_id(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ):
     """The vendor gives each reply's calls the same ids; the store alone queues the run."""
-    monkeypatch.setattr(settings, "HOLD", 0.01)
+    monkeypatch.setattr(settings, "PARK_AFTER_SECONDS", 0.01)
     tally = shop.root / "tally"
     (shop.root / "tools" / "wild.sh").write_text(f"echo x >> {tally}; echo 'Wild.'\n")
     with run_vendor("openai", [WILD, WILD, DONE]) as standin:

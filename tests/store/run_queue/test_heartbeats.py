@@ -13,7 +13,7 @@ from jpweb.stream.events import ChatResponse
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
-LEASE = 15
+LEASE_SECONDS = 15
 OVER = -1
 
 
@@ -30,7 +30,7 @@ def fresh(run: Run) -> Run:
 def let_run_out(run: Run, holder: str) -> None:
     """Let a process take a run if need be, and its lease run out."""
     if fresh(run).state == RunState.QUEUED:
-        assert leases.acquire_lease(run.pk, holder, LEASE) is not None
+        assert leases.acquire_lease(run.pk, holder, LEASE_SECONDS) is not None
     leases.renew_leases([run.pk], holder, OVER)
 
 
@@ -43,9 +43,9 @@ def test_run_that_bounces_between_living_processes_is_never_lost(run: Run):
         heartbeats.record_heartbeat(process)
     for turn in range(4 * runs.MAX_DEATHS):
         let_run_out(run, (making.HOLDER, "other")[turn % 2])
-        assert runs.recover_expired(LEASE) == [run]
+        assert runs.recover_expired(LEASE_SECONDS) == [run]
         assert (fresh(run).state, fresh(run).death_count) == (RunState.QUEUED, 0)
-    assert heartbeats.count_deaths(fresh(run), LEASE) == 0
+    assert heartbeats.count_deaths(fresh(run), LEASE_SECONDS) == 0
 
 
 def test_run_whose_processes_stayed_away_since_is_lost(run: Run):
@@ -53,12 +53,12 @@ def test_run_whose_processes_stayed_away_since_is_lost(run: Run):
     for name in names:
         heartbeats.record_heartbeat(name)
         let_run_out(run, name)
-        assert runs.recover_expired(LEASE) == [run]
+        assert runs.recover_expired(LEASE_SECONDS) == [run]
         assert fresh(run).state == RunState.QUEUED
         stay_away(name)
-    assert heartbeats.count_deaths(fresh(run), LEASE) == len(names)
+    assert heartbeats.count_deaths(fresh(run), LEASE_SECONDS) == len(names)
     let_run_out(run, "last")
-    assert runs.recover_expired(LEASE) == [run]
+    assert runs.recover_expired(LEASE_SECONDS) == [run]
     lost_run = fresh(run)
     assert (lost_run.state, lost_run.problem) == (
         "lost",
@@ -70,21 +70,21 @@ def test_run_of_a_living_process_is_not_lost_for_those_before_it(run: Run):
     Run.objects.update(death_count=10 * runs.MAX_DEATHS)
     heartbeats.record_heartbeat(making.HOLDER)
     let_run_out(run, making.HOLDER)
-    assert runs.recover_expired(LEASE) == [run]
+    assert runs.recover_expired(LEASE_SECONDS) == [run]
     assert fresh(run).state == RunState.QUEUED
 
 
 def test_process_that_ended_for_certain_counts_at_once(run: Run):
     heartbeats.record_heartbeat(making.HOLDER)
     leases.expire_installation(making.HOLDER)
-    assert runs.recover_expired(LEASE) == [run]
+    assert runs.recover_expired(LEASE_SECONDS) == [run]
     assert fresh(run).death_count == 1
 
 
 def test_progress_forgives_the_holders_that_let_go(run: Run):
     heartbeats.record_heartbeat(making.HOLDER)
     let_run_out(run, making.HOLDER)
-    runs.recover_expired(LEASE)
+    runs.recover_expired(LEASE_SECONDS)
     assert fresh(run).expired_holders == f"{making.HOLDER}\n"
     leased_run = making.acquire_run(run, "other")
     event = making.event(ChatResponse("message", "A word"))
@@ -94,9 +94,9 @@ def test_progress_forgives_the_holders_that_let_go(run: Run):
 
 def test_process_takes_no_run_away_from_itself(run: Run):
     let_run_out(run, making.HOLDER)
-    assert runs.recover_expired(LEASE, [run.pk]) == []
+    assert runs.recover_expired(LEASE_SECONDS, [run.pk]) == []
     assert fresh(run).holder == making.HOLDER
-    assert runs.recover_expired(LEASE) == [run]
+    assert runs.recover_expired(LEASE_SECONDS) == [run]
 
 
 def test_tidy_removes_heartbeats_of_long_ago():

@@ -21,7 +21,7 @@ from tests.machine.sizes import choose_size
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
-LEASE = 15
+LEASE_SECONDS = 15
 PROCESSES = ("one", "two", "three")
 
 
@@ -95,7 +95,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule()
     def recover(self) -> None:
-        runs.recover_expired(LEASE)
+        runs.recover_expired(LEASE_SECONDS)
 
     @rule(text=sampled_from(["yes", "no"]), number=integers(0, 20))
     def answer(self, text: str, number: int) -> None:

@@ -18,7 +18,7 @@ def test_where_the_server_executes_runs_itself_nobody_is_told(monkeypatch: pytes
 
 
 def test_workers_are_told_the_key_of_the_run(settings, monkeypatch: pytest.MonkeyPatch):
-    settings.RUNS = "workers"
+    settings.RUN_MODE = "workers"
     run_ids: list[int] = []
     monkeypatch.setattr(job_engine, "defer_job", run_ids.append)
     jobs.enqueue_job(7)

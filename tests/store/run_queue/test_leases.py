@@ -25,7 +25,7 @@ from jpweb.stream.sanitize import INTERRUPTED
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
-OVER, LEASE = -1, 15
+OVER, LEASE_SECONDS = -1, 15
 ANSWER = {"content": "Done.", "is_error": False, "edited": None}
 ANSWER |= {"delivered": True, "was_cut_off": False}
 
@@ -71,7 +71,7 @@ def test_a_queued_run_is_taken_once(conversation: Conversation, ada: Person):
 
 
 def test_nobody_is_taken_for_dead_whose_lease_lasts(run: Run):
-    assert runs.recover_expired(LEASE) == []
+    assert runs.recover_expired(LEASE_SECONDS) == []
     assert leases.renew_leases([run.pk], making.HOLDER, 60) == {run.pk}
     assert leases.renew_leases([run.pk], "another", OVER) == set()
     assert fresh(run).state == "running"
@@ -80,7 +80,7 @@ def test_nobody_is_taken_for_dead_whose_lease_lasts(run: Run):
 def test_run_of_a_dead_process_is_queued_and_fenced(conversation: Conversation, run: Run):
     row, length = making.question(run), making.count_entries(conversation.pk)
     expire_lease(run)
-    assert runs.recover_expired(LEASE) == [run]
+    assert runs.recover_expired(LEASE_SECONDS) == [run]
     queued = fresh(run)
     assert (queued.state, queued.holder) == ("queued", "")
     assert (queued.resume_count, queued.death_count) == (1, 1)
@@ -119,7 +119,7 @@ def test_run_that_keeps_ending_processes_is_lost(conversation: Conversation, run
     settled_row = making.settle(making.question(run), Answered(True))
     Run.objects.update(death_count=runs.MAX_DEATHS)
     expire_lease(run)
-    assert runs.recover_expired(LEASE) == [run]
+    assert runs.recover_expired(LEASE_SECONDS) == [run]
     lost_run = fresh(run)
     assert (lost_run.state, lost_run.problem) == (
         "lost",
@@ -131,7 +131,7 @@ def test_run_that_keeps_ending_processes_is_lost(conversation: Conversation, run
     kind = journal.read_elements(conversation.pk)[-1].kind
     assert kind == ToolCallResponse("call_1", INTERRUPTED, is_error=True)
     length = making.count_entries(conversation.pk)
-    assert runs.recover_expired(LEASE) == []
+    assert runs.recover_expired(LEASE_SECONDS) == []
     assert making.count_entries(conversation.pk) == length
 
 
@@ -140,7 +140,7 @@ def test_what_waits_for_somebody_outlives_any_number_of_deaths(run: Run, ask: Ca
     row = ask(run)
     Run.objects.update(death_count=1000)
     expire_lease(run)
-    assert runs.recover_expired(LEASE) == [run]
+    assert runs.recover_expired(LEASE_SECONDS) == [run]
     row.refresh_from_db()
     assert (row.state, fresh(run).state) == ("open", "queued")
 
@@ -148,9 +148,9 @@ def test_what_waits_for_somebody_outlives_any_number_of_deaths(run: Run, ask: Ca
 def test_a_data_folder_that_is_locked_anew_has_no_living_holder(run: Run):
     Run.objects.update(holder="here#1")
     leases.expire_installation("he")
-    assert runs.recover_expired(LEASE) == []
+    assert runs.recover_expired(LEASE_SECONDS) == []
     leases.expire_installation("here")
-    assert runs.recover_expired(LEASE) == [run]
+    assert runs.recover_expired(LEASE_SECONDS) == [run]
 
 
 def test_what_is_let_go_of_is_queued_at_once_and_not_taken_for_dead(run: Run):
@@ -166,7 +166,7 @@ def test_a_run_that_waits_is_put_down_and_the_answer_wakes_it(run: Run):
     parked = fresh(run)
     assert (parked.state, parked.phase, parked.holder) == ("parked", "waiting", "")
     assert leases.list_queued() == []
-    assert runs.recover_expired(LEASE) == []
+    assert runs.recover_expired(LEASE_SECONDS) == []
     making.settle(row, Answered(True))
     assert fresh(run).state == "queued"
     leased_run = making.acquire_run(run)
@@ -313,7 +313,7 @@ def test_a_result_is_kept_until_its_response_is_on_record(run: Run):
 def test_what_cannot_be_recorded_leaves_the_kept_result(run: Run):
     call_checkpoints.save_checkpoint(run, "call_1", ANSWER)
     expire_lease(run)
-    runs.recover_expired(LEASE)
+    runs.recover_expired(LEASE_SECONDS)
     with pytest.raises(LeaseLost):
         run_events.record_events(
             run, [making.event(ToolCallResponse("call_1", "Done.", is_error=False))]
@@ -388,7 +388,7 @@ def test_an_empty_response_holds_up_nothing(conversation: Conversation, run: Run
 
 def test_who_lost_the_run_asks_nobody(run: Run):
     expire_lease(run)
-    runs.recover_expired(LEASE)
+    runs.recover_expired(LEASE_SECONDS)
     making.acquire_run(run, "other")
     with pytest.raises(LeaseLost):
         approvals.request_approval(

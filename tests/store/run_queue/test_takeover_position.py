@@ -13,7 +13,7 @@ from jpweb.stream.inquiry import Answered
 from tests.store import making
 
 pytestmark = pytest.mark.django_db
-LEASE = 15
+LEASE_SECONDS = 15
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def run() -> Run:
 
 def expire_and_requeue(run: Run) -> None:
     leases.renew_leases([run.pk], making.HOLDER, -1)
-    assert runs.recover_expired(LEASE) == [run]
+    assert runs.recover_expired(LEASE_SECONDS) == [run]
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ def test_a_turn_that_would_fail_for_its_key_is_refused_before(
     world: World, monkeypatch: pytest.MonkeyPatch, settings: Any, mode: str, is_told: bool
 ):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    settings.RUNS = mode  # workers have their keys in their own environments
+    settings.RUN_MODE = mode  # workers have their keys in their own environments
     Run.objects.update(state="done")
     Workspace.objects.filter(pk=world.home.pk).update(
         overrides='assistant.model.id = "anthropic/m"'

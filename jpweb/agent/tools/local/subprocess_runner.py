@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from jpweb import datafolder
+from jpweb import data_folder
 
 _STDOUT, _STDERR = 1, 2
 
@@ -66,7 +66,7 @@ async def run_program(
             cwd=folder,
             env=environment,
             start_new_session=True,
-            umask=datafolder.USER_UMASK,
+            umask=data_folder.USER_UMASK,
         )
     )
     cut = None

@@ -33,7 +33,7 @@ from mcp_types import (
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from jpweb import datafolder
+from jpweb import data_folder
 from jpweb.agent.certificates import load_certificates
 from jpweb.agent.config import McpServer
 from jpweb.agent.errors import ToolUnavailable
@@ -198,7 +198,7 @@ async def connect_stdio(
 
     Its files get the modes that its user's umask gives, not this process's closed one.
     """
-    umask = f"{datafolder.USER_UMASK:04o}"
+    umask = f"{data_folder.USER_UMASK:04o}"
     parameters = StdioServerParameters(
         command=_SHELL,
         args=["-c", _WITH_UMASK, umask, program, *server.arguments],

@@ -50,7 +50,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         # With workers, servers execute no runs, so any number may share a data folder.
-        lock = lock_data_dir() if settings.RUNS == "embedded" else None
+        lock = lock_data_dir() if settings.RUN_MODE == "embedded" else None
         try:
             daphne_server.check_port(settings.PORT)
             with bootstrap.hold_prepare_lock(), bootstrap.translate_errors():
@@ -65,7 +65,7 @@ class Command(BaseCommand):
         }
         if settings.REDIS_URL:
             work_by_name["signals"] = channel_layer.receive_signals
-        if settings.RUNS == "embedded":
+        if settings.RUN_MODE == "embedded":
             wiring.remove_leftovers()
             work_by_name |= {
                 "leases": run_executor.maintain_leases,
@@ -122,7 +122,7 @@ class Command(BaseCommand):
         An embedded server has the data folder's lock, so what holds a lease there has been killed.
         Raises CommandError.
         """
-        if settings.RUNS == "workers" and task_leases.is_any_held() and sealing.has_other_key():
+        if settings.RUN_MODE == "workers" and task_leases.is_any_held() and sealing.has_other_key():
             raise CommandError(
                 "The ledger is signed with another key, and a jpweb runs on this database: set "
                 "JPWEB_SECRET_KEY as for that one. To change the key, stop all processes first; "
@@ -138,7 +138,7 @@ class Command(BaseCommand):
     def _print_greeting(self) -> None:
         public_host.warn_unless_served(self.stderr)
         # One of several servers prints no link: `sign_in_link` does.
-        if settings.RUNS == "workers" or not accounts.get_or_create_owner().is_active:
+        if settings.RUN_MODE == "workers" or not accounts.get_or_create_owner().is_active:
             self.stdout.write(
                 f"Serving on http://{daphne_server.HOST}:{settings.PORT}. Press Ctrl-C to stop."
             )

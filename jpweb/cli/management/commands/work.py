@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jpweb import installation
 from jpweb.cli import daphne_server
 from jpweb.cli.progress import show_progress
-from jpweb.cli.worker import RunExecutor, Worker
+from jpweb.cli.worker import Worker, WorkerCallbacks
 from jpweb.runtime import wiring
 from jpweb.runtime.broadcast import channel_layer
 from jpweb.runtime.execution import run_executor
@@ -33,9 +33,9 @@ async def release_all() -> None:
     await receipt_buffer.flush_receipts()
 
 
-def make_executor() -> RunExecutor:
+def make_executor() -> WorkerCallbacks:
     """Return the run executor with the background work of a worker process."""
-    return RunExecutor(
+    return WorkerCallbacks(
         run_executor.execute_run,
         release_all,
         {
@@ -63,7 +63,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if settings.RUNS != "workers":
+        if settings.RUN_MODE != "workers":
             raise CommandError(
                 "Workers need JPWEB_RUNS=workers; without it, the server executes turns itself. "
                 f"To try them on one machine: {installation.TEAM_COMMAND}"

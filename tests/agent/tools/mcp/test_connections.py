@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jpweb import datafolder
+from jpweb import data_folder
 from jpweb.agent.config import McpServer, ToolConfig
 from jpweb.agent.errors import ToolUnavailable
 from jpweb.agent.tool_outcome import Failed, Success
@@ -55,7 +55,7 @@ async def test_a_server_gets_the_variables_that_are_named_and_no_others(tmp_path
 
 
 async def test_server_that_is_a_command_has_the_umask_of_its_user(tmp_path, monkeypatch):
-    monkeypatch.setattr(datafolder, "USER_UMASK", 0o027)
+    monkeypatch.setattr(data_folder, "USER_UMASK", 0o027)
     async with connect_servers([make_stdio_server()], tmp_path) as connections:
         assert await call_tool(connections, "umask", {}) == Success("0027")
 

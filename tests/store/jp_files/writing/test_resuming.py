@@ -165,11 +165,11 @@ async def test_run_that_jp_overtook_fails_once_and_the_next_turn_follows(
     run = await begin_and_release(stage, monkeypatch)
     expected = [*stage.on_disk(), *JP_TURN]
     await run_in_db_thread(jp_writes, stage, *expected)
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
     ended_run = await end_of(run)
     assert (ended_run.state, "jp began another turn" in ended_run.problem) == ("failed", True)
     assert stage.on_disk() == expected
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
     assert run_executor._active_runs == {}
     assert (await stage.play_turn()).state == "done"
     assert stage.on_disk()[: len(expected)] == expected
@@ -181,7 +181,7 @@ async def test_run_whose_events_jp_changed_fails_and_says_so(
 ):
     run = await begin_and_release(stage, monkeypatch)
     data = await run_in_db_thread(jp_writes, stage, *JP_TURN)
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
     ended_run = await end_of(run)
     assert (ended_run.state, "differs" in ended_run.problem) == ("failed", True)
     assert stage.events() == data
@@ -200,7 +200,7 @@ async def test_question_of_a_run_that_jp_overtook_is_closed(
     await runs.release_runs()
     expected = [*stage.on_disk(), *JP_TURN]
     await run_in_db_thread(jp_writes, stage, *expected)
-    await run_executor.renew_and_recover()
+    await run_executor.check_and_recover()
     assert (await end_of(run)).state == "failed"
     assert (await stage.reload(row)).state != "open"
     assert not await run_in_db_thread(Inquiry.objects.filter(state="open").exists)
@@ -229,7 +229,7 @@ async def test_message_waiting_for_a_worker_precedes_in_the_file_what_jp_adds(
 ):
     providers.use_provider(monkeypatch, providers.Says())
     with monkeypatch.context() as patched:
-        patched.setattr(settings, "RUNS", "workers")
+        patched.setattr(settings, "RUN_MODE", "workers")
         patched.setattr(jobs, "enqueue_job", lambda _run_id: None)
         run = await runs.start_turn(stage.conversation, stage.ada, "Begin")
     expected = [*stage.on_disk(), *JP_TURN]

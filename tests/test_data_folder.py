@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jpweb import datafolder, installation
+from jpweb import data_folder, installation
 from jpweb import settings as settings_file
 from jpweb.store.jp_files import directory_handles
 from tests.machine.templates import ROOT, inherit_environment
@@ -52,13 +52,13 @@ def test_close_takes_every_right_of_others_and_follows_no_link(tmp_path: Path):
     os.mkfifo(data / "pipe")
     for path in (outside_folder, outside_folder / "file", *data.rglob("*"), data):
         path.chmod(0o777)
-    mended = datafolder.close_folder(data)
+    mended = data_folder.close_folder(data)
     assert len(mended) == 7
     assert open_to_all(data) == [data / "away"]
     assert (mode(outside_folder), mode(outside_folder / "file")) == (0o777, 0o777)
     assert mode(data / "secret-key") == 0o700
-    assert datafolder.close_folder(data) == []
-    assert datafolder.close_folder(tmp_path / "missing") == []
+    assert data_folder.close_folder(data) == []
+    assert data_folder.close_folder(tmp_path / "missing") == []
 
 
 @pytest.mark.parametrize("exists", [True, False])
@@ -120,7 +120,7 @@ def test_what_tools_make_has_the_umask_of_the_people(tmp_path: Path):
 def test_what_is_made_among_peoples_files_has_their_umask(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(datafolder, "USER_UMASK", 0o027)
+    monkeypatch.setattr(data_folder, "USER_UMASK", 0o027)
     directory_handles.make_directory(tmp_path / "folder")
     directory_handles.make_directory(tmp_path / "folder")
     directory_handles.write_file(tmp_path / "file", b"")

@@ -39,14 +39,14 @@ class AdmissionControl:
         delays = [*self._delays]
         if self._trip_started_at is not None:
             delays.append(asyncio.get_running_loop().time() - self._trip_started_at)
-        return max(delays, default=0.0) > settings.LEASE * DELAY_SHARE
+        return max(delays, default=0.0) > settings.LEASE_SECONDS * DELAY_SHARE
 
     async def wait_for_admission(self, is_idle: Callable[[], bool]) -> None:
         """Wait until one more run can start; return at once where none executes."""
         while (self.is_busy() or self._admitted_count >= MAX_RUNS_PER_SAMPLE) and not is_idle():
             sample_event = self._sample_event
             with suppress(TimeoutError):
-                await asyncio.wait_for(sample_event.wait(), settings.LEASE)
+                await asyncio.wait_for(sample_event.wait(), settings.LEASE_SECONDS)
         self._admitted_count += 1
 
     async def measure_delays(self, is_idle: Callable[[], bool]) -> None:

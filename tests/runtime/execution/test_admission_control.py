@@ -11,15 +11,15 @@ import pytest
 from django.conf import settings
 
 from jpweb.runtime.db_threads import run_in_db_thread
-from jpweb.runtime.execution import load_gauge
-from jpweb.runtime.execution.load_gauge import MAX_RUNS_PER_SAMPLE, AdmissionControl
+from jpweb.runtime.execution import admission_control
+from jpweb.runtime.execution.admission_control import MAX_RUNS_PER_SAMPLE, AdmissionControl
 from tests.runtime.playing import eventually
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load_gauge, "SAMPLE_INTERVAL_SECONDS", 0.01)
-    monkeypatch.setattr(settings, "LEASE", 4.0)
+    monkeypatch.setattr(admission_control, "SAMPLE_INTERVAL_SECONDS", 0.01)
+    monkeypatch.setattr(settings, "LEASE_SECONDS", 4.0)
 
 
 @asynccontextmanager
@@ -88,7 +88,7 @@ async def test_measure_of_an_idle_process_begins_once_it_wakes(monkeypatch: pyte
     async def have_begun() -> bool:
         return trips > 1
 
-    monkeypatch.setattr(load_gauge, "run_in_db_thread", count_trip)
+    monkeypatch.setattr(admission_control, "run_in_db_thread", count_trip)
     admission = AdmissionControl()
     measuring = asyncio.create_task(admission.measure_delays(lambda: not executed))
     for _ in range(10):
