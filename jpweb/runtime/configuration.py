@@ -66,16 +66,16 @@ class ToolAvailability(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrustStatus:
-    """An item that needs trust, its standing, and the grant under which it was trusted."""
+    """An item that needs trust, its trust state, and the grant under which it was trusted."""
 
     item: TrustItem
-    standing: TrustState
+    trust_state: TrustState
     grant: Trust | None = None
 
     @property
     def diff_lines(self) -> list[DiffLine]:
-        """The changes since the grant as diff lines; empty unless the standing is CHANGED."""
-        if self.grant is None or self.standing is not TrustState.CHANGED:
+        """The changes since the grant as diff lines; empty unless the trust state is CHANGED."""
+        if self.grant is None or self.trust_state is not TrustState.CHANGED:
             return []
         granted_print, current_print = self.grant.fingerprint, self.item.fingerprint
         has_hidden_change = trusting.hidden_fingerprint(
@@ -120,7 +120,7 @@ class WorkspaceConfig:
     notes: tuple[str, ...] = ()
     problem: str = ""
     sources: tuple[str, ...] = ()
-    _standings: Mapping[tuple[TrustItemKind, str], TrustState] = field(default_factory=dict)
+    _trust_states: Mapping[tuple[TrustItemKind, str], TrustState] = field(default_factory=dict)
 
     @property
     def tools(self) -> tuple[ToolConfig, ...]:
@@ -136,17 +136,17 @@ class WorkspaceConfig:
             if not offer.is_offered
         }
 
-    def get_standing(self, kind: TrustItemKind, name: str) -> TrustState:
-        """Return the standing of an item; an item that needs no trust is TRUSTED."""
-        return self._standings.get((kind, name), TrustState.TRUSTED)
+    def get_trust_state(self, kind: TrustItemKind, name: str) -> TrustState:
+        """Return the trust state of an item; an item that needs no trust is TRUSTED."""
+        return self._trust_states.get((kind, name), TrustState.TRUSTED)
 
     def get_server_standing(self, name: str) -> TrustState:
-        """Return the standing of an MCP server."""
-        return self.get_standing(TrustItemKind.SERVER, name)
+        """Return the trust state of an MCP server."""
+        return self.get_trust_state(TrustItemKind.SERVER, name)
 
     def find_provider_problem(self, name: str) -> str:
         """Return why models of a provider are refused, or an empty text."""
-        if self.get_standing(TrustItemKind.PROVIDER, name) is TrustState.TRUSTED:
+        if self.get_trust_state(TrustItemKind.PROVIDER, name) is TrustState.TRUSTED:
             return ""
         return (
             "The configuration changes the address or API key of "
@@ -177,16 +177,16 @@ def load_workspace_config(
     is_own = items and conversation_id is not None
     own_grants = trust.list_trusted(workspace.pk, conversation_id) if is_own else {}
     statuses = tuple(_make_trust_status(item, grants, own_grants) for item in items)
-    standings = {(status.item.kind, status.item.name): status.standing for status in statuses}
+    trust_states = {(status.item.kind, status.item.name): status.trust_state for status in statuses}
     return WorkspaceConfig(
         configuration=configuration,
         offers=tuple(
-            _make_tool_offer(t, configuration, standings) for t in configuration.tools.values()
+            _make_tool_offer(t, configuration, trust_states) for t in configuration.tools.values()
         ),
         trust_statuses=statuses,
         notes=merged.notes,
         sources=merged.sources,
-        _standings=standings,
+        _trust_states=trust_states,
     )
 
 
@@ -272,7 +272,7 @@ def list_reviewed(
     return grants
 
 
-def revoke_trust(
+def withdraw_trust(
     workspace: Workspace, keys: Sequence[tuple[str, str]], actor: Actor = OPERATOR
 ) -> int:
     """Revoke trust in items (kind, name); return how many were trusted."""
@@ -354,7 +354,7 @@ def _make_trust_status(
     grants: Mapping[tuple[str, str], Trust],
     own_grants: Mapping[tuple[str, str], Trust],
 ) -> TrustStatus:
-    """Return the standing of an item: by the conversation's own grant, or by the workspace's."""
+    """Return the trust state of an item: by the conversation's own grant, or by the workspace's."""
     key = (item.kind.value, item.name)
     grant, own_grant = grants.get(key), own_grants.get(key)
     if own_grant is not None and (grant is None or grant.fingerprint != item.fingerprint):
@@ -365,9 +365,9 @@ def _make_trust_status(
 def _make_tool_offer(
     tool: ToolConfig,
     configuration: Configuration,
-    standings: Mapping[tuple[TrustItemKind, str], TrustState],
+    trust_states: Mapping[tuple[TrustItemKind, str], TrustState],
 ) -> ToolOffer:
-    formatter = standings.get((TrustItemKind.FORMATTER, tool.name), TrustState.TRUSTED)
+    formatter = trust_states.get((TrustItemKind.FORMATTER, tool.name), TrustState.TRUSTED)
     if formatter is not TrustState.TRUSTED:
         tool = replace(tool, formatter=None)
     if not tool.enable.state:
@@ -375,16 +375,16 @@ def _make_tool_offer(
     match tool.source:
         case Builtin():
             is_known = any(tool.name == builtin.name for builtin in builtin_configs())
-            standing = standings.get((TrustItemKind.TOOL, tool.name), TrustState.TRUSTED)
+            trust_state = trust_states.get((TrustItemKind.TOOL, tool.name), TrustState.TRUSTED)
             return ToolOffer(
-                tool, _TOOL_AVAILABILITY[standing] if is_known else ToolAvailability.NO_BUILTIN
+                tool, _TOOL_AVAILABILITY[trust_state] if is_known else ToolAvailability.NO_BUILTIN
             )
         case Local():
-            return ToolOffer(tool, _TOOL_AVAILABILITY[standings[TrustItemKind.TOOL, tool.name]])
+            return ToolOffer(tool, _TOOL_AVAILABILITY[trust_states[TrustItemKind.TOOL, tool.name]])
         case Mcp(server):
             if server not in configuration.servers:
                 return ToolOffer(tool, ToolAvailability.NO_SERVER)
-            return ToolOffer(tool, _SERVER_AVAILABILITY[standings[TrustItemKind.SERVER, server]])
+            return ToolOffer(tool, _SERVER_AVAILABILITY[trust_states[TrustItemKind.SERVER, server]])
 
 
 _TOOL_AVAILABILITY = {

@@ -53,7 +53,9 @@ def grant_trust(
     trust.grant_trust(conversation.workspace, reviewed_items, person, conversation.pk)
 
 
-def revoke_trust(conversation: Conversation, keys: Sequence[tuple[str, str]], actor: Actor) -> int:
+def withdraw_trust(
+    conversation: Conversation, keys: Sequence[tuple[str, str]], actor: Actor
+) -> int:
     """Revoke trust in items (kind, name) that holds in one conversation; return their number."""
     return trust.withdraw_trust(conversation.workspace, keys, actor, conversation.pk)
 

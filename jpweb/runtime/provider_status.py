@@ -24,7 +24,7 @@ class ProviderStatus:
     address: str
     key_variable: str
     has_key: bool
-    standing: TrustState
+    trust_state: TrustState
 
 
 def list_providers() -> Sequence[str]:
@@ -50,7 +50,7 @@ def list_provider_statuses(workspace_config: WorkspaceConfig) -> list[ProviderSt
                 address=display.mask_url(address),
                 key_variable=key_variable,
                 has_key=bool(os.environ.get(key_variable)),
-                standing=workspace_config.get_standing(TrustItemKind.PROVIDER, name),
+                trust_state=workspace_config.get_trust_state(TrustItemKind.PROVIDER, name),
             )
         )
     return statuses

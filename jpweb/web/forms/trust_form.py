@@ -45,7 +45,7 @@ class TrustGroup:
     def gates(self) -> list[tuple[str, tuple[str, ...]]]:
         """The permissions of the tools; tools with equal permissions are one group."""
         tools: dict[tuple[str, ...], list[str]] = {}
-        if self.first.standing is TrustState.CHANGED and self.first.has_changed_gates:
+        if self.first.trust_state is TrustState.CHANGED and self.first.has_changed_gates:
             return []  # the diff shows them
         for entry in self.entries:
             for name, lines in entry.item.gates.items():
@@ -53,13 +53,13 @@ class TrustGroup:
         return [(join_names(names), lines) for lines, names in tools.items()]
 
 
-def group_statuses(entries: Iterable[TrustStatus], *standings: TrustState) -> list[TrustGroup]:
+def group_statuses(entries: Iterable[TrustStatus], *trust_states: TrustState) -> list[TrustGroup]:
     """Return entries in these trust states, grouped by their content and its diff."""
     groups: dict[tuple[str, ...], list[TrustStatus]] = {}
     for entry in entries:
-        if entry.standing in standings:
+        if entry.trust_state in trust_states:
             change = [f"{line.change} {line.text}" for line in entry.diff_lines]
-            key = (entry.item.kind.value, entry.standing.value, entry.item.runs, *change)
+            key = (entry.item.kind.value, entry.trust_state.value, entry.item.runs, *change)
             groups.setdefault(key, []).append(entry)
     return [TrustGroup(group_entries) for group_entries in groups.values()]
 

@@ -167,7 +167,7 @@ def test_providers_tell_whether_their_key_is_there_and_never_the_key(
     statuses = {status.name: status for status in list_provider_statuses(config)}
     assert list(statuses) == ["anthropic", "own", "bare"]
     assert (statuses["own"].key_variable, statuses["own"].has_key) == ("MY_KEY", True)
-    assert statuses["own"].standing is TrustState.NEW
+    assert statuses["own"].trust_state is TrustState.NEW
     assert (statuses["anthropic"].key_variable, statuses["anthropic"].has_key) == (
         "ANTHROPIC_API_KEY",
         False,

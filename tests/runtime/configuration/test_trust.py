@@ -183,7 +183,7 @@ def test_several_are_trusted_together_or_not_at_all(home: Workspace, ada: Person
 def test_trust_that_is_withdrawn_ends_the_offer(home: Workspace, ada: Person):
     write_config(home, LOCAL)
     trust_all(home, ada)
-    assert configuration.revoke_trust(home, [("tool", "t")]) == 1
+    assert configuration.withdraw_trust(home, [("tool", "t")]) == 1
     assert get_availability(configuration.load_workspace_config(home), "t") is ToolAvailability.NEW
 
 

@@ -42,7 +42,7 @@ def test_trust_that_is_given_or_withdrawn_is_recorded(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level("INFO", "jpweb.security")
-    for name in ("grant_trust", "revoke_trust"):
+    for name in ("grant_trust", "withdraw_trust"):
         monkeypatch.setattr(configuration, name, lambda *_args: None)
     client = world.client("owner")
     for action in ("trust", "withdraw"):

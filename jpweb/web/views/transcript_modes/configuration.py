@@ -80,7 +80,7 @@ def change_trust(request: Request, conversation: Conversation) -> HttpResponse:
         if is_withdrawn:
             keys = [trust_form.parse_form_value(value) for value in values]
             actor = Actor.from_person(request.user)
-            conversation_config.revoke_trust(conversation, keys, actor)
+            conversation_config.withdraw_trust(conversation, keys, actor)
         else:
             config = conversation_config.load_conversation_config(conversation)
             requests = trust_form.read_requests(values, config.trust_statuses)

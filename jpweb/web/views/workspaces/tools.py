@@ -55,7 +55,7 @@ def give_trust(request: Request, workspace: Workspace) -> HttpResponse:
 @access.workspace(Role.OWNER)
 def withdraw_trust(request: Request, workspace: Workspace) -> HttpResponse:
     requests = [trust_form.parse_form_value(value) for value in request.POST.getlist("item")]
-    configuration.revoke_trust(workspace, requests, Actor.from_person(request.user))
+    configuration.withdraw_trust(workspace, requests, Actor.from_person(request.user))
     _log_trust(request, workspace, "trust withdrawn", [name for _, name in requests])
     names = trust_form.join_names(name for _, name in requests)
     messages.success(request, notice_text.TRUST_WITHDRAWN.format(names=names))
