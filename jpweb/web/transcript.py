@@ -39,7 +39,7 @@ MAX_QUERY_CHARS = 200
 #: Seconds between two items from which the page shows a time gap.
 MIN_GAP_SECONDS = 15 * 60
 #: Successive tool calls from which they share one row.
-MIN_RUN_CALLS = 3
+MIN_GROUP_CALLS = 3
 #: Categories by filter group, with the group of problems.
 FILTER_GROUPS = CATEGORY_GROUPS | {"problems": PROBLEM_CATEGORIES}
 
@@ -106,7 +106,7 @@ class TranscriptLine:
 
 
 @dataclass(frozen=True, slots=True)
-class CallRun:
+class CallGroup:
     """Successive tool calls without a question or a problem, which share one row."""
 
     lines: list[TranscriptLine]
@@ -130,7 +130,7 @@ class TranscriptPage:
 
     window: Window = field(default_factory=Window)
     lines: list[TranscriptLine] = field(default_factory=list)
-    rows: list[TranscriptLine | CallRun] = field(default_factory=list)
+    rows: list[TranscriptLine | CallGroup] = field(default_factory=list)
 
     @property
     def first(self) -> int:
@@ -189,27 +189,27 @@ def load_page(
         is_start=not window.has_earlier,
         previous_end=windows.get_end_time(conversation.pk, window.previous_item_positions),
     )
-    rows: list[TranscriptLine | CallRun] = [*page_lines]
+    rows: list[TranscriptLine | CallGroup] = [*page_lines]
     if not query.show:  # a live page inserts what a filter lets through between its items
-        rows = fold_runs(page_lines, window.contents, query.open_folds | {query.at})
+        rows = group_calls(page_lines, window.contents, query.open_folds | {query.at})
     return TranscriptPage(window, page_lines, rows)
 
 
-def fold_runs(
+def group_calls(
     lines: Iterable[TranscriptLine], contents: LoadedItems, open_anchors: frozenset[str]
-) -> list[TranscriptLine | CallRun]:
-    """Return lines with each run of ``MIN_RUN_CALLS`` plain calls or more as one row.
+) -> list[TranscriptLine | CallGroup]:
+    """Return lines with each run of ``MIN_GROUP_CALLS`` plain calls or more as one row.
 
     A run that holds one of ``open_anchors`` is open.
     """
-    rows: list[TranscriptLine | CallRun] = []
+    rows: list[TranscriptLine | CallGroup] = []
     for is_plain, group in groupby(lines, key=lambda line: _is_plain_call(line, contents)):
         grouped_lines = list(group)
-        if not is_plain or len(grouped_lines) < MIN_RUN_CALLS:
+        if not is_plain or len(grouped_lines) < MIN_GROUP_CALLS:
             rows += grouped_lines
             continue
         anchors = {element.anchor for line in grouped_lines for element in line.item.elements}
-        rows.append(CallRun(grouped_lines, not anchors.isdisjoint(open_anchors)))
+        rows.append(CallGroup(grouped_lines, not anchors.isdisjoint(open_anchors)))
     return rows
 
 

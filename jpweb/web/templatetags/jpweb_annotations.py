@@ -14,7 +14,7 @@ from jpweb.web.annotation_blocks import PageAnnotations, list_anchors
 if TYPE_CHECKING:
     from jpweb.store.models import Conversation
     from jpweb.stream.transcript.items import Item
-    from jpweb.web.transcript import CallRun
+    from jpweb.web.transcript import CallGroup
 
 register = template.Library()
 _NONE = PageAnnotations()
@@ -31,7 +31,7 @@ def render_annotations(item: Item, conversation: Conversation) -> SafeString:
 
 
 @register.filter
-def has_annotations(run: CallRun, conversation: Conversation) -> bool:
+def has_annotations(run: CallGroup, conversation: Conversation) -> bool:
     """Tell whether an item of a run of calls has a bookmark or a comment."""
     annotations: PageAnnotations = getattr(conversation, "annotations", _NONE)
     return any(annotations.select(list_anchors(line.item)) for line in run.lines)

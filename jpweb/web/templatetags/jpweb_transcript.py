@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from jpweb.web import html_cache
 from jpweb.web.templatetags.jpweb_annotations import render_annotations
 from jpweb.web.templatetags.jpweb_events import render_item
-from jpweb.web.transcript import CallRun, TranscriptLine
+from jpweb.web.transcript import CallGroup, TranscriptLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +39,7 @@ _OUTLINE_NAMES = (
 
 @register.simple_tag
 def transcript_rows(
-    rows: Iterable[TranscriptLine | CallRun],
+    rows: Iterable[TranscriptLine | CallGroup],
     conversation: Conversation,
     open_folds: frozenset[str] = _NO_ANCHORS,
     closed_folds: frozenset[str] = _NO_ANCHORS,
@@ -60,7 +60,7 @@ def transcript_rows(
 
 
 def _render_call_run(
-    row: CallRun,
+    row: CallGroup,
     conversation: Conversation,
     open_folds: frozenset[str],
     closed_folds: frozenset[str],
@@ -71,7 +71,7 @@ def _render_call_run(
         "open_folds": open_folds,
         "closed_folds": closed_folds,
     }
-    return render_to_string("conversations/_call_run.html", context)
+    return render_to_string("conversations/_call_group.html", context)
 
 
 @register.simple_tag

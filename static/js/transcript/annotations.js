@@ -8,7 +8,7 @@ import { findFirstInView, keepPosition } from "./scroll-position.js";
 const getPageUrl = () => byId("transcript").dataset.href;
 const findItem = (anchor) => {
   const element = byId(anchor);
-  return element && element.closest("#transcript > .window > *, #transcript .call-run > *");
+  return element && element.closest("#transcript > .window > *, #transcript .call-group > *");
 };
 const findBlock = (item) => {
   const next = item.nextElementSibling;

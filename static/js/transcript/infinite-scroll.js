@@ -41,7 +41,7 @@ on("htmx:beforeSwap", (event) => {
     const loadedWindow = findWindows().find((element) => !knownWindows.has(element));
     if (!loadedWindow) return;
     mergeOverlap(loadedWindow);
-    const items = findAll(":scope > :is([data-kind]:not(.turn-anchor), .call-run)", loadedWindow);
+    const items = findAll(":scope > :is([data-kind]:not(.turn-anchor), .call-group)", loadedWindow);
     if (hasFocus && items.length) focusItem(isEarlier ? items.at(-1) : items[0]);
   });
   keepPosition(removeFarWindows);

@@ -2,7 +2,7 @@
 import { findAll } from "../dom.js";
 
 export const findWindows = () => findAll("#transcript > .window");
-export const findItems = () => findAll("#transcript > .window > [data-kind]:not(.turn-anchor), #transcript > .window > .call-run > [data-kind]");
+export const findItems = () => findAll("#transcript > .window > [data-kind]:not(.turn-anchor), #transcript > .window > .call-group > [data-kind]");
 
 // The lower edge of what stays at the top while the page scrolls, in pixels.
 const findSticky = () => findAll(".site-header, .toolbar.sticky").filter((element) => getComputedStyle(element).position === "sticky");

@@ -4,7 +4,7 @@ import { findWindows } from "./scroll-position.js";
 
 const MAX_WINDOWS = 8;
 const MAX_TAIL_ITEMS = 50; // children of the last window, after which new items begin another
-const MIN_RUN_CALLS = 3; // as the server has it: fewer calls are not folded into a run
+const MIN_GROUP_CALLS = 3; // as the server has it: fewer calls are not folded into a run
 const MIN_DISTANCE = 1.5; // screens: nearer windows are not removed
 
 export const isLoadMore = (element) => Boolean(element && element.matches(".load-more"));
@@ -67,12 +67,12 @@ export function removeFarWindows() {
 }
 
 // The items of a window and of its runs of calls, with their annotations.
-const findParts = (element) => findAll(":scope > [id], :scope > .call-run > [id]", element);
+const findParts = (element) => findAll(":scope > [id], :scope > .call-group > [id]", element);
 
 // Let the summary of a run of calls say which it still holds; too few of them are not folded.
 function updateRun(run) {
   const calls = findAll(":scope > [data-tool]", run);
-  if (calls.length < MIN_RUN_CALLS) return run.replaceWith(...findAll(":scope > :not(summary)", run));
+  if (calls.length < MIN_GROUP_CALLS) return run.replaceWith(...findAll(":scope > :not(summary)", run));
   const counts = new Map();
   for (const { textContent: tool } of calls.map((call) => call.querySelector("summary strong"))) {
     counts.set(tool, (counts.get(tool) || 0) + 1);
@@ -93,7 +93,7 @@ export function mergeOverlap(loadedWindow) {
     if (!neighbour || !links.length) continue;
     const knownIds = new Set(findParts(neighbour).map((item) => item.id));
     const duplicates = findParts(loadedWindow).filter((item) => knownIds.has(item.id));
-    const runs = new Set(duplicates.map((item) => item.closest(".call-run")).filter(Boolean));
+    const runs = new Set(duplicates.map((item) => item.closest(".call-group")).filter(Boolean));
     for (const element of [...duplicates, ...(duplicates.length ? links : [])]) element.remove();
     runs.forEach(updateRun);
     if (!duplicates.length) continue;

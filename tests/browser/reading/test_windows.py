@@ -255,7 +255,7 @@ def test_window_that_overlaps_another_keeps_only_the_calls_that_lack(
     expect(page.locator(EARLIER)).to_have_count(1)  # above both
     window = page.locator(f"#transcript > .window[data-first='{known_end - 1}']")
     expect(window.locator("[data-tool]")).to_have_count(calls)
-    runs = window.locator(".call-run > summary")
+    runs = window.locator(".call-group > summary")
     if summary:
         expect(runs).to_contain_text(re.compile(summary))
         expect(runs).to_be_focused()

@@ -18,7 +18,7 @@ from jpweb.store.ledger import sealing, verification
 from jpweb.store.models import JournalEntry, LedgerEntry
 from jpweb.store.reviews import decisions
 from jpweb.stream.events import ToolCallResponse
-from jpweb.web.transcript import MIN_RUN_CALLS
+from jpweb.web.transcript import MIN_GROUP_CALLS
 from tests.builders import make_call, make_element, make_result
 from tests.store import making
 from tests.web.reading import parse_page
@@ -244,10 +244,10 @@ def test_count_of_calls_without_asking_is_bounded(world: World, monkeypatch: pyt
 
 
 def test_calls_without_asking_stay_in_one_row_of_the_transcript(world: World):
-    for number in range(MIN_RUN_CALLS):
+    for number in range(MIN_GROUP_CALLS):
         append_call(world, number, permission=UNATTENDED_NOTE)
     page = parse_page(world.client("reader").get(f"/conversations/{world.conversation.pk}"))
-    assert [tag for tag in page if "call-run" in tag.get("class", "")]
+    assert [tag for tag in page if "call-group" in tag.get("class", "")]
 
 
 def test_files_have_calls_without_asking_where_they_are_included(world: World):
