@@ -44,7 +44,7 @@ from jpweb.web.views.workspaces import (
     following,
     groups,
     people,
-    question_expiry,
+    question_settings,
     settings_page,
     tools,
     user_local_copies,
@@ -55,7 +55,7 @@ _CONVERSATION = "conversations/<key:conversation_id>"
 urlpatterns = [
     path("", home.show_dashboard, name="home"),
     path("welcome/dismiss", home.dismiss_welcome, name="welcome-dismiss"),
-    path("go", home.show_destinations, name="go"),
+    path("go", home.show_command_palette, name="go"),
     path("settings", settings_page.show_settings, name="settings"),
     path("settings/appearance", settings_page.save_appearance, name="settings-appearance"),
     path("settings/demo", settings_page.save_demo, name="settings-demo"),
@@ -258,7 +258,7 @@ urlpatterns = [
     ),
     path(
         "workspaces/<key:workspace_id>/reviews",
-        question_expiry.choose_review_count,
+        question_settings.choose_review_count,
         name="review-count-choose",
     ),
     path("audit/secrets.csv", suspected_secrets.export_suggestions, name="secrets-csv"),
@@ -305,12 +305,14 @@ urlpatterns = [
         name="people-withdraw",
     ),
     path(
-        "workspaces/<key:workspace_id>/waiting", question_expiry.show_expiry, name="question-expiry"
+        "workspaces/<key:workspace_id>/waiting",
+        question_settings.show_question_settings,
+        name="question-settings",
     ),
     path(
         "workspaces/<key:workspace_id>/waiting/choose",
-        question_expiry.choose_expiry,
-        name="question-expiry-choose",
+        question_settings.choose_expiry,
+        name="question-settings-choose",
     ),
     path("workspaces/<key:workspace_id>/tools", tools.show_tools, name="tools"),
     path("workspaces/<key:workspace_id>/tools/trust", tools.give_trust, name="tools-trust"),

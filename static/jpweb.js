@@ -7,7 +7,7 @@ import "./js/clipboard.js";
 import "./js/copy-blocks.js";
 import "./js/downloads.js";
 import "./js/conversation-list.js";
-import "./js/change-menu.js";
+import "./js/edit-menu.js";
 import "./js/menus.js";
 import "./js/review.js";
 import "./js/search-page.js";

@@ -52,7 +52,7 @@ def dismiss_welcome(request: Request) -> HttpResponse:
 
 @access.signed_in
 @rate_limits.limit_words(_read_words, rate_limits.TYPING_LIMIT)
-def show_destinations(request: Request) -> HttpResponse:
+def show_command_palette(request: Request) -> HttpResponse:
     """List every page that the person can open, and conversations whose titles have the words.
 
     htmx and the command palette get the lists alone.

@@ -75,7 +75,7 @@ PAGES = {
     "join": ["/join"],
     "workspace-add": ["/workspaces/add"],
     "people": ["/workspaces/{workspace}/people"],
-    "question-expiry": ["/workspaces/{workspace}/waiting"],
+    "question-settings": ["/workspaces/{workspace}/waiting"],
     "groups": ["/groups"],
     "tools": ["/workspaces/{workspace}/tools"],
 }

@@ -184,8 +184,8 @@ ROUTES = {
         "workspace", Role.OWNER, method="post", data=(("name", "Eve"), ("role", "10"))
     ),
     "people-withdraw": member("workspace", Role.OWNER, 302, **POST),
-    "question-expiry": member("workspace", Role.OWNER),
-    "question-expiry-choose": member(
+    "question-settings": member("workspace", Role.OWNER),
+    "question-settings-choose": member(
         "workspace", Role.OWNER, 302, method="post", data=(("after", "never"),)
     ),
     "tools": member("workspace", Role.READER),

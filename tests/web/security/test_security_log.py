@@ -18,7 +18,7 @@ from tests.web.world import World
 
 #: Forms of owners that change neither a right nor what runs.
 SILENT_ROUTES = {
-    "following-choose", "group-new", "question-expiry-choose", "review-count-choose",
+    "following-choose", "group-new", "question-settings-choose", "review-count-choose",
     "workspace-check",
 }  # fmt: skip
 

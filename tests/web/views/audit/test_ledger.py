@@ -45,7 +45,7 @@ ROUTES_WITHOUT_CONTENT = {
     "conversation-new", "conversation-step", "conversations", "download", "event-part",
     "evidence-verifier", "go", "group", "groups", "help", "help-page", "join",
     "ledger-verifier", "notifications", "notifications-waiting", "people", "service-worker",
-    "question-expiry", "readers", "reviews", "search", "second-factor", "settings",
+    "question-settings", "readers", "reviews", "search", "second-factor", "settings",
     "sign-in", "sign-in-code", "sign-on-callback", "static-file", "tools",
     "workspace-add", "workspace-files",
 }  # fmt: skip
@@ -66,7 +66,7 @@ ACTS_BY_ROUTE = {
     "write-policy": {Act.SETTING_CHANGED},
     "following-choose": {Act.SETTING_CHANGED},
     "people-invite": {Act.MEMBER_INVITED},
-    "question-expiry-choose": {Act.SETTING_CHANGED},
+    "question-settings-choose": {Act.SETTING_CHANGED},
     "review-count-choose": {Act.SETTING_CHANGED},
     "tools-switch": {Act.SETTING_CHANGED},
     "tools-overrides": {Act.SETTING_CHANGED},

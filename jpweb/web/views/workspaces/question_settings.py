@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @access.workspace(Role.OWNER)
-def show_expiry(request: Request, workspace: Workspace) -> HttpResponse:
+def show_question_settings(request: Request, workspace: Workspace) -> HttpResponse:
     return _render_page(request, workspace, InquiryExpiryForm.make_unbound(workspace.expires_after))
 
 
@@ -40,7 +40,7 @@ def choose_expiry(request: Request, workspace: Workspace) -> HttpResponse:
     text = notice_text.QUESTIONS_NEVER_EXPIRE if seconds is None else notice_text.QUESTIONS_EXPIRE
     time = display_text.format_whole_time(seconds or 0)
     messages.success(request, text.format(workspace=workspace.name, time=time))
-    return redirect("question-expiry", workspace_id=workspace.pk)
+    return redirect("question-settings", workspace_id=workspace.pk)
 
 
 @require_POST
@@ -56,7 +56,7 @@ def choose_review_count(request: Request, workspace: Workspace) -> HttpResponse:
         messages.success(request, text)
     else:
         messages.error(request, notice_text.OPTION_REQUIRED)
-    return redirect("question-expiry", workspace_id=workspace.pk)
+    return redirect("question-settings", workspace_id=workspace.pk)
 
 
 def _render_page(
@@ -64,4 +64,4 @@ def _render_page(
 ) -> HttpResponse:
     review_form = ReviewCountForm(initial={"reviews_required": workspace.reviews_required})
     context = {"workspace": workspace, "form": form, "review_form": review_form}
-    return render(request, "question_expiry/index.html", context, status=status)
+    return render(request, "question_settings/index.html", context, status=status)
