@@ -205,7 +205,7 @@ else:
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 
 # Paths of the folder that were open to other users; ``CliConfig.ready`` logs them.
-DATA_MENDED = _close_folder()
+CLOSED_PATHS = _close_folder()
 
 REDIS_URL = read_text("REDIS_URL")
 # For signals between processes; inside one, jpweb/runtime/broadcast dispatches them.

@@ -32,7 +32,7 @@ class ReplyRecorder:
 
     def __init__(
         self,
-        scribe: EventWriter,
+        event_writer: EventWriter,
         display: Display,
         formatters: Mapping[str, FormatArguments] | None = None,
     ) -> None:
@@ -40,7 +40,7 @@ class ReplyRecorder:
         self._formatters = formatters or {}
         self.is_finished = False
         self.has_begun = self.has_data = False
-        self._scribe = scribe
+        self._event_writer = event_writer
         self._display = display
         self._latest = TextDelta("message", "")
         self._uncommitted: list[tuple[EventKind, Mapping[str, Any]]] = []
@@ -86,7 +86,7 @@ class ReplyRecorder:
             self.calls.clear()
         usage, self._usage = self._usage, None
         if kinds or is_last or usage is not None:
-            await self._scribe.write_each(kinds, is_last=is_last, usage=usage)
+            await self._event_writer.write_each(kinds, is_last=is_last, usage=usage)
 
     def _take_text(self) -> ChatResponse:
         variant, text = self._latest.variant, self._latest.text
@@ -100,7 +100,7 @@ class ReplyRecorder:
         if self._uncommitted:
             self._uncommitted.append((kind, metadata or {}))
         else:
-            await self._scribe.write_events(kind, metadata=metadata)
+            await self._event_writer.write_events(kind, metadata=metadata)
 
     async def _add_delta(self, delta: TextDelta) -> None:
         """Add a piece of text; commit the text before it if that is of another variant."""

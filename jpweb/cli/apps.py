@@ -18,7 +18,7 @@ class CliConfig(AppConfig):
 
     def ready(self) -> None:
         """Log which entries of the data folder were open to other users of the machine."""
-        if closed_paths := settings.DATA_MENDED:
+        if closed_paths := settings.CLOSED_PATHS:
             logger.warning(
                 "In %s, %d files and folders were open to other users of this machine. They are "
                 "closed now: %s",

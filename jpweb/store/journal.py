@@ -158,9 +158,9 @@ def replace_elements(
 
     The caller saves the conversation.
     """
-    laid = from_stream.derive_stream_rows(elements, anchors)
-    set_counts(conversation, laid)
-    return replace_rows(conversation, laid)
+    stream_rows = from_stream.derive_stream_rows(elements, anchors)
+    set_counts(conversation, stream_rows)
+    return replace_rows(conversation, stream_rows)
 
 
 def set_counts(conversation: Conversation, stream_rows: from_stream.StreamRows) -> None:

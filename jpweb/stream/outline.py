@@ -75,15 +75,16 @@ def build_outline(elements: Sequence[Element]) -> Outline:
 
 
 def build_inquiry_outline(
-    glances: Sequence[PartialElement], element_anchors: Sequence[str]
+    partial_elements: Sequence[PartialElement], element_anchors: Sequence[str]
 ) -> Outline:
     """Return the outline with only inquiries and the tool calls that ask them.
 
     Its turns, anchors and inquiries are those of ``build_outline``, for a fraction of the time.
     """
-    turns = split_turns(glances)
+    turns = split_turns(partial_elements)
     outline_turns = tuple(
-        _build_inquiry_turn(glances, element_anchors, turn, turn is turns[-1]) for turn in turns
+        _build_inquiry_turn(partial_elements, element_anchors, turn, turn is turns[-1])
+        for turn in turns
     )
     return Outline(outline_turns, tuple(element_anchors))
 
@@ -102,14 +103,17 @@ def _build_turn(
 
 
 def _build_inquiry_turn(
-    glances: Sequence[PartialElement], element_anchors: Sequence[str], turn: TurnSpan, is_last: bool
+    partial_elements: Sequence[PartialElement],
+    element_anchors: Sequence[str],
+    turn: TurnSpan,
+    is_last: bool,
 ) -> OutlineTurn:
     """Return a turn of ``build_inquiry_outline``."""
-    is_incomplete = is_last and is_turn_incomplete(glances, turn)
-    kinds = {type(glances[position].kind) for position in range(turn.start, turn.end)}
+    is_incomplete = is_last and is_turn_incomplete(partial_elements, turn)
+    kinds = {type(partial_elements[position].kind) for position in range(turn.start, turn.end)}
     if kinds.isdisjoint(_INQUIRY_TYPES):
         return OutlineTurn(turn.index, element_anchors[turn.start], turn.start, (), is_incomplete)
-    events = _paired_events(glances, turn)
+    events = _paired_events(partial_elements, turn)
     matches = match_events(events)
     owner_by_inquiry = find_owners(events, matches)
     questions = [place for place, event in events if type(event.kind) is InquiryRequest]
@@ -119,19 +123,19 @@ def _build_inquiry_turn(
     for place, _ in events:
         if place in visible_places:
             parts_by_place[place] = split_parts(
-                place[0], element_anchors[place[0]], glances[place[0]].element
+                place[0], element_anchors[place[0]], partial_elements[place[0]].element
             )[place]
     items = build_turn_items(parts_by_place, matches, owner_by_inquiry, is_incomplete)
     return OutlineTurn(turn.index, element_anchors[turn.start], turn.start, items, is_incomplete)
 
 
 def _paired_events(
-    glances: Sequence[PartialElement], turn: TurnSpan
+    partial_elements: Sequence[PartialElement], turn: TurnSpan
 ) -> list[tuple[Place, EventLike]]:
     """Return the events of tool calls and inquiries, and every event of legacy elements."""
     return [
         ((position, part), event)
         for position in range(turn.start, turn.end)
-        if (kind := glances[position].kind) is None or type(kind) in _PAIRED_TYPES
-        for part, event in enumerate(glances[position].events)
+        if (kind := partial_elements[position].kind) is None or type(kind) in _PAIRED_TYPES
+        for part, event in enumerate(partial_elements[position].events)
     ]

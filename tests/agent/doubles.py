@@ -251,9 +251,9 @@ class ToolBench:
         self.prompter = QueuePrompter(self.recorder, self.replies)
         setup = setup_of(self.tools, self.changes, detached=self.detached)
         setup = replace(setup, permission_sources=self.permission_sources)
-        scribe = EventWriter(self.recorder, clock)
+        event_writer = EventWriter(self.recorder, clock)
         self.coordinator = ToolCoordinator(
-            self.prompter, scribe, setup, self.state, self.stop, self.backend
+            self.prompter, event_writer, setup, self.state, self.stop, self.backend
         )
         self.run = self.coordinator.run_calls
 

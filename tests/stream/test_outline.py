@@ -361,9 +361,10 @@ def test_a_census_counts_the_same_stream():
 @settings(deadline=None, max_examples=choose_size(20, 80))
 def test_what_was_asked_is_what_the_whole_outline_says_of_it(elements):
     full_outline = outline.build_outline(elements)
-    glances = [read_partial(element.raw) for element in elements]
+    partial_elements = [read_partial(element.raw) for element in elements]
     sparse = outline.build_inquiry_outline(
-        glances, anchor_ids.number_anchors(glance.content_anchor for glance in glances)
+        partial_elements,
+        anchor_ids.number_anchors(glance.content_anchor for glance in partial_elements),
     )
     assert sparse.anchors == full_outline.anchors
     assert [(turn.index, turn.anchor, turn.first, turn.is_incomplete) for turn in sparse.turns] == [

@@ -272,15 +272,15 @@ def _recordable_outcome(question: Question, value: Any) -> InquiryOutcome:
     return Answered(value) if question.answer_type.RECORDS_ANSWER else Redacted()
 
 
-def _restore_question(question_id: str, on_record: InquiryQuestion) -> Question:
+def _restore_question(question_id: str, recorded_question: InquiryQuestion) -> Question:
     return Question(
         question_id,
-        on_record.text,
-        on_record.answer_type,
-        on_record.default,
-        on_record.context,
-        on_record.exclusive,
-        on_record.persistence,
+        recorded_question.text,
+        recorded_question.answer_type,
+        recorded_question.default,
+        recorded_question.context,
+        recorded_question.exclusive,
+        recorded_question.persistence,
     )
 
 

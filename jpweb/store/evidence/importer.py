@@ -146,8 +146,8 @@ def _import_conversation(bundle: Bundle, workspace: Workspace, folder: str) -> C
     elements = [wire.read_element(text) for text in _check_texts(name, lines)]
     anchors = _check_anchors(name, lines)
     journal.replace_elements(conversation, elements, anchors)
-    glances = [read_partial(element.raw) for element in elements]
-    inquiries.derive_rows(conversation, build_inquiry_outline(glances, anchors))
+    partial_elements = [read_partial(element.raw) for element in elements]
+    inquiries.derive_rows(conversation, build_inquiry_outline(partial_elements, anchors))
     conversation.save()
     return conversation
 

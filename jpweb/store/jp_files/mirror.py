@@ -304,7 +304,7 @@ def refresh_conversation(workspace_row: Workspace, disk_conversation: DiskConver
         raise StoreError(f"The turn can't start: {report.problems[0].rstrip('.')}.")
 
 
-def iterate_censuses(workspace_row: Workspace) -> Iterator[tuple[Conversation, StreamStats]]:
+def iterate_stats(workspace_row: Workspace) -> Iterator[tuple[Conversation, StreamStats]]:
     """Yield the mirrored conversations of a workspace with the counts of each, one at a time."""
     conversations = Conversation.objects.filter(workspace=workspace_row, origin=Origin.MIRRORED)
     for conversation in conversations.order_by("jp_id").iterator():

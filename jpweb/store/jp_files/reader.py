@@ -104,14 +104,16 @@ def _parse_stream(
         return None, f"{name} cannot be read: there is not enough memory", True
     if len(texts) > max_elements:
         raise TooManyElements
-    glances = [read_partial(text) for text in texts]
-    anchors = anchor_ids.number_anchors(partial.content_anchor for partial in glances)
-    outline_inquiries = build_inquiry_outline(glances, anchors)
-    bodies = [type(partial.decoded.body) for partial in glances if partial.decoded is not None]
+    partial_elements = [read_partial(text) for text in texts]
+    anchors = anchor_ids.number_anchors(partial.content_anchor for partial in partial_elements)
+    outline_inquiries = build_inquiry_outline(partial_elements, anchors)
+    bodies = [
+        type(partial.decoded.body) for partial in partial_elements if partial.decoded is not None
+    ]
     stream = ParsedStream(
         framing,
-        _last_time(glances),
-        from_stream.derive_stream_rows(glances, anchors),
+        _last_time(partial_elements),
+        from_stream.derive_stream_rows(partial_elements, anchors),
         from_stream.derive_inquiry_rows(outline_inquiries),
         bodies.count(UnknownEvent),
         bodies.count(BrokenEvent),
@@ -119,8 +121,8 @@ def _parse_stream(
     return stream, "", False
 
 
-def _last_time(glances: list[PartialElement]) -> datetime | None:
-    for partial in reversed(glances):
+def _last_time(partial_elements: list[PartialElement]) -> datetime | None:
+    for partial in reversed(partial_elements):
         body = partial.element.body
         moment = (
             timestamps.parse_timestamp(body.timestamp)

@@ -284,24 +284,24 @@ def _due_approvals(channel: Channel) -> QuerySet[Approval]:
 
 
 def _join_receivers(waiting: QuerySet[Row], row_field: str, channel: Channel) -> QuerySet[Row]:
-    """Return a row per due destination or browser, with its key in the column ``told``."""
+    """Return a row per due destination or browser, with its key in the column ``receiver_key``."""
     responders = Membership.objects.filter(
-        person_id=OuterRef("told_person"),
+        person_id=OuterRef("receiver_person"),
         workspace_id=OuterRef("conversation__workspace_id"),
         role__gte=Role.RESPONDER,
         person__is_active=True,
     )
     is_held_back = _is_held_back(waiting.model)
     previous = returned_questions.list_previous(channel, row_field)
-    usable = channel.list_usable().filter(pk=OuterRef("told"))
+    usable = channel.list_usable().filter(pk=OuterRef("receiver_key"))
     seconds = ExpressionWrapper(F(f"{channel.path}__delay"), IntegerField())
     delay = ExpressionWrapper(seconds * Value(timedelta(seconds=1)), DurationField())
     order = ("asked_at", "pk")
     due_rows: QuerySet[Row] = (
         waiting.annotate(
-            told=F(f"{channel.path}__pk"),
-            told_person=F(f"{channel.path}__person_id"),
-            told_at=ExpressionWrapper(F("asked_at") + delay, DateTimeField()),
+            receiver_key=F(f"{channel.path}__pk"),
+            receiver_person=F(f"{channel.path}__person_id"),
+            due_at=ExpressionWrapper(F("asked_at") + delay, DateTimeField()),
             present_return=returned_questions.find_present_return(waiting.model),
         )
         .filter(
@@ -311,7 +311,7 @@ def _join_receivers(waiting: QuerySet[Row], row_field: str, channel: Channel) ->
             Exists(usable),
             told_at__lte=Now(),
         )
-        .annotate(place=Window(RowNumber(), partition_by=F("told"), order_by=order))
+        .annotate(place=Window(RowNumber(), partition_by=F("receiver_key"), order_by=order))
         .filter(place__lte=MAX_PER_DESTINATION)
         .select_related("conversation__workspace")
         .order_by(*order)
@@ -327,7 +327,7 @@ def _is_held_back(model: type[Model]) -> Q:
         return Q(pk__isnull=True)
     claims = QuestionClaim.objects.filter(inquiry_id=OuterRef("pk"), until__gt=Now())
     own_snoozes = QuestionSnooze.objects.filter(
-        inquiry_id=OuterRef("pk"), person_id=OuterRef("told_person"), until__gt=Now()
+        inquiry_id=OuterRef("pk"), person_id=OuterRef("receiver_person"), until__gt=Now()
     )
     return Q(Exists(claims)) | Q(Exists(own_snoozes))
 
@@ -362,8 +362,8 @@ def _is_still_due(due_notification: DueNotification) -> bool:
         return False
     row_field = "inquiry" if open_rows.model is Inquiry else "approval"
     due_rows: QuerySet[Any] = open_rows.annotate(
-        told=Value(due_notification.destination_id),
-        told_person=Value(due_notification.person_id),
+        receiver_key=Value(due_notification.destination_id),
+        receiver_person=Value(due_notification.person_id),
         present_return=returned_questions.find_present_return(open_rows.model),
     ).filter(
         ~Exists(returned_questions.list_previous(channel, row_field)),
@@ -376,5 +376,5 @@ def _is_still_due(due_notification: DueNotification) -> bool:
 
 
 def _receiver_id(row: WaitingRow) -> int:
-    key: int = row.told  # type: ignore[union-attr]  # annotated by _join_receivers
+    key: int = row.receiver_key  # type: ignore[union-attr]  # annotated by _join_receivers
     return key

@@ -34,10 +34,10 @@ _WORKSPACE = "comment__thread__conversation__workspace"
 def list_due(channel: Channel) -> QuerySet[Mention]:
     """Return a row per due destination or browser of a mentioned person, the oldest first.
 
-    Its key is in the column ``told``. At most ``MAX_PER_DESTINATION`` of each.
+    Its key is in the column ``receiver_key``. At most ``MAX_PER_DESTINATION`` of each.
     """
     order = ("made_at", "pk")
-    place = Window(RowNumber(), partition_by=F("told"), order_by=order)
+    place = Window(RowNumber(), partition_by=F("receiver_key"), order_by=order)
     due_rows = _filter_due(channel).annotate(place=place).filter(place__lte=MAX_PER_DESTINATION)
     ordered: QuerySet[Mention] = due_rows.select_related(_WORKSPACE).order_by(*order)
     return ordered
@@ -45,7 +45,7 @@ def list_due(channel: Channel) -> QuerySet[Mention]:
 
 def is_due(channel: Channel, mention_id: int, receiver_id: int) -> bool:
     """Tell whether a mention is due a message to this destination or browser now."""
-    return _filter_due(channel).filter(pk=mention_id, told=receiver_id).exists()
+    return _filter_due(channel).filter(pk=mention_id, receiver_key=receiver_id).exists()
 
 
 def list_unseen(person_id: int, mention_ids: Sequence[int]) -> list[int]:
@@ -72,17 +72,17 @@ def _filter_due(channel: Channel) -> QuerySet[Any]:
     seconds = ExpressionWrapper(F(f"{receivers}__delay"), IntegerField())
     delay = ExpressionWrapper(seconds * Value(timedelta(seconds=1)), DurationField())
     previous = channel.delivery_model.objects.filter(
-        **{f"{channel.receiver}_id": OuterRef("told"), "mention": OuterRef("pk")}
+        **{f"{channel.receiver}_id": OuterRef("receiver_key"), "mention": OuterRef("pk")}
     )
     rows = Mention.objects.filter(seen_at=None, person__is_notified_of_mentions=True).annotate(
-        told=F(f"{receivers}__pk"),
-        told_at=ExpressionWrapper(F("made_at") + delay, DateTimeField()),
+        receiver_key=F(f"{receivers}__pk"),
+        due_at=ExpressionWrapper(F("made_at") + delay, DateTimeField()),
         told_since=F(f"{receivers}__added_at"),
     )
     if channel is ADDRESS:
         rows = rows.annotate(told_workspace=F(f"{receivers}__workspace_id"))
         rows = rows.filter(told_workspace=F(f"{_WORKSPACE}_id"))
-    usable = channel.list_usable().filter(pk=OuterRef("told"))
+    usable = channel.list_usable().filter(pk=OuterRef("receiver_key"))
     is_recent = Q(
         told_at__lte=Now(),
         told_at__gte=clock.now() - timedelta(hours=LATEST_HOURS),

@@ -20,12 +20,12 @@ from jpweb.store.notifications.delivery_channels import Channel
 def list_previous(channel: Channel, row_field: str) -> QuerySet[Any]:
     """Return the deliveries of a row's present return, or of a later one, to its receiver.
 
-    The outer query has the receiver's key in the column ``told``, and the number of the return in
+    The outer query has the receiver's key in the column ``receiver_key``, and the number of the return in
     ``present_return``.
     """
     previous: QuerySet[Any] = channel.delivery_model.objects.filter(
         return_number__gte=OuterRef("present_return"),
-        **{f"{channel.receiver}_id": OuterRef("told"), row_field: OuterRef("pk")},
+        **{f"{channel.receiver}_id": OuterRef("receiver_key"), row_field: OuterRef("pk")},
     )
     return previous
 
@@ -33,11 +33,11 @@ def list_previous(channel: Channel, row_field: str) -> QuerySet[Any]:
 def find_present_return(model: type[Model]) -> Any:
     """Return the expression of the number of the ended snooze that a row's person has, or of 0.
 
-    The outer query has the person's key in the column ``told_person``.
+    The outer query has the person's key in the column ``receiver_person``.
     """
     if model is not Inquiry:
         return Value(0)
     ended = QuestionSnooze.objects.filter(
-        inquiry_id=OuterRef("pk"), person_id=OuterRef("told_person"), until__lte=Now()
+        inquiry_id=OuterRef("pk"), person_id=OuterRef("receiver_person"), until__lte=Now()
     )
     return Coalesce(Subquery(ended.values("return_number")[:1], output_field=IntegerField()), 0)

@@ -75,14 +75,14 @@ class Command(BaseCommand):
             "workspace": {"root": workspace.root, "id": workspace.jp_id, "name": workspace.name},
             "problems": report.problems,
             "conversations": [
-                _make_entry(c, counts) for c, counts in mirror.iterate_censuses(workspace)
+                _make_entry(c, counts) for c, counts in mirror.iterate_stats(workspace)
             ],
         }
         self.stdout.write(json.dumps(document, indent=2, ensure_ascii=False))
 
     def _print_table(self, workspace: Workspace, report: MirrorReport) -> None:
         table = Table("conversation", "events", "turns", "questions", "unknown", "broken")
-        for conversation, counts in mirror.iterate_censuses(workspace):
+        for conversation, counts in mirror.iterate_stats(workspace):
             inquiries = ", ".join(f"{count} {state}" for state, count in counts.inquiries.items())
             cells = (counts.element_count, counts.turns, inquiries, counts.unknown, counts.broken)
             table.add_row(conversation.source, *(str(cell) for cell in cells))
