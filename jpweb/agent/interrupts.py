@@ -143,7 +143,7 @@ class CallInterrupts(Interrupts):
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class InterruptedResult:
     """The work was cancelled by an interrupt.
 
     ``edited``: the arguments that a person substituted, where the work was a call with them.
@@ -154,21 +154,23 @@ class Stopped:
     policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-async def run_interruptible(work: Coroutine[Any, Any, T], interrupts: Interrupts) -> T | Stopped:
+async def run_interruptible(
+    work: Coroutine[Any, Any, T], interrupts: Interrupts
+) -> T | InterruptedResult:
     """Return the result of the work, or Stopped after an interrupt cancelled it.
 
     Work that is done when the interrupt comes keeps its result; after an interrupt none is started.
     """
     if interrupts.is_set():
         work.close()
-        return Stopped()
+        return InterruptedResult()
     task, stop_task = asyncio.create_task(work), asyncio.create_task(interrupts.wait())
     try:
         await asyncio.wait((task, stop_task), return_when=asyncio.FIRST_COMPLETED)
     finally:
         await _cancel_and_wait(task, stop_task)
     if task.cancelled() and interrupts.is_set():
-        return Stopped()
+        return InterruptedResult()
     return task.result()
 
 

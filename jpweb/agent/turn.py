@@ -15,11 +15,11 @@ from jpweb.agent.history import normalize_history
 from jpweb.agent.idle_tracker import IdleTracker
 from jpweb.agent.interrupts import (
     Interrupt,
+    InterruptedResult,
     Interrupts,
     Respond,
     Restart,
     Stop,
-    Stopped,
     run_interruptible,
 )
 from jpweb.agent.ports import (
@@ -294,7 +294,7 @@ def _make_interruptible(formatter: FormatArguments, interrupts: Interrupts) -> F
 
     async def format_or_none(arguments: Mapping[str, Any]) -> str | None:
         formatted = await run_interruptible(_run_formatter(formatter, arguments), interrupts)
-        return None if isinstance(formatted, Stopped) else formatted
+        return None if isinstance(formatted, InterruptedResult) else formatted
 
     return format_or_none
 
@@ -333,7 +333,7 @@ async def _read_stream(
     """Process event after event. Only the wait for one can be interrupted, never a commit."""
     while True:
         match await run_interruptible(_next_event(stream), interrupts):
-            case Stopped():
+            case InterruptedResult():
                 return
             case ReplyFinished():
                 reply.is_finished = True

@@ -26,7 +26,7 @@ FLUSH_INTERVAL_SECONDS = 1.0
 MAX_GATHERED_READS = 10_000
 
 
-class Read(NamedTuple):
+class ReadRecord(NamedTuple):
     """What a person opened: ``view`` is the name of a route, ``query`` the text of a search.
 
     ``filters`` are the names and values of the filters that narrowed it.
@@ -40,12 +40,12 @@ class Read(NamedTuple):
     filters: tuple[tuple[str, str], ...] = ()
 
 
-_gathered_reads: Counter[Read] = Counter()
+_gathered_reads: Counter[ReadRecord] = Counter()
 #: Pages are rendered in threads, and the event loop flushes.
 _lock = threading.Lock()
 
 
-def note_read(read: Read) -> None:
+def note_read(read: ReadRecord) -> None:
     """Gather a read for the next flush."""
     with _lock:
         if read in _gathered_reads or len(_gathered_reads) < MAX_GATHERED_READS:
@@ -77,7 +77,7 @@ async def flush_reads() -> None:
             _gathered_reads.update(batch)
 
 
-def write_reads(batch: Counter[Read]) -> None:
+def write_reads(batch: Counter[ReadRecord]) -> None:
     """Insert an entry for each read, in one transaction."""
     entries.record_acts(
         entries.NewAct(read.act, read.actor, read.place, _make_details(read, count))
@@ -85,7 +85,7 @@ def write_reads(batch: Counter[Read]) -> None:
     )
 
 
-def _make_details(read: Read, count: int) -> dict[str, Any]:
+def _make_details(read: ReadRecord, count: int) -> dict[str, Any]:
     criteria = {"query": read.query, "filters": dict(read.filters)}
     criteria = {name: value for name, value in criteria.items() if value}
     return {"view": read.view, "count": count} | criteria

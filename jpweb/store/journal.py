@@ -42,7 +42,7 @@ _GROWTH_COLUMNS = (*on_append.GROWTH_COLUMNS, "last_activity")
 TURN_COLUMNS = ("conversation_id", "number", "position", "title")
 
 
-class Appended(NamedTuple):
+class AppendResult(NamedTuple):
     """The new length of a journal, and the rows of the questions that were asked."""
 
     entry_count: int
@@ -113,7 +113,7 @@ def append_in_transaction(
     events: Sequence[ConversationEvent],
     run: Run | None = None,
     row: Inquiry | None = None,
-) -> Appended:
+) -> AppendResult:
     """As ``append_events``, in the transaction of the caller, which ends it where this raises."""
     opened_rows: list[Inquiry] = []
     conversation = _lock_writable(conversation_id)
@@ -148,7 +148,7 @@ def append_in_transaction(
         )
     growth_values = {name: getattr(conversation, name) for name in _GROWTH_COLUMNS}
     compiled_write.update_rows(Conversation, {"id": conversation.pk}, **growth_values)
-    return Appended(conversation.entry_count, opened_rows)
+    return AppendResult(conversation.entry_count, opened_rows)
 
 
 def replace_elements(

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from jpweb.store import approvals, db_text, journal
 from jpweb.store.choices import RunPhase
-from jpweb.store.journal import Appended
+from jpweb.store.journal import AppendResult
 from jpweb.store.models import CallCheckpoint, Run
 from jpweb.store.run_queue import call_checkpoints, interrupts, leases, token_usage
 from jpweb.store.run_queue.token_usage import UsageReport
@@ -27,7 +27,7 @@ def record_events(
     *,
     is_last: bool = False,
     usage: UsageReport | None = None,
-) -> Appended:
+) -> AppendResult:
     """Append events to the journal of a run's conversation; ``is_last`` ends its turn.
 
     Returns the new length, and the rows of the questions among them. Raises LeaseLost,

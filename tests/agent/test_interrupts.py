@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from jpweb.agent.interrupts import (
     CallInterrupts,
+    InterruptedResult,
     Interrupts,
     Respond,
     Restart,
     Stop,
-    Stopped,
     gather_or_cancel,
     run_interruptible,
 )
@@ -42,7 +42,7 @@ async def test_a_stop_cancels_the_work_and_waits_until_it_is_gone():
             await asyncio.sleep(0)
             steps.append("cleaned up")
 
-    assert await run_interruptible(work(), stop) == Stopped()
+    assert await run_interruptible(work(), stop) == InterruptedResult()
     assert steps == ["cleaned up"]
     assert not other_tasks()
 
@@ -54,7 +54,7 @@ async def test_after_a_stop_no_work_is_started():
     async def work() -> Any:
         steps.append("started")
 
-    assert await run_interruptible(work(), stop) == Stopped()
+    assert await run_interruptible(work(), stop) == InterruptedResult()
     assert steps == []
 
 

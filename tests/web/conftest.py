@@ -51,7 +51,7 @@ def shared_world(transactional_db: None) -> World:
 
 
 @pytest.fixture
-def gathered_reads() -> Iterator[Counter[read_log.Read]]:
+def gathered_reads() -> Iterator[Counter[read_log.ReadRecord]]:
     """Yield the reads that wait to be written; none of other tests."""
     reads = read_log._gathered_reads
     reads.clear()

@@ -18,10 +18,10 @@ from jpweb.agent.event_writer import EventWriter
 from jpweb.agent.interrupts import (
     CallInterrupts,
     Interrupt,
+    InterruptedResult,
     Interrupts,
     Respond,
     Restart,
-    Stopped,
     gather_or_cancel,
     run_interruptible,
 )
@@ -41,10 +41,10 @@ from jpweb.agent.tool_calls.inquiry_backend import NoBackend
 from jpweb.agent.tool_calls.prompting import PermissionPrompts
 from jpweb.agent.tool_calls.result import (
     CallResult,
+    MissingAnswer,
     Permission,
     ResumedCalls,
     ToolAnswer,
-    Unanswered,
 )
 from jpweb.agent.tool_calls.turn_state import CallGrant, TurnState
 from jpweb.agent.tool_outcome import MAX_CALL_QUESTIONS, CallProgress, Failed, Question, Success
@@ -107,13 +107,15 @@ class ToolCoordinator:
                 calls, await self._take_over_calls(calls, resumed)
             )
         carried_interrupt_ids: tuple[int, ...] = ()
-        if isinstance(interrupt, Respond) and any(isinstance(r, Stopped) for r in results):
+        if isinstance(interrupt, Respond) and any(
+            isinstance(r, InterruptedResult) for r in results
+        ):
             self._interrupts.take_pending()  # a response sent from here on is another interrupt
             carried_interrupt_ids = interrupt.interrupt_ids
         await self._close_resumed_questions(calls, results)
         final_results = [
             self._interrupted_result(call, interrupt, result)
-            if isinstance(result, Stopped)
+            if isinstance(result, InterruptedResult)
             else result
             for call, result in zip(calls, results, strict=True)
         ]
@@ -131,11 +133,11 @@ class ToolCoordinator:
         self._state.grants.clear()
 
     async def _close_resumed_questions(
-        self, calls: Sequence[ToolCallRequest], results: Sequence[CallResult | Stopped]
+        self, calls: Sequence[ToolCallRequest], results: Sequence[CallResult | InterruptedResult]
     ) -> None:
         """Close the open questions of an earlier process whose calls have ended."""
         for call, result in zip(calls, results, strict=True):
-            is_stopped = isinstance(result, Stopped)
+            is_stopped = isinstance(result, InterruptedResult)
             reason = CancellationReason.USER if is_stopped else CancellationReason.LOST
             for question in self._state.take_unanswered(call.id):
                 await self._inquiry_runner.close_question(question, call, reason)
@@ -190,7 +192,7 @@ class ToolCoordinator:
 
     async def _run_until_ended(
         self, calls: Sequence[ToolCallRequest], resumed: ResumedCalls
-    ) -> tuple[list[CallResult | Stopped], Interrupt | None]:
+    ) -> tuple[list[CallResult | InterruptedResult], Interrupt | None]:
         """Run the calls, again after each restart; return the results and the interrupt."""
         while True:
             self._idle_tracker.start_batch(len(calls))
@@ -209,7 +211,9 @@ class ToolCoordinator:
             await self._event_writer.recorder.restart_calls(interrupt.interrupt_ids)
             await self._save_cut_off(self._cut_off_ids)
 
-    async def _run_call(self, call: ToolCallRequest, resumed: ResumedCalls) -> CallResult | Stopped:
+    async def _run_call(
+        self, call: ToolCallRequest, resumed: ResumedCalls
+    ) -> CallResult | InterruptedResult:
         """Run a call to its result, and save that while other calls are live."""
         progress = resumed.progress.get(call.id)
         if progress is None or progress.content is None:
@@ -224,7 +228,7 @@ class ToolCoordinator:
 
     async def _resume_call(
         self, call: ToolCallRequest, progress: CallProgress, content: str
-    ) -> CallResult | Stopped:
+    ) -> CallResult | InterruptedResult:
         """Resume a call whose tool has run: a person may have to approve its result."""
         if progress.was_cut_off:
             self._rerun_ids.add(call.id)
@@ -253,14 +257,14 @@ class ToolCoordinator:
 
     async def _complete_call(
         self, call: ToolCallRequest, *, is_asked: bool
-    ) -> CallResult | Stopped:
+    ) -> CallResult | InterruptedResult:
         """Run a call: permission, execution, delivery of the result."""
         permission = await self._permit_call(call, is_asked=is_asked)
-        if isinstance(permission, CallResult | Stopped):
+        if isinstance(permission, CallResult | InterruptedResult):
             return permission
         edited, policies = permission.edited, permission.policies
         execution = await self._run_tool(replace(call, arguments=dict(permission.arguments)))
-        if isinstance(execution, CallResult | Stopped):
+        if isinstance(execution, CallResult | InterruptedResult):
             return replace(execution, edited=edited, policies=policies)
 
         async def save_result(result: CallResult) -> None:
@@ -275,7 +279,7 @@ class ToolCoordinator:
 
     async def _permit_call(
         self, call: ToolCallRequest, *, is_asked: bool
-    ) -> Permission | CallResult | Stopped:
+    ) -> Permission | CallResult | InterruptedResult:
         missing = self._executor.explain_missing(call.name)
         if missing is not None:
             return CallResult(missing, is_error=True)
@@ -296,7 +300,7 @@ class ToolCoordinator:
             permission = await self._permission_prompts.permit_call(
                 complete, config, is_asked=is_asked
             )
-            if isinstance(permission, CallResult | Stopped):
+            if isinstance(permission, CallResult | InterruptedResult):
                 return permission
             prepared_arguments = prepare_arguments(config, permission.arguments)
             if isinstance(prepared_arguments, Failed):
@@ -310,7 +314,9 @@ class ToolCoordinator:
         edited = None if is_same_json(run_arguments, arguments) else run_arguments
         return Permission(run_arguments, edited, policies)
 
-    async def _run_tool(self, call: ToolCallRequest) -> Success | Failed | CallResult | Stopped:
+    async def _run_tool(
+        self, call: ToolCallRequest
+    ) -> Success | Failed | CallResult | InterruptedResult:
         """Execute the tool from its start, again after each answer, until it has a result.
 
         Only the tool's own result is one that a person may have to approve; a CallResult replaces
@@ -337,8 +343,8 @@ class ToolCoordinator:
                 answer = await self._inquiry_runner.run_inquiry(
                     call, config, question, execution.source
                 )
-                if isinstance(answer, Unanswered):
-                    return Stopped() if self._interrupts.is_set() else answer.result
+                if isinstance(answer, MissingAnswer):
+                    return InterruptedResult() if self._interrupts.is_set() else answer.result
                 # A rebuilt turn would have to ask again: the secret is recorded nowhere.
                 if not question.answer_type.RECORDS_ANSWER:
                     stack.enter_context(self._idle_tracker.prevent_idle())
@@ -348,7 +354,7 @@ class ToolCoordinator:
 
     async def _execute_tool(
         self, call: ToolCallRequest, answers: Mapping[str, Any], earlier_answers: EarlierAnswers
-    ) -> Execution | Stopped:
+    ) -> Execution | InterruptedResult:
         """Execute the tool once; ``earlier_answers`` are for the questions that it asks in it."""
         call_interrupts = CallInterrupts(self._interrupts)
         tool = self._configs[call.name]
@@ -357,16 +363,16 @@ class ToolCoordinator:
 
         async def inquire(
             raw_question: Question, interrupts: CallInterrupts
-        ) -> ToolAnswer | Unanswered:
+        ) -> ToolAnswer | MissingAnswer:
             question = configure_question(raw_question, tool)
             sourced = make_sourced_question(call.name, question, source)
             if isinstance(sourced, Failed):
-                return Unanswered(CancellationReason.BACKEND_ERROR, CallResult(sourced.message))
+                return MissingAnswer(CancellationReason.BACKEND_ERROR, CallResult(sourced.message))
             if (earlier_answer := earlier_answers.take_answer(question, source)) is not None:
                 return earlier_answer
             if next(numbers) >= MAX_CALL_QUESTIONS:
                 text = model_messages.describe_too_many(call.name, MAX_CALL_QUESTIONS)
-                return Unanswered(CancellationReason.BACKEND_ERROR, CallResult(text))
+                return MissingAnswer(CancellationReason.BACKEND_ERROR, CallResult(text))
             inquiry_runner = replace(self._inquiry_runner, interrupts=interrupts, in_call=True)
             return await inquiry_runner.run_inquiry(call, tool, question, source)
 
@@ -377,7 +383,7 @@ class ToolCoordinator:
             return await run_interruptible(execution, self._interrupts)
 
     def _interrupted_result(
-        self, call: ToolCallRequest, interrupt: Interrupt | None, stopped: Stopped
+        self, call: ToolCallRequest, interrupt: Interrupt | None, stopped: InterruptedResult
     ) -> CallResult:
         """Return the model's message for a call that was interrupted before it had a result."""
         if isinstance(interrupt, Respond) and interrupt.text:

@@ -9,12 +9,12 @@ from typing import Any, Self, TypeAlias
 
 from jpweb.agent.interrupts import CallInterrupts
 from jpweb.agent.ports import Answer, Declined
-from jpweb.agent.tool_calls.result import ToolAnswer, Unanswered
+from jpweb.agent.tool_calls.result import MissingAnswer, ToolAnswer
 from jpweb.agent.tool_calls.turn_state import AnsweredQuestion, is_request_of
 from jpweb.agent.tool_outcome import Question
 from jpweb.stream.inquiry import InquirySource
 
-RunInquiry: TypeAlias = Callable[[Question, CallInterrupts], Awaitable[ToolAnswer | Unanswered]]
+RunInquiry: TypeAlias = Callable[[Question, CallInterrupts], Awaitable[ToolAnswer | MissingAnswer]]
 
 
 class InCallInquiries:
@@ -27,7 +27,7 @@ class InCallInquiries:
     def __init__(self, run_inquiry: RunInquiry, interrupts: CallInterrupts) -> None:
         self._run_inquiry = run_inquiry
         self._interrupts = interrupts
-        self._tasks: set[asyncio.Task[ToolAnswer | Unanswered]] = set()
+        self._tasks: set[asyncio.Task[ToolAnswer | MissingAnswer]] = set()
         self._block_task: asyncio.Task[Any] | None = None
 
     async def ask(self, question: Question) -> Answer | Declined:

@@ -14,10 +14,10 @@ from jpweb.agent.config import DetachedPolicy, QuestionConfig, ToolConfig
 from jpweb.agent.errors import InquiryFailed, SettlementConflict
 from jpweb.agent.event_writer import EventWriter
 from jpweb.agent.idle_tracker import IdleTracker
-from jpweb.agent.interrupts import Interrupts, Stopped, run_interruptible
+from jpweb.agent.interrupts import InterruptedResult, Interrupts, run_interruptible
 from jpweb.agent.ports import Answer, Declined, InquiryBackend, Prompter, QuestionPrompt
 from jpweb.agent.tool_calls import model_messages
-from jpweb.agent.tool_calls.result import CallResult, ToolAnswer, Unanswered
+from jpweb.agent.tool_calls.result import CallResult, MissingAnswer, ToolAnswer
 from jpweb.agent.tool_calls.routing import (
     AskBackend,
     AskPerson,
@@ -72,13 +72,13 @@ class InquiryRunner:
 
     async def run_inquiry(
         self, call: ToolCallRequest, tool: ToolConfig, question: Question, source: InquirySource
-    ) -> ToolAnswer | Unanswered:
+    ) -> ToolAnswer | MissingAnswer:
         """Return the answer to the question, or why there is none; the response is on record."""
         config = tool.get_question(question.id)
         question = configure_question(question, tool)
         earlier_decline = self.state.take_closed(call.id, question, source)
         if earlier_decline is not None:
-            return Unanswered(
+            return MissingAnswer(
                 earlier_decline.reason, _declined_result(call.name, question.id, earlier_decline)
             )
         open_question = await self._find_waiting(call, question, source)
@@ -162,7 +162,7 @@ class InquiryRunner:
         prompt: QuestionPrompt,
         config: QuestionConfig,
         chosen_route: Route,
-    ) -> ToolAnswer | Unanswered:
+    ) -> ToolAnswer | MissingAnswer:
         match chosen_route:
             case AskBackend():
                 return await self._ask_backend(call, prompt, config)
@@ -177,7 +177,7 @@ class InquiryRunner:
 
     async def _settle_at_once(
         self, prompt: QuestionPrompt, chosen_route: UseRemembered | UseStatic | Refuse
-    ) -> ToolAnswer | Unanswered:
+    ) -> ToolAnswer | MissingAnswer:
         """Record the outcome that memory or configuration decides. Raises SettlementConflict."""
         match chosen_route:
             case UseRemembered(value):
@@ -191,22 +191,24 @@ class InquiryRunner:
             case Refuse(reason):
                 return await self._refuse_question(prompt, reason)
 
-    async def _refuse_question(self, prompt: QuestionPrompt, reason: RefusalReason) -> Unanswered:
+    async def _refuse_question(
+        self, prompt: QuestionPrompt, reason: RefusalReason
+    ) -> MissingAnswer:
         is_misconfigured = reason is CancellationReason.INVALID_STATIC_ANSWER
         decider: _Decider = "configuration" if is_misconfigured else "system"
         await self._record_response(prompt, Cancelled(reason), decider)
         text = model_messages.describe_refusal(prompt.tool_name, prompt.question.id, reason)
-        return Unanswered(reason, CallResult(text, is_error=True))
+        return MissingAnswer(reason, CallResult(text, is_error=True))
 
     async def _ask_backend(
         self, call: ToolCallRequest, prompt: QuestionPrompt, config: QuestionConfig
-    ) -> ToolAnswer | Unanswered:
+    ) -> ToolAnswer | MissingAnswer:
         """Let a secondary assistant answer (RFD 028; its errors per RFD 082)."""
         elements = await self.event_writer.recorder.elements()
         work = self.backend.inquire(elements, call, prompt.question, config)
         try:
             answer = await run_interruptible(work, self.interrupts)
-            if isinstance(answer, Stopped):
+            if isinstance(answer, InterruptedResult):
                 return await self._withdraw_question(prompt)
             await self._record_response(prompt, Answered(answer), "assistant")
         except InquiryFailed as failure:
@@ -218,7 +220,7 @@ class InquiryRunner:
 
     async def _fail_backend(
         self, prompt: QuestionPrompt, failure: InquiryFailed
-    ) -> ToolAnswer | Unanswered:
+    ) -> ToolAnswer | MissingAnswer:
         reason = CancellationReason.BACKEND_ERROR
         try:
             await self._record_response(prompt, Cancelled(reason), "system")
@@ -227,9 +229,9 @@ class InquiryRunner:
         text = model_messages.describe_backend_failure(
             prompt.tool_name, prompt.question.id, str(failure)
         )
-        return Unanswered(reason, CallResult(text, is_error=True))
+        return MissingAnswer(reason, CallResult(text, is_error=True))
 
-    async def _ask_person(self, prompt: QuestionPrompt) -> ToolAnswer | Unanswered:
+    async def _ask_person(self, prompt: QuestionPrompt) -> ToolAnswer | MissingAnswer:
         """Let a person answer. The response is on record once the prompter returns."""
         idle_tracker = IdleTracker() if self.in_call else self.state.idle_tracker
         decision = idle_tracker.wait_for_decision(lambda: self.prompter.ask(prompt))
@@ -241,19 +243,19 @@ class InquiryRunner:
                 return ToolAnswer(value)
             case Declined() as declined:
                 call_result = _declined_result(prompt.tool_name, prompt.question.id, declined)
-                return Unanswered(declined.reason, call_result)
-            case Stopped():
+                return MissingAnswer(declined.reason, call_result)
+            case InterruptedResult():
                 return await self._withdraw_question(prompt)
 
     def _answer_key(self, tool: str, question_id: str) -> AnswerKey:
         return AnswerKey(tool, question_id, self.definitions.get(tool, ""))
 
-    async def _withdraw_question(self, prompt: QuestionPrompt) -> Unanswered:
+    async def _withdraw_question(self, prompt: QuestionPrompt) -> MissingAnswer:
         """Close the question: a person interrupted the turn, or the tool did not wait for it."""
         is_interrupted = self.interrupts.pending is not None
         reason = CancellationReason.USER if is_interrupted else CancellationReason.LOST
         await self.prompter.withdraw(prompt, reason)
-        return Unanswered(reason, CallResult(model_messages.STOPPED))
+        return MissingAnswer(reason, CallResult(model_messages.STOPPED))
 
     async def _record_response(
         self, prompt: QuestionPrompt, outcome: InquiryOutcome, decider: _Decider

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from jpweb.agent.config import Builtin, Local, Mcp, Mode, ToolConfig
-from jpweb.agent.interrupts import Interrupts, Stopped, run_interruptible
+from jpweb.agent.interrupts import InterruptedResult, Interrupts, run_interruptible
 from jpweb.agent.ports import (
     Delivered,
     DeliverPrompt,
@@ -67,7 +67,7 @@ class PermissionPrompts:
 
     async def permit_call(
         self, call: ToolCallRequest, tool: ToolConfig, *, is_asked: bool = False
-    ) -> Permission | CallResult | Stopped:
+    ) -> Permission | CallResult | InterruptedResult:
         """Return the arguments to run with, or the result of the call without having run.
 
         ``is_asked``: a person was asked about it before its process released it; they decide.
@@ -85,7 +85,7 @@ class PermissionPrompts:
 
     async def _apply_policy(
         self, call: ToolCallRequest, tool: ToolConfig
-    ) -> Permission | CallResult | Stopped:
+    ) -> Permission | CallResult | InterruptedResult:
         key = self._permission_key(call.name)
         reachable = await self._prompter.has_reachable_person()
         detached = tool.detached.get("run", self._detached)
@@ -111,7 +111,7 @@ class PermissionPrompts:
 
     async def _ask_person(
         self, call: ToolCallRequest, tool: ToolConfig, *, edit: bool
-    ) -> Permission | CallResult | Stopped:
+    ) -> Permission | CallResult | InterruptedResult:
         formatter = self._formatters.get(call.name)
         formatted = None if formatter is None else await formatter(call.arguments)
         key = self._permission_key(call.name)
@@ -130,7 +130,7 @@ class PermissionPrompts:
                 if remember:
                     self._remember(key, source, is_allowed=False)
                 return CallResult(model_messages.describe_skip(reason))
-            case Stopped() as stopped:
+            case InterruptedResult() as stopped:
                 await self._prompter.close_prompt(prompt)
                 return stopped
 
@@ -147,7 +147,7 @@ class PermissionPrompts:
 
     async def deliver_result(
         self, call: ToolCallRequest, tool: ToolConfig, result: CallResult, save_result: SaveResult
-    ) -> CallResult | Stopped:
+    ) -> CallResult | InterruptedResult:
         """Return the result for the model, saved while a person is asked about it."""
         if tool.result is Mode.UNATTENDED:
             return result
@@ -173,7 +173,7 @@ class PermissionPrompts:
 
     async def offer_result(
         self, call: ToolCallRequest, result: CallResult, *, edit: bool
-    ) -> CallResult | Stopped:
+    ) -> CallResult | InterruptedResult:
         """Ask a person, whatever the policy is, and return the result for the model."""
         prompt = DeliverPrompt(call.id, call.name, result.content, result.is_error, edit)
         async with self._result_locks[call.id]:
@@ -181,7 +181,7 @@ class PermissionPrompts:
 
     async def _ask_about_result(
         self, prompt: DeliverPrompt, result: CallResult
-    ) -> CallResult | Stopped:
+    ) -> CallResult | InterruptedResult:
         decision = self._idle_tracker.wait_for_decision(lambda: self._prompter.deliver(prompt))
         match await run_interruptible(decision, self._interrupts):
             case Delivered(content):
@@ -190,9 +190,9 @@ class PermissionPrompts:
                 return replace(result, content=content, is_error=False)
             case Withheld():
                 return replace(result, content=model_messages.WITHHELD, is_error=False)
-            case Stopped():
+            case InterruptedResult():
                 await self._prompter.close_prompt(prompt)
-                return Stopped(result.edited, result.policies)
+                return InterruptedResult(result.edited, result.policies)
 
 
 def describe_tool(tool: ToolConfig) -> str:

@@ -69,7 +69,7 @@ class ToolAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Unanswered:
+class MissingAnswer:
     """No answer: the reason, and the result of the call."""
 
     reason: CancellationReason

@@ -34,7 +34,7 @@ from jpweb.runtime.evidence.zip_stream import ZipStream
 from jpweb.store import conversations, exports
 from jpweb.store.errors import ExportBroken, UnknownConversation
 from jpweb.store.evidence import contents, question_cells, review_lines
-from jpweb.store.evidence.contents import LeftOut
+from jpweb.store.evidence.contents import OmittedContent
 from jpweb.store.evidence.ledger_slice import LedgerSlice
 from jpweb.store.evidence.review_lines import ReviewCounts
 from jpweb.store.exports import ExportChunk
@@ -219,14 +219,14 @@ def _make_manifest(
 ) -> dict[str, Any]:
     shown, size = ledger_slice.entry_count, ledger_slice.head.sequence
     left_out = [
-        *contents.list_left_out(list(order.conversation_ids)),
+        *contents.list_omitted_content(list(order.conversation_ids)),
         _describe_hidden_entries(ledger_slice),
-        LeftOut(
+        OmittedContent(
             "events redacted after the fact",
             ledger_slice.redacted_event_count,
             "An auditor replaced them; the ledger has the hash of what stood there.",
         ),
-        LeftOut(
+        OmittedContent(
             "verdicts and notes of reviews",
             progress.withheld_reviews,
             "The second of two blind reviews is missing, or an auditor redacted the note.",
@@ -249,9 +249,9 @@ def _make_manifest(
     }
 
 
-def _describe_hidden_entries(ledger_slice: LedgerSlice) -> LeftOut:
+def _describe_hidden_entries(ledger_slice: LedgerSlice) -> OmittedContent:
     hidden = ledger_slice.count_hidden_entries()
-    return LeftOut(
+    return OmittedContent(
         "other entries of the ledger",
         sum(hidden),
         f"{hidden.of_other_conversations} of other conversations; {hidden.of_no_conversation} of "

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jpweb.agent.errors import AgentError, ProviderFailed
-from jpweb.agent.interrupts import Stopped, run_interruptible
+from jpweb.agent.interrupts import InterruptedResult, run_interruptible
 from jpweb.agent.ports import PermissionSource
 from jpweb.agent.turn import TurnEnd, TurnPorts, resume_turn
 from jpweb.runtime import wiring
@@ -154,7 +154,7 @@ async def _open_resources(active: ActiveRun, stack: AsyncExitStack) -> TurnResou
     """
     context = stack.enter_async_context(wiring.open_turn_resources(active.conversation))
     result = await run_interruptible(context, active.stops)
-    return None if isinstance(result, Stopped) else result
+    return None if isinstance(result, InterruptedResult) else result
 
 
 async def _record_end(active: ActiveRun, end: RunEnd) -> bool:

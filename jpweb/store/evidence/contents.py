@@ -36,7 +36,7 @@ _BATCH_ROWS = 250
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class OmittedContent:
     """What a bundle does not hold, how many of it, and why."""
 
     what: str
@@ -132,7 +132,7 @@ def export_redactions(conversation: Conversation) -> Iterator[bytes]:
     return _write_lines(rows, _describe_redaction)
 
 
-def list_left_out(conversation_ids: list[int]) -> list[LeftOut]:
+def list_omitted_content(conversation_ids: list[int]) -> list[OmittedContent]:
     """Return what no bundle holds of these conversations: not on record, or beside it."""
     secrets = Inquiry.objects.filter(conversation_id__in=conversation_ids, state="redacted")
     withheld = Approval.objects.filter(
@@ -142,19 +142,19 @@ def list_left_out(conversation_ids: list[int]) -> list[LeftOut]:
         decision__allow=False,
     )
     return [
-        LeftOut(
+        OmittedContent(
             "secret answers",
             secrets.count(),
             "A secret goes to the tool that asked, and is not stored.",
         ),
-        LeftOut("withheld results", withheld.count(), "A withheld result is not stored."),
-        LeftOut(
+        OmittedContent("withheld results", withheld.count(), "A withheld result is not stored."),
+        OmittedContent(
             "suspected secrets in readable files",
             count_masked_places(conversation_ids).total(),
             "Marks replace them in conversation.md, in conversation.html and in lines that "
             "repeat an event; events.jsonl has each event's full text.",
         ),
-        LeftOut(
+        OmittedContent(
             "comments on events",
             Comment.objects.filter(thread__conversation_id__in=conversation_ids).count(),
             "They are discussion, not part of the record; they may be edited, and the ledger has "

@@ -9,7 +9,7 @@ from jpweb.store.audit import ReviewedInquiry
 from jpweb.store.evidence import csv_rows
 from jpweb.store.models import Conversation, Inquiry
 from jpweb.store.reviews import inquiry_pages
-from jpweb.store.reviews.inquiry_pages import NEVER_SHOWN, OVERRIDING_DECIDERS, Showing
+from jpweb.store.reviews.inquiry_pages import NO_RECEIPTS, OVERRIDING_DECIDERS, ReceiptCounts
 from jpweb.stream.answer_type import format_answer
 
 COLUMNS = (
@@ -29,7 +29,9 @@ _OWN_FIELDS = tuple(name for name in ReviewedInquiry._fields if name not in _JOI
 _BATCH_ROWS = 250
 
 
-def make_values(row: ReviewedInquiry, showing: Showing, link: str = "") -> dict[str, object]:
+def make_values(
+    row: ReviewedInquiry, receipt_count: ReceiptCounts, link: str = ""
+) -> dict[str, object]:
     """Return the values of a row, in the order of ``COLUMNS``."""
     waited_seconds = inquiries.waiting_seconds(row)
     return {
@@ -55,8 +57,8 @@ def make_values(row: ReviewedInquiry, showing: Showing, link: str = "") -> dict[
         "inquiry_id": row.inquiry_id,
         "attempt": inquiry_pages.parse_attempt(row.inquiry_id),
         "override": row.decided_by in OVERRIDING_DECIDERS,
-        "delivered_count": showing.delivered_count,
-        "seen_count": showing.seen_count,
+        "delivered_count": receipt_count.delivered_count,
+        "seen_count": receipt_count.seen_count,
         "link": link,
     }
 
@@ -84,10 +86,10 @@ def _list_cells(conversation: Conversation, keys: Sequence[int]) -> list[list[ob
         )
         for values in Inquiry.objects.filter(pk__in=keys).values(*_OWN_FIELDS)
     }
-    showings = inquiry_pages.count_showings(keys)
+    receipt_counts = inquiry_pages.count_receipts(keys)
     rows_of_cells = []
     for key in keys:
         if key in rows:
-            values = make_values(rows[key], showings.get(key, NEVER_SHOWN))
+            values = make_values(rows[key], receipt_counts.get(key, NO_RECEIPTS))
             rows_of_cells.append([values[name] for name in BUNDLE_COLUMNS])
     return rows_of_cells

@@ -63,7 +63,7 @@ _SCHEMA_TYPES = frozenset({"array", "boolean", "integer", "null", "number", "obj
 _MIN_COPY_CHARS = 4
 
 
-class Replaced(NamedTuple):
+class Replacement(NamedTuple):
     """A new element, the number of replacements by place, and the strings that were replaced.
 
     ``keys`` are those of a call's arguments: copies of these have them, and no other text is
@@ -112,12 +112,14 @@ def replace_keys(value: Any, keys: Collection[str], marker: str) -> Any:
     return value
 
 
-def replace_whole(element: Element, marker: str) -> Replaced:
+def replace_whole(element: Element, marker: str) -> Replacement:
     """Replace all content of an element. The caller has checked that it has some."""
     event = element.body
     if not isinstance(event, ConversationEvent):
         value = {"type": element.tag, _MARKER_KEY: marker}
-        return Replaced(_read_json(value), {element.tag: 1}, _select_copies(_list_texts(element)))
+        return Replacement(
+            _read_json(value), {element.tag: 1}, _select_copies(_list_texts(element))
+        )
     fields = event.kind.to_fields()
     counts: dict[str, int] = {}
     strings: list[str] = []
@@ -137,12 +139,12 @@ def replace_whole(element: Element, marker: str) -> Replaced:
     keys = _list_argument_keys(event)
     note = replace_strings(note, copies, marker)
     # Metadata of providers holds content in forms that cannot be searched, such as signatures.
-    return Replaced(_write(event, fields, {"jpweb": note} if note else {}), counts, copies, keys)
+    return Replacement(_write(event, fields, {"jpweb": note} if note else {}), counts, copies, keys)
 
 
 def replace_in_element(
     element: Element, strings: Sequence[str], marker: str, *, has_numbers: bool = False
-) -> Replaced:
+) -> Replacement:
     """Replace these strings in the content of an element; ``counts`` is empty without one.
 
     ``has_numbers``: also in numbers, which become texts.
@@ -167,11 +169,13 @@ def replace_in_element(
         counts[key] = _count(number_texts.convert_numbers({key: value}, digits), strings)
     counts = {key: number for key, number in counts.items() if number}
     if not counts:
-        return Replaced(element, {}, tuple(strings))
+        return Replacement(element, {}, tuple(strings))
     if counts.get("metadata"):
         metadata = replace_strings(metadata, strings, marker)
-        return Replaced(_write(event, fields, _encode_metadata(metadata)), counts, tuple(strings))
-    return Replaced(_write(event, fields, event.metadata), counts, tuple(strings))
+        return Replacement(
+            _write(event, fields, _encode_metadata(metadata)), counts, tuple(strings)
+        )
+    return Replacement(_write(event, fields, event.metadata), counts, tuple(strings))
 
 
 def decode_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
@@ -322,7 +326,7 @@ def _write(event: ConversationEvent, fields: dict[str, Any], metadata: dict[str,
 
 def _replace_in_raw(
     element: Element, strings: Sequence[str], digits: Sequence[str], marker: str
-) -> Replaced:
+) -> Replacement:
     """Replace strings in an element of another layout, and ``digits`` in its numbers.
 
     An element that is not JSON, or is nested too deeply to be read, is searched as text.
@@ -333,12 +337,12 @@ def _replace_in_raw(
     except (ValueError, RecursionError):
         count = _count_in_text(element.raw, strings)
         text = _replace_in_text(element.raw, strings, marker)
-        return Replaced(wire.read_element(text), {element.tag: count} if count else {}, ())
+        return Replacement(wire.read_element(text), {element.tag: count} if count else {}, ())
 
 
 def _replace_in_value(
     element: Element, value: Any, strings: Sequence[str], marker: str
-) -> Replaced:
+) -> Replacement:
     """Replace strings in the JSON value of an element, also inside base64."""
 
     def replace_decoded(text: str) -> str:
@@ -350,8 +354,8 @@ def _replace_in_value(
 
     count = _count(base64_fields.map_strings(base64_fields.decode_content, value), strings)
     if not count:
-        return Replaced(element, {}, tuple(strings))
-    return Replaced(
+        return Replacement(element, {}, tuple(strings))
+    return Replacement(
         _read_json(_map_texts(replace_decoded, value)), {element.tag: count}, tuple(strings)
     )
 

@@ -17,7 +17,7 @@ from jpweb.store.choices import UNFINISHED_STATES, Act
 from jpweb.store.errors import StoreError
 from jpweb.store.ledger.entries import Actor, Place, record_act
 from jpweb.store.masking import derived_columns, masks, replacement
-from jpweb.store.masking.replacement import Replaced
+from jpweb.store.masking.replacement import Replacement
 from jpweb.store.models import Conversation, JournalEntry, Passage, Person, Redaction, Run
 from jpweb.store.redaction import column_copies, kept_texts
 from jpweb.store.redaction.column_copies import CopiedContent
@@ -153,12 +153,12 @@ def _redact(conversation_id: int, request: RedactionRequest, person: Person) -> 
 
 def _find_replacements(
     conversation: Conversation, request: RedactionRequest, marker: str
-) -> tuple[list[tuple[JournalEntry, Replaced]], list[KeptEvent]]:
+) -> tuple[list[tuple[JournalEntry, Replacement]], list[KeptEvent]]:
     """Return the entries to change, with their new elements, and those that keep a string.
 
     Raises NotRedactable.
     """
-    replacements: list[tuple[JournalEntry, Replaced]] = []
+    replacements: list[tuple[JournalEntry, Replacement]] = []
     kept_events: list[KeptEvent] = []
     entries = _select_entries(conversation, request).order_by("position")
     for entry in entries.iterator(chunk_size=200):
@@ -198,7 +198,7 @@ def _select_entries(
     return entries.filter(equal)
 
 
-def _make_replacement(entry: JournalEntry, request: RedactionRequest, marker: str) -> Replaced:
+def _make_replacement(entry: JournalEntry, request: RedactionRequest, marker: str) -> Replacement:
     """Return the new element of an entry. Raises NotRedactable where content would stay."""
     element, strings = wire.read_element(entry.text), request.strings
     try:
@@ -235,7 +235,7 @@ def _is_too_long(conversation: Conversation) -> bool:
 def _replace_entry(
     conversation: Conversation,
     entry: JournalEntry,
-    replaced: Replaced,
+    replaced: Replacement,
     request: RedactionRequest,
     person: Person,
 ) -> None:

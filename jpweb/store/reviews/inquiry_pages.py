@@ -46,14 +46,14 @@ class InquiryPage(NamedTuple):
     is_truncated: bool = False
 
 
-class Showing(NamedTuple):
+class ReceiptCounts(NamedTuple):
     """To how many people a question was sent, and how many had it on their screen."""
 
     delivered_count: int
     seen_count: int
 
 
-NEVER_SHOWN = Showing(0, 0)
+NO_RECEIPTS = ReceiptCounts(0, 0)
 
 
 def load_page(
@@ -108,11 +108,11 @@ _conversations_query = CompiledQuery(
 )
 
 
-def count_showings(keys: Iterable[int]) -> dict[int, Showing]:
+def count_receipts(keys: Iterable[int]) -> dict[int, ReceiptCounts]:
     """Return the showings of questions by key; without an entry a question was never shown."""
     key_list = list(keys)
     counted = _showings_query(key_list) if key_list else []
-    return {key: Showing(delivered, seen) for key, delivered, seen in counted}
+    return {key: ReceiptCounts(delivered, seen) for key, delivered, seen in counted}
 
 
 _showings_query = CompiledQuery(

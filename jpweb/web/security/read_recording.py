@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from jpweb.runtime import read_log
-from jpweb.runtime.read_log import Read
+from jpweb.runtime.read_log import ReadRecord
 from jpweb.store.audit import AuditFilters
 from jpweb.store.choices import Act
 from jpweb.store.evidence import contents
@@ -75,20 +75,20 @@ def note_response(
         )
         query, filters = _read_criteria(str(route), request.GET)
         actor = Actor.from_person(person)
-        read_log.note_read(Read(Act.READ, actor, place, str(route), query, filters))
+        read_log.note_read(ReadRecord(Act.READ, actor, place, str(route), query, filters))
 
 
 def note_link_read(person: Person, conversation: Conversation) -> None:
     """Gather the read of a question by a person's answer link, signed in or not."""
     place = Place(conversation.workspace_id, conversation.pk)
-    read_log.note_read(Read(Act.READ, Actor.from_person(person), place, "answer-link"))
+    read_log.note_read(ReadRecord(Act.READ, Actor.from_person(person), place, "answer-link"))
 
 
 def note_search(request: Request) -> None:
     """Gather a search of all conversations that the person may read."""
     query, filters = _read_criteria("search", request.GET)
     actor = Actor.from_person(request.user)
-    read_log.note_read(Read(Act.SEARCHED, actor, Place(), "search", query, filters))
+    read_log.note_read(ReadRecord(Act.SEARCHED, actor, Place(), "search", query, filters))
 
 
 def record_export(request: Request, place: Place, **details: str | int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from jpweb.runtime import read_log
-from jpweb.runtime.read_log import Read
+from jpweb.runtime.read_log import ReadRecord
 from jpweb.store.choices import Act
 from jpweb.store.ledger.entries import Actor, Place
 
@@ -28,4 +28,4 @@ class ContentReads:
         if place == self._place and now - self._noted_at < READ_INTERVAL_SECONDS:
             return
         self._place, self._noted_at = place, now
-        read_log.note_read(Read(Act.READ, actor, place, VIEW_NAME))
+        read_log.note_read(ReadRecord(Act.READ, actor, place, VIEW_NAME))

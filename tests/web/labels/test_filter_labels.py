@@ -15,7 +15,7 @@ from jpweb.web.security import read_recording
 from tests.web.reading import parse_page
 from tests.web.world import World
 
-Reads = Counter[read_log.Read]
+Reads = Counter[read_log.ReadRecord]
 
 
 def read_details(world: World, address: str, query: dict[str, Any], reads: Reads) -> dict[str, Any]:

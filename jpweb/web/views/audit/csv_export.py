@@ -12,7 +12,7 @@ from jpweb.store.evidence import csv_rows, question_cells
 from jpweb.store.exports import ExportChunk
 from jpweb.store.reviews import inquiry_pages
 from jpweb.store.reviews.exported_reviews import ExportedReview, ExportedReviews
-from jpweb.store.reviews.inquiry_pages import NEVER_SHOWN
+from jpweb.store.reviews.inquiry_pages import NO_RECEIPTS
 from jpweb.web import transcript
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def make_csv_rows(
     rows: list[ReviewedInquiry], address: str
 ) -> Iterator[tuple[ReviewedInquiry, dict[str, object]]]:
     """Yield rows with their values by column; one query."""
-    showings = inquiry_pages.count_showings([row.pk for row in rows])
+    receipt_counts = inquiry_pages.count_receipts([row.pk for row in rows])
     for row in rows:
         link = address.format(row.conversation_id) + transcript.format_event_query(row.anchor)
-        yield row, question_cells.make_values(row, showings.get(row.pk, NEVER_SHOWN), link)
+        yield row, question_cells.make_values(row, receipt_counts.get(row.pk, NO_RECEIPTS), link)

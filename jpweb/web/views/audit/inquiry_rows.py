@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from jpweb.store.choices import Origin, ReviewState
 from jpweb.store.reviews import inquiry_pages, reviews
-from jpweb.store.reviews.inquiry_pages import NEVER_SHOWN, OVERRIDING_DECIDERS, Showing
+from jpweb.store.reviews.inquiry_pages import NO_RECEIPTS, OVERRIDING_DECIDERS, ReceiptCounts
 from jpweb.store.reviews.inquiry_ranges import SORT_COLUMNS, Order
 from jpweb.store.reviews.reviews import SubjectState
 from jpweb.stream.markdown import outcome_texts
@@ -40,7 +40,7 @@ class InquiryRow(NamedTuple):
 
     inquiry: Inquiry
     attempt: str
-    showing: str
+    receipt_count: str
     is_override: bool
     channel: str
     review: str
@@ -76,13 +76,13 @@ def list_columns(order: Order, query: dict[str, str]) -> list[Column]:
 def make_rows(inquiries: list[Inquiry]) -> list[InquiryRow]:
     """Return the rows of a page; two queries."""
     keys = [row.pk for row in inquiries]
-    showings = inquiry_pages.count_showings(keys)
+    receipt_counts = inquiry_pages.count_receipts(keys)
     states = reviews.load_review_states(keys)
     return [
         InquiryRow(
             row,
             _describe_attempt(row.inquiry_id),
-            _describe_showing(row, showings.get(row.pk, NEVER_SHOWN)),
+            _describe_showing(row, receipt_counts.get(row.pk, NO_RECEIPTS)),
             row.decided_by in OVERRIDING_DECIDERS,
             outcome_texts.ANSWER_CHANNELS.get(row.channel, ""),
             _describe_review(states.get(row.pk, _UNREVIEWED)),
@@ -102,10 +102,10 @@ def _describe_attempt(inquiry_id: str) -> str:
     return "" if number == "1" else number
 
 
-def _describe_showing(row: Inquiry, showing: Showing) -> str:
-    if not showing.delivered_count:
+def _describe_showing(row: Inquiry, receipt_count: ReceiptCounts) -> str:
+    if not receipt_count.delivered_count:
         is_from_jp = row.conversation.origin == Origin.MIRRORED and row.run_id is None
-        return audit_labels.SHOWN_IN_JP if is_from_jp else audit_labels.NEVER_SHOWN
+        return audit_labels.SHOWN_IN_JP if is_from_jp else audit_labels.NO_RECEIPTS
     return audit_labels.SHOWING.format(
-        delivered_count=showing.delivered_count, seen_count=showing.seen_count
+        delivered_count=receipt_count.delivered_count, seen_count=receipt_count.seen_count
     )

@@ -88,7 +88,7 @@ def list_acts(person_id: int) -> set[str]:
 
 @pytest.mark.parametrize("name", CONTENT_ROUTES)
 def test_each_get_of_content_leaves_exactly_one_read_entry(
-    world: World, name: str, gathered_reads: Counter[read_log.Read]
+    world: World, name: str, gathered_reads: Counter[read_log.ReadRecord]
 ):
     owner = world.people["owner"]
     response = world.client("owner").get(make_address(name, world))
@@ -114,7 +114,7 @@ def test_each_get_is_one_of_content_or_known_to_show_none():
 
 @pytest.mark.parametrize("name", [*CONTENT_ROUTES, *sorted(LISTING_ROUTES | DOWNLOAD_ROUTES)])
 def test_each_permitted_get_of_content_leaves_one_entry_and_others_none(
-    world: World, name: str, gathered_reads: Counter[read_log.Read]
+    world: World, name: str, gathered_reads: Counter[read_log.ReadRecord]
 ):
     url = make_address(name, world)
     for person_name in EVERYBODY:
@@ -132,7 +132,7 @@ def test_each_permitted_get_of_content_leaves_one_entry_and_others_none(
 
 @pytest.mark.parametrize("visitor", ["anonymous", "owner"])
 def test_page_of_an_answer_link_is_one_read_by_its_person(
-    world: World, visitor: str, gathered_reads: Counter[read_log.Read]
+    world: World, visitor: str, gathered_reads: Counter[read_log.ReadRecord]
 ):
     world.client(visitor).get(make_address("answer-link", world))
     world.client(visitor).head(make_address("answer-link", world))
@@ -144,14 +144,16 @@ def test_page_of_an_answer_link_is_one_read_by_its_person(
     assert json.loads(entry.text)["details"]["view"] == "answer-link"
 
 
-def test_refused_reader_leaves_no_read_entry(world: World, gathered_reads: Counter[read_log.Read]):
+def test_refused_reader_leaves_no_read_entry(
+    world: World, gathered_reads: Counter[read_log.ReadRecord]
+):
     for name in ("outsider", "rival", "anonymous"):
         world.client(name).get(make_address("conversation", world))
     assert not gathered_reads
 
 
 def test_equal_reads_are_one_entry_with_their_number(
-    world: World, gathered_reads: Counter[read_log.Read]
+    world: World, gathered_reads: Counter[read_log.ReadRecord]
 ):
     client = world.client("reader")
     for _ in range(3):
@@ -171,7 +173,7 @@ def test_submission_of_an_owner_is_an_entry_of_theirs(world: World, name: str):
 
 
 def test_search_is_an_entry_of_the_person_alone(
-    world: World, gathered_reads: Counter[read_log.Read]
+    world: World, gathered_reads: Counter[read_log.ReadRecord]
 ):
     world.client("reader").get("/search", {"q": "tomatoes"})
     read_log.write_reads(gathered_reads)

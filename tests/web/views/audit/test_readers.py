@@ -49,7 +49,7 @@ def test_readers_behind_the_first_page_are_on_the_next(
 
 
 def test_starter_sees_who_read_their_conversation(
-    world: World, gathered_reads: Counter[read_log.Read]
+    world: World, gathered_reads: Counter[read_log.ReadRecord]
 ):
     world.client("reader").get(make_address("conversation", world))
     world.client("owner").get(make_address("conversation", world))
@@ -62,7 +62,7 @@ def test_starter_sees_who_read_their_conversation(
 
 
 def test_starter_who_was_removed_sees_no_readers_of_their_conversation(
-    world: World, gathered_reads: Counter[read_log.Read]
+    world: World, gathered_reads: Counter[read_log.ReadRecord]
 ):
     world.client("reader").get(make_address("conversation", world))
     read_log.write_reads(gathered_reads)
