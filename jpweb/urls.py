@@ -264,7 +264,9 @@ urlpatterns = [
     path("audit/secrets.csv", suspected_secrets.export_suggestions, name="secrets-csv"),
     path("audit/secrets", suspected_secrets.list_suggestions, name="secrets"),
     path(
-        "audit/secrets/<key:suspected_secret_id>", suspected_secrets.show_suggestion, name="secret"
+        "audit/secrets/<key:suspected_secret_id>",
+        suspected_secrets.show_suspected_secret,
+        name="secret",
     ),
     path(
         "audit/secrets/<key:suspected_secret_id>/reveal",
@@ -273,7 +275,7 @@ urlpatterns = [
     ),
     path(
         "audit/secrets/<key:suspected_secret_id>/dismiss",
-        suspected_secrets.dismiss_suggestion,
+        suspected_secrets.dismiss_suspected_secret,
         name="secret-dismiss",
     ),
     path("audit.csv", inquiry_table.export_csv, name="audit-csv"),

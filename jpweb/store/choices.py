@@ -234,7 +234,7 @@ class DecisionKind(TextChoices):
     SUSPICION = "suspicion", "Suspected secret"
 
 
-class SuspicionState(TextChoices):
+class SuspectedSecretState(TextChoices):
     """The state of a suspected secret; only an open one is masked."""
 
     OPEN = "open"

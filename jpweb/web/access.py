@@ -113,7 +113,7 @@ def suspected_secret(role: Role) -> Callable[[View], View]:
     """Admit members with at least this role in its workspace; the view gets the ``suggestion``."""
 
     def check(request: Request, suspected_secret_id: int) -> dict[str, Any]:
-        row: SuspectedSecret = _get_or_404(suggestions.get_suggestion, suspected_secret_id)
+        row: SuspectedSecret = _get_or_404(suggestions.get_suspected_secret, suspected_secret_id)
         _require_role(request, row.workspace_id, role)
         return {"suggestion": row}
 

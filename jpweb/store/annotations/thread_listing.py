@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from django.db.models import Count
 from django.db.models.functions import Length
 
-from jpweb.store.choices import SuspicionState
+from jpweb.store.choices import SuspectedSecretState
 from jpweb.store.masking import masks, replacement
 from jpweb.store.masking.masks import Masks
 from jpweb.store.models import Comment, CommentThread, JournalEntry, SuspectedSecret
@@ -165,7 +165,7 @@ def _load_suspicions(
 ) -> dict[EventKey, list[SuspectedSecret]]:
     """Return what is masked in these events, by conversation and anchor; one query."""
     rows = SuspectedSecret.objects.filter(
-        conversation_id__in=conversation_ids, anchor__in=anchors, state=SuspicionState.OPEN
+        conversation_id__in=conversation_ids, anchor__in=anchors, state=SuspectedSecretState.OPEN
     )
     rows_by_event: defaultdict[EventKey, list[SuspectedSecret]] = defaultdict(list)
     for row in rows.order_by("id"):

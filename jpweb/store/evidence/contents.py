@@ -12,7 +12,7 @@ from django.db.models import Count, QuerySet
 from jpweb.evidence import keyed_hashes, ledger_verifier
 from jpweb.store import audit, inquiries
 from jpweb.store.audit import AuditFilters
-from jpweb.store.choices import ApprovalKind, ApprovalState, Role, SuspicionState
+from jpweb.store.choices import ApprovalKind, ApprovalState, Role, SuspectedSecretState
 from jpweb.store.errors import StoreError
 from jpweb.store.evidence import approval_lines, receipt_lines
 from jpweb.store.evidence.line_times import format_time
@@ -166,7 +166,7 @@ def list_omitted_content(conversation_ids: list[int]) -> list[OmittedContent]:
 def count_masked_places(conversation_ids: list[int]) -> Counter[int]:
     """Return how many masks each conversation has, which the events of a bundle do not have."""
     masked = SuspectedSecret.objects.filter(
-        conversation_id__in=conversation_ids, state=SuspicionState.OPEN
+        conversation_id__in=conversation_ids, state=SuspectedSecretState.OPEN
     )
     counts = masked.values("conversation_id").annotate(count=Count("pk"))
     return Counter({row["conversation_id"]: row["count"] for row in counts})

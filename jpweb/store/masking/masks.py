@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from jpweb.store.choices import SuspicionState
+from jpweb.store.choices import SuspectedSecretState
 from jpweb.store.masking import replacement
 from jpweb.store.models import SuspectedSecret
 from jpweb.store.sql.compiled_query import CompiledQuery
@@ -73,12 +73,12 @@ def load_conversation_masks(conversation_id: int) -> Masks:
 
 _open_query = CompiledQuery(
     lambda conversation_ids, anchors: SuspectedSecret.objects.filter(
-        conversation_id__in=conversation_ids, anchor__in=anchors, state=SuspicionState.OPEN
+        conversation_id__in=conversation_ids, anchor__in=anchors, state=SuspectedSecretState.OPEN
     ).order_by("id")
 )
 _conversation_query = CompiledQuery(
     lambda conversation_ids: SuspectedSecret.objects.filter(
-        conversation_id__in=conversation_ids, state=SuspicionState.OPEN
+        conversation_id__in=conversation_ids, state=SuspectedSecretState.OPEN
     ).order_by("id")
 )
 

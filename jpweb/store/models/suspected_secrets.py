@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from django.db import models
 
-from jpweb.store.choices import SuspicionState
+from jpweb.store.choices import SuspectedSecretState
 from jpweb.store.database import clock
 from jpweb.store.models.accounts import Person, Workspace
 from jpweb.store.models.conversations import Conversation
@@ -30,7 +30,7 @@ class SuspectedSecret(models.Model):
     length = models.PositiveIntegerField()
     digest = models.CharField(max_length=64, help_text="HMAC-SHA-256 of the secret")
     state = models.CharField(
-        max_length=10, choices=SuspicionState.choices, default=SuspicionState.OPEN
+        max_length=10, choices=SuspectedSecretState.choices, default=SuspectedSecretState.OPEN
     )
     at = models.DateTimeField(default=clock.now)
     decided_at = models.DateTimeField(null=True)

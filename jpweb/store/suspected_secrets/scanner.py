@@ -17,7 +17,7 @@ from django.db.models import Exists, OuterRef
 from django.utils.crypto import salted_hmac
 
 from jpweb.store import db_text, journal
-from jpweb.store.choices import UNFINISHED_STATES, SuspicionState
+from jpweb.store.choices import UNFINISHED_STATES, SuspectedSecretState
 from jpweb.store.database.availability import INCONSISTENT_ROWS
 from jpweb.store.errors import UnknownConversation
 from jpweb.store.masking import masks
@@ -185,16 +185,16 @@ def _record_suspicions(conversation: Conversation, suspicions: Sequence[_Suspici
         SuspectedSecret.objects.filter(
             workspace_id=conversation.workspace_id,
             digest__in=digests,
-            state=SuspicionState.DISMISSED,
+            state=SuspectedSecretState.DISMISSED,
         ).values_list("digest", flat=True)
     )
     unsearchable: set[int] = set()
     open_rows: dict[str, list[SuspectedSecret]] = {}
     elements = {suspicion.entry.anchor: suspicion.entry for suspicion in suspicions}
     for suspicion in suspicions:
-        state = SuspicionState.OPEN
+        state = SuspectedSecretState.OPEN
         if suspicion.digest in dismissed:
-            state = SuspicionState.DISMISSED
+            state = SuspectedSecretState.DISMISSED
         row, is_new = SuspectedSecret.objects.get_or_create(
             conversation=conversation,
             anchor=suspicion.entry.anchor,
@@ -208,10 +208,10 @@ def _record_suspicions(conversation: Conversation, suspicions: Sequence[_Suspici
                 "length": suspicion.finding.end - suspicion.finding.start,
                 "digest": suspicion.digest,
                 "state": state,
-                "needs_copies": state == SuspicionState.OPEN,
+                "needs_copies": state == SuspectedSecretState.OPEN,
             },
         )
-        if row.state == SuspicionState.OPEN:
+        if row.state == SuspectedSecretState.OPEN:
             open_rows.setdefault(row.anchor, []).append(row)
             if is_new:
                 unsearchable.add(suspicion.entry.position)
@@ -220,7 +220,9 @@ def _record_suspicions(conversation: Conversation, suspicions: Sequence[_Suspici
         entry = elements[anchor]
         copies.mask_event(conversation, entry.position, entry.element, rows)
     rows_to_copy = SuspectedSecret.objects.filter(conversation=conversation)
-    rows_to_copy.filter(anchor__in=open_rows, state=SuspicionState.OPEN).update(needs_copies=True)
+    rows_to_copy.filter(anchor__in=open_rows, state=SuspectedSecretState.OPEN).update(
+        needs_copies=True
+    )
     if conversation.title != title:
         unsearchable.add(Passage.TITLE_POSITION)
     Passage.objects.filter(conversation=conversation, position__in=unsearchable).delete()
@@ -238,11 +240,11 @@ def _mask_next_copies() -> ScanStep | None:
         if Run.objects.filter(conversation=conversation, state__in=UNFINISHED_STATES).exists():
             return ScanStep(key, has_masked=False)
         rows = SuspectedSecret.objects.filter(conversation=conversation, needs_copies=True)
-        open_rows = list(rows.filter(state=SuspicionState.OPEN)[: detector.MAX_SECRETS])
+        open_rows = list(rows.filter(state=SuspectedSecretState.OPEN)[: detector.MAX_SECRETS])
         copies.mask_settled(conversation, open_rows)
         done = [row.pk for row in open_rows]
         rows.filter(pk__in=done).update(needs_copies=False)
-        rows.exclude(state=SuspicionState.OPEN).update(needs_copies=False)
+        rows.exclude(state=SuspectedSecretState.OPEN).update(needs_copies=False)
     return ScanStep(key, has_masked=True, workspace_id=conversation.workspace_id)
 
 

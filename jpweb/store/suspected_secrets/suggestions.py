@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from jpweb.store import exports, journal
-from jpweb.store.choices import Act, Role, SuspicionState
+from jpweb.store.choices import Act, Role, SuspectedSecretState
 from jpweb.store.database import clock
 from jpweb.store.errors import StoreError
 from jpweb.store.ledger.entries import Actor, Place, record_act
@@ -82,7 +82,7 @@ def list_workspace_ids(person_id: int, state: str, workspace_id: int | None) -> 
     return sorted(rows.values_list("workspace_id", flat=True).distinct())
 
 
-def get_suggestion(key: int) -> SuspectedSecret:
+def get_suspected_secret(key: int) -> SuspectedSecret:
     """Return a row. Raises StoreError."""
     rows = SuspectedSecret.objects.select_related("conversation__workspace", "decided_by")
     row = rows.filter(pk=key).first()
@@ -91,16 +91,16 @@ def get_suggestion(key: int) -> SuspectedSecret:
     return row
 
 
-def find_suggestion(conversation_id: int, key: int) -> SuspectedSecret | None:
+def find_suspected_secret(conversation_id: int, key: int) -> SuspectedSecret | None:
     """Return an open row of a conversation, or None."""
     rows = SuspectedSecret.objects.filter(conversation_id=conversation_id, pk=key)
-    return rows.filter(state=SuspicionState.OPEN).first()
+    return rows.filter(state=SuspectedSecretState.OPEN).first()
 
 
 def list_of_event(conversation_id: int, anchor: str) -> list[SuspectedSecret]:
     """Return the open rows of an event, in the order of its text."""
     rows = SuspectedSecret.objects.filter(
-        conversation_id=conversation_id, anchor=anchor, state=SuspicionState.OPEN
+        conversation_id=conversation_id, anchor=anchor, state=SuspectedSecretState.OPEN
     )
     return list(rows.order_by("text_index", "start"))
 
@@ -108,7 +108,7 @@ def list_of_event(conversation_id: int, anchor: str) -> list[SuspectedSecret]:
 def count_same(row: SuspectedSecret) -> int:
     """Return in how many other places of the workspace the same secret is open."""
     rows = SuspectedSecret.objects.filter(workspace_id=row.workspace_id, digest=row.digest)
-    return rows.filter(state=SuspicionState.OPEN).exclude(pk=row.pk).count()
+    return rows.filter(state=SuspectedSecretState.OPEN).exclude(pk=row.pk).count()
 
 
 def load_context(row: SuspectedSecret) -> SecretContext | None:
@@ -120,7 +120,7 @@ def load_context(row: SuspectedSecret) -> SecretContext | None:
 def reveal(row: SuspectedSecret, person: Person) -> SecretContext:
     """Return the secret with the masked text around it, and record that. Raises NotSuspected."""
     journal.lock_conversation(row.conversation_id)
-    if find_suggestion(row.conversation_id, row.pk) is None:
+    if find_suspected_secret(row.conversation_id, row.pk) is None:
         raise NotSuspected(_ALREADY_DECIDED)
     secret = _read_secret(row)
     context = _make_context(row, secret)
@@ -138,7 +138,7 @@ def dismiss(row: SuspectedSecret, person: Person, note: str) -> int:
     """
     conversation = journal.lock_conversation(row.conversation_id)
     rows = SuspectedSecret.objects.filter(
-        conversation=conversation, digest=row.digest, state=SuspicionState.OPEN
+        conversation=conversation, digest=row.digest, state=SuspectedSecretState.OPEN
     )
     dismissed = list(rows)
     if row.pk not in {same.pk for same in dismissed}:
@@ -147,7 +147,7 @@ def dismiss(row: SuspectedSecret, person: Person, note: str) -> int:
     if any(secret in note for secret in markers):
         raise NotSuspected("The note repeats the text. Say it in other words.")
     rows.update(
-        state=SuspicionState.DISMISSED,
+        state=SuspectedSecretState.DISMISSED,
         decided_at=clock.now(),
         decided_by=person,
         note=note,
@@ -164,7 +164,7 @@ def resolve_markers(conversation_id: int, strings: Sequence[str]) -> tuple[str, 
     if not any(string.startswith("[masked ") for string in strings):
         return tuple(strings)
     rows = SuspectedSecret.objects.filter(
-        conversation_id=conversation_id, state=SuspicionState.OPEN
+        conversation_id=conversation_id, state=SuspectedSecretState.OPEN
     )
     suspicions = [row for row in rows.order_by("id") if row.marker in strings]
     markers = copies.read_markers(conversation_id, suspicions)
@@ -183,14 +183,14 @@ def follow_redaction(
     rows = SuspectedSecret.objects.filter(conversation=conversation, anchor=entry.anchor)
     old_texts = masks.list_texts(old)
     moved: list[tuple[SuspectedSecret, list[tuple[int, int]]]] = []
-    for row in rows.filter(state=SuspicionState.OPEN).order_by("text_index", "start"):
+    for row in rows.filter(state=SuspectedSecretState.OPEN).order_by("text_index", "start"):
         text = old_texts[row.text_index].text if row.text_index < len(old_texts) else ""
         secret = text[row.start : row.start + row.length]
         places = _find_places(new, secret) if secret else []
         if places:
             moved.append((row, places))
             continue
-        row.state, row.needs_copies = SuspicionState.REDACTED, False
+        row.state, row.needs_copies = SuspectedSecretState.REDACTED, False
         row.decided_at, row.decided_by = clock.now(), person
         row.save(update_fields=["state", "needs_copies", "decided_at", "decided_by"])
     open_rows = _move_rows(rows, moved)

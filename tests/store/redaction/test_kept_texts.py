@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jpweb.store.choices import Act, Role, SavedPage, SuspicionState
+from jpweb.store.choices import Act, Role, SavedPage, SuspectedSecretState
 from jpweb.store.jp_files import mirror
 from jpweb.store.models import (
     Conversation,
@@ -113,7 +113,7 @@ def test_notes_of_dismissals_and_earlier_reasons_are_replaced(home: Workspace, a
     assert preview.copies == {"earlier_reasons": 1, "dismissal_notes": 1}
     assert preview.kept_copies == {"ledger_entries": 2}
     row = SuspectedSecret.objects.get()
-    assert (row.state, row.note) == (SuspicionState.DISMISSED, f"belongs to {MARKER}")
+    assert (row.state, row.note) == (SuspectedSecretState.DISMISSED, f"belongs to {MARKER}")
     reasons = list(Redaction.objects.order_by("id").values_list("reason", flat=True))
     assert reasons == [f"after {MARKER}", "a leaked key"]
     entries = LedgerEntry.objects.filter(text__contains=CANARY)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jpweb.store import rebuild
-from jpweb.store.choices import Origin, SuspicionState, WritePolicy
+from jpweb.store.choices import Origin, SuspectedSecretState, WritePolicy
 from jpweb.store.derived_rows.from_stream import StreamRows
 from jpweb.store.jp_files import attachments, mirror, row_writer
 from jpweb.store.models import Conversation, Inquiry, JournalEntry, SuspectedSecret, Turn, Workspace
@@ -144,7 +144,7 @@ def test_options_of_an_open_question_stay_as_people_choose_from_them(tmp_path: P
 
 
 def test_dismissed_secret_stays_unmasked_while_the_conversation_grows(root: Path):
-    row = SuspectedSecret.objects.filter(state=SuspicionState.OPEN)[0]
+    row = SuspectedSecret.objects.filter(state=SuspectedSecretState.OPEN)[0]
     suggestions.dismiss(row, making.person("ada"), "an example")
     before = dump_rows()
     write_conversation(root, *KINDS, MORE)

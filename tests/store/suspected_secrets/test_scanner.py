@@ -9,7 +9,7 @@ import pytest
 from django.db.models import F
 
 from jpweb.store import exports, journal
-from jpweb.store.choices import Act, Role, RunState, SuspicionState
+from jpweb.store.choices import Act, Role, RunState, SuspectedSecretState
 from jpweb.store.models import (
     Approval,
     Conversation,
@@ -165,7 +165,7 @@ def test_dismissed_text_is_not_suggested_again(
     making.mirrored_conversation(home, ChatRequest(f"again {SECRET}"))
     scan_all()
     states = SuspectedSecret.objects.filter(kind="AWS Access Key").values_list("state", flat=True)
-    assert set(states) == {SuspicionState.DISMISSED}
+    assert set(states) == {SuspectedSecretState.DISMISSED}
 
 
 def test_reveal_returns_the_secret_and_writes_an_entry(conversation: Conversation, ada: Person):
@@ -192,7 +192,7 @@ def test_redaction_of_one_text_keeps_the_masks_of_the_others(home: Workspace, ad
         False,
         False,
     )
-    assert suggestions.reveal(suggestions.get_suggestion(row.pk), ada).secret == OTHER
+    assert suggestions.reveal(suggestions.get_suspected_secret(row.pk), ada).secret == OTHER
 
 
 def test_secret_that_is_repeated_hides_no_other(home: Workspace):
@@ -218,7 +218,7 @@ def test_redaction_by_marker_replaces_the_secret(conversation: Conversation, ada
     )
     assert has_secret(stored, SECRET)
     assert not has_secret(stored, OTHER)
-    assert SuspectedSecret.objects.get(kind="GitHub Token").state == SuspicionState.REDACTED
+    assert SuspectedSecret.objects.get(kind="GitHub Token").state == SuspectedSecretState.REDACTED
     # The other one of the same event stands elsewhere now, and stays masked.
     assert SECRET not in dump_copies(conversation)
     events = b"".join(chunk.data for chunk in exports.export_json_lines(Conversation.objects.get()))

@@ -37,7 +37,7 @@ def show_redaction(request: Request, conversation: Conversation, anchor: str) ->
     """Show the form; ``suggestion`` in the address fills in the marker of a suspected secret."""
     form = RedactionForm(initial={"scope": WHOLE_EVENT})
     key = converters.parse_key(request.GET.get("suggestion", ""))
-    if key and (suggestion := suggestions.find_suggestion(conversation.pk, key)):
+    if key and (suggestion := suggestions.find_suspected_secret(conversation.pk, key)):
         form.initial = {
             "scope": STRINGS_IN_CONVERSATION,
             "strings": suggestion.marker,

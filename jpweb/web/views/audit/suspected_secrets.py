@@ -18,14 +18,14 @@ from django.views.decorators.http import require_POST
 from jpweb.runtime.broadcast import publisher
 from jpweb.runtime.db_threads import run_in_db_thread
 from jpweb.store import accounts, audit
-from jpweb.store.choices import Role, SuspicionState
+from jpweb.store.choices import Role, SuspectedSecretState
 from jpweb.store.evidence import csv_rows
 from jpweb.store.exports import ExportChunk
 from jpweb.store.suspected_secrets import suggestions
 from jpweb.store.suspected_secrets.suggestions import NotSuspected
 from jpweb.web import access, converters, notice_text, transcript
-from jpweb.web.forms.suspicions import DismissalForm, SuspicionFilterForm
-from jpweb.web.labels import suspicion_labels
+from jpweb.web.forms.suspected_secrets import DismissalForm, SuspectedSecretFilterForm
+from jpweb.web.labels import suspected_secret_labels
 from jpweb.web.security import file_names, read_recording
 from jpweb.web.security.download_responses import send_file
 from jpweb.web.views.audit import csv_export, inquiry_table
@@ -44,9 +44,9 @@ CSV_COLUMNS = (
 
 @access.any_workspace(Role.AUDITOR)
 def list_suggestions(request: Request) -> HttpResponse:
-    form = SuspicionFilterForm(request.GET)
+    form = SuspectedSecretFilterForm(request.GET)
     status = 200 if form.is_valid() else 422
-    state = form.cleaned_data.get("state") or SuspicionState.OPEN
+    state = form.cleaned_data.get("state") or SuspectedSecretState.OPEN
     before = converters.parse_key(request.GET.get("before", ""))
     rows, next_key = suggestions.list_page(
         request.user.pk, state, form.cleaned_data.get("workspace"), before
@@ -56,22 +56,22 @@ def list_suggestions(request: Request) -> HttpResponse:
         "form": form,
         "rows": rows,
         "state": state,
-        "states": tuple(suspicion_labels.STATE_LABELS.items()),
+        "states": tuple(suspected_secret_labels.STATE_LABELS.items()),
         "workspaces": accounts.list_workspaces(request.user.pk, Role.AUDITOR),
         "export_query": urlencode(query),
         "next_query": urlencode(query | {"before": next_key}) if next_key else "",
         "is_enabled": settings.DETECT_SECRETS,
     }
-    return render(request, "secrets/index.html", context, status=status)
+    return render(request, "suspected_secrets/index.html", context, status=status)
 
 
 @access.any_workspace(Role.AUDITOR)
 async def export_suggestions(request: Request) -> HttpResponseBase:
     """Download all rows of the list as CSV; none has the secret."""
-    form = SuspicionFilterForm(request.GET)
+    form = SuspectedSecretFilterForm(request.GET)
     if not form.is_valid():
         return inquiry_table.refuse_filters(form)
-    state = form.cleaned_data.get("state") or SuspicionState.OPEN
+    state = form.cleaned_data.get("state") or SuspectedSecretState.OPEN
     workspace_id = form.cleaned_data.get("workspace")
     names = await run_in_db_thread(audit.load_filter_names, request.user.pk, workspace_id, None)
     query = request.GET.dict() | {"state": state}
@@ -89,8 +89,8 @@ async def export_suggestions(request: Request) -> HttpResponseBase:
 
 
 @access.suspected_secret(Role.AUDITOR)
-def show_suggestion(request: Request, suggestion: SuspectedSecret) -> HttpResponse:
-    return _render_suggestion(request, suggestion, suggestions.load_context(suggestion))
+def show_suspected_secret(request: Request, suggestion: SuspectedSecret) -> HttpResponse:
+    return _render_suspected_secret(request, suggestion, suggestions.load_context(suggestion))
 
 
 @require_POST
@@ -103,12 +103,12 @@ def reveal_secret(request: Request, suggestion: SuspectedSecret) -> HttpResponse
     except NotSuspected as problem:
         messages.error(request, str(problem))
         return redirect("secret", suggestion.pk)
-    return _render_suggestion(request, suggestion, context, is_revealed=True)
+    return _render_suspected_secret(request, suggestion, context, is_revealed=True)
 
 
 @require_POST
 @access.suspected_secret(Role.AUDITOR)
-async def dismiss_suggestion(request: Request, suggestion: SuspectedSecret) -> HttpResponse:
+async def dismiss_suspected_secret(request: Request, suggestion: SuspectedSecret) -> HttpResponse:
     """Show the text again, and tell the open pages of the conversation."""
     response = await run_in_db_thread(_dismiss, request, suggestion)
     await publisher.publish_conversation_changed(suggestion.conversation_id)
@@ -145,7 +145,7 @@ def _dismiss(request: Request, suggestion: SuspectedSecret) -> HttpResponse:
     form = DismissalForm(request.POST)
     if not form.is_valid():
         context = suggestions.load_context(suggestion)
-        return _render_suggestion(request, suggestion, context, form=form)
+        return _render_suspected_secret(request, suggestion, context, form=form)
     try:
         count = suggestions.dismiss(suggestion, request.user, form.cleaned_data["note"])
     except NotSuspected as problem:
@@ -157,7 +157,7 @@ def _dismiss(request: Request, suggestion: SuspectedSecret) -> HttpResponse:
 
 
 @sensitive_variables("context")
-def _render_suggestion(
+def _render_suspected_secret(
     request: Request,
     suggestion: SuspectedSecret,
     context: SecretContext | None,
@@ -167,11 +167,11 @@ def _render_suggestion(
 ) -> HttpResponse:
     values = {
         "suggestion": suggestion,
-        "state_label": suspicion_labels.STATE_LABELS[suggestion.state],
-        "is_open": suggestion.state == SuspicionState.OPEN,
+        "state_label": suspected_secret_labels.STATE_LABELS[suggestion.state],
+        "is_open": suggestion.state == SuspectedSecretState.OPEN,
         "context": context,
         "is_revealed": is_revealed,
         "same_count": suggestions.count_same(suggestion),
         "form": form or DismissalForm(),
     }
-    return render(request, "secrets/secret.html", values, status=422 if form else 200)
+    return render(request, "suspected_secrets/secret.html", values, status=422 if form else 200)

@@ -6,15 +6,15 @@ from django import forms
 
 from jpweb.store.suspected_secrets.suggestions import MAX_NOTE_CHARS
 from jpweb.web import notice_text
-from jpweb.web.labels import suspicion_labels
+from jpweb.web.labels import suspected_secret_labels
 
 
-class SuspicionFilterForm(forms.Form):
+class SuspectedSecretFilterForm(forms.Form):
     """The fields of the address; ``cleaned_data`` holds those that are valid."""
 
     state = forms.ChoiceField(
         required=False,
-        choices=tuple(suspicion_labels.STATE_LABELS.items()),
+        choices=tuple(suspected_secret_labels.STATE_LABELS.items()),
         error_messages={"invalid_choice": notice_text.SUSPICION_STATE_UNKNOWN},
     )
     workspace = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
